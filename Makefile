@@ -1,0 +1,47 @@
+# Needs python3 (3.11 or newer), make and git; everything else goes into .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Tests and linting share one environment; the stamp is renewed when pyproject.toml changes.
+STAMP := $(VENV)/.installed
+JOBS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test test-fast lint format clean
+
+help:  ## list the targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /:/' | \
+	    awk -F: '{ printf "  make %-12s %s\n", $$1, $$2 }'
+
+install: $(STAMP)  ## create .venv and install the package with all it needs for development
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	    { echo "mixedgm needs Python 3.11 or newer; try: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing mixedgm and its dependencies into $(VENV) (a few minutes the first time)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint]'
+	@touch $@
+
+demo: $(STAMP)  ## fit the bundled survey data, print the edges, write pictures
+	$(BIN)/mixedgm demo
+
+test: $(STAMP)  ## run the whole test suite, doctests included
+	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+
+test-fast: $(STAMP)  ## run the tests that are neither slow nor statistical
+	$(BIN)/python -m pytest -n $(JOBS) -m "not slow and not statistical" $(ARGS)
+
+lint: $(STAMP)  ## check style, formatting and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(STAMP)  ## rewrite the code in the project's format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## remove the environment, caches and what the demo wrote
+	rm -rf $(VENV) build dist mixedgm-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
