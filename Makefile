@@ -21,7 +21,7 @@ $(STAMP): pyproject.toml
 	    { echo "mixedgm needs Python 3.11 or newer; try: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing mixedgm and its dependencies into $(VENV) (a few minutes the first time)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[test,lint]'
 	@touch $@
 
 demo: $(STAMP)  ## fit the bundled survey data, print the edges, write pictures

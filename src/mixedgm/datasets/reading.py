@@ -85,12 +85,12 @@ def _choose(table: BundledTable, frame: FrameName) -> Library:
     if frame == "auto":
         raise MixedGMError(
             f"Reading {table.file} needs pandas with pyarrow, or polars, or pyarrow, and none of "
-            f"them is installed. Remedy: {_INSTALL}"
+            f"them is installed. To fix: {_INSTALL}"
         )
     remedy = "pip install polars" if frame == "polars" else _INSTALL
     raise MixedGMError(
         f"frame={frame!r} cannot read {table.file}: {' and '.join(missing[frame])} not installed. "
-        f"Remedy: {remedy}"
+        f"To fix: {remedy}"
     )
 
 
