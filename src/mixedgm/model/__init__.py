@@ -1,0 +1,1 @@
+"""The mathematics of one model: parameter blocks, their flat layout, conditional densities."""

@@ -1,0 +1,263 @@
+"""Column kinds and permitted edges -> where every parameter sits in the flat vector theta.
+
+This is the only owner of offsets.  Nodes are numbered continuous columns first, then
+categorical ones.  The *design columns* are the continuous columns followed by one indicator per
+level; node v covers the columns ``column_start[v]:column_start[v + 1]``.  Theta is
+
+    [ cont_bias (p) | diagonal of the precision (p) | cat_bias (sum of levels) | edge groups ]
+
+with one contiguous group per permitted edge (u, v), u < v, holding the ``width[u] x width[v]``
+block in row-major order.  For two continuous nodes the entry is *minus* the precision, so that
+every linear predictor reads ``bias + Z @ coef``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Incidence:
+    """The same parameters seen from the conditional of each node.
+
+    Target node v has the predictor nodes ``predictor[target_ptr[v]:target_ptr[v + 1]]``.  The
+    k-th predictor, u, contributes the coefficients ``entry_ptr[k]:entry_ptr[k + 1]``: a
+    ``width[u] x width[v]`` block, row-major.  Coefficient e equals ``theta[theta_index[e]]`` and
+    stands at ``(entry_column[e], entry_target[e])`` of the symmetric matrix of design columns.
+    """
+
+    target_ptr: Ints
+    predictor: Ints
+    entry_ptr: Ints
+    theta_index: Ints
+    entry_column: Ints
+    entry_target: Ints
+
+    def entries_of(self, node: int) -> slice:
+        """Coefficients that belong to the conditional of `node`."""
+        first, last = self.target_ptr[node], self.target_ptr[node + 1]
+        return slice(int(self.entry_ptr[first]), int(self.entry_ptr[last]))
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Offsets of node terms and edge groups.
+
+    Parameters
+    ----------
+    n_cont : int
+        Number of continuous nodes.
+    n_levels : tuple of int
+        Levels of every categorical node.
+    pairs : ndarray (n_groups, 2)
+        Permitted edges, u < v, sorted.
+
+    Examples
+    --------
+    >>> layout = Layout.complete(1, (2, 3))
+    >>> layout.pairs.tolist()
+    [[0, 1], [0, 2], [1, 2]]
+    >>> layout.n_theta                       # 1 + 1 + 5 node terms, 2 + 3 + 6 edge terms
+    18
+    """
+
+    n_cont: int
+    n_levels: tuple[int, ...]
+    pairs: Ints
+
+    @classmethod
+    def complete(
+        cls, n_cont: int, n_levels: tuple[int, ...], absent: NDArray[np.bool_] | None = None
+    ) -> Layout:
+        """All pairs, less those marked in the symmetric node-by-node mask `absent`."""
+        u, v = np.triu_indices(n_cont + len(n_levels), 1)
+        if absent is not None:
+            keep = ~absent[u, v]
+            u, v = u[keep], v[keep]
+        return cls(n_cont, n_levels, np.column_stack([u, v]).astype(np.int64))
+
+    @cached_property
+    def n_nodes(self) -> int:
+        return self.n_cont + len(self.n_levels)
+
+    @cached_property
+    def n_groups(self) -> int:
+        return len(self.pairs)
+
+    @cached_property
+    def width(self) -> Ints:
+        """Design columns per node: 1, or the number of levels."""
+        return np.array([1] * self.n_cont + list(self.n_levels), dtype=np.int64)
+
+    @cached_property
+    def column_start(self) -> Ints:
+        return np.concatenate([[0], np.cumsum(self.width)]).astype(np.int64)
+
+    @cached_property
+    def column_node(self) -> Ints:
+        return np.repeat(np.arange(self.n_nodes), self.width)
+
+    @property
+    def n_columns(self) -> int:
+        return int(self.column_start[-1])
+
+    @property
+    def n_cat_columns(self) -> int:
+        return self.n_columns - self.n_cont
+
+    # -- node terms --------------------------------------------------------------------------
+
+    @property
+    def cont_bias(self) -> slice:
+        return slice(0, self.n_cont)
+
+    @property
+    def diagonal(self) -> slice:
+        return slice(self.n_cont, 2 * self.n_cont)
+
+    @property
+    def cat_bias(self) -> slice:
+        return slice(2 * self.n_cont, self.n_node_terms)
+
+    @cached_property
+    def n_node_terms(self) -> int:
+        return 2 * self.n_cont + self.n_cat_columns
+
+    def node_terms_of(self, node: int) -> Ints:
+        """Theta positions of (bias, diagonal) of a continuous, or the biases of a categorical node."""
+        if node < self.n_cont:
+            return np.array([node, self.n_cont + node])
+        first = self.n_cont + self.column_start[node]
+        return np.arange(first, first + self.width[node])
+
+    # -- edge groups -------------------------------------------------------------------------
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """Parameters per group."""
+        width = self.width
+        return np.asarray(width[self.pairs[:, 0]] * width[self.pairs[:, 1]])
+
+    @cached_property
+    def starts(self) -> Ints:
+        """Theta position where each group begins; one more entry marks the end."""
+        return self.n_node_terms + np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
+
+    @property
+    def n_theta(self) -> int:
+        return int(self.starts[-1])
+
+    @property
+    def edges(self) -> slice:
+        return slice(self.n_node_terms, self.n_theta)
+
+    @cached_property
+    def edge_position(self) -> tuple[Ints, Ints]:
+        """(row, column) of every edge parameter in the symmetric matrix of design columns."""
+        within = np.arange(self.sizes.sum()) - np.repeat(
+            self.starts[:-1] - self.n_node_terms, self.sizes
+        )
+        width_v = np.repeat(self.width[self.pairs[:, 1]], self.sizes)
+        first_u = np.repeat(self.column_start[self.pairs[:, 0]], self.sizes)
+        first_v = np.repeat(self.column_start[self.pairs[:, 1]], self.sizes)
+        return first_u + within // width_v, first_v + within % width_v
+
+    def group_norms(self, theta: Floats) -> Floats:
+        """Euclidean norm of every group."""
+        return np.sqrt(self.group_sums(theta[self.edges] ** 2))
+
+    def group_sums(self, edge_values: Floats) -> Floats:
+        """Sum over the parameters of each group; `edge_values` covers the edge part of theta."""
+        if self.n_groups == 0:
+            return np.zeros(0)
+        return np.asarray(np.add.reduceat(edge_values, self.starts[:-1] - self.n_node_terms))
+
+    def spread(self, per_group: Floats) -> Floats:
+        """One value per group -> one value per edge parameter."""
+        return np.repeat(per_group, self.sizes)
+
+    def restrict(self, groups: Ints) -> Layout:
+        """The layout with only these groups (sorted indices) and all node terms."""
+        return Layout(self.n_cont, self.n_levels, self.pairs[groups])
+
+    def positions(self, groups: Ints) -> Ints:
+        """Theta positions of the node terms and these groups: restricted theta = theta[positions]."""
+        sizes = self.sizes[groups]
+        ends = np.cumsum(sizes)
+        within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - sizes, sizes)
+        edge = np.repeat(self.starts[:-1][groups], sizes) + within
+        return np.concatenate([np.arange(self.n_node_terms), edge])
+
+    # -- symmetric matrix of design columns ----------------------------------------------------
+
+    def to_matrix(self, theta: Floats) -> Floats:
+        """Edge parameters as the symmetric d x d matrix with zero diagonal blocks."""
+        matrix = np.zeros((self.n_columns, self.n_columns))
+        row, column = self.edge_position
+        matrix[row, column] = theta[self.edges]
+        matrix[column, row] = theta[self.edges]
+        return matrix
+
+    def from_matrix(self, matrix: Floats) -> Floats:
+        """Edge parameters read from the upper blocks of a d x d matrix."""
+        row, column = self.edge_position
+        return np.asarray(matrix[row, column])
+
+    def centred(self, theta: Floats, groups: Ints) -> Floats:
+        """The same distribution with these groups and all biases summing to zero over levels.
+
+        A row mean of an interaction belongs to the bias of that row's node, the mean of a
+        category shift to the bias of the continuous node.  The penalty centres its groups by
+        itself; groups free of penalty and the biases need it done.
+        """
+        theta = theta.copy()
+        for u, v, start, size in zip(
+            *self.pairs[groups].T, self.starts[:-1][groups], self.sizes[groups], strict=True
+        ):
+            block = theta[start : start + size].reshape(self.width[u], self.width[v])
+            for mean, node in ((block.mean(axis=1), u), (block.mean(axis=0), v)):
+                if self.width[v if node == u else u] > 1:
+                    theta[self.node_terms_of(node)[: self.width[node]]] += mean
+            if self.width[v] > 1:
+                block -= block.mean(axis=1, keepdims=True)
+            if self.width[u] > 1:
+                block -= block.mean(axis=0, keepdims=True)
+        for node in range(self.n_cont, self.n_nodes):
+            bias = self.node_terms_of(node)
+            theta[bias] -= theta[bias].mean()
+        return theta
+
+    # -- conditionals ---------------------------------------------------------------------------
+
+    @cached_property
+    def incidence(self) -> Incidence:
+        """Every coefficient of every conditional, sorted by target node, then predictor."""
+        u, v = self.pairs[:, 0], self.pairs[:, 1]
+        target = np.concatenate([v, u])
+        predictor = np.concatenate([u, v])
+        group = np.concatenate([np.arange(self.n_groups)] * 2)
+        order = np.lexsort((predictor, target))
+        target, predictor, group = target[order], predictor[order], group[order]
+        rows, columns = self.width[predictor], self.width[target]
+        sizes = rows * columns
+        entry_ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        within = np.arange(entry_ptr[-1]) - np.repeat(entry_ptr[:-1], sizes)
+        row, column = within // np.repeat(columns, sizes), within % np.repeat(columns, sizes)
+        # In theta the lower-numbered node runs along the rows of the block.
+        first = np.repeat(predictor < target, sizes)
+        offset = np.where(first, within, column * np.repeat(rows, sizes) + row)
+        return Incidence(
+            target_ptr=np.searchsorted(target, np.arange(self.n_nodes + 1)).astype(np.int64),
+            predictor=predictor,
+            entry_ptr=entry_ptr,
+            theta_index=np.repeat(self.starts[:-1][group], sizes) + offset,
+            entry_column=np.repeat(self.column_start[predictor], sizes) + row,
+            entry_target=np.repeat(self.column_start[target], sizes) + column,
+        )

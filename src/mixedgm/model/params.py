@@ -1,0 +1,177 @@
+"""Named parameter blocks: Params <-> theta, change of units, levels without rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedgm.model.layout import Floats, Ints, Layout
+
+
+@dataclass(frozen=True, eq=False)
+class Params:
+    """Parameters of a mixed graphical model.
+
+    The log density is, up to its constant,
+    ``-x'Bx/2 + a'x + sum_sj rho_sj(y_j) x_s + sum_j phi_jj(y_j) + sum_{r<j} phi_rj(y_r, y_j)``.
+
+    Parameters
+    ----------
+    n_levels : tuple of int
+        Levels of every categorical column.
+    precision : ndarray (p, p)
+        B, symmetric with positive diagonal.
+    cont_bias : ndarray (p,)
+        The linear terms a.
+    category_shift : ndarray (p, sum of levels)
+        rho, one column per level.
+    cat_interaction : ndarray (sum of levels, sum of levels)
+        phi for r != j, symmetric, zero diagonal blocks.
+    cat_bias : ndarray (sum of levels,)
+        phi_jj; ``-inf`` for a level that had no rows.
+
+    Examples
+    --------
+    >>> params = Params.independent(n_cont=1, n_levels=(2,))
+    >>> params.precision, params.cat_bias
+    (array([[1.]]), array([0., 0.]))
+    """
+
+    n_levels: tuple[int, ...]
+    precision: Floats
+    cont_bias: Floats
+    category_shift: Floats
+    cat_interaction: Floats
+    cat_bias: Floats
+
+    @classmethod
+    def independent(cls, n_cont: int, n_levels: tuple[int, ...]) -> Params:
+        """Standard normal and uniform columns without any edge."""
+        total = sum(n_levels)
+        return cls(
+            tuple(n_levels),
+            np.eye(n_cont),
+            np.zeros(n_cont),
+            np.zeros((n_cont, total)),
+            np.zeros((total, total)),
+            np.zeros(total),
+        )
+
+    @property
+    def n_cont(self) -> int:
+        return len(self.cont_bias)
+
+    @cached_property
+    def level_start(self) -> Ints:
+        """First level column of every categorical column, and the end."""
+        return np.concatenate([[0], np.cumsum(self.n_levels)]).astype(np.int64)
+
+    def levels_of(self, cat: int) -> slice:
+        """Level columns of the categorical column number `cat`."""
+        return slice(int(self.level_start[cat]), int(self.level_start[cat + 1]))
+
+    def block(self, u: int, v: int) -> Floats:
+        """Edge block of nodes u and v (continuous first), as in theta: for a continuous pair
+        minus the precision entry, so that a positive number means a positive relation."""
+        if u > v:
+            return self.block(v, u).T
+        p = self.n_cont
+        if v < p:
+            return -self.precision[u : u + 1, v : v + 1]
+        if u < p:
+            return self.category_shift[u : u + 1, self.levels_of(v - p)]
+        return self.cat_interaction[self.levels_of(u - p), self.levels_of(v - p)]
+
+    @cached_property
+    def coef(self) -> Floats:
+        """Symmetric d x d matrix of all edge blocks (design columns, zero diagonal blocks)."""
+        cont = -self.precision.copy()
+        np.fill_diagonal(cont, 0.0)
+        return np.block(
+            [[cont, self.category_shift], [self.category_shift.T, self.cat_interaction]]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Centre and scale of the continuous columns: x = centre + scale * standardised x."""
+
+    centre: Floats
+    scale: Floats
+
+    @property
+    def log_jacobian(self) -> float:
+        """Objective in the data's units minus objective in standardised units."""
+        return float(np.log(self.scale).sum())
+
+    def to_own(self, params: Params) -> Params:
+        """Standardised units -> the data's own units."""
+        precision = params.precision / np.outer(self.scale, self.scale)
+        shift = params.category_shift / self.scale[:, None]
+        return replace(
+            params,
+            precision=precision,
+            cont_bias=params.cont_bias / self.scale + precision @ self.centre,
+            category_shift=shift,
+            cat_bias=params.cat_bias - self.centre @ shift,
+        )
+
+    def to_standard(self, params: Params) -> Params:
+        """The data's own units -> standardised units."""
+        return replace(
+            params,
+            precision=params.precision * np.outer(self.scale, self.scale),
+            cont_bias=(params.cont_bias - params.precision @ self.centre) * self.scale,
+            category_shift=params.category_shift * self.scale[:, None],
+            cat_bias=params.cat_bias + self.centre @ params.category_shift,
+        )
+
+
+def from_theta(layout: Layout, theta: Floats) -> Params:
+    """Flat vector -> named blocks (the sign of the precision is turned here, and only here)."""
+    p = layout.n_cont
+    matrix = layout.to_matrix(theta)
+    precision = -matrix[:p, :p]
+    np.fill_diagonal(precision, theta[layout.diagonal])
+    return Params(
+        layout.n_levels,
+        precision,
+        theta[layout.cont_bias].copy(),
+        matrix[:p, p:],
+        matrix[p:, p:],
+        theta[layout.cat_bias].copy(),
+    )
+
+
+def to_theta(layout: Layout, params: Params) -> Floats:
+    """Named blocks -> flat vector; blocks of edges outside the layout are dropped."""
+    return np.concatenate(
+        [
+            params.cont_bias,
+            np.diagonal(params.precision),
+            params.cat_bias,
+            layout.from_matrix(params.coef),
+        ]
+    )
+
+
+def with_all_levels(params: Params, observed: NDArray[np.bool_], n_levels: tuple[int, ...]) -> Params:
+    """Parameters over observed levels -> over all declared levels.
+
+    A level without rows gets edge parameters zero and bias ``-inf``: probability zero in the
+    fitted distribution, so the objective at the result is the objective that was minimised.
+    """
+    total = sum(n_levels)
+    keep = np.flatnonzero(observed)
+    shift = np.zeros((params.n_cont, total))
+    shift[:, keep] = params.category_shift
+    phi = np.zeros((total, total))
+    phi[np.ix_(keep, keep)] = params.cat_interaction
+    bias = np.full(total, -np.inf)
+    bias[keep] = params.cat_bias
+    return replace(
+        params, n_levels=tuple(n_levels), category_shift=shift, cat_interaction=phi, cat_bias=bias
+    )

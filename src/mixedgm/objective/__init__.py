@@ -1,0 +1,1 @@
+"""Smooth functions of theta: value, gradient and curvature."""

@@ -1,0 +1,94 @@
+"""What a smooth function of theta offers to penalties and solvers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from mixedgm.model.layout import Floats, Ints, Layout
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Value and gradient at one theta; the value is +inf outside the domain."""
+
+    value: float
+    grad: Floats | None = None
+
+    @property
+    def gradient(self) -> Floats:
+        """The gradient, which must have been asked for."""
+        if self.grad is None:
+            raise ValueError("this evaluation was made without a gradient")
+        return self.grad
+
+
+@dataclass(frozen=True, eq=False)
+class NodeCurvature:
+    """Second derivative of one node's term: `matrix` over the theta positions `index`, ascending.
+
+    The first `n_terms` positions are the node's own terms; every edge group of the node follows
+    as one contiguous run.
+    """
+
+    index: Ints
+    matrix: Floats
+    n_terms: int
+
+
+@dataclass(frozen=True, eq=False)
+class Curvature:
+    """The Hessian as a sum over nodes, each touching only its own terms and edges."""
+
+    nodes: list[NodeCurvature]
+    n_theta: int
+
+    def product(self, delta: Floats) -> Floats:
+        """Hessian times `delta`."""
+        out = np.zeros(self.n_theta)
+        for node in self.nodes:
+            out[node.index] += node.matrix @ delta[node.index]
+        return out
+
+    def dense(self) -> Floats:
+        """The assembled matrix (small problems and tests)."""
+        out = np.zeros((self.n_theta, self.n_theta))
+        for node in self.nodes:
+            out[np.ix_(node.index, node.index)] += node.matrix
+        return out
+
+
+class Smooth(Protocol):
+    """A convex smooth function of theta on a layout."""
+
+    @property
+    def layout(self) -> Layout: ...
+
+    @property
+    def passes(self) -> float:
+        """Passes over the rows so far (a value alone counts one half)."""
+        ...
+
+    @property
+    def curvature_passes(self) -> float:
+        """Passes over the rows for curvature so far."""
+        ...
+
+    @property
+    def n_rows(self) -> int: ...
+
+    def evaluate(self, theta: Floats, gradient: bool = True) -> Evaluation: ...
+
+    def curvature(self, theta: Floats, stride: int = 1) -> Curvature:
+        """Hessian at theta, from every `stride`-th row."""
+        ...
+
+    def restrict(self, groups: Ints) -> Smooth:
+        """The same function of the node terms and these groups, all others being zero."""
+        ...
+
+    def null(self) -> Floats:
+        """The minimiser over the node terms with all edges zero."""
+        ...

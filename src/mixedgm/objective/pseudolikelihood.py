@@ -1,0 +1,228 @@
+"""Rows and a layout -> the mean negative log pseudolikelihood, its gradient and its curvature.
+
+All in standardised units.  Gaussian conditionals depend on the rows through the moments only;
+categorical ones take a softmax pass over the rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import sparse
+
+from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.objective.contract import Curvature, Evaluation, NodeCurvature
+from mixedgm.rows.contract import Coefficients, Moments, Rows
+
+
+@dataclass(frozen=True, eq=False)
+class Pseudolikelihood:
+    """Sum over columns of -log p(column | all other columns), averaged over rows.
+
+    Parameters
+    ----------
+    rows : Rows
+        The store of standardised rows.
+    layout : Layout
+        Which parameters exist.
+    moments : Moments
+        Of those rows.
+    working : bool
+        True for a restriction to a working set: gradients are then collected on the layout's own
+        edges only, instead of for all pairs at once.
+    """
+
+    rows: Rows
+    layout: Layout
+    moments: Moments
+    working: bool = field(default=False)
+
+    @property
+    def passes(self) -> float:
+        return self.rows.passes
+
+    @property
+    def curvature_passes(self) -> float:
+        return self.rows.curvature_passes
+
+    @property
+    def n_rows(self) -> int:
+        return self.rows.n_rows
+
+    def restrict(self, groups: Ints) -> Pseudolikelihood:
+        """The same function with all other groups zero."""
+        return Pseudolikelihood(self.rows, self.layout.restrict(groups), self.moments, True)
+
+    def null(self) -> Floats:
+        """Closed form: mean 0, precision 1, log frequencies."""
+        p = self.layout.n_cont
+        theta = np.zeros(self.layout.n_theta)
+        theta[self.layout.diagonal] = 1.0
+        theta[self.layout.cat_bias] = np.log(self.moments.mean[p:])
+        return self.layout.centred(theta, np.zeros(0, dtype=np.int64))
+
+    # -- value and gradient ------------------------------------------------------------------------
+
+    def evaluate(self, theta: Floats, gradient: bool = True) -> Evaluation:
+        """Value and, if asked, gradient; +inf where a diagonal precision is not positive."""
+        if not np.all(theta[self.layout.diagonal] > 0.0):
+            return Evaluation(np.inf)
+        if self.working:
+            return self._evaluate_on_support(theta, gradient)
+        return self._evaluate_all_pairs(theta, gradient)
+
+    def _evaluate_on_support(self, theta: Floats, gradient: bool) -> Evaluation:
+        layout, incidence = self.layout, self.layout.incidence
+        values = theta[incidence.theta_index]
+        gauss = _gaussian(self.moments, layout, theta, _columns(layout, values))
+        sums = self.rows.softmax(
+            Coefficients(incidence, values, theta[layout.cat_bias]),
+            "support" if gradient else "none",
+        ) if layout.n_levels else None
+        value = gauss.value + (float(sums.loss.sum()) if sums else 0.0)
+        if not gradient:
+            return Evaluation(value)
+        first = int(incidence.entry_ptr[incidence.target_ptr[layout.n_cont]])
+        column, target = incidence.entry_column, incidence.entry_target
+        entry = np.empty(len(values))
+        entry[:first] = gauss.by_column[column[:first], target[:first]]
+        if sums is not None and sums.support is not None:
+            observed = self.moments.second[column[first:], target[first:]]
+            entry[first:] = sums.support[first:] - observed
+        grad = np.bincount(incidence.theta_index, entry, layout.n_theta)
+        grad[: layout.n_node_terms] = self._node_gradient(gauss, sums.mean_prob if sums else None)
+        return Evaluation(value, grad)
+
+    def _evaluate_all_pairs(self, theta: Floats, gradient: bool) -> Evaluation:
+        layout, p = self.layout, self.layout.n_cont
+        active = np.flatnonzero(layout.group_norms(theta))
+        support = layout.restrict(active)
+        small = theta[layout.positions(active)]
+        values = small[support.incidence.theta_index]
+        gauss = _gaussian(self.moments, support, small, _columns(support, values))
+        sums = self.rows.softmax(
+            Coefficients(support.incidence, values, theta[layout.cat_bias]),
+            "all" if gradient else "none",
+        ) if layout.n_levels else None
+        value = gauss.value + (float(sums.loss.sum()) if sums else 0.0)
+        if not gradient:
+            return Evaluation(value)
+        by_column = gauss.by_column
+        if sums is not None and sums.all_pairs is not None:
+            by_column = np.hstack([by_column, sums.all_pairs - self.moments.second[:, p:]])
+        row, column = layout.edge_position
+        grad = np.empty(layout.n_theta)
+        grad[layout.edges] = by_column[row, column] + by_column[column, row]
+        grad[: layout.n_node_terms] = self._node_gradient(gauss, sums.mean_prob if sums else None)
+        return Evaluation(value, grad)
+
+    def _node_gradient(self, gauss: _Gaussian, mean_prob: Floats | None) -> Floats:
+        p = self.layout.n_cont
+        discrete = [] if mean_prob is None else [mean_prob - self.moments.mean[p:]]
+        return np.concatenate([gauss.cont_bias, gauss.diagonal, *discrete])
+
+    # -- curvature ---------------------------------------------------------------------------------
+
+    def curvature(self, theta: Floats, stride: int = 1) -> Curvature:
+        """Exact second derivative; the softmax terms from every `stride`-th row."""
+        layout, incidence = self.layout, self.layout.incidence
+        values = theta[incidence.theta_index]
+        nodes = [
+            _gaussian_curvature(self.moments, layout, theta, values, s)
+            for s in range(layout.n_cont)
+        ]
+        if layout.n_levels:
+            coef = Coefficients(incidence, values, theta[layout.cat_bias])
+            which = np.arange(len(layout.n_levels))
+            for cat, matrix in zip(
+                which, self.rows.softmax_curvature(coef, which, stride), strict=True
+            ):
+                nodes.append(_sorted_node(layout, layout.n_cont + int(cat), matrix))
+        return Curvature(nodes, layout.n_theta)
+
+
+@dataclass(frozen=True, eq=False)
+class _Gaussian:
+    """Sum of the Gaussian terms and its derivatives; `by_column[:, s]` is the mean of z E_s."""
+
+    value: float
+    by_column: Floats
+    cont_bias: Floats
+    diagonal: Floats
+
+
+def _columns(layout: Layout, values: Floats) -> sparse.csc_array:
+    """Coefficients of the Gaussian conditionals as a sparse (d, p) matrix."""
+    incidence, p = layout.incidence, layout.n_cont
+    column_ptr = incidence.entry_ptr[incidence.target_ptr[: p + 1]]
+    last = int(column_ptr[-1])
+    return sparse.csc_array(
+        (values[:last], incidence.entry_column[:last], column_ptr), shape=(layout.n_columns, p)
+    )
+
+
+def _gaussian(
+    moments: Moments, layout: Layout, theta: Floats, columns: sparse.csc_array
+) -> _Gaussian:
+    """All Gaussian terms from the moments: E_s = (a_s + z'c_s - b_s x_s) / b_s."""
+    p = layout.n_cont
+    bias, diagonal = theta[layout.cont_bias], theta[layout.diagonal]
+    own = np.arange(p)
+    # S times sparse columns, as (C' S)' because S is symmetric; dense when C is not sparse.
+    if columns.nnz > 0.2 * columns.shape[0] * max(p, 1):
+        product = moments.second @ columns.toarray()
+    else:
+        product = np.asarray((columns.T @ moments.second).T)
+    coef_square = np.asarray(columns.multiply(product).sum(axis=0)).ravel()
+    cross = product[own, own]
+    variance = moments.second[own, own]
+    mean_z = np.asarray(columns.T @ moments.mean).ravel()
+    mean_x = moments.mean[:p]
+    # mean of (a + z'c - b x)^2, term by term
+    square = (
+        bias**2
+        + coef_square
+        + diagonal**2 * variance
+        + 2.0 * (bias * mean_z - diagonal * cross - diagonal * bias * mean_x)
+    )
+    value = float(np.sum(-0.5 * np.log(diagonal) + square / (2.0 * diagonal)))
+    residual = product + np.outer(moments.mean, bias) - moments.second[:, :p] * diagonal
+    by_column = residual / diagonal
+    return _Gaussian(
+        value,
+        by_column,
+        (bias + mean_z - diagonal * mean_x) / diagonal,
+        -0.5 / diagonal - by_column[own, own] - 0.5 * square / diagonal**2,
+    )
+
+
+def _gaussian_curvature(
+    moments: Moments, layout: Layout, theta: Floats, values: Floats, s: int
+) -> NodeCurvature:
+    """Second derivative of one Gaussian term in (bias, diagonal, coefficients)."""
+    entries = layout.incidence.entries_of(s)
+    column, coef = layout.incidence.entry_column[entries], values[entries]
+    bias, b = theta[layout.cont_bias][s], theta[layout.diagonal][s]
+    second = moments.second[np.ix_(column, column)]
+    mean = moments.mean[column]
+    z_eta = mean * bias + second @ coef
+    mean_eta = bias + mean @ coef
+    square = bias * mean_eta + coef @ z_eta
+    size = 2 + len(column)
+    matrix = np.empty((size, size))
+    matrix[0, 0] = 1.0 / b
+    matrix[0, 1] = matrix[1, 0] = -mean_eta / b**2
+    matrix[1, 1] = 0.5 / b**2 + square / b**3
+    matrix[0, 2:] = matrix[2:, 0] = mean / b
+    matrix[1, 2:] = matrix[2:, 1] = -z_eta / b**2
+    matrix[2:, 2:] = second / b
+    return _sorted_node(layout, s, matrix)
+
+
+def _sorted_node(layout: Layout, node: int, matrix: Floats) -> NodeCurvature:
+    """Put a node's matrix (own terms, then incidence entries) into ascending theta order."""
+    terms = layout.node_terms_of(node)
+    index = np.concatenate([terms, layout.incidence.theta_index[layout.incidence.entries_of(node)]])
+    order = np.argsort(index)
+    return NodeCurvature(index[order], matrix[np.ix_(order, order)], len(terms))

@@ -1,0 +1,1 @@
+"""The group-lasso penalty and its weights."""

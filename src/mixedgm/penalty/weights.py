@@ -1,0 +1,35 @@
+"""Moments and the user's wishes -> one penalty weight per edge.
+
+Calibrated weights make the expected squared gradient of every group equal under independence:
+w_uv = sqrt(tr cov(z_u)) * sqrt(tr cov(z_v)), population moments.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mixedgm.model.layout import Floats, Layout
+
+
+def node_scales(layout: Layout, column_mean: Floats, column_variance: Floats) -> Floats:
+    """sqrt(tr cov(z_v)) of every node: a standard deviation, or sqrt(sum p (1 - p)).
+
+    `column_variance` is that of the continuous design columns.
+    """
+    frequency = column_mean[layout.n_cont :]
+    trace = np.concatenate([column_variance, frequency * (1.0 - frequency)])
+    return np.sqrt(np.add.reduceat(trace, layout.column_start[:-1]))
+
+
+def calibrated(layout: Layout, scales: Floats) -> Floats:
+    """c_g = scale_u * scale_v."""
+    return np.asarray(scales[layout.pairs[:, 0]] * scales[layout.pairs[:, 1]])
+
+
+def uniform(layout: Layout, unit: Floats) -> Floats:
+    """Weight 1 in the data's own units, as seen by standardised theta: 1 / (unit_u * unit_v).
+
+    `unit` holds the standard deviation of every continuous column.
+    """
+    per_node = np.concatenate([unit, np.ones(len(layout.n_levels))])
+    return np.asarray(1.0 / (per_node[layout.pairs[:, 0]] * per_node[layout.pairs[:, 1]]))

@@ -1,0 +1,1 @@
+"""Where the rows live: the only code that passes over samples."""

@@ -1,0 +1,74 @@
+"""What a store of rows offers: moments, softmax passes, softmax curvature.
+
+A store knows nothing of theta, symmetry, roles or penalties: it is given coefficients of linear
+predictors and returns sums over its rows.  Everything is a weighted mean over rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from mixedgm.model.layout import Floats, Incidence, Ints
+
+Gradient = Literal["none", "support", "all"]
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """First and second moments of the design columns Z (standardised columns, then levels)."""
+
+    total_weight: float
+    mean: Floats
+    """(d,) weighted column means."""
+    second: Floats
+    """(d, d) weighted mean of z z'."""
+
+
+@dataclass(frozen=True, eq=False)
+class Coefficients:
+    """Linear predictors of the categorical nodes, by blocks: the entries of `incidence` whose
+    target is categorical, in its order.  `values` covers all entries of `incidence`."""
+
+    incidence: Incidence
+    values: Floats
+    bias: Floats
+    """(sum of levels,)"""
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxSums:
+    """What one pass returns."""
+
+    loss: Floats
+    """(q,) mean negative log probability of the observed level, per categorical node."""
+    mean_prob: Floats | None
+    """(sum of levels,) mean probabilities."""
+    support: Floats | None
+    """(entries,) mean of z_a P_l for every entry of the incidence (zero for other targets)."""
+    all_pairs: Floats | None
+    """(d, sum of levels) mean of z P'."""
+
+
+class Rows(Protocol):
+    """A store of standardised rows."""
+
+    n_rows: int
+    passes: float
+    """Passes so far: 1 for value and gradient, 0.5 for a value alone."""
+    curvature_passes: float
+    """Share of the rows visited for curvature, summed over calls."""
+
+    def moments(self) -> Moments: ...
+
+    def softmax(self, coef: Coefficients, gradient: Gradient) -> SoftmaxSums:
+        """Loss and, as asked, the mean of z P' on the support or for all pairs."""
+        ...
+
+    def softmax_curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> list[Floats]:
+        """Second derivative of each named categorical node's mean loss.
+
+        Rows and columns of a node's matrix: its L biases, then its entries of the incidence in
+        their order.  `stride` k takes every k-th row (their mean stands for the whole).
+        """
+        ...

@@ -1,0 +1,217 @@
+"""Encoded columns in memory -> Rows, by Numba kernels on threads.
+
+Rows are cut into chunks that depend on the data's shape only.  Every chunk adds into its own
+accumulator and the accumulators are summed in a fixed order, so a result does not depend on the
+number of threads.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedgm.model.layout import Floats, Ints
+from mixedgm.rows.contract import Coefficients, Gradient, Moments, SoftmaxSums
+
+_NO_WEIGHTS = np.zeros(0)
+_NO_MATRIX = np.zeros((0, 0))
+_WANT = {"none": 0, "support": 1, "all": 2}
+
+_pools: dict[int, ThreadPoolExecutor] = {}
+if hasattr(os, "register_at_fork"):
+    # Threads do not survive a fork; a child process starts its own.
+    os.register_at_fork(after_in_child=_pools.clear)
+
+
+def _pool(n_threads: int) -> ThreadPoolExecutor:
+    if n_threads not in _pools:
+        _pools[n_threads] = ThreadPoolExecutor(n_threads, thread_name_prefix="mixedgm")
+    return _pools[n_threads]
+
+
+def _run(tasks: list[Callable[[], object]], n_threads: int) -> list[object]:
+    """Run the tasks on threads; the caller's own thread takes the first."""
+    if n_threads == 1 or len(tasks) == 1:
+        return [task() for task in tasks]
+    futures = [_pool(n_threads).submit(task) for task in tasks[1:]]
+    return [tasks[0](), *(future.result() for future in futures)]
+
+
+@dataclass(eq=False)
+class MemoryRows:
+    """Rows held in memory.
+
+    Parameters
+    ----------
+    cont : ndarray (n, p)
+        Standardised continuous columns, C order.
+    codes : ndarray (n, q)
+        Level codes, unsigned integers, C order.
+    n_levels : tuple of int
+        Levels of every categorical column.
+    weights : ndarray (n,) or None
+        Frequencies.
+    n_threads : int
+        Threads to use; it changes the time only.
+    """
+
+    cont: Floats
+    codes: NDArray[np.integer]
+    n_levels: tuple[int, ...]
+    weights: Floats | None = None
+    n_threads: int = 1
+    passes: float = field(default=0.0, init=False)
+    curvature_passes: float = field(default=0.0, init=False)
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.codes)
+
+    @cached_property
+    def total_weight(self) -> float:
+        return float(self.n_rows if self.weights is None else self.weights.sum())
+
+    @cached_property
+    def _level_start(self) -> Ints:
+        return np.concatenate([[0], np.cumsum(self.n_levels)]).astype(np.int64)
+
+    @property
+    def _n_columns(self) -> int:
+        return self.cont.shape[1] + int(self._level_start[-1])
+
+    @property
+    def _data(self) -> tuple[Floats, NDArray[np.integer], Floats]:
+        return self.cont, self.codes, _NO_WEIGHTS if self.weights is None else self.weights
+
+    @cached_property
+    def _bounds(self) -> Ints:
+        """Chunk boundaries: enough chunks for many cores, few enough to keep sums small."""
+        levels = int(self._level_start[-1])
+        work = self.n_rows * levels * (self.cont.shape[1] + len(self.n_levels))
+        by_memory = max(2, int(2**28 / (8 * max(1, self._n_columns * levels))))
+        n_chunks = int(np.clip(work // 200_000, 1, min(64, by_memory, max(1, self.n_rows))))
+        return np.linspace(0, self.n_rows, n_chunks + 1).astype(np.int64)
+
+    # -- moments ---------------------------------------------------------------------------------
+
+    def moments(self) -> Moments:
+        """Weighted means and second moments of the design columns."""
+        from mixedgm.rows.kernels import level_moments
+
+        p, levels = self.cont.shape[1], int(self._level_start[-1])
+        total = self.total_weight
+        weighted = self.cont if self.weights is None else self.cont * self.weights[:, None]
+        cont_by_level = np.zeros((levels, p))
+        level_by_level = np.zeros((levels, levels))
+        level_moments(self._data, self._level_start, cont_by_level, level_by_level)
+        upper = np.triu(level_by_level)
+        second = np.empty((p + levels, p + levels))
+        second[:p, :p] = weighted.T @ self.cont
+        second[p:, :p] = cont_by_level
+        second[:p, p:] = cont_by_level.T
+        second[p:, p:] = upper + np.triu(upper, 1).T
+        mean = np.concatenate([weighted.sum(axis=0), np.diagonal(upper)])
+        return Moments(total, mean / total, second / total)
+
+    # -- passes ----------------------------------------------------------------------------------
+
+    def softmax(self, coef: Coefficients, gradient: Gradient) -> SoftmaxSums:
+        """Loss per categorical node and the mean of z P' as asked."""
+        from mixedgm.rows.kernels import softmax_chunks
+
+        self.passes += 0.5 if gradient == "none" else 1.0
+        bounds, levels = self._bounds, int(self._level_start[-1])
+        n_chunks, d = len(bounds) - 1, self._n_columns
+        out = (
+            np.zeros((n_chunks, len(self.n_levels))),
+            np.zeros((n_chunks, levels)),
+            np.zeros((n_chunks, len(coef.values) if gradient == "support" else 0)),
+            np.zeros((n_chunks, d, levels) if gradient == "all" else (n_chunks, 0, 0)),
+        )
+        # A tile of columns of a (d, levels) matrix should stay in the cache of one core.
+        tile = max(16, min(levels, 2**19 // (8 * max(d, 1))))
+        block = int(np.clip(2**18 // max(levels, 1), 16, 256))
+        shares = np.linspace(0, n_chunks, min(self.n_threads, n_chunks) + 1).astype(np.int64)
+        incidence = coef.incidence
+        blocks = (incidence.target_ptr, incidence.predictor, incidence.entry_ptr)
+        dense = self._dense(coef) if gradient != "support" and self._is_dense(coef) else _NO_MATRIX
+        if gradient == "support" and self._is_dense(coef):
+            return self._support_from_all(coef)
+
+        def share(k: int) -> Callable[[], object]:
+            return lambda: softmax_chunks(
+                self._data,
+                bounds,
+                (int(shares[k]), int(shares[k + 1])),
+                self._level_start,
+                coef.bias,
+                dense,
+                blocks,
+                coef.values,
+                _WANT[gradient],
+                (block, tile),
+                out,
+            )
+
+        _run([share(k) for k in range(len(shares) - 1)], self.n_threads)
+        loss, mean_prob, support, all_pairs = (part.sum(axis=0) / self.total_weight for part in out)
+        return SoftmaxSums(
+            loss,
+            mean_prob if gradient != "none" else None,
+            support if gradient == "support" else None,
+            all_pairs if gradient == "all" else None,
+        )
+
+    def _is_dense(self, coef: Coefficients) -> bool:
+        """Whether whole rows of the coefficient matrix are cheaper than picking blocks."""
+        return len(coef.values) > 0.2 * self._n_columns**2
+
+    def _dense(self, coef: Coefficients) -> Floats:
+        p = self.cont.shape[1]
+        dense = np.zeros((self._n_columns, int(self._level_start[-1])))
+        entries = slice(int(coef.incidence.entry_ptr[coef.incidence.target_ptr[p]]), None)
+        column, target = coef.incidence.entry_column[entries], coef.incidence.entry_target[entries]
+        dense[column, target - p] = coef.values[entries]
+        return dense
+
+    def _support_from_all(self, coef: Coefficients) -> SoftmaxSums:
+        sums = self.softmax(coef, "all")
+        p = self.cont.shape[1]
+        first = int(coef.incidence.entry_ptr[coef.incidence.target_ptr[p]])
+        support = np.zeros(len(coef.values))
+        column = coef.incidence.entry_column[first:]
+        target = coef.incidence.entry_target[first:]
+        assert sums.all_pairs is not None
+        support[first:] = sums.all_pairs[column, target - p]
+        return SoftmaxSums(sums.loss, sums.mean_prob, support, None)
+
+    # -- curvature -------------------------------------------------------------------------------
+
+    def softmax_curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> list[Floats]:
+        """Second derivatives of the mean loss of categorical nodes, from every stride-th row."""
+        from mixedgm.rows.kernels import node_curvature, unpack_curvature
+
+        self.curvature_passes += 1.0 / stride
+        incidence = coef.incidence
+        blocks = (incidence.target_ptr, incidence.predictor, incidence.entry_ptr)
+        p = self.cont.shape[1]
+
+        def curvature(cat: int) -> Floats:
+            width = self.n_levels[cat]
+            entries = incidence.entries_of(p + cat)
+            size = 1 + (entries.stop - entries.start) // width
+            gram = np.zeros((size, size, width * (width + 1) // 2))
+            weight = node_curvature(
+                self._data, stride, cat, self._level_start, coef.bias, blocks, coef.values, gram
+            )
+            return np.asarray(unpack_curvature(gram, width, 1.0 / weight))
+
+        if self.n_threads == 1 or len(nodes) == 1:
+            return [curvature(int(cat)) for cat in nodes]
+        return list(_pool(self.n_threads).map(curvature, (int(cat) for cat in nodes)))
