@@ -1,0 +1,1 @@
+"""Independent references: the same mathematics written twice, neither time with the package."""
