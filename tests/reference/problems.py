@@ -117,7 +117,7 @@ RECIPES: dict[str, Recipe] = {
     "factors-free": Recipe(18, 60, 2, (2, 3), 0.3, factors={(0, 1): 0.0, (1, 3): 0.0}),
     "factors-free-categorical": Recipe(19, 80, 1, (2, 3, 2), 0.4, factors={(1, 2): 0.0}),
     "factors-forbidden": Recipe(20, 60, 2, (2, 3), 0.1, factors={(0, 2): np.inf, (2, 3): np.inf}),
-    "unseen-level": Recipe(31, 70, 2, (2, 4), 0.2, unseen=(1, 2)),
+    "unseen-level": Recipe(23, 70, 2, (2, 4), 0.35, unseen=(1, 2)),
     "unseen-level-categorical": Recipe(22, 70, 0, (3, 2, 4, 2), 0.15, "uniform", unseen=(0, 0)),
 }
 NAMES = tuple(RECIPES)
