@@ -1,0 +1,188 @@
+"""Something the user can put right -> one family of errors that say what, where and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Literal
+
+__all__ = [
+    "Finding",
+    "MixedGMError",
+    "ModelFileError",
+    "NotYetError",
+    "ParameterError",
+    "TableError",
+    "TableTypeError",
+    "TableWarning",
+    "near_matches",
+]
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing to know about a table.
+
+    Parameters
+    ----------
+    column : str or None
+        The column it is about; None when it is about the whole table or an option.
+    what : str
+        What was found, with values and counts.
+    remedy : str
+        What to do about it, where possible as the line to write. May be empty.
+    severity : {"error", "warning"}
+        An error stops the work, a warning does not.
+    wrong_type : bool
+        True when a cell is neither text nor a number nor a truth value.
+
+    Examples
+    --------
+    >>> print(Finding("age", "2 infinite values", "replace them by missing values"))
+    column 'age': 2 infinite values. To fix: replace them by missing values
+    """
+
+    column: str | None
+    what: str
+    remedy: str
+    severity: Severity = "error"
+    wrong_type: bool = False
+
+    def __str__(self) -> str:
+        """Return the finding as one line."""
+        where = "" if self.column is None else f"column {self.column!r}: "
+        if not self.remedy:
+            return where + self.what
+        lead = "To fix" if self.severity == "error" else "To change it"
+        return f"{where}{self.what.rstrip('.')}. {lead}: {self.remedy}"
+
+
+def _listing(findings: tuple[Finding, ...], noun: str) -> str:
+    """Return one line for one finding, else a heading with a bullet for each."""
+    if len(findings) == 1:
+        return str(findings[0])
+    lines = "\n".join(f"  - {finding}" for finding in findings)
+    return f"{len(findings)} {noun} with this table:\n{lines}"
+
+
+def _as_findings(findings: Finding | Iterable[Finding] | str) -> tuple[Finding, ...]:
+    if isinstance(findings, str):
+        return (Finding(None, findings, ""),)
+    return (findings,) if isinstance(findings, Finding) else tuple(findings)
+
+
+class MixedGMError(Exception):
+    """The family of all errors that mixedgm raises on purpose."""
+
+
+class TableError(MixedGMError, ValueError):
+    """A table that cannot be used; all findings are reported together.
+
+    Parameters
+    ----------
+    findings : Finding, iterable of Finding, or str
+        What is wrong. A string becomes one finding without a column.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+        The errors, in the order in which they are listed.
+
+    Examples
+    --------
+    >>> error = TableError([Finding("a", "it is constant", "leave it out")])
+    >>> error.findings[0].column
+    'a'
+    """
+
+    findings: tuple[Finding, ...]
+
+    def __init__(self, findings: Finding | Iterable[Finding] | str) -> None:
+        self.findings = _as_findings(findings)
+        super().__init__(self.findings)
+
+    def __str__(self) -> str:
+        """Return all findings as a readable list."""
+        return _listing(self.findings, "problems")
+
+
+class TableTypeError(TableError, TypeError):
+    """A table with cells that are neither text nor numbers nor truth values."""
+
+
+class ParameterError(MixedGMError, ValueError):
+    """An option with a value it cannot have."""
+
+    @classmethod
+    def must_be(cls, name: str, wanted: str, got: object) -> ParameterError:
+        """Return the error "<name> must be <wanted>. Got <got> instead.".
+
+        Examples
+        --------
+        >>> print(ParameterError.must_be("lam", "a float in (0, inf)", -1))
+        lam must be a float in (0, inf). Got -1 instead.
+        """
+        return cls(f"{name} must be {wanted}. Got {got!r} instead.")
+
+
+class ModelFileError(MixedGMError, ValueError):
+    """A model file that is corrupt, foreign or of a newer format."""
+
+
+class NotYetError(MixedGMError, NotImplementedError):
+    """An option that is planned but does not work yet."""
+
+
+class TableWarning(UserWarning):
+    """Findings about a table that do not stop the work.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+        The findings, in the order in which they are listed.
+    """
+
+    findings: tuple[Finding, ...]
+
+    def __init__(self, findings: Finding | Iterable[Finding] | str) -> None:
+        self.findings = _as_findings(findings)
+        super().__init__(self.findings)
+
+    def __str__(self) -> str:
+        """Return all findings as a readable list."""
+        return _listing(self.findings, "things to know")
+
+
+def near_matches(name: object, known: Iterable[str]) -> str:
+    """Return a hint with the known names nearest to a wrong one.
+
+    Parameters
+    ----------
+    name : object
+        The name that is not known.
+    known : iterable of str
+        The names that are.
+
+    Returns
+    -------
+    str
+        "did you mean ...?" or the list of known names.
+
+    Examples
+    --------
+    >>> near_matches("agee", ["age", "sex"])
+    "did you mean 'age'?"
+    >>> near_matches("q", ["age", "sex"])
+    "the columns are 'age', 'sex'"
+    """
+    names = list(known)
+    lowered = {each.lower(): each for each in reversed(names)}
+    near = [lowered[n] for n in get_close_matches(str(name).lower(), list(lowered), n=3)]
+    if near:
+        return f"did you mean {' or '.join(repr(n) for n in near)}?"
+    shown = ", ".join(repr(n) for n in names[:8])
+    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+    return f"the columns are {shown}{more}" if names else "there are no columns"

@@ -1,0 +1,25 @@
+"""A table becomes numbers: any frame, array or file in -> Design and Schema out, and back."""
+
+from mixedgm.table.check import Checked, check
+from mixedgm.table.encode import Design, apply, decode, learn
+from mixedgm.table.read import Frame, as_frame, read_table
+from mixedgm.table.schema import Column, Kind, Level, Role, Schema
+from mixedgm.table.transform import Nonparanormal
+
+__all__ = [
+    "Checked",
+    "Column",
+    "Design",
+    "Frame",
+    "Kind",
+    "Level",
+    "Nonparanormal",
+    "Role",
+    "Schema",
+    "apply",
+    "as_frame",
+    "check",
+    "decode",
+    "learn",
+    "read_table",
+]

@@ -1,0 +1,214 @@
+"""Continuous columns and level codes in -> a table like the one the schema was learnt from."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mixedgm.errors import ParameterError, TableError
+from mixedgm.table.schema import Column, Schema
+
+__all__ = ["decode"]
+
+_LIBRARIES = ("pandas", "polars", "pyarrow", "numpy")
+
+
+def decode(schema: Schema, cont: ArrayLike, codes: ArrayLike, like: str | nw.Implementation) -> Any:
+    """Return numbers and codes as a table, the way back from a Design.
+
+    Columns have the names, the order and, where `like` is the library that the schema was learnt
+    from, the data types of the original table; in another library, categorical columns of text
+    become that library's categorical type. Transforms are undone. A column that held whole numbers
+    comes back whole when all of its values are whole, else as float64.
+
+    Parameters
+    ----------
+    schema : Schema
+        The columns.
+    cont : array of shape (n, p)
+        Continuous columns in the schema's order; normal scores where a column has a transform.
+    codes : array of shape (n, q)
+        Categorical columns in the schema's order, as positions in their levels.
+    like : {"pandas", "polars", "pyarrow", "numpy"} or narwhals Implementation
+        The library of the table to return. "numpy" gives a 2-D array: of float64 when every column
+        is a number, else of objects.
+
+    Returns
+    -------
+    pandas.DataFrame, polars.DataFrame, pyarrow.Table or ndarray
+        The table.
+
+    Examples
+    --------
+    >>> from mixedgm.table import Column, Schema
+    >>> sex = Column("sex", "categorical", levels=("F", "M"))
+    >>> schema = Schema((sex, Column("age", "continuous")))
+    >>> decode(schema, [[31.0], [42.0]], [[1], [0]], "numpy").tolist()
+    [['M', 31.0], ['F', 42.0]]
+    """
+    library = like.value if isinstance(like, nw.Implementation) else like
+    if library not in _LIBRARIES:
+        raise ParameterError.must_be("like", f"one of {', '.join(_LIBRARIES)}", library)
+    numbers = np.asarray(cont, dtype=np.float64).reshape(-1, schema.n_cont)
+    positions = np.asarray(codes).reshape(-1, schema.n_cat)
+    make = {"pandas": _pandas, "polars": _polars, "pyarrow": _pyarrow, "numpy": _numpy}[library]
+    columns: dict[str, Any] = {}
+    for at, column in enumerate(schema.continuous):
+        values = numbers[:, at]
+        values = values if column.transform is None else column.transform.inverse(values)
+        columns[column.name] = make(column, values, _own_dtype(column, library))
+    for at, column in enumerate(schema.categorical):
+        columns[column.name] = make(column, positions[:, at], _own_dtype(column, library))
+    return _assembled({name: columns[name] for name in schema.names}, library)
+
+
+def _own_dtype(column: Column, library: str) -> str | None:
+    """Return the original data type where it belongs to the library, else None."""
+    owner, _, dtype = column.dtype.rpartition(":")
+    return dtype if (owner or "numpy") == library else None
+
+
+def _assembled(columns: dict[str, Any], library: str) -> Any:
+    try:
+        if library == "pandas":
+            import pandas as pd
+
+            return pd.DataFrame(columns)
+        if library == "polars":
+            import polars as pl
+
+            return pl.DataFrame(columns)
+        if library == "pyarrow":
+            import pyarrow as pa
+
+            return pa.table(columns)
+    except ImportError as error:
+        raise _absent(library) from error
+    plain = all(column.dtype.kind in "iuf" for column in columns.values())
+    array = np.empty((len(next(iter(columns.values()))), len(columns)), float if plain else object)
+    for at, column in enumerate(columns.values()):
+        array[:, at] = column
+    return array
+
+
+def _absent(library: str) -> TableError:
+    return TableError(
+        f"the table came from {library}, which is not installed here. "
+        f"Install it with: pip install {library}"
+    )
+
+
+def _levels(column: Column, codes: NDArray[Any]) -> NDArray[Any]:
+    """Return the level of each code: as bool, int or float arrays where they are that."""
+    kinds = {type(level) for level in column.levels}
+    dtype = kinds.pop() if len(kinds) == 1 and kinds <= {bool, int, float} else object
+    levels: NDArray[Any] = np.array(column.levels, dtype=dtype)
+    return np.asarray(levels[codes])
+
+
+def _whole(values: NDArray[Any]) -> bool:
+    return bool((values == np.floor(values)).all()) and bool((np.abs(values) < 2**63).all())
+
+
+def _numbers(values: NDArray[np.float64], dtype: str | None) -> NDArray[Any]:
+    """Return continuous values; whole numbers where the original type and all values are."""
+    if dtype is None or not re.search(r"int\d", dtype.lower()):
+        return values
+    return values.astype(np.int64) if _whole(values) else values
+
+
+def _numpy(column: Column, values: NDArray[Any], dtype: str | None) -> NDArray[Any]:
+    return _numbers(values, dtype) if column.kind == "continuous" else _levels(column, values)
+
+
+def _pandas(column: Column, values: NDArray[Any], dtype: str | None) -> Any:
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise _absent("pandas") from error
+
+    if column.kind == "continuous":
+        series = pd.Series(_numbers(values, dtype))
+        return _cast_pandas(series, dtype) if dtype else series
+    text = any(isinstance(level, str) for level in column.levels)
+    if (dtype is None and text) or (dtype or "").startswith("category"):
+        inner = (dtype or "").removeprefix("category").strip("[]")
+        index: Any = pd.Index(list(column.levels))
+        with suppress(TypeError, ValueError):  # levels of intervals and dates were kept as text
+            index = index.astype(inner) if inner and str(index.dtype) != inner else index
+        return pd.Series(
+            pd.Categorical.from_codes(values.astype(np.int64), index, ordered=column.ordered)
+        )
+    series = pd.Series(_levels(column, values), dtype=object if text else None)
+    return _cast_pandas(series, dtype) if dtype else series
+
+
+def _cast_pandas(series: Any, dtype: str) -> Any:
+    """Cast to the original type, unless that is whole numbers and the values are not."""
+    if series.dtype.kind == "f" and re.search(r"int\d", dtype.lower()):
+        return series
+    try:
+        return series.astype(dtype)
+    except (TypeError, ValueError, OverflowError):
+        return series
+
+
+def _polars(column: Column, values: NDArray[Any], dtype: str | None) -> Any:
+    try:
+        import polars as pl
+    except ImportError as error:
+        raise _absent("polars") from error
+
+    if column.kind == "continuous":
+        series = pl.Series(_numbers(values, dtype))
+    elif any(isinstance(level, str) for level in column.levels):
+        levels = pl.Series(list(column.levels), dtype=pl.Enum(column.level_names))
+        series = levels.gather(values.astype(np.int64))
+    else:
+        series = pl.Series(_levels(column, values))
+    wanted: Any = getattr(pl, dtype or "", None)
+    simple = wanted is not None and wanted not in (pl.Enum, pl.Decimal, pl.Object)
+    if not simple or (series.dtype.is_float() and wanted.is_integer()):
+        return series
+    return series.cast(wanted)
+
+
+def _pyarrow(column: Column, values: NDArray[Any], dtype: str | None) -> Any:
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise _absent("pyarrow") from error
+
+    if column.kind == "continuous":
+        array = pa.array(_numbers(values, dtype))
+        return _cast_arrow(array, dtype)
+    text = any(isinstance(level, str) for level in column.levels)
+    match = re.fullmatch(r"dictionary<values=(\w+), indices=(\w+), ordered=\d>", dtype or "")
+    if match is not None or (dtype is None and text):
+        levels = pa.array(list(column.levels))
+        index_type = "int32" if match is None else match[2]
+        if match is not None:
+            levels = _cast_arrow(levels, match[1])
+        indices = pa.array(values.astype(np.int64)).cast(pa.type_for_alias(index_type))
+        return pa.DictionaryArray.from_arrays(indices, levels, ordered=column.ordered)
+    return _cast_arrow(pa.array(_levels(column, values)), dtype)
+
+
+def _cast_arrow(array: Any, dtype: str | None) -> Any:
+    import pyarrow as pa
+
+    try:
+        wanted = pa.type_for_alias(_ARROW_NAMES.get(dtype or "", dtype or ""))
+    except ValueError:
+        return array
+    if pa.types.is_floating(array.type) and pa.types.is_integer(wanted):
+        return array
+    return array.cast(wanted)
+
+
+_ARROW_NAMES = {"halffloat": "float16"}

@@ -1,0 +1,200 @@
+"""New data and a schema in -> the schema's columns of the new data, with all findings at once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mixedgm.errors import Finding, near_matches
+from mixedgm.table.check import shape_findings
+from mixedgm.table.infer import family_finding, is_numeric
+from mixedgm.table.read import Frame, as_frame
+from mixedgm.table.row_checks import check_missing, infinite_finding, read_weights
+from mixedgm.table.schema import Column, Schema
+from mixedgm.table.values import Factor, Values, read_values
+from mixedgm.table.wording import counted, odd_values, rows
+
+__all__ = ["Matched", "match"]
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Matched:
+    """New data, column by column of the schema.
+
+    Parameters
+    ----------
+    findings : tuple of Finding
+        Everything that does not fit.
+    values : mapping of str to Values
+        The columns that were read and fit.
+    codes : mapping of str to int32 array
+        Categorical columns as positions in the schema's levels, for all rows.
+    keep : bool array or None
+        Rows with positive weight and no missing value; None when that is all rows.
+    weights : float64 array or None
+        Weights of the rows that are kept.
+    n_rows : int
+        Number of rows before any is left out.
+    """
+
+    findings: tuple[Finding, ...]
+    values: Mapping[str, Values]
+    codes: Mapping[str, NDArray[np.int32]]
+    keep: Mask | None
+    weights: NDArray[np.float64] | None
+    n_rows: int
+
+    @property
+    def n_kept(self) -> int:
+        """Number of rows that are kept."""
+        return self.n_rows if self.keep is None else int(np.count_nonzero(self.keep))
+
+
+def match(
+    X: object,
+    schema: Schema,
+    missing: str,
+    sample_weight: ArrayLike | None,
+    require: Collection[str] | None,
+) -> Matched:
+    """Find a schema's columns in new data and compare their types, levels and values.
+
+    Parameters
+    ----------
+    X : data frame, 2-D array or path
+        The new data.
+    schema : Schema
+        What the model expects.
+    missing : {"error", "drop"}
+        What to do about missing values.
+    sample_weight : array of shape (n,) or None
+        Frequencies of the rows.
+    require : collection of str or None
+        The columns to read; None for all.
+
+    Returns
+    -------
+    Matched
+        The columns and the findings; nothing is raised for what is found.
+    """
+    frame = as_frame(X)
+    needed = {schema.nodes[schema.node_index(name)].name for name in require or ()}
+    columns = [c for c in schema.columns if require is None or c.name in needed]
+    positions, findings = _positions(frame, schema, columns)
+    findings += [f for f in shape_findings(frame, 1) if f.column is None or f.column in positions]
+    weights, weight_findings = read_weights(sample_weight, frame.n_rows)
+    findings += [finding for finding in weight_findings if finding.severity == "error"]
+    present = None if weights is None or (weights > 0).all() else weights > 0
+    values: dict[str, Values] = {}
+    codes: dict[str, NDArray[np.int32]] = {}
+    gaps: dict[str, Mask] = {}
+    for column in columns if frame.n_rows else ():
+        if column.name not in positions:
+            continue
+        read = read_values(column.name, frame.columns[positions[column.name]], frame.library)
+        obstacle = _type_finding(read, column)
+        if obstacle is not None:
+            findings.append(obstacle)
+            continue
+        values[column.name] = read
+        if column.kind == "categorical":
+            coded, problem = _coded(read, column, present)
+            codes[column.name], gaps[column.name] = coded, coded == -1
+        else:
+            empty = read.family == "empty"
+            numbers = np.full(frame.n_rows, np.nan) if empty else read.numbers()
+            gaps[column.name] = np.isnan(numbers)
+            problem = infinite_finding(
+                column.name, numbers if present is None else numbers[present]
+            )
+        findings += [] if problem is None else [problem]
+    gap = check_missing(gaps.items(), weights, missing, learning=False)
+    kept_weights = weights if weights is None or gap.keep is None else weights[gap.keep]
+    return Matched((*findings, *gap.findings), values, codes, gap.keep, kept_weights, frame.n_rows)
+
+
+def _positions(
+    frame: Frame, schema: Schema, columns: list[Column]
+) -> tuple[dict[str, int], list[Finding]]:
+    """Return where each column is: by name in a frame, by position in an array."""
+    learnt_from_array = all(column.dtype.startswith("numpy:") for column in schema.columns)
+    known = sum(name in frame.positions for name in schema.names)
+    if not frame.named or (learnt_from_array and known == 0):
+        if len(frame.names) != len(schema.names):
+            what = (
+                f"X has {len(frame.names)} features, but MixedGraphicalModel is expecting "
+                f"{len(schema.names)} features as input."
+            )
+            return {}, [Finding(None, what, "")]
+        return {name: at for at, name in enumerate(schema.names)}, []
+    absent = [column.name for column in columns if column.name not in frame.positions]
+    unknown = [name for name in frame.names if name not in schema.names]
+    findings = [_absent_finding(name, unknown, frame) for name in absent]
+    return {c.name: frame.positions[c.name] for c in columns if c.name not in absent}, findings
+
+
+def _absent_finding(name: str, unknown: list[str], frame: Frame) -> Finding:
+    if not unknown:
+        return Finding(name, "the model was fitted with it, but the table lacks it", "add it")
+    hint = near_matches(name, unknown)
+    if not hint.startswith("did"):
+        hint = "add it, or rename the column that holds it"
+    return Finding(name, "the model was fitted with it, but the table lacks it", hint)
+
+
+def _type_finding(values: Values, column: Column) -> Finding | None:
+    """Return why the values cannot be those of the schema's column, or None."""
+    if values.family == "empty":
+        return None  # reported among the missing values
+    if values.family == "other":
+        return family_finding(values, None)
+    if column.kind == "continuous":
+        if is_numeric(values):
+            return None
+        what = f"numbers are expected, but it holds text: {odd_values(values, text=True)}"
+        return Finding(column.name, what, "convert the column to numbers")
+    expects_text = any(isinstance(level, str) for level in column.levels)
+    if values.family == "mixed":
+        what = f"text among other values: {odd_values(values, text=True)}"
+        return Finding(column.name, what, f"use its levels {_levels(column)}")
+    if expects_text == is_numeric(values) and not _without_rows(values):
+        wanted, got = ("text", "numbers") if expects_text else ("numbers", "text")
+        shown = odd_values(values, text=not expects_text)
+        what = f"{wanted} is expected, but it holds {got}: {shown}"
+        what = what.replace("numbers is", "numbers are")
+        return Finding(column.name, what, f"use its levels {_levels(column)}")
+    return None
+
+
+def _without_rows(values: Values) -> bool:
+    return bool((values.factor().codes < 0).all())
+
+
+def _levels(column: Column) -> str:
+    shown = ", ".join(repr(level) for level in column.levels[:10])
+    return f"{shown}, ..." if len(column.levels) > 10 else shown
+
+
+def _coded(
+    values: Values, column: Column, present: Mask | None
+) -> tuple[NDArray[np.int32], Finding | None]:
+    """Return positions in the schema's levels (-1 missing, -2 unseen), and the unseen levels."""
+    if values.family == "empty":
+        return np.full(len(values.column), -1, dtype=np.int32), None
+    factor: Factor = values.factor()
+    position = {level: at for at, level in enumerate(column.levels)}
+    lookup = np.array([*(position.get(level, -2) for level in factor.levels), -1], dtype=np.int32)
+    codes = lookup[factor.codes]
+    unseen = codes == -2 if present is None else (codes == -2) & present
+    if not unseen.any():
+        return codes, None
+    counts = np.bincount(factor.codes[unseen], minlength=len(factor.levels))
+    found = counted(list(zip(factor.levels, counts.tolist(), strict=True)))
+    n_rows = rows(int(np.count_nonzero(unseen)))
+    what = f"levels that the model has not seen, in {n_rows}: {found}"
+    return codes, Finding(column.name, what, f"use its levels {_levels(column)}")

@@ -1,0 +1,126 @@
+"""Options by column (`types`, `transform`, `covariates`) in -> the same by name, with findings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast, get_args
+
+import numpy as np
+
+from mixedgm.errors import Finding, near_matches
+from mixedgm.table.read import Frame
+from mixedgm.table.schema import Kind
+
+__all__ = ["Options", "TransformArg", "TypesArg", "resolve_options"]
+
+TypesArg = Mapping[Any, str] | Sequence[str | None] | None
+TransformArg = Mapping[Any, str | None] | str | None
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user says about columns, by name.
+
+    Parameters
+    ----------
+    kinds : mapping of str to kind
+        Kinds that override inference.
+    transforms : mapping of str to bool
+        Columns with an entry of their own in `transform`.
+    transform_all : bool
+        Whether all other continuous columns are transformed.
+    covariates : frozenset of str
+        Columns that predict but are not predicted.
+    """
+
+    kinds: Mapping[str, Kind]
+    transforms: Mapping[str, bool]
+    transform_all: bool
+    covariates: frozenset[str]
+
+    def transformed(self, name: str) -> bool:
+        """Return whether a continuous column is to be transformed."""
+        return self.transforms.get(name, self.transform_all)
+
+
+def resolve_options(
+    frame: Frame,
+    types: TypesArg = None,
+    transform: TransformArg = None,
+    covariates: Sequence[Any] | str | None = None,
+) -> tuple[Options, list[Finding]]:
+    """Return the options by column name, with a finding for each entry that fits no column.
+
+    Parameters
+    ----------
+    frame : Frame
+        The table.
+    types : mapping or sequence, optional
+        Kind by column name (by position for arrays), or one kind or None for each column.
+    transform : "nonparanormal" or mapping, optional
+        For all continuous columns, or by column name.
+    covariates : sequence of names, optional
+        Columns with the role "covariate".
+
+    Returns
+    -------
+    Options
+        What could be resolved.
+    list of Finding
+        What could not.
+    """
+    findings: list[Finding] = []
+    kinds: dict[str, Kind] = {}
+    for key, kind in _type_items(frame, types, findings):
+        name = _resolved(frame, key, "types", findings)
+        if kind not in get_args(Kind):
+            findings.append(_bad_choice("types", key, "'continuous' or 'categorical'", kind))
+        elif name is not None:
+            kinds[name] = cast(Kind, kind)
+    transforms: dict[str, bool] = {}
+    if isinstance(transform, Mapping):
+        for key, choice in transform.items():
+            name = _resolved(frame, key, "transform", findings)
+            if choice not in ("nonparanormal", None):
+                findings.append(_bad_choice("transform", key, "'nonparanormal' or None", choice))
+            elif name is not None:
+                transforms[name] = choice is not None
+    elif transform not in ("nonparanormal", None):
+        wanted = "'nonparanormal', None, or a dictionary by column"
+        findings.append(Finding(None, f"transform must be {wanted}. Got {transform!r} instead", ""))
+    wanted_covariates = (covariates,) if isinstance(covariates, str) else (covariates or ())
+    named = [_resolved(frame, key, "covariates", findings) for key in wanted_covariates]
+    roles = frozenset(name for name in named if name is not None)
+    return Options(kinds, transforms, transform == "nonparanormal", roles), findings
+
+
+def _type_items(
+    frame: Frame, types: TypesArg, findings: list[Finding]
+) -> list[tuple[object, object]]:
+    if types is None:
+        return []
+    if isinstance(types, Mapping):
+        return list(types.items())
+    if isinstance(types, str) or len(types) != len(frame.names):
+        got = repr(types) if isinstance(types, str) else f"{len(types)} entries"
+        wanted = f"a dictionary by column, or a list of {len(frame.names)} kinds"
+        findings.append(Finding(None, f"types must be {wanted}. Got {got} instead", ""))
+        return []
+    return [(name, kind) for name, kind in zip(frame.names, types, strict=True) if kind is not None]
+
+
+def _resolved(frame: Frame, key: object, option: str, findings: list[Finding]) -> str | None:
+    """Return the column that an entry names, by name or (for an array) by position."""
+    if str(key) in frame.positions:
+        return str(key)
+    by_position = isinstance(key, int | np.integer) and not frame.named
+    if by_position and 0 <= cast(int, key) < len(frame.names):
+        return frame.names[cast(int, key)]
+    hint = near_matches(key, frame.names)
+    findings.append(Finding(None, f"{option} names {key!r}, which is no column", hint))
+    return None
+
+
+def _bad_choice(option: str, key: object, wanted: str, got: object) -> Finding:
+    return Finding(None, f"{option}[{key!r}] must be {wanted}. Got {got!r} instead", "")

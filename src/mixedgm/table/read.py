@@ -1,0 +1,201 @@
+"""Any data frame, 2-D array or table file in -> a Frame: named columns of one frame library."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike, fspath
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedgm.errors import TableError
+from mixedgm.table.files import read_table
+
+__all__ = ["Frame", "as_frame", "read_table"]
+
+RawColumn = nw.Series[Any] | NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """The columns of a table, still in the types of the library they came from.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Column names as given; they may still repeat, which the checks report.
+    columns : tuple of narwhals Series or 1-D ndarray
+        The columns, in the same order.
+    n_rows : int
+        Number of rows.
+    library : str
+        "pandas", "polars", "pyarrow" or "numpy".
+
+    Examples
+    --------
+    >>> frame = as_frame([[1, "a"], [2, "b"]])
+    >>> frame.names, frame.shape, frame.library
+    (('x0', 'x1'), (2, 2), 'numpy')
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[RawColumn, ...]
+    n_rows: int
+    library: str
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.n_rows, len(self.names)
+
+    @property
+    def named(self) -> bool:
+        """Whether the names are the user's own; those of an array are made up."""
+        return self.library != "numpy"
+
+    @cached_property
+    def positions(self) -> dict[str, int]:
+        """Position of each name, the first where a name repeats."""
+        found: dict[str, int] = {}
+        for at, name in enumerate(self.names):
+            found.setdefault(name, at)
+        return found
+
+
+def as_frame(X: object, feature_names: Sequence[str] | None = None) -> Frame:
+    """Return a table of any supported sort as a Frame.
+
+    Parameters
+    ----------
+    X : data frame, 2-D array, list of rows, or path
+        A pandas, polars or pyarrow table, or another frame that narwhals knows; a lazy frame is
+        collected. A 2-D array or a list of rows gets the names x0, x1, ... A path is read by
+        `read_table`.
+    feature_names : sequence of str, optional
+        Other names for the columns.
+
+    Returns
+    -------
+    Frame
+        The columns. Nothing is copied or checked beyond the shape.
+
+    Raises
+    ------
+    TableError
+        When `X` is not a table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> as_frame(np.zeros((3, 2)), feature_names=["a", "b"]).names
+    ('a', 'b')
+    """
+    if isinstance(X, Frame):
+        frame = X
+    elif isinstance(X, str | PathLike):
+        frame = as_frame(read_table(fspath(X)))
+    else:
+        _refuse_sparse(X)
+        native = _eager_native(X)
+        frame = _from_array(_as_array(X)) if native is None else _from_native(native)
+    if feature_names is None:
+        return frame
+    names = tuple(str(name) for name in feature_names)
+    if len(names) != len(frame.names):
+        raise TableError(
+            f"{len(names)} feature names were given for a table with {len(frame.names)} columns."
+        )
+    return Frame(names, frame.columns, frame.n_rows, frame.library)
+
+
+def _eager_native(X: object) -> Any | None:
+    """Return an eager pandas, polars or pyarrow table, or None when X is no data frame."""
+    if _has_repeated_pandas_names(X):
+        return X  # narwhals refuses repeated names; the checks report them with all other findings
+    frame = nw.from_native(X, pass_through=True, allow_series=True)
+    if isinstance(frame, nw.Series):
+        raise TableError(_one_column(type(X).__name__, "X.to_frame() or X[['name']]"))
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+    if not isinstance(frame, nw.DataFrame):
+        return None
+    known = frame.implementation.is_polars() or frame.implementation.is_pyarrow()
+    if known or frame.implementation.is_pandas():
+        return frame.to_native()
+    return frame.to_arrow()
+
+
+def _has_repeated_pandas_names(X: object) -> bool:
+    return nw.dependencies.is_pandas_dataframe(X) and not X.columns.is_unique
+
+
+def _from_native(native: Any) -> Frame:
+    """Take the columns by position, so that repeated names survive until they are reported."""
+    columns: list[Any]
+    if nw.dependencies.is_pandas_dataframe(native):
+        library, names = "pandas", list(native.columns)
+        columns = [native.iloc[:, at] for at in range(len(names))]
+    elif nw.dependencies.is_polars_dataframe(native):
+        library, names, columns = "polars", native.columns, native.get_columns()
+    else:
+        library, names, columns = "pyarrow", native.column_names, native.columns
+    return Frame(
+        names=tuple(str(name) for name in names),
+        columns=tuple(nw.from_native(column, series_only=True) for column in columns),
+        n_rows=native.shape[0],
+        library=library,
+    )
+
+
+def _as_array(X: object) -> NDArray[Any]:
+    """Return X as a 2-D array, with lists of rows kept as objects so that types survive."""
+    if isinstance(X, np.ma.MaskedArray):
+        X = np.where(np.ma.getmaskarray(X), np.nan, X.data.astype(float))
+    if X is None or isinstance(X, dict | set | bytes):
+        raise TableError(
+            f"a table is needed, and {type(X).__name__} is not one. "
+            "Pass a pandas, polars or pyarrow frame, a 2-D array, or the path of a table file."
+        )
+    array = _from_rows(X) if isinstance(X, list | tuple) else np.asarray(X)
+    if array.ndim < 2:
+        raise TableError(_one_column(f"{array.ndim}-D array", "X.reshape(-1, 1)"))
+    if array.ndim > 2:
+        raise TableError(f"Expected a 2-D array, got an array with shape {array.shape} instead.")
+    return array
+
+
+def _from_rows(rows: Sequence[Any]) -> NDArray[Any]:
+    lengths = {len(row) if isinstance(row, list | tuple | np.ndarray) else -1 for row in rows}
+    if lengths and -1 in lengths:
+        raise TableError(_one_column("list that is not a list of rows", "[[value] for value in X]"))
+    if len(lengths) > 1:
+        shown = ", ".join(str(length) for length in sorted(lengths)[:5])
+        raise TableError(f"the rows of the list have different lengths: {shown}.")
+    array = np.empty((len(rows), lengths.pop() if lengths else 0), dtype=object)
+    for at, row in enumerate(rows):
+        array[at] = row
+    return array
+
+
+def _from_array(array: NDArray[Any]) -> Frame:
+    columns = tuple(array[:, at] for at in range(array.shape[1]))
+    return Frame(tuple(f"x{at}" for at in range(len(columns))), columns, len(array), "numpy")
+
+
+def _refuse_sparse(X: object) -> None:
+    if type(X).__module__.partition(".")[0] == "scipy" and hasattr(X, "toarray"):
+        raise TableError(
+            "Sparse data was passed, but a dense table is required. "
+            "Use X.toarray() to convert it, if it fits in memory."
+        )
+
+
+def _one_column(what: str, line: str) -> str:
+    return (
+        f"Expected a table with two dimensions, got a {what} instead. "
+        f"Reshape your data with {line} if it is one column."
+    )

@@ -1,0 +1,260 @@
+"""Column kinds, roles and levels in -> one schema that prints, and travels as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from typing import Any, Literal, cast, get_args
+
+from mixedgm.errors import ModelFileError, ParameterError, near_matches
+from mixedgm.table.transform import Nonparanormal
+
+__all__ = ["Column", "Kind", "Level", "Role", "Schema"]
+
+Kind = Literal["continuous", "categorical"]
+Role = Literal["target", "covariate"]
+Level = str | bool | int | float
+
+_HEADINGS = ("column", "kind", "role", "levels", "note")
+_WIDEST_LEVELS = 48
+
+
+@dataclass(frozen=True)
+class Column:
+    """What the model knows about one column.
+
+    Parameters
+    ----------
+    name : str
+        Its name in the table.
+    kind : {"continuous", "categorical"}
+        How it is modelled.
+    role : {"target", "covariate"}
+        A target is predicted by the others; a covariate only predicts.
+    levels : tuple of str, bool, int or float
+        The values of a categorical column in order; empty for a continuous one.
+    ordered : bool
+        Whether the frame declared the order of the levels to have a meaning.
+    dtype : str
+        The frame library and its data type, for example "pandas:category[str]".
+    transform : Nonparanormal or None
+        The transform of a continuous column; the model then works in normal scores.
+
+    Examples
+    --------
+    >>> Column("smoker", "categorical", levels=(False, True)).level_names
+    ('False', 'True')
+    """
+
+    name: str
+    kind: Kind
+    role: Role = "target"
+    levels: tuple[Level, ...] = ()
+    ordered: bool = False
+    dtype: str = "float64"
+    transform: Nonparanormal | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(Kind):
+            raise ParameterError.must_be(f"kind of {self.name!r}", _either(Kind), self.kind)
+        if self.role not in get_args(Role):
+            raise ParameterError.must_be(f"role of {self.name!r}", _either(Role), self.role)
+        if self.kind == "continuous" and self.levels:
+            raise ParameterError(f"column {self.name!r} is continuous, so it has no levels.")
+        if self.kind == "categorical" and self.transform is not None:
+            raise ParameterError(f"column {self.name!r} is categorical, so it has no transform.")
+        if len(set(self.level_names)) != len(self.levels):
+            raise ParameterError(f"column {self.name!r} has two levels that read the same.")
+
+    @property
+    def level_names(self) -> tuple[str, ...]:
+        """The levels as text, in order."""
+        return tuple(str(level) for level in self.levels)
+
+    @property
+    def note(self) -> str:
+        """What else the printed schema says about the column."""
+        if self.transform is not None:
+            return "nonparanormal"
+        return "ordered" if self.ordered else ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the column as values that JSON can hold."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "role": self.role,
+            "levels": list(self.levels),
+            "ordered": self.ordered,
+            "dtype": self.dtype,
+            "transform": None if self.transform is None else self.transform.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Column:
+        """Return the column that `to_dict` wrote."""
+        transform = stored["transform"]
+        if not all(isinstance(level, str | bool | int | float) for level in stored["levels"]):
+            raise ModelFileError(f"column {stored['name']!r} has levels of an unknown type.")
+        return cls(
+            name=str(stored["name"]),
+            kind=cast(Kind, stored["kind"]),
+            role=cast(Role, stored["role"]),
+            levels=tuple(stored["levels"]),
+            ordered=bool(stored["ordered"]),
+            dtype=str(stored["dtype"]),
+            transform=None if transform is None else Nonparanormal.from_dict(transform),
+        )
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of a table, in the table's order.
+
+    Parameters
+    ----------
+    columns : tuple of Column
+        The columns; their names are unique.
+
+    Examples
+    --------
+    >>> schema = Schema((
+    ...     Column("sex", "categorical", levels=("F", "M")),
+    ...     Column("age", "continuous", role="covariate"),
+    ... ))
+    >>> print(schema)
+    column  kind         role       levels   note
+    sex     categorical  target     2: F, M
+    age     continuous   covariate
+    >>> [column.name for column in schema.nodes]
+    ['age', 'sex']
+    >>> Schema.from_dict(schema.to_dict()) == schema
+    True
+    """
+
+    columns: tuple[Column, ...]
+
+    def __post_init__(self) -> None:
+        if len(set(self.names)) != len(self.columns):
+            raise ParameterError("a schema needs unique column names.")
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Column names in the table's order."""
+        return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def continuous(self) -> tuple[Column, ...]:
+        """The continuous columns in the table's order."""
+        return tuple(column for column in self.columns if column.kind == "continuous")
+
+    @cached_property
+    def categorical(self) -> tuple[Column, ...]:
+        """The categorical columns in the table's order."""
+        return tuple(column for column in self.columns if column.kind == "categorical")
+
+    @property
+    def nodes(self) -> tuple[Column, ...]:
+        """Continuous, then categorical columns: the order of all numeric blocks."""
+        return self.continuous + self.categorical
+
+    @property
+    def n_cont(self) -> int:
+        """Number of continuous columns, p."""
+        return len(self.continuous)
+
+    @property
+    def n_cat(self) -> int:
+        """Number of categorical columns, q."""
+        return len(self.categorical)
+
+    @property
+    def n_levels(self) -> tuple[int, ...]:
+        """Number of levels of each categorical column, L."""
+        return tuple(len(column.levels) for column in self.categorical)
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {column.name: at for at, column in enumerate(self.nodes)}
+
+    def node_index(self, name: str) -> int:
+        """Return the position of a column in `nodes`.
+
+        Parameters
+        ----------
+        name : str
+            A column's name.
+
+        Returns
+        -------
+        int
+            Its position, continuous columns first.
+        """
+        try:
+            return self._positions[name]
+        except (KeyError, TypeError):
+            hint = near_matches(name, self.names)
+            raise ParameterError(f"there is no column {name!r}; {hint}") from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the schema as values that JSON can hold."""
+        return {"columns": [column.to_dict() for column in self.columns]}
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Schema:
+        """Return the schema that `to_dict` wrote.
+
+        Raises
+        ------
+        ModelFileError
+            When the stored values are not a schema.
+        """
+        try:
+            return cls(tuple(Column.from_dict(column) for column in stored["columns"]))
+        except (KeyError, TypeError, AttributeError, ParameterError) as error:
+            raise ModelFileError(f"the stored schema cannot be read: {error}") from error
+
+    def _cells(self) -> list[tuple[str, ...]]:
+        return [
+            (column.name, column.kind, column.role, _shortened(column), column.note)
+            for column in self.columns
+        ]
+
+    def __str__(self) -> str:
+        """Return a small aligned table, one line per column."""
+        rows = [_HEADINGS, *self._cells()]
+        widths = [max(len(row[k]) for row in rows) for k in range(len(_HEADINGS))]
+        lines = (
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            for row in rows
+        )
+        return "\n".join(line.rstrip() for line in lines)
+
+    def _repr_html_(self) -> str:
+        """Return the same table as HTML, with every cell escaped."""
+        head = "".join(f"<th>{heading}</th>" for heading in _HEADINGS)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
+            for row in self._cells()
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _shortened(column: Column) -> str:
+    """Return the number of levels and as many names as fit on a line."""
+    if column.kind == "continuous":
+        return ""
+    names = [name.replace("\n", " ") for name in column.level_names]
+    text = ", ".join(names)
+    if len(text) > _WIDEST_LEVELS:
+        shown = 1
+        while shown < len(names) and len(", ".join(names[: shown + 1])) <= _WIDEST_LEVELS:
+            shown += 1
+        text = ", ".join(names[:shown])[:_WIDEST_LEVELS] + ", ..."
+    return f"{len(names)}: {text}"
+
+
+def _either(choices: object) -> str:
+    return " or ".join(repr(choice) for choice in get_args(choices))

@@ -1,0 +1,263 @@
+"""One column of any frame library in -> its family, and its values as floats or as level codes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import repeat
+from typing import Any, Literal
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedgm.table.native_codes import category_codes, text_codes
+from mixedgm.table.read import RawColumn
+from mixedgm.table.schema import Level
+
+__all__ = ["Factor", "Family", "Values", "as_levels", "read_values"]
+
+Family = Literal["number", "boolean", "text", "category", "empty", "mixed", "other"]
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int32]
+
+_MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """A column as positions in a list of levels.
+
+    Parameters
+    ----------
+    codes : int32 array of shape (n,)
+        Position of each row's level, -1 where the value is missing.
+    levels : tuple
+        The distinct values: in the frame's own order where it has one, else sorted.
+    ordered : bool
+        Whether the frame says that the order has a meaning.
+    """
+
+    codes: Codes
+    levels: tuple[Level, ...]
+    ordered: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """One column with what its type says, before its rows are read.
+
+    Parameters
+    ----------
+    name : str
+        The column's name.
+    column : narwhals Series or 1-D ndarray
+        The column as it came.
+    library : str
+        "pandas", "polars", "pyarrow" or "numpy".
+    family : str
+        "number", "boolean", "text", "category" (declared levels), "empty" (nothing but missing
+        values), "mixed" (text among numbers) or "other" (dates, lists, ...).
+    dtype : str
+        The library's own name of the type.
+    whole : bool
+        Whether the type holds whole numbers only.
+    """
+
+    name: str
+    column: RawColumn
+    library: str
+    family: Family
+    dtype: str
+    whole: bool = False
+
+    def numbers(self) -> Floats:
+        """Return the values as float64, NaN where missing; zero-copy where the frame allows it."""
+        if self.family == "category":
+            factor = self.factor()
+            table = np.array([*map(float, factor.levels), np.nan])
+            return np.asarray(table[factor.codes], dtype=np.float64)
+        if _holds_objects(self.column):
+            return _object_numbers(_to_numpy(self.column))
+        if isinstance(self.column, nw.Series):
+            return np.asarray(self.column.cast(nw.Float64).to_numpy(), dtype=np.float64)
+        return np.asarray(self.column, dtype=np.float64)
+
+    def factor(self) -> Factor:
+        """Return the values as level codes."""
+        if self.family == "category":
+            codes, categories, ordered = category_codes(self.column)
+            return _tidied(codes, categories, ordered)
+        if self.family == "boolean":
+            numbers = self.numbers()
+            codes = np.where(np.isnan(numbers), -1.0, numbers).astype(np.int32)
+            return Factor(codes, (False, True))
+        if self.family == "number":
+            return _number_factor(self.numbers())
+        if _holds_objects(self.column):
+            return _object_factor(_to_numpy(self.column))
+        codes, found = text_codes(self.column)
+        order = sorted(range(len(found)), key=found.__getitem__)
+        rank = np.full(len(found) + 1, -1, dtype=np.int32)
+        rank[order] = np.arange(len(found), dtype=np.int32)
+        return Factor(rank[codes], tuple(found[at] for at in order))
+
+
+def read_values(name: str, column: RawColumn, library: str) -> Values:
+    """Return one column with its family.
+
+    Parameters
+    ----------
+    name : str
+        The column's name.
+    column : narwhals Series or 1-D ndarray
+        The column.
+    library : str
+        Where it came from.
+
+    Returns
+    -------
+    Values
+        The column; rows are read only where the type does not tell the family.
+    """
+    dtype = _dtype_name(column)
+    whole = False
+    if _holds_objects(column):
+        family, whole = _object_family(_to_numpy(column))
+    elif isinstance(column, nw.Series):
+        family, whole = _series_family(column)
+    else:
+        family = _ARRAY_FAMILIES.get(column.dtype.kind, "other")
+        whole = column.dtype.kind in "iu"
+    return Values(name, column, library, family, dtype, whole)
+
+
+_ARRAY_FAMILIES: dict[str, Family] = {
+    "b": "boolean",
+    "i": "number",
+    "u": "number",
+    "f": "number",
+    "U": "text",
+}
+
+
+def _series_family(series: nw.Series[Any]) -> tuple[Family, bool]:
+    dtype = series.dtype
+    if dtype.is_numeric():
+        return "number", dtype.is_integer()
+    if dtype == nw.Boolean:
+        return "boolean", False
+    if dtype == nw.String:
+        return "text", False
+    if dtype in (nw.Categorical, nw.Enum):
+        return "category", False
+    return ("empty" if series.null_count() == len(series) else "other"), False
+
+
+def _object_family(values: NDArray[Any]) -> tuple[Family, bool]:
+    """Return the family of a column of Python objects, looking at the types that occur."""
+    types = {each for each in set(map(type, values)) if each.__name__ not in _MISSING_TYPES}
+    real = {each for each in types if issubclass(each, float | np.floating)}
+    if real and not any(value == value for value in values if isinstance(value, tuple(real))):
+        types -= real  # NaN marks a missing value among text and truth values, too
+    if not types:
+        return "empty", False
+    if all(issubclass(each, str) for each in types):
+        return "text", False
+    if all(issubclass(each, bool | np.bool_) for each in types):
+        return "boolean", False
+    numeric = {each for each in types if issubclass(each, _NUMERIC) and each is not bool}
+    if types == numeric:
+        return "number", all(issubclass(each, int | np.integer) for each in types)
+    known = numeric | {each for each in types if issubclass(each, str | bool | np.bool_)}
+    return ("mixed" if types == known else "other"), False
+
+
+_NUMERIC = (int, float, Decimal, np.integer, np.floating)
+
+
+def _holds_objects(column: RawColumn) -> bool:
+    if isinstance(column, nw.Series):
+        # narwhals guesses the type of pandas object columns from a few values, so ask pandas.
+        return (
+            column.dtype == nw.Object or str(getattr(column.to_native(), "dtype", "")) == "object"
+        )
+    return column.dtype.kind == "O"
+
+
+def _to_numpy(column: RawColumn) -> NDArray[Any]:
+    if isinstance(column, nw.Series):
+        return np.asarray(column.to_numpy(), dtype=object)
+    return column
+
+
+def _dtype_name(column: RawColumn) -> str:
+    if not isinstance(column, nw.Series):
+        return str(column.dtype)
+    native = column.to_native()
+    if column.implementation.is_pyarrow():
+        return str(native.type)
+    if column.dtype == nw.Enum and column.implementation.is_polars():
+        return "Enum"
+    if str(native.dtype) == "category":
+        return f"category[{native.cat.categories.dtype}]"
+    return str(native.dtype)
+
+
+def _object_numbers(values: NDArray[Any]) -> Floats:
+    as_float = {
+        value: np.nan if type(value).__name__ in _MISSING_TYPES else float(value)
+        for value in set(values)
+    }
+    return np.fromiter(map(as_float.__getitem__, values), dtype=np.float64, count=len(values))
+
+
+def _object_factor(values: NDArray[Any]) -> Factor:
+    levels = sorted({str(value) for value in set(values) if isinstance(value, str)})
+    position = {level: at for at, level in enumerate(levels)}
+    codes = np.fromiter(map(position.get, values, repeat(-1)), dtype=np.int32, count=len(values))
+    return Factor(codes, tuple(levels))
+
+
+def _number_factor(numbers: Floats) -> Factor:
+    distinct = np.unique(numbers[~np.isnan(numbers)])
+    codes = np.searchsorted(distinct, numbers).astype(np.int32)
+    codes[np.isnan(numbers)] = -1
+    return Factor(codes, as_levels(distinct.tolist()))
+
+
+def _tidied(codes: Codes, categories: list[Any], ordered: bool) -> Factor:
+    """Merge repeated categories and turn a missing category into missing values."""
+    kept = [each for each in dict.fromkeys(categories) if each is not None and each == each]
+    if len(kept) < len(categories):
+        position = {each: at for at, each in enumerate(kept)}
+        lookup = np.array([*(position.get(each, -1) for each in categories), -1], dtype=np.int32)
+        codes = lookup[codes]
+    return Factor(codes, as_levels(kept), ordered)
+
+
+def as_levels(values: list[Any]) -> tuple[Level, ...]:
+    """Return values as levels: text, truth values or numbers; anything else by its text.
+
+    Parameters
+    ----------
+    values : list
+        Distinct values. Whole numbers become int, whatever their type.
+
+    Returns
+    -------
+    tuple
+        One level for each value.
+
+    Examples
+    --------
+    >>> as_levels([1.0, 2.0]), as_levels([0.5, 1.0])
+    ((1, 2), (0.5, 1.0))
+    """
+    if all(isinstance(value, bool | np.bool_) for value in values):
+        return tuple(bool(value) for value in values)
+    if all(isinstance(value, _NUMERIC) and not isinstance(value, bool) for value in values):
+        if all(float(value).is_integer() for value in values):
+            return tuple(int(value) for value in values)
+        return tuple(float(value) for value in values)
+    return tuple(str(value) for value in values)

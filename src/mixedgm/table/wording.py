@@ -1,0 +1,48 @@
+"""Columns, values and counts in -> the phrases that findings are made of."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from mixedgm.table.schema import Kind
+from mixedgm.table.values import Values
+
+__all__ = ["counted", "drop_line", "odd_values", "rows", "types_line"]
+
+
+def odd_values(values: Values, *, text: bool) -> str:
+    """Return the commonest texts (or else the commonest values that are not text) with counts."""
+    if values.family == "mixed":
+        cells = np.asarray(values.column, dtype=object)
+        found = Counter(cell for cell in cells if isinstance(cell, str) == text and cell == cell)
+        found.pop(None, None)
+        return counted(list(found.items()))
+    factor = values.factor()
+    counts = np.bincount(factor.codes[factor.codes >= 0], minlength=len(factor.levels))
+    return counted(list(zip(factor.levels, counts.tolist(), strict=True)))
+
+
+def counted(found: list[tuple[Any, int]]) -> str:
+    """Return values with their counts, the commonest first, at most five."""
+    found = sorted(((value, n) for value, n in found if n), key=lambda pair: -pair[1])
+    shown = ", ".join(f"{value!r} ({rows(n)})" for value, n in found[:5])
+    return f"{shown} and {len(found) - 5} more" if len(found) > 5 else shown
+
+
+def rows(count: int) -> str:
+    """Return "1 row" or "<count> rows"."""
+    return "1 row" if count == 1 else f"{count} rows"
+
+
+def types_line(name: str, kind: Kind) -> str:
+    """Return the option that gives a column its kind, as the user would write it."""
+    return f'types={{{json.dumps(name, ensure_ascii=False)}: "{kind}"}}'
+
+
+def drop_line(name: str) -> str:
+    """Return the advice to leave a column out."""
+    return f"leave column {name!r} out"
