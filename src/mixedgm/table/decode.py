@@ -54,8 +54,8 @@ def decode(schema: Schema, cont: ArrayLike, codes: ArrayLike, like: str | nw.Imp
     library = like.value if isinstance(like, nw.Implementation) else like
     if library not in _LIBRARIES:
         raise ParameterError.must_be("like", f"one of {', '.join(_LIBRARIES)}", library)
-    numbers = np.asarray(cont, dtype=np.float64).reshape(-1, schema.n_cont)
-    positions = np.asarray(codes).reshape(-1, schema.n_cat)
+    numbers = np.asarray(cont, dtype=np.float64)
+    positions = np.asarray(codes)
     make = {"pandas": _pandas, "polars": _polars, "pyarrow": _pyarrow, "numpy": _numpy}[library]
     columns: dict[str, Any] = {}
     for at, column in enumerate(schema.continuous):

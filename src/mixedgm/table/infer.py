@@ -16,6 +16,7 @@ __all__ = ["family_finding", "few_distinct", "identifier_finding", "is_numeric",
 
 _FEW = 10
 _MANY_LEVELS = 50
+_SOME_LEVELS = 5  # no more texts than this name the rows, however few the rows
 
 
 def family_finding(values: Values, declared: Kind | None) -> Finding | None:
@@ -127,7 +128,8 @@ def kind_of_numbers(values: Values, numbers: NDArray[np.float64]) -> tuple[Kind,
 def identifier_finding(values: Values, factor: Factor, n_rows: int) -> Finding | None:
     """Return a warning when a text column has so many values that it seems to name the rows."""
     n_levels = len(factor.levels)
-    if values.family != "text" or n_levels <= min(_MANY_LEVELS, n_rows / 2):
+    many = n_levels > _MANY_LEVELS or n_levels > max(n_rows / 2, _SOME_LEVELS)
+    if values.family != "text" or not many:
         return None
     what = f"looks like an identifier: {n_levels} distinct texts in {rows(n_rows)}"
     keep = f"{types_line(values.name, 'categorical')} keeps it and ends this warning"

@@ -159,16 +159,13 @@ def _type_finding(values: Values, column: Column) -> Finding | None:
         what = f"numbers are expected, but it holds text: {odd_values(values, text=True)}"
         return Finding(column.name, what, "convert the column to numbers")
     expects_text = any(isinstance(level, str) for level in column.levels)
-    if values.family == "mixed":
-        what = f"text among other values: {odd_values(values, text=True)}"
-        return Finding(column.name, what, f"use its levels {_levels(column)}")
-    if expects_text == is_numeric(values) and not _without_rows(values):
-        wanted, got = ("text", "numbers") if expects_text else ("numbers", "text")
-        shown = odd_values(values, text=not expects_text)
-        what = f"{wanted} is expected, but it holds {got}: {shown}"
-        what = what.replace("numbers is", "numbers are")
-        return Finding(column.name, what, f"use its levels {_levels(column)}")
-    return None
+    mixed = values.family == "mixed"
+    if not mixed and (expects_text != is_numeric(values) or _without_rows(values)):
+        return None
+    wanted, got = ("text is", "numbers") if expects_text else ("numbers are", "text")
+    shown = odd_values(values, text=not expects_text)
+    what = f"{wanted} expected, but it holds {got}: {shown}"
+    return Finding(column.name, what, f"use its levels {_levels(column)}")
 
 
 def _without_rows(values: Values) -> bool:

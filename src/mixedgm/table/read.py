@@ -114,8 +114,10 @@ def as_frame(X: object, feature_names: Sequence[str] | None = None) -> Frame:
 
 def _eager_native(X: object) -> Any | None:
     """Return an eager pandas, polars or pyarrow table, or None when X is no data frame."""
-    if _has_repeated_pandas_names(X):
-        return X  # narwhals refuses repeated names; the checks report them with all other findings
+    X = nw.to_native(X, pass_through=True)
+    # narwhals refuses repeated names, which the checks report together with all other findings
+    if nw.dependencies.is_pandas_dataframe(X) or nw.dependencies.is_pyarrow_table(X):
+        return X
     frame = nw.from_native(X, pass_through=True, allow_series=True)
     if isinstance(frame, nw.Series):
         raise TableError(_one_column(type(X).__name__, "X.to_frame() or X[['name']]"))
@@ -123,14 +125,8 @@ def _eager_native(X: object) -> Any | None:
         frame = frame.collect()
     if not isinstance(frame, nw.DataFrame):
         return None
-    known = frame.implementation.is_polars() or frame.implementation.is_pyarrow()
-    if known or frame.implementation.is_pandas():
-        return frame.to_native()
-    return frame.to_arrow()
-
-
-def _has_repeated_pandas_names(X: object) -> bool:
-    return nw.dependencies.is_pandas_dataframe(X) and not X.columns.is_unique
+    known = ("pandas", "polars", "pyarrow")
+    return frame.to_native() if frame.implementation.value in known else frame.to_arrow()
 
 
 def _from_native(native: Any) -> Frame:

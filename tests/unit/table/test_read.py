@@ -1,0 +1,172 @@
+"""Reading: every sort of table, files, and things that are no table."""
+
+import gzip
+import importlib.util
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from scipy import sparse
+
+from mixedgm.errors import TableError
+from mixedgm.table import as_frame, files, learn, read_table
+from mixedgm.table.read import Frame
+
+DATA = {"a": [1.5, 2.5, 3.5], "b": ["x", "y", "x"]}
+
+
+@pytest.mark.parametrize(
+    ("table", "library"),
+    [
+        (pd.DataFrame(DATA), "pandas"),
+        (pl.DataFrame(DATA), "polars"),
+        (pl.DataFrame(DATA).lazy(), "polars"),
+        (pa.table(DATA), "pyarrow"),
+        (nw.from_native(pl.DataFrame(DATA)), "polars"),
+        (as_frame(pa.table(DATA)), "pyarrow"),
+    ],
+    ids=["pandas", "polars", "lazy", "pyarrow", "narwhals", "frame"],
+)
+def test_frames(table, library):
+    frame = as_frame(table)
+    assert isinstance(frame, Frame)
+    assert (frame.names, frame.shape, frame.library) == (("a", "b"), (3, 2), library)
+    assert frame.named
+
+
+class NotAnArray:
+    def __array__(self, dtype=None, copy=None):
+        return np.eye(3)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        np.eye(3),
+        [[1, "a", 0.5], [2, "b", 1.5]],
+        np.eye(3, dtype=bool),
+        NotAnArray(),
+        np.matrix("1 2 3"),
+    ],
+    ids=["float", "rows", "bool", "__array__", "matrix"],
+)
+def test_arrays_get_made_up_names(table):
+    frame = as_frame(table)
+    assert frame.names == ("x0", "x1", "x2")
+    assert frame.library == "numpy"
+    assert not frame.named
+
+
+def test_masked_entries_are_missing():
+    masked = np.ma.masked_array(np.eye(3), mask=np.eye(3, dtype=bool))
+    assert np.isnan(as_frame(masked).columns[0][0])
+
+
+def test_names_can_be_given_and_become_text():
+    assert as_frame(np.eye(2), feature_names=["u", "v"]).names == ("u", "v")
+    assert as_frame(pd.DataFrame(np.eye(2))).names == ("0", "1")
+    with pytest.raises(TableError, match="1 feature names were given for a table with 2 columns"):
+        as_frame(np.eye(2), feature_names=["u"])
+
+
+@pytest.mark.parametrize(
+    ("thing", "message"),
+    [
+        (np.zeros(3), "Reshape your data"),
+        (np.float64(3), "Reshape your data"),
+        ([1, 2, 3], "Reshape your data"),
+        (pd.Series([1, 2]), "Reshape your data with X.to_frame"),
+        (pl.Series([1, 2]), "Reshape your data"),
+        (np.zeros((2, 2, 2)), r"2-D array, got an array with shape \(2, 2, 2\)"),
+        (sparse.csr_matrix(np.eye(3)), "Sparse data was passed"),
+        (sparse.coo_array(np.eye(3)), "Sparse data was passed"),
+        ([[1, 2], [1]], "different lengths: 1, 2"),
+        ({"a": [1, 2]}, "dict is not one"),
+        (None, "NoneType is not one"),
+    ],
+    ids=lambda value: value[:20] if isinstance(value, str) else type(value).__name__,
+)
+def test_things_that_are_no_table(thing, message):
+    with pytest.raises(TableError, match=message):
+        as_frame(thing)
+
+
+def _write(folder, ending, table):
+    path = folder / f"table{ending}"
+    if ending == ".parquet":
+        pq.write_table(pa.Table.from_pandas(table), path)
+    else:
+        table.to_csv(path, index=False, sep="\t" if ".tsv" in ending else ",")
+    return path
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tsv", ".parquet"])
+def test_files_read_the_same_with_every_library(tmp_path, monkeypatch, ending, library):
+    needed = {library, "pyarrow"} if ending == ".parquet" else {library}
+    monkeypatch.setattr(files, "_installed", lambda name: name in needed)
+    if library == "pyarrow":
+        monkeypatch.setattr(files, "_installed", lambda name: name == "pyarrow")
+    table = pd.DataFrame(
+        {"a": [1.5, np.nan, 3.5, 4.0], "b": ["None", "y", "y", "NA"], "c": range(4)}
+    )
+    read = read_table(_write(tmp_path, ending, table))
+    assert type(read).__module__.startswith(library)
+    frame = as_frame(read)
+    assert frame.names == ("a", "b", "c")
+    assert [column.null_count() for column in frame.columns[::2]] == [1, 0]
+    # "None" is an answer, "NA" is a missing value (a Parquet file knows the difference itself)
+    assert frame.columns[1].to_list()[:3] == ["None", "y", "y"]
+    assert frame.columns[1].null_count() == (0 if ending == ".parquet" else 1)
+
+
+def test_a_path_is_a_table(tmp_path):
+    path = _write(tmp_path, ".csv", pd.DataFrame(DATA))
+    assert as_frame(path).names == ("a", "b")
+    assert learn(str(path), missing="drop")[0].codes.ravel().tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("gone.csv", None, "there is no file .*gone.csv"),
+        ("empty.csv", b"", "is empty"),
+        ("blank.csv", b"\n\n", "no line of column names"),
+        ("table.xlsx", b"x", "has to end in .csv"),
+        ("noise.parquet", b"not a parquet file", "cannot be read"),
+        ("noise.csv.gz", b"not gzip", "cannot be read"),
+        ("latin.csv", "a,b\né,2".encode("latin-1"), "cannot be read"),
+        ("ragged.csv", b"a,b\n1,2\n1,2,3,4\n", "cannot be read"),
+        ("twice.csv", b"a,b,a\n1,2,3\n", "column 'a': 2 columns have this name in 'twice.csv'"),
+    ],
+)
+def test_files_that_cannot_be_read(tmp_path, name, content, message):
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(TableError, match=message):
+        read_table(path)
+
+
+def test_a_folder_is_no_file(tmp_path):
+    (tmp_path / "x.csv").mkdir()
+    with pytest.raises(TableError, match="is a folder"):
+        read_table(tmp_path / "x.csv")
+
+
+def test_byte_order_mark_and_gzip(tmp_path):
+    path = tmp_path / "x.csv.gz"
+    path.write_bytes(gzip.compress("\ufeffa,b\n1,x\n".encode()))
+    assert as_frame(path).names == ("a", "b")
+
+
+def test_without_any_frame_library_the_extra_is_named(tmp_path, monkeypatch):
+    path = _write(tmp_path, ".csv", pd.DataFrame(DATA))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(files, "find_spec", lambda name: None)
+    with pytest.raises(TableError, match=r'pip install "mixedgm\[frames\]"'):
+        read_table(path)
