@@ -101,17 +101,16 @@ def check_missing(
 
 
 def _missing_finding(counts: dict[str, int], n_rows: int, missing: str) -> Finding:
-    column = next(iter(counts)) if len(counts) == 1 else None
+    ranked = sorted(counts.items(), key=lambda pair: -pair[1])
+    listed = ", ".join(f"{name!r} ({count})" for name, count in ranked)
+    if missing == "drop":
+        what = f"{rows(n_rows)} dropped because of missing values (NaN or null) in {listed}"
+        return Finding(None, what, "fill the values in before", "warning")
+    column, count = ranked[0] if len(ranked) == 1 else (None, 0)
     if column is not None:
-        count = counts[column]
         what = f"{count} missing {'value' if count == 1 else 'values'} (NaN or null)"
     else:
-        ranked = sorted(counts.items(), key=lambda pair: -pair[1])
-        listed = ", ".join(f"{name!r} ({count})" for name, count in ranked)
         what = f"missing values (NaN or null) in {rows(n_rows)}, by column: {listed}"
-    if missing == "drop":
-        line = 'missing="error", or fill the values in'
-        return Finding(column, f"{rows(n_rows)} dropped because of {what}", line, "warning")
     if n_rows == 1:
         return Finding(column, what, 'missing="drop" drops the row, or fill it in')
     return Finding(column, what, f'missing="drop" drops the {n_rows} rows, or fill them in')

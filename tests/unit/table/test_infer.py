@@ -1,5 +1,7 @@
 """Kinds, levels, roles and options, inferred and overridden."""
 
+# ruff: noqa: E501 (messages are quoted whole)
+
 import warnings
 from decimal import Decimal
 
