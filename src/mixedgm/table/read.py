@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
 from os import PathLike, fspath
 from typing import Any
 
@@ -124,7 +125,9 @@ def _eager_native(X: object) -> Any | None:
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     if not isinstance(frame, nw.DataFrame):
-        return None
+        if not hasattr(X, "__arrow_c_stream__") or find_spec("pyarrow") is None:
+            return None
+        frame = nw.from_arrow(X, backend="pyarrow")  # record batches and other arrow producers
     known = ("pandas", "polars", "pyarrow")
     return frame.to_native() if frame.implementation.value in known else frame.to_arrow()
 
@@ -152,16 +155,25 @@ def _as_array(X: object) -> NDArray[Any]:
     if isinstance(X, np.ma.MaskedArray):
         X = np.where(np.ma.getmaskarray(X), np.nan, X.data.astype(float))
     if X is None or isinstance(X, dict | set | bytes):
-        raise TableError(
-            f"a table is needed, and {type(X).__name__} is not one. "
-            "Pass a pandas, polars or pyarrow frame, a 2-D array, or the path of a table file."
-        )
-    array = _from_rows(X) if isinstance(X, list | tuple) else np.asarray(X)
+        raise _no_table(X)
+    try:
+        array = _from_rows(X) if isinstance(X, list | tuple) else np.asarray(X)
+    except TableError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise _no_table(X) from error
     if array.ndim < 2:
         raise TableError(_one_column(f"{array.ndim}-D array", "X.reshape(-1, 1)"))
     if array.ndim > 2:
         raise TableError(f"Expected a 2-D array, got an array with shape {array.shape} instead.")
     return array
+
+
+def _no_table(X: object) -> TableError:
+    return TableError(
+        f"a table is needed, and {type(X).__name__} is not one. "
+        "Pass a pandas, polars or pyarrow frame, a 2-D array, or the path of a table file."
+    )
 
 
 def _from_rows(rows: Sequence[Any]) -> NDArray[Any]:

@@ -26,10 +26,11 @@ DATA = {"a": [1.5, 2.5, 3.5], "b": ["x", "y", "x"]}
         (pl.DataFrame(DATA), "polars"),
         (pl.DataFrame(DATA).lazy(), "polars"),
         (pa.table(DATA), "pyarrow"),
+        (pa.RecordBatch.from_pydict(DATA), "pyarrow"),
         (nw.from_native(pl.DataFrame(DATA)), "polars"),
         (as_frame(pa.table(DATA)), "pyarrow"),
     ],
-    ids=["pandas", "polars", "lazy", "pyarrow", "narwhals", "frame"],
+    ids=["pandas", "polars", "lazy", "pyarrow", "batch", "narwhals", "frame"],
 )
 def test_frames(table, library):
     frame = as_frame(table)
@@ -87,6 +88,7 @@ def test_names_can_be_given_and_become_text():
         ([[1, 2], [1]], "different lengths: 1, 2"),
         ({"a": [1, 2]}, "dict is not one"),
         (None, "NoneType is not one"),
+        (pd.DataFrame(DATA).groupby("b"), "DataFrameGroupBy is not one"),
     ],
     ids=lambda value: value[:20] if isinstance(value, str) else type(value).__name__,
 )
