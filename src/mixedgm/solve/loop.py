@@ -1,0 +1,124 @@
+"""Problem + solver + start -> Solution: the one loop, its stopping rule, status and trace."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Protocol, TypeVar
+
+from mixedgm.model.layout import Floats
+from mixedgm.objective.contract import Evaluation
+from mixedgm.solve.problem import Problem
+
+
+class Status(Enum):
+    """How a solve ended; the value is the message for the user."""
+
+    CONVERGED = "converged: the recomputed KKT number is within tol"
+    ITERATION_LIMIT = (
+        "stopped at max_iter before the KKT number reached tol: raise max_iter, raise tol, or "
+        "use solver='proximal-newton' (a small lam with few rows is badly conditioned)"
+    )
+    NO_PROGRESS = (
+        "no step lowers the objective any further at this precision, but the KKT number is still "
+        "above tol: raise tol, or look for nearly collinear columns and very rare levels"
+    )
+    UNFINISHED = "running"
+
+
+@dataclass(frozen=True)
+class TraceRow:
+    """One iteration: objective, the solver's own KKT number, passes over the rows, seconds."""
+
+    objective: float
+    kkt: float
+    passes: float
+    seconds: float
+
+
+class State(Protocol):
+    """What every solver's state shows to the loop."""
+
+    @property
+    def theta(self) -> Floats: ...
+    @property
+    def objective(self) -> float: ...
+    @property
+    def measure(self) -> float:
+        """KKT number at theta as known to the solver; +inf when unknown."""
+        ...
+
+    @property
+    def halted(self) -> bool:
+        """The solver cannot go on."""
+        ...
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know, e.g. that a line search fell back."""
+        ...
+
+
+S = TypeVar("S")
+
+
+class Solver(Protocol[S]):
+    """Frozen options; all that changes is in the state."""
+
+    def init(self, problem: Problem, theta: Floats, here: Evaluation, tol: float) -> S: ...
+    def step(self, problem: Problem, state: S) -> S: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A finished run of the loop, not yet certified."""
+
+    theta: Floats
+    measure: float
+    status: Status
+    n_iter: int
+    trace: list[TraceRow] = field(default_factory=list)
+    notes: tuple[str, ...] = ()
+
+
+def run(
+    problem: Problem,
+    solver: Solver[State],
+    start: tuple[Floats, Evaluation],
+    *,
+    tol: float,
+    max_iter: int,
+    watch: Callable[[State], None] | None = None,
+) -> Run:
+    """Step until the solver's KKT number is at most `tol`, it halts, or `max_iter` steps.
+
+    `start` is a point and the evaluation there, which warm starts have at hand.
+    """
+    clock, passes = time.perf_counter(), problem.smooth.passes
+    state = solver.init(problem, *start, tol)
+    trace: list[TraceRow] = []
+    n_iter = 0
+    while True:
+        trace.append(
+            TraceRow(
+                state.objective,
+                state.measure,
+                problem.smooth.passes - passes,
+                time.perf_counter() - clock,
+            )
+        )
+        if watch is not None:
+            watch(state)
+        if state.measure <= tol:
+            status = Status.CONVERGED
+        elif state.halted:
+            status = Status.NO_PROGRESS
+        elif n_iter >= max_iter:
+            status = Status.ITERATION_LIMIT
+        else:
+            state = solver.step(problem, state)
+            n_iter += 1
+            continue
+        return Run(state.theta, state.measure, status, n_iter, trace, state.notes)

@@ -1,0 +1,261 @@
+"""Curvature + gradient + penalty at theta -> approximate minimiser of the quadratic model.
+
+Group coordinate descent finds which groups are active; once they are settled, Newton steps on
+them (the norm is smooth away from zero) finish the job, which matters when few rows and a small
+lam make coordinate descent crawl.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import linalg
+
+from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.objective.contract import Curvature, Evaluation, Smooth
+from mixedgm.solve.problem import Problem
+
+_DENSE_LIMIT = 3000
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Node curvatures flattened for the kernels."""
+
+    start: Ints
+    size: Ints
+    touch_node: Ints
+    touch_at: Ints
+    matrix_start: Ints
+    node_size: Ints
+    node_start: Ints
+    matrices: Floats
+    eigen_start: Ints
+    vectors: Floats
+    values: Floats
+    n_node_blocks: int
+
+    @property
+    def blocks(self) -> tuple[Ints, Ints, Ints, Ints]:
+        return self.start, self.size, self.touch_node, self.touch_at
+
+    @property
+    def nodes(self) -> tuple[Ints, Ints, Floats]:
+        return self.matrix_start, self.node_size, self.matrices
+
+    @property
+    def eigen(self) -> tuple[Ints, Floats, Floats]:
+        return self.eigen_start, self.vectors, self.values
+
+
+def flatten(layout: Layout, curvature: Curvature) -> Blocks:
+    """Blocks of theta: every continuous bias and diagonal, every categorical node's biases,
+    every edge group."""
+    from mixedgm.solve.descent import block_eigen
+
+    p = layout.n_cont
+    nodes = curvature.nodes
+    first = np.array([layout.node_terms_of(v)[0] for v in range(p, layout.n_nodes)], dtype=np.int64)
+    start = np.concatenate([np.arange(2 * p), first, layout.starts[:-1]])
+    size = np.concatenate([np.ones(2 * p, dtype=np.int64), layout.width[p:], layout.sizes])
+    touch_node = np.full((len(start), 2), -1)
+    touch_at = np.zeros((len(start), 2), dtype=np.int64)
+    touch_node[: 2 * p, 0] = np.tile(np.arange(p), 2)
+    touch_at[p : 2 * p, 0] = 1
+    n_node_blocks = p + layout.n_nodes
+    touch_node[2 * p : n_node_blocks, 0] = np.arange(p, layout.n_nodes)
+    touch_node[n_node_blocks:] = layout.pairs
+    for v, node in enumerate(nodes):
+        for side in (0, 1):
+            own = np.flatnonzero(layout.pairs[:, side] == v)
+            at = np.searchsorted(node.index, layout.starts[:-1][own])
+            touch_at[n_node_blocks + own, side] = at
+    node_size = np.array([len(node.index) for node in nodes], dtype=np.int64)
+    matrix_start = np.concatenate([[0], np.cumsum(node_size**2)]).astype(np.int64)
+    matrices = np.concatenate([node.matrix.ravel() for node in nodes] or [np.zeros(0)])
+    eigen_start = np.concatenate([[0], np.cumsum(size**2)]).astype(np.int64)
+    vectors, values = np.empty(eigen_start[-1]), np.empty(layout.n_theta)
+    blocks = (start, size, touch_node, touch_at)
+    block_eigen(blocks, (matrix_start, node_size, matrices), eigen_start, vectors, values)
+    return Blocks(
+        *blocks,
+        matrix_start=matrix_start,
+        node_size=node_size,
+        node_start=np.concatenate([[0], np.cumsum(node_size)]).astype(np.int64),
+        matrices=matrices,
+        eigen_start=eigen_start,
+        vectors=vectors,
+        values=values,
+        n_node_blocks=n_node_blocks,
+    )
+
+
+@dataclass(eq=False)
+class QuadraticModel:
+    """The quadratic model at `theta` and its minimisation by blocks.
+
+    Parameters
+    ----------
+    problem : Problem
+        Gives penalty, lam and the scale of the KKT number.
+    curvature : Curvature
+    theta, grad : ndarray (n_theta,)
+        Where the model is taken, and the gradient there.
+    blocks : Blocks
+        ``flatten(layout, curvature)``, which may be reused while the curvature is.
+    """
+
+    problem: Problem
+    curvature: Curvature
+    theta: Floats
+    grad: Floats
+    blocks: Blocks
+
+    def minimise(self, tol: float, max_sweeps: int = 200) -> Floats:
+        """A point whose model KKT number is at most `tol` (or the best found)."""
+        from mixedgm.solve.descent import sweep
+
+        blocks, layout = self.blocks, self.problem.smooth.layout
+        ends = blocks.n_node_blocks
+        lam_w = np.zeros(len(blocks.start))
+        lam_w[ends:] = self.problem.lam * self.problem.penalty.weights
+        yard = np.ones(len(blocks.start))
+        yard[ends:] = self.problem.yardstick
+        everything = np.arange(len(blocks.start))
+        new = self.theta.copy()
+        product = np.zeros(int(blocks.node_start[-1]))
+
+        def descend(order: Ints) -> float:
+            return float(
+                sweep(
+                    blocks.blocks, blocks.nodes, blocks.eigen, blocks.node_start,
+                    order, lam_w, yard, self.grad, new, product,
+                )
+            )  # fmt: skip
+
+        used = 0
+        before: Ints | None = None
+        while used < max_sweeps:
+            worst = descend(everything)
+            used += 1
+            if worst <= tol:
+                break
+            active = np.flatnonzero(layout.group_norms(new))
+            order = np.concatenate([everything[:ends], ends + active])
+            for _ in range(5):
+                used += 1
+                if descend(order) <= 0.3 * tol:
+                    break
+            settled = np.flatnonzero(layout.group_norms(new))
+            if before is not None and np.array_equal(settled, before):
+                better = self._newton(new, settled, tol)
+                if better is not None:
+                    new = better
+                    product = self._node_products(new - self.theta)
+            before = settled
+        return new
+
+    def _node_products(self, delta: Floats) -> Floats:
+        parts = [node.matrix @ delta[node.index] for node in self.curvature.nodes]
+        return np.concatenate(parts or [np.zeros(0)])
+
+    def _newton(self, point: Floats, active: Ints, tol: float) -> Floats | None:
+        """Newton steps on the node terms and the active groups; None if that fails."""
+        layout = self.problem.smooth.layout
+        index = layout.positions(active)
+        if len(index) > _DENSE_LIMIT:
+            return None
+        inverse = np.full(layout.n_theta, -1)
+        inverse[index] = np.arange(len(index))
+        hessian = np.zeros((len(index), len(index)))
+        for node in self.curvature.nodes:
+            where = inverse[node.index]
+            keep = where >= 0
+            hessian[np.ix_(where[keep], where[keep])] += node.matrix[np.ix_(keep, keep)]
+        small = replace_layout(self.problem, active)
+        x, theta, grad = point[index], self.theta[index], self.grad[index]
+        for _ in range(5):
+            slope = grad + hessian @ (x - theta)
+            if small.measure(x, slope) <= 0.3 * tol:
+                break
+            direction = _newton_direction(small, hessian, x, slope)
+            if direction is None:
+                return None
+            step = _longest_step(small.penalty.layout, x, direction)
+            x = x + step * direction
+        else:
+            slope = grad + hessian @ (x - theta)
+            if small.measure(x, slope) > small.measure(point[index], grad + hessian @ (point[index] - theta)):
+                return None
+        out = np.zeros(layout.n_theta)
+        out[index] = x
+        return out
+
+
+def replace_layout(problem: Problem, groups: Ints) -> Problem:
+    """The penalty side of the problem on these groups (the smooth part is not used)."""
+    return replace(
+        problem,
+        smooth=_LayoutOnly(problem.penalty.layout.restrict(groups)),
+        penalty=problem.penalty.restrict(groups),
+        yardstick=problem.yardstick[groups],
+    )
+
+
+def _newton_direction(problem: Problem, hessian: Floats, x: Floats, slope: Floats) -> Floats | None:
+    """Solve (H + lam * second derivative of the norms) d = -(slope + lam * first derivative)."""
+    layout = problem.penalty.layout
+    norms = layout.group_norms(x)
+    pull = problem.lam * problem.penalty.weights / np.where(norms > 0.0, norms, 1.0)
+    matrix = hessian.copy()
+    spread = layout.spread(pull)
+    edges = np.arange(layout.n_node_terms, layout.n_theta)
+    matrix[edges, edges] += spread
+    for start, size, weight, norm in zip(layout.starts[:-1], layout.sizes, pull, norms, strict=True):
+        unit = x[start : start + size] / (norm if norm > 0.0 else 1.0)
+        matrix[start : start + size, start : start + size] -= weight * np.outer(unit, unit)
+    right = -slope.copy()
+    right[edges] -= spread * x[edges]
+    diagonal = np.arange(len(x))
+    scale = float(np.mean(matrix[diagonal, diagonal]))
+    for ridge in (1e-11, 1e-8, 1e-5):
+        matrix[diagonal, diagonal] += ridge * scale
+        try:
+            factor = linalg.cho_factor(matrix, lower=True, check_finite=False)
+        except linalg.LinAlgError:
+            continue
+        return np.asarray(linalg.cho_solve(factor, right, check_finite=False))
+    return None
+
+
+def _longest_step(layout: Layout, x: Floats, direction: Floats) -> float:
+    """At most 1, and short of driving a group through zero, where the norm is not smooth."""
+    along = layout.group_sums(x[layout.edges] * direction[layout.edges])
+    squared = layout.group_norms(x) ** 2
+    against = along < -0.9 * squared
+    if not against.any():
+        return 1.0
+    return float(min(1.0, (0.9 * squared[against] / -along[against]).min()))
+
+
+@dataclass(frozen=True, eq=False)
+class _LayoutOnly:
+    """Stands where only the layout of a smooth function is asked for."""
+
+    layout: Layout
+    passes: float = 0.0
+    curvature_passes: float = 0.0
+    n_rows: int = 0
+
+    def evaluate(self, theta: Floats, gradient: bool = True) -> Evaluation:
+        raise NotImplementedError
+
+    def curvature(self, theta: Floats, stride: int = 1) -> Curvature:
+        raise NotImplementedError
+
+    def restrict(self, groups: Ints) -> Smooth:
+        raise NotImplementedError
+
+    def null(self) -> Floats:
+        raise NotImplementedError

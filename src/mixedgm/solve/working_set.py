@@ -1,0 +1,139 @@
+"""Problem + start -> certified Solution, working on the few groups that matter.
+
+The solver sees only a working set: groups that are active, free, or that the strong rule (or a
+violated optimality condition) points at.  The certificate is taken on the whole problem; its full
+gradient finds the groups that were left out wrongly, and serves the next lam.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from mixedgm.model.layout import Floats, Ints
+from mixedgm.objective.contract import Evaluation
+from mixedgm.solve.loop import Run, Solver, State, Status, TraceRow, run
+from mixedgm.solve.problem import Certificate, Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A point and how optimal it is, as recomputed at that point."""
+
+    theta: Floats
+    status: Status
+    kkt: float
+    objective: float
+    n_iter: int
+    trace: list[TraceRow]
+    notes: tuple[str, ...]
+    evaluation: Evaluation
+    """Smooth value and full gradient at theta: the next lam starts from it."""
+    passes: float
+    curvature_passes: float
+    seconds: float
+
+    @property
+    def converged(self) -> bool:
+        return self.status is Status.CONVERGED
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where to begin: theta, the full evaluation there, and the lam it solves (if it does)."""
+
+    theta: Floats
+    evaluation: Evaluation
+    lam: float | None = None
+
+
+def solve(
+    problem: Problem, solver: Solver[State], start: Start, *, tol: float, max_iter: int
+) -> Solution:
+    """Solve on growing working sets until the certificate of the whole problem is within `tol`."""
+    clock = time.perf_counter()
+    smooth = problem.smooth
+    passes, curvature_passes = smooth.passes, smooth.curvature_passes
+    theta, evaluation, groups = start.theta, start.evaluation, screened(problem, start)
+    trace: list[TraceRow] = []
+    notes: tuple[str, ...] = ()
+    n_iter, inner_tol = 0, tol
+    while True:
+        small = problem.restrict(groups)
+        index = smooth.layout.positions(groups)
+        here = Evaluation(evaluation.value, evaluation.gradient[index])
+        result = run(
+            small, solver, (theta[index], here), tol=inner_tol, max_iter=max_iter - n_iter
+        )
+        n_iter += result.n_iter
+        trace += _shifted(result, trace)
+        notes = tuple(dict.fromkeys([*notes, *result.notes]))
+        theta = np.zeros(smooth.layout.n_theta)
+        theta[index] = result.theta
+        theta = smooth.layout.centred(theta, problem.penalty.free)
+        certificate = problem.certificate(theta)
+        evaluation = certificate.evaluation
+        if certificate.kkt <= tol or n_iter >= max_iter:
+            break
+        more = violators(problem, certificate, groups, tol)
+        if len(more) == 0 and result.status is not Status.CONVERGED:
+            break
+        if len(more) == 0:
+            if inner_tol < 1e-3 * tol:
+                break
+            inner_tol *= 0.3
+        groups = np.union1d(groups, more)
+    status = Status.CONVERGED if certificate.kkt <= tol else result.status
+    if certificate.kkt > tol and status is Status.CONVERGED:
+        status = Status.ITERATION_LIMIT if n_iter >= max_iter else Status.NO_PROGRESS
+    return Solution(
+        theta,
+        status,
+        certificate.kkt,
+        certificate.objective,
+        n_iter,
+        trace,
+        notes,
+        evaluation,
+        smooth.passes - passes,
+        smooth.curvature_passes - curvature_passes,
+        time.perf_counter() - clock,
+    )
+
+
+def screened(problem: Problem, start: Start) -> Ints:
+    """Active and free groups, and those whose gradient may exceed lam * w at the solution.
+
+    Strong rule (Tibshirani et al. 2012): from the solution at lam_0, a group whose gradient norm
+    is below (2 lam - lam_0) w will most likely stay zero at lam.  After a long jump the rule
+    keeps everything; then only groups that are violated at the start are taken.
+    """
+    layout, penalty = problem.smooth.layout, problem.penalty
+    active = layout.group_norms(start.theta) > 0.0
+    strong = 2.0 * problem.lam - (start.lam or np.inf)
+    threshold = min(strong, problem.lam) if strong > 0.5 * problem.lam else problem.lam
+    candidate = layout.group_norms(start.evaluation.gradient) >= threshold * penalty.weights
+    return np.flatnonzero(active | candidate | (penalty.weights == 0.0))
+
+
+def violators(problem: Problem, certificate: Certificate, groups: Ints, tol: float) -> Ints:
+    """Groups outside the working set that break their optimality condition, worst first; at most
+    as many as the set has already (and ten)."""
+    outside = np.ones(len(certificate.edge_distance), dtype=bool)
+    outside[groups] = False
+    broken = np.flatnonzero(outside & (certificate.edge_distance > tol))
+    worst = broken[np.argsort(-certificate.edge_distance[broken], kind="stable")]
+    return np.sort(worst[: max(10, len(groups))])
+
+
+def _shifted(result: Run, before: list[TraceRow]) -> list[TraceRow]:
+    """The run's trace with passes and seconds counted on from an earlier one."""
+    if not before:
+        return result.trace
+    last = before[-1]
+    return [
+        TraceRow(row.objective, row.kkt, row.passes + last.passes, row.seconds + last.seconds)
+        for row in result.trace
+    ]
