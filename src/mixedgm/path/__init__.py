@@ -1,0 +1,1 @@
+"""Tuning: grids of lam, warm-started paths, and criteria that choose from them."""

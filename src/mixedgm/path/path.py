@@ -1,0 +1,196 @@
+"""Task + grid -> Path: warm-started, certified solutions, of which only active groups are kept."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedgm.errors import ParameterError
+from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.model.params import Params, Units, from_theta, with_all_levels
+from mixedgm.path.task import Task
+from mixedgm.progress import track
+from mixedgm.solve.loop import Solver, State, Status, TraceRow
+from mixedgm.solve.working_set import Solution, Start, solve
+
+
+@dataclass(frozen=True, eq=False)
+class PathPoint:
+    """The solution at one lam, active groups only."""
+
+    lam: float
+    node_terms: Floats
+    groups: Ints
+    values: Floats
+    objective: float
+    """In the data's own units."""
+    kkt: float
+    status: Status
+    n_iter: int
+    passes: float
+    curvature_passes: float
+    seconds: float
+    notes: tuple[str, ...] = ()
+    trace: tuple[TraceRow, ...] = ()
+
+    @property
+    def converged(self) -> bool:
+        return self.status is Status.CONVERGED
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """Solutions over a decreasing grid of lam.
+
+    Attributes
+    ----------
+    lams, n_edges, objective, kkt, kkt_relative, passes, curvature_passes, seconds : ndarray
+        One entry per lam; `kkt_relative` is `kkt` divided by lam.
+    lam_max : float
+        Smallest lam without penalised edges.
+    """
+
+    points: tuple[PathPoint, ...]
+    lam_max: float
+    layout: Layout
+    units: Units
+    observed: NDArray[np.bool_]
+    n_levels: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def _column(self, name: str) -> Floats:
+        return np.array([getattr(point, name) for point in self.points], dtype=np.float64)
+
+    @cached_property
+    def lams(self) -> Floats:
+        return self._column("lam")
+
+    @cached_property
+    def n_edges(self) -> NDArray[np.int64]:
+        return np.array([len(point.groups) for point in self.points], dtype=np.int64)
+
+    @cached_property
+    def objective(self) -> Floats:
+        return self._column("objective")
+
+    @cached_property
+    def kkt(self) -> Floats:
+        return self._column("kkt")
+
+    @cached_property
+    def kkt_relative(self) -> Floats:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.kkt / self.lams
+
+    @cached_property
+    def passes(self) -> Floats:
+        return self._column("passes")
+
+    @cached_property
+    def curvature_passes(self) -> Floats:
+        return self._column("curvature_passes")
+
+    @cached_property
+    def seconds(self) -> Floats:
+        return self._column("seconds")
+
+    @property
+    def converged(self) -> NDArray[np.bool_]:
+        return np.array([point.converged for point in self.points], dtype=bool)
+
+    def theta(self, k: int) -> Floats:
+        """Solver coordinates at the k-th lam."""
+        point = self.points[k]
+        theta = np.zeros(self.layout.n_theta)
+        theta[self.layout.positions(point.groups)] = np.concatenate(
+            [point.node_terms, point.values]
+        )
+        return theta
+
+    def params(self, k: int) -> Params:
+        """Parameters at the k-th lam in the data's own units."""
+        own = self.units.to_own(from_theta(self.layout, self.theta(k)))
+        return with_all_levels(own, self.observed, self.n_levels)
+
+    def pairs(self, k: int) -> Ints:
+        """Edges at the k-th lam as pairs of node positions (continuous columns first)."""
+        return self.layout.pairs[self.points[k].groups]
+
+    def edge_norms(self) -> Floats:
+        """(n_lams, n_edges ever active) calibrated norms are left to views; raw group norms."""
+        norms = np.zeros((len(self), self.layout.n_groups))
+        for k, point in enumerate(self.points):
+            small = self.layout.restrict(point.groups)
+            full = np.concatenate([point.node_terms, point.values])
+            norms[k, point.groups] = small.group_norms(full)
+        return norms
+
+
+def solve_path(
+    task: Task,
+    lams: Floats,
+    solver: Solver[State],
+    *,
+    tol: float,
+    max_iter: int,
+    show: bool = False,
+    keep_trace: bool = False,
+) -> Path:
+    """Solve for every lam, largest first, each from the last solution.
+
+    Ctrl-C keeps what is solved and warns; it is raised again only when nothing is.
+    """
+    start = Start(task.null.theta, task.null.evaluation, task.lam_max)
+    points: list[PathPoint] = []
+    try:
+        for lam in track(lams, show=show, what="lam", total=len(lams)):
+            solution = solve(task.problem(float(lam)), solver, start, tol=tol, max_iter=max_iter)
+            start = Start(solution.theta, solution.evaluation, float(lam))
+            points.append(_point(task, float(lam), solution, keep_trace))
+    except KeyboardInterrupt:
+        if not points:
+            raise
+        warnings.warn(
+            f"interrupted: the path ends at lam = {points[-1].lam:.4g}, "
+            f"{len(points)} of {len(lams)} values solved",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return Path(
+        tuple(points), task.lam_max, task.layout, task.units, task.observed, task.n_levels
+    )
+
+
+def _point(task: Task, lam: float, solution: Solution, keep_trace: bool) -> PathPoint:
+    layout = task.layout
+    groups = np.flatnonzero(layout.group_norms(solution.theta))
+    kept = solution.theta[layout.positions(groups)]
+    return PathPoint(
+        lam,
+        kept[: layout.n_node_terms],
+        groups,
+        kept[layout.n_node_terms :],
+        solution.objective + task.units.log_jacobian,
+        solution.kkt,
+        solution.status,
+        solution.n_iter,
+        solution.passes,
+        solution.curvature_passes,
+        solution.seconds,
+        solution.notes,
+        tuple(solution.trace) if keep_trace else (),
+    )
+
+
+def check_grid_options(n_lams: int, min_ratio: float) -> None:
+    """Raise ParameterError for impossible grid options."""
+    if not (isinstance(n_lams, (int, np.integer)) and n_lams >= 1):
+        raise ParameterError.must_be("n_lams", "an integer of at least 1", n_lams)
+    if not (isinstance(min_ratio, (int, float, np.number)) and 0.0 < min_ratio < 1.0):
+        raise ParameterError.must_be("lam_min_ratio", "a number in (0, 1)", min_ratio)

@@ -1,0 +1,185 @@
+"""Design + options -> Task: everything that is the same for all lam.
+
+Here the table's units and declared levels end and the solver's coordinates begin: continuous
+columns standardised, levels without rows left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedgm.errors import ParameterError
+from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.model.params import Params, Units, from_theta, with_all_levels
+from mixedgm.objective.contract import Smooth
+from mixedgm.objective.pseudolikelihood import Pseudolikelihood
+from mixedgm.penalty import weights as edge_weights
+from mixedgm.penalty.group_lasso import GroupLasso
+from mixedgm.rows.memory import MemoryRows
+from mixedgm.solve.problem import Problem
+from mixedgm.solve.proximal_newton import ProximalNewton
+from mixedgm.solve.working_set import Start, solve
+from mixedgm.table.encode import Design
+
+Weights = Literal["calibrated", "uniform"]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One table, one objective, one penalty: a problem for every lam.
+
+    Parameters
+    ----------
+    units : Units
+        Centre and scale of the continuous columns.
+    observed : bool array (sum of declared levels,)
+        Levels that have rows.
+    n_levels : tuple of int
+        Declared levels.
+    smooth : Smooth
+        In standardised units, over observed levels.
+    penalty : GroupLasso
+        Its weights as seen by standardised parameters.
+    yardstick : ndarray (n_groups,)
+        Calibrated weight of every edge, standardised.
+    total_weight : float
+        Number of observations, n.
+    """
+
+    units: Units
+    observed: NDArray[np.bool_]
+    n_levels: tuple[int, ...]
+    smooth: Smooth
+    penalty: GroupLasso
+    yardstick: Floats
+    node_scales: Floats
+    total_weight: float
+
+    @property
+    def layout(self) -> Layout:
+        return self.smooth.layout
+
+    def problem(self, lam: float) -> Problem:
+        """The problem at one lam."""
+        return Problem(self.smooth, self.penalty, lam, self.yardstick)
+
+    def params(self, theta: Floats) -> Params:
+        """Solver coordinates -> the data's own units and all declared levels."""
+        own = self.units.to_own(from_theta(self.layout, theta))
+        return with_all_levels(own, self.observed, self.n_levels)
+
+    @cached_property
+    def null(self) -> Start:
+        """The optimum without penalised edges, from which lam_max is read."""
+        theta = self.smooth.null()
+        start = Start(theta, self.smooth.evaluate(theta))
+        free = self.penalty.free
+        if len(free) == 0:
+            return start
+        return self.unpenalised(free, start, tol=1e-9)
+
+    def unpenalised(self, groups: Ints, start: Start, *, tol: float) -> Start:
+        """The optimum with these groups free and all others absent, as a full-size start."""
+        index = self.layout.positions(groups)
+        small = self.smooth.restrict(groups)
+        problem = Problem(
+            small, GroupLasso(small.layout, np.zeros(len(groups))), 0.0, self.yardstick[groups]
+        )
+        begin = Start(start.theta[index], small.evaluate(start.theta[index]))
+        solution = solve(problem, ProximalNewton(), begin, tol=tol, max_iter=200)
+        theta = np.zeros(self.layout.n_theta)
+        theta[index] = solution.theta
+        return Start(theta, self.smooth.evaluate(theta))
+
+    @cached_property
+    def lam_max(self) -> float:
+        """Smallest lam without penalised edges."""
+        return self.penalty.lam_max(self.null.evaluation.gradient)
+
+    def without_shrinkage(self, groups: Ints) -> Task:
+        """The same task with these groups free of penalty and all others left out."""
+        small = self.smooth.restrict(groups)
+        return Task(
+            self.units,
+            self.observed,
+            self.n_levels,
+            small,
+            GroupLasso(small.layout, np.zeros(len(groups))),
+            self.yardstick[groups],
+            self.node_scales,
+            self.total_weight,
+        )
+
+
+def prepare(
+    design: Design,
+    *,
+    weights: Weights = "calibrated",
+    factors: Floats | None = None,
+    n_threads: int = 1,
+) -> Task:
+    """Standardise, drop levels without rows, lay out the permitted edges and weigh them.
+
+    `factors` is the node-by-node matrix of penalty factors; inf leaves an edge out.
+    """
+    if weights not in ("calibrated", "uniform"):
+        raise ParameterError.must_be("weights", "'calibrated' or 'uniform'", weights)
+    n_levels = design.schema.n_levels
+    observed, codes = _observed(design)
+    kept = tuple(int(part.sum()) for part in _by_column(observed, n_levels))
+    units, cont = _standardised(design)
+    rows = MemoryRows(cont, codes, kept, design.weights, n_threads)
+    moments = rows.moments()
+    absent = None if factors is None else np.isinf(factors)
+    layout = Layout.complete(design.schema.n_cont, kept, absent)
+    scales = edge_weights.node_scales(layout, moments.mean, np.ones(len(units.scale)))
+    yardstick = edge_weights.calibrated(layout, scales)
+    penalty = yardstick if weights == "calibrated" else edge_weights.uniform(layout, units.scale)
+    if factors is not None:
+        penalty = penalty * factors[layout.pairs[:, 0], layout.pairs[:, 1]]
+    own_scales = scales.copy()
+    own_scales[: len(units.scale)] *= units.scale
+    return Task(
+        units,
+        observed,
+        n_levels,
+        Pseudolikelihood(rows, layout, moments),
+        GroupLasso(layout, penalty),
+        yardstick,
+        own_scales,
+        design.total_weight,
+    )
+
+
+def _standardised(design: Design) -> tuple[Units, Floats]:
+    """Population moments (ddof = 0, weighted) and the standardised copy of the columns."""
+    centre = np.average(design.cont, axis=0, weights=design.weights)
+    cont = design.cont - centre
+    scale = np.sqrt(np.average(cont**2, axis=0, weights=design.weights))
+    cont /= scale
+    return Units(centre, scale), cont
+
+
+def _observed(design: Design) -> tuple[NDArray[np.bool_], NDArray[np.integer]]:
+    """Levels with rows, and codes counted over those only."""
+    masks, columns = [], []
+    for at, count in enumerate(design.schema.n_levels):
+        column = design.codes[:, at]
+        seen = np.bincount(column, minlength=count) > 0
+        masks.append(seen)
+        if not seen.all():
+            column = (np.cumsum(seen) - 1).astype(design.codes.dtype)[column]
+        columns.append(column)
+    if not masks:
+        return np.zeros(0, dtype=bool), design.codes
+    mask = np.concatenate(masks)
+    return mask, design.codes if mask.all() else np.column_stack(columns)
+
+
+def _by_column(observed: NDArray[np.bool_], n_levels: tuple[int, ...]) -> list[NDArray[np.bool_]]:
+    return np.split(observed, np.cumsum(n_levels)[:-1]) if n_levels else []

@@ -1,0 +1,106 @@
+"""penalty_factors, require and forbid, by names -> one factor per pair of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from mixedgm.errors import ParameterError
+from mixedgm.model.layout import Floats
+from mixedgm.table.schema import Schema
+
+Pair = tuple[str, str]
+FactorsArg = Mapping[Any, float] | None
+PairsArg = Iterable[Any] | None
+
+EDGE_KINDS = ("continuous-continuous", "continuous-categorical", "categorical-categorical")
+
+
+def edge_kind(schema: Schema, u: int, v: int) -> str:
+    """Name of the kind of edge between two nodes (positions in ``schema.nodes``)."""
+    n_categorical = (u >= schema.n_cont) + (v >= schema.n_cont)
+    return EDGE_KINDS[n_categorical]
+
+
+def factor_matrix(
+    schema: Schema, factors: FactorsArg = None, require: PairsArg = None, forbid: PairsArg = None
+) -> Floats:
+    """Symmetric node-by-node matrix of factors: 1 by default, 0 = free, inf = absent.
+
+    A pair of names overrides an edge kind; `require` and `forbid` override both.
+
+    Examples
+    --------
+    >>> from mixedgm.table.schema import Column, Schema
+    >>> schema = Schema((Column("age", "continuous"), Column("wage", "continuous")))
+    >>> factor_matrix(schema, forbid=[("age", "wage")])[0, 1]
+    inf
+    """
+    matrix = np.ones((len(schema.nodes), len(schema.nodes)))
+    kinds, pairs = _split(factors)
+    for u in range(len(matrix)):
+        for v in range(u + 1, len(matrix)):
+            matrix[u, v] = matrix[v, u] = kinds.get(edge_kind(schema, u, v), 1.0)
+    for pair, factor in pairs:
+        u, v = _nodes(schema, pair, "penalty_factors")
+        matrix[u, v] = matrix[v, u] = factor
+    wanted = {_nodes(schema, pair, "require") for pair in _listed(require, "require")}
+    unwanted = {_nodes(schema, pair, "forbid") for pair in _listed(forbid, "forbid")}
+    if wanted & unwanted:
+        u, v = min(wanted & unwanted)
+        names = schema.nodes[u].name, schema.nodes[v].name
+        raise ParameterError(f"the pair {names} is in both require and forbid; keep one of them.")
+    for chosen, factor in ((wanted, 0.0), (unwanted, np.inf)):
+        for u, v in chosen:
+            matrix[u, v] = matrix[v, u] = factor
+    return matrix
+
+
+def _split(factors: FactorsArg) -> tuple[dict[str, float], list[tuple[Any, float]]]:
+    """Factors by edge kind, and by pair."""
+    if factors is None:
+        return {}, []
+    if not isinstance(factors, Mapping):
+        raise ParameterError.must_be(
+            "penalty_factors", "a mapping from a pair of column names or an edge kind", factors
+        )
+    kinds: dict[str, float] = {}
+    pairs: list[tuple[Any, float]] = []
+    for key, value in factors.items():
+        try:
+            factor = float(value)
+        except (TypeError, ValueError):
+            factor = np.nan
+        if not factor >= 0.0:
+            raise ParameterError.must_be(f"penalty_factors[{key!r}]", "a number in [0, inf]", value)
+        if not isinstance(key, str):
+            pairs.append((key, factor))
+        elif key in EDGE_KINDS:
+            kinds[key] = factor
+        else:
+            raise ParameterError(
+                f"penalty_factors has the key {key!r}, which is neither a pair of column names nor "
+                f"an edge kind ({', '.join(EDGE_KINDS)})."
+            )
+    return kinds, pairs
+
+
+def _listed(pairs: PairsArg, option: str) -> list[Any]:
+    if pairs is None:
+        return []
+    if isinstance(pairs, str) or not isinstance(pairs, Iterable):
+        raise ParameterError.must_be(option, 'a list of pairs such as [("age", "wage")]', pairs)
+    return list(pairs)
+
+
+def _nodes(schema: Schema, pair: Any, option: str) -> tuple[int, int]:
+    """Positions of a pair of names, the lower first."""
+    if isinstance(pair, str) or not isinstance(pair, Iterable):
+        raise ParameterError.must_be(f"a pair in {option}", "two column names", pair)
+    names = tuple(pair)
+    if len(names) != 2 or names[0] == names[1]:
+        raise ParameterError.must_be(f"a pair in {option}", "two different column names", pair)
+    u, v = sorted(schema.node_index(name) for name in names)
+    return u, v
