@@ -125,6 +125,9 @@ class MemoryRows:
         """Loss per categorical node and the mean of z P' as asked."""
         from mixedgm.rows.kernels import softmax_chunks
 
+        whole_rows = self._is_dense(coef)
+        if whole_rows and gradient == "support":
+            return self._support_from_all(coef)
         self.passes += 0.5 if gradient == "none" else 1.0
         bounds, levels = self._bounds, int(self._level_start[-1])
         n_chunks, d = len(bounds) - 1, self._n_columns
@@ -140,9 +143,7 @@ class MemoryRows:
         shares = np.linspace(0, n_chunks, min(self.n_threads, n_chunks) + 1).astype(np.int64)
         incidence = coef.incidence
         blocks = (incidence.target_ptr, incidence.predictor, incidence.entry_ptr)
-        dense = self._dense(coef) if gradient != "support" and self._is_dense(coef) else _NO_MATRIX
-        if gradient == "support" and self._is_dense(coef):
-            return self._support_from_all(coef)
+        dense = self._dense(coef) if whole_rows else _NO_MATRIX
 
         def share(k: int) -> Callable[[], object]:
             return lambda: softmax_chunks(

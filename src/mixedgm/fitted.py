@@ -1,0 +1,186 @@
+"""Params + schema + certificate -> FittedModel: what can be asked of a model, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedgm.errors import ParameterError
+from mixedgm.model.layout import Floats
+from mixedgm.model.params import Params
+from mixedgm.path.path import Path
+from mixedgm.penalty.factors import edge_kind
+from mixedgm.rows.predict import mean_losses, predictions, probabilities
+from mixedgm.table.encode import Design
+from mixedgm.table.schema import Schema
+
+
+class Edge(NamedTuple):
+    """One edge of the graph.
+
+    `weight` is the norm of the edge's parameters on the calibrated scale: free of units and
+    comparable between kinds.  `sign` is "+", "-" or None where the edge has no sign (an end with
+    three or more levels).  `partial_correlation` exists for two continuous columns only.
+    """
+
+    source: str
+    target: str
+    kind: str
+    weight: float
+    sign: str | None
+    partial_correlation: float | None
+
+
+class Interaction(NamedTuple):
+    """Parameters of one pair of columns with the names on both axes.
+
+    A continuous column has the single name of the column itself on its axis.  For two continuous
+    columns the value is minus the precision entry, so positive means positively related.
+    """
+
+    row: str
+    column: str
+    row_names: tuple[str, ...]
+    column_names: tuple[str, ...]
+    values: Floats
+
+
+@dataclass(frozen=True)
+class FitReport:
+    """How the fit ended: the certificate and the counters."""
+
+    lam: float
+    objective: float
+    kkt: float
+    tol: float
+    converged: bool
+    message: str
+    n_iter: int
+    n_rows: int
+    total_weight: float
+    notes: tuple[str, ...] = ()
+    criterion: str | None = None
+    """How lam was chosen, e.g. "EBIC (gamma = 0.5)"; None for a given lam."""
+
+
+@dataclass(frozen=True, eq=False)
+class FittedModel:
+    """A model in hand.
+
+    Parameters
+    ----------
+    schema : Schema
+        Columns, kinds and levels.
+    params : Params
+        In the data's own units (normal scores where a column has a transform).
+    node_scales : ndarray (p + q,)
+        sqrt(tr cov) of every column in the training data; the calibrated weight of an edge is the
+        product of two of them.
+    report : FitReport
+    library : str
+        Frame library of the training table: "pandas", "polars", "pyarrow" or "numpy".
+    settings : mapping
+        The estimator's parameters, as far as JSON can hold them.
+    path : Path or None
+        The whole path when one was solved.
+    scores : mapping of str to ndarray
+        Selection scores per lam of the path, by name.
+    """
+
+    schema: Schema
+    params: Params
+    node_scales: Floats
+    report: FitReport
+    library: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    path: Path | None = None
+    scores: Mapping[str, Floats] = field(default_factory=dict)
+
+    # -- graph -------------------------------------------------------------------------------------
+
+    @cached_property
+    def edge_weights(self) -> Floats:
+        """(p + q, p + q) symmetric matrix of edge weights, zero where there is no edge."""
+        p = self.schema.n_cont
+        square = self.params.coef**2
+        starts = np.concatenate([np.arange(p), p + self.params.level_start[:-1]]).astype(int)
+        if len(starts) == 0:
+            return np.zeros((0, 0))
+        summed = np.add.reduceat(np.add.reduceat(square, starts, axis=0), starts, axis=1)
+        weights = np.sqrt(summed) * np.outer(self.node_scales, self.node_scales)
+        np.fill_diagonal(weights, 0.0)
+        return np.asarray(weights)
+
+    @cached_property
+    def edges(self) -> tuple[Edge, ...]:
+        """Edges, heaviest first."""
+        weights = np.triu(self.edge_weights, 1)
+        u, v = np.nonzero(weights)
+        order = np.argsort(-weights[u, v], kind="stable")
+        return tuple(self._edge(int(u[k]), int(v[k])) for k in order)
+
+    def _edge(self, u: int, v: int) -> Edge:
+        nodes = self.schema.nodes
+        precision, partial = self.params.precision, None
+        if v < self.schema.n_cont:
+            partial = float(-precision[u, v] / np.sqrt(precision[u, u] * precision[v, v]))
+        return Edge(
+            nodes[u].name,
+            nodes[v].name,
+            edge_kind(self.schema, u, v),
+            float(self.edge_weights[u, v]),
+            self._sign(u, v),
+            partial,
+        )
+
+    def _sign(self, u: int, v: int) -> str | None:
+        """Sign of the last entry of the block: that of the second level of binary ends."""
+        if any(len(self.schema.nodes[node].levels) > 2 for node in (u, v)):
+            return None
+        entry = self.params.block(u, v)[-1, -1]
+        return "+" if entry > 0 else "-" if entry < 0 else None
+
+    def interaction(self, a: str, b: str) -> Interaction:
+        """Parameters between two columns, with level names."""
+        u, v = self.schema.node_index(a), self.schema.node_index(b)
+        if u == v:
+            raise ParameterError(f"an interaction needs two different columns. Got {a!r} twice.")
+
+        def names(node: int) -> tuple[str, ...]:
+            column = self.schema.nodes[node]
+            return column.level_names or (column.name,)
+
+        return Interaction(a, b, names(u), names(v), self.params.block(u, v).copy())
+
+    # -- new data ----------------------------------------------------------------------------------
+
+    @property
+    def _n_observed(self) -> float:
+        return self.report.total_weight
+
+    def node_losses(self, design: Design) -> dict[str, float]:
+        """Mean negative log conditional likelihood per column, in the table's order."""
+        loss = mean_losses(
+            self.params, design.cont, design.codes, design.weights, self._n_observed
+        )
+        named = {node.name: float(x) for node, x in zip(self.schema.nodes, loss, strict=True)}
+        return {name: named[name] for name in self.schema.names}
+
+    def predict(self, design: Design) -> tuple[Floats, NDArray[np.int64]]:
+        """Every column given all others: means of continuous, level codes of categorical ones."""
+        return predictions(self.params, design.cont, design.codes, self._n_observed)
+
+    def predict_proba(self, design: Design, column: str) -> Floats:
+        """(n, L) level probabilities of one categorical column given all others."""
+        node = self.schema.node_index(column)
+        if node < self.schema.n_cont:
+            raise ParameterError(
+                f"{column!r} is continuous, so it has no level probabilities; use predict."
+            )
+        cat = node - self.schema.n_cont
+        return probabilities(self.params, design.cont, design.codes, cat, self._n_observed)

@@ -1,0 +1,65 @@
+"""Params and any number of rows -> losses, conditional means, probabilities, block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedgm.model.density import conditionals, losses
+from mixedgm.model.layout import Floats
+from mixedgm.model.params import Params
+
+_CELLS_PER_BLOCK = 2**20
+
+
+def _blocks(params: Params, n_rows: int) -> Iterator[slice]:
+    width = max(1, params.n_cont + sum(params.n_levels))
+    size = max(1, _CELLS_PER_BLOCK // width)
+    for first in range(0, n_rows, size):
+        yield slice(first, min(first + size, n_rows))
+
+
+def mean_losses(
+    params: Params,
+    cont: Floats,
+    codes: NDArray[np.integer],
+    weights: Floats | None = None,
+    n_observed: float = np.inf,
+) -> Floats:
+    """(p + q,) weighted mean negative log conditional of every column."""
+    total = np.zeros(params.n_cont + len(params.n_levels))
+    for block in _blocks(params, len(cont)):
+        loss = losses(params, cont[block], codes[block], n_observed)
+        total += loss.sum(axis=0) if weights is None else weights[block] @ loss
+    return total / (len(cont) if weights is None else weights.sum())
+
+
+def predictions(
+    params: Params, cont: Floats, codes: NDArray[np.integer], n_observed: float = np.inf
+) -> tuple[Floats, NDArray[np.int64]]:
+    """Conditional mean of every continuous, most probable level of every categorical column."""
+    means = np.empty(cont.shape)
+    modes = np.empty(codes.shape, dtype=np.int64)
+    for block in _blocks(params, len(cont)):
+        found = conditionals(params, cont[block], codes[block], n_observed)
+        means[block] = found.mean
+        for j in range(codes.shape[1]):
+            modes[block, j] = found.log_prob[:, params.levels_of(j)].argmax(axis=1)
+    return means, modes
+
+
+def probabilities(
+    params: Params,
+    cont: Floats,
+    codes: NDArray[np.integer],
+    cat: int,
+    n_observed: float = np.inf,
+) -> Floats:
+    """(n, L) probability of every level of categorical column number `cat`."""
+    out = np.empty((len(cont), params.n_levels[cat]))
+    for block in _blocks(params, len(cont)):
+        found = conditionals(params, cont[block], codes[block], n_observed)
+        out[block] = np.exp(found.log_prob[:, params.levels_of(cat)])
+    return out
