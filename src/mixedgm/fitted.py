@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,8 +84,6 @@ class FittedModel:
     report : FitReport
     library : str
         Frame library of the training table: "pandas", "polars", "pyarrow" or "numpy".
-    settings : mapping
-        The estimator's parameters, as far as JSON can hold them.
     path : Path or None
         The whole path when one was solved.
     scores : mapping of str to ndarray
@@ -97,7 +95,6 @@ class FittedModel:
     node_scales: Floats
     report: FitReport
     library: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
     path: Path | None = None
     scores: Mapping[str, Floats] = field(default_factory=dict)
 

@@ -7,15 +7,18 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.params import Params, Units, from_theta, with_all_levels
 from mixedgm.path.task import Task
 from mixedgm.progress import track
+from mixedgm.rows.predict import mean_losses
 from mixedgm.solve.loop import Solver, State, Status, TraceRow
 from mixedgm.solve.working_set import Solution, Start, solve
+from mixedgm.table.encode import Design, apply
+from mixedgm.table.schema import Schema
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,14 +55,21 @@ class Path:
         One entry per lam; `kkt_relative` is `kkt` divided by lam.
     lam_max : float
         Smallest lam without penalised edges.
+    schema : Schema
+        Of the table.
+
+    See Also
+    --------
+    mixedgm.fit_path : makes one.
     """
 
     points: tuple[PathPoint, ...]
     lam_max: float
+    schema: Schema
     layout: Layout
     units: Units
     observed: NDArray[np.bool_]
-    n_levels: tuple[int, ...]
+    total_weight: float
 
     def __len__(self) -> int:
         return len(self.points)
@@ -116,20 +126,37 @@ class Path:
     def params(self, k: int) -> Params:
         """Parameters at the k-th lam in the data's own units."""
         own = self.units.to_own(from_theta(self.layout, self.theta(k)))
-        return with_all_levels(own, self.observed, self.n_levels)
+        return with_all_levels(own, self.observed, self.schema.n_levels)
 
     def pairs(self, k: int) -> Ints:
         """Edges at the k-th lam as pairs of node positions (continuous columns first)."""
         return self.layout.pairs[self.points[k].groups]
 
-    def edge_norms(self) -> Floats:
-        """(n_lams, n_edges ever active) calibrated norms are left to views; raw group norms."""
+    def edges(self, k: int) -> tuple[tuple[str, str], ...]:
+        """Edges at the k-th lam as pairs of column names."""
+        nodes = self.schema.nodes
+        return tuple((nodes[u].name, nodes[v].name) for u, v in self.pairs(k))
+
+    def group_norms(self) -> Floats:
+        """(n_lams, n_groups) norms of all groups in standardised units."""
         norms = np.zeros((len(self), self.layout.n_groups))
         for k, point in enumerate(self.points):
             small = self.layout.restrict(point.groups)
-            full = np.concatenate([point.node_terms, point.values])
-            norms[k, point.groups] = small.group_norms(full)
+            norms[k, point.groups] = small.group_norms(
+                np.concatenate([point.node_terms, point.values])
+            )
         return norms
+
+    def score(self, X: object, sample_weight: ArrayLike | None = None) -> Floats:
+        """Mean log pseudolikelihood of the rows of `X` at every lam, constant included."""
+        design = apply(X, self.schema, sample_weight=sample_weight)
+        return np.array([-self.losses(k, design).sum() for k in range(len(self))])
+
+    def losses(self, k: int, design: Design) -> Floats:
+        """Mean negative log conditional of every node at the k-th lam."""
+        return mean_losses(
+            self.params(k), design.cont, design.codes, design.weights, self.total_weight
+        )
 
 
 def solve_path(
@@ -163,7 +190,13 @@ def solve_path(
             stacklevel=2,
         )
     return Path(
-        tuple(points), task.lam_max, task.layout, task.units, task.observed, task.n_levels
+        tuple(points),
+        task.lam_max,
+        task.schema,
+        task.layout,
+        task.units,
+        task.observed,
+        task.total_weight,
     )
 
 

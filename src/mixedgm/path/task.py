@@ -6,7 +6,7 @@ columns standardised, levels without rows left out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -23,8 +23,9 @@ from mixedgm.penalty.group_lasso import GroupLasso
 from mixedgm.rows.memory import MemoryRows
 from mixedgm.solve.problem import Problem
 from mixedgm.solve.proximal_newton import ProximalNewton
-from mixedgm.solve.working_set import Start, solve
+from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.table.encode import Design
+from mixedgm.table.schema import Schema
 
 Weights = Literal["calibrated", "uniform"]
 
@@ -39,8 +40,8 @@ class Task:
         Centre and scale of the continuous columns.
     observed : bool array (sum of declared levels,)
         Levels that have rows.
-    n_levels : tuple of int
-        Declared levels.
+    schema : Schema
+        Columns and declared levels.
     smooth : Smooth
         In standardised units, over observed levels.
     penalty : GroupLasso
@@ -53,7 +54,7 @@ class Task:
 
     units: Units
     observed: NDArray[np.bool_]
-    n_levels: tuple[int, ...]
+    schema: Schema
     smooth: Smooth
     penalty: GroupLasso
     yardstick: Floats
@@ -71,7 +72,7 @@ class Task:
     def params(self, theta: Floats) -> Params:
         """Solver coordinates -> the data's own units and all declared levels."""
         own = self.units.to_own(from_theta(self.layout, theta))
-        return with_all_levels(own, self.observed, self.n_levels)
+        return with_all_levels(own, self.observed, self.schema.n_levels)
 
     @cached_property
     def null(self) -> Start:
@@ -81,39 +82,32 @@ class Task:
         free = self.penalty.free
         if len(free) == 0:
             return start
-        return self.unpenalised(free, start, tol=1e-9)
+        return self.start_at(self.unpenalised(free, start, tol=1e-9))
 
-    def unpenalised(self, groups: Ints, start: Start, *, tol: float) -> Start:
-        """The optimum with these groups free and all others absent, as a full-size start."""
+    def start_at(self, solution: Solution) -> Start:
+        """A start for the whole problem from a full-size solution of a smaller one."""
+        return Start(solution.theta, self.smooth.evaluate(solution.theta))
+
+    def unpenalised(
+        self, groups: Ints, start: Start, *, tol: float, max_iter: int = 200
+    ) -> Solution:
+        """The optimum with these groups free and all others absent; theta is full-size, the
+        certificate is that of the small problem."""
         index = self.layout.positions(groups)
         small = self.smooth.restrict(groups)
         problem = Problem(
             small, GroupLasso(small.layout, np.zeros(len(groups))), 0.0, self.yardstick[groups]
         )
         begin = Start(start.theta[index], small.evaluate(start.theta[index]))
-        solution = solve(problem, ProximalNewton(), begin, tol=tol, max_iter=200)
+        solution = solve(problem, ProximalNewton(), begin, tol=tol, max_iter=max_iter)
         theta = np.zeros(self.layout.n_theta)
         theta[index] = solution.theta
-        return Start(theta, self.smooth.evaluate(theta))
+        return replace(solution, theta=theta)
 
     @cached_property
     def lam_max(self) -> float:
         """Smallest lam without penalised edges."""
         return self.penalty.lam_max(self.null.evaluation.gradient)
-
-    def without_shrinkage(self, groups: Ints) -> Task:
-        """The same task with these groups free of penalty and all others left out."""
-        small = self.smooth.restrict(groups)
-        return Task(
-            self.units,
-            self.observed,
-            self.n_levels,
-            small,
-            GroupLasso(small.layout, np.zeros(len(groups))),
-            self.yardstick[groups],
-            self.node_scales,
-            self.total_weight,
-        )
 
 
 def prepare(
@@ -147,7 +141,7 @@ def prepare(
     return Task(
         units,
         observed,
-        n_levels,
+        design.schema,
         Pseudolikelihood(rows, layout, moments),
         GroupLasso(layout, penalty),
         yardstick,

@@ -1,0 +1,133 @@
+"""The estimator's parameters -> checked Options: one place that knows what is allowed."""
+
+from __future__ import annotations
+
+import numbers
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mixedgm.errors import NotYetError, ParameterError
+from mixedgm.path.criteria import NAMED, Criterion
+from mixedgm.solve.choose import solver_for
+from mixedgm.solve.loop import Solver, State
+
+_LOSSES = ("pseudolikelihood", "likelihood", "likelihood-mc", "nodewise")
+_LATER_CRITERIA = ("cv", "holdout", "stars", "stability")
+
+
+@dataclass(frozen=True, eq=False)
+class Options:
+    """Parameters of `MixedGraphicalModel`, whose documentation explains them."""
+
+    lam: float | None = None
+    select: Any = "ebic"
+    lams: ArrayLike | None = None
+    n_lams: int = 50
+    lam_min_ratio: float = 0.01
+    loss: str = "pseudolikelihood"
+    weights: Any = "calibrated"
+    penalty_factors: Any = None
+    require: Any = None
+    forbid: Any = None
+    covariates: Sequence[str] | None = None
+    penalize_covariates: bool = True
+    moderators: Sequence[str] | None = None
+    rule: str = "and"
+    types: Any = None
+    transform: Any = None
+    missing: Any = "error"
+    refit: bool = False
+    solver: Any = "auto"
+    tol: float = 1e-5
+    max_iter: int = 1000
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+
+    def __post_init__(self) -> None:
+        if self.lam is not None and not _number(self.lam, 0.0, np.inf):
+            raise ParameterError.must_be("lam", "a float in [0, inf) or None", self.lam)
+        if not _integer(self.n_lams, 1):
+            raise ParameterError.must_be("n_lams", "an integer of at least 1", self.n_lams)
+        if not (_number(self.lam_min_ratio, 0.0, 1.0) and 0.0 < self.lam_min_ratio < 1.0):
+            raise ParameterError.must_be("lam_min_ratio", "a float in (0, 1)", self.lam_min_ratio)
+        if not (_number(self.tol, 0.0, np.inf) and self.tol > 0.0):
+            raise ParameterError.must_be("tol", "a float in (0, inf)", self.tol)
+        if not _integer(self.max_iter, 1):
+            raise ParameterError.must_be("max_iter", "an integer of at least 1", self.max_iter)
+        if self.n_jobs is not None and not (_integer(self.n_jobs, -(2**31)) and self.n_jobs != 0):
+            raise ParameterError.must_be(
+                "n_jobs", "None, a positive integer, or -1 for all cores", self.n_jobs
+            )
+        if not _integer(self.verbose, 0):
+            raise ParameterError.must_be("verbose", "0 or a positive integer", self.verbose)
+        if not isinstance(self.refit, (bool, np.bool_)):
+            raise ParameterError.must_be("refit", "True or False", self.refit)
+        if self.rule not in ("and", "or"):
+            raise ParameterError.must_be("rule", "'and' or 'or'", self.rule)
+        self._check_not_yet()
+
+    def _check_not_yet(self) -> None:
+        """Parameters whose meaning is fixed but whose method is still to come."""
+        if self.loss not in _LOSSES:
+            raise ParameterError.must_be("loss", f"one of {', '.join(map(repr, _LOSSES))}", self.loss)
+        if self.loss != "pseudolikelihood":
+            raise NotYetError(
+                f"loss={self.loss!r} is not available yet; use loss='pseudolikelihood'."
+            )
+        for name in ("covariates", "moderators"):
+            if getattr(self, name) is not None:
+                raise NotYetError(
+                    f"{name} are not available yet; leave {name}=None and model all columns jointly."
+                )
+
+    @property
+    def criterion(self) -> Criterion | None:
+        """How lam is chosen; None when it is given."""
+        if self.lam is not None:
+            return None
+        if isinstance(self.select, str) and self.select in NAMED:
+            return NAMED[self.select]
+        if self.select in _LATER_CRITERIA if isinstance(self.select, str) else False:
+            raise NotYetError(
+                f"select={self.select!r} is not available yet; "
+                f"use one of {', '.join(map(repr, NAMED))}, or give lam."
+            )
+        if not isinstance(self.select, (str, type)) and hasattr(self.select, "choose"):
+            return self.select  # type: ignore[no-any-return]
+        raise ParameterError.must_be(
+            "select",
+            f"one of {', '.join(map(repr, NAMED))} or a criterion such as mixedgm.EBIC(gamma=0.5)",
+            self.select,
+        )
+
+    @property
+    def solver_object(self) -> Solver[State]:
+        """The solver that `solver` names."""
+        return solver_for(self.solver)
+
+    @property
+    def n_threads(self) -> int:
+        """Threads for passes over the rows: all cores, unless `n_jobs` says otherwise."""
+        if hasattr(os, "sched_getaffinity"):
+            cores = len(os.sched_getaffinity(0))
+        else:
+            cores = os.cpu_count() or 1
+        if self.n_jobs is None:
+            return cores
+        return max(1, cores + 1 + self.n_jobs) if self.n_jobs < 0 else int(self.n_jobs)
+
+
+def _number(value: object, low: float, high: float) -> bool:
+    real = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+    return real and low <= float(value) < high  # type: ignore[arg-type]
+
+
+def _integer(value: object, low: int) -> bool:
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_))
+    return whole and int(value) >= low  # type: ignore[call-overload,no-any-return]

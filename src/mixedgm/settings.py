@@ -1,0 +1,52 @@
+"""The estimator's parameters <-> values that JSON can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from mixedgm.path.criteria import AIC, BIC, EBIC
+from mixedgm.solve.proximal_gradient import ProximalGradient
+from mixedgm.solve.proximal_newton import ProximalNewton
+
+_OBJECTS = {cls.__name__: cls for cls in (EBIC, BIC, AIC, ProximalGradient, ProximalNewton)}
+
+
+def to_plain(value: Any) -> Any:
+    """Return a JSON-able value; objects that have no plain form become their text.
+
+    Examples
+    --------
+    >>> to_plain({("age", "wage"): 0.5})
+    {'mapping': [[['age', 'wage'], 0.5]]}
+    >>> from_plain(to_plain({("age", "wage"): 0.5}))
+    {('age', 'wage'): 0.5}
+    """
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, np.generic):
+        return to_plain(value.item())
+    if is_dataclass(value) and type(value).__name__ in _OBJECTS:
+        return {"object": type(value).__name__, "options": asdict(value)}  # type: ignore[arg-type]
+    if isinstance(value, Mapping):
+        return {"mapping": [[to_plain(k), to_plain(v)] for k, v in value.items()]}
+    if isinstance(value, (list, tuple, set, frozenset, np.ndarray)):
+        return [to_plain(item) for item in value]
+    return {"text": repr(value)}
+
+
+def from_plain(value: Any) -> Any:
+    """Undo `to_plain`; only the known option classes are ever made."""
+    if isinstance(value, list):
+        return [from_plain(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if "mapping" in value:
+        pairs = [(from_plain(k), from_plain(v)) for k, v in value["mapping"]]
+        return {tuple(k) if isinstance(k, list) else k: v for k, v in pairs}
+    if value.get("object") in _OBJECTS:
+        return _OBJECTS[value["object"]](**value["options"])
+    return value.get("text")

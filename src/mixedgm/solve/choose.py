@@ -1,0 +1,61 @@
+"""A solver's name or object -> a solver; the rule behind "auto"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from mixedgm.errors import ParameterError
+from mixedgm.model.layout import Floats
+from mixedgm.objective.contract import Evaluation
+from mixedgm.solve.loop import Solver, State
+from mixedgm.solve.problem import Problem
+from mixedgm.solve.proximal_gradient import ProximalGradient
+from mixedgm.solve.proximal_newton import NewtonState, ProximalNewton
+
+
+@dataclass(frozen=True)
+class Auto:
+    """Proximal Newton as long as the curvature of the working set fits in memory.
+
+    Proximal Newton with sampled curvature needs the fewest passes over the rows at every size
+    that was measured.  Its curvature is one dense matrix per column over that column's own
+    parameters in the working set; when all of them together exceed `limit_bytes`, the step is
+    left to accelerated proximal gradient (Nesterov 1983), which stores no curvature.
+    """
+
+    limit_bytes: float = 2.0**31
+    newton: ProximalNewton = field(default_factory=ProximalNewton)
+    gradient: ProximalGradient = field(default_factory=lambda: ProximalGradient("nesterov-1983"))
+
+    def init(self, problem: Problem, theta: Floats, here: Evaluation, tol: float) -> State:
+        """Choose by the size of the curvature, and start."""
+        layout = problem.smooth.layout
+        entries = layout.incidence.entry_ptr[layout.incidence.target_ptr]
+        needed = 8.0 * float(((entries[1:] - entries[:-1]) ** 2.0).sum())
+        solver: Solver[Any] = self.newton if needed <= self.limit_bytes else self.gradient
+        return cast(State, solver.init(problem, theta, here, tol))
+
+    def step(self, problem: Problem, state: State) -> State:
+        """Go on with the solver that made the state."""
+        if isinstance(state, NewtonState):
+            return self.newton.step(problem, state)
+        return self.gradient.step(problem, state)  # type: ignore[arg-type]
+
+
+def solver_for(solver: object) -> Solver[State]:
+    """The solver that a name stands for, or the given object if it has the solver's methods."""
+    named: dict[str, object] = {
+        "auto": Auto(),
+        "proximal-newton": ProximalNewton(),
+        "proximal-gradient": ProximalGradient(),
+    }
+    if isinstance(solver, str) and solver in named:
+        return cast("Solver[State]", named[solver])
+    if not isinstance(solver, (str, type)) and hasattr(solver, "init") and hasattr(solver, "step"):
+        return cast("Solver[State]", solver)
+    raise ParameterError.must_be(
+        "solver",
+        f"one of {', '.join(map(repr, named))}, a ProximalNewton or a ProximalGradient",
+        solver,
+    )
