@@ -1,0 +1,282 @@
+"""Every solver on every problem: one optimum, one graph, certified by loops over rows."""
+
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from mixedgm.errors import ParameterError
+from mixedgm.objective.contract import Curvature, Evaluation, NodeCurvature
+from mixedgm.solve.loop import Status, run
+from mixedgm.solve.problem import Problem
+from mixedgm.solve.proximal_gradient import ProximalGradient
+from mixedgm.solve.proximal_newton import ProximalNewton
+from mixedgm.solve.working_set import Start, solve
+from tests.reference import optimality, plain, problems
+from tests.support.problems import SOLVERS, Table, draw, edges_of, solved
+
+# Levels from 2 to 9; calibrated and uniform; weights, free and forbidden edges, unseen levels.
+PROBLEMS = (
+    "mixed-uniform-0.3",
+    "many-levels-calibrated-0.3",
+    "many-levels-uniform-0.08",
+    "continuous-calibrated-0.08",
+    "categorical-calibrated-0.3",
+    "six-columns",
+    "row-weights-mixed",
+    "bad-units-mixed",
+    "factors-free",
+    "factors-free-categorical",
+    "factors-forbidden",
+    "unseen-level",
+)
+EVERY = [(problem, solver) for problem in PROBLEMS for solver in SOLVERS]
+
+
+@cache
+def task_of(name):
+    known = problems.get(name)
+    table = Table(known.X, known.Y, known.n_levels, known.row_weights)
+    return table.task(weights=known.weights, factors=known.factors)
+
+
+@cache
+def solution_of(name, solver):
+    return solved(task_of(name), problems.get(name).lam, solver)
+
+
+@pytest.mark.parametrize(("name", "solver"), EVERY)
+def test_reaches_the_tolerance(name, solver):
+    solution = solution_of(name, solver)
+    assert solution.status is Status.CONVERGED
+    assert solution.converged
+    assert solution.kkt <= 1e-8
+    assert solution.notes == ()
+
+
+@pytest.mark.parametrize(("name", "solver"), EVERY)
+def test_all_solvers_find_one_optimum_and_one_graph(name, solver):
+    reference, solution = solution_of(name, "newton-exact"), solution_of(name, solver)
+    assert solution.objective == pytest.approx(reference.objective, abs=1e-8)
+    task = task_of(name)
+    assert edges_of(task, solution.theta) == edges_of(task, reference.theta)
+
+
+@pytest.mark.parametrize(("name", "solver"), EVERY)
+def test_certificate_by_loops_agrees(name, solver):
+    task, known = task_of(name), problems.get(name)
+    params = task.params(solution_of(name, solver).theta)
+    found = optimality.certificate(
+        params, known.X, known.Y, known.lam, known.edge_weights, known.row_weights
+    )
+    assert found.kkt <= 1e-7
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_objective_in_own_units_is_the_one_of_the_loops(name):
+    task, known = task_of(name), problems.get(name)
+    solution = solution_of(name, "newton-exact")
+    expected = plain.objective(
+        task.params(solution.theta), known.X, known.Y, known.lam, known.edge_weights, known.row_weights
+    )
+    assert solution.objective + task.units.log_jacobian == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(("name", "solver"), EVERY)
+def test_trace_counts_on_and_ends_at_the_answer(name, solver):
+    solution = solution_of(name, solver)
+    passes = [row.passes for row in solution.trace]
+    seconds = [row.seconds for row in solution.trace]
+    assert passes == sorted(passes)
+    assert seconds == sorted(seconds)
+    assert passes[-1] <= solution.passes
+    assert solution.trace[-1].objective == pytest.approx(solution.objective, abs=1e-9)
+    assert solution.trace[-1].kkt <= 1e-8
+    assert len(solution.trace) > solution.n_iter > 0
+
+
+@pytest.mark.parametrize("solver", [name for name in SOLVERS if name.startswith("newton")])
+def test_newton_objectives_never_rise(solver):
+    objectives = [row.objective for row in solution_of("six-columns", solver).trace]
+    assert np.all(np.diff(objectives) <= 1e-11)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_solve_is_deterministic(solver):
+    task, lam = task_of("six-columns"), problems.get("six-columns").lam
+    again = solved(task, lam, solver)
+    np.testing.assert_array_equal(again.theta, solution_of("six-columns", solver).theta)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_one_iteration_is_an_iteration_limit_with_a_message(solver):
+    task = task_of("six-columns")
+    solution = solved(task, problems.get("six-columns").lam, solver, max_iter=1)
+    assert solution.status is Status.ITERATION_LIMIT
+    assert "raise max_iter" in solution.status.value
+    assert not solution.converged
+    assert solution.n_iter == 1
+    assert solution.kkt > 1e-8
+    assert np.isfinite(solution.objective)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_certificate_is_that_of_the_returned_point(solver):
+    """Also where the solve was cut short: never the solver's own bookkeeping."""
+    task, lam = task_of("mixed-uniform-0.3"), problems.get("mixed-uniform-0.3").lam
+    solution = solved(task, lam, solver, max_iter=3)
+    fresh = task.problem(lam).certificate(solution.theta)
+    assert solution.kkt == fresh.kkt
+    assert solution.objective == fresh.objective
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_an_impossible_tolerance_ends_without_an_exception(solver):
+    task = task_of("mixed-uniform-0.3")
+    solution = solved(task, problems.get("mixed-uniform-0.3").lam, solver, tol=0.0, max_iter=3000)
+    assert solution.status in (Status.NO_PROGRESS, Status.ITERATION_LIMIT)
+    assert solution.kkt < 1e-7
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_starting_at_the_optimum_takes_no_step(solver):
+    task, lam = task_of("six-columns"), problems.get("six-columns").lam
+    best = solution_of("six-columns", "newton-exact")
+    start = Start(best.theta, best.evaluation, lam)
+    again = solve(task.problem(lam), SOLVERS[solver], start, tol=1e-7, max_iter=100)
+    assert again.n_iter == 0
+    np.testing.assert_array_equal(again.theta, best.theta)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_any_start_leads_to_the_optimum(solver):
+    task, lam = task_of("mixed-uniform-0.3"), problems.get("mixed-uniform-0.3").lam
+    theta = task.null.theta + np.random.default_rng(2).normal(size=task.layout.n_theta)
+    theta[task.layout.diagonal] = 3.0
+    start = Start(theta, task.smooth.evaluate(theta))
+    solution = solve(task.problem(lam), SOLVERS[solver], start, tol=1e-8, max_iter=30_000)
+    expected = solution_of("mixed-uniform-0.3", "newton-exact").objective
+    assert solution.converged
+    assert solution.objective == pytest.approx(expected, abs=1e-8)
+
+
+def nearly_collinear():
+    """Two columns almost equal, a third almost their level, few rows."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=40)
+    X = np.column_stack([x, x + 1e-2 * rng.normal(size=40), rng.normal(size=40)])
+    Y = np.column_stack([(x > 0).astype(int), rng.integers(0, 3, size=40)])
+    return Table(X, Y, (2, 3))
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_diagonal_stays_positive_at_every_step(solver):
+    task = nearly_collinear().task()
+    problem, seen = task.problem(1e-3 * task.lam_max), []
+
+    def watch(state):
+        seen.append(state.theta[task.layout.diagonal].min())
+        assert np.isfinite(state.objective)
+
+    start = (task.null.theta, task.null.evaluation)
+    run(problem, SOLVERS[solver], start, tol=1e-5, max_iter=150, watch=watch)
+    assert len(seen) > 1
+    assert min(seen) > 0
+
+
+@pytest.mark.parametrize("solver", ["newton-exact", "newton-sampled"])
+def test_nearly_collinear_columns_converge(solver):
+    task = nearly_collinear().task()
+    solution = solved(task, 1e-3 * task.lam_max, solver, tol=1e-5, max_iter=1000)
+    assert solution.converged, solution.status.value
+
+
+# --- functions that lie ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Liar:
+    """A smooth function whose curvature or gradient is wrong by a factor."""
+
+    honest: object
+    curvature_factor: float = 1.0
+    gradient_factor: float = 1.0
+
+    def __getattr__(self, name):
+        return getattr(self.honest, name)
+
+    def evaluate(self, theta, gradient=True):
+        here = self.honest.evaluate(theta, gradient)
+        if here.grad is None:
+            return here
+        return Evaluation(here.value, self.gradient_factor * here.grad)
+
+    def curvature(self, theta, stride=1):
+        true = self.honest.curvature(theta, stride)
+        nodes = [
+            NodeCurvature(node.index, self.curvature_factor * node.matrix, node.n_terms)
+            for node in true.nodes
+        ]
+        return Curvature(nodes, true.n_theta)
+
+    def restrict(self, groups):
+        return replace(self, honest=self.honest.restrict(groups))
+
+
+def lied_to(solver, **lie):
+    task = draw(3, 60, 3, (2, 4)).task()
+    honest = task.problem(0.2 * task.lam_max)
+    problem = Problem(Liar(honest.smooth, **lie), honest.penalty, honest.lam, honest.yardstick)
+    theta = task.null.theta
+    start = Start(theta, problem.smooth.evaluate(theta), task.lam_max)
+    return solve(problem, solver, start, tol=1e-6, max_iter=300)
+
+
+@pytest.mark.parametrize("subproblem", ["coordinate-descent", "proximal-gradient"])
+def test_a_failed_line_search_falls_back_and_says_so(subproblem):
+    """Curvature far too small: each Newton step is too long for any number of halvings."""
+    solution = lied_to(ProximalNewton("exact", subproblem), curvature_factor=1e-13)
+    assert any("line search failed" in note for note in solution.notes)
+    assert len(set(solution.notes)) == len(solution.notes)
+    assert solution.objective < solution.trace[0].objective
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_wrong_gradient_ends_in_no_progress(solver):
+    solution = lied_to(SOLVERS[solver], gradient_factor=-1.0)
+    assert solution.status is Status.NO_PROGRESS
+    assert "no step lowers the objective" in solution.status.value
+    assert not solution.converged
+
+
+# --- options -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ProximalGradient("fista"), r"variant must be one of .*'nesterov-1983'.*'fista'"),
+        (lambda: ProximalGradient(lengthen=0.0), r"lengthen must be in \(0, 1\]\. Got 0\.0"),
+        (lambda: ProximalGradient(lengthen=1.5), r"lengthen must be in \(0, 1\]\. Got 1\.5"),
+        (lambda: ProximalGradient(shorten=1.0), r"shorten must be above 1\. Got 1\.0"),
+        (lambda: ProximalNewton("dense"), r"hessian must be one of .*'limited-memory'.*'dense'"),
+        (lambda: ProximalNewton(subproblem="lp"), r"subproblem must be one of .*Got 'lp'"),
+        (lambda: ProximalNewton(sample_rows=0), r"sample_rows and memory must be positive"),
+        (lambda: ProximalNewton(memory=0), r"sample_rows and memory must be positive"),
+    ],
+)
+def test_impossible_options_are_named(make, message):
+    with pytest.raises(ParameterError, match=message):
+        make()
+
+
+def test_steps_can_lengthen_and_momentum_can_be_kept():
+    task = task_of("mixed-uniform-0.3")
+    lam = problems.get("mixed-uniform-0.3").lam
+    expected = solution_of("mixed-uniform-0.3", "newton-exact").objective
+    start = Start(task.null.theta, task.null.evaluation, task.lam_max)
+    for solver in (ProximalGradient(lengthen=1.0), ProximalGradient("tseng", restart=False)):
+        found = solve(task.problem(lam), solver, start, tol=1e-6, max_iter=30_000)
+        assert found.converged
+        assert found.objective == pytest.approx(expected, abs=1e-8)

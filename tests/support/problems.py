@@ -1,0 +1,107 @@
+"""Sizes and seeds -> tables, tasks and points at which to test the mathematical core."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedgm.model.layout import Layout
+from mixedgm.path.task import Task, prepare
+from mixedgm.solve.proximal_gradient import VARIANTS, ProximalGradient
+from mixedgm.solve.proximal_newton import ProximalNewton
+from mixedgm.solve.working_set import Solution, Start, solve
+from mixedgm.table.encode import Design, code_dtype
+from mixedgm.table.schema import Column, Schema
+
+Floats = NDArray[np.float64]
+
+SOLVERS = {
+    **{f"gradient-{name}": ProximalGradient(name) for name in VARIANTS},
+    "newton-exact": ProximalNewton("exact"),
+    "newton-sampled": ProximalNewton("sampled", sample_rows=20),
+    "newton-limited-memory": ProximalNewton("limited-memory"),
+    "newton-exact-by-gradient": ProximalNewton("exact", "proximal-gradient"),
+    "newton-sampled-by-gradient": ProximalNewton("sampled", "proximal-gradient", sample_rows=20),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns in their own units, level codes, and what a row counts."""
+
+    X: Floats
+    Y: NDArray[np.int64]
+    n_levels: tuple[int, ...]
+    row_weights: Floats | None = None
+
+    @property
+    def n_cont(self) -> int:
+        return self.X.shape[1]
+
+    @property
+    def schema(self) -> Schema:
+        cont = [Column(f"c{s}", "continuous") for s in range(self.n_cont)]
+        cat = [
+            Column(f"k{r}", "categorical", levels=tuple(f"l{a}" for a in range(m)))
+            for r, m in enumerate(self.n_levels)
+        ]
+        return Schema((*cont, *cat))
+
+    @property
+    def design(self) -> Design:
+        codes = np.ascontiguousarray(self.Y, dtype=code_dtype(self.schema))
+        return Design(self.schema, np.ascontiguousarray(self.X), codes, self.row_weights)
+
+    def task(self, **options) -> Task:
+        return prepare(self.design, **options)
+
+    def take(self, rows) -> Table:
+        weights = None if self.row_weights is None else self.row_weights[rows]
+        return replace(self, X=self.X[rows], Y=self.Y[rows], row_weights=weights)
+
+
+def draw(seed: int, n_rows: int, n_cont: int, n_levels: tuple[int, ...], weighted=False) -> Table:
+    """Columns that share one hidden cause; every level has a row; units differ by column."""
+    rng = np.random.default_rng(seed)
+    hidden = rng.normal(size=(n_rows, 1))
+    X = hidden * rng.normal(size=n_cont) + rng.normal(size=(n_rows, n_cont))
+    X = rng.normal(size=n_cont) * 3 + rng.uniform(0.3, 4, size=n_cont) * X
+    Y = np.zeros((n_rows, len(n_levels)), dtype=np.int64)
+    for r, m in enumerate(n_levels):
+        tendency = rng.normal(size=m) * 1.2
+        Y[:, r] = np.argmax(hidden * tendency + rng.gumbel(size=(n_rows, m)), axis=1)
+        Y[:m, r] = rng.permutation(m)
+    weights = rng.integers(1, 4, size=n_rows).astype(float) if weighted else None
+    return Table(X, Y, tuple(n_levels), weights)
+
+
+def random_theta(layout: Layout, seed: int, size: float = 0.4) -> Floats:
+    """A point inside the domain with every parameter in use."""
+    rng = np.random.default_rng(seed)
+    theta = rng.normal(scale=size, size=layout.n_theta)
+    theta[layout.diagonal] = rng.uniform(0.7, 2.0, size=layout.n_cont)
+    return theta
+
+
+def solved(task: Task, lam: float, solver="newton-exact", tol=1e-8, max_iter=30_000) -> Solution:
+    """Solve one lam from the null model."""
+    start = Start(task.null.theta, task.null.evaluation, task.lam_max)
+    return solve(task.problem(lam), SOLVERS[solver], start, tol=tol, max_iter=max_iter)
+
+
+def edges_of(task: Task, theta: Floats) -> set[tuple[int, int]]:
+    """Pairs of nodes whose group is not exactly zero."""
+    active = np.flatnonzero(task.layout.group_norms(theta))
+    return {(int(u), int(v)) for u, v in task.layout.pairs[active]}
+
+
+def estimate(table: Table, fraction: float, tol: float = 1e-9, **options):
+    """Params, edges and objective in the data's own units, at a fraction of lam_max."""
+    task = table.task(**options)
+    lam = fraction * task.lam_max
+    solution = solved(task, lam, tol=tol)
+    assert solution.converged, solution.status.value
+    objective = solution.objective + task.units.log_jacobian
+    return task.params(solution.theta), edges_of(task, solution.theta), objective, lam
