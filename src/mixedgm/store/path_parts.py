@@ -1,0 +1,157 @@
+"""Path -> a few long arrays and a small document, and back; only active groups are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedgm.errors import ModelFileError
+from mixedgm.model.layout import Ints, Layout
+from mixedgm.model.params import Units
+from mixedgm.path.path import Path, PathPoint
+from mixedgm.solve.loop import Status, TraceRow
+from mixedgm.store.archive import Archive, Arrays
+from mixedgm.table.schema import Schema
+
+__all__ = ["path_from_archive", "path_to_parts"]
+
+_NUMBERS = ("lam", "objective", "kkt", "passes", "curvature_passes", "seconds")
+
+
+def path_to_parts(path: Path) -> tuple[dict[str, Any], Arrays]:
+    """Return what JSON holds of a path, and its arrays.
+
+    Groups and values of all points stand one after the other; ``path_group_ends`` tells the points
+    apart.  The permitted edges are one bit per pair of nodes.
+    """
+    points, n_nodes = path.points, path.layout.n_nodes
+    permitted = np.zeros((n_nodes, n_nodes), dtype=bool)
+    permitted[path.layout.pairs[:, 0], path.layout.pairs[:, 1]] = True
+    node_terms = np.array([point.node_terms for point in points], dtype=np.float64)
+    arrays: Arrays = {
+        "path_centre": path.units.centre,
+        "path_scale": path.units.scale,
+        "path_observed": path.observed,
+        "path_permitted": np.packbits(permitted[np.triu_indices(n_nodes, 1)]),
+        "path_n_iter": np.array([point.n_iter for point in points], dtype=np.int64),
+        "path_node_terms": node_terms.reshape(len(points), path.layout.n_node_terms),
+        "path_groups": _joined([point.groups for point in points], np.int64),
+        "path_group_ends": _ends([point.groups for point in points]),
+        "path_values": _joined([point.values for point in points], np.float64),
+    }
+    for name in _NUMBERS:
+        arrays[f"path_{name}"] = np.array([getattr(point, name) for point in points], np.float64)
+    traced = any(point.trace for point in points)
+    if traced:
+        rows = [astuple(row) for point in points for row in point.trace]
+        arrays["path_trace"] = np.array(rows, dtype=np.float64)
+        arrays["path_trace_ends"] = _ends([point.trace for point in points])
+    document = {
+        "lam_max": float(path.lam_max),
+        "total_weight": float(path.total_weight),
+        "status": [point.status.name for point in points],
+        "notes": [list(point.notes) for point in points],
+        "traced": traced,
+    }
+    return document, arrays
+
+
+def _joined(parts: Sequence[NDArray[Any]], dtype: type[np.generic]) -> NDArray[Any]:
+    return np.concatenate([np.zeros(0, dtype=dtype), *parts]).astype(dtype)
+
+
+def _ends(parts: Sequence[Sequence[Any] | NDArray[Any]]) -> Ints:
+    return np.cumsum([len(part) for part in parts], dtype=np.int64)
+
+
+def path_from_archive(archive: Archive, schema: Schema) -> Path | None:
+    """Return the path of a model file, checked against the model's schema; None without one."""
+    document = archive.document["path"]
+    if document is None:
+        return None
+    statuses = [Status[name] for name in document["status"]]
+    notes = [tuple(str(note) for note in point) for point in document["notes"]]
+    n_points = len(statuses)
+    if len(notes) != n_points:
+        raise ModelFileError("its path has notes and statuses for different numbers of points")
+    observed = archive.array("path_observed", "bool", (sum(schema.n_levels),))
+    layout = _layout(archive, schema, observed)
+    units = Units(
+        archive.array("path_centre", "float64", (schema.n_cont,)),
+        archive.array("path_scale", "float64", (schema.n_cont,)),
+    )
+    if not (np.isfinite(units.centre).all() and (units.scale > 0).all()):
+        raise ModelFileError("its path has impossible units")
+    numbers = {name: archive.array(f"path_{name}", "float64", (n_points,)) for name in _NUMBERS}
+    n_iter = archive.array("path_n_iter", "int64", (n_points,))
+    node_terms = archive.array("path_node_terms", "float64", (n_points, layout.n_node_terms))
+    groups, values = _groups(archive, layout, n_points)
+    traces = _traces(archive, n_points) if document["traced"] else [()] * n_points
+    points = tuple(
+        PathPoint(
+            node_terms=node_terms[k].copy(),
+            groups=groups[k],
+            values=values[k],
+            status=statuses[k],
+            n_iter=int(n_iter[k]),
+            notes=notes[k],
+            trace=traces[k],
+            **{name: float(column[k]) for name, column in numbers.items()},
+        )
+        for k in range(n_points)
+    )
+    return Path(
+        points,
+        lam_max=float(document["lam_max"]),
+        schema=schema,
+        layout=layout,
+        units=units,
+        observed=observed,
+        total_weight=float(document["total_weight"]),
+    )
+
+
+def _layout(archive: Archive, schema: Schema, observed: NDArray[np.bool_]) -> Layout:
+    column = np.repeat(np.arange(schema.n_cat), schema.n_levels)
+    n_observed = np.bincount(column[observed], minlength=schema.n_cat)
+    n_nodes = len(schema.nodes)
+    n_pairs = n_nodes * (n_nodes - 1) // 2
+    bits = archive.array("path_permitted", "uint8", (-(-n_pairs // 8),))
+    absent = np.zeros((n_nodes, n_nodes), dtype=bool)
+    absent[np.triu_indices(n_nodes, 1)] = np.unpackbits(bits, count=n_pairs) == 0
+    return Layout.complete(schema.n_cont, tuple(int(n) for n in n_observed), absent)
+
+
+def _groups(
+    archive: Archive, layout: Layout, n_points: int
+) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
+    """Active groups and their values for each point."""
+    groups = archive.array("path_groups", "int64", (None,))
+    if len(groups) and not (groups.min() >= 0 and groups.max() < layout.n_groups):
+        raise ModelFileError("its path has edges that the model does not know")
+    by_point = _split(archive, "path_group_ends", groups, n_points)
+    if any((np.diff(part) <= 0).any() for part in by_point):
+        raise ModelFileError("its path has edges in the wrong order")
+    sizes = [int(layout.sizes[part].sum()) for part in by_point]
+    values = archive.array("path_values", "float64", (sum(sizes),))
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
+    return by_point, [values[starts[k] : starts[k + 1]].copy() for k in range(n_points)]
+
+
+def _traces(archive: Archive, n_points: int) -> list[tuple[TraceRow, ...]]:
+    rows = archive.array("path_trace", "float64", (None, 4))
+    by_point = _split(archive, "path_trace_ends", rows, n_points)
+    return [tuple(TraceRow(*row) for row in part.tolist()) for part in by_point]
+
+
+def _split(archive: Archive, name: str, joined: NDArray[Any], n_points: int) -> list[NDArray[Any]]:
+    """Cut a long array at the stored ends."""
+    ends = archive.array(name, "int64", (n_points,))
+    bounds = np.concatenate([[0], ends]).astype(np.int64)
+    if (np.diff(bounds) < 0).any() or bounds[-1] != len(joined):
+        raise ModelFileError(f"the array {name!r} does not cut the path into points")
+    return [joined[bounds[k] : bounds[k + 1]].copy() for k in range(n_points)]
