@@ -1,0 +1,582 @@
+"""Saved models come back exactly; every other file is refused with a reason."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import os
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from pathlib import Path as FilePath
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from mixedgm.errors import MixedGMError, ModelFileError, ParameterError
+from mixedgm.fitted import FitReport, FittedModel
+from mixedgm.model.layout import Layout
+from mixedgm.model.params import Params, Units
+from mixedgm.path.path import Path, PathPoint
+from mixedgm.solve.loop import Status, TraceRow
+from mixedgm.store import FORMAT_VERSION, load, save
+from mixedgm.table.schema import Column, Schema
+from mixedgm.table.transform import Nonparanormal
+
+# -- random fitted models ----------------------------------------------------------------------
+
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+sizes = st.floats(1e-3, 1e3)
+levels = st.one_of(
+    st.lists(st.text(), min_size=1, max_size=4, unique=True),
+    st.just([False, True]),
+    st.lists(st.integers(), min_size=1, max_size=4, unique=True),
+    st.lists(numbers, min_size=1, max_size=4, unique_by=str),
+)
+
+
+@st.composite
+def transforms(draw: st.DrawFn) -> Nonparanormal:
+    n = draw(st.integers(2, 5))
+    knots = st.lists(numbers, min_size=n, max_size=n, unique=True).map(sorted)
+    return Nonparanormal(tuple(draw(knots)), tuple(draw(knots)))
+
+
+@st.composite
+def schemas(draw: st.DrawFn) -> Schema:
+    columns = []
+    for name in draw(st.lists(st.text(), min_size=1, max_size=5, unique=True)):
+        if draw(st.booleans()):
+            transform = draw(st.none() | transforms())
+            columns.append(Column(name, "continuous", dtype="pandas:int64", transform=transform))
+        else:
+            ordered = draw(st.booleans())
+            columns.append(Column(name, "categorical", "target", tuple(draw(levels)), ordered))
+    return Schema(tuple(columns))
+
+
+def floats(draw: st.DrawFn, *shape: int, elements: st.SearchStrategy[float] = numbers) -> Any:
+    return draw(hnp.arrays(np.float64, shape, elements=elements))
+
+
+def symmetric(draw: st.DrawFn, n: int) -> Any:
+    upper = np.triu(floats(draw, n, n), 1)
+    return upper + upper.T
+
+
+@st.composite
+def paths(draw: st.DrawFn, schema: Schema) -> Path:
+    observed = draw(hnp.arrays(np.bool_, sum(schema.n_levels)))
+    kept = [int(part.sum()) for part in np.split(observed, np.cumsum(schema.n_levels)[:-1])]
+    n_nodes = len(schema.nodes)
+    absent = draw(hnp.arrays(np.bool_, (n_nodes, n_nodes)))
+    layout = Layout.complete(schema.n_cont, tuple(kept[: schema.n_cat]), absent)
+    points = []
+    traced = draw(st.booleans())
+    for _ in range(draw(st.integers(0, 3))):
+        groups = np.flatnonzero(draw(hnp.arrays(np.bool_, layout.n_groups)))
+        trace = draw(st.lists(st.builds(TraceRow, *[st.floats()] * 4), max_size=3))
+        points.append(
+            PathPoint(
+                lam=draw(sizes),
+                node_terms=floats(draw, layout.n_node_terms),
+                groups=groups,
+                values=floats(draw, int(layout.sizes[groups].sum())),
+                objective=draw(st.floats()),
+                kkt=draw(st.floats()),
+                status=draw(st.sampled_from(Status)),
+                n_iter=draw(st.integers(0, 10**6)),
+                passes=draw(sizes),
+                curvature_passes=draw(sizes),
+                seconds=draw(sizes),
+                notes=tuple(draw(st.lists(st.text(), max_size=2))),
+                trace=tuple(trace) if traced else (),
+            )
+        )
+    units = Units(floats(draw, schema.n_cont), floats(draw, schema.n_cont, elements=sizes))
+    return Path(tuple(points), draw(sizes), schema, layout, units, observed, draw(sizes))
+
+
+@st.composite
+def fitted_models(draw: st.DrawFn) -> FittedModel:
+    schema = draw(schemas())
+    p, total = schema.n_cont, sum(schema.n_levels)
+    params = Params(
+        n_levels=schema.n_levels,
+        precision=symmetric(draw, p) + np.diag(floats(draw, p, elements=sizes)),
+        cont_bias=floats(draw, p),
+        category_shift=floats(draw, p, total),
+        cat_interaction=symmetric(draw, total),
+        cat_bias=floats(draw, total, elements=numbers | st.just(-np.inf)),
+    )
+    report = FitReport(
+        lam=draw(sizes),
+        objective=draw(st.floats()),
+        kkt=draw(st.floats()),
+        tol=draw(sizes),
+        converged=draw(st.booleans()),
+        message=draw(st.text()),
+        n_iter=draw(st.integers(0)),
+        n_rows=draw(st.integers(0)),
+        total_weight=draw(sizes),
+        notes=tuple(draw(st.lists(st.text(), max_size=2))),
+        criterion=draw(st.none() | st.text()),
+    )
+    scores = draw(st.dictionaries(st.text(), hnp.arrays(np.float64, st.integers(0, 4)), max_size=2))
+    return FittedModel(
+        schema=schema,
+        params=params,
+        node_scales=floats(draw, len(schema.nodes), elements=sizes),
+        report=report,
+        library=draw(st.sampled_from(["pandas", "polars", "pyarrow", "numpy"])),
+        path=draw(st.none() | paths(schema)),
+        scores=scores,
+    )
+
+
+def difference(a: Any, b: Any, where: str = "model") -> Iterator[str]:
+    """Where two values differ, in type, in any bit of a number, or in structure."""
+    if type(a) is not type(b):
+        yield f"{where}: {type(a)} and {type(b)}"
+    elif is_dataclass(a):
+        for field in fields(a):
+            x, y = getattr(a, field.name), getattr(b, field.name)
+            yield from difference(x, y, f"{where}.{field.name}")
+    elif isinstance(a, np.ndarray):
+        if a.dtype != b.dtype or a.shape != b.shape or a.tobytes() != b.tobytes():
+            yield f"{where}: {a!r} and {b!r}"
+    elif isinstance(a, dict):
+        if list(a) != list(b):
+            yield f"{where}: keys {list(a)} and {list(b)}"
+        else:
+            for key in a:
+                yield from difference(a[key], b[key], f"{where}[{key!r}]")
+    elif isinstance(a, tuple | list):
+        if len(a) != len(b):
+            yield f"{where}: lengths {len(a)} and {len(b)}"
+        else:
+            for k, (x, y) in enumerate(zip(a, b, strict=True)):
+                yield from difference(x, y, f"{where}[{k}]")
+    elif isinstance(a, float):
+        if np.float64(a).tobytes() != np.float64(b).tobytes() and not (a != a and b != b):
+            yield f"{where}: {a!r} and {b!r}"
+    elif a != b:
+        yield f"{where}: {a!r} and {b!r}"
+
+
+def small_model() -> FittedModel:
+    """Two continuous columns, one of them transformed, two categorical ones, a level unseen."""
+    skewed = Nonparanormal((0.0, 1.0, 5.0), (-1.0, 0.0, 1.0))
+    schema = Schema(
+        (
+            Column("sex", "categorical", levels=("F", "M")),
+            Column("age", "continuous", dtype="pandas:int64"),
+            Column("größe ☃", "continuous", transform=skewed),
+            Column("stage", "categorical", levels=(1, 2, 3), ordered=True),
+        )
+    )
+    params = Params(
+        (2, 3),
+        precision=np.array([[2.0, -0.5], [-0.5, 1.0]]),
+        cont_bias=np.array([0.1, -0.0]),
+        category_shift=np.array([[0.25, -0.25, 0.0, 0.0, 0.0], [0.0, 0.0, 0.5, -0.5, 0.0]]),
+        cat_interaction=np.zeros((5, 5)),
+        cat_bias=np.array([0.0, 0.0, 0.5, -0.5, -np.inf]),
+    )
+    report = FitReport(0.1, 3.5, 1e-6, 1e-5, True, "converged", 12, 100, 100.0, ("a note",), "EBIC")
+    observed = np.array([True, True, True, True, False])
+    layout = Layout.complete(2, (2, 2))
+    point = PathPoint(
+        lam=0.1,
+        node_terms=np.arange(8.0),
+        groups=np.array([0, 3]),
+        values=np.linspace(0.1, 0.9, int(layout.sizes[[0, 3]].sum())),
+        objective=3.5,
+        kkt=1e-6,
+        status=Status.CONVERGED,
+        n_iter=12,
+        passes=20.5,
+        curvature_passes=1.0,
+        seconds=0.01,
+        notes=("fell back",),
+        trace=(TraceRow(4.0, np.inf, 1.0, 0.001), TraceRow(3.5, 1e-6, 20.5, 0.01)),
+    )
+    units = Units(np.array([40.0, 0.0]), np.array([10.0, 1.0]))
+    path = Path((point,), 0.9, schema, layout, units, observed, 100.0)
+    scores = {"ebic": np.array([700.25])}
+    return FittedModel(schema, params, np.ones(4), report, "pandas", path, scores)
+
+
+SETTINGS = {
+    "lam": None,
+    "types": {"mapping": [["stage", "categorical"]]},
+    "tol": 1e-5,
+    "inf": np.inf,
+}
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> FilePath:
+    file = tmp_path_factory.mktemp("store") / "small.mgm"
+    save(small_model(), file, settings=SETTINGS)
+    return file
+
+
+def document_of(file: FilePath) -> dict[str, Any]:
+    with zipfile.ZipFile(file) as archive:
+        return json.loads(archive.read("model.json"))  # type: ignore[no-any-return]
+
+
+def rewritten(
+    saved: FilePath,
+    to: FilePath,
+    changes: dict[str, bytes | None],
+    compression: int = zipfile.ZIP_STORED,
+) -> FilePath:
+    """The same archive with some members replaced, or left out, and all checksums right."""
+    with zipfile.ZipFile(saved) as old, zipfile.ZipFile(to, "w", compression) as new:
+        for name in dict.fromkeys([*old.namelist(), *changes]):
+            content = changes[name] if name in changes else old.read(name)
+            if content is not None:
+                new.writestr(name, content)
+    return to
+
+
+def npy(array: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=True)
+    return buffer.getvalue()
+
+
+# -- what goes in comes out --------------------------------------------------------------------
+
+
+@settings(max_examples=60, deadline=None)
+@given(fitted=fitted_models())
+def test_a_model_comes_back_bit_by_bit(
+    fitted: FittedModel, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    file = tmp_path_factory.getbasetemp() / "round-trip.mgm"
+    save(fitted, file, settings=SETTINGS)
+    back, stored = load(file)
+    assert list(difference(fitted, back)) == []
+    assert stored == SETTINGS
+
+
+def test_the_comparison_of_models_sees_one_changed_bit() -> None:
+    other = small_model()
+    other.params.cont_bias[1] = 0.0  # was -0.0
+    assert list(difference(small_model(), other)) != []
+
+
+def test_every_field_of_the_report_is_stored(saved: FilePath) -> None:
+    assert set(document_of(saved)["report"]) == {field.name for field in fields(FitReport)}
+
+
+def test_the_path_of_a_loaded_model_works(saved: FilePath) -> None:
+    back, _ = load(saved)
+    assert back.path is not None
+    before = small_model().path
+    assert before is not None
+    np.testing.assert_array_equal(back.path.params(0).cat_bias, before.params(0).cat_bias)
+    assert back.edges == small_model().edges
+
+
+def test_the_same_model_gives_the_same_bytes(saved: FilePath, tmp_path: FilePath) -> None:
+    save(small_model(), tmp_path / "again.mgm", settings=SETTINGS)
+    assert (tmp_path / "again.mgm").read_bytes() == saved.read_bytes()
+
+
+def test_numpy_opens_the_file_without_pickle(saved: FilePath) -> None:
+    with np.load(saved, allow_pickle=False) as opened:
+        assert opened["precision"].tolist() == [[2.0, -0.5], [-0.5, 1.0]]
+        assert np.isneginf(opened["cat_bias"][-1])
+
+
+def test_the_document_says_what_the_file_is(saved: FilePath) -> None:
+    document = document_of(saved)
+    assert document["format"] == "mixedgm-model"
+    assert document["format_version"] == FORMAT_VERSION == 1
+    with zipfile.ZipFile(saved) as archive:
+        members = {name.removesuffix(".npy") for name in archive.namelist()}
+    assert members == {"model.json", *document["arrays"]}
+
+
+def test_a_failed_save_leaves_the_old_file(saved: FilePath, tmp_path: FilePath) -> None:
+    file = tmp_path / "kept.mgm"
+    file.write_bytes(saved.read_bytes())
+    with pytest.raises(ModelFileError, match="a setting of type object cannot be stored"):
+        save(small_model(), file, settings={"odd": object()})
+    assert [each.name for each in tmp_path.iterdir()] == ["kept.mgm"]
+    assert list(difference(load(file)[0], small_model())) == []
+
+
+def test_saving_into_no_folder_is_a_clear_error(tmp_path: FilePath) -> None:
+    with pytest.raises(ParameterError, match="no folder"):
+        save(small_model(), tmp_path / "nowhere" / "x.mgm")
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "value", "says"),
+    [
+        ("precision", (0, 1), 7.0, "precision is not symmetric"),
+        ("precision", (0, 0), -2.0, "diagonal of precision is not positive"),
+        ("cat_bias", 0, np.inf, "cat_bias holds 1 impossible numbers"),
+        ("cont_bias", 0, np.nan, "cont_bias holds 1 impossible numbers"),
+    ],
+)
+def test_impossible_parameters_are_not_saved(
+    tmp_path: FilePath, name: str, at: Any, value: float, says: str
+) -> None:
+    model = small_model()
+    getattr(model.params, name)[at] = value
+    with pytest.raises(ModelFileError, match=says):
+        save(model, tmp_path / "x.mgm")
+    assert list(tmp_path.iterdir()) == []
+
+
+# -- what is refused, and how ------------------------------------------------------------------
+
+
+def refusal(file: FilePath) -> str:
+    with pytest.raises(ModelFileError) as caught:
+        load(file)
+    message = str(caught.value)
+    assert repr(str(file)) in message
+    assert "\n" not in message
+    return message
+
+
+def test_a_file_that_is_not_there(tmp_path: FilePath) -> None:
+    assert "there is no file" in refusal(tmp_path / "none.mgm")
+
+
+def test_a_folder(tmp_path: FilePath) -> None:
+    assert "cannot be read" in refusal(tmp_path)
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="needs file permissions")
+def test_a_file_without_permission(saved: FilePath, tmp_path: FilePath) -> None:
+    file = rewritten(saved, tmp_path / "private.mgm", {})
+    file.chmod(0)
+    assert "Permission denied" in refusal(file)
+
+
+def test_an_empty_file(tmp_path: FilePath) -> None:
+    (tmp_path / "empty.mgm").touch()
+    assert "is empty. Model files are written by" in refusal(tmp_path / "empty.mgm")
+
+
+def test_a_file_of_another_kind(tmp_path: FilePath) -> None:
+    (tmp_path / "table.csv").write_text("a,b\n1,2\n")
+    assert "is not a model file of mixedgm" in refusal(tmp_path / "table.csv")
+
+
+def test_a_foreign_zip_archive(tmp_path: FilePath) -> None:
+    np.savez(tmp_path / "arrays.npz", a=np.ones(3))
+    assert "is a zip archive, but not a model file" in refusal(tmp_path / "arrays.npz")
+
+
+def test_a_foreign_document(saved: FilePath, tmp_path: FilePath) -> None:
+    for k, text in enumerate([b"[]", b"{}", b'{"format": "other"}']):
+        file = rewritten(saved, tmp_path / f"{k}.mgm", {"model.json": text})
+        assert "not a model file" in refusal(file)
+
+
+def test_a_newer_format_says_to_upgrade(saved: FilePath, tmp_path: FilePath) -> None:
+    document = document_of(saved) | {"format_version": 2, "library_version": "9.1"}
+    text = json.dumps(document).encode()
+    message = refusal(rewritten(saved, tmp_path / "new.mgm", {"model.json": text}))
+    assert "written by mixedgm 9.1 in format 2" in message
+    assert "pip install --upgrade mixedgm" in message
+
+
+def test_every_truncation_is_refused(saved: FilePath, tmp_path: FilePath) -> None:
+    content = saved.read_bytes()
+    file = tmp_path / "short.mgm"
+    for length in range(1, len(content), 97):
+        file.write_bytes(content[:length])
+        refusal(file)
+
+
+def test_every_missing_part_is_named(saved: FilePath, tmp_path: FilePath) -> None:
+    for name in document_of(saved)["arrays"]:
+        file = rewritten(saved, tmp_path / "part.mgm", {f"{name}.npy": None})
+        assert f"its part '{name}.npy' is missing" in refusal(file)
+
+
+def test_a_part_with_another_shape_or_type(saved: FilePath, tmp_path: FilePath) -> None:
+    for array, shown in [
+        (np.eye(3), "float64 3 x 3"),
+        (np.eye(2, dtype=np.float32), "float32 2 x 2"),
+        (np.asfortranarray([[1.0, 2.0], [2.0, 1.0]]), "float64 2 x 2"),
+    ]:
+        file = rewritten(saved, tmp_path / "shape.mgm", {"precision.npy": npy(array)})
+        message = refusal(file)
+        assert f"the array 'precision' is {shown} where the model needs float64 2 x 2" in message
+
+
+def test_pickled_objects_are_not_even_looked_at(saved: FilePath, tmp_path: FilePath) -> None:
+    evil = npy(np.array([_Evil(tmp_path / "executed")], dtype=object))
+    file = rewritten(saved, tmp_path / "evil.mgm", {"cont_bias.npy": evil})
+    assert "the array 'cont_bias' is object" in refusal(file)
+    assert not (tmp_path / "executed").exists()
+
+
+class _Evil:
+    def __init__(self, mark: FilePath) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return (FilePath.touch, (self.mark,))
+
+
+@pytest.mark.parametrize(
+    "shape",
+    ["(99999999999999,)", "(-1,)", "(9**9,)", "(2,)", "(0,)", "(1, 1)", "[1]", "()", "x"],
+)
+def test_a_claimed_size_is_not_believed(saved: FilePath, tmp_path: FilePath, shape: str) -> None:
+    """Scores may have any length, so only the size of the member can show that one lies."""
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}}}\n".encode()
+    content = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(8)
+    file = rewritten(saved, tmp_path / "liar.mgm", {"scores_0.npy": content})
+    refusal(file)
+
+
+def test_a_compressed_part_is_refused_unread(saved: FilePath, tmp_path: FilePath) -> None:
+    bomb = npy(np.zeros(10**6))
+    changes = {"scores_0.npy": bomb}
+    file = rewritten(saved, tmp_path / "bomb.mgm", changes, zipfile.ZIP_DEFLATED)
+    assert "is compressed, which no model file is" in refusal(file)
+
+
+def test_a_huge_document_is_refused_unread(
+    saved: FilePath, tmp_path: FilePath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mixedgm.store.archive._LARGEST_DOCUMENT", 100)
+    file = rewritten(saved, tmp_path / "long.mgm", {})
+    assert "'model.json' has" in refusal(file)
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "says"),
+    [
+        ("path_groups", np.array([0, 99]), "edges that the model does not know"),
+        ("path_groups", np.array([3, 0]), "edges in the wrong order"),
+        ("path_group_ends", np.array([3]), "does not cut the path"),
+        ("path_scale", np.array([0.0, 1.0]), "impossible units"),
+        ("path_values", np.zeros(2), "'path_values' is float64 2"),
+        ("precision", np.array([[1.0, 0.5], [0.4, 1.0]]), "precision is not symmetric"),
+        ("cat_bias", np.full(5, np.nan), "cat_bias holds 5 impossible numbers"),
+    ],
+)
+def test_parts_that_contradict_each_other(
+    saved: FilePath, tmp_path: FilePath, name: str, array: np.ndarray, says: str
+) -> None:
+    file = rewritten(saved, tmp_path / "x.mgm", {f"{name}.npy": npy(array)})
+    assert says in refusal(file)
+
+
+def test_a_schema_with_other_levels(saved: FilePath, tmp_path: FilePath) -> None:
+    document = document_of(saved)
+    document["schema"]["columns"][0]["levels"].append("X")
+    text = json.dumps(document).encode()
+    file = rewritten(saved, tmp_path / "x.mgm", {"model.json": text})
+    assert "the array 'category_shift' is float64 2 x 5 where the model needs" in refusal(file)
+
+
+# -- anything at all ---------------------------------------------------------------------------
+
+
+def loads_equal_or_is_refused(file: FilePath) -> bool:
+    """Whether the file loads; then it has to be the same model."""
+    try:
+        back, _ = load(file)
+    except ModelFileError:
+        return False
+    assert list(difference(back, small_model())) == []
+    return True
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_flipped_bytes_never_change_a_model(
+    data: st.DataObject, saved: FilePath, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    content = bytearray(saved.read_bytes())
+    at = st.integers(0, len(content) - 1)
+    # Headers, the directory and the end are where a flip is not caught by a checksum.
+    places = at | st.integers(0, 60) | st.integers(len(content) - 2500, len(content) - 1)
+    for place in data.draw(st.lists(places, min_size=1, max_size=4)):
+        content[place] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.just(len(content)) | at)
+    file = tmp_path_factory.getbasetemp() / "flipped.mgm"
+    file.write_bytes(content[:cut])
+    loads_equal_or_is_refused(file)
+
+
+def places_in(value: Any, so_far: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield so_far
+    items: Any = value.items() if isinstance(value, dict) else ()
+    for key, item in enumerate(value) if isinstance(value, list) else items:
+        yield from places_in(item, (*so_far, key))
+
+
+NONSENSE = [
+    None,
+    True,
+    -1,
+    10**30,
+    0.5,
+    float("nan"),
+    float("inf"),
+    "x",
+    "",
+    [],
+    [[]],
+    {},
+    {"a": 1},
+]
+
+
+def test_a_document_with_nonsense_anywhere_is_refused_or_loads(
+    saved: FilePath, tmp_path: FilePath
+) -> None:
+    """Right checksums, wrong content: the one sort of damage that a zip archive does not see."""
+    document = document_of(saved)
+    places = [place for place in places_in(document) if place]
+    assert len(places) > 80
+    refused = 0
+    for k, place in enumerate(places):
+        for value in (NONSENSE[k % len(NONSENSE)], NONSENSE[(k + 5) % len(NONSENSE)], _ABSENT):
+            changed = copy.deepcopy(document)
+            holder = changed
+            for key in place[:-1]:
+                holder = holder[key]
+            if value is _ABSENT:
+                del holder[place[-1]]
+            else:
+                holder[place[-1]] = value
+            text = json.dumps(changed).encode()
+            try:
+                load(rewritten(saved, tmp_path / "x.mgm", {"model.json": text}))
+            except ModelFileError:
+                refused += 1
+    assert refused > len(places)
+
+
+_ABSENT = object()
+
+
+def test_a_deeply_nested_document_is_refused(saved: FilePath, tmp_path: FilePath) -> None:
+    text = b"[" * 200_000
+    assert "damaged" in refusal(rewritten(saved, tmp_path / "x.mgm", {"model.json": text}))
+
+
+def test_the_refusal_belongs_to_the_family() -> None:
+    assert issubclass(ModelFileError, MixedGMError)
