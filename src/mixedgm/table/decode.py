@@ -10,7 +10,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mixedgm.errors import ParameterError, TableError
+from mixedgm.errors import ParameterError
+from mixedgm.table.assemble import absent, assembled
 from mixedgm.table.schema import Column, Schema
 
 __all__ = ["decode"]
@@ -64,7 +65,8 @@ def decode(schema: Schema, cont: ArrayLike, codes: ArrayLike, like: str | nw.Imp
         columns[column.name] = make(column, values, _own_dtype(column, library))
     for at, column in enumerate(schema.categorical):
         columns[column.name] = make(column, positions[:, at], _own_dtype(column, library))
-    return _assembled({name: columns[name] for name in schema.names}, library)
+    ordered = {name: columns[name] for name in schema.names}
+    return _array(ordered) if library == "numpy" else assembled(ordered, library)
 
 
 def _own_dtype(column: Column, library: str) -> str | None:
@@ -73,34 +75,13 @@ def _own_dtype(column: Column, library: str) -> str | None:
     return dtype if (owner or "numpy") == library else None
 
 
-def _assembled(columns: dict[str, Any], library: str) -> Any:
-    try:
-        if library == "pandas":
-            import pandas as pd
-
-            return pd.DataFrame(columns)
-        if library == "polars":
-            import polars as pl
-
-            return pl.DataFrame(columns)
-        if library == "pyarrow":
-            import pyarrow as pa
-
-            return pa.table(columns)
-    except ImportError as error:
-        raise _absent(library) from error
+def _array(columns: dict[str, Any]) -> NDArray[Any]:
+    """Return a 2-D array: of float64 when every column is a number, else of objects."""
     plain = all(column.dtype.kind in "iuf" for column in columns.values())
     array = np.empty((len(next(iter(columns.values()))), len(columns)), float if plain else object)
     for at, column in enumerate(columns.values()):
         array[:, at] = column
     return array
-
-
-def _absent(library: str) -> TableError:
-    return TableError(
-        f"the table came from {library}, which is not installed here. "
-        f"Install it with: pip install {library}"
-    )
 
 
 def _levels(column: Column, codes: NDArray[Any]) -> NDArray[Any]:
@@ -130,7 +111,7 @@ def _pandas(column: Column, values: NDArray[Any], dtype: str | None) -> Any:
     try:
         import pandas as pd
     except ImportError as error:
-        raise _absent("pandas") from error
+        raise absent("pandas") from error
 
     if column.kind == "continuous":
         series = pd.Series(_numbers(values, dtype))
@@ -162,7 +143,7 @@ def _polars(column: Column, values: NDArray[Any], dtype: str | None) -> Any:
     try:
         import polars as pl
     except ImportError as error:
-        raise _absent("polars") from error
+        raise absent("polars") from error
 
     if column.kind == "continuous":
         series = pl.Series(_numbers(values, dtype))
@@ -182,7 +163,7 @@ def _pyarrow(column: Column, values: NDArray[Any], dtype: str | None) -> Any:
     try:
         import pyarrow as pa
     except ImportError as error:
-        raise _absent("pyarrow") from error
+        raise absent("pyarrow") from error
 
     if column.kind == "continuous":
         array = pa.array(_numbers(values, dtype))

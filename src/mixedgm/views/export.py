@@ -1,0 +1,229 @@
+"""A fitted model in -> a networkx graph, an adjacency matrix, or a GraphML, JSON or CSV file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mixedgm.atomic import write_bytes
+from mixedgm.errors import ParameterError
+from mixedgm.fitted import FittedModel
+from mixedgm.table.assemble import frame, unused_name
+from mixedgm.views.tables import edges_columns
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+__all__ = ["to_adjacency", "to_networkx", "write"]
+
+JSON_FORMAT = "mixedgm graph"
+JSON_VERSION = 1
+
+# What XML 1.0 cannot hold, and the carriage return, which its readers turn into a line feed.
+_NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def to_networkx(fitted: FittedModel) -> nx.Graph[str]:
+    """Return the graph for networkx.
+
+    Parameters
+    ----------
+    fitted : FittedModel
+        The model.
+
+    Returns
+    -------
+    networkx.Graph
+        Nodes are the names of the columns, in the table's order, with `kind`, `role` and `levels`
+        (text, a JSON list). Edges have `kind`, `weight`, `sign` ("+", "-" or "none") and, for two
+        continuous columns, `partial_correlation`. All values can be written to GraphML.
+    """
+    import networkx as nx
+
+    graph: nx.Graph[str] = nx.Graph(lam=float(fitted.report.lam), n_rows=fitted.report.n_rows)
+    for column in fitted.schema.columns:
+        levels = json.dumps(list(column.levels), ensure_ascii=False)
+        graph.add_node(column.name, kind=column.kind, role=column.role, levels=levels)
+    for edge in fitted.edges:
+        known = {"kind": edge.kind, "weight": edge.weight, "sign": edge.sign or "none"}
+        if edge.partial_correlation is not None:
+            known["partial_correlation"] = edge.partial_correlation
+        graph.add_edge(edge.source, edge.target, **known)
+    return graph
+
+
+def to_adjacency(fitted: FittedModel, *, signed: bool = False) -> Any:
+    """Return the matrix of edge weights, zero where there is no edge.
+
+    Parameters
+    ----------
+    fitted : FittedModel
+        The model.
+    signed : bool
+        Whether negative edges get a negative weight. Edges without sign stay positive.
+
+    Returns
+    -------
+    ndarray, pandas.DataFrame, polars.DataFrame or pyarrow.Table
+        Rows and columns in the table's order. A model of an array gives an array; pandas has the
+        names on both axes; polars and pyarrow have them in the first column, "column".
+    """
+    schema = fitted.schema
+    at = [schema.node_index(name) for name in schema.names]
+    matrix = fitted.edge_weights[np.ix_(at, at)]
+    if signed:
+        position = {name: k for k, name in enumerate(schema.names)}
+        for edge in fitted.edges:
+            if edge.sign == "-":
+                u, v = position[edge.source], position[edge.target]
+                matrix[u, v] = matrix[v, u] = -edge.weight
+    if fitted.library == "numpy":
+        return matrix
+    by_column = dict(zip(schema.names, matrix.T, strict=True))
+    if fitted.library == "pandas":
+        return frame(by_column, "pandas").set_axis(list(schema.names), axis=0)
+    return frame(
+        {unused_name("column", schema.names): list(schema.names), **by_column}, fitted.library
+    )
+
+
+def write(fitted: FittedModel, path: str | os.PathLike[str]) -> None:
+    """Write the graph to a file whose suffix says how; the file is complete or not written.
+
+    Parameters
+    ----------
+    fitted : FittedModel
+        The model.
+    path : str or path
+        ``.graphml`` for other network programs, ``.json`` for everything (schema, edges,
+        parameters with level names, lam, certificate), ``.csv`` for the list of edges.
+
+    Raises
+    ------
+    ParameterError
+        For another suffix, or a folder that does not exist.
+    """
+    writers = {".graphml": _graphml, ".json": _json, ".csv": _csv}
+    suffix = Path(path).suffix.lower()
+    if suffix not in writers:
+        raise ParameterError.must_be(
+            "path", f"a file name that ends in {', '.join(writers)}", os.fspath(path)
+        )
+    write_bytes(path, writers[suffix](fitted))
+
+
+def _graphml(fitted: FittedModel) -> bytes:
+    import networkx as nx
+
+    graph = to_networkx(fitted)
+    names: dict[str, str] = {}
+    for name in graph:
+        names[name] = unused_name(_xml_text(name), list(names.values()))
+    for _, known in graph.nodes(data=True):
+        known["levels"] = _xml_text(known["levels"])
+    file = io.BytesIO()
+    nx.write_graphml(nx.relabel_nodes(graph, names), file, encoding="utf-8")
+    return file.getvalue()
+
+
+def _xml_text(text: str) -> str:
+    """Return the text with what XML cannot hold written as an escape such as \\x00."""
+    return _NOT_XML.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+def _csv(fitted: FittedModel) -> bytes:
+    columns = edges_columns(fitted)
+    file = io.StringIO(newline="")
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(columns)
+    for row in zip(*columns.values(), strict=True):
+        writer.writerow(["" if _missing(value) else value for value in row])
+    return file.getvalue().encode("utf-8", "backslashreplace")
+
+
+def _missing(value: object) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _json(fitted: FittedModel) -> bytes:
+    content = _finite(
+        {
+            "format": JSON_FORMAT,
+            "version": JSON_VERSION,
+            "fit": _fit(fitted),
+            "schema": fitted.schema.to_dict(),
+            "edges": _edges(fitted),
+            "nodes": _node_terms(fitted),
+        }
+    )
+    try:
+        text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
+        return text.encode("utf-8")
+    except UnicodeEncodeError:  # half of a surrogate pair has no UTF-8, but a JSON escape
+        return json.dumps(content, indent=1, allow_nan=False).encode("ascii")
+
+
+def _fit(fitted: FittedModel) -> dict[str, Any]:
+    report = fitted.report
+    return {
+        "lam": report.lam,
+        "criterion": report.criterion,
+        "objective": report.objective,
+        "kkt": report.kkt,
+        "tol": report.tol,
+        "converged": report.converged,
+        "message": report.message,
+        "n_iter": report.n_iter,
+        "n_rows": report.n_rows,
+        "total_weight": report.total_weight,
+        "notes": list(report.notes),
+    }
+
+
+def _edges(fitted: FittedModel) -> list[dict[str, Any]]:
+    """Return every edge with its parameters; rows belong to the source."""
+    edges = []
+    for edge in fitted.edges:
+        found = fitted.interaction(edge.source, edge.target)
+        parameters = {
+            "source_levels": list(found.row_names),
+            "target_levels": list(found.column_names),
+            "values": found.values.tolist(),
+        }
+        edges.append({**edge._asdict(), "parameters": parameters})
+    return edges
+
+
+def _node_terms(fitted: FittedModel) -> list[dict[str, Any]]:
+    """Return the terms of every column alone; the bias of a level without rows is null."""
+    params, found = fitted.params, []
+    for column in fitted.schema.columns:
+        at = fitted.schema.node_index(column.name)
+        entry: dict[str, Any] = {"column": column.name, "kind": column.kind}
+        if column.kind == "continuous":
+            entry["bias"] = params.cont_bias[at]
+            entry["precision"] = params.precision[at, at]
+        else:
+            bias = params.cat_bias[params.levels_of(at - params.n_cont)]
+            entry["bias"] = dict(zip(column.level_names, bias, strict=True))
+        found.append(entry)
+    return found
+
+
+def _finite(value: Any) -> Any:
+    """Return the value with plain numbers, and null for those that JSON cannot hold."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value

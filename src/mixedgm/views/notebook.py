@@ -1,0 +1,105 @@
+"""A Summary in -> a small piece of HTML for notebooks, everything from the data escaped."""
+
+from __future__ import annotations
+
+from html import escape
+
+from mixedgm.fitted import Edge
+from mixedgm.views.colours import SIGN_COLOURS
+from mixedgm.views.summary import Summary
+from mixedgm.views.text import NO_SIGN, TOP_EDGES, facts, heading, one_line
+
+__all__ = ["html"]
+
+# Text takes the notebook's own colour; borders and bars are half transparent, so both a light
+# and a dark background show through.
+_TABLE = "border-collapse:collapse;margin:.3em 0 .6em 0;color:inherit;background:transparent"
+_CELL = (
+    "text-align:left;padding:.15em .9em .15em 0;border:0;background:transparent;color:inherit;"
+    "vertical-align:top"
+)
+_HEAD = _CELL + ";font-weight:600;border-bottom:1px solid rgba(128,128,128,.5)"
+_NUMBER = _CELL + ";font-variant-numeric:tabular-nums;white-space:nowrap"
+_BAR = (
+    "display:inline-block;height:.65em;margin-left:.5em;border-radius:2px;"
+    "background:{colour};width:{width:.1f}em"
+)
+_WIDEST_BAR = 6.0
+
+
+def html(summary: Summary) -> str:
+    """Return the summary as HTML that needs nothing else to be shown.
+
+    Parameters
+    ----------
+    summary : Summary
+        The values.
+
+    Returns
+    -------
+    str
+        One ``<div>``.
+    """
+    body = [
+        '<strong style="font-size:1.05em">Mixed graphical model</strong>',
+        _facts(summary),
+        f"<strong>{escape(heading(summary))}</strong>",
+        _edges(summary.edges[:TOP_EDGES]) if summary.edges else "",
+        _columns(summary),
+    ]
+    return f'<div style="color:inherit;line-height:1.35">{"".join(body)}</div>'
+
+
+def _facts(summary: Summary) -> str:
+    rows = []
+    for name, value in facts(summary):
+        text = escape(value)
+        if name == "certificate" and not summary.converged:
+            text = f'<strong style="color:{SIGN_COLOURS["-"]}">{text}</strong>'
+        rows.append(
+            f'<tr><td style="{_CELL};opacity:.7">{name}</td><td style="{_CELL}">{text}</td></tr>'
+        )
+    return f'<table style="{_TABLE}"><tbody>{"".join(rows)}</tbody></table>'
+
+
+def _edges(edges: tuple[Edge, ...]) -> str:
+    names = ("source", "target", "kind", "weight", "sign", "partial correlation")
+    head = "".join(f'<th style="{_HEAD}">{name}</th>' for name in names)
+    heaviest = max(edge.weight for edge in edges)
+    rows = "".join(_edge(edge, heaviest) for edge in edges)
+    table = (
+        f'<table style="{_TABLE}"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+    )
+    if all(edge.sign is not None for edge in edges):
+        return table
+    return f'{table}<div style="opacity:.7;margin-bottom:.5em">{NO_SIGN}</div>'
+
+
+def _edge(edge: Edge, heaviest: float) -> str:
+    bar = _BAR.format(
+        colour=SIGN_COLOURS[edge.sign], width=_WIDEST_BAR * edge.weight / max(heaviest, 1e-300)
+    )
+    partial = "" if edge.partial_correlation is None else f"{edge.partial_correlation:+.3f}"
+    cells = [
+        (_CELL, escape(one_line(edge.source))),
+        (_CELL, escape(one_line(edge.target))),
+        (_CELL, escape(edge.kind)),
+        (_NUMBER, f'{edge.weight:.4f}<span style="{bar}"></span>'),
+        (_NUMBER, {"+": "+", "-": "&minus;", None: ""}[edge.sign]),
+        (_NUMBER, partial.replace("-", "&minus;")),
+    ]
+    return "<tr>" + "".join(f'<td style="{s}">{cell}</td>' for s, cell in cells) + "</tr>"
+
+
+def _columns(summary: Summary) -> str:
+    """Return the names of the columns, folded away."""
+    categorical = [f"{name} ({n_levels})" for name, n_levels in summary.categorical]
+    parts = [
+        f"<div>{kind}: {escape(', '.join(map(one_line, names)))}</div>"
+        for kind, names in (
+            ("continuous", list(summary.continuous)),
+            ("categorical (levels)", categorical),
+        )
+        if names
+    ]
+    return f"<details><summary>columns</summary>{''.join(parts)}</details>"

@@ -1,0 +1,223 @@
+"""A fitted model in -> a picture of its network, with a layout that can be used again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from mixedgm.errors import ParameterError
+from mixedgm.fitted import Edge, FittedModel
+from mixedgm.model.layout import Floats
+from mixedgm.views.canvas import INK, axes, label, pixel_in_points
+from mixedgm.views.colours import NODE_COLOURS, SIGN_COLOURS, SIGN_NAMES
+from mixedgm.views.labels import label_nodes
+from mixedgm.views.positions import LayoutArg, Positions, positions
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["NetworkDrawing", "plot_network"]
+
+_MARKERS = {"continuous": "o", "categorical": "s"}
+_DASHES: dict[str | None, Any] = {"+": "solid", "-": (0, (4.0, 1.6)), None: "solid"}
+_THINNEST, _WIDEST = 0.5, 5.0
+
+
+class NetworkDrawing(NamedTuple):
+    """The axes of a drawn network, and where its nodes are.
+
+    `positions` can be the `layout` of another picture, and so can the drawing itself.
+    """
+
+    ax: Axes
+    positions: Positions
+
+    def __repr__(self) -> str:
+        return f"NetworkDrawing({len(self.positions)} nodes)"
+
+
+def plot_network(
+    fitted: FittedModel,
+    *,
+    layout: LayoutArg | NetworkDrawing = "spring",
+    ax: Axes | None = None,
+    labels: bool | Mapping[str, str] = True,
+    max_edges: int | None = None,
+    node_size: float | None = None,
+    legend: bool = True,
+) -> NetworkDrawing:
+    """Draw the network: circles are continuous columns, squares categorical ones.
+
+    Parameters
+    ----------
+    fitted : FittedModel
+        The model.
+    layout : {"spring", "circle", "kamada-kawai"}, mapping of name to (x, y), or NetworkDrawing
+        Where the nodes are. Give the positions of an earlier drawing to compare two models.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+    labels : bool or mapping of name to text
+        Whether to write the names, or what to write instead; names not in the mapping stay.
+    max_edges : int, optional
+        Draw this many of the heaviest edges only.
+    node_size : float, optional
+        Width of a node in points; by default it shrinks with the number of nodes.
+    legend : bool
+        Whether to explain shapes, colours and widths below the picture.
+
+    Returns
+    -------
+    NetworkDrawing
+        `ax` and `positions`.
+
+    Notes
+    -----
+    Width is the edge's weight. Positive edges are blue, negative ones vermilion and dashed; grey
+    edges have no sign, because an end has three or more levels.
+    """
+    edges = _drawn(fitted, max_edges)
+    if isinstance(layout, NetworkDrawing):
+        layout = layout.positions
+    places = positions(fitted, layout)
+    count = max(len(places), 1)
+    if node_size is None:
+        node_size = float(np.clip(75.0 / np.sqrt(count), 8.0, 22.0))
+    elif not node_size > 0.0:
+        raise ParameterError.must_be("node_size", "a number in (0, inf)", node_size)
+    new, side = ax is None, float(np.clip(4.2 + 0.55 * np.sqrt(count), 5.0, 12.0))
+    ax = axes(ax, (1.15 * side, side))
+    if new:
+        ax.set_position((0.02, 0.1 if legend else 0.02, 0.96, 0.88 if legend else 0.96))
+    ax.set_axis_off()
+    ax.set_aspect("equal")
+    texts = _texts(fitted, labels)
+    size = float(np.clip(32.0 / count**0.37, 6.0, 11.0))
+    _set_limits(ax, places, max(map(len, texts), default=0) * 0.3 * size + node_size)
+    _draw_edges(ax, places, edges)
+    _draw_nodes(ax, fitted, places, node_size)
+    points = np.array(list(places.values())).reshape(-1, 2)
+    label_nodes(ax, points, texts, node_size / 2.0, _segments(places, edges), size)
+    if legend and places:
+        _draw_legend(ax, fitted, edges)
+    return NetworkDrawing(ax, places)
+
+
+def _drawn(fitted: FittedModel, max_edges: int | None) -> tuple[Edge, ...]:
+    if max_edges is None:
+        return fitted.edges
+    if isinstance(max_edges, bool) or not isinstance(max_edges, int) or max_edges < 0:
+        raise ParameterError.must_be("max_edges", "an integer of at least 0, or None", max_edges)
+    return fitted.edges[:max_edges]
+
+
+def _texts(fitted: FittedModel, labels: bool | Mapping[str, str]) -> list[str]:
+    names = fitted.schema.names
+    if not isinstance(labels, Mapping):
+        return [label(name) if labels else "" for name in names]
+    for name in labels:
+        fitted.schema.node_index(name)
+    return [label(str(labels.get(name, name)), 60) for name in names]
+
+
+def _set_limits(ax: Axes, places: Positions, margin: float) -> None:
+    """Leave `margin` points beside the outermost nodes, so that labels stay inside.
+
+    The shorter side is filled up to the shape of the axes, so that equal units use all of them.
+    """
+    points = np.array(list(places.values()) or [(0.0, 0.0)])
+    box = ax.get_window_extent()
+    points_wide = np.array([box.width, box.height]) * pixel_in_points(ax)
+    share = np.minimum(margin / np.maximum(points_wide, 1.0), 0.3)
+    middle = (points.max(axis=0) + points.min(axis=0)) / 2.0
+    reach = np.maximum(np.ptp(points, axis=0) / 2.0, 1e-9) / (1.0 - 2.0 * share)
+    unit = float((reach / points_wide).max()) if np.ptp(points) > 0.0 else 1.0
+    reach = unit * points_wide
+    ax.set_xlim(middle[0] - reach[0], middle[0] + reach[0])
+    ax.set_ylim(middle[1] - reach[1], middle[1] + reach[1])
+
+
+def _segments(places: Positions, edges: Sequence[Edge]) -> Floats:
+    ends = [(places[edge.source], places[edge.target]) for edge in edges]
+    return np.array(ends, dtype=np.float64).reshape(-1, 2, 2)
+
+
+def _line_width(weight: float, heaviest: float) -> float:
+    return _THINNEST + (_WIDEST - _THINNEST) * weight / heaviest
+
+
+def _draw_edges(ax: Axes, places: Positions, edges: Sequence[Edge]) -> None:
+    """Draw one collection per sign, labelled by it; heavy edges on top of light ones."""
+    from matplotlib.collections import LineCollection
+    from matplotlib.colors import to_rgba
+
+    heaviest = max((edge.weight for edge in edges), default=1.0)
+    for sign, colour in SIGN_COLOURS.items():
+        chosen = [edge for edge in reversed(edges) if edge.sign == sign]
+        if not chosen:
+            continue
+        shares = [edge.weight / heaviest for edge in chosen]
+        lines = LineCollection(
+            list(_segments(places, chosen)),
+            linewidths=[_line_width(edge.weight, heaviest) for edge in chosen],
+            colors=[to_rgba(colour, 0.55 + 0.4 * share) for share in shares],
+            linestyles=[_DASHES[sign]],
+            capstyle="round" if sign != "-" else "butt",
+            zorder=1,
+            label=SIGN_NAMES[sign],
+        )
+        ax.add_collection(lines, autolim=False)
+
+
+def _draw_nodes(ax: Axes, fitted: FittedModel, places: Positions, size: float) -> None:
+    for kind, marker in _MARKERS.items():
+        names = [column.name for column in fitted.schema.columns if column.kind == kind]
+        if names:
+            x, y = zip(*(places[name] for name in names), strict=True)
+            # A square of the same width looks larger than a circle.
+            ax.scatter(
+                x,
+                y,
+                s=(size if marker == "o" else 0.9 * size) ** 2,
+                marker=marker,
+                facecolor=NODE_COLOURS[kind],
+                edgecolor=INK,
+                linewidth=float(np.clip(size / 18.0, 0.5, 1.2)),
+                zorder=3,
+                label=kind,
+            )
+
+
+def _draw_legend(ax: Axes, fitted: FittedModel, edges: Sequence[Edge]) -> None:
+    from matplotlib.lines import Line2D
+
+    kinds = [kind for kind in _MARKERS if any(c.kind == kind for c in fitted.schema.columns)]
+    keys = [
+        Line2D([], [], linestyle="", marker=_MARKERS[kind], markersize=9, label=kind,
+               markerfacecolor=NODE_COLOURS[kind], markeredgecolor=INK)
+        for kind in kinds
+    ]
+    present = {edge.sign for edge in edges}
+    keys += [
+        Line2D([], [], color=colour, linewidth=2.2, linestyle=_DASHES[sign], label=SIGN_NAMES[sign])
+        for sign, colour in SIGN_COLOURS.items()
+        if sign in present
+    ]
+    if edges:
+        heaviest = edges[0].weight
+        keys.append(
+            Line2D([], [], color=INK, linewidth=_WIDEST, label=f"weight {heaviest:.2g}",
+                   solid_capstyle="butt")
+        )
+    ax.legend(
+        handles=keys,
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0.0),
+        ncols=len(keys),
+        frameon=False,
+        fontsize=9,
+        handlelength=1.8,
+        columnspacing=1.4,
+        borderaxespad=0.2,
+    )

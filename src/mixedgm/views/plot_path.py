@@ -1,0 +1,191 @@
+"""A fitted model with a path in -> a picture of every edge's weight against lam."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mixedgm.errors import ParameterError
+from mixedgm.fitted import FittedModel
+from mixedgm.model.layout import Floats, Ints
+from mixedgm.penalty.factors import edge_kind
+from mixedgm.views.canvas import INK, axes, label
+from mixedgm.views.colours import KIND_COLOURS
+from mixedgm.views.tables import path_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["path_weights", "plot_path"]
+
+_TOP_TICKS = 8
+
+
+def path_weights(fitted: FittedModel) -> Floats:
+    """(n_lams, n_pairs) weights of the edges along the path, on the scale of ``edges``."""
+    path = path_of(fitted)
+    # The path holds standardised parameters, so the scale of a continuous column is 1 there.
+    scales = fitted.node_scales.copy()
+    scales[: fitted.schema.n_cont] /= path.units.scale
+    u, v = path.layout.pairs.T
+    return np.asarray(path.group_norms() * (scales[u] * scales[v]))
+
+
+def plot_path(
+    fitted: FittedModel, *, ax: Axes | None = None, n_labels: int = 8, legend: bool = True
+) -> Axes:
+    """Draw how the edges enter as lam falls.
+
+    Parameters
+    ----------
+    fitted : FittedModel
+        A model with a path.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+    n_labels : int
+        Number of edges that are named: the heaviest at the chosen lam.
+    legend : bool
+        Whether to explain the colours.
+
+    Returns
+    -------
+    matplotlib Axes
+        Weights on the vertical axis; lam, falling, on the horizontal one; numbers of edges above.
+
+    Raises
+    ------
+    ParameterError
+        When the model has no path with a lam above zero.
+    """
+    path = path_of(fitted)
+    keep = path.lams > 0.0
+    if not keep.any():
+        raise ParameterError("this path has no lam above zero, so there is no axis to draw it on.")
+    if isinstance(n_labels, bool) or not isinstance(n_labels, int) or n_labels < 0:
+        raise ParameterError.must_be("n_labels", "an integer of at least 0", n_labels)
+    lams, weights = path.lams[keep], path_weights(fitted)[keep]
+    ax = axes(ax, (8.0, 5.0), layout="constrained")
+    order = _order(lams, weights, fitted.report.lam)
+    named = order[:n_labels]
+    _draw_lines(ax, fitted, lams, weights, order, named)
+    ax.set_xscale("log")
+    ax.set_xlim(*_limits(lams))
+    ax.set_ylim(bottom=0.0)
+    ax.set_xlabel("lam")
+    ax.set_ylabel("edge weight")
+    ax.spines[["right"]].set_visible(False)
+    if lams[-1] <= fitted.report.lam <= lams[0]:
+        ax.axvline(fitted.report.lam, color=INK, linewidth=1.0, linestyle=(0, (4, 3)), zorder=3)
+    _draw_counts(ax, lams, path.n_edges[keep])
+    _draw_names(ax, fitted, weights, named)
+    if legend and len(order):
+        _draw_legend(ax, fitted, order)
+    return ax
+
+
+def _order(lams: Floats, weights: Floats, chosen: float) -> Ints:
+    """Return the edges that ever appear, heaviest at the chosen lam first."""
+    at = int(np.abs(np.log(lams) - np.log(chosen)).argmin()) if chosen > 0.0 else len(lams) - 1
+    ever = np.flatnonzero(weights.any(axis=0))
+    # Equal (often both zero) at the chosen lam: the heaviest at the end of the path.
+    keys = np.lexsort((-weights[-1, ever], -weights[at, ever]))
+    return np.asarray(ever[keys])
+
+
+def _kind(fitted: FittedModel, group: int) -> str:
+    u, v = path_of(fitted).layout.pairs[group]
+    return edge_kind(fitted.schema, int(u), int(v))
+
+
+def _draw_lines(
+    ax: Axes, fitted: FittedModel, lams: Floats, weights: Floats, order: Ints, named: Ints
+) -> None:
+    marker = "o" if len(lams) == 1 else ""
+    strong = set(named.tolist())
+    for group in order[::-1].tolist():
+        ax.plot(
+            lams,
+            weights[:, group],
+            color=KIND_COLOURS[_kind(fitted, group)],
+            linewidth=1.9 if group in strong else 0.9,
+            alpha=1.0 if group in strong else 0.5,
+            marker=marker,
+            zorder=2.5 if group in strong else 2.0,
+        )
+
+
+def _limits(lams: Floats) -> tuple[float, float]:
+    """Return the ends of the axis, largest lam first."""
+    if len(lams) == 1:
+        return float(lams[0] * 2.0), float(lams[0] / 2.0)
+    return float(lams[0]), float(lams[-1])
+
+
+def _draw_counts(ax: Axes, lams: Floats, n_edges: Ints) -> None:
+    """Write the number of edges along the top, at lams about equally far apart."""
+    wanted = np.linspace(np.log(lams[0]), np.log(lams[-1]), min(_TOP_TICKS, len(lams)))
+    at = sorted({int(np.abs(np.log(lams) - value).argmin()) for value in wanted})
+    top = ax.secondary_xaxis("top")
+    top.set_xticks(lams[at], labels=[str(n_edges[k]) for k in at])
+    top.minorticks_off()
+    top.set_xlabel("number of edges")
+
+
+def _draw_names(ax: Axes, fitted: FittedModel, weights: Floats, named: Ints) -> None:
+    """Write the names at the right-hand ends, moved apart where lines end close together."""
+    if len(named) == 0:
+        return
+    pairs, nodes = path_of(fitted).layout.pairs, fitted.schema.nodes
+    ends = weights[-1, named] / ax.get_ylim()[1]
+    heights = _apart(ends, 0.05)
+    for group, end, height in zip(named.tolist(), ends, heights, strict=True):
+        u, v = pairs[group]
+        colour = KIND_COLOURS[_kind(fitted, group)]
+        note = ax.annotate(
+            f"{label(nodes[u].name, 18)} – {label(nodes[v].name, 18)}",
+            (1.0, end),
+            xytext=(1.035, height),
+            xycoords="axes fraction",
+            textcoords="axes fraction",
+            va="center",
+            fontsize=8,
+            color=INK,
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.9, "shrinkA": 1},
+            annotation_clip=False,
+        )
+        note.set_parse_math(False)
+
+
+def _apart(heights: Floats, gap: float) -> Floats:
+    """Return the heights moved as little as a few passes find, at least `gap` apart, in [0, 1]."""
+    order = np.argsort(heights, kind="stable")
+    moved = heights[order].copy()
+    gap = min(gap, 1.0 / max(len(moved) - 1, 1))
+    for _ in range(200):
+        short = gap - np.diff(moved)
+        short[short < 0.0] = 0.0
+        if not short.any():
+            break
+        moved[:-1] -= short / 2.0
+        moved[1:] += short / 2.0
+        moved = np.clip(moved, 0.0, 1.0)
+    result = np.empty_like(moved)
+    result[order] = moved
+    return result
+
+
+def _draw_legend(ax: Axes, fitted: FittedModel, order: Ints) -> None:
+    from matplotlib.lines import Line2D
+
+    present = {_kind(fitted, group) for group in order.tolist()}
+    keys = [
+        Line2D([], [], color=colour, linewidth=1.9, label=kind)
+        for kind, colour in KIND_COLOURS.items()
+        if kind in present
+    ]
+    keys.append(
+        Line2D([], [], color=INK, linewidth=1.0, linestyle=(0, (4, 3)),
+               label=f"lam = {fitted.report.lam:.3g}")
+    )
+    ax.legend(handles=keys, loc="upper left", frameon=False, fontsize=8.5)

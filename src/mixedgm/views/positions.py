@@ -1,0 +1,199 @@
+"""The graph of a fitted model and a layout in -> a place for every node, always the same one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mixedgm.errors import ParameterError
+from mixedgm.fitted import FittedModel
+from mixedgm.model.layout import Floats
+from mixedgm.views.export import to_networkx
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+__all__ = ["LAYOUTS", "LayoutArg", "Positions", "positions"]
+
+Positions = dict[str, tuple[float, float]]
+LayoutArg = str | Mapping[str, Any]
+
+_SEED = 0
+_STRESS_LIMIT = 150  # nodes; beyond that the stress layout takes seconds
+
+
+def positions(fitted: FittedModel, layout: LayoutArg = "spring") -> Positions:
+    """Return the place of every column in the picture of the network.
+
+    Parameters
+    ----------
+    fitted : FittedModel
+        The model.
+    layout : {"spring", "circle", "kamada-kawai"} or mapping of name to (x, y)
+        A mapping is checked and returned; names that the model does not have are left out.
+
+    Returns
+    -------
+    dict of str to (float, float)
+        In the table's order. The same model gives the same places. The first two layouts put
+        unconnected parts beside each other and columns without edges in a row below.
+    """
+    if isinstance(layout, Mapping):
+        return _given(fitted.schema.names, layout)
+    if not isinstance(layout, str) or layout not in LAYOUTS:
+        choices = ", ".join(repr(name) for name in LAYOUTS)
+        raise ParameterError.must_be("layout", f"one of {choices}, or a dict of name: (x, y)", layout)
+    graph = to_networkx(fitted)
+    places = LAYOUTS[layout](graph) if len(graph) else np.zeros((0, 2))
+    return {name: (float(x), float(y)) for name, (x, y) in zip(graph, places, strict=True)}
+
+
+def _given(names: tuple[str, ...], layout: Mapping[str, Any]) -> Positions:
+    absent = [name for name in names if name not in layout]
+    if absent:
+        listed = ", ".join(repr(name) for name in absent[:5])
+        more = f" and {len(absent) - 5} more" if len(absent) > 5 else ""
+        raise ParameterError(f"layout has no place (x, y) for the columns {listed}{more}.")
+    found: Positions = {}
+    for name in names:
+        try:
+            x, y = (float(value) for value in layout[name])
+        except (TypeError, ValueError):
+            raise _no_place(name, layout[name]) from None
+        if not (math.isfinite(x) and math.isfinite(y)):
+            raise _no_place(name, layout[name])
+        found[name] = (x, y)
+    return found
+
+
+def _no_place(name: str, got: object) -> ParameterError:
+    return ParameterError.must_be(f"layout[{name!r}]", "two finite numbers (x, y)", got)
+
+
+def _circle(graph: nx.Graph[str]) -> Floats:
+    """Return places on a circle, clockwise from the top, in the table's order."""
+    turn = 2.0 * np.pi * np.arange(len(graph)) / len(graph)
+    return np.column_stack([np.sin(turn), np.cos(turn)]) * (len(graph) > 1)
+
+
+def _spring(graph: nx.Graph[str]) -> Floats:
+    return _packed(graph, _spring_part)
+
+
+def _kamada_kawai(graph: nx.Graph[str]) -> Floats:
+    return _packed(graph, _stress_part)
+
+
+def _stress_part(part: nx.Graph[int]) -> Floats:
+    """Return places whose distances follow the number of steps between nodes."""
+    import networkx as nx
+
+    return _as_array(nx.kamada_kawai_layout(part, weight=None))
+
+
+def _spring_part(part: nx.Graph[int]) -> Floats:
+    """Return places where edges pull by their weight; the stress layout is a good start."""
+    import networkx as nx
+
+    start = None
+    if len(part) <= _STRESS_LIMIT:
+        start = dict(enumerate(_stress_part(part)))
+    # Square roots, so that one heavy edge does not draw all others into a clump.
+    for _, _, known in part.edges(data=True):
+        known["pull"] = math.sqrt(known["weight"])
+    return _as_array(
+        nx.spring_layout(part, pos=start, weight="pull", iterations=60, seed=_SEED)
+    )
+
+
+LAYOUTS: dict[str, Callable[[nx.Graph[str]], Floats]] = {
+    "spring": _spring,
+    "circle": _circle,
+    "kamada-kawai": _kamada_kawai,
+}
+
+
+def _as_array(places: Mapping[int, Any]) -> Floats:
+    return np.array([places[node] for node in range(len(places))], dtype=np.float64)
+
+
+def _packed(graph: nx.Graph[str], place: Callable[[nx.Graph[int]], Floats]) -> Floats:
+    """Lay out every connected part alone, then set the parts side by side.
+
+    In one go unconnected nodes would repel each other out of the picture.
+    """
+    import networkx as nx
+
+    index = {name: at for at, name in enumerate(graph)}
+    parts = [sorted(index[name] for name in part) for part in nx.connected_components(graph)]
+    parts.sort(key=lambda part: (-len(part), part[0]))
+    names = list(graph)
+    shapes = []
+    for part in parts:
+        local = nx.relabel_nodes(
+            graph.subgraph(names[at] for at in part), {names[at]: k for k, at in enumerate(part)}
+        )
+        shapes.append(_upright(place(_sorted(local))) if len(part) > 2 else _row(len(part)))
+    places = np.zeros((len(graph), 2))
+    for part, shape in zip(parts, _shelved(shapes), strict=True):
+        places[part] = shape
+    middle = (places.max(axis=0) + places.min(axis=0)) / 2.0
+    reach = float(np.abs(places - middle).max())
+    return (places - middle) / (reach if reach > 0.0 else 1.0)
+
+
+def _sorted(graph: nx.Graph[int]) -> nx.Graph[int]:
+    """Return the graph with nodes and edges in one fixed order."""
+    import networkx as nx
+
+    ordered: nx.Graph[int] = nx.Graph()
+    ordered.add_nodes_from(sorted(graph))
+    edges = [(min(u, v), max(u, v), dict(known)) for u, v, known in graph.edges(data=True)]
+    ordered.add_edges_from(sorted(edges, key=lambda edge: edge[:2]))
+    return ordered
+
+
+def _row(count: int) -> Floats:
+    return np.column_stack([np.arange(count, dtype=np.float64), np.zeros(count)])
+
+
+def _upright(places: Floats) -> Floats:
+    """Turn the long side to the horizontal and make neighbouring nodes about 1 apart."""
+    centred = places - places.mean(axis=0)
+    _, axes = np.linalg.eigh(centred.T @ centred)
+    axes = axes[:, ::-1]
+    # An eigenvector has no sign of its own: fix one, and keep the picture from being mirrored.
+    axes[:, 0] *= np.where(axes[np.abs(axes[:, 0]).argmax(), 0] < 0.0, -1.0, 1.0)
+    axes[:, 1] *= np.sign(np.linalg.det(axes))
+    turned = centred @ axes
+    gaps = np.linalg.norm(turned[:, None] - turned[None], axis=2)
+    np.fill_diagonal(gaps, np.inf)
+    near = float(np.quantile(gaps.min(axis=1), 0.3))
+    return np.asarray(turned / (near if near > 0.0 else 1.0))
+
+
+def _shelved(shapes: list[Floats]) -> list[Floats]:
+    """Set the shapes on shelves from top to bottom, in the order given."""
+    boxes = [np.ptp(shape, axis=0) + 1.0 for shape in shapes]
+    area = sum(float(box.prod()) for box in boxes)
+    width = max(max(float(box[0]) for box in boxes), 1.25 * math.sqrt(area)) + 1e-9
+    shelves: list[list[int]] = [[]]
+    for at, box in enumerate(boxes):
+        if shelves[-1] and sum(boxes[k][0] for k in shelves[-1]) + box[0] > width:
+            shelves.append([])
+        shelves[-1].append(at)
+    placed: list[Floats] = [shape for shape in shapes]
+    top = 0.0
+    for shelf in shelves:
+        height = max(float(boxes[at][1]) for at in shelf)
+        left = -sum(float(boxes[at][0]) for at in shelf) / 2.0
+        for at in shelf:
+            corner = shapes[at].min(axis=0)
+            middle = top - height / 2.0 - (boxes[at][1] - 1.0) / 2.0
+            placed[at] = shapes[at] - corner + [left + 0.5, middle]
+            left += float(boxes[at][0])
+        top -= height
+    return placed

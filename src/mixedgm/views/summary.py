@@ -1,0 +1,140 @@
+"""A fitted model in -> Summary: everything that its text and HTML show."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from mixedgm.fitted import Edge, FittedModel
+from mixedgm.penalty.factors import EDGE_KINDS
+
+__all__ = ["Summary", "summarise"]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What there is to say about a fitted model, as plain values.
+
+    ``str(summary)`` is text for a terminal; notebooks show it as HTML.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows of the training table.
+    total_weight : float
+        Sum of the sample weights; the number of rows without weights.
+    continuous : tuple of str
+        Names of the continuous columns.
+    categorical : tuple of (str, int)
+        Names of the categorical columns and their numbers of levels.
+    covariates : tuple of str
+        Columns that predict but are not predicted.
+    lam : float
+        The penalty.
+    lam_max : float or None
+        Smallest lam without edges, where a path is known.
+    criterion : str or None
+        How lam was chosen; None for a given lam.
+    n_lams : int
+        Number of lam values solved.
+    objective, kkt, tol : float
+        Objective and certificate at the parameters, and the tolerance.
+    converged : bool
+        Whether the certificate is at most the tolerance.
+    message : str
+        How the solver ended.
+    n_iter : int
+        Iterations at this lam.
+    n_possible : int
+        Pairs of columns that may have an edge.
+    edges : tuple of Edge
+        All edges, heaviest first.
+    notes : tuple of str
+        What else the fit had to say.
+    """
+
+    n_rows: int
+    total_weight: float
+    continuous: tuple[str, ...]
+    categorical: tuple[tuple[str, int], ...]
+    covariates: tuple[str, ...]
+    lam: float
+    lam_max: float | None
+    criterion: str | None
+    n_lams: int
+    objective: float
+    kkt: float
+    tol: float
+    converged: bool
+    message: str
+    n_iter: int
+    n_possible: int
+    edges: tuple[Edge, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def edges_by_kind(self) -> dict[str, int]:
+        """Number of edges of each kind, zeros included."""
+        count = Counter(edge.kind for edge in self.edges)
+        return {kind: count[kind] for kind in EDGE_KINDS}
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of the table."""
+        return len(self.continuous) + len(self.categorical)
+
+    def __str__(self) -> str:
+        from mixedgm.views.text import summary_text
+
+        return summary_text(self)
+
+    def _repr_html_(self) -> str:
+        """Return the summary as HTML for a notebook."""
+        from mixedgm.views.notebook import html
+
+        return html(self)
+
+
+def summarise(fitted: FittedModel) -> Summary:
+    """Gather what the text and the HTML of a model show.
+
+    Parameters
+    ----------
+    fitted : FittedModel
+        The model.
+
+    Returns
+    -------
+    Summary
+        Plain values.
+    """
+    schema, report, path = fitted.schema, fitted.report, fitted.path
+    return Summary(
+        n_rows=report.n_rows,
+        total_weight=report.total_weight,
+        continuous=tuple(column.name for column in schema.continuous),
+        categorical=tuple((column.name, len(column.levels)) for column in schema.categorical),
+        covariates=tuple(c.name for c in schema.columns if c.role == "covariate"),
+        lam=report.lam,
+        lam_max=None if path is None else path.lam_max,
+        criterion=report.criterion,
+        n_lams=1 if path is None else len(path),
+        objective=report.objective,
+        kkt=report.kkt,
+        tol=report.tol,
+        converged=report.converged,
+        message=report.message,
+        n_iter=report.n_iter,
+        n_possible=_possible(fitted),
+        edges=fitted.edges,
+        notes=report.notes,
+    )
+
+
+def _possible(fitted: FittedModel) -> int:
+    """Return the pairs that may have an edge; the layout of a path leaves forbidden ones out."""
+    if fitted.path is not None:
+        return fitted.path.layout.n_groups
+    n = len(fitted.schema.columns)
+    fixed = sum(column.role == "covariate" for column in fitted.schema.columns)
+    return n * (n - 1) // 2 - fixed * (fixed - 1) // 2

@@ -1,0 +1,227 @@
+"""A Summary or columns of values in -> plain text, aligned and at most 80 columns wide."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+import unicodedata
+from collections.abc import Sequence
+from numbers import Integral, Real
+
+from mixedgm.fitted import Edge
+from mixedgm.table.assemble import Columns
+from mixedgm.views.summary import Summary
+
+__all__ = ["cut", "edges_text", "facts", "one_line", "summary_text", "table_text"]
+
+TOP_EDGES = 12
+NO_SIGN = "no sign: a column with three or more levels"
+_NARROWEST = 8
+
+
+def summary_text(summary: Summary, width: int = 80) -> str:
+    """Return the summary as text.
+
+    Parameters
+    ----------
+    summary : Summary
+        The values.
+    width : int
+        Longest line.
+
+    Returns
+    -------
+    str
+        Facts about the fit, then the heaviest edges.
+    """
+    known = facts(summary)
+    indent = 2 + max(len(name) for name, _ in known) + 2
+    lines = ["Mixed graphical model"]
+    for name, value in known:
+        lines += textwrap.wrap(
+            value,
+            width,
+            initial_indent=f"  {name}".ljust(indent),
+            subsequent_indent=" " * indent,
+            break_on_hyphens=False,
+        )
+    lines += ["", heading(summary)]
+    if summary.edges:
+        lines.append(edges_text(summary.edges[:TOP_EDGES], width))
+    return "\n".join(lines)
+
+
+def heading(summary: Summary) -> str:
+    """Return the line above the list of edges."""
+    shown, total = min(len(summary.edges), TOP_EDGES), len(summary.edges)
+    if total == 0:
+        return "No edges: at this lam every column is independent of the others."
+    return f"Edges, heaviest first ({shown} of {total})" if shown < total else "Edges"
+
+
+def facts(summary: Summary) -> list[tuple[str, str]]:
+    """Return names and values of everything but the edges, as text."""
+    rows = f"{summary.n_rows:,}"
+    if summary.total_weight != summary.n_rows:
+        rows += f" with a total weight of {summary.total_weight:,.6g}"
+    found = [
+        ("rows", rows),
+        ("columns", _columns(summary)),
+        ("edges", _edges(summary)),
+        ("lam", _lam(summary)),
+        ("objective", f"{summary.objective:.7g}"),
+        ("certificate", _certificate(summary)),
+    ]
+    if summary.covariates:
+        names = ", ".join(one_line(name) for name in summary.covariates)
+        found.insert(2, ("covariates", names))
+    return found + [("note", one_line(note)) for note in summary.notes]
+
+
+def _columns(summary: Summary) -> str:
+    parts = []
+    if summary.continuous:
+        parts.append(f"{len(summary.continuous)} continuous")
+    if summary.categorical:
+        counts = [n_levels for _, n_levels in summary.categorical]
+        low, high = min(counts), max(counts)
+        levels = f"{low} levels" if low == high else f"{low} to {high} levels"
+        parts.append(f"{len(summary.categorical)} categorical ({levels})")
+    return f"{summary.n_columns}: " + ", ".join(parts)
+
+
+def _edges(summary: Summary) -> str:
+    kinds = [f"{n} {kind}" for kind, n in summary.edges_by_kind.items() if n]
+    total = f"{len(summary.edges)} of {summary.n_possible} possible"
+    return f"{total}: {', '.join(kinds)}" if kinds else total
+
+
+def _lam(summary: Summary) -> str:
+    text = f"{summary.lam:.4g}"
+    if summary.lam_max is not None and summary.lam_max > 0.0:
+        text += f" ({summary.lam / summary.lam_max:.2g} of lam_max)"
+    if summary.criterion is None:
+        return f"{text}, given"
+    return f"{text}, by {summary.criterion} from {summary.n_lams} values"
+
+
+def _certificate(summary: Summary) -> str:
+    if summary.converged:
+        return f"KKT {summary.kkt:.2g}, at most tol {summary.tol:.2g}: converged"
+    found = f"KKT {summary.kkt:.2g}, tol {summary.tol:.2g}: NOT converged"
+    return f"{found}. {one_line(summary.message)}" if summary.message else found
+
+
+def edges_text(edges: Sequence[Edge], width: int = 80) -> str:
+    """Return edges as an aligned table; an edge without sign has a blank and a legend.
+
+    Examples
+    --------
+    >>> print(edges_text([Edge("age", "sex", "continuous-categorical", 0.25, "+", None)]))
+    source  target  kind                    weight  sign  part.cor
+    age     sex     continuous-categorical  0.2500  +
+    """
+    columns: Columns = {
+        "source": [edge.source for edge in edges],
+        "target": [edge.target for edge in edges],
+        "kind": [edge.kind for edge in edges],
+        "weight": [f"{edge.weight:.4f}" for edge in edges],
+        "sign": [edge.sign for edge in edges],
+        "part.cor": [
+            None if edge.partial_correlation is None else f"{edge.partial_correlation:+.3f}"
+            for edge in edges
+        ],
+    }
+    text = table_text(columns, width)
+    return f"{text}\n({NO_SIGN})" if any(edge.sign is None for edge in edges) else text
+
+
+def table_text(columns: Columns, width: int = 80) -> str:
+    """Return columns as an aligned table; long text is cut in its middle to keep to the width.
+
+    Parameters
+    ----------
+    columns : mapping of str to sequence
+        Numbers are set flush right with four digits; None and NaN are left blank.
+    width : int
+        Longest line, as far as eight characters for every column of text allow.
+
+    Returns
+    -------
+    str
+        One line of names, then one line per row.
+
+    Examples
+    --------
+    >>> print(table_text({"column": ["age", "sex"], "degree": [10, 2]}))
+    column  degree
+    age         10
+    sex          2
+    """
+    names = [one_line(name) for name in columns]
+    right = [_numeric(values) for values in columns.values()]
+    cells = [[_cell(value) for value in values] for values in columns.values()]
+    widths = [
+        max(map(_width, [name, *column])) for name, column in zip(names, cells, strict=True)
+    ]
+    text = [at for at, numeric in enumerate(right) if not numeric]
+    while text and sum(widths) + 2 * (len(widths) - 1) > width:
+        longest = max(text, key=lambda at: widths[at])
+        if widths[longest] <= max(_NARROWEST, _width(names[longest])):
+            break
+        widths[longest] -= 1
+    lines = []
+    for row in [names, *zip(*cells, strict=True)]:
+        padded = (
+            _padded(cell, size, numeric)
+            for cell, size, numeric in zip(row, widths, right, strict=True)
+        )
+        lines.append("  ".join(padded).rstrip())
+    return "\n".join(lines)
+
+
+def one_line(text: str) -> str:
+    """Return the text with line breaks and other unprintable characters made visible."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def _numeric(values: Sequence[object]) -> bool:
+    present = [value for value in values if value is not None]
+    return bool(present) and all(
+        isinstance(value, Real) and not isinstance(value, bool) for value in present
+    )
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, Real) and not isinstance(value, Integral):
+        return "" if math.isnan(value) else f"{float(value):.4g}"
+    return one_line(str(value))
+
+
+def _width(text: str) -> int:
+    """Return the columns that the text takes in a terminal: two for wide characters."""
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
+        for c in text
+    )
+
+
+def _padded(text: str, size: int, right: bool) -> str:
+    text = cut(text, size)
+    space = " " * (size - _width(text))
+    return space + text if right else text + space
+
+
+def cut(text: str, size: int) -> str:
+    """Return the text with its middle left out: names often differ in their last letters."""
+    if _width(text) <= size:
+        return text
+    kept = len(text)
+    while True:
+        kept -= 1
+        head, tail = math.ceil(kept / 2), kept // 2
+        short = text[:head] + "..." + text[len(text) - tail :]
+        if _width(short) <= size or kept <= 0:
+            return short
