@@ -1,0 +1,95 @@
+"""Information criteria: refits known in closed form, parameters counted by hand, the lowest wins."""
+
+import numpy as np
+import pytest
+
+from mixedgm.errors import ParameterError
+from mixedgm.path.criteria import AIC, BIC, EBIC, degrees_of_freedom, refit_losses
+from mixedgm.path.path import solve_path
+from mixedgm.solve.proximal_newton import ProximalNewton
+from tests.reference import plain
+from tests.support.problems import draw
+
+
+def path_of(task, ratios):
+    lams = task.lam_max * np.array(ratios)
+    return solve_path(task, lams, ProximalNewton(), tol=1e-8, max_iter=500)
+
+
+def test_refit_of_the_empty_graph_is_the_null_model():
+    table = draw(1, 60, 2, (2, 3))
+    task = table.task()
+    found = refit_losses(task, path_of(task, [1.0]))
+    expected = plain.smooth(task.params(task.null.theta), table.X, table.Y)
+    assert found[0] == pytest.approx(expected, abs=1e-6)
+
+
+def test_refit_of_all_continuous_pairs_is_the_inverse_covariance():
+    table = draw(2, 80, 3, ())
+    task = table.task()
+    path = path_of(task, [0.001])
+    assert path.n_edges[0] == 3
+    beta = np.diag(np.linalg.inv(np.cov(table.X.T, ddof=0)))
+    assert refit_losses(task, path)[0] == pytest.approx(np.sum(0.5 - 0.5 * np.log(beta)), abs=1e-6)
+
+
+def test_refit_of_a_pair_of_categorical_columns_is_the_table_of_counts():
+    table = draw(3, 200, 0, (2, 3))
+    task = table.task()
+    path = path_of(task, [0.01])
+    joint = np.zeros((2, 3))
+    np.add.at(joint, (table.Y[:, 0], table.Y[:, 1]), 1 / 200)
+    given_row, given_column = joint / joint.sum(1, keepdims=True), joint / joint.sum(0)
+    expected = -np.sum(joint * (np.log(given_row) + np.log(given_column)))
+    assert refit_losses(task, path)[0] == pytest.approx(expected, abs=1e-6)
+
+
+def test_parameters_are_counted_over_observed_levels():
+    table = draw(4, 60, 2, (3, 5))
+    table.Y[table.Y[:, 1] == 4, 1] = 0
+    task = table.task()
+    counts = [degrees_of_freedom(task, np.array([g])) for g in range(6)]
+    assert task.layout.pairs.tolist() == [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]
+    assert counts == [1, 2, 3, 2, 3, 6]
+    assert degrees_of_freedom(task, np.arange(6)) == 17
+    assert degrees_of_freedom(task, np.array([], dtype=int)) == 0
+
+
+@pytest.mark.parametrize(
+    ("criterion", "name", "price"),
+    [
+        (AIC(), "aic", lambda df, edges, n: 2 * df),
+        (BIC(), "bic", lambda df, edges, n: df * np.log(n)),
+        (EBIC(0.0), "ebic", lambda df, edges, n: df * np.log(n)),
+        (EBIC(), "ebic", lambda df, edges, n: df * np.log(n) + 2 * edges * np.log(4)),
+    ],
+)
+def test_scores_are_the_formula_and_the_lowest_is_chosen(criterion, name, price):
+    table = draw(5, 70, 2, (2, 3), weighted=True)
+    task = table.task()
+    path = path_of(task, [1.0, 0.5, 0.2, 0.05])
+    choice = criterion.choose(task, path)
+    n = table.row_weights.sum()
+    losses = refit_losses(task, path)
+    expected = [
+        2 * n * loss + price(degrees_of_freedom(task, point.groups), len(point.groups), n)
+        for loss, point in zip(losses, path.points, strict=True)
+    ]
+    np.testing.assert_allclose(choice.scores[name], expected, rtol=1e-9)
+    assert choice.index == np.argmin(expected)
+
+
+def test_independent_columns_give_the_empty_graph():
+    rng = np.random.default_rng(0)
+    table = draw(6, 400, 2, (2, 3))
+    for column in (*table.X.T, *table.Y.T):
+        rng.shuffle(column)
+    task = table.task()
+    path = path_of(task, np.geomspace(1, 0.05, 8))
+    assert path.n_edges[EBIC().choose(task, path).index] == 0
+
+
+@pytest.mark.parametrize("bad", [-0.1, 1.5, "half", np.nan, None])
+def test_impossible_gamma_is_named(bad):
+    with pytest.raises(ParameterError, match=r"gamma must be a number in \[0, 1\]\. Got"):
+        EBIC(gamma=bad)

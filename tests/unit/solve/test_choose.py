@@ -1,0 +1,44 @@
+"""Names stand for solvers; the rule of "auto" follows the size of the curvature."""
+
+import pytest
+
+from mixedgm.errors import ParameterError
+from mixedgm.solve.choose import Auto, solver_for
+from mixedgm.solve.proximal_gradient import ProximalGradient
+from mixedgm.solve.proximal_newton import ProximalNewton
+from mixedgm.solve.working_set import Start, solve
+from tests.support.problems import draw, solved
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("auto", Auto),
+        ("proximal-newton", ProximalNewton),
+        ("proximal-gradient", ProximalGradient),
+    ],
+)
+def test_names(name, kind):
+    assert isinstance(solver_for(name), kind)
+
+
+def test_a_solver_object_is_taken_as_it_is():
+    solver = ProximalGradient("tseng")
+    assert solver_for(solver) is solver
+
+
+@pytest.mark.parametrize("bad", ["newton", 3, None, ProximalNewton])
+def test_anything_else_is_named(bad):
+    with pytest.raises(ParameterError, match=r"solver must be one of 'auto', .* Got"):
+        solver_for(bad)
+
+
+@pytest.mark.parametrize("limit", [2.0**31, 0.0])
+def test_auto_reaches_the_optimum_either_way(limit):
+    task = draw(1, 60, 2, (2, 3)).task()
+    lam = 0.2 * task.lam_max
+    start = Start(task.null.theta, task.null.evaluation, task.lam_max)
+    found = solve(task.problem(lam), Auto(limit), start, tol=1e-8, max_iter=5000)
+    assert found.converged
+    assert found.objective == pytest.approx(solved(task, lam).objective, abs=1e-9)
+    assert (found.curvature_passes > 0) == (limit > 0)
