@@ -90,7 +90,8 @@ class Pseudolikelihood:
         if sums is not None and sums.support is not None:
             observed = self.moments.second[column[first:], target[first:]]
             entry[first:] = sums.support[first:] - observed
-        grad = np.bincount(incidence.theta_index, entry, layout.n_theta)
+        # Without any entry bincount would answer in integers.
+        grad = np.bincount(incidence.theta_index, entry, layout.n_theta).astype(np.float64)
         grad[: layout.n_node_terms] = self._node_gradient(gauss, sums.mean_prob if sums else None)
         return Evaluation(value, grad)
 

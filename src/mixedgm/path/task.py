@@ -152,9 +152,12 @@ def prepare(
 
 def _standardised(design: Design) -> tuple[Units, Floats]:
     """Population moments (ddof = 0, weighted) and the standardised copy of the columns."""
-    centre = np.average(design.cont, axis=0, weights=design.weights)
+    share = np.full(design.n_rows, 1.0 / design.n_rows)
+    if design.weights is not None:
+        share = design.weights / design.total_weight
+    centre = share @ design.cont
     cont = design.cont - centre
-    scale = np.sqrt(np.average(cont**2, axis=0, weights=design.weights))
+    scale = np.sqrt(share @ cont**2)
     cont /= scale
     return Units(centre, scale), cont
 

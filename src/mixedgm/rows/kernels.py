@@ -1,12 +1,13 @@
 """Numba kernels over blocks of rows: linear predictors, softmax, products with Z transposed.
 
+Indices that run from other than 0 are unsigned: a signed one might be negative, and Numba's
+wrapping of negative indices keeps a loop from vectorising.
+
 Z is never formed: a categorical column selects a row of the coefficient matrix, which costs one
 addition where the indicator block would cost a product.  Every kernel releases the GIL.
 """
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 from llvmlite import ir
@@ -17,6 +18,8 @@ _LOOSE = {"reassoc", "contract", "nsz"}
 _LOG2E = 1.4426950408889634
 _LN2_HIGH = 6.93147180369123816490e-01
 _LN2_LOW = 1.90821492927058770002e-10
+_LN2 = 0.6931471805599453
+_SQRT_HALF_BITS = 0x3FE6A09E667F3BCD  # sqrt(1/2) as a bit pattern
 _MAGIC = 6755399441055744.0  # 1.5 * 2**52: adding it leaves the rounded integer in the low bits
 
 
@@ -62,32 +65,53 @@ def _exp(x):  # type: ignore[no-untyped-def]
     return _as_float(_as_bits(p) + (_as_bits(shifted) << 52))
 
 
+@njit(nogil=True, cache=True, fastmath={"contract"})
+def _log(x):  # type: ignore[no-untyped-def]
+    """log(x) for normal x > 0, to 2e-16, in plain arithmetic so that loops over it vectorise."""
+    bits = _as_bits(x) - _SQRT_HALF_BITS
+    exponent = bits >> 52
+    m = _as_float((bits & 0xFFFFFFFFFFFFF) + _SQRT_HALF_BITS)
+    f = (m - 1.0) / (m + 1.0)
+    g = f * f
+    p = 1.0 / 19.0
+    p = p * g + 1.0 / 17.0
+    p = p * g + 1.0 / 15.0
+    p = p * g + 1.0 / 13.0
+    p = p * g + 1.0 / 11.0
+    p = p * g + 1.0 / 9.0
+    p = p * g + 1.0 / 7.0
+    p = p * g + 0.2
+    p = p * g + 1.0 / 3.0
+    return exponent * _LN2 + (2.0 * f + 2.0 * f * g * p)
+
+
 @njit(nogil=True, cache=True, fastmath=_LOOSE)
 def _predict_dense(cont, codes, first, last, coef, bias, level_start, tile, logits):  # type: ignore[no-untyped-def]
     """logits[i] = bias + z_i' coef for a block of rows; coef is (d, levels)."""
     n_cont, n_cat, total = cont.shape[1], codes.shape[1], bias.shape[0]
-    for t0 in range(0, total, tile):
-        t1 = min(t0 + tile, total)
-        for i in range(first, last):
-            out = logits[i - first]
+    for tile_start in range(0, total, tile):
+        t0, t1 = np.uint64(tile_start), np.uint64(min(tile_start + tile, total))
+        for i in range(last - first):
             for k in range(t0, t1):
-                out[k] = bias[k]
+                logits[i, k] = bias[k]
             for s in range(n_cont):
-                x = cont[i, s]
-                row = coef[s]
+                x = cont[first + i, s]
                 for k in range(t0, t1):
-                    out[k] += x * row[k]
+                    logits[i, k] += x * coef[s, k]
+            # Three categorical columns at a time: the row of logits is loaded and stored once.
             j = 0
-            while j + 1 < n_cat:
-                one = coef[n_cont + level_start[j] + codes[i, j]]
-                two = coef[n_cont + level_start[j + 1] + codes[i, j + 1]]
+            while j + 2 < n_cat:
+                a = n_cont + level_start[j] + codes[first + i, j]
+                b = n_cont + level_start[j + 1] + codes[first + i, j + 1]
+                c = n_cont + level_start[j + 2] + codes[first + i, j + 2]
                 for k in range(t0, t1):
-                    out[k] += one[k] + two[k]
-                j += 2
-            if j < n_cat:
-                one = coef[n_cont + level_start[j] + codes[i, j]]
+                    logits[i, k] += coef[a, k] + coef[b, k] + coef[c, k]
+                j += 3
+            while j < n_cat:
+                a = n_cont + level_start[j] + codes[first + i, j]
                 for k in range(t0, t1):
-                    out[k] += one[k]
+                    logits[i, k] += coef[a, k]
+                j += 1
 
 
 @njit(nogil=True, cache=True, fastmath=_LOOSE)
@@ -95,84 +119,85 @@ def _predict_support(cont, codes, first, last, incidence, values, bias, level_st
     """The same from the listed blocks only."""
     target_ptr, predictor, entry_ptr = incidence
     n_cont, n_cat, total = cont.shape[1], codes.shape[1], bias.shape[0]
-    for i in range(first, last):
-        out = logits[i - first]
+    for i in range(last - first):
         for k in range(total):
-            out[k] = bias[k]
+            logits[i, k] = bias[k]
         for j in range(n_cat):
             base = level_start[j]
             width = level_start[j + 1] - base
             for m in range(target_ptr[n_cont + j], target_ptr[n_cont + j + 1]):
                 u, entry = predictor[m], entry_ptr[m]
                 if u < n_cont:
-                    x = cont[i, u]
+                    x = cont[first + i, u]
                     for k in range(width):
-                        out[base + k] += x * values[entry + k]
+                        logits[i, base + k] += x * values[entry + k]
                 else:
-                    entry += codes[i, u - n_cont] * width
+                    entry += codes[first + i, u - n_cont] * width
                     for k in range(width):
-                        out[base + k] += values[entry + k]
+                        logits[i, base + k] += values[entry + k]
 
 
 @njit(nogil=True, cache=True, fastmath=_LOOSE)
-def _softmax(codes, weights, first, last, level_start, logits, product, loss):  # type: ignore[no-untyped-def]
-    """logits -> weighted probabilities in place; losses added per node.
+def _softmax(codes, weights, first, last, level_start, logits, work, loss):  # type: ignore[no-untyped-def]
+    """logits -> weighted probabilities in place; weighted losses added per node.
 
-    After the largest logit is taken out, every sum of exponentials lies between 1 and the number
-    of levels, so their product over rows is kept and one logarithm serves many rows.
+    A node's logits are turned to levels by rows, where every operation runs over rows and
+    vectorises however few levels there are.  work = (turned, largest logit, sum, logit seen),
+    separate arrays, so that the compiler need not fear that they overlap.
     """
-    n_cat = codes.shape[1]
-    total = logits.shape[1]
+    turned, top, norm, seen = work
+    n_rows = last - first
     weighted = weights.shape[0] > 0
-    for i in range(first, last):
-        out = logits[i - first]
-        weight = weights[i] if weighted else 1.0
-        for j in range(n_cat):
-            a, b = level_start[j], level_start[j + 1]
-            top = out[a]
-            for k in range(a + 1, b):
-                top = max(top, out[k])
-            loss[j] += weight * (top - out[a + codes[i, j]])
-            for k in range(a, b):
-                out[k] -= top
-        for k in range(total):
-            out[k] = _exp(out[k])
-        for j in range(n_cat):
-            a, b = level_start[j], level_start[j + 1]
-            norm = 0.0
-            for k in range(a, b):
-                norm += out[k]
-            if weighted:
-                loss[j] += weight * math.log(norm)
-            else:
-                product[j] *= norm
-                if product[j] > 1e250:
-                    loss[j] += math.log(product[j])
-                    product[j] = 1.0
-            scale = weight / norm
-            for k in range(a, b):
-                out[k] *= scale
+    for j in range(codes.shape[1]):
+        a = np.uint64(level_start[j])
+        width = level_start[j + 1] - level_start[j]
+        for i in range(n_rows):
+            seen[i] = logits[i, a + np.uint64(codes[first + i, j])]
+            top[i] = logits[i, a]
+            norm[i] = 0.0
+        for k in range(width):
+            for i in range(n_rows):
+                turned[k, i] = logits[i, a + np.uint64(k)]
+        for k in range(1, width):
+            for i in range(n_rows):
+                top[i] = max(top[i], turned[k, i])
+        for k in range(width):
+            for i in range(n_rows):
+                e = _exp(turned[k, i] - top[i])
+                turned[k, i] = e
+                norm[i] += e
+        total = 0.0
+        if weighted:
+            for i in range(n_rows):
+                total += weights[first + i] * (top[i] - seen[i] + _log(norm[i]))
+                norm[i] = weights[first + i] / norm[i]
+        else:
+            for i in range(n_rows):
+                total += top[i] - seen[i] + _log(norm[i])
+                norm[i] = 1.0 / norm[i]
+        loss[j] += total
+        for k in range(width):
+            for i in range(n_rows):
+                logits[i, a + np.uint64(k)] = turned[k, i] * norm[i]
 
 
 @njit(nogil=True, cache=True, fastmath=_LOOSE)
 def _collect_all(cont, codes, first, last, level_start, tile, probs, mean_prob, grad):  # type: ignore[no-untyped-def]
     """grad += Z' P and mean_prob += 1' P for a block of rows."""
     n_cont, n_cat, total = cont.shape[1], codes.shape[1], probs.shape[1]
-    for t0 in range(0, total, tile):
-        t1 = min(t0 + tile, total)
-        for i in range(first, last):
-            prob = probs[i - first]
+    for tile_start in range(0, total, tile):
+        t0, t1 = np.uint64(tile_start), np.uint64(min(tile_start + tile, total))
+        for i in range(last - first):
             for k in range(t0, t1):
-                mean_prob[k] += prob[k]
+                mean_prob[k] += probs[i, k]
             for s in range(n_cont):
-                x = cont[i, s]
-                row = grad[s]
+                x = cont[first + i, s]
                 for k in range(t0, t1):
-                    row[k] += x * prob[k]
+                    grad[s, k] += x * probs[i, k]
             for j in range(n_cat):
-                row = grad[n_cont + level_start[j] + codes[i, j]]
+                a = n_cont + level_start[j] + codes[first + i, j]
                 for k in range(t0, t1):
-                    row[k] += prob[k]
+                    grad[a, k] += probs[i, k]
 
 
 @njit(nogil=True, cache=True, fastmath=_LOOSE)
@@ -180,23 +205,22 @@ def _collect_support(cont, codes, first, last, incidence, level_start, probs, me
     """The same for the listed blocks only."""
     target_ptr, predictor, entry_ptr = incidence
     n_cont, n_cat, total = cont.shape[1], codes.shape[1], probs.shape[1]
-    for i in range(first, last):
-        prob = probs[i - first]
+    for i in range(last - first):
         for k in range(total):
-            mean_prob[k] += prob[k]
+            mean_prob[k] += probs[i, k]
         for j in range(n_cat):
             base = level_start[j]
             width = level_start[j + 1] - base
             for m in range(target_ptr[n_cont + j], target_ptr[n_cont + j + 1]):
                 u, entry = predictor[m], entry_ptr[m]
                 if u < n_cont:
-                    x = cont[i, u]
+                    x = cont[first + i, u]
                     for k in range(width):
-                        grad[entry + k] += x * prob[base + k]
+                        grad[entry + k] += x * probs[i, base + k]
                 else:
-                    entry += codes[i, u - n_cont] * width
+                    entry += codes[first + i, u - n_cont] * width
                     for k in range(width):
-                        grad[entry + k] += prob[base + k]
+                        grad[entry + k] += probs[i, base + k]
 
 
 @njit(nogil=True, cache=True)
@@ -208,15 +232,15 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
     data = (cont, codes, weights); chunk c holds the rows bounds[c]:bounds[c + 1].
     dense = (d, levels) coefficients, or empty when `incidence` and `values` hold them.
     want = 0 value, 1 gradient on the support, 2 gradient for all pairs.
-    sizes = (rows per block, columns per tile); out = (loss, mean_prob, support, all_pairs).
+    sizes = (rows per block, columns per tile, most levels of a node);
+    out = (loss, mean_prob, support, all_pairs).
     """
     cont, codes, weights = data
-    block, tile = sizes
+    block, tile, widest = sizes
     loss, mean_prob, support, all_pairs = out
     logits = np.empty((block, bias.shape[0]))
-    product = np.ones(codes.shape[1])
+    work = (np.empty((widest, block)), np.empty(block), np.empty(block), np.empty(block))
     for c in range(chunks[0], chunks[1]):
-        product[:] = 1.0
         for first in range(bounds[c], bounds[c + 1], block):
             last = min(first + block, bounds[c + 1])
             if dense.shape[0] > 0:
@@ -225,7 +249,7 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
                 _predict_support(
                     cont, codes, first, last, incidence, values, bias, level_start, logits
                 )
-            _softmax(codes, weights, first, last, level_start, logits, product, loss[c])
+            _softmax(codes, weights, first, last, level_start, logits, work, loss[c])
             if want == 1:
                 _collect_support(
                     cont, codes, first, last, incidence, level_start, logits, mean_prob[c], support[c]
@@ -234,48 +258,49 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
                 _collect_all(
                     cont, codes, first, last, level_start, tile, logits, mean_prob[c], all_pairs[c]
                 )
-        for j in range(codes.shape[1]):
-            loss[c, j] += math.log(product[j])
 
 
 @njit(nogil=True, cache=True, fastmath=_LOOSE)
-def node_curvature(data, stride, cat, level_start, bias, incidence, values, gram):  # type: ignore[no-untyped-def]
-    """Sum over every stride-th row of w (diag(p) - p p') x (z z') for one categorical node.
+def node_curvature(data, rows, cat, level_start, bias, incidence, values, gram):  # type: ignore[no-untyped-def]
+    """Sum over rows of w (diag(p) - p p') x (z z') for one categorical node.
 
-    gram is (K, K, L (L + 1) / 2): predictors (the intercept first, then the node's incidence),
-    and the packed lower triangle over levels.  Only pairs of predictors a <= b are filled.
-    Returns the weight of the rows used.
+    rows = (first, last, stride).  gram is (K, K, L (L - 1) / 2): predictors (the intercept
+    first, then the node's incidence) by the packed lower triangle over levels 1 to L - 1; what
+    concerns level 0 follows, because rows of diag(p) - p p' sum to zero.  Only pairs of
+    predictors a <= b are filled.  Returns the weight of the rows used.
     """
     cont, codes, weights = data
     target_ptr, predictor, entry_ptr = incidence
     n_cont = cont.shape[1]
     weighted = weights.shape[0] > 0
-    base = level_start[cat]
-    width = level_start[cat + 1] - base
+    base = np.uint64(level_start[cat])
+    width = level_start[cat + 1] - level_start[cat]
     first, last = target_ptr[n_cont + cat], target_ptr[n_cont + cat + 1]
-    origin = entry_ptr[first]
     n_used = last - first + 1
-    position = np.zeros(n_used, np.int64)
+    origin = np.ones(n_used, np.int64)  # where each predictor's columns begin; 0 is the intercept
+    for m in range(first, last):
+        origin[m - first + 1] = 1 + (entry_ptr[m] - entry_ptr[first]) // width
+    position = np.zeros(n_used, np.uint64)
     value = np.ones(n_used)
     prob = np.empty(width)
-    packed = np.empty(width * (width + 1) // 2)
+    packed = np.empty(gram.shape[2])
     total = 0.0
-    for i in range(0, cont.shape[0], stride):
+    for i in range(rows[0], rows[1], rows[2]):
         weight = weights[i] if weighted else 1.0
         total += weight
         for k in range(width):
-            prob[k] = bias[base + k]
+            prob[k] = bias[base + np.uint64(k)]
         for m in range(first, last):
-            u, entry = predictor[m], entry_ptr[m]
-            x = 1.0
+            u, x, level = predictor[m], 1.0, 0
             if u < n_cont:
                 x = cont[i, u]
             else:
-                entry += codes[i, u - n_cont] * width
-            position[m - first + 1] = 1 + (entry - origin) // width
+                level = np.int64(codes[i, u - n_cont])
+            position[m - first + 1] = np.uint64(origin[m - first + 1] + level)
             value[m - first + 1] = x
+            start = np.uint64(entry_ptr[m] + level * width)
             for k in range(width):
-                prob[k] += x * values[entry + k]
+                prob[k] += x * values[start + np.uint64(k)]
         top = prob[0]
         for k in range(1, width):
             top = max(top, prob[k])
@@ -286,37 +311,48 @@ def node_curvature(data, stride, cat, level_start, bias, incidence, values, gram
         for k in range(width):
             prob[k] /= norm
         at = 0
-        for k in range(width):
-            for m in range(k):
+        for k in range(1, width):
+            for m in range(1, k):
                 packed[at] = -weight * prob[k] * prob[m]
                 at += 1
             packed[at] = weight * prob[k] * (1.0 - prob[k])
             at += 1
         for a in range(n_used):
+            at_a, x_a = position[a], value[a]
             for b in range(a, n_used):
-                x = value[a] * value[b]
-                row = gram[position[a], position[b]]
+                at_b, x = position[b], x_a * value[b]
                 for k in range(packed.shape[0]):
-                    row[k] += x * packed[k]
+                    gram[at_a, at_b, k] += x * packed[k]
     return total
 
 
 @njit(nogil=True, cache=True)
 def unpack_curvature(gram, width, scale):  # type: ignore[no-untyped-def]
-    """Packed (K, K, L (L + 1) / 2) sums -> the symmetric (K L, K L) matrix, times `scale`."""
+    """Packed (K, K, L (L - 1) / 2) sums -> the symmetric (K L, K L) matrix, times `scale`."""
     size = gram.shape[0]
     matrix = np.empty((size * width, size * width))
+    block = np.empty((width, width))
     for a in range(size):
         for b in range(a, size):
+            block[:] = 0.0
             at = 0
-            for k in range(width):
-                for m in range(k + 1):
+            for k in range(1, width):
+                for m in range(1, k + 1):
                     x = gram[a, b, at] * scale
-                    matrix[a * width + k, b * width + m] = x
-                    matrix[a * width + m, b * width + k] = x
-                    matrix[b * width + k, a * width + m] = x
-                    matrix[b * width + m, a * width + k] = x
+                    block[k, m] = x
+                    block[m, k] = x
                     at += 1
+            for k in range(1, width):
+                x = 0.0
+                for m in range(1, width):
+                    x -= block[k, m]
+                block[k, 0] = x
+                block[0, k] = x
+                block[0, 0] -= x
+            for k in range(width):
+                for m in range(width):
+                    matrix[a * width + k, b * width + m] = block[k, m]
+                    matrix[b * width + k, a * width + m] = block[k, m]
     return matrix
 
 

@@ -7,41 +7,21 @@ number of threads.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.rows.contract import Coefficients, Gradient, Moments, SoftmaxSums
+from mixedgm.rows.threads import run_all
 
 _NO_WEIGHTS = np.zeros(0)
 _NO_MATRIX = np.zeros((0, 0))
+_LANES = 8
 _WANT = {"none": 0, "support": 1, "all": 2}
-
-_pools: dict[int, ThreadPoolExecutor] = {}
-if hasattr(os, "register_at_fork"):
-    # Threads do not survive a fork; a child process starts its own.
-    os.register_at_fork(after_in_child=_pools.clear)
-
-
-def _pool(n_threads: int) -> ThreadPoolExecutor:
-    if n_threads not in _pools:
-        _pools[n_threads] = ThreadPoolExecutor(n_threads, thread_name_prefix="mixedgm")
-    return _pools[n_threads]
-
-
-def _run(tasks: list[Callable[[], object]], n_threads: int) -> list[object]:
-    """Run the tasks on threads; the caller's own thread takes the first."""
-    if n_threads == 1 or len(tasks) == 1:
-        return [task() for task in tasks]
-    futures = [_pool(n_threads).submit(task) for task in tasks[1:]]
-    return [tasks[0](), *(future.result() for future in futures)]
-
 
 @dataclass(eq=False)
 class MemoryRows:
@@ -131,19 +111,24 @@ class MemoryRows:
         self.passes += 0.5 if gradient == "none" else 1.0
         bounds, levels = self._bounds, int(self._level_start[-1])
         n_chunks, d = len(bounds) - 1, self._n_columns
+        # Whole vector registers: the columns added here belong to no node and are cut off again.
+        width = -(-levels // _LANES) * _LANES
+        bias = np.zeros(width)
+        bias[:levels] = coef.bias
         out = (
             np.zeros((n_chunks, len(self.n_levels))),
-            np.zeros((n_chunks, levels)),
+            np.zeros((n_chunks, width)),
             np.zeros((n_chunks, len(coef.values) if gradient == "support" else 0)),
-            np.zeros((n_chunks, d, levels) if gradient == "all" else (n_chunks, 0, 0)),
+            np.zeros((n_chunks, d, width) if gradient == "all" else (n_chunks, 0, 0)),
         )
         # A tile of columns of a (d, levels) matrix should stay in the cache of one core.
-        tile = max(16, min(levels, 2**19 // (8 * max(d, 1))))
-        block = int(np.clip(2**18 // max(levels, 1), 16, 256))
+        tile = max(16, min(width, 2**19 // (8 * max(d, 1)) // _LANES * _LANES))
+        block = 64
+        widest = max(self.n_levels, default=0)
         shares = np.linspace(0, n_chunks, min(self.n_threads, n_chunks) + 1).astype(np.int64)
         incidence = coef.incidence
         blocks = (incidence.target_ptr, incidence.predictor, incidence.entry_ptr)
-        dense = self._dense(coef) if whole_rows else _NO_MATRIX
+        dense = self._dense(coef, width) if whole_rows else _NO_MATRIX
 
         def share(k: int) -> Callable[[], object]:
             return lambda: softmax_chunks(
@@ -151,31 +136,31 @@ class MemoryRows:
                 bounds,
                 (int(shares[k]), int(shares[k + 1])),
                 self._level_start,
-                coef.bias,
+                bias,
                 dense,
                 blocks,
                 coef.values,
                 _WANT[gradient],
-                (block, tile),
+                (block, tile, widest),
                 out,
             )
 
-        _run([share(k) for k in range(len(shares) - 1)], self.n_threads)
+        run_all([share(k) for k in range(len(shares) - 1)], self.n_threads)
         loss, mean_prob, support, all_pairs = (part.sum(axis=0) / self.total_weight for part in out)
         return SoftmaxSums(
             loss,
-            mean_prob if gradient != "none" else None,
+            mean_prob[:levels] if gradient != "none" else None,
             support if gradient == "support" else None,
-            all_pairs if gradient == "all" else None,
+            all_pairs[:, :levels] if gradient == "all" else None,
         )
 
     def _is_dense(self, coef: Coefficients) -> bool:
         """Whether whole rows of the coefficient matrix are cheaper than picking blocks."""
         return len(coef.values) > 0.2 * self._n_columns**2
 
-    def _dense(self, coef: Coefficients) -> Floats:
+    def _dense(self, coef: Coefficients, width: int) -> Floats:
         p = self.cont.shape[1]
-        dense = np.zeros((self._n_columns, int(self._level_start[-1])))
+        dense = np.zeros((self._n_columns, width))
         entries = slice(int(coef.incidence.entry_ptr[coef.incidence.target_ptr[p]]), None)
         column, target = coef.incidence.entry_column[entries], coef.incidence.entry_target[entries]
         dense[column, target - p] = coef.values[entries]
@@ -203,16 +188,33 @@ class MemoryRows:
         blocks = (incidence.target_ptr, incidence.predictor, incidence.entry_ptr)
         p = self.cont.shape[1]
 
-        def curvature(cat: int) -> Floats:
+        def part(cat: int, first: int, last: int) -> tuple[Floats, float]:
             width = self.n_levels[cat]
             entries = incidence.entries_of(p + cat)
             size = 1 + (entries.stop - entries.start) // width
-            gram = np.zeros((size, size, width * (width + 1) // 2))
+            gram = np.zeros((size, size, width * (width - 1) // 2))
+            rows = (first, last, stride)
             weight = node_curvature(
-                self._data, stride, cat, self._level_start, coef.bias, blocks, coef.values, gram
+                self._data, rows, cat, self._level_start, coef.bias, blocks, coef.values, gram
             )
-            return np.asarray(unpack_curvature(gram, width, 1.0 / weight))
+            return gram, weight
 
-        if self.n_threads == 1 or len(nodes) == 1:
-            return [curvature(int(cat)) for cat in nodes]
-        return list(_pool(self.n_threads).map(curvature, (int(cat) for cat in nodes)))
+        # A node with many levels would keep one thread busy alone, so its rows are shared out;
+        # the number of parts depends on the work only.
+        tasks = []
+        for cat in nodes:
+            n_predictors = int(np.diff(incidence.target_ptr[p + cat : p + cat + 2])[0])
+            work = self.n_rows // stride * n_predictors**2 * self.n_levels[cat] ** 2
+            n_parts = int(np.clip(work // 2_000_000, 1, 8))
+            step = -(-self.n_rows // (n_parts * stride)) * stride
+            for first in range(0, self.n_rows, step):
+                tasks.append((int(cat), first, min(first + step, self.n_rows)))
+        done = run_all([partial(part, *task) for task in tasks], self.n_threads)
+        sums: dict[int, tuple[Floats, float]] = {}
+        for (cat, _, _), (gram, weight) in zip(tasks, done, strict=True):
+            before = sums.get(cat)
+            sums[cat] = (gram, weight) if before is None else (before[0] + gram, before[1] + weight)
+        return [
+            np.asarray(unpack_curvature(sums[cat][0], self.n_levels[cat], 1.0 / sums[cat][1]))
+            for cat in map(int, nodes)
+        ]

@@ -141,3 +141,27 @@ def _violation(g, theta, first, m, lam_w):  # type: ignore[no-untyped-def]
         x = g[i] + lam_w * theta[first + i] / norm
         total += x * x
     return np.sqrt(total)
+
+
+@njit(cache=True)
+def assemble(nodes, runs, where, out):  # type: ignore[no-untyped-def]
+    """Add every node's matrix into the dense `out`; where[theta position] = row of out, or -1.
+
+    runs = (first run of each node, position in the node, position in theta, length): a node's
+    own terms and each of its groups are contiguous in both, and so in `out`.
+    """
+    matrix_start, node_size, matrices = nodes
+    run_start, local, position, length = runs
+    for v in range(node_size.shape[0]):
+        for a in range(run_start[v], run_start[v + 1]):
+            if where[position[a]] < 0:
+                continue
+            for b in range(run_start[v], run_start[v + 1]):
+                if where[position[b]] < 0:
+                    continue
+                column = np.uint64(where[position[b]])
+                for i in range(length[a]):
+                    row = where[position[a]] + i
+                    at = np.uint64(matrix_start[v] + (local[a] + i) * node_size[v] + local[b])
+                    for j in range(length[b]):
+                        out[row, column + np.uint64(j)] += matrices[at + np.uint64(j)]

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import linalg
 
 from mixedgm.model.layout import Floats, Ints, Layout
-from mixedgm.objective.contract import Curvature, Evaluation, Smooth
+from mixedgm.objective.contract import Curvature, Evaluation, NodeCurvature, Smooth
 from mixedgm.solve.problem import Problem
 
 _DENSE_LIMIT = 3000
@@ -30,6 +30,7 @@ class Blocks:
     matrix_start: Ints
     node_size: Ints
     node_start: Ints
+    runs: tuple[Ints, Ints, Ints, Ints]
     matrices: Floats
     eigen_start: Ints
     vectors: Floats
@@ -83,11 +84,32 @@ def flatten(layout: Layout, curvature: Curvature) -> Blocks:
         matrix_start=matrix_start,
         node_size=node_size,
         node_start=np.concatenate([[0], np.cumsum(node_size)]).astype(np.int64),
+        runs=_runs(layout, nodes),
         matrices=matrices,
         eigen_start=eigen_start,
         vectors=vectors,
         values=values,
         n_node_blocks=n_node_blocks,
+    )
+
+
+def _runs(layout: Layout, nodes: list[NodeCurvature]) -> tuple[Ints, Ints, Ints, Ints]:
+    """A node's own terms and its groups as stretches of consecutive theta positions."""
+    starts, local, position, length = [0], [], [], []
+    for node in nodes:
+        group = np.searchsorted(layout.starts, node.index, side="right")
+        cuts = np.flatnonzero((np.diff(node.index) != 1) | (np.diff(group) != 0)) + 1
+        begin = np.concatenate([[0], cuts]).astype(np.int64)
+        local.append(begin)
+        position.append(node.index[begin])
+        length.append(np.diff(np.concatenate([begin, [len(node.index)]])))
+        starts.append(starts[-1] + len(begin))
+    empty = [np.zeros(0, dtype=np.int64)]
+    return (
+        np.array(starts, dtype=np.int64),
+        np.concatenate(local or empty),
+        np.concatenate(position or empty),
+        np.concatenate(length or empty),
     )
 
 
@@ -162,6 +184,8 @@ class QuadraticModel:
 
     def _newton(self, point: Floats, active: Ints, tol: float) -> Floats | None:
         """Newton steps on the node terms and the active groups; None if that fails."""
+        from mixedgm.solve.descent import assemble
+
         layout = self.problem.smooth.layout
         index = layout.positions(active)
         if len(index) > _DENSE_LIMIT:
@@ -169,10 +193,7 @@ class QuadraticModel:
         inverse = np.full(layout.n_theta, -1)
         inverse[index] = np.arange(len(index))
         hessian = np.zeros((len(index), len(index)))
-        for node in self.curvature.nodes:
-            where = inverse[node.index]
-            keep = where >= 0
-            hessian[np.ix_(where[keep], where[keep])] += node.matrix[np.ix_(keep, keep)]
+        assemble(self.blocks.nodes, self.blocks.runs, inverse, hessian)
         small = replace_layout(self.problem, active)
         x, theta, grad = point[index], self.theta[index], self.grad[index]
         for _ in range(5):
