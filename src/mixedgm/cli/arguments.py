@@ -1,0 +1,237 @@
+"""Nothing -> the parser of the command line, with the help that a newcomer reads."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from textwrap import dedent, fill, indent
+from typing import Any, NoReturn
+
+from mixedgm.cli.help_texts import COMMANDS, WELCOME
+
+__all__ = ["FORMATS", "build_parser"]
+
+FORMATS = ("table", "csv", "json")
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line and a hint, not a page of usage."""
+
+    def error(self, message: str) -> NoReturn:
+        sys.stderr.write(f"{self.prog}: error: {message}\nTry: {self.prog} --help\n")
+        raise SystemExit(2)
+
+
+class _Version(argparse.Action):
+    """Print the version; it is looked up only when asked for."""
+
+    def __init__(self, option_strings: Any, dest: str, **options: Any) -> None:
+        super().__init__(option_strings, dest, nargs=0, help="show the version and leave")
+
+    def __call__(self, parser: argparse.ArgumentParser, *rest: Any) -> None:
+        from mixedgm.store import library_version
+
+        sys.stdout.write(f"mixedgm {library_version()}\n")
+        parser.exit()
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser; ``command`` of what it parses names the command."""
+    parser = _Parser(
+        prog="mixedgm",
+        description=dedent(WELCOME).strip(),
+        epilog="`mixedgm COMMAND --help` explains a command and its options.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action=_Version)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for name, add in _ARGUMENTS.items():
+        about = COMMANDS[name]
+        command = commands.add_parser(
+            name,
+            usage=f"mixedgm {name} {about.usage}",
+            help=about.summary,
+            description=fill(dedent(about.explanation).strip(), 79),
+            epilog=f"examples:\n{indent(dedent(about.examples).strip(), '  ')}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        add(command)
+    return parser
+
+
+# -- what each command takes -------------------------------------------------------------------
+
+
+def _check(command: argparse.ArgumentParser) -> None:
+    _table(command)
+    _columns(command)
+
+
+def _fit(command: argparse.ArgumentParser) -> None:
+    _table(command)
+    _output(command, "MODEL", "the model file to write, by custom ending in .mgm", required=True)
+    command.add_argument(
+        "--lam",
+        type=float,
+        help="one penalty, instead of choosing among many (larger: fewer edges)",
+    )
+    command.add_argument(
+        "--refit", action="store_true", help="fit the chosen network again without shrinkage"
+    )
+    _columns(command)
+    _fitting(command)
+
+
+def _path(command: argparse.ArgumentParser) -> None:
+    _table(command)
+    _output(command, "FILE", "where to write, instead of to the terminal")
+    _format(command)
+    _columns(command)
+    _fitting(command)
+
+
+def _edges(command: argparse.ArgumentParser) -> None:
+    _model(command)
+    _output(command, "FILE", "where to write (.csv, .json, .txt, or .graphml for network programs)")
+    _format(command)
+
+
+def _plot(command: argparse.ArgumentParser) -> None:
+    _model(command)
+    _output(command, "PICTURE", "the picture to write: .png, .svg or .pdf", required=True)
+    command.add_argument(
+        "--kind",
+        choices=("network", "path", "parameters"),
+        default="network",
+        help="the network (default), the edges against the penalty, or all parameters as a matrix",
+    )
+    command.add_argument(
+        "--layout",
+        choices=("spring", "circle", "kamada-kawai"),
+        default="spring",
+        help="where the network has its nodes (default: spring)",
+    )
+
+
+def _predict(command: argparse.ArgumentParser) -> None:
+    _model(command)
+    _table(command)
+    command.add_argument("--column", metavar="NAME", help="the column to predict (default: all)")
+    command.add_argument(
+        "--proba", action="store_true", help="probabilities of the levels of a categorical --column"
+    )
+    _output(command, "FILE", "where to write, instead of to the terminal")
+    _format(command, default="csv")
+
+
+def _demo(command: argparse.ArgumentParser) -> None:
+    _output(command, "FOLDER", "where to write (default: mixedgm-demo)", default="mixedgm-demo")
+    _quiet(command)
+
+
+# -- what several commands take ----------------------------------------------------------------
+
+
+def _table(command: argparse.ArgumentParser) -> None:
+    command.add_argument("table", metavar="TABLE", help="a .csv, .tsv or .parquet file")
+
+
+def _model(command: argparse.ArgumentParser) -> None:
+    command.add_argument("model", metavar="MODEL", help="a model file that `mixedgm fit` wrote")
+
+
+def _output(command: argparse.ArgumentParser, metavar: str, text: str, **options: Any) -> None:
+    command.add_argument("-o", "--output", metavar=metavar, help=text, **options)
+
+
+def _format(command: argparse.ArgumentParser, default: str = "table") -> None:
+    text = f"how to write (default: as the ending of the output says, else {default})"
+    command.add_argument("--format", choices=FORMATS, help=text)
+    command.set_defaults(default_format=default)
+
+
+def _quiet(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--quiet", action="store_true", help="no notes and no progress")
+
+
+def _columns(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group(
+        "columns", "Lists are separated by commas; an option may also be given several times."
+    )
+    group.add_argument(
+        "--types",
+        metavar="NAME=KIND,...",
+        action="append",
+        help="kinds that differ from what `mixedgm check` shows: categorical or continuous",
+    )
+    group.add_argument(
+        "--transform",
+        metavar="HOW",
+        action="append",
+        help="'nonparanormal' makes all continuous columns normal by rank, "
+        "NAME=nonparanormal,... only these: for skewed columns",
+    )
+    group.add_argument(
+        "--missing",
+        choices=("error", "drop"),
+        default="error",
+        help="what to do about rows with missing values (default: stop with an error)",
+    )
+    group.add_argument("--drop", metavar="NAME,...", action="append", help="columns to leave out")
+    group.add_argument(
+        "--weights-column",
+        metavar="NAME",
+        help="column with the frequency of each row (2 = the row twice); not part of the model",
+    )
+
+
+def _fitting(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("fitting")
+    group.add_argument(
+        "--select", default="ebic", help="how to choose the penalty: ebic (default), bic or aic"
+    )
+    group.add_argument("--lams", metavar="L1,L2,...", help="the penalties to try")
+    group.add_argument(
+        "--n-lams", type=int, default=50, metavar="N", help="how many to try (default: 50)"
+    )
+    group.add_argument(
+        "--lam-min-ratio",
+        type=float,
+        default=0.01,
+        metavar="R",
+        help="smallest penalty as a part of the one that leaves no edges (default: 0.01)",
+    )
+    group.add_argument(
+        "--require",
+        metavar="A:B,...",
+        action="append",
+        help="edges that are not penalised, so that they are always there",
+    )
+    group.add_argument(
+        "--forbid", metavar="A:B,...", action="append", help="edges that may not be there"
+    )
+    group.add_argument(
+        "--solver", default="auto", help="auto (default), proximal-newton or proximal-gradient"
+    )
+    group.add_argument(
+        "--tol",
+        type=float,
+        default=1e-5,
+        help="how far from optimal a solution may be (default: 1e-5)",
+    )
+    group.add_argument(
+        "--jobs", type=int, metavar="N", help="processor cores to use (default: all)"
+    )
+    _quiet(command)
+
+
+_ARGUMENTS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
+    "check": _check,
+    "fit": _fit,
+    "path": _path,
+    "edges": _edges,
+    "plot": _plot,
+    "predict": _predict,
+    "demo": _demo,
+}

@@ -1,0 +1,131 @@
+"""Parsed arguments of one command -> the library's work, and its views as output."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mixedgm.cli.console import Console, in_options
+from mixedgm.cli.output import check_output, check_picture, deliver, draw, prepare_drawing
+from mixedgm.errors import ParameterError
+from mixedgm.fitted import FittedModel
+
+if TYPE_CHECKING:
+    from mixedgm.estimator import MixedGraphicalModel
+
+__all__ = ["check", "demo", "edges", "fit", "path", "plot", "predict"]
+
+
+def check(args: Namespace, console: Console) -> int:
+    """Print the schema and the findings of a table; 2 when it cannot be fitted."""
+    from mixedgm.cli.reading import column_options, read_columns
+    from mixedgm.table import check as check_table
+
+    frame, weights = read_columns(args)
+    checked = check_table(frame, sample_weight=weights, **column_options(args))
+    console.out(f"{frame.n_rows:,} rows, {len(frame.names)} columns\n")
+    console.out(f"{checked.schema}\n" if checked.schema.columns else "")
+    errors = [finding for finding in checked.findings if finding.severity == "error"]
+    for finding in checked.findings:
+        lead = "error" if finding.severity == "error" else "note"
+        console.out(f"{lead}: {in_options(str(finding))}")
+    if not checked.findings:
+        console.out("nothing wrong: ready to fit")
+    if errors:
+        things = "1 error has" if len(errors) == 1 else f"{len(errors)} errors have"
+        console.error(f"{things} to be put right before this table can be fitted", kind="")
+    return 2 if errors else 0
+
+
+def fit(args: Namespace, console: Console) -> None:
+    """Fit a table and write the model."""
+    check_output(args.output, args.table)
+    model = _fitted(args, console)
+    model.save(args.output)
+    if not args.quiet:
+        console.out(str(model.summary()))
+    console.say(f"wrote {args.output}")
+
+
+def path(args: Namespace, console: Console) -> int:
+    """Solve a path and list it; 130 when Ctrl-C cut it short."""
+    from mixedgm.views.tables import path_columns
+
+    check_output(args.output, args.table)
+    console.keeps_partial = True
+    model = _fitted(args, console)
+    deliver(path_columns(model.fitted_), args, console)
+    console.note(f"{model.fitted_.report.criterion} chooses lam = {model.lam_:.4g}")
+    return 130 if console.interrupted else 0
+
+
+def _fitted(args: Namespace, console: Console) -> MixedGraphicalModel:
+    from mixedgm.cli.reading import fit_options, read_columns
+    from mixedgm.estimator import MixedGraphicalModel
+
+    frame, weights = read_columns(args)
+    model = MixedGraphicalModel(**fit_options(args, frame), verbose=int(console.shows_progress))
+    with console.announcing_compilation():
+        model.fit(frame, sample_weight=weights)
+    model.verbose = 0  # the file should not depend on who watched
+    return model
+
+
+def edges(args: Namespace, console: Console) -> None:
+    """List the edges of a model."""
+    from mixedgm.views import write
+    from mixedgm.views.tables import edges_columns
+
+    check_output(args.output, args.model)
+    fitted = _loaded(args.model)
+    if not fitted.edges:
+        console.note(f"no edges: at lam = {fitted.report.lam:.4g} all columns are independent")
+    if args.output is not None and Path(args.output).suffix.lower() == ".graphml":
+        write(fitted, args.output)
+        console.say(f"wrote {args.output}")
+        return
+    deliver(edges_columns(fitted), args, console)
+
+
+def _loaded(file: str) -> FittedModel:
+    from mixedgm.store import load
+
+    return load(file)[0]
+
+
+def plot(args: Namespace, console: Console) -> None:
+    """Draw a model."""
+    check_output(args.output, args.model)
+    check_picture(args.output)
+    prepare_drawing()
+    draw(_loaded(args.model), args.kind, args.output, layout=args.layout)
+    console.say(f"wrote {args.output}")
+
+
+def predict(args: Namespace, console: Console) -> None:
+    """Predict columns of a table."""
+    import narwhals as nw
+
+    from mixedgm.estimator import load
+    from mixedgm.table import read_table
+
+    check_output(args.output, args.model, args.table)
+    model = load(args.model)
+    frame: Any = read_table(args.table)
+    if args.proba:
+        if args.column is None:
+            raise ParameterError("--proba needs to know of which column: add --column NAME.")
+        with console.announcing_compilation():
+            predicted = model.predict_proba(frame, args.column)
+    else:
+        with console.announcing_compilation():
+            predicted = model.predict(frame, None if args.column is None else [args.column])
+    deliver(nw.from_native(predicted, eager_only=True).to_dict(as_series=False), args, console)
+
+
+def demo(args: Namespace, console: Console) -> None:
+    """Do the whole job on the bundled survey."""
+    from mixedgm.cli.demo import run_demo
+
+    run_demo(Path(args.output), console)

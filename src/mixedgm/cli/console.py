@@ -1,0 +1,128 @@
+"""Results, notes and errors in -> standard output and standard error, one readable line each."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from mixedgm.errors import TableWarning
+
+__all__ = ["Console", "in_options"]
+
+# Python remedies as the options that do the same here.
+_TYPES = re.compile(r'types=\{"((?:[^"\\]|\\.)*)": "(\w+)"\}')
+_LEAVE_OUT = re.compile(r"leave column '([^']*)' out")
+_WEIGHTS = re.compile(r"\bsample_weight (?=has|holds|sums|must)")
+_WIDE = 10_000
+
+
+@dataclass
+class Console:
+    """Where one command writes: results to standard output, everything else to standard error.
+
+    Parameters
+    ----------
+    command : str
+        Its name, for error messages.
+    quiet : bool
+        Whether to keep notes and progress to itself.
+    keeps_partial : bool
+        Whether Ctrl-C during a path keeps the part that is solved rather than ending the command.
+    interrupted : bool
+        Whether that has happened.
+    """
+
+    command: str
+    quiet: bool = False
+    keeps_partial: bool = False
+    interrupted: bool = False
+
+    @property
+    def shows_progress(self) -> bool:
+        """Whether someone is there to watch a progress bar."""
+        return not self.quiet and sys.stderr.isatty()
+
+    @property
+    def width(self) -> int:
+        """Longest line of a table: the terminal's, and no limit for a pipe or a file."""
+        return shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDE
+
+    def out(self, text: str) -> None:
+        """Write a result, ending the line if it is not ended."""
+        sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+
+    def say(self, text: str) -> None:
+        """Write a line about what is going on."""
+        if not self.quiet:
+            sys.stderr.write(f"{text}\n")
+            sys.stderr.flush()
+
+    def note(self, text: str) -> None:
+        """Write something the user should know, as one line."""
+        self.say(f"note: {in_options(' '.join(text.split()))}")
+
+    def error(self, text: str, kind: str = "error: ") -> None:
+        """Write why the command ends here, even when quiet."""
+        sys.stderr.write(f"mixedgm {self.command}: {kind}{in_options(text)}\n")
+
+    @contextmanager
+    def notes(self) -> Iterator[None]:
+        """Show warnings that are meant for users as notes, and no deprecations and the like."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", UserWarning)
+            warnings.filterwarnings("always", "interrupted", RuntimeWarning)
+            warnings.showwarning = self._show
+            yield
+
+    def _show(
+        self, message: Warning | str, category: type[Warning], *where: Any, **more: Any
+    ) -> None:
+        if issubclass(category, RuntimeWarning):  # the only one let through: an interrupted path
+            if not self.keeps_partial:
+                raise KeyboardInterrupt
+            self.interrupted = True
+        findings = message.findings if isinstance(message, TableWarning) else [message]
+        for finding in findings:
+            self.note(str(finding))
+
+    @contextmanager
+    def announcing_compilation(self) -> Iterator[None]:
+        """Say so when the numerical kernels are compiled, which takes a while and happens once."""
+        from numba.core import event
+
+        class Listener(event.Listener):  # type: ignore[misc]
+            said = False
+
+            def on_start(listener, _: object) -> None:  # noqa: N805
+                if not listener.said:
+                    listener.said = True
+                    self.note("compiling numerical kernels, once; about 10 s")
+
+            def on_end(listener, _: object) -> None:  # noqa: N805
+                pass
+
+        with event.install_listener("numba:compile", Listener()):
+            yield
+
+
+def in_options(text: str) -> str:
+    """Return a message of the library with its Python remedies written as options.
+
+    Examples
+    --------
+    >>> in_options('To change it: types={"stage": "categorical"}')
+    'To change it: --types stage=categorical'
+    >>> in_options('To fix: missing="drop" drops the row')
+    'To fix: --missing drop drops the row'
+    """
+    text = _TYPES.sub(lambda found: f"--types {shlex.quote(f'{found[1]}={found[2]}')}", text)
+    text = _LEAVE_OUT.sub(lambda found: f"--drop {shlex.quote(found[1])}", text)
+    return _WEIGHTS.sub("--weights-column ", text).replace('missing="drop"', "--missing drop")

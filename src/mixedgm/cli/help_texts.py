@@ -1,0 +1,128 @@
+"""The name of a command -> what its help says."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["COMMANDS", "WELCOME", "About"]
+
+
+class About(NamedTuple):
+    """Usage after the name, one line for the list of commands, one paragraph, examples."""
+
+    usage: str
+    summary: str
+    explanation: str
+    examples: str
+
+
+WELCOME = """
+    Find out which columns of a table are directly related: continuous and
+    categorical columns together, in one network, with the strength of each edge.
+
+    typical use:
+      mixedgm demo                              the whole job on a bundled survey
+      mixedgm check survey.csv                  how each column will be understood
+      mixedgm fit survey.csv -o survey.mgm      learn the network, keep it in a file
+      mixedgm edges survey.mgm                  who is related to whom
+      mixedgm plot survey.mgm -o network.png    the picture
+
+    A table is a CSV, TSV (also .gz) or Parquet file with a line of column names.
+"""
+
+COMMANDS = {
+    "check": About(
+        "TABLE [options]",
+        "show how a table will be understood, and what is wrong with it",
+        """
+        Show each column of a table as continuous or categorical, with its levels, and list
+        everything that is wrong or doubtful: missing values, constant columns, numbers that may
+        be codes. Nothing is fitted. The exit code is 2 if the table cannot be fitted as it is.
+        """,
+        """
+        mixedgm check survey.csv
+        mixedgm check survey.csv --types stage=categorical --missing drop
+        """,
+    ),
+    "fit": About(
+        "TABLE -o MODEL [options]",
+        "learn the network of a table and write it to a model file",
+        """
+        Learn which columns are directly related, given all others. A whole path of penalties is
+        solved and the best one is chosen, unless --lam gives it: the larger the penalty, the
+        fewer the edges. The model goes to a file that the other commands read, a summary to the
+        terminal.
+        """,
+        """
+        mixedgm fit survey.csv -o survey.mgm
+        mixedgm fit survey.csv -o survey.mgm --types stage=categorical --drop id
+        mixedgm fit survey.csv -o survey.mgm --lam 0.1 --forbid age:region
+        """,
+    ),
+    "path": About(
+        "TABLE [-o FILE] [options]",
+        "solve for many penalties and list how the network grows",
+        """
+        Solve for a whole path of penalties, from the smallest one without edges downwards, and
+        list for each the number of edges, the objective, how optimal the solution is, and the
+        score by which `mixedgm fit` would choose. Ctrl-C keeps what is solved so far.
+        """,
+        """
+        mixedgm path survey.csv
+        mixedgm path survey.csv --n-lams 100 -o path.csv
+        """,
+    ),
+    "edges": About(
+        "MODEL [-o FILE] [--format FORMAT]",
+        "list the edges of a model, strongest first",
+        """
+        List who is related to whom. The weight has no units, so edges of all kinds can be
+        compared. The sign is missing where a column has three or more levels; a partial
+        correlation exists for two continuous columns only.
+        """,
+        """
+        mixedgm edges survey.mgm
+        mixedgm edges survey.mgm --format csv > edges.csv
+        mixedgm edges survey.mgm -o network.graphml
+        """,
+    ),
+    "plot": About(
+        "MODEL -o PICTURE [--kind KIND] [--layout LAYOUT]",
+        "draw the network, the path or the parameters of a model",
+        """
+        Draw a model. The network has circles for continuous and squares for categorical columns,
+        and wider lines for stronger edges. The path shows how edges enter as the penalty falls.
+        The parameters are one matrix with a block for every pair of columns.
+        """,
+        """
+        mixedgm plot survey.mgm -o network.png
+        mixedgm plot survey.mgm -o path.svg --kind path
+        """,
+    ),
+    "predict": About(
+        "MODEL TABLE [--column NAME] [--proba] [-o FILE] [--format FORMAT]",
+        "predict columns of a table from all its other columns",
+        """
+        Predict each column of every row from the row's other columns: the expected value of a
+        continuous column, the most probable level of a categorical one. A column that --column
+        names need not be in the table; --proba gives the probability of each of its levels.
+        """,
+        """
+        mixedgm predict survey.mgm new.csv --column jobclass
+        mixedgm predict survey.mgm new.csv --column jobclass --proba -o chances.csv
+        """,
+    ),
+    "demo": About(
+        "[-o FOLDER] [--quiet]",
+        "fit a bundled survey, print the edges and draw pictures",
+        """
+        Do the whole job on 3,000 rows of a wage survey that comes with the package: show its
+        columns, learn the network, list the edges, and write the model, the edges and three
+        pictures into a folder. It takes a few seconds.
+        """,
+        """
+        mixedgm demo
+        mixedgm demo -o somewhere-else
+        """,
+    ),
+}

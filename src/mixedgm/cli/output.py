@@ -1,0 +1,114 @@
+"""Columns of values or a picture -> text in the wanted format, on the terminal or in a file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mixedgm.atomic import write_bytes, write_text
+from mixedgm.cli.console import Console
+from mixedgm.errors import MixedGMError, ParameterError
+from mixedgm.fitted import FittedModel
+from mixedgm.table.assemble import Columns
+
+__all__ = ["check_output", "check_picture", "deliver", "draw", "prepare_drawing"]
+
+_FORMAT_OF = {".csv": "csv", ".json": "json", ".txt": "table"}
+_PICTURES = (".png", ".svg", ".pdf")
+_FILE_WIDTH = 10_000
+_DPI = 160
+
+
+def check_output(output: str | None, *inputs: str) -> None:
+    """Refuse, before any work is done, a file that cannot be written or that is an input."""
+    if output is None:
+        return
+    target = Path(output)
+    if target.is_dir():
+        raise ParameterError(f"{output!r} is a folder; give the name of a file.")
+    if not target.parent.is_dir():
+        raise ParameterError(
+            f"there is no folder {str(target.parent)!r} to write {target.name!r} in."
+        )
+    if not os.access(target.parent, os.W_OK):
+        raise ParameterError(f"the folder {str(target.parent)!r} cannot be written to.")
+    for each in inputs:
+        if target.exists() and Path(each).exists() and target.samefile(each):
+            raise ParameterError(f"{output!r} is the input; give another name to write to.")
+
+
+def deliver(columns: Columns, args: Namespace, console: Console) -> None:
+    """Write columns in the wanted format to --output, or to standard output."""
+    ending = "" if args.output is None else Path(args.output).suffix.lower()
+    form = args.format or _FORMAT_OF.get(ending, args.default_format)
+    if args.output is None:
+        console.out(_text(columns, form, console.width))
+        return
+    write_text(args.output, _text(columns, form, _FILE_WIDTH))
+    console.say(f"wrote {args.output}")
+
+
+def _text(columns: Columns, form: str, width: int) -> str:
+    if form == "table":
+        from mixedgm.views.text import table_text
+
+        return table_text(columns, width) + "\n"
+    rows = [[_plain(cell) for cell in row] for row in zip(*columns.values(), strict=True)]
+    if form == "json":
+        records = [dict(zip(columns, row, strict=True)) for row in rows]
+        return json.dumps(records, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    file = io.StringIO(newline="")
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(["" if cell is None else cell for cell in row] for row in rows)
+    return file.getvalue()
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON and CSV know it; None where there is none."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, str | bool | int | float) else str(value)
+
+
+def check_picture(output: str) -> None:
+    """Refuse a picture whose ending is not one of ours."""
+    if Path(output).suffix.lower() not in _PICTURES:
+        wanted = f"a file name that ends in {', '.join(_PICTURES)}"
+        raise ParameterError.must_be("the picture", wanted, output)
+
+
+def prepare_drawing() -> None:
+    """Draw without a window: the pictures go to files."""
+    try:
+        import matplotlib as mpl
+    except ImportError:
+        raise MixedGMError(
+            "drawing needs matplotlib, which is not installed. "
+            'Install it with: pip install "mixedgm[plot]"'
+        ) from None
+    mpl.use("Agg")
+
+
+def draw(fitted: FittedModel, kind: str, output: str | Path, layout: str = "spring") -> None:
+    """Draw one kind of picture into a file, completely or not at all."""
+    from mixedgm import views
+
+    if kind == "network":
+        ax = views.plot_network(fitted, layout=layout).ax
+    else:
+        ax = {"path": views.plot_path, "parameters": views.plot_parameters}[kind](fitted)
+    buffer = io.BytesIO()
+    ending = Path(output).suffix[1:].lower()
+    ax.get_figure(root=True).savefig(buffer, format=ending, dpi=_DPI)  # type: ignore[union-attr]
+    write_bytes(output, buffer.getvalue())
