@@ -19,7 +19,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a temporary file beside `path`; it takes the path's place only if all goes well."""
     target = Path(path)
     if not target.parent.is_dir():
-        raise ParameterError(f"there is no folder {str(target.parent)!r} to write {target.name!r} in.")
+        raise ParameterError(
+            f"there is no folder {str(target.parent)!r} to write {target.name!r} in."
+        )
     if target.is_dir():
         raise ParameterError(f"{str(target)!r} is a folder; give the name of a file.")
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)

@@ -25,9 +25,29 @@ if TYPE_CHECKING:
     from networkx import Graph
 
 
+class _Unseen:
+    """A parameter that `getattr` does not find, only `get_params` and `set_params`.
+
+    scikit-learn takes every object that has an attribute `transform` for a transformer, and would
+    call it.  The parameter of that name must therefore not be seen as an attribute.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        raise AttributeError(
+            f"MixedGraphicalModel has no method {self.name!r}; "
+            f"the parameter is in get_params()[{self.name!r}]"
+        )
+
+    def __set__(self, instance: object, value: Any) -> None:
+        instance.__dict__[self.name] = value
+
+
 def _has_categorical_target(model: MixedGraphicalModel) -> bool:
     fitted = getattr(model, "fitted_", None)
-    return fitted is None or fitted.schema.n_cat > 0
+    return fitted is not None and fitted.schema.n_cat > 0
 
 
 class MixedGraphicalModel(BaseEstimator):
@@ -103,6 +123,8 @@ class MixedGraphicalModel(BaseEstimator):
     [('height', 'group', '+')]
     """
 
+    transform = _Unseen()
+
     def __init__(
         self,
         lam: float | None = None,
@@ -155,6 +177,10 @@ class MixedGraphicalModel(BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters as they were given."""
+        return {name: vars(self)[name] for name in self._get_param_names()}
 
     # -- fitting -----------------------------------------------------------------------------------
 

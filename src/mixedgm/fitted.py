@@ -162,9 +162,7 @@ class FittedModel:
 
     def node_losses(self, design: Design) -> dict[str, float]:
         """Mean negative log conditional likelihood per column, in the table's order."""
-        loss = mean_losses(
-            self.params, design.cont, design.codes, design.weights, self._n_observed
-        )
+        loss = mean_losses(self.params, design.cont, design.codes, design.weights, self._n_observed)
         named = {node.name: float(x) for node, x in zip(self.schema.nodes, loss, strict=True)}
         return {name: named[name] for name in self.schema.names}
 

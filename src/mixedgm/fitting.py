@@ -94,9 +94,7 @@ def prepare_table(X: Any, options: Options, sample_weight: ArrayLike | None = No
         missing=options.missing,
         sample_weight=sample_weight,
     )
-    factors = factor_matrix(
-        design.schema, options.penalty_factors, options.require, options.forbid
-    )
+    factors = factor_matrix(design.schema, options.penalty_factors, options.require, options.forbid)
     return prepare(design, weights=options.weights, factors=factors, n_threads=options.n_threads)
 
 
@@ -170,5 +168,3 @@ def _warn(message: str) -> None:
     from sklearn.exceptions import ConvergenceWarning
 
     warnings.warn(message, ConvergenceWarning, stacklevel=4)
-
-

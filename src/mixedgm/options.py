@@ -6,7 +6,7 @@ import numbers
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from mixedgm.errors import NotYetError, ParameterError
 from mixedgm.path.criteria import NAMED, Criterion
 from mixedgm.solve.choose import solver_for
-from mixedgm.solve.loop import Solver, State
+from mixedgm.solve.loop import Solver
 
 _LOSSES = ("pseudolikelihood", "likelihood", "likelihood-mc", "nodewise")
 _LATER_CRITERIA = ("cv", "holdout", "stars", "stability")
@@ -75,7 +75,9 @@ class Options:
     def _check_not_yet(self) -> None:
         """Parameters whose meaning is fixed but whose method is still to come."""
         if self.loss not in _LOSSES:
-            raise ParameterError.must_be("loss", f"one of {', '.join(map(repr, _LOSSES))}", self.loss)
+            raise ParameterError.must_be(
+                "loss", f"one of {', '.join(map(repr, _LOSSES))}", self.loss
+            )
         if self.loss != "pseudolikelihood":
             raise NotYetError(
                 f"loss={self.loss!r} is not available yet; use loss='pseudolikelihood'."
@@ -83,7 +85,7 @@ class Options:
         for name in ("covariates", "moderators"):
             if getattr(self, name) is not None:
                 raise NotYetError(
-                    f"{name} are not available yet; leave {name}=None and model all columns jointly."
+                    f"{name} are not available yet; leave {name}=None to model all columns jointly."
                 )
 
     @property
@@ -99,7 +101,7 @@ class Options:
                 f"use one of {', '.join(map(repr, NAMED))}, or give lam."
             )
         if not isinstance(self.select, (str, type)) and hasattr(self.select, "choose"):
-            return self.select  # type: ignore[no-any-return]
+            return cast(Criterion, self.select)
         raise ParameterError.must_be(
             "select",
             f"one of {', '.join(map(repr, NAMED))} or a criterion such as mixedgm.EBIC(gamma=0.5)",
@@ -107,7 +109,7 @@ class Options:
         )
 
     @property
-    def solver_object(self) -> Solver[State]:
+    def solver_object(self) -> Solver:
         """The solver that `solver` names."""
         return solver_for(self.solver)
 
@@ -130,4 +132,4 @@ def _number(value: object, low: float, high: float) -> bool:
 
 def _integer(value: object, low: int) -> bool:
     whole = isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_))
-    return whole and int(value) >= low  # type: ignore[call-overload,no-any-return]
+    return whole and int(value) >= low  # type: ignore[call-overload]

@@ -64,7 +64,7 @@ def conditionals(
 def losses(
     params: Params, cont: Floats, codes: NDArray[np.integer], n_observed: float = np.inf
 ) -> Floats:
-    """(n, p + q) negative log conditional density or probability of every cell, constant included."""
+    """(n, p + q) negative log conditional of every cell, constant included."""
     found = conditionals(params, cont, codes, n_observed)
     gauss = 0.5 * ((cont - found.mean) ** 2 / found.variance + np.log(found.variance) + LOG_TWO_PI)
     rows = np.arange(len(codes))

@@ -85,10 +85,12 @@ class Layout:
 
     @cached_property
     def n_nodes(self) -> int:
+        """Number of columns of the table."""
         return self.n_cont + len(self.n_levels)
 
     @cached_property
     def n_groups(self) -> int:
+        """Number of permitted edges."""
         return len(self.pairs)
 
     @cached_property
@@ -98,40 +100,48 @@ class Layout:
 
     @cached_property
     def column_start(self) -> Ints:
+        """First design column of every node, and the end."""
         return np.concatenate([[0], np.cumsum(self.width)]).astype(np.int64)
 
     @cached_property
     def column_node(self) -> Ints:
+        """Node of every design column."""
         return np.repeat(np.arange(self.n_nodes), self.width)
 
     @property
     def n_columns(self) -> int:
+        """Number of design columns, d."""
         return int(self.column_start[-1])
 
     @property
     def n_cat_columns(self) -> int:
+        """Number of level columns."""
         return self.n_columns - self.n_cont
 
     # -- node terms --------------------------------------------------------------------------
 
     @property
     def cont_bias(self) -> slice:
+        """Theta positions of the linear terms of continuous nodes."""
         return slice(0, self.n_cont)
 
     @property
     def diagonal(self) -> slice:
+        """Theta positions of the diagonal of the precision."""
         return slice(self.n_cont, 2 * self.n_cont)
 
     @property
     def cat_bias(self) -> slice:
+        """Theta positions of the biases of all levels."""
         return slice(2 * self.n_cont, self.n_node_terms)
 
     @cached_property
     def n_node_terms(self) -> int:
+        """Number of parameters that are not edges."""
         return 2 * self.n_cont + self.n_cat_columns
 
     def node_terms_of(self, node: int) -> Ints:
-        """Theta positions of (bias, diagonal) of a continuous, or the biases of a categorical node."""
+        """Theta positions of a node's own terms: (bias, diagonal), or the biases of its levels."""
         if node < self.n_cont:
             return np.array([node, self.n_cont + node])
         first = self.n_cont + self.column_start[node]
@@ -152,16 +162,18 @@ class Layout:
 
     @property
     def n_theta(self) -> int:
+        """Number of all parameters."""
         return int(self.starts[-1])
 
     @property
     def edges(self) -> slice:
+        """Theta positions of all edge parameters."""
         return slice(self.n_node_terms, self.n_theta)
 
     @cached_property
     def edge_position(self) -> tuple[Ints, Ints]:
         """(row, column) of every edge parameter in the symmetric matrix of design columns."""
-        within = np.arange(self.sizes.sum()) - np.repeat(
+        within = np.arange(int(self.sizes.sum())) - np.repeat(
             self.starts[:-1] - self.n_node_terms, self.sizes
         )
         width_v = np.repeat(self.width[self.pairs[:, 1]], self.sizes)
@@ -188,7 +200,7 @@ class Layout:
         return Layout(self.n_cont, self.n_levels, self.pairs[groups])
 
     def positions(self, groups: Ints) -> Ints:
-        """Theta positions of the node terms and these groups: restricted theta = theta[positions]."""
+        """Theta positions of the node terms and these groups, in the restricted layout's order."""
         sizes = self.sizes[groups]
         ends = np.cumsum(sizes)
         within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - sizes, sizes)

@@ -62,6 +62,7 @@ class Params:
 
     @property
     def n_cont(self) -> int:
+        """Number of continuous columns."""
         return len(self.cont_bias)
 
     @cached_property
@@ -74,8 +75,11 @@ class Params:
         return slice(int(self.level_start[cat]), int(self.level_start[cat + 1]))
 
     def block(self, u: int, v: int) -> Floats:
-        """Edge block of nodes u and v (continuous first), as in theta: for a continuous pair
-        minus the precision entry, so that a positive number means a positive relation."""
+        """Edge block of nodes u and v (continuous nodes come first).
+
+        For a continuous pair it is minus the precision entry, as in theta, so that a positive
+        number means a positive relation.
+        """
         if u > v:
             return self.block(v, u).T
         p = self.n_cont
@@ -158,7 +162,9 @@ def to_theta(layout: Layout, params: Params) -> Floats:
     )
 
 
-def with_all_levels(params: Params, observed: NDArray[np.bool_], n_levels: tuple[int, ...]) -> Params:
+def with_all_levels(
+    params: Params, observed: NDArray[np.bool_], n_levels: tuple[int, ...]
+) -> Params:
     """Parameters over observed levels -> over all declared levels.
 
     A level without rows gets edge parameters zero and bias ``-inf``: probability zero in the

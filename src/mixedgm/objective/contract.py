@@ -64,7 +64,9 @@ class Smooth(Protocol):
     """A convex smooth function of theta on a layout."""
 
     @property
-    def layout(self) -> Layout: ...
+    def layout(self) -> Layout:
+        """Which parameters exist."""
+        ...
 
     @property
     def passes(self) -> float:
@@ -77,9 +79,13 @@ class Smooth(Protocol):
         ...
 
     @property
-    def n_rows(self) -> int: ...
+    def n_rows(self) -> int:
+        """Number of rows behind the function."""
+        ...
 
-    def evaluate(self, theta: Floats, gradient: bool = True) -> Evaluation: ...
+    def evaluate(self, theta: Floats, gradient: bool = True) -> Evaluation:
+        """Value and, if asked, gradient."""
+        ...
 
     def curvature(self, theta: Floats, stride: int = 1) -> Curvature:
         """Hessian at theta, from every `stride`-th row."""

@@ -40,14 +40,17 @@ class Pseudolikelihood:
 
     @property
     def passes(self) -> float:
+        """Passes over the rows so far."""
         return self.rows.passes
 
     @property
     def curvature_passes(self) -> float:
+        """Passes over the rows for curvature so far."""
         return self.rows.curvature_passes
 
     @property
     def n_rows(self) -> int:
+        """Number of rows."""
         return self.rows.n_rows
 
     def restrict(self, groups: Ints) -> Pseudolikelihood:
@@ -76,10 +79,14 @@ class Pseudolikelihood:
         layout, incidence = self.layout, self.layout.incidence
         values = theta[incidence.theta_index]
         gauss = _gaussian(self.moments, layout, theta, _columns(layout, values))
-        sums = self.rows.softmax(
-            Coefficients(incidence, values, theta[layout.cat_bias]),
-            "support" if gradient else "none",
-        ) if layout.n_levels else None
+        sums = (
+            self.rows.softmax(
+                Coefficients(incidence, values, theta[layout.cat_bias]),
+                "support" if gradient else "none",
+            )
+            if layout.n_levels
+            else None
+        )
         value = gauss.value + (float(sums.loss.sum()) if sums else 0.0)
         if not gradient:
             return Evaluation(value)
@@ -102,10 +109,14 @@ class Pseudolikelihood:
         small = theta[layout.positions(active)]
         values = small[support.incidence.theta_index]
         gauss = _gaussian(self.moments, support, small, _columns(support, values))
-        sums = self.rows.softmax(
-            Coefficients(support.incidence, values, theta[layout.cat_bias]),
-            "all" if gradient else "none",
-        ) if layout.n_levels else None
+        sums = (
+            self.rows.softmax(
+                Coefficients(support.incidence, values, theta[layout.cat_bias]),
+                "all" if gradient else "none",
+            )
+            if layout.n_levels
+            else None
+        )
         value = gauss.value + (float(sums.loss.sum()) if sums else 0.0)
         if not gradient:
             return Evaluation(value)

@@ -33,7 +33,9 @@ class Choice:
 class Criterion(Protocol):
     """Chooses from a path."""
 
-    def choose(self, task: Task, path: Path, *, show: bool = False) -> Choice: ...
+    def choose(self, task: Task, path: Path, *, show: bool = False) -> Choice:
+        """Score every point and choose one."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class EBIC:
         n, columns = task.total_weight, task.layout.n_nodes
 
         def price(df: float, edges: int) -> float:
-            return df * np.log(n) + 4.0 * self.gamma * edges * np.log(columns)
+            return float(df * np.log(n) + 4.0 * self.gamma * edges * np.log(columns))
 
         return _information(task, path, "ebic", self.label, price, show)
 

@@ -15,7 +15,7 @@ from mixedgm.model.params import Params, Units, from_theta, with_all_levels
 from mixedgm.path.task import Task
 from mixedgm.progress import track
 from mixedgm.rows.predict import mean_losses
-from mixedgm.solve.loop import Solver, State, Status, TraceRow
+from mixedgm.solve.loop import Solver, Status, TraceRow
 from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.table.encode import Design, apply
 from mixedgm.table.schema import Schema
@@ -42,6 +42,7 @@ class PathPoint:
 
     @property
     def converged(self) -> bool:
+        """Whether the KKT number is within tol."""
         return self.status is Status.CONVERGED
 
 
@@ -79,39 +80,48 @@ class Path:
 
     @cached_property
     def lams(self) -> Floats:
+        """Penalties, largest first."""
         return self._column("lam")
 
     @cached_property
     def n_edges(self) -> NDArray[np.int64]:
+        """Number of edges."""
         return np.array([len(point.groups) for point in self.points], dtype=np.int64)
 
     @cached_property
     def objective(self) -> Floats:
+        """Objective in the data's own units."""
         return self._column("objective")
 
     @cached_property
     def kkt(self) -> Floats:
+        """Recomputed KKT number."""
         return self._column("kkt")
 
     @cached_property
     def kkt_relative(self) -> Floats:
+        """KKT number divided by lam."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return self.kkt / self.lams
 
     @cached_property
     def passes(self) -> Floats:
+        """Passes over the rows."""
         return self._column("passes")
 
     @cached_property
     def curvature_passes(self) -> Floats:
+        """Passes over the rows for curvature."""
         return self._column("curvature_passes")
 
     @cached_property
     def seconds(self) -> Floats:
+        """Wall time."""
         return self._column("seconds")
 
     @property
     def converged(self) -> NDArray[np.bool_]:
+        """Whether the KKT number is within tol, per lam."""
         return np.array([point.converged for point in self.points], dtype=bool)
 
     def theta(self, k: int) -> Floats:
@@ -162,7 +172,7 @@ class Path:
 def solve_path(
     task: Task,
     lams: Floats,
-    solver: Solver[State],
+    solver: Solver,
     *,
     tol: float,
     max_iter: int,

@@ -63,6 +63,7 @@ class Task:
 
     @property
     def layout(self) -> Layout:
+        """Which parameters exist."""
         return self.smooth.layout
 
     def problem(self, lam: float) -> Problem:
@@ -91,8 +92,10 @@ class Task:
     def unpenalised(
         self, groups: Ints, start: Start, *, tol: float, max_iter: int = 200
     ) -> Solution:
-        """The optimum with these groups free and all others absent; theta is full-size, the
-        certificate is that of the small problem."""
+        """The optimum with these groups free and all others absent.
+
+        Its theta is full-size; its certificate is that of the small problem.
+        """
         index = self.layout.positions(groups)
         small = self.smooth.restrict(groups)
         problem = Problem(

@@ -50,7 +50,9 @@ class GroupLasso:
         norms = layout.group_norms(theta)
         active = norms > 0.0
         pull = np.where(active, lam * self.weights / np.where(active, norms, 1.0), 0.0)
-        moved = layout.group_sums((grad[layout.edges] + layout.spread(pull) * theta[layout.edges]) ** 2)
+        moved = layout.group_sums(
+            (grad[layout.edges] + layout.spread(pull) * theta[layout.edges]) ** 2
+        )
         idle = np.maximum(0.0, layout.group_norms(grad) - lam * self.weights)
         return np.where(active, np.sqrt(moved), idle)
 

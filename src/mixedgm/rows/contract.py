@@ -27,8 +27,10 @@ class Moments:
 
 @dataclass(frozen=True, eq=False)
 class Coefficients:
-    """Linear predictors of the categorical nodes, by blocks: the entries of `incidence` whose
-    target is categorical, in its order.  `values` covers all entries of `incidence`."""
+    """Linear predictors of the categorical nodes, by blocks.
+
+    `values` covers all entries of `incidence`; those whose target is categorical are used.
+    """
 
     incidence: Incidence
     values: Floats
@@ -53,13 +55,24 @@ class SoftmaxSums:
 class Rows(Protocol):
     """A store of standardised rows."""
 
-    n_rows: int
-    passes: float
-    """Passes so far: 1 for value and gradient, 0.5 for a value alone."""
-    curvature_passes: float
-    """Share of the rows visited for curvature, summed over calls."""
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        ...
 
-    def moments(self) -> Moments: ...
+    @property
+    def passes(self) -> float:
+        """Passes so far: 1 for value and gradient, 0.5 for a value alone."""
+        ...
+
+    @property
+    def curvature_passes(self) -> float:
+        """Share of the rows visited for curvature, summed over calls."""
+        ...
+
+    def moments(self) -> Moments:
+        """Weighted means and second moments of the design columns."""
+        ...
 
     def softmax(self, coef: Coefficients, gradient: Gradient) -> SoftmaxSums:
         """Loss and, as asked, the mean of z P' on the support or for all pairs."""

@@ -139,7 +139,7 @@ def _predict_support(cont, codes, first, last, incidence, values, bias, level_st
 
 @njit(nogil=True, cache=True, fastmath=_LOOSE)
 def _softmax(codes, weights, first, last, level_start, logits, work, loss):  # type: ignore[no-untyped-def]
-    """logits -> weighted probabilities in place; weighted losses added per node.
+    """Logits -> weighted probabilities in place; weighted losses added per node.
 
     A node's logits are turned to levels by rows, where every operation runs over rows and
     vectorises however few levels there are.  work = (turned, largest logit, sum, logit seen),
@@ -183,7 +183,7 @@ def _softmax(codes, weights, first, last, level_start, logits, work, loss):  # t
 
 @njit(nogil=True, cache=True, fastmath=_LOOSE)
 def _collect_all(cont, codes, first, last, level_start, tile, probs, mean_prob, grad):  # type: ignore[no-untyped-def]
-    """grad += Z' P and mean_prob += 1' P for a block of rows."""
+    """Grad += Z' P and mean_prob += 1' P for a block of rows."""
     n_cont, n_cat, total = cont.shape[1], codes.shape[1], probs.shape[1]
     for tile_start in range(0, total, tile):
         t0, t1 = np.uint64(tile_start), np.uint64(min(tile_start + tile, total))
@@ -252,7 +252,15 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
             _softmax(codes, weights, first, last, level_start, logits, work, loss[c])
             if want == 1:
                 _collect_support(
-                    cont, codes, first, last, incidence, level_start, logits, mean_prob[c], support[c]
+                    cont,
+                    codes,
+                    first,
+                    last,
+                    incidence,
+                    level_start,
+                    logits,
+                    mean_prob[c],
+                    support[c],
                 )
             elif want == 2:
                 _collect_all(
@@ -291,7 +299,7 @@ def node_curvature(data, rows, cat, level_start, bias, incidence, values, gram):
         for k in range(width):
             prob[k] = bias[base + np.uint64(k)]
         for m in range(first, last):
-            u, x, level = predictor[m], 1.0, 0
+            u, x, level = predictor[m], 1.0, np.int64(0)
             if u < n_cont:
                 x = cont[i, u]
             else:

@@ -23,6 +23,7 @@ _NO_MATRIX = np.zeros((0, 0))
 _LANES = 8
 _WANT = {"none": 0, "support": 1, "all": 2}
 
+
 @dataclass(eq=False)
 class MemoryRows:
     """Rows held in memory.
@@ -51,10 +52,12 @@ class MemoryRows:
 
     @property
     def n_rows(self) -> int:
-        return len(self.codes)
+        """Number of rows."""
+        return int(self.codes.shape[0])
 
     @cached_property
     def total_weight(self) -> float:
+        """Sum of the weights."""
         return float(self.n_rows if self.weights is None else self.weights.sum())
 
     @cached_property
@@ -63,7 +66,7 @@ class MemoryRows:
 
     @property
     def _n_columns(self) -> int:
-        return self.cont.shape[1] + int(self._level_start[-1])
+        return int(self.cont.shape[1]) + int(self._level_start[-1])
 
     @property
     def _data(self) -> tuple[Floats, NDArray[np.integer], Floats]:

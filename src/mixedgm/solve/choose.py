@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import cast
 
 from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Floats
@@ -33,8 +33,9 @@ class Auto:
         layout = problem.smooth.layout
         entries = layout.incidence.entry_ptr[layout.incidence.target_ptr]
         needed = 8.0 * float(((entries[1:] - entries[:-1]) ** 2.0).sum())
-        solver: Solver[Any] = self.newton if needed <= self.limit_bytes else self.gradient
-        return cast(State, solver.init(problem, theta, here, tol))
+        solver: Solver = self.newton if needed <= self.limit_bytes else self.gradient
+        state: State = solver.init(problem, theta, here, tol)
+        return state
 
     def step(self, problem: Problem, state: State) -> State:
         """Go on with the solver that made the state."""
@@ -43,7 +44,7 @@ class Auto:
         return self.gradient.step(problem, state)  # type: ignore[arg-type]
 
 
-def solver_for(solver: object) -> Solver[State]:
+def solver_for(solver: object) -> Solver:
     """The solver that a name stands for, or the given object if it has the solver's methods."""
     named: dict[str, object] = {
         "auto": Auto(),
@@ -51,9 +52,9 @@ def solver_for(solver: object) -> Solver[State]:
         "proximal-gradient": ProximalGradient(),
     }
     if isinstance(solver, str) and solver in named:
-        return cast("Solver[State]", named[solver])
+        return cast(Solver, named[solver])
     if not isinstance(solver, (str, type)) and hasattr(solver, "init") and hasattr(solver, "step"):
-        return cast("Solver[State]", solver)
+        return cast(Solver, solver)
     raise ParameterError.must_be(
         "solver",
         f"one of {', '.join(map(repr, named))}, a ProximalNewton or a ProximalGradient",

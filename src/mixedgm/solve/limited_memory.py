@@ -1,4 +1,4 @@
-"""Gradient differences -> a limited-memory BFGS curvature; a first-order minimiser for its model."""
+"""Gradient differences -> limited-memory BFGS curvature, and a minimiser for its model."""
 
 from __future__ import annotations
 
@@ -65,12 +65,15 @@ class ProductModel:
         return Evaluation(float(self.grad @ delta + 0.5 * delta @ bent), self.grad + bent)
 
     def curvature(self, theta: Floats, stride: int = 1) -> Curvature:
+        """Not available."""
         raise NotImplementedError("a product model has no node blocks")
 
     def restrict(self, groups: Ints) -> Smooth:
+        """Not available."""
         raise NotImplementedError("a product model is not restricted")
 
     def null(self) -> Floats:
+        """The centre of the model."""
         return self.theta
 
 

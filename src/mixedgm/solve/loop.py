@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol, TypeVar
+from typing import Any, Protocol
 
 from mixedgm.model.layout import Floats
 from mixedgm.objective.contract import Evaluation
@@ -42,9 +42,15 @@ class State(Protocol):
     """What every solver's state shows to the loop."""
 
     @property
-    def theta(self) -> Floats: ...
+    def theta(self) -> Floats:
+        """The point that would be returned."""
+        ...
+
     @property
-    def objective(self) -> float: ...
+    def objective(self) -> float:
+        """Smooth value plus penalty."""
+        ...
+
     @property
     def measure(self) -> float:
         """KKT number at theta as known to the solver; +inf when unknown."""
@@ -61,14 +67,16 @@ class State(Protocol):
         ...
 
 
-S = TypeVar("S")
+class Solver(Protocol):
+    """Frozen options; all that changes is in the state, whose type is the solver's own."""
 
+    def init(self, problem: Problem, theta: Floats, here: Evaluation, tol: float) -> Any:
+        """Return the state at theta, whose evaluation is `here`."""
+        ...
 
-class Solver(Protocol[S]):
-    """Frozen options; all that changes is in the state."""
-
-    def init(self, problem: Problem, theta: Floats, here: Evaluation, tol: float) -> S: ...
-    def step(self, problem: Problem, state: S) -> S: ...
+    def step(self, problem: Problem, state: Any) -> Any:
+        """Return the next state."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +93,7 @@ class Run:
 
 def run(
     problem: Problem,
-    solver: Solver[State],
+    solver: Solver,
     start: tuple[Floats, Evaluation],
     *,
     tol: float,
@@ -97,7 +105,7 @@ def run(
     `start` is a point and the evaluation there, which warm starts have at hand.
     """
     clock, passes = time.perf_counter(), problem.smooth.passes
-    state = solver.init(problem, *start, tol)
+    state: State = solver.init(problem, *start, tol)
     trace: list[TraceRow] = []
     n_iter = 0
     while True:

@@ -66,8 +66,8 @@ class ProximalGradient:
 
     def __post_init__(self) -> None:
         if self.variant not in VARIANTS:
-            raise ParameterError(
-                f"variant must be one of {', '.join(map(repr, VARIANTS))}. Got {self.variant!r} instead."
+            raise ParameterError.must_be(
+                "variant", f"one of {', '.join(map(repr, VARIANTS))}", self.variant
             )
         if not 0.0 < self.lengthen <= 1.0:
             raise ParameterError(f"lengthen must be in (0, 1]. Got {self.lengthen!r} instead.")
@@ -79,9 +79,7 @@ class ProximalGradient:
         """How z and x are updated."""
         return VARIANTS[self.variant]
 
-    def init(
-        self, problem: Problem, theta: Floats, here: Evaluation, tol: float
-    ) -> GradientState:
+    def init(self, problem: Problem, theta: Floats, here: Evaluation, tol: float) -> GradientState:
         """Start at theta, whose evaluation is `here`, without momentum."""
         return GradientState(
             theta=theta,
@@ -130,7 +128,11 @@ class ProximalGradient:
         return t, y, problem.smooth.evaluate(y)
 
     def _trial(
-        self, problem: Problem, state: GradientState, bound: float, at: tuple[float, Floats, Evaluation]
+        self,
+        problem: Problem,
+        state: GradientState,
+        bound: float,
+        at: tuple[float, Floats, Evaluation],
     ) -> _Trial:
         """Candidate z+, x+ and the proximal point of y for one value of L."""
         t, y, at_y = at
@@ -238,8 +240,11 @@ def _restarted(state: GradientState) -> GradientState:
 def _local_curvature(
     problem: Problem, at: tuple[Floats, Evaluation], x: Floats, fine: bool
 ) -> tuple[Evaluation, float, bool]:
-    """Evaluation at x, the least L whose quadratic bound around y holds there, and whether
-    values agree to rounding, so that gradients (which still carry information) are compared."""
+    """Evaluation at x, and the least L whose quadratic bound around y holds there.
+
+    The third value says whether function values agree to rounding, so that gradients (which
+    still carry information) are compared.
+    """
     y, at_y = at
     move = x - y
     squared = float(move @ move)

@@ -56,9 +56,7 @@ class ProximalNewton:
         if self.sample_rows < 1 or self.memory < 1:
             raise ParameterError("sample_rows and memory must be positive integers.")
 
-    def init(
-        self, problem: Problem, theta: Floats, here: Evaluation, tol: float
-    ) -> NewtonState:
+    def init(self, problem: Problem, theta: Floats, here: Evaluation, tol: float) -> NewtonState:
         """Start at theta, whose evaluation is `here`."""
         stride = 1
         if self.hessian == "sampled":
@@ -154,5 +152,3 @@ class NewtonState:
     memory: LimitedMemory
     halted: bool = False
     notes: tuple[str, ...] = ()
-
-

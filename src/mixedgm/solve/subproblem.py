@@ -39,20 +39,26 @@ class Blocks:
 
     @property
     def blocks(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """Where every block of theta is."""
         return self.start, self.size, self.touch_node, self.touch_at
 
     @property
     def nodes(self) -> tuple[Ints, Ints, Floats]:
+        """The matrices."""
         return self.matrix_start, self.node_size, self.matrices
 
     @property
     def eigen(self) -> tuple[Ints, Floats, Floats]:
+        """Eigendecompositions of the diagonal blocks."""
         return self.eigen_start, self.vectors, self.values
 
 
 def flatten(layout: Layout, curvature: Curvature) -> Blocks:
-    """Blocks of theta: every continuous bias and diagonal, every categorical node's biases,
-    every edge group."""
+    """Lay the curvature out for the kernels.
+
+    Blocks of theta are every continuous bias and diagonal, every categorical node's biases, and
+    every edge group.
+    """
     from mixedgm.solve.descent import block_eigen
 
     p = layout.n_cont
@@ -207,7 +213,9 @@ class QuadraticModel:
             x = x + step * direction
         else:
             slope = grad + hessian @ (x - theta)
-            if small.measure(x, slope) > small.measure(point[index], grad + hessian @ (point[index] - theta)):
+            if small.measure(x, slope) > small.measure(
+                point[index], grad + hessian @ (point[index] - theta)
+            ):
                 return None
         out = np.zeros(layout.n_theta)
         out[index] = x
@@ -233,7 +241,9 @@ def _newton_direction(problem: Problem, hessian: Floats, x: Floats, slope: Float
     spread = layout.spread(pull)
     edges = np.arange(layout.n_node_terms, layout.n_theta)
     matrix[edges, edges] += spread
-    for start, size, weight, norm in zip(layout.starts[:-1], layout.sizes, pull, norms, strict=True):
+    for start, size, weight, norm in zip(
+        layout.starts[:-1], layout.sizes, pull, norms, strict=True
+    ):
         unit = x[start : start + size] / (norm if norm > 0.0 else 1.0)
         matrix[start : start + size, start : start + size] -= weight * np.outer(unit, unit)
     right = -slope.copy()

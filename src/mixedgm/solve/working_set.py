@@ -14,7 +14,7 @@ import numpy as np
 
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.objective.contract import Evaluation
-from mixedgm.solve.loop import Run, Solver, State, Status, TraceRow, run
+from mixedgm.solve.loop import Run, Solver, Status, TraceRow, run
 from mixedgm.solve.problem import Certificate, Problem
 
 
@@ -37,6 +37,7 @@ class Solution:
 
     @property
     def converged(self) -> bool:
+        """Whether the KKT number is within tol."""
         return self.status is Status.CONVERGED
 
 
@@ -49,9 +50,7 @@ class Start:
     lam: float | None = None
 
 
-def solve(
-    problem: Problem, solver: Solver[State], start: Start, *, tol: float, max_iter: int
-) -> Solution:
+def solve(problem: Problem, solver: Solver, start: Start, *, tol: float, max_iter: int) -> Solution:
     """Solve on growing working sets until the certificate of the whole problem is within `tol`."""
     clock = time.perf_counter()
     smooth = problem.smooth
@@ -64,9 +63,7 @@ def solve(
         small = problem.restrict(groups)
         index = smooth.layout.positions(groups)
         here = Evaluation(evaluation.value, evaluation.gradient[index])
-        result = run(
-            small, solver, (theta[index], here), tol=inner_tol, max_iter=max_iter - n_iter
-        )
+        result = run(small, solver, (theta[index], here), tol=inner_tol, max_iter=max_iter - n_iter)
         n_iter += result.n_iter
         trace += _shifted(result, trace)
         notes = tuple(dict.fromkeys([*notes, *result.notes]))
@@ -119,8 +116,10 @@ def screened(problem: Problem, start: Start) -> Ints:
 
 
 def violators(problem: Problem, certificate: Certificate, groups: Ints, tol: float) -> Ints:
-    """Groups outside the working set that break their optimality condition, worst first; at most
-    as many as the set has already (and ten)."""
+    """Groups outside the working set that break their optimality condition.
+
+    The worst ones, at most as many as the set has already (and ten).
+    """
     outside = np.ones(len(certificate.edge_distance), dtype=bool)
     outside[groups] = False
     broken = np.flatnonzero(outside & (certificate.edge_distance > tol))
