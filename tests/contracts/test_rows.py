@@ -58,7 +58,9 @@ def make(shape, size=0.5, seed=0):
     if pairs is not None:
         layout = Layout(p, n_levels, np.array(pairs, dtype=np.int64).reshape(-1, 2))
     theta = random_theta(layout, seed + 1, size)
-    coef = Coefficients(layout.incidence, theta[layout.incidence.theta_index], theta[layout.cat_bias])
+    coef = Coefficients(
+        layout.incidence, theta[layout.incidence.theta_index], theta[layout.cat_bias]
+    )
     case = Case((X, table.design.codes, n_levels, table.row_weights), layout, coef)
     case.dense_coef = layout.to_matrix(theta)[:, p:]
     return case
@@ -143,7 +145,9 @@ def dense_curvature(case, cat, rows):
     entries, levels = incidence.entries_of(p + cat), dense.level_slices(case.data[2])[cat]
     width = levels.stop - levels.start
     level = np.r_[np.arange(width), incidence.entry_target[entries] - p - levels.start]
-    features = np.hstack([np.ones((len(case.Z), width)), case.Z[:, incidence.entry_column[entries]]])
+    features = np.hstack(
+        [np.ones((len(case.Z), width)), case.Z[:, incidence.entry_column[entries]]]
+    )
     prob, _ = case.prob(case.dense_coef)
     share = case.share[rows] / case.share[rows].sum()
     features, chosen = features[rows], prob[rows][:, levels][:, level]
@@ -242,7 +246,9 @@ def test_wide_level_codes(store):
     assert table.design.codes.dtype == np.uint16
     layout = Layout.complete(1, n_levels)
     theta = random_theta(layout, 4)
-    coef = Coefficients(layout.incidence, theta[layout.incidence.theta_index], theta[layout.cat_bias])
+    coef = Coefficients(
+        layout.incidence, theta[layout.incidence.theta_index], theta[layout.cat_bias]
+    )
     case = Case((table.X, table.design.codes, n_levels, None), layout, coef)
     prob, _ = case.prob(layout.to_matrix(theta)[:, 1:])
     found = store(*case.data).softmax(coef, "all")

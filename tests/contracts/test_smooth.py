@@ -43,9 +43,7 @@ class Case:
     def gradient_by_loops(self, theta):
         """Gradient in theta's coordinates: minus the precision for continuous pairs."""
         layout, p = self.smooth.layout, self.X.shape[1]
-        grad = optimality.gradient(
-            from_theta(layout, theta), self.X, self.Y, self.row_weights
-        )
+        grad = optimality.gradient(from_theta(layout, theta), self.X, self.Y, self.row_weights)
         matrix = np.block(
             [[-grad.precision, grad.category_shift], [grad.category_shift.T, grad.cat_interaction]]
         )

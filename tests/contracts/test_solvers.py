@@ -78,7 +78,12 @@ def test_objective_in_own_units_is_the_one_of_the_loops(name):
     task, known = task_of(name), problems.get(name)
     solution = solution_of(name, "newton-exact")
     expected = plain.objective(
-        task.params(solution.theta), known.X, known.Y, known.lam, known.edge_weights, known.row_weights
+        task.params(solution.theta),
+        known.X,
+        known.Y,
+        known.lam,
+        known.edge_weights,
+        known.row_weights,
     )
     assert solution.objective + task.units.log_jacobian == pytest.approx(expected, abs=1e-9)
 
@@ -148,7 +153,8 @@ def test_starting_at_the_optimum_takes_no_step(solver):
     start = Start(best.theta, best.evaluation, lam)
     again = solve(task.problem(lam), SOLVERS[solver], start, tol=1e-7, max_iter=100)
     assert again.n_iter == 0
-    np.testing.assert_array_equal(again.theta, best.theta)
+    # Centring a centred point may still move its last digit.
+    np.testing.assert_allclose(again.theta, best.theta, rtol=1e-14, atol=1e-15)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -182,7 +188,7 @@ def test_diagonal_stays_positive_at_every_step(solver):
         assert np.isfinite(state.objective)
 
     start = (task.null.theta, task.null.evaluation)
-    run(problem, SOLVERS[solver], start, tol=1e-5, max_iter=150, watch=watch)
+    run(problem, SOLVERS[solver], start, tol=1e-5, max_iter=25, watch=watch)
     assert len(seen) > 1
     assert min(seen) > 0
 
@@ -226,19 +232,19 @@ class Liar:
         return replace(self, honest=self.honest.restrict(groups))
 
 
-def lied_to(solver, **lie):
+def lied_to(solver, max_iter=100, **lie):
     task = draw(3, 60, 3, (2, 4)).task()
     honest = task.problem(0.2 * task.lam_max)
     problem = Problem(Liar(honest.smooth, **lie), honest.penalty, honest.lam, honest.yardstick)
     theta = task.null.theta
     start = Start(theta, problem.smooth.evaluate(theta), task.lam_max)
-    return solve(problem, solver, start, tol=1e-6, max_iter=300)
+    return solve(problem, solver, start, tol=1e-6, max_iter=max_iter)
 
 
 @pytest.mark.parametrize("subproblem", ["coordinate-descent", "proximal-gradient"])
 def test_a_failed_line_search_falls_back_and_says_so(subproblem):
     """Curvature far too small: each Newton step is too long for any number of halvings."""
-    solution = lied_to(ProximalNewton("exact", subproblem), curvature_factor=1e-13)
+    solution = lied_to(ProximalNewton("exact", subproblem), 20, curvature_factor=1e-13)
     assert any("line search failed" in note for note in solution.notes)
     assert len(set(solution.notes)) == len(solution.notes)
     assert solution.objective < solution.trace[0].objective

@@ -1,4 +1,4 @@
-"""Information criteria: refits known in closed form, parameters counted by hand, the lowest wins."""
+"""Information criteria: refits in closed form, parameters counted by hand, the lowest wins."""
 
 import numpy as np
 import pytest

@@ -121,7 +121,10 @@ MISTAKES = {
         r'require must be a list of pairs such as \[\("age", "wage"\)\]\. Got \'age\'',
     ),
     "number-for-forbid": ({"forbid": 3}, r"forbid must be a list of pairs such as .* Got 3"),
-    "unknown-in-forbid": ({"forbid": [("zzz", "age")]}, r"there is no column 'zzz'; the columns are"),
+    "unknown-in-forbid": (
+        {"forbid": [("zzz", "age")]},
+        r"there is no column 'zzz'; the columns are",
+    ),
     "conflict": (
         {"require": [("age", "sex")], "forbid": [("sex", "age")]},
         r"the pair \('age', 'sex'\) is in both require and forbid; keep one of them",
