@@ -1,48 +1,70 @@
 """Mixed graphical models: which columns of a mixed table are directly related.
 
 >>> import mixedgm as mg
->>> table = mg.datasets.load_penguins()
->>> model = mg.MixedGraphicalModel(missing="drop", types={"year": "categorical"})  # ... .fit(table)
+>>> model = mg.MixedGraphicalModel(lam=0.2).fit(mg.datasets.load_wage())
+>>> [(edge.source, edge.target) for edge in model.edges_][:2]
+[('logwage', 'education'), ('age', 'marital')]
 """
 
-from importlib.metadata import PackageNotFoundError, version
+from __future__ import annotations
 
-from mixedgm import datasets
-from mixedgm.errors import (
-    MixedGMError,
-    ModelFileError,
-    NotYetError,
-    ParameterError,
-    TableError,
-    TableWarning,
-)
-from mixedgm.estimator import MixedGraphicalModel, load
-from mixedgm.fitting import fit_path
-from mixedgm.path.criteria import AIC, BIC, EBIC
-from mixedgm.solve.proximal_gradient import ProximalGradient
-from mixedgm.solve.proximal_newton import ProximalNewton
-from mixedgm.table import check
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-try:
-    __version__ = version("mixedgm")
-except PackageNotFoundError:  # a source tree that is not installed
-    __version__ = "0+unknown"
+if TYPE_CHECKING:
+    from mixedgm import datasets as datasets
+    from mixedgm.errors import MixedGMError as MixedGMError
+    from mixedgm.errors import ModelFileError as ModelFileError
+    from mixedgm.errors import NotYetError as NotYetError
+    from mixedgm.errors import ParameterError as ParameterError
+    from mixedgm.errors import TableError as TableError
+    from mixedgm.errors import TableWarning as TableWarning
+    from mixedgm.estimator import MixedGraphicalModel as MixedGraphicalModel
+    from mixedgm.estimator import load as load
+    from mixedgm.fitting import fit_path as fit_path
+    from mixedgm.path.criteria import AIC as AIC
+    from mixedgm.path.criteria import BIC as BIC
+    from mixedgm.path.criteria import EBIC as EBIC
+    from mixedgm.solve.proximal_gradient import ProximalGradient as ProximalGradient
+    from mixedgm.solve.proximal_newton import ProximalNewton as ProximalNewton
+    from mixedgm.table import check as check
 
-__all__ = [
-    "AIC",
-    "BIC",
-    "EBIC",
-    "MixedGMError",
-    "MixedGraphicalModel",
-    "ModelFileError",
-    "NotYetError",
-    "ParameterError",
-    "ProximalGradient",
-    "ProximalNewton",
-    "TableError",
-    "TableWarning",
-    "check",
-    "datasets",
-    "fit_path",
-    "load",
-]
+# Public name -> the module it lives in.  Loaded on first use, so that `mixedgm --help` and small
+# scripts do not wait for scikit-learn.
+_HOME = {
+    "AIC": "mixedgm.path.criteria",
+    "BIC": "mixedgm.path.criteria",
+    "EBIC": "mixedgm.path.criteria",
+    "MixedGMError": "mixedgm.errors",
+    "MixedGraphicalModel": "mixedgm.estimator",
+    "ModelFileError": "mixedgm.errors",
+    "NotYetError": "mixedgm.errors",
+    "ParameterError": "mixedgm.errors",
+    "ProximalGradient": "mixedgm.solve.proximal_gradient",
+    "ProximalNewton": "mixedgm.solve.proximal_newton",
+    "TableError": "mixedgm.errors",
+    "TableWarning": "mixedgm.errors",
+    "check": "mixedgm.table",
+    "fit_path": "mixedgm.fitting",
+    "load": "mixedgm.estimator",
+}
+
+__all__ = [*_HOME, "__version__", "datasets"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "datasets":
+        return import_module("mixedgm.datasets")
+    if name == "__version__":
+        from mixedgm.store import library_version
+
+        return library_version()
+    if name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'mixedgm' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
