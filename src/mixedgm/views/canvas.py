@@ -42,8 +42,8 @@ def axes(ax: Axes | None, size: tuple[float, float], **options: Any) -> Axes:
     if ax is None:
         import matplotlib.pyplot as plt
 
-        return plt.subplots(figsize=size, **options)[1]
-    if not isinstance(ax, Axes):
+        ax = plt.figure(figsize=size, **options).add_subplot()
+    elif not isinstance(ax, Axes):
         raise ParameterError.must_be("ax", "matplotlib Axes or None", ax)
     return ax
 

@@ -135,7 +135,7 @@ def _graphml(fitted: FittedModel) -> bytes:
 
 
 def _xml_text(text: str) -> str:
-    """Return the text with what XML cannot hold written as an escape such as \\x00."""
+    """Return the text with what XML cannot hold written as an escape of Python."""
     return _NOT_XML.sub(lambda found: repr(found[0])[1:-1], text)
 
 

@@ -77,6 +77,7 @@ def label_nodes(
     offsets = _offsets(halves, radius)
     centres = nodes[shown][:, None] + offsets
     fixed = _fixed_costs(centres, halves, nodes, radius, frame, _sampled(ax, edges) * scale)
+    fixed += _inward(nodes)[shown]
     for note, offset, side in zip(notes, offsets, _chosen(centres, halves, fixed), strict=True):
         note.set_position((float(offset[side, 0]), float(offset[side, 1])))
     return notes
@@ -100,15 +101,23 @@ def _fixed_costs(
     centres: Floats, halves: Floats, nodes: Floats, radius: float, frame: Floats, points: Floats
 ) -> Floats:
     """(labels, sides) cost of what does not move: nodes, edges, the border, habit."""
+    middle, room = frame.mean(axis=0), np.ptp(frame, axis=0) / 2.0
     cost = np.tile(0.05 * np.arange(len(_SIDES)), (len(centres), 1))
     for at, half in enumerate(halves):
         for side in range(len(_SIDES)):
             centre = centres[at, side]
             hit = np.all(np.abs(nodes - centre) < half + radius, axis=1)
             crossed = np.all(np.abs(points - centre) < half, axis=1)
-            outside = np.maximum(0.0, np.abs(centre - frame.mean(axis=0)) + half - np.ptp(frame, axis=0) / 2)
+            outside = np.maximum(0.0, np.abs(centre - middle) + half - room)
             cost[at, side] += 10.0 * hit.sum() + 0.1 * crossed.sum() + outside.sum()
     return cost
+
+
+def _inward(nodes: Floats) -> Floats:
+    """(nodes, sides) cost of pointing to the middle, which is where the edges are."""
+    outward = nodes - nodes.mean(axis=0)
+    reach = max(float(np.linalg.norm(outward, axis=1).max()), 1e-9)
+    return np.asarray(-0.4 * (outward / reach) @ _SIDES.T)
 
 
 def _chosen(centres: Floats, halves: Floats, fixed: Floats) -> list[int]:

@@ -67,9 +67,7 @@ def _edges(edges: tuple[Edge, ...]) -> str:
     head = "".join(f'<th style="{_HEAD}">{name}</th>' for name in names)
     heaviest = max(edge.weight for edge in edges)
     rows = "".join(_edge(edge, heaviest) for edge in edges)
-    table = (
-        f'<table style="{_TABLE}"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
-    )
+    table = f'<table style="{_TABLE}"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
     if all(edge.sign is not None for edge in edges):
         return table
     return f'{table}<div style="opacity:.7;margin-bottom:.5em">{NO_SIGN}</div>'

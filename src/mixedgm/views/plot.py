@@ -86,15 +86,14 @@ def plot_network(
         node_size = float(np.clip(75.0 / np.sqrt(count), 8.0, 22.0))
     elif not node_size > 0.0:
         raise ParameterError.must_be("node_size", "a number in (0, inf)", node_size)
-    new, side = ax is None, float(np.clip(4.2 + 0.55 * np.sqrt(count), 5.0, 12.0))
-    ax = axes(ax, (1.15 * side, side))
-    if new:
-        ax.set_position((0.02, 0.1 if legend else 0.02, 0.96, 0.88 if legend else 0.96))
-    ax.set_axis_off()
-    ax.set_aspect("equal")
     texts = _texts(fitted, labels)
     size = float(np.clip(32.0 / count**0.37, 6.0, 11.0))
-    _set_limits(ax, places, max(map(len, texts), default=0) * 0.3 * size + node_size)
+    widest = max(map(len, texts), default=0) * 0.5 * size
+    margin = np.array([widest + node_size, 2.0 * size + node_size])
+    ax = _network_axes(ax, places, margin, legend)
+    ax.set_axis_off()
+    ax.set_aspect("equal")
+    _set_limits(ax, places, margin)
     _draw_edges(ax, places, edges)
     _draw_nodes(ax, fitted, places, node_size)
     points = np.array(list(places.values())).reshape(-1, 2)
@@ -102,6 +101,21 @@ def plot_network(
     if legend and places:
         _draw_legend(ax, fitted, edges)
     return NetworkDrawing(ax, places)
+
+
+def _network_axes(ax: Axes | None, places: Positions, margin: Floats, legend: bool) -> Axes:
+    """Return axes shaped like the layout with its margins, with room for the legend below."""
+    if ax is not None:
+        return axes(ax, (1.0, 1.0))
+    width = float(np.clip(5.0 + 0.55 * np.sqrt(len(places)), 6.0, 12.0))
+    extent = np.ptp(np.array(list(places.values()) or [(0.0, 0.0)]), axis=0)
+    shape = float(extent[1] / extent[0]) if extent[0] > 0.0 else 1.0
+    across, above = 2.0 * margin / 72.0
+    height = float(np.clip(max(width - across, 1.0) * shape + above, 1.5, 0.95 * width))
+    below = 0.5 if legend else 0.1
+    ax = axes(None, (width, height + below))
+    ax.set_position((0.02, below / (height + below), 0.96, (height - 0.1) / (height + below)))
+    return ax
 
 
 def _drawn(fitted: FittedModel, max_edges: int | None) -> tuple[Edge, ...]:
@@ -121,8 +135,8 @@ def _texts(fitted: FittedModel, labels: bool | Mapping[str, str]) -> list[str]:
     return [label(str(labels.get(name, name)), 60) for name in names]
 
 
-def _set_limits(ax: Axes, places: Positions, margin: float) -> None:
-    """Leave `margin` points beside the outermost nodes, so that labels stay inside.
+def _set_limits(ax: Axes, places: Positions, margin: Floats) -> None:
+    """Leave `margin` points beside and above the outermost nodes, so that labels stay inside.
 
     The shorter side is filled up to the shape of the axes, so that equal units use all of them.
     """
@@ -194,8 +208,16 @@ def _draw_legend(ax: Axes, fitted: FittedModel, edges: Sequence[Edge]) -> None:
 
     kinds = [kind for kind in _MARKERS if any(c.kind == kind for c in fitted.schema.columns)]
     keys = [
-        Line2D([], [], linestyle="", marker=_MARKERS[kind], markersize=9, label=kind,
-               markerfacecolor=NODE_COLOURS[kind], markeredgecolor=INK)
+        Line2D(
+            [],
+            [],
+            linestyle="",
+            marker=_MARKERS[kind],
+            markersize=9,
+            label=kind,
+            markerfacecolor=NODE_COLOURS[kind],
+            markeredgecolor=INK,
+        )
         for kind in kinds
     ]
     present = {edge.sign for edge in edges}
@@ -207,8 +229,14 @@ def _draw_legend(ax: Axes, fitted: FittedModel, edges: Sequence[Edge]) -> None:
     if edges:
         heaviest = edges[0].weight
         keys.append(
-            Line2D([], [], color=INK, linewidth=_WIDEST, label=f"weight {heaviest:.2g}",
-                   solid_capstyle="butt")
+            Line2D(
+                [],
+                [],
+                color=INK,
+                linewidth=_WIDEST,
+                label=f"weight {heaviest:.2g}",
+                solid_capstyle="butt",
+            )
         )
     ax.legend(
         handles=keys,

@@ -9,16 +9,18 @@ from numpy.typing import NDArray
 
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
-from mixedgm.views.canvas import INK, axes, label
+from mixedgm.views.canvas import INK, axes, label, pixel_in_points
 from mixedgm.views.colours import SIGN_COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
 
 __all__ = ["parameter_matrix", "plot_parameters"]
 
-_MOST_TICKS = 70
-_MOST_NUMBERS = 40
+_SMALLEST_TEXT = 5.5  # points per line of text
+_SMALLEST_BLOCK = 6.0  # points; finer lines would cover the matrix
+_SMALLEST_NUMBER = 12.0  # points per cell with a number
 
 
 def parameter_matrix(fitted: FittedModel) -> Floats:
@@ -73,24 +75,23 @@ def plot_parameters(fitted: FittedModel, *, ax: Axes | None = None) -> Axes:
     )
     _draw_lines(ax, fitted)
     _draw_ticks(ax, fitted)
-    if d <= _MOST_NUMBERS:
-        for s in range(p):
-            ax.text(
-                s, s, f"{matrix[s, s]:.2g}", ha="center", va="center", color=INK,
-                fontsize=float(np.clip(150.0 / d, 4.0, 8.0)),
-            )
+    cell = _cell_size(ax, _starts(fitted))
+    for s in range(p if cell >= _SMALLEST_NUMBER else 0):
+        size = float(np.clip(0.45 * cell, 5.0, 9.0))
+        ax.text(s, s, f"{matrix[s, s]:.2g}", ha="center", va="center", color=INK, fontsize=size)
     figure = ax.get_figure(root=True)
     bar = figure.colorbar(image, ax=ax, shrink=0.7, pad=0.02)  # type: ignore[union-attr]
     bar.set_label("parameter (continuous columns in standard deviations)")
-    bar.outline.set_visible(False)  # type: ignore[operator]
+    bar.outline.set_visible(False)
     return ax
 
 
-def _colours() -> object:
+def _colours() -> Colormap:
     from matplotlib.colors import LinearSegmentedColormap
 
     stops = [SIGN_COLOURS["-"], "#F3B58A", "#FFFFFF", "#8FC1E0", SIGN_COLOURS["+"]]
-    colours = LinearSegmentedColormap.from_list("relation", stops)
+    # An odd number of colours, so that zero is exactly white.
+    colours = LinearSegmentedColormap.from_list("relation", stops, N=257)
     return colours.with_extremes(bad="#E4E4E4")
 
 
@@ -102,38 +103,61 @@ def _starts(fitted: FittedModel) -> NDArray[np.int64]:
 
 def _draw_lines(ax: Axes, fitted: FittedModel) -> None:
     """Separate columns by thin lines, the continuous from the categorical ones by a thick one."""
-    starts = _starts(fitted) - 0.5
-    inner = starts[1:-1]
-    width = 0.6 if len(starts) <= 40 else 0.25
+    starts, p = _starts(fitted), fitted.schema.n_cont
+    wide = _cell_size(ax, starts) * np.diff(starts) >= _SMALLEST_BLOCK
+    width = 0.6 if len(starts) <= 30 else 0.2
     for line in (ax.axhline, ax.axvline):
-        for at in inner:
-            line(at, color="#9A9A9A", linewidth=width)
-        if 0 < fitted.schema.n_cont < len(starts) - 1:
-            line(starts[fitted.schema.n_cont], color=INK, linewidth=1.6)
+        for node in np.flatnonzero(wide):
+            if node > 0:
+                line(starts[node] - 0.5, color="#9A9A9A", linewidth=width)
+        if 0 < p < len(starts) - 1:
+            line(starts[p] - 0.5, color=INK, linewidth=1.6)
     for spine in ax.spines.values():
         spine.set_color(INK)
 
 
+def _cell_size(ax: Axes, starts: NDArray[np.int64]) -> float:
+    """Return the height of one row of the matrix in points."""
+    return float(ax.get_window_extent().height * pixel_in_points(ax) / max(starts[-1], 1))
+
+
 def _draw_ticks(ax: Axes, fitted: FittedModel) -> None:
-    """Name levels at the left and below, columns above and at the right."""
-    starts, nodes = _starts(fitted), fitted.schema.nodes
+    """Name levels at the left and below, columns above and at the right, where there is room."""
+    nodes, cell = fitted.schema.nodes, _cell_size(ax, _starts(fitted))
     rows = [label(name, 18) for node in nodes for name in node.level_names or (node.name,)]
-    detailed = len(rows) <= _MOST_TICKS
-    size = float(np.clip(340.0 / max(len(rows), 1), 5.0, 9.0))
+    detailed = cell >= _SMALLEST_TEXT
     at = np.arange(len(rows)) if detailed else np.zeros(0)
+    size = float(np.clip(0.8 * cell, 4.5, 9.0))
     ax.set_xticks(at, labels=rows if detailed else [], rotation=90, fontsize=size)
     ax.set_yticks(at, labels=rows if detailed else [], fontsize=size)
-    ax.tick_params(length=0)
-    named = [k for k, node in enumerate(nodes) if node.kind == "categorical" or not detailed]
-    names = [label(nodes[k].name, 18) for k in named]
-    if not detailed and len(names) > _MOST_TICKS:
-        size = 5.0
-    middles = (starts[:-1] + starts[1:] - 1)[named] / 2.0
+    places, names = _column_names(fitted, cell, detailed)
     top, right = ax.secondary_xaxis("top"), ax.secondary_yaxis("right")
-    size = size + 1.0 if detailed else size
-    top.set_xticks(middles, labels=names, rotation=90, fontsize=size, fontweight="bold")
-    right.set_yticks(middles, labels=names, fontsize=size, fontweight="bold")
+    size = min(size + 1.0, 9.0) if detailed else 6.0
+    top.set_xticks(places, labels=names, rotation=90, fontsize=size, fontweight="bold")
+    right.set_yticks(places, labels=names, fontsize=size, fontweight="bold")
     for axis in (ax.xaxis, ax.yaxis, top.xaxis, right.yaxis):
         axis.set_tick_params(length=0)
         for tick in axis.get_ticklabels():
             tick.set_parse_math(False)
+
+
+def _column_names(
+    fitted: FittedModel, cell: float, detailed: bool
+) -> tuple[list[float], list[str]]:
+    """Return where to write which names: of all columns that have no tick of their own.
+
+    A kind whose columns are too narrow for a name each gets one for all of them.
+    """
+    starts, p = _starts(fitted), fitted.schema.n_cont
+    places, names = [], []
+    for kind, first, last in (("continuous", 0, p), ("categorical", p, len(starts) - 1)):
+        if first == last or (kind == "continuous" and detailed):
+            continue
+        if cell * np.diff(starts[first : last + 1]).mean() >= _SMALLEST_TEXT:
+            for node in range(first, last):
+                places.append(float(starts[node] + starts[node + 1] - 1) / 2.0)
+                names.append(label(fitted.schema.nodes[node].name, 18))
+        else:
+            places.append(float(starts[first] + starts[last] - 1) / 2.0)
+            names.append(f"{last - first} {kind}")
+    return places, names

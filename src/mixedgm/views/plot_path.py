@@ -69,8 +69,7 @@ def plot_path(
     order = _order(lams, weights, fitted.report.lam)
     named = order[:n_labels]
     _draw_lines(ax, fitted, lams, weights, order, named)
-    ax.set_xscale("log")
-    ax.set_xlim(*_limits(lams))
+    _set_lam_axis(ax, lams)
     ax.set_ylim(bottom=0.0)
     ax.set_xlabel("lam")
     ax.set_ylabel("edge weight")
@@ -115,11 +114,18 @@ def _draw_lines(
         )
 
 
-def _limits(lams: Floats) -> tuple[float, float]:
-    """Return the ends of the axis, largest lam first."""
-    if len(lams) == 1:
-        return float(lams[0] * 2.0), float(lams[0] / 2.0)
-    return float(lams[0]), float(lams[-1])
+def _set_lam_axis(ax: Axes, lams: Floats) -> None:
+    """Make the axis logarithmic, the largest lam at the left, with plain numbers."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    wide = len(lams) > 1
+    ax.set_xscale("log")
+    ax.set_xlim(*((lams[0], lams[-1]) if wide else (2.0 * lams[0], lams[0] / 2.0)))
+    ratio = lams[0] / lams[-1]
+    subs = (1, 2, 3, 4, 5, 6, 8) if ratio < 8.0 else (1, 2, 3, 5) if ratio < 2e3 else (1,)
+    ax.xaxis.set_major_locator(LogLocator(subs=subs))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    ax.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _draw_counts(ax: Axes, lams: Floats, n_edges: Ints) -> None:
@@ -185,7 +191,13 @@ def _draw_legend(ax: Axes, fitted: FittedModel, order: Ints) -> None:
         if kind in present
     ]
     keys.append(
-        Line2D([], [], color=INK, linewidth=1.0, linestyle=(0, (4, 3)),
-               label=f"lam = {fitted.report.lam:.3g}")
+        Line2D(
+            [],
+            [],
+            color=INK,
+            linewidth=1.0,
+            linestyle=(0, (4, 3)),
+            label=f"lam = {fitted.report.lam:.3g}",
+        )
     )
     ax.legend(handles=keys, loc="upper left", frameon=False, fontsize=8.5)

@@ -45,7 +45,9 @@ def positions(fitted: FittedModel, layout: LayoutArg = "spring") -> Positions:
         return _given(fitted.schema.names, layout)
     if not isinstance(layout, str) or layout not in LAYOUTS:
         choices = ", ".join(repr(name) for name in LAYOUTS)
-        raise ParameterError.must_be("layout", f"one of {choices}, or a dict of name: (x, y)", layout)
+        raise ParameterError.must_be(
+            "layout", f"one of {choices}, or a dict of name: (x, y)", layout
+        )
     graph = to_networkx(fitted)
     places = LAYOUTS[layout](graph) if len(graph) else np.zeros((0, 2))
     return {name: (float(x), float(y)) for name, (x, y) in zip(graph, places, strict=True)}
@@ -101,12 +103,12 @@ def _spring_part(part: nx.Graph[int]) -> Floats:
     start = None
     if len(part) <= _STRESS_LIMIT:
         start = dict(enumerate(_stress_part(part)))
-    # Square roots, so that one heavy edge does not draw all others into a clump.
-    for _, _, known in part.edges(data=True):
-        known["pull"] = math.sqrt(known["weight"])
-    return _as_array(
-        nx.spring_layout(part, pos=start, weight="pull", iterations=60, seed=_SEED)
-    )
+    heaviest = max(known["weight"] for _, _, known in part.edges(data=True))
+    for u, v, known in part.edges(data=True):
+        # Light edges pull too, most of all the only edge of a node, which else drifts away.
+        hold = 1.0 + 2.0 / min(part.degree[u], part.degree[v])
+        known["pull"] = hold * (0.5 + 0.5 * math.sqrt(known["weight"] / heaviest))
+    return _as_array(nx.spring_layout(part, pos=start, weight="pull", iterations=60, seed=_SEED))
 
 
 LAYOUTS: dict[str, Callable[[nx.Graph[str]], Floats]] = {
@@ -133,27 +135,28 @@ def _packed(graph: nx.Graph[str], place: Callable[[nx.Graph[int]], Floats]) -> F
     names = list(graph)
     shapes = []
     for part in parts:
-        local = nx.relabel_nodes(
-            graph.subgraph(names[at] for at in part), {names[at]: k for k, at in enumerate(part)}
-        )
-        shapes.append(_upright(place(_sorted(local))) if len(part) > 2 else _row(len(part)))
+        local = _numbered(graph, [names[at] for at in part])
+        shapes.append(_upright(place(local)) if len(part) > 2 else _row(len(part)))
     places = np.zeros((len(graph), 2))
     for part, shape in zip(parts, _shelved(shapes), strict=True):
         places[part] = shape
     middle = (places.max(axis=0) + places.min(axis=0)) / 2.0
     reach = float(np.abs(places - middle).max())
-    return (places - middle) / (reach if reach > 0.0 else 1.0)
+    return np.asarray((places - middle) / (reach if reach > 0.0 else 1.0))
 
 
-def _sorted(graph: nx.Graph[int]) -> nx.Graph[int]:
-    """Return the graph with nodes and edges in one fixed order."""
+def _numbered(graph: nx.Graph[str], names: list[str]) -> nx.Graph[int]:
+    """Return the part with these nodes, numbered, with its edges in one fixed order."""
     import networkx as nx
 
-    ordered: nx.Graph[int] = nx.Graph()
-    ordered.add_nodes_from(sorted(graph))
-    edges = [(min(u, v), max(u, v), dict(known)) for u, v, known in graph.edges(data=True)]
-    ordered.add_edges_from(sorted(edges, key=lambda edge: edge[:2]))
-    return ordered
+    number = {name: at for at, name in enumerate(names)}
+    part: nx.Graph[int] = nx.Graph()
+    part.add_nodes_from(range(len(names)))
+    for u in names:
+        for v in names[: number[u]]:
+            if graph.has_edge(u, v):
+                part.add_edge(number[v], number[u], weight=graph.edges[u, v]["weight"])
+    return part
 
 
 def _row(count: int) -> Floats:
@@ -185,7 +188,7 @@ def _shelved(shapes: list[Floats]) -> list[Floats]:
         if shelves[-1] and sum(boxes[k][0] for k in shelves[-1]) + box[0] > width:
             shelves.append([])
         shelves[-1].append(at)
-    placed: list[Floats] = [shape for shape in shapes]
+    placed: list[Floats] = list(shapes)
     top = 0.0
     for shelf in shelves:
         height = max(float(boxes[at][1]) for at in shelf)

@@ -37,8 +37,10 @@ def edges_columns(fitted: FittedModel) -> Columns:
         "sign": [edge.sign for edge in edges],
         # NaN, not None: the column stays one of numbers when no edge has a value.
         "partial_correlation": np.array(
-            [np.nan if edge.partial_correlation is None else edge.partial_correlation
-             for edge in edges],
+            [
+                np.nan if edge.partial_correlation is None else edge.partial_correlation
+                for edge in edges
+            ],
             dtype=np.float64,
         ),
     }

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import textwrap
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 
 from mixedgm.fitted import Edge
+from mixedgm.penalty.factors import EDGE_KINDS
 from mixedgm.table.assemble import Columns
 from mixedgm.views.summary import Summary
 
@@ -17,6 +18,7 @@ __all__ = ["cut", "edges_text", "facts", "one_line", "summary_text", "table_text
 TOP_EDGES = 12
 NO_SIGN = "no sign: a column with three or more levels"
 _NARROWEST = 8
+_SHORT_KINDS = dict(zip(EDGE_KINDS, ("cont-cont", "cont-cat", "cat-cat"), strict=True))
 
 
 def summary_text(summary: Summary, width: int = 80) -> str:
@@ -91,7 +93,7 @@ def _columns(summary: Summary) -> str:
 
 
 def _edges(summary: Summary) -> str:
-    kinds = [f"{n} {kind}" for kind, n in summary.edges_by_kind.items() if n]
+    kinds = [f"{n} {_SHORT_KINDS[kind]}" for kind, n in summary.edges_by_kind.items() if n]
     total = f"{len(summary.edges)} of {summary.n_possible} possible"
     return f"{total}: {', '.join(kinds)}" if kinds else total
 
@@ -132,7 +134,10 @@ def edges_text(edges: Sequence[Edge], width: int = 80) -> str:
             for edge in edges
         ],
     }
-    text = table_text(columns, width)
+    text = table_text(columns, 10**6)
+    if max(map(_width, text.splitlines())) > width:
+        short = {**columns, "kind": [_SHORT_KINDS[edge.kind] for edge in edges]}
+        text = table_text(short, width)
     return f"{text}\n({NO_SIGN})" if any(edge.sign is None for edge in edges) else text
 
 
@@ -161,9 +166,7 @@ def table_text(columns: Columns, width: int = 80) -> str:
     names = [one_line(name) for name in columns]
     right = [_numeric(values) for values in columns.values()]
     cells = [[_cell(value) for value in values] for values in columns.values()]
-    widths = [
-        max(map(_width, [name, *column])) for name, column in zip(names, cells, strict=True)
-    ]
+    widths = [max(map(_width, [name, *column])) for name, column in zip(names, cells, strict=True)]
     text = [at for at, numeric in enumerate(right) if not numeric]
     while text and sum(widths) + 2 * (len(widths) - 1) > width:
         longest = max(text, key=lambda at: widths[at])
@@ -185,7 +188,7 @@ def one_line(text: str) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
-def _numeric(values: Sequence[object]) -> bool:
+def _numeric(values: Iterable[object]) -> bool:
     present = [value for value in values if value is not None]
     return bool(present) and all(
         isinstance(value, Real) and not isinstance(value, bool) for value in present

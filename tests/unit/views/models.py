@@ -1,0 +1,57 @@
+"""A model written down by hand, and chains of continuous columns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from mixedgm.fitted import FitReport, FittedModel
+from mixedgm.model.params import Params
+from mixedgm.table import Column, Schema
+
+REPORT = FitReport(
+    lam=0.1,
+    objective=1.25,
+    kkt=2e-6,
+    tol=1e-5,
+    converged=True,
+    message="converged",
+    n_iter=7,
+    n_rows=120,
+    total_weight=120.0,
+)
+
+
+def by_hand(
+    library: str = "pandas", names: tuple[str, ...] = ("sex", "age", "edu", "wage")
+) -> FittedModel:
+    """Nodes age, wage, sex, edu with four edges; everything easy to work out on paper."""
+    sex, age, edu, wage = names
+    schema = Schema(
+        (
+            Column(sex, "categorical", levels=("F", "M")),
+            Column(age, "continuous"),
+            Column(edu, "categorical", levels=("lo", "mid", "hi")),
+            Column(wage, "continuous"),
+        )
+    )
+    params = Params(
+        n_levels=(2, 3),
+        precision=np.array([[2.0, -1.0], [-1.0, 4.0]]),
+        cont_bias=np.array([0.5, -0.5]),
+        category_shift=np.array([[-0.5, 0.5, 0.0, 0.0, 0.0], [0.25, -0.25, 1.0, 0.0, -1.0]]),
+        cat_interaction=np.zeros((5, 5)),
+        cat_bias=np.array([0.1, -0.1, 0.0, 0.3, -np.inf]),
+    )
+    return FittedModel(schema, params, np.array([2.0, 0.5, 0.7, 0.8]), REPORT, library)
+
+
+def chain(n: int, edges: list[tuple[int, int]]) -> FittedModel:
+    """A model of n continuous columns whose precision has these edges."""
+    precision = 3.0 * np.eye(n)
+    for u, v in edges:
+        precision[u, v] = precision[v, u] = -0.5
+    params = replace(Params.independent(n, ()), precision=precision)
+    schema = Schema(tuple(Column(f"v{k}", "continuous") for k in range(n)))
+    return FittedModel(schema, params, np.ones(n), REPORT, "numpy")

@@ -1,0 +1,157 @@
+"""What is said about a model, as text and as HTML."""
+
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from mixedgm.fitted import Edge
+from mixedgm.model.params import Params
+from mixedgm.views import edges_text, html, summarise, table_text
+
+
+def test_the_summary_holds_the_facts(hand):
+    found = summarise(hand())
+    assert found.continuous == ("age", "wage")
+    assert found.categorical == (("sex", 2), ("edu", 3))
+    assert found.n_possible == 6
+    assert found.edges_by_kind == {
+        "continuous-continuous": 1,
+        "continuous-categorical": 3,
+        "categorical-categorical": 0,
+    }
+    assert (found.lam, found.kkt, found.tol, found.objective) == (0.1, 2e-6, 1e-5, 1.25)
+    assert found.lam_max is None
+
+
+def test_the_text_of_a_model(hand):
+    assert str(summarise(hand())) == (
+        "Mixed graphical model\n"
+        "  rows         120\n"
+        "  columns      4: 2 continuous, 2 categorical (2 to 3 levels)\n"
+        "  edges        4 of 6 possible: 1 cont-cont, 3 cont-cat\n"
+        "  lam          0.1, given\n"
+        "  objective    1.25\n"
+        "  certificate  KKT 2e-06, at most tol 1e-05: converged\n"
+        "\n"
+        "Edges\n"
+        "source  target  kind                    weight  sign  part.cor\n"
+        "age     wage    continuous-continuous   1.0000  +     +0.354\n"
+        "age     sex     continuous-categorical  0.9899  +\n"
+        "wage    edu     continuous-categorical  0.5657\n"
+        "wage    sex     continuous-categorical  0.1237  -\n"
+        "(no sign: a column with three or more levels)"
+    )
+
+
+def test_the_text_of_a_chosen_lam_names_criterion_and_lam_max(solved):
+    found = str(summarise(solved))
+    share = solved.report.lam / solved.path.lam_max
+    assert f"({share:.2g} of lam_max), by EBIC from 6 values" in found
+
+
+def test_trouble_is_said_aloud(hand):
+    model = hand()
+    report = replace(
+        model.report,
+        converged=False,
+        kkt=0.5,
+        message="too few steps",
+        notes=("3 rows were dropped",),
+        total_weight=240.0,
+    )
+    summary = summarise(replace(model, report=report))
+    text = str(summary)
+    assert "KKT 0.5, tol 1e-05: NOT converged. too few steps" in text
+    assert "note         3 rows were dropped" in text
+    assert "120 with a total weight of 240" in text
+    assert "NOT converged" in html(summary)
+
+
+def test_no_edges_is_a_sentence(hand):
+    model = replace(hand(), params=Params.independent(2, (2, 3)))
+    text = str(summarise(model))
+    assert "0 of 6 possible" in text
+    assert text.endswith("No edges: at this lam every column is independent of the others.")
+    assert "No edges" in html(summarise(model))
+
+
+def test_long_names_are_cut_in_the_middle_and_lines_stay_within_80(hand):
+    long = "a_rather_long_name_of_a_survey_question_number_"
+    names = tuple(long + str(k) for k in range(4))
+    lines = str(summarise(hand(names=names))).splitlines()
+    assert max(map(len, lines)) <= 80
+    edges = [line for line in lines if line.startswith("a_rather")]
+    assert len(edges) == 4
+    assert len(set(edges)) == 4
+    assert "cont-cont" in edges[0]
+
+
+def test_only_the_heaviest_edges_are_listed(hand):
+    many = tuple(Edge(f"a{k}", "b", "continuous-continuous", 1.0, "+", 0.1) for k in range(30))
+    summary = replace(summarise(hand()), edges=many)
+    assert "Edges, heaviest first (12 of 30)" in str(summary)
+    assert "a12" not in str(summary)
+    assert html(summary).count("<tr>") == 12 + 1 + 6
+
+
+def test_line_breaks_in_names_do_not_break_the_table():
+    edge = Edge("two\nlines", "tab\there", "continuous-continuous", 0.5, "+", 0.2)
+    lines = edges_text([edge]).splitlines()
+    assert len(lines) == 2
+    assert r"two\nlines" in lines[1]
+
+
+def test_wide_characters_keep_columns_aligned():
+    text = table_text({"name": ["年齢", "abcd"], "n": [1, 2]})
+    assert text.splitlines() == ["name  n", "年齢  1", "abcd  2"]
+
+
+def test_numbers_flush_right_and_blanks_for_missing():
+    text = table_text({"x": [1.0, float("nan"), 0.123456], "n": np.array([1, 20, 300])})
+    assert text.splitlines() == ["     x    n", "     1    1", "         20", "0.1235  300"]
+
+
+class Tags(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.open, self.seen, self.text = [], set(), ""
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+        self.seen.add(tag)
+        assert all(name == "style" for name, _ in attrs)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_names_cannot_smuggle_html(hand):
+    evil = "<script>alert('x')</script>"
+    model = hand(names=(evil, "age", '"&<b>', "wage"))
+    report = replace(model.report, notes=("<img src=x onerror=y>",), criterion="<i>EBIC</i>")
+    summary = summarise(replace(model, report=report))
+    for page in (html(summary), summary._repr_html_()):
+        tags = Tags()
+        tags.feed(page)
+        tags.close()
+        assert tags.open == []
+        assert tags.seen.isdisjoint({"script", "img", "i", "b"})
+        assert evil in tags.text
+        assert "<img src=x onerror=y>" in tags.text
+
+
+def test_html_colours_unsigned_edges_grey(hand):
+    page = html(summarise(hand()))
+    row = next(row for row in page.split("<tr>") if ">edu<" in row)
+    assert "#8A8A8A" in row
+    assert "#0072B2" not in row
+
+
+@pytest.mark.parametrize("name", ["color:black", "background:white", "color:#000"])
+def test_html_takes_the_colours_of_the_notebook(hand, name):
+    assert name not in html(summarise(hand()))

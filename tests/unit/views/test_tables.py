@@ -1,0 +1,187 @@
+"""Frames of edges, nodes, interactions and paths, in every library."""
+
+import sys
+from dataclasses import replace
+
+import narwhals as nw
+import numpy as np
+import pytest
+
+from mixedgm.errors import ParameterError, TableError
+from mixedgm.model.params import Params
+from mixedgm.table import assemble
+from mixedgm.table.assemble import frame
+from mixedgm.views import (
+    edges_frame,
+    interaction_frame,
+    nodes_frame,
+    path_frame,
+    probability_frame,
+)
+
+LIBRARIES = ["pandas", "polars", "pyarrow"]
+
+EDGES = [
+    ("age", "wage", "continuous-continuous", 1.0, "+", 1.0 / np.sqrt(8.0)),
+    ("age", "sex", "continuous-categorical", np.sqrt(0.5) * 1.4, "+", None),
+    ("wage", "edu", "continuous-categorical", np.sqrt(2.0) * 0.4, None, None),
+    ("wage", "sex", "continuous-categorical", np.sqrt(0.125) * 0.35, "-", None),
+]
+
+
+def columns_of(native):
+    """Columns as lists with None for every missing value, whatever the library."""
+    if type(native).__module__.startswith("pandas"):
+        native = native.astype(object).where(native.notna(), None)
+    return nw.from_native(native, eager_only=True).to_dict(as_series=False)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_edges_heaviest_first_with_missing_signs_as_missing(hand, library):
+    found = edges_frame(hand(library))
+    assert type(found).__module__.split(".")[0] == library
+    columns = columns_of(found)
+    assert list(columns) == ["source", "target", "kind", "weight", "sign", "partial_correlation"]
+    rows = list(zip(*columns.values(), strict=True))
+    for row, wanted in zip(rows, EDGES, strict=True):
+        assert row[:3] == wanted[:3]
+        assert row[3] == pytest.approx(wanted[3])
+        assert row[4] == wanted[4]
+        assert row[5] == (None if wanted[5] is None else pytest.approx(wanted[5]))
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_graph_without_edges_keeps_its_column_types(hand, library):
+    model = hand(library)
+    model = replace(model, params=Params.independent(2, (2, 3)))
+    schema = nw.from_native(edges_frame(model), eager_only=True).schema
+    assert schema["source"] == nw.String
+    assert schema["sign"] == nw.String
+    assert schema["weight"] == nw.Float64
+    assert schema["partial_correlation"] == nw.Float64
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_nodes_in_the_order_of_the_table(hand, library):
+    columns = columns_of(nodes_frame(hand(library)))
+    assert columns["column"] == ["sex", "age", "edu", "wage"]
+    assert columns["kind"] == ["categorical", "continuous", "categorical", "continuous"]
+    assert columns["role"] == ["target"] * 4
+    assert columns["n_levels"] == [2, 0, 3, 0]
+    assert columns["levels"] == ["F, M", None, "lo, mid, hi", None]
+    assert columns["degree"] == [2, 2, 1, 3]
+    weight = {edge[:2]: edge[3] for edge in EDGES}
+    assert columns["strength"] == pytest.approx(
+        [
+            weight["age", "sex"] + weight["wage", "sex"],
+            weight["age", "wage"] + weight["age", "sex"],
+            weight["wage", "edu"],
+            weight["age", "wage"] + weight["wage", "edu"] + weight["wage", "sex"],
+        ]
+    )
+
+
+def test_interaction_in_pandas_names_both_axes(hand):
+    found = interaction_frame(hand("pandas"), "edu", "wage")
+    assert found.index.name == "edu"
+    assert found.columns.name == "wage"
+    assert found.index.tolist() == ["lo", "mid", "hi"]
+    assert found.columns.tolist() == ["wage"]
+    assert found["wage"].tolist() == [1.0, 0.0, -1.0]
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_interaction_elsewhere_has_row_names_in_the_first_column(hand, library):
+    columns = columns_of(interaction_frame(hand(library), "age", "sex"))
+    assert columns == {"age": ["age"], "F": [-0.5], "M": [0.5]}
+
+
+def test_row_names_do_not_hide_a_level_of_the_same_name(hand):
+    model = hand("polars", names=("sex", "M", "edu", "wage"))
+    assert columns_of(interaction_frame(model, "M", "sex")) == {
+        "M_": ["M"],
+        "F": [-0.5],
+        "M": [0.5],
+    }
+
+
+def test_interaction_of_continuous_pair_is_minus_the_precision(hand):
+    assert interaction_frame(hand(), "age", "wage").loc["age", "wage"] == 1.0
+
+
+def test_path_has_one_row_per_lam_and_the_scores(solved):
+    found = path_frame(solved)
+    assert found.columns.tolist() == [
+        "lam", "n_edges", "objective", "kkt", "kkt_relative", "passes", "curvature_passes",
+        "seconds", "n_iter", "converged", "ebic",
+    ]  # fmt: skip
+    assert found["lam"].is_monotonic_decreasing
+    assert found["n_edges"].iloc[0] == 0
+    assert found["n_edges"].iloc[3] == len(solved.edges)
+    assert found["converged"].all()
+    np.testing.assert_allclose(found["kkt_relative"], found["kkt"] / found["lam"])
+    assert found["ebic"].tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+
+
+def test_a_model_without_path_says_how_to_get_one(hand):
+    with pytest.raises(ParameterError, match="without lam, or with lams"):
+        path_frame(hand())
+
+
+def test_probabilities_are_named_by_level():
+    values = np.array([[0.25, 0.75], [0.5, 0.5]])
+    assert probability_frame(("F", "M"), values, "numpy") is values
+    found = columns_of(probability_frame(("F", "M"), values, "pyarrow"))
+    assert found == {"F": [0.25, 0.5], "M": [0.75, 0.5]}
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_frame_keeps_types_and_missing_values(library):
+    native = frame(
+        {
+            "text": ["a", None],
+            "number": [1.5, None],
+            "whole": [1, 2],
+            "truth": [True, False],
+            "nothing": [None, None],
+            "array": np.array([np.nan, 2.0]),
+        },
+        library,
+    )
+    assert columns_of(native) == {
+        "text": ["a", None],
+        "number": [1.5, None],
+        "whole": [1, 2],
+        "truth": [True, False],
+        "nothing": [None, None],
+        "array": [None, 2.0],
+    }
+    schema = nw.from_native(native, eager_only=True).schema
+    assert schema["text"] == nw.String
+    assert schema["whole"] == nw.Int64
+    assert schema["truth"] == nw.Boolean
+
+
+def test_an_array_takes_the_first_library_that_is_installed(monkeypatch, hand):
+    def installed(*names):
+        monkeypatch.setattr(assemble, "find_spec", lambda name: name in names or None)
+
+    installed("polars", "pyarrow")
+    assert type(edges_frame(hand("numpy"))).__module__.startswith("polars")
+    installed("pyarrow")
+    assert type(edges_frame(hand("numpy"))).__module__.startswith("pyarrow")
+    installed()
+    with pytest.raises(TableError, match=r'pip install "mixedgm\[frames\]"'):
+        edges_frame(hand("numpy"))
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_library_that_is_gone_is_named(monkeypatch, hand, library):
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(TableError, match=f"pip install {library}"):
+        edges_frame(hand(library))
+
+
+def test_an_unknown_library_is_refused():
+    with pytest.raises(ParameterError, match="library must be one of"):
+        frame({"a": [1]}, "excel")
