@@ -15,6 +15,7 @@ from mixedgm.model.params import Params, Units, from_theta, with_all_levels
 from mixedgm.path.task import Task
 from mixedgm.progress import track
 from mixedgm.rows.predict import mean_losses
+from mixedgm.rows.threads import single_threaded_blas
 from mixedgm.solve.loop import Solver, Status, TraceRow
 from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.table.encode import Design, apply
@@ -187,8 +188,10 @@ def solve_path(
     points: list[PathPoint] = []
     try:
         for lam in track(lams, show=show, what="lam", total=len(lams)):
-            solution = solve(task.problem(float(lam)), solver, start, tol=tol, max_iter=max_iter)
-            start = Start(solution.theta, solution.evaluation, float(lam))
+            problem = task.problem(float(lam))
+            with single_threaded_blas():
+                solution = solve(problem, solver, start, tol=tol, max_iter=max_iter)
+            start = Start(solution.theta, solution.evaluation, float(lam), solution.memory)
             points.append(_point(task, float(lam), solution, keep_trace))
     except KeyboardInterrupt:
         if not points:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
 from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Floats
@@ -28,13 +28,15 @@ class Auto:
     newton: ProximalNewton = field(default_factory=ProximalNewton)
     gradient: ProximalGradient = field(default_factory=lambda: ProximalGradient("nesterov-1983"))
 
-    def init(self, problem: Problem, theta: Floats, here: Evaluation, tol: float) -> State:
+    def init(
+        self, problem: Problem, theta: Floats, here: Evaluation, tol: float, memory: Any = None
+    ) -> State:
         """Choose by the size of the curvature, and start."""
         layout = problem.smooth.layout
         entries = layout.incidence.entry_ptr[layout.incidence.target_ptr]
         needed = 8.0 * float(((entries[1:] - entries[:-1]) ** 2.0).sum())
         solver: Solver = self.newton if needed <= self.limit_bytes else self.gradient
-        state: State = solver.init(problem, theta, here, tol)
+        state: State = solver.init(problem, theta, here, tol, memory)
         return state
 
     def step(self, problem: Problem, state: State) -> State:

@@ -165,3 +165,28 @@ def assemble(nodes, runs, where, out):  # type: ignore[no-untyped-def]
                     at = np.uint64(matrix_start[v] + (local[a] + i) * node_size[v] + local[b])
                     for j in range(length[b]):
                         out[row, column + np.uint64(j)] += matrices[at + np.uint64(j)]
+
+
+@njit(cache=True, fastmath=True)
+def project(matrix, starts, bases, out):  # type: ignore[no-untyped-def]
+    """out = U' matrix U for block-diagonal U, block k of shape given by `starts`, row-major."""
+    row_start, column_start, base_start = starts
+    wide = matrix.shape[0]
+    half = np.zeros((out.shape[0], wide))
+    for k in range(row_start.shape[0] - 1):
+        n_columns = column_start[k + 1] - column_start[k]
+        for i in range(row_start[k + 1] - row_start[k]):
+            for j in range(n_columns):
+                x = bases[base_start[k] + i * n_columns + j]
+                if x != 0.0:
+                    for m in range(wide):
+                        half[column_start[k] + j, m] += x * matrix[row_start[k] + i, m]
+    for a in range(out.shape[0]):
+        for k in range(row_start.shape[0] - 1):
+            n_columns = column_start[k + 1] - column_start[k]
+            first = np.uint64(column_start[k])
+            for i in range(row_start[k + 1] - row_start[k]):
+                x = half[a, row_start[k] + i]
+                at = np.uint64(base_start[k] + i * n_columns)
+                for j in range(n_columns):
+                    out[a, first + np.uint64(j)] += x * bases[at + np.uint64(j)]

@@ -62,6 +62,11 @@ class State(Protocol):
         ...
 
     @property
+    def memory(self) -> Any:
+        """What a later run on the same layout may use; None if nothing."""
+        ...
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What the user should know, e.g. that a line search fell back."""
         ...
@@ -70,8 +75,13 @@ class State(Protocol):
 class Solver(Protocol):
     """Frozen options; all that changes is in the state, whose type is the solver's own."""
 
-    def init(self, problem: Problem, theta: Floats, here: Evaluation, tol: float) -> Any:
-        """Return the state at theta, whose evaluation is `here`."""
+    def init(
+        self, problem: Problem, theta: Floats, here: Evaluation, tol: float, memory: Any = None
+    ) -> Any:
+        """Return the state at theta, whose evaluation is `here`.
+
+        `memory` is what an earlier state on the same layout remembered, or None.
+        """
         ...
 
     def step(self, problem: Problem, state: Any) -> Any:
@@ -89,6 +99,7 @@ class Run:
     n_iter: int
     trace: list[TraceRow] = field(default_factory=list)
     notes: tuple[str, ...] = ()
+    memory: Any = None
 
 
 def run(
@@ -98,6 +109,7 @@ def run(
     *,
     tol: float,
     max_iter: int,
+    memory: Any = None,
     watch: Callable[[State], None] | None = None,
 ) -> Run:
     """Step until the solver's KKT number is at most `tol`, it halts, or `max_iter` steps.
@@ -105,7 +117,7 @@ def run(
     `start` is a point and the evaluation there, which warm starts have at hand.
     """
     clock, passes = time.perf_counter(), problem.smooth.passes
-    state: State = solver.init(problem, *start, tol)
+    state: State = solver.init(problem, *start, tol, memory)
     trace: list[TraceRow] = []
     n_iter = 0
     while True:
@@ -129,4 +141,4 @@ def run(
             state = solver.step(problem, state)
             n_iter += 1
             continue
-        return Run(state.theta, state.measure, status, n_iter, trace, state.notes)
+        return Run(state.theta, state.measure, status, n_iter, trace, state.notes, state.memory)

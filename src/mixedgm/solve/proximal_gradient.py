@@ -79,7 +79,9 @@ class ProximalGradient:
         """How z and x are updated."""
         return VARIANTS[self.variant]
 
-    def init(self, problem: Problem, theta: Floats, here: Evaluation, tol: float) -> GradientState:
+    def init(
+        self, problem: Problem, theta: Floats, here: Evaluation, tol: float, memory: None = None
+    ) -> GradientState:
         """Start at theta, whose evaluation is `here`, without momentum."""
         return GradientState(
             theta=theta,
@@ -206,6 +208,7 @@ class GradientState:
     fine: bool = False
     next_test: float = np.inf
     halted: bool = False
+    memory: None = None
     notes: tuple[str, ...] = ()
 
 

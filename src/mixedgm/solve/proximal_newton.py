@@ -7,11 +7,14 @@ from typing import Literal
 
 from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Floats
-from mixedgm.objective.contract import Evaluation
+from mixedgm.objective.contract import Curvature, Evaluation
+from mixedgm.solve.contrasts import Contrasts
 from mixedgm.solve.limited_memory import LimitedMemory, minimise_by_products
 from mixedgm.solve.line_search import armijo
 from mixedgm.solve.problem import Problem
-from mixedgm.solve.subproblem import Blocks, QuadraticModel, flatten
+from mixedgm.solve.subproblem import Blocks, QuadraticModel, flatten, on_layout
+
+_SLOW = 0.3
 
 Hessian = Literal["exact", "sampled", "limited-memory"]
 Subproblem = Literal["coordinate-descent", "proximal-gradient"]
@@ -56,11 +59,17 @@ class ProximalNewton:
         if self.sample_rows < 1 or self.memory < 1:
             raise ParameterError("sample_rows and memory must be positive integers.")
 
-    def init(self, problem: Problem, theta: Floats, here: Evaluation, tol: float) -> NewtonState:
-        """Start at theta, whose evaluation is `here`."""
-        stride = 1
-        if self.hessian == "sampled":
-            stride = max(1, problem.smooth.n_rows // self.sample_rows)
+    def init(
+        self,
+        problem: Problem,
+        theta: Floats,
+        here: Evaluation,
+        tol: float,
+        memory: KnownCurvature | None = None,
+    ) -> NewtonState:
+        """Start at theta, whose evaluation is `here`, with curvature from an earlier run if any."""
+        n_rows = problem.smooth.n_rows
+        stride = max(1, n_rows // self.sample_rows) if self.hessian == "sampled" else 1
         return NewtonState(
             theta=theta,
             objective=problem.objective(here, theta),
@@ -68,56 +77,77 @@ class ProximalNewton:
             tol=tol,
             evaluation=here,
             stride=stride,
-            memory=LimitedMemory(self.memory),
+            pairs=LimitedMemory(self.memory),
+            memory=memory,
+            contrasts=Contrasts(problem.smooth.layout) if memory is None else memory.contrasts,
         )
 
     def step(self, problem: Problem, state: NewtonState) -> NewtonState:
         """Model, direction, line search."""
-        target = self._model_minimiser(problem, state)
-        direction = target - state.theta
-        found = armijo(problem, state.theta, state.evaluation, direction)
+        stale = state.memory is not None
+        target, memory = self._model_minimiser(problem, state)
+        found = armijo(problem, state.theta, state.evaluation, target - state.theta)
         if found is None:
-            return self._fall_back(problem, state)
+            return self._fall_back(problem, state, stale)
         theta, evaluation = found
         measure = problem.measure(theta, evaluation.gradient)
-        stride = state.stride
-        if measure > 0.3 * state.measure:
-            stride = max(1, stride // 4)
+        slow = measure > _SLOW * state.measure
+        keep = memory is not None and not slow and self._dear(problem, state.stride)
         return replace(
             state,
             theta=theta,
             objective=problem.objective(evaluation, theta),
             measure=measure,
             evaluation=evaluation,
-            stride=stride,
-            memory=state.memory.updated(
+            stride=max(1, state.stride // 4) if slow and not stale else state.stride,
+            memory=memory if keep else None,
+            pairs=state.pairs.updated(
                 theta - state.theta, evaluation.gradient - state.evaluation.gradient
             ),
         )
 
-    def _model_minimiser(self, problem: Problem, state: NewtonState) -> Floats:
+    def _dear(self, problem: Problem, stride: int) -> bool:
+        """Whether curvature costs more than the pass that an outdated one may cost in addition.
+
+        A row costs about eight times as much in curvature as in a pass.
+        """
+        return self.hessian == "sampled" and 8 * (1 + problem.smooth.n_rows // stride) > (
+            problem.smooth.n_rows
+        )
+
+    def _model_minimiser(
+        self, problem: Problem, state: NewtonState
+    ) -> tuple[Floats, KnownCurvature | None]:
         # Solve the model just well enough: a fraction of the current KKT number that shrinks
         # with it (superlinear), never far below what is asked of the whole problem.
         forcing = max(0.1 * state.tol, min(0.1, state.measure**0.5) * state.measure)
+        theta, grad = state.theta, state.evaluation.gradient
         if self.hessian == "limited-memory":
             return minimise_by_products(
-                problem, state.memory.product, (state.theta, state.evaluation.gradient), forcing
-            )
-        curvature = problem.smooth.curvature(state.theta, state.stride)
+                problem, state.pairs.product, (theta, grad), forcing
+            ), None
         if self.subproblem == "proximal-gradient":
-            return minimise_by_products(
-                problem, curvature.product, (state.theta, state.evaluation.gradient), forcing
-            )
-        blocks: Blocks = flatten(problem.smooth.layout, curvature)
-        model = QuadraticModel(problem, curvature, state.theta, state.evaluation.gradient, blocks)
-        return model.minimise(forcing)
+            curvature = problem.smooth.curvature(theta, state.stride)
+            return minimise_by_products(problem, curvature.product, (theta, grad), forcing), None
+        contrasts, memory = state.contrasts, state.memory
+        if memory is None:
+            curvature = contrasts.curvature(problem.smooth.curvature(theta, state.stride))
+            memory = KnownCurvature(contrasts, curvature, flatten(contrasts.reduced, curvature))
+        small = on_layout(problem, contrasts.reduced)
+        here = contrasts.down(theta)
+        model = QuadraticModel(
+            small, memory.curvature, here, contrasts.down(grad), memory.blocks
+        )
+        return theta + contrasts.up(model.minimise(forcing) - here), memory
 
-    def _fall_back(self, problem: Problem, state: NewtonState) -> NewtonState:
-        """The Newton direction failed: more exact curvature first, then a gradient step."""
+    def _fall_back(self, problem: Problem, state: NewtonState, stale: bool) -> NewtonState:
+        """The Newton direction failed: better curvature first, then a gradient step."""
+        if stale:
+            return replace(state, memory=None)
         if self.hessian == "sampled" and state.stride > 1:
             return replace(state, stride=1)
-        if self.hessian == "limited-memory" and state.memory.pairs:
-            return replace(state, memory=LimitedMemory(self.memory))
+        if self.hessian == "limited-memory" and state.pairs.pairs:
+            return replace(state, pairs=LimitedMemory(self.memory))
         bound = 1.0
         for _ in range(40):
             target = problem.penalty.prox(
@@ -140,6 +170,15 @@ class ProximalNewton:
 
 
 @dataclass(frozen=True, eq=False)
+class KnownCurvature:
+    """Curvature in contrasts that may serve several steps, and the next lam."""
+
+    contrasts: Contrasts
+    curvature: Curvature
+    blocks: Blocks
+
+
+@dataclass(frozen=True, eq=False)
 class NewtonState:
     """Everything that changes from step to step."""
 
@@ -149,6 +188,8 @@ class NewtonState:
     tol: float
     evaluation: Evaluation
     stride: int
-    memory: LimitedMemory
+    pairs: LimitedMemory
+    contrasts: Contrasts
+    memory: KnownCurvature | None = None
     halted: bool = False
     notes: tuple[str, ...] = ()

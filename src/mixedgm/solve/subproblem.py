@@ -14,6 +14,7 @@ from scipy import linalg
 
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.objective.contract import Curvature, Evaluation, NodeCurvature, Smooth
+from mixedgm.penalty.group_lasso import GroupLasso
 from mixedgm.solve.problem import Problem
 
 _DENSE_LIMIT = 3000
@@ -200,7 +201,7 @@ class QuadraticModel:
         inverse[index] = np.arange(len(index))
         hessian = np.zeros((len(index), len(index)))
         assemble(self.blocks.nodes, self.blocks.runs, inverse, hessian)
-        small = replace_layout(self.problem, active)
+        small = on_groups(self.problem, active)
         x, theta, grad = point[index], self.theta[index], self.grad[index]
         for _ in range(5):
             slope = grad + hessian @ (x - theta)
@@ -222,12 +223,20 @@ class QuadraticModel:
         return out
 
 
-def replace_layout(problem: Problem, groups: Ints) -> Problem:
-    """The penalty side of the problem on these groups (the smooth part is not used)."""
+def on_layout(problem: Problem, layout: Layout) -> Problem:
+    """The penalty side of the problem on another layout of the same groups."""
+    return replace(
+        problem, smooth=_LayoutOnly(layout), penalty=GroupLasso(layout, problem.penalty.weights)
+    )
+
+
+def on_groups(problem: Problem, groups: Ints) -> Problem:
+    """The penalty side of the problem on these groups."""
+    penalty = problem.penalty.restrict(groups)
     return replace(
         problem,
-        smooth=_LayoutOnly(problem.penalty.layout.restrict(groups)),
-        penalty=problem.penalty.restrict(groups),
+        smooth=_LayoutOnly(penalty.layout),
+        penalty=penalty,
         yardstick=problem.yardstick[groups],
     )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -34,6 +35,7 @@ class Solution:
     passes: float
     curvature_passes: float
     seconds: float
+    memory: Memory | None = None
 
     @property
     def converged(self) -> bool:
@@ -48,6 +50,19 @@ class Start:
     theta: Floats
     evaluation: Evaluation
     lam: float | None = None
+    memory: Memory | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """What a solver remembers of a working set."""
+
+    groups: Ints
+    content: Any
+
+    def on(self, groups: Ints) -> Any:
+        """The content, if it belongs to this working set."""
+        return self.content if np.array_equal(groups, self.groups) else None
 
 
 def solve(problem: Problem, solver: Solver, start: Start, *, tol: float, max_iter: int) -> Solution:
@@ -58,7 +73,7 @@ def solve(problem: Problem, solver: Solver, start: Start, *, tol: float, max_ite
     theta, evaluation, groups = start.theta, start.evaluation, screened(problem, start)
     trace: list[TraceRow] = []
     notes: tuple[str, ...] = ()
-    n_iter, inner_tol = 0, tol
+    n_iter, inner_tol, memory = 0, tol, start.memory
     while True:
         small = problem.restrict(groups)
         index = smooth.layout.positions(groups)
@@ -97,6 +112,7 @@ def solve(problem: Problem, solver: Solver, start: Start, *, tol: float, max_ite
         smooth.passes - passes,
         smooth.curvature_passes - curvature_passes,
         time.perf_counter() - clock,
+        memory,
     )
 
 
