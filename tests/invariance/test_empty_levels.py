@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.reference import optimality, plain
-from tests.support.problems import draw, estimate
+from tests.support.problems import draw, edges_of, estimate, solved
 
 TABLES = {
     "mixed": draw(91, 80, 2, (2, 3)),
@@ -64,3 +64,37 @@ def test_several_empty_levels_in_several_columns():
     here, there = estimate(table, 0.1), estimate(wide, 0.1)
     assert there[2] == pytest.approx(here[2], abs=1e-11)
     np.testing.assert_array_equal(np.isneginf(there[0].cat_bias), [0, 0, 1, 1, 0, 0, 0, 1])
+
+
+# --- a column without variation, as resamples may hold it ------------------------------------------
+
+
+def without_column(table, node):
+    if node < table.n_cont:
+        return replace(table, X=np.delete(table.X, node, axis=1))
+    column = node - table.n_cont
+    n_levels = tuple(m for r, m in enumerate(table.n_levels) if r != column)
+    return replace(table, Y=np.delete(table.Y, column, axis=1), n_levels=n_levels)
+
+
+def test_a_categorical_column_with_one_observed_level_has_no_edges():
+    """Its calibrated weight is zero, which must mean absent and never free of penalty."""
+    table = draw(94, 60, 2, (2, 3, 3))
+    table.Y[:, 1] = 2
+    params, edges, value, lam = estimate(table, 0.2)
+    assert not any(3 in edge for edge in edges)
+    assert not params.category_shift[:, 2:5].any()
+    np.testing.assert_array_equal(np.isneginf(params.cat_bias[2:5]), [True, True, False])
+    narrow = estimate(without_column(table, 3), 0.2)
+    assert (value, lam) == pytest.approx((narrow[2], narrow[3]), abs=1e-9)
+
+
+def test_a_constant_continuous_column_has_no_edges():
+    table = draw(95, 60, 3, (2, 3))
+    table.X[:, 1] = 7.1
+    task, narrow = table.task(), without_column(table, 1).task()
+    assert task.lam_max == pytest.approx(narrow.lam_max, abs=1e-9)
+    solution = solved(task, 0.2 * task.lam_max, tol=1e-6, max_iter=50)
+    assert solution.converged
+    assert not any(1 in edge for edge in edges_of(task, solution.theta))
+    assert np.all(np.isfinite(task.params(solution.theta).coef))
