@@ -66,7 +66,7 @@ def test_several_empty_levels_in_several_columns():
     np.testing.assert_array_equal(np.isneginf(there[0].cat_bias), [0, 0, 1, 1, 0, 0, 0, 1])
 
 
-# --- a column without variation, as resamples may hold it ------------------------------------------
+# --- a column without variation, as resamples may hold it --------------------------------------
 
 
 def without_column(table, node):
@@ -89,9 +89,10 @@ def test_a_categorical_column_with_one_observed_level_has_no_edges():
     assert (value, lam) == pytest.approx((narrow[2], narrow[3]), abs=1e-9)
 
 
-def test_a_constant_continuous_column_has_no_edges():
+@pytest.mark.parametrize("constant", [7.0, 7.1, 0.0])
+def test_a_constant_continuous_column_has_no_edges(constant):
     table = draw(95, 60, 3, (2, 3))
-    table.X[:, 1] = 7.1
+    table.X[:, 1] = constant
     task, narrow = table.task(), without_column(table, 1).task()
     assert task.lam_max == pytest.approx(narrow.lam_max, abs=1e-9)
     solution = solved(task, 0.2 * task.lam_max, tol=1e-6, max_iter=50)

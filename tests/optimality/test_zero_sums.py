@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from mixedgm.solve.working_set import Start, solve
 from tests.support import dense
-from tests.support.problems import draw, solved
+from tests.support.problems import SOLVERS, draw, solved
 
 TABLE = draw(41, 120, 2, (2, 3, 5))
 
@@ -69,3 +70,23 @@ def test_one_free_pair_of_continuous_columns_has_no_slope(solver):
     params = task.params(solution.theta)
     _, _, matrix = dense.gradient(params, TABLE.X, TABLE.Y)
     assert abs(matrix[0, 1]) <= 1e-6
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_start_that_is_not_centred_ends_centred(solver):
+    factors = np.ones((5, 5))
+    factors[3, 4] = factors[4, 3] = 0.0
+    task = TABLE.task(factors=factors)
+    layout = task.layout
+    theta = task.null.theta.copy()
+    theta[layout.cat_bias] += 1.0
+    group = int(task.penalty.free[0])
+    theta[layout.starts[group] : layout.starts[group + 1]] += 0.5
+    start = Start(theta, task.smooth.evaluate(theta))
+    problem = task.problem(0.3 * task.lam_max)
+    found = solve(problem, SOLVERS[solver], start, tol=1e-6, max_iter=5000)
+    assert found.converged
+    for v in range(layout.n_cont, layout.n_nodes):
+        assert abs(found.theta[layout.node_terms_of(v)].sum()) <= 1e-12
+    block = task.params(found.theta).block(3, 4)
+    np.testing.assert_allclose(block.sum(axis=1), 0.0, atol=1e-12)
