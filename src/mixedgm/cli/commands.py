@@ -25,7 +25,8 @@ def check(args: Namespace, console: Console) -> int:
     frame, weights = read_columns(args)
     checked = check_table(frame, sample_weight=weights, **column_options(args))
     console.out(f"{frame.n_rows:,} rows, {len(frame.names)} columns\n")
-    console.out(f"{checked.schema}\n" if checked.schema.columns else "")
+    if checked.schema.columns:
+        console.out(f"{checked.schema}\n")
     errors = [finding for finding in checked.findings if finding.severity == "error"]
     for finding in checked.findings:
         lead = "error" if finding.severity == "error" else "note"
@@ -55,9 +56,24 @@ def path(args: Namespace, console: Console) -> int:
     check_output(args.output, args.table)
     console.keeps_partial = True
     model = _fitted(args, console)
-    deliver(path_columns(model.fitted_), args, console)
+    deliver(
+        path_columns(model.fitted_), args, console, lambda width: _path_text(model.fitted_, width)
+    )
     console.note(f"{model.fitted_.report.criterion} chooses lam = {model.lam_:.4g}")
     return 130 if console.interrupted else 0
+
+
+def _path_text(fitted: FittedModel, width: int) -> str:
+    """The columns of a path that fit on a terminal, with an arrow at the chosen lam."""
+    from mixedgm.views.tables import path_columns
+    from mixedgm.views.text import table_text
+
+    columns = path_columns(fitted)
+    short = {name: columns[name] for name in ("lam", "n_edges", "objective", "kkt", "seconds")}
+    for name, scores in list(fitted.scores.items())[:1]:
+        short[name] = [f"{score:.2f}" for score in scores]
+    short["chosen"] = ["<--" if lam == fitted.report.lam else "" for lam in columns["lam"]]
+    return table_text(short, width)
 
 
 def _fitted(args: Namespace, console: Console) -> MixedGraphicalModel:
@@ -76,6 +92,7 @@ def edges(args: Namespace, console: Console) -> None:
     """List the edges of a model."""
     from mixedgm.views import write
     from mixedgm.views.tables import edges_columns
+    from mixedgm.views.text import edges_text
 
     check_output(args.output, args.model)
     fitted = _loaded(args.model)
@@ -85,7 +102,7 @@ def edges(args: Namespace, console: Console) -> None:
         write(fitted, args.output)
         console.say(f"wrote {args.output}")
         return
-    deliver(edges_columns(fitted), args, console)
+    deliver(edges_columns(fitted), args, console, lambda width: edges_text(fitted.edges, width))
 
 
 def _loaded(file: str) -> FittedModel:

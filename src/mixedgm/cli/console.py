@@ -55,12 +55,13 @@ class Console:
         return shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDE
 
     def out(self, text: str) -> None:
-        """Write a result, ending the line if it is not ended."""
-        sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+        """Write a result and end the line."""
+        sys.stdout.write(f"{text}\n")
 
     def say(self, text: str) -> None:
         """Write a line about what is going on."""
         if not self.quiet:
+            sys.stdout.flush()  # so that a terminal shows both in the order they were written
             sys.stderr.write(f"{text}\n")
             sys.stderr.flush()
 
@@ -70,6 +71,7 @@ class Console:
 
     def error(self, text: str, kind: str = "error: ") -> None:
         """Write why the command ends here, even when quiet."""
+        sys.stdout.flush()
         sys.stderr.write(f"mixedgm {self.command}: {kind}{in_options(text)}\n")
 
     @contextmanager

@@ -100,7 +100,7 @@ COMMANDS = {
         """,
     ),
     "predict": About(
-        "MODEL TABLE [--column NAME] [--proba] [-o FILE] [--format FORMAT]",
+        "MODEL TABLE [--column NAME] [options]",
         "predict columns of a table from all its other columns",
         """
         Predict each column of every row from the row's other columns: the expected value of a

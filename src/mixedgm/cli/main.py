@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 
 from mixedgm.cli.arguments import build_parser
 from mixedgm.cli.console import Console
@@ -32,6 +33,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         The exit code.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a name that the terminal cannot show is escaped
+            stream.reconfigure(errors="backslashreplace")
     parser = build_parser()
     try:
         args = parser.parse_args(argv)

@@ -8,12 +8,13 @@ import json
 import math
 import os
 from argparse import Namespace
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mixedgm.atomic import write_bytes, write_text
+from mixedgm.atomic import write_bytes
 from mixedgm.cli.console import Console
 from mixedgm.errors import MixedGMError, ParameterError
 from mixedgm.fitted import FittedModel
@@ -45,31 +46,48 @@ def check_output(output: str | None, *inputs: str) -> None:
             raise ParameterError(f"{output!r} is the input; give another name to write to.")
 
 
-def deliver(columns: Columns, args: Namespace, console: Console) -> None:
-    """Write columns in the wanted format to --output, or to standard output."""
+def deliver(
+    columns: Columns,
+    args: Namespace,
+    console: Console,
+    table: Callable[[int], str] | None = None,
+) -> None:
+    """Write columns in the wanted format to --output, or to standard output.
+
+    `table` makes the readable format from the longest line that is allowed; by default it is made
+    of all columns.
+    """
     ending = "" if args.output is None else Path(args.output).suffix.lower()
     form = args.format or _FORMAT_OF.get(ending, args.default_format)
-    if args.output is None:
-        console.out(_text(columns, form, console.width))
-        return
-    write_text(args.output, _text(columns, form, _FILE_WIDTH))
-    console.say(f"wrote {args.output}")
-
-
-def _text(columns: Columns, form: str, width: int) -> str:
+    width = console.width if args.output is None else _FILE_WIDTH
     if form == "table":
         from mixedgm.views.text import table_text
 
-        return table_text(columns, width) + "\n"
-    rows = [[_plain(cell) for cell in row] for row in zip(*columns.values(), strict=True)]
-    if form == "json":
-        records = [dict(zip(columns, row, strict=True)) for row in rows]
-        return json.dumps(records, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        text = table_text(columns, width) if table is None else table(width)
+    else:
+        text = (_csv if form == "csv" else _json)(columns)
+    if args.output is None:
+        console.out(text)
+        return
+    write_bytes(args.output, f"{text}\n".encode("utf-8", "backslashreplace"))
+    console.say(f"wrote {args.output}")
+
+
+def _csv(columns: Columns) -> str:
     file = io.StringIO(newline="")
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(["" if cell is None else cell for cell in row] for row in rows)
-    return file.getvalue()
+    writer.writerows(["" if cell is None else cell for cell in row] for row in _rows(columns))
+    return file.getvalue().removesuffix("\n")
+
+
+def _json(columns: Columns) -> str:
+    records = [dict(zip(columns, row, strict=True)) for row in _rows(columns)]
+    return json.dumps(records, indent=1, ensure_ascii=False, allow_nan=False)
+
+
+def _rows(columns: Columns) -> list[list[Any]]:
+    return [[_plain(cell) for cell in row] for row in zip(*columns.values(), strict=True)]
 
 
 def _plain(value: Any) -> Any:

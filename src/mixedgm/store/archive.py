@@ -49,11 +49,11 @@ class ForeignFileError(ModelFileError):
 
 
 def library_version() -> str:
-    """Return the version of this package, "unknown" where it runs without being installed."""
+    """Return the version of this package, "0+unknown" where it is not installed."""
     try:
         return version("mixedgm")
     except PackageNotFoundError:
-        return "unknown"
+        return "0+unknown"
 
 
 def write_archive(

@@ -1,0 +1,350 @@
+"""The command line when something is wrong: one message, the right exit code, nothing written."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mixedgm.cli import main
+from mixedgm.cli.console import in_options
+from mixedgm.path import path as path_module
+from tests.support.command_line import environment, mixedgm, survey, write_csv
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with a table."""
+    monkeypatch.chdir(tmp_path)
+    write_csv(tmp_path / "survey.csv", survey(100))
+    return tmp_path
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(each.name for each in folder.iterdir())
+
+
+FIT = ["fit", "survey.csv", "-o", "x.mgm"]
+BAD: list[tuple[list[str], str]] = [
+    (["fit", "none.csv", "-o", "x.mgm"], "there is no file 'none.csv'"),
+    (["fit", "survey.txt", "-o", "x.mgm"], "'survey.txt' is not a table file"),
+    (["fit", "survey.csv", "-o", "survey.csv"], "'survey.csv' is the input; give another name"),
+    (["fit", "survey.csv", "-o", "."], "'.' is a folder; give the name of a file"),
+    (["fit", "survey.csv", "-o", "no/x.mgm"], "there is no folder 'no' to write 'x.mgm' in"),
+    ([*FIT, "--lam", "-1"], "lam must be a float in [0, inf) or None. Got -1.0 instead."),
+    ([*FIT, "--tol", "0"], "tol must be"),
+    ([*FIT, "--n-lams", "0"], "n_lams must be"),
+    ([*FIT, "--lams", "a,b"], "--lams takes numbers as 0.5,0.1. Got 'a,b' instead."),
+    ([*FIT, "--select", "cv"], "select='cv' is not available yet"),
+    ([*FIT, "--solver", "magic"], "solver must be one of"),
+    ([*FIT, "--types", "mood"], "--types takes NAME=categorical. Got 'mood' instead."),
+    ([*FIT, "--types", "mod=categorical"], "types names 'mod', which is no column"),
+    ([*FIT, "--transform", "log"], "--transform takes NAME=nonparanormal. Got 'log' instead."),
+    ([*FIT, "--drop", "lucc"], "--drop names 'lucc', which is no column; did you mean 'luck'?"),
+    ([*FIT, "--weights-column", "w"], "--weights-column names 'w', which is no column"),
+    ([*FIT, "--weights-column", "luck"], "--weights-column has"),
+    ([*FIT, "--forbid", "age"], "--forbid takes two column names as A:B. Got 'age' instead."),
+    ([*FIT, "--require", "luck:age"], "there is no column 'age'"),
+    (["path", "survey.csv", "-o", "survey.csv"], "is the input"),
+    (["edges", "none.mgm"], "there is no file 'none.mgm'"),
+    (["edges", "survey.csv"], "'survey.csv' is not a model file of mixedgm"),
+    (["edges", "survey.csv", "-o", "survey.csv"], "is the input"),
+    (["plot", "survey.csv", "-o", "x.doc"], "the picture must be a file name that ends in .png"),
+    (["plot", "none.mgm", "-o", "x.png"], "there is no file 'none.mgm'"),
+    (["predict", "survey.csv", "survey.csv"], "is not a model file"),
+    (["demo", "-o", "survey.csv"], "'survey.csv' is a file; give the name of a folder"),
+]
+
+
+@pytest.mark.parametrize(("words", "says"), BAD, ids=[" ".join(words) for words, _ in BAD])
+def test_bad_input_is_one_message_and_exit_code_2(
+    here: Path, capsys: pytest.CaptureFixture[str], words: list[str], says: str
+) -> None:
+    assert main(words) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    (message,) = [line for line in shown.err.splitlines() if not line.startswith("note: ")]
+    assert message.startswith(f"mixedgm {words[0]}: error: ")
+    assert says in message
+    assert names(here) == ["survey.csv"]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["fit", "survey.csv"], "mixedgm fit: error: the following arguments are required: -o"),
+        ([*FIT, "--lam", "x"], "mixedgm fit: error: argument --lam: invalid float value: 'x'"),
+        (["fitt"], "mixedgm: error: argument COMMAND: invalid choice: 'fitt'"),
+        (["edges", "m", "--format", "xls"], "mixedgm edges: error: argument --format: invalid"),
+    ],
+)
+def test_bad_words_are_one_message_and_a_hint(
+    capsys: pytest.CaptureFixture[str], words: list[str], says: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    message, hint = capsys.readouterr().err.splitlines()
+    assert message.startswith(says)
+    assert hint.startswith("Try: mixedgm")
+
+
+def test_bad_input_for_real(here: Path) -> None:
+    done = mixedgm("fit", "none.csv", "-o", "x.mgm", cwd=here)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("mixedgm fit: error: there is no file 'none.csv'")
+    assert mixedgm("fit", cwd=here).returncode == 2
+
+
+def bad_table(folder: Path) -> None:
+    columns: dict[str, Any] = {name: list(values) for name, values in survey(40).items()}
+    columns["luck"][3] = ""
+    columns["weight"][5] = "inf"
+    columns["same"] = ["x"] * 40
+    columns["stage"] = [k % 5 for k in range(40)]
+    write_csv(folder / "bad.csv", columns)
+
+
+def test_all_findings_come_at_once_and_speak_of_options(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad_table(here)
+    (here / "x.mgm").write_bytes(b"an older model")
+    assert main(["fit", "bad.csv", "-o", "x.mgm"]) == 2
+    message = capsys.readouterr().err
+    for name in ("luck", "weight", "same"):
+        assert f"column '{name}'" in message
+    assert "--missing drop" in message
+    assert 'missing="drop"' not in message
+    assert (here / "x.mgm").read_bytes() == b"an older model"
+    assert names(here) == ["bad.csv", "survey.csv", "x.mgm"]
+
+
+def test_check_shows_findings_and_tells_whether_it_can_be_fitted(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad_table(here)
+    assert main(["check", "bad.csv"]) == 2
+    shown = capsys.readouterr()
+    assert shown.out.count("\nerror: ") == 3
+    assert "note: column 'stage'" in shown.out
+    assert "--types stage=categorical" in shown.out
+    assert "3 errors have to be put right" in shown.err
+    words = ["--drop", "weight,same", "--missing", "drop", "--types", "stage=categorical"]
+    assert main(["check", "bad.csv", *words]) == 0
+    assert "error" not in capsys.readouterr().out
+
+
+def test_warnings_are_notes_on_standard_error(here: Path) -> None:
+    bad_table(here)
+    words = ("--drop", "weight,same", "--missing", "drop", "--lam", "0.5")
+    done = mixedgm("fit", "bad.csv", "-o", "x.mgm", *words, cwd=here)
+    assert done.returncode == 0
+    lines = done.stderr.splitlines()
+    notes = [line for line in lines if line.startswith("note: column 'stage'")]
+    assert len(notes) == 1
+    assert notes[0].endswith("ends this warning)")
+    assert any(line.startswith("note: ") and "1 row dropped" in line for line in lines)
+    assert "Warning" not in done.stderr
+    quiet = mixedgm("fit", "bad.csv", "-o", "x.mgm", *words, "--quiet", cwd=here)
+    assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
+
+
+def test_not_converged_is_a_note(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--lam", "0.001", "--tol", "1e-300", "--solver", "proximal-gradient"]
+    assert main([*FIT, *words]) == 0
+    shown = capsys.readouterr()
+    assert "note: at lam = 0.001" in shown.err
+    assert "NOT converged" in shown.out
+
+
+def test_predict_names_unseen_levels_and_missing_columns(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*FIT, "--lam", "0.2", "--quiet"]) == 0
+    columns: dict[str, Any] = {name: list(values) for name, values in survey(20).items()}
+    del columns["luck"]
+    columns["group"][0] = "z"
+    write_csv(here / "new.csv", columns)
+    assert main(["predict", "x.mgm", "new.csv"]) == 2
+    message = capsys.readouterr().err
+    assert "'luck'" in message
+    assert "'z'" in message
+    assert main(["predict", "x.mgm", "survey.csv", "--proba"]) == 2
+    assert "add --column NAME" in capsys.readouterr().err
+    assert main(["predict", "x.mgm", "survey.csv", "--proba", "--column", "luck"]) == 2
+    assert "'luck' is continuous" in capsys.readouterr().err
+    assert main(["predict", "x.mgm", "survey.csv", "--column", "lucky"]) == 2
+    assert "did you mean 'luck'?" in capsys.readouterr().err
+
+
+def test_a_model_without_edges_says_so(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*FIT, "--lam", "50", "--quiet"]) == 0
+    assert main(["edges", "x.mgm", "--format", "csv"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == "source,target,kind,weight,sign,partial_correlation\n"
+    assert "no edges: at lam = 50" in shown.err
+    assert main(["plot", "x.mgm", "-o", "x.png"]) == 0
+
+
+def test_a_full_disk_is_one_message(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert main([*FIT, "--lam", "0.5", "--quiet"]) == 2
+    assert capsys.readouterr().err == "mixedgm fit: error: No space left on device\n"
+    assert names(here) == ["survey.csv"]
+
+
+# -- Ctrl-C and pipes --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def stops_after_three(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C while the fourth lam is being solved."""
+    solve, solved = path_module.solve, []
+
+    def stopping(*words: Any, **options: Any) -> Any:
+        if len(solved) == 3:
+            raise KeyboardInterrupt
+        solved.append(1)
+        return solve(*words, **options)
+
+    monkeypatch.setattr(path_module, "solve", stopping)
+
+
+@pytest.mark.usefixtures("stops_after_three")
+def test_an_interrupted_fit_writes_nothing(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(FIT) == 130
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.splitlines()[-1] == "mixedgm fit: interrupted"
+    assert names(here) == ["survey.csv"]
+
+
+@pytest.mark.usefixtures("stops_after_three")
+def test_an_interrupted_path_keeps_what_is_solved(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["path", "survey.csv", "--format", "csv"]) == 130
+    shown = capsys.readouterr()
+    assert len(shown.out.splitlines()) == 4
+    assert "note: interrupted: the path ends at lam" in shown.err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_ctrl_c_for_real(here: Path) -> None:
+    rng = np.random.default_rng(0)
+    wide = {f"c{k}": rng.integers(0, 6, 3000).tolist() for k in range(25)}
+    write_csv(here / "wide.csv", wide)
+    words = ["fit", "wide.csv", "-o", "x.mgm", "--n-lams", "1000", "--lam-min-ratio", "1e-4"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mixedgm", *words],
+        cwd=here,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    assert process.stderr.readline().startswith("note: column 'c0'")  # the fit begins
+    time.sleep(1.0)
+    assert process.poll() is None, "the fit has to last longer for this test"
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert out == ""
+    assert err.splitlines()[-1] == "mixedgm fit: interrupted"
+    assert "Traceback" not in err
+    assert names(here) == ["survey.csv", "wide.csv"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes")
+def test_a_reader_that_goes_away_is_no_error(here: Path) -> None:
+    assert main([*FIT, "--lam", "0.1", "--quiet"]) == 0
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "mixedgm", "predict", "x.mgm", "survey.csv"],
+        cwd=here,
+        env=environment(),
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="terminals")
+def test_progress_is_drawn_for_a_terminal_only(here: Path) -> None:
+    import termios
+
+    terminal, its_end = os.openpty()
+    termios.tcsetwinsize(its_end, (24, 80))
+    done = subprocess.run(
+        [sys.executable, "-m", "mixedgm", *FIT, "--n-lams", "40"],
+        cwd=here,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=its_end,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    os.close(its_end)
+    shown = os.read(terminal, 100_000).decode()
+    os.close(terminal)
+    assert done.returncode == 0
+    assert "lam:" in shown
+    assert "/40" in shown
+    assert "/40" not in mixedgm(*FIT, "--n-lams", "40", cwd=here).stderr
+
+
+@pytest.mark.slow
+def test_the_first_fit_says_that_it_compiles(here: Path) -> None:
+    first, second = (
+        subprocess.run(
+            [sys.executable, "-m", "mixedgm", *FIT, "--lam", "0.2"],
+            cwd=here,
+            env={**environment(), "NUMBA_CACHE_DIR": str(here / "cache")},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        for _ in range(2)
+    )
+    assert first.returncode == second.returncode == 0
+    assert first.stderr.count("note: compiling numerical kernels, once; about 10 s") == 1
+    assert "compiling" not in first.stdout
+    assert "compiling" not in second.stderr
+
+
+# -- wording -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("python", "options"),
+    [
+        ('types={"a b": "categorical"}', "--types 'a b=categorical'"),
+        ('missing="drop" drops 3 rows', "--missing drop drops 3 rows"),
+        ("leave column 'id' out", "--drop id"),
+        ("sample_weight has 2 negative entries", "--weights-column has 2 negative entries"),
+        ("nothing to change", "nothing to change"),
+    ],
+)
+def test_python_remedies_become_options(python: str, options: str) -> None:
+    assert in_options(python) == options
