@@ -21,10 +21,10 @@ class Interrupted:
     lam: float
     honest: ProximalNewton = ProximalNewton("exact")
 
-    def init(self, problem, theta, here, tol):
+    def init(self, problem, theta, here, tol, memory=None):
         if problem.lam == self.lam:
             raise KeyboardInterrupt
-        return self.honest.init(problem, theta, here, tol)
+        return self.honest.init(problem, theta, here, tol, memory)
 
     def step(self, problem, state):
         return self.honest.step(problem, state)
@@ -142,7 +142,7 @@ def test_interruption_before_anything_is_solved_is_raised(task, lams):
 
 def test_other_errors_are_not_swallowed(task, lams):
     class Broken(Interrupted):
-        def init(self, problem, theta, here, tol):
+        def init(self, problem, theta, here, tol, memory=None):
             raise RuntimeError("broken")
 
     with pytest.raises(RuntimeError, match="broken"):
