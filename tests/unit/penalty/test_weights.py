@@ -43,8 +43,8 @@ def test_node_scales_are_in_own_units():
 def test_calibrated_groups_have_equal_expected_pull_under_independence():
     """Over tables with independent columns, E norm(gradient)^2 / w^2 is one number.
 
-    Means over 400 tables differ by chance with a relative standard error of about 0.1 at most;
-    the bound is five of them.
+    Means over 400 tables have relative standard errors of 0.04 to 0.07 (measured); the largest and
+    the smallest of six differ by a factor of 1.22 with this seed, which is fixed.
     """
     rng = np.random.default_rng(0)
     total = 0.0
