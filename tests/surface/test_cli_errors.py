@@ -247,7 +247,7 @@ def test_ctrl_c_for_real(here: Path) -> None:
     rng = np.random.default_rng(0)
     wide = {f"c{k}": rng.integers(0, 6, 3000).tolist() for k in range(25)}
     write_csv(here / "wide.csv", wide)
-    words = ["fit", "wide.csv", "-o", "x.mgm", "--n-lams", "1000", "--lam-min-ratio", "1e-4"]
+    words = ["fit", "wide.csv", "-o", "x.mgm", "--n-lams", "9999", "--lam-min-ratio", "1e-4"]
     process = subprocess.Popen(
         [sys.executable, "-m", "mixedgm", *words],
         cwd=here,
@@ -258,11 +258,11 @@ def test_ctrl_c_for_real(here: Path) -> None:
     )
     assert process.stderr is not None
     assert process.stderr.readline().startswith("note: column 'c0'")  # the fit begins
-    time.sleep(1.0)
+    time.sleep(0.7)
     assert process.poll() is None, "the fit has to last longer for this test"
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode in (130, -signal.SIGINT)  # the same to a shell
     assert out == ""
     assert err.splitlines()[-1] == "mixedgm fit: interrupted"
     assert "Traceback" not in err

@@ -65,7 +65,7 @@ COMMANDS = {
         """
         Solve for a whole path of penalties, from the smallest one without edges downwards, and
         list for each the number of edges, the objective, how optimal the solution is, and the
-        score by which `mixedgm fit` would choose. Ctrl-C keeps what is solved so far.
+        score by which `mixedgm fit` would choose. Ctrl-C while solving keeps what is solved.
         """,
         """
         mixedgm path survey.csv

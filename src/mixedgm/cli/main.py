@@ -1,7 +1,8 @@
 """Command line arguments -> an exit code, with every error as one readable message.
 
 Exit codes: 0 all went well; 2 the input is at fault; 1 memory ran out; 130 Ctrl-C; 141 whoever read
-the output has gone away.
+the output has gone away.  Python itself ends by the signal when Ctrl-C hits an import; to a shell
+that is 130 as well.
 """
 
 from __future__ import annotations
