@@ -20,6 +20,7 @@ from mixedgm.objective.contract import Smooth
 from mixedgm.objective.pseudolikelihood import Pseudolikelihood
 from mixedgm.penalty import weights as edge_weights
 from mixedgm.penalty.group_lasso import GroupLasso
+from mixedgm.rows.contract import Moments
 from mixedgm.rows.memory import MemoryRows
 from mixedgm.solve.problem import Problem
 from mixedgm.solve.proximal_newton import ProximalNewton
@@ -131,10 +132,15 @@ def prepare(
     kept = tuple(int(part.sum()) for part in _by_column(observed, n_levels))
     units, cont = _standardised(design)
     rows = MemoryRows(cont, codes, kept, design.weights, n_threads)
-    moments = rows.moments()
-    absent = None if factors is None else np.isinf(factors)
+    moments = _with_unit_variances(rows.moments(), design.schema.n_cont)
+    nodes = Layout(design.schema.n_cont, kept, np.zeros((0, 2), dtype=np.int64))
+    varies = (cont != 0.0).any(axis=0).astype(np.float64)
+    scales = edge_weights.node_scales(nodes, moments.mean, varies)
+    # A column without variation has no edges; a weight of zero would make them free instead.
+    absent = np.logical_or.outer(scales == 0.0, scales == 0.0)
+    if factors is not None:
+        absent |= np.isinf(factors)
     layout = Layout.complete(design.schema.n_cont, kept, absent)
-    scales = edge_weights.node_scales(layout, moments.mean, np.ones(len(units.scale)))
     yardstick = edge_weights.calibrated(layout, scales)
     penalty = yardstick if weights == "calibrated" else edge_weights.uniform(layout, units.scale)
     if factors is not None:
@@ -161,8 +167,19 @@ def _standardised(design: Design) -> tuple[Units, Floats]:
     centre = share @ design.cont
     cont = design.cont - centre
     scale = np.sqrt(share @ cont**2)
+    constant = scale <= 1e-13 * np.abs(centre)
+    scale[constant] = 1.0
+    cont[:, constant] = 0.0
     cont /= scale
     return Units(centre, scale), cont
+
+
+def _with_unit_variances(moments: Moments, n_cont: int) -> Moments:
+    """Give a constant column variance 1, so that its own term has an optimum."""
+    second = moments.second
+    own = np.arange(n_cont)
+    second[own, own] = np.where(second[own, own] > 0.0, second[own, own], 1.0)
+    return moments
 
 
 def _observed(design: Design) -> tuple[NDArray[np.bool_], NDArray[np.integer]]:

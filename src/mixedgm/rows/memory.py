@@ -78,7 +78,7 @@ class MemoryRows:
         levels = int(self._level_start[-1])
         work = self.n_rows * levels * (self.cont.shape[1] + len(self.n_levels))
         by_memory = max(2, int(2**28 / (8 * max(1, self._n_columns * levels))))
-        n_chunks = int(np.clip(work // 200_000, 1, min(64, by_memory, max(1, self.n_rows))))
+        n_chunks = int(np.clip(work // 400_000, 1, min(64, by_memory, max(1, self.n_rows))))
         return np.linspace(0, self.n_rows, n_chunks + 1).astype(np.int64)
 
     # -- moments ---------------------------------------------------------------------------------

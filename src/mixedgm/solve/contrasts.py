@@ -34,12 +34,16 @@ class Contrasts:
     @cached_property
     def _bases(self) -> dict[int, Floats]:
         """(L, L - 1) orthonormal columns that sum to zero, by number of levels."""
-        return {n: helmert(n).T.copy() for n in set(self.layout.n_levels)}
+        return {
+            n: helmert(n).T.copy() if n > 1 else np.zeros((1, 0)) for n in set(self.layout.n_levels)
+        }
 
-    def _basis(self, node: int) -> Floats:
-        if node < self.layout.n_cont:
-            return np.ones((1, 1))
-        return self._bases[self.layout.n_levels[node - self.layout.n_cont]]
+    @cached_property
+    def _group_bases(self) -> dict[tuple[int, int], Floats]:
+        """Basis of an edge group by the widths of its two nodes (width 1: continuous)."""
+        bases = {1: np.ones((1, 1)), **self._bases}
+        shapes = np.unique(self.layout.width[self.layout.pairs], axis=0)
+        return {(int(u), int(v)): np.kron(bases[int(u)], bases[int(v)]) for u, v in shapes}
 
     @cached_property
     def _shapes(self) -> list[tuple[Ints, Ints, Floats]]:
@@ -56,10 +60,8 @@ class Contrasts:
             narrow = np.array([small.node_terms_of(v) for v in nodes]).reshape(len(nodes), n - 1)
             out.append((wide, narrow, basis))
         widths = full.width[full.pairs]
-        for u, v in np.unique(widths, axis=0):
+        for (u, v), basis in self._group_bases.items():
             groups = np.flatnonzero((widths[:, 0] == u) & (widths[:, 1] == v))
-            pair = full.pairs[groups[0]]
-            basis = np.kron(self._basis(int(pair[0])), self._basis(int(pair[1])))
             wide = full.starts[groups][:, None] + np.arange(basis.shape[0])
             narrow = small.starts[groups][:, None] + np.arange(basis.shape[1])
             out.append((wide, narrow, basis))
@@ -89,11 +91,11 @@ class Contrasts:
         for node in range(full.n_nodes):
             own = small.node_terms_of(node)
             groups = np.flatnonzero((full.pairs == node).any(axis=1))
-            bases = [np.eye(2) if node < full.n_cont else self._basis(node)]
+            bases = [np.eye(2) if node < full.n_cont else self._bases[int(full.width[node])]]
             index = [own]
             for g in groups:
-                u, v = full.pairs[g]
-                bases.append(np.kron(self._basis(int(u)), self._basis(int(v))))
+                u, v = full.width[full.pairs[g]]
+                bases.append(self._group_bases[int(u), int(v)])
                 index.append(np.arange(small.starts[g], small.starts[g + 1]))
             rows = np.array([basis.shape[0] for basis in bases], dtype=np.int64)
             columns = np.array([basis.shape[1] for basis in bases], dtype=np.int64)

@@ -18,6 +18,8 @@ def block_eigen(blocks, nodes, eigen_start, vectors, values):  # type: ignore[no
     matrix_start, node_size, matrices = nodes
     for b in range(start.shape[0]):
         m = size[b]
+        if m == 0:
+            continue
         block = np.zeros((m, m))
         for k in range(2):
             v = touch_node[b, k]
@@ -169,7 +171,7 @@ def assemble(nodes, runs, where, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, fastmath=True)
 def project(matrix, starts, bases, out):  # type: ignore[no-untyped-def]
-    """out = U' matrix U for block-diagonal U, block k of shape given by `starts`, row-major."""
+    """Set out = U' matrix U for block-diagonal U, block k of shape given by `starts`, row-major."""
     row_start, column_start, base_start = starts
     wide = matrix.shape[0]
     half = np.zeros((out.shape[0], wide))

@@ -91,7 +91,7 @@ class ProximalNewton:
             return self._fall_back(problem, state, stale)
         theta, evaluation = found
         measure = problem.measure(theta, evaluation.gradient)
-        slow = measure > _SLOW * state.measure
+        slow = measure > max(_SLOW * state.measure, state.tol)
         keep = memory is not None and not slow and self._dear(problem, state.stride)
         return replace(
             state,
@@ -123,9 +123,7 @@ class ProximalNewton:
         forcing = max(0.1 * state.tol, min(0.1, state.measure**0.5) * state.measure)
         theta, grad = state.theta, state.evaluation.gradient
         if self.hessian == "limited-memory":
-            return minimise_by_products(
-                problem, state.pairs.product, (theta, grad), forcing
-            ), None
+            return minimise_by_products(problem, state.pairs.product, (theta, grad), forcing), None
         if self.subproblem == "proximal-gradient":
             curvature = problem.smooth.curvature(theta, state.stride)
             return minimise_by_products(problem, curvature.product, (theta, grad), forcing), None
@@ -135,10 +133,8 @@ class ProximalNewton:
             memory = KnownCurvature(contrasts, curvature, flatten(contrasts.reduced, curvature))
         small = on_layout(problem, contrasts.reduced)
         here = contrasts.down(theta)
-        model = QuadraticModel(
-            small, memory.curvature, here, contrasts.down(grad), memory.blocks
-        )
-        return theta + contrasts.up(model.minimise(forcing) - here), memory
+        model = QuadraticModel(small, memory.curvature, here, contrasts.down(grad), memory.blocks)
+        return contrasts.up(model.minimise(forcing)), memory
 
     def _fall_back(self, problem: Problem, state: NewtonState, stale: bool) -> NewtonState:
         """The Newton direction failed: better curvature first, then a gradient step."""

@@ -64,7 +64,7 @@ def flatten(layout: Layout, curvature: Curvature) -> Blocks:
 
     p = layout.n_cont
     nodes = curvature.nodes
-    first = np.array([layout.node_terms_of(v)[0] for v in range(p, layout.n_nodes)], dtype=np.int64)
+    first = p + layout.column_start[p:-1]  # where the biases of every categorical node begin
     start = np.concatenate([np.arange(2 * p), first, layout.starts[:-1]])
     size = np.concatenate([np.ones(2 * p, dtype=np.int64), layout.width[p:], layout.sizes])
     touch_node = np.full((len(start), 2), -1)

@@ -78,7 +78,15 @@ def solve(problem: Problem, solver: Solver, start: Start, *, tol: float, max_ite
         small = problem.restrict(groups)
         index = smooth.layout.positions(groups)
         here = Evaluation(evaluation.value, evaluation.gradient[index])
-        result = run(small, solver, (theta[index], here), tol=inner_tol, max_iter=max_iter - n_iter)
+        result = run(
+            small,
+            solver,
+            (theta[index], here),
+            tol=inner_tol,
+            max_iter=max_iter - n_iter,
+            memory=None if memory is None else memory.on(groups),
+        )
+        memory = Memory(groups, result.memory)
         n_iter += result.n_iter
         trace += _shifted(result, trace)
         notes = tuple(dict.fromkeys([*notes, *result.notes]))
