@@ -106,7 +106,7 @@ def _runs(layout: Layout, nodes: list[NodeCurvature]) -> tuple[Ints, Ints, Ints,
     for node in nodes:
         group = np.searchsorted(layout.starts, node.index, side="right")
         cuts = np.flatnonzero((np.diff(node.index) != 1) | (np.diff(group) != 0)) + 1
-        begin = np.concatenate([[0], cuts]).astype(np.int64)
+        begin = np.concatenate([[0], cuts]).astype(np.int64)[: len(node.index)]
         local.append(begin)
         position.append(node.index[begin])
         length.append(np.diff(np.concatenate([begin, [len(node.index)]])))
