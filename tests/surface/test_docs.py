@@ -32,7 +32,6 @@ from mixedgm.solve.problem import Problem
 ROOT = Path(__file__).resolve().parents[2]
 SRC = ROOT / "src" / "mixedgm"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-SECONDS_OF_WORK = {"guide.md"}
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
@@ -68,16 +67,10 @@ def same(shown: str, got: str) -> bool:
     return all(math.isclose(float(a), float(b), rel_tol=0.01, abs_tol=0.001) for a, b in pairs)
 
 
-def parameters() -> list[Any]:
-    slow = pytest.mark.slow
-    return [
-        pytest.param(page, id=title(page), marks=[slow] if page.name in SECONDS_OF_WORK else [])
-        for page in PAGES
-        if any(block.language == "python" for block in blocks(page))
-    ]
+WITH_EXAMPLES = [page for page in PAGES if any(b.language == "python" for b in blocks(page))]
 
 
-@pytest.mark.parametrize("page", parameters())
+@pytest.mark.parametrize("page", WITH_EXAMPLES, ids=title)
 def test_examples_run_and_show_their_output(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
