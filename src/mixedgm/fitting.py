@@ -127,7 +127,7 @@ def _report(task: Task, point: PathPoint, options: Options, choice: Choice) -> F
         n_iter=point.n_iter,
         n_rows=task.smooth.n_rows,
         total_weight=task.total_weight,
-        notes=point.notes,
+        notes=(*point.notes, *choice.notes),
         criterion=choice.label or None,
     )
 

@@ -16,9 +16,11 @@ from mixedgm.model.layout import Floats, Ints
 from mixedgm.path.path import Path
 from mixedgm.path.task import Task
 from mixedgm.progress import track
+from mixedgm.rows.threads import single_threaded_blas
 from mixedgm.solve.working_set import Solution, Start
 
 _REFIT_TOL = 1e-4
+_REFIT_STEPS = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +30,7 @@ class Choice:
     index: int
     label: str
     scores: dict[str, Floats]
+    notes: tuple[str, ...] = ()
 
 
 class Criterion(Protocol):
@@ -117,10 +120,18 @@ def _information(
             for loss, d, point in zip(losses, df, path.points, strict=True)
         ]
     )
+    notes = []
+    if np.isinf(losses).any():
+        n_dense = int(np.isinf(losses).sum())
+        notes.append(
+            f"{n_dense} of {len(path)} values of lam were not considered: their graphs are too "
+            f"dense to be refitted to {task.smooth.n_rows} rows"
+        )
     return Choice(
         int(np.argmin(scores)),
         label,
         {name: scores, "refit_loss": losses, "degrees_of_freedom": df.astype(np.float64)},
+        tuple(notes),
     )
 
 
@@ -132,20 +143,37 @@ def degrees_of_freedom(task: Task, groups: Ints) -> int:
     return int((own[pairs[:, 0]] * own[pairs[:, 1]]).sum())
 
 
+def refittable(task: Task, groups: Ints) -> bool:
+    """Whether every column has fewer than half as many predictors as there are rows.
+
+    Beyond that an unshrunken fit says nothing, and from as many predictors as rows on it has no
+    optimum: the loss falls without bound.
+    """
+    layout = task.layout
+    own = np.where(np.arange(layout.n_nodes) < layout.n_cont, 1, layout.width - 1)
+    u, v = layout.pairs[groups].T
+    predictors = np.bincount(u, own[v], layout.n_nodes) + np.bincount(v, own[u], layout.n_nodes)
+    return bool(predictors.max(initial=0.0) < 0.5 * task.total_weight)
+
+
 def refit_losses(task: Task, path: Path, *, show: bool = False) -> Floats:
     """Smooth loss (the data's units) at the unshrunken refit of every support of the path.
 
     Supports repeat along a path and grow slowly, so each distinct one is refitted once, from the
-    refit before it.
+    refit before it.  From the first support that cannot be refitted on, the loss is +inf.
     """
     known: dict[bytes, float] = {}
-    losses = np.empty(len(path))
+    losses = np.full(len(path), np.inf)
     start = task.null
     points = track(path.points, show=show, what="refit", total=len(path))
     for k, point in enumerate(points):
         key = point.groups.tobytes()
         if key not in known:
+            if not refittable(task, point.groups):
+                break
             refit = _refit(task, path, k, start.theta)
+            if not refit.converged:
+                break
             start = Start(refit.theta, refit.evaluation)
             known[key] = refit.evaluation.value
         losses[k] = known[key]
@@ -160,7 +188,9 @@ def _refit(task: Task, path: Path, k: int, before: Floats) -> Solution:
     edges = task.layout.edges
     theta[edges] = np.where(task.layout.spread(fresh.astype(float)) > 0.0, own[edges], theta[edges])
     start = Start(theta, task.null.evaluation)
-    return task.unpenalised(path.points[k].groups, start, tol=_REFIT_TOL)
+    groups = path.points[k].groups
+    with single_threaded_blas():
+        return task.unpenalised(groups, start, tol=_REFIT_TOL, max_iter=_REFIT_STEPS)
 
 
 NAMED: dict[str, Criterion] = {"ebic": EBIC(), "bic": BIC(), "aic": AIC()}
