@@ -19,6 +19,7 @@ from mixedgm.path.task import Task, prepare
 from mixedgm.penalty.factors import factor_matrix
 from mixedgm.solve.working_set import Start
 from mixedgm.table import learn
+from mixedgm.table.check import level_of_caller
 
 
 def fit_path(
@@ -167,4 +168,4 @@ def warn_unless_converged(path: Path, tol: float) -> None:
 def _warn(message: str) -> None:
     from sklearn.exceptions import ConvergenceWarning
 
-    warnings.warn(message, ConvergenceWarning, stacklevel=4)
+    warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())

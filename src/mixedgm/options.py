@@ -71,6 +71,7 @@ class Options:
         if self.rule not in ("and", "or"):
             raise ParameterError.must_be("rule", "'and' or 'or'", self.rule)
         self._check_not_yet()
+        self._criterion()
 
     def _check_not_yet(self) -> None:
         """Parameters whose meaning is fixed but whose method is still to come."""
@@ -91,8 +92,9 @@ class Options:
     @property
     def criterion(self) -> Criterion | None:
         """How lam is chosen; None when it is given."""
-        if self.lam is not None:
-            return None
+        return self._criterion() if self.lam is None else None
+
+    def _criterion(self) -> Criterion:
         if isinstance(self.select, str) and self.select in NAMED:
             return NAMED[self.select]
         if self.select in _LATER_CRITERIA if isinstance(self.select, str) else False:

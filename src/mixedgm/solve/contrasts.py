@@ -41,7 +41,7 @@ class Contrasts:
     @cached_property
     def _group_bases(self) -> dict[tuple[int, int], Floats]:
         """Basis of an edge group by the widths of its two nodes (width 1: continuous)."""
-        bases = {1: np.ones((1, 1)), **self._bases}
+        bases = {**self._bases, 1: np.ones((1, 1))}  # a column with one level has no edges
         shapes = np.unique(self.layout.width[self.layout.pairs], axis=0)
         return {(int(u), int(v)): np.kron(bases[int(u)], bases[int(v)]) for u, v in shapes}
 

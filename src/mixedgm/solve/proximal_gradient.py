@@ -123,7 +123,7 @@ class ProximalGradient:
         if state.fresh or z_rule == "none":
             here = state.x_eval
             return 1.0, state.x, problem.smooth.evaluate(state.x) if here.grad is None else here
-        # L_k / t_k^2 must grow as (1 - t) L / t^2 = L_before / t_before^2.
+        # The weight of all steps so far, 1 / (L t^2), grows as (1 - t) / (L t^2) = that of before.
         ratio = bound / state.curvature / state.momentum**2
         t = 2.0 / (1.0 + float(np.sqrt(1.0 + 4.0 * ratio)))
         y = (1.0 - t) * state.x + t * state.z

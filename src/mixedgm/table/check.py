@@ -269,10 +269,10 @@ def raise_or_warn(findings: Iterable[Finding]) -> None:
         wrong_type = any(finding.wrong_type for finding in errors)
         raise (TableTypeError if wrong_type else TableError)(errors)
     if found:
-        warnings.warn(TableWarning(found), stacklevel=_level_of_caller())
+        warnings.warn(TableWarning(found), stacklevel=level_of_caller())
 
 
-def _level_of_caller() -> int:
+def level_of_caller() -> int:
     """Return the stack level of the first frame outside this package, for warnings to point at."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("mixedgm."):
