@@ -223,8 +223,7 @@ class Liar:
     def curvature(self, theta, stride=1):
         true = self.honest.curvature(theta, stride)
         nodes = [
-            NodeCurvature(node.index, self.curvature_factor * node.matrix, node.n_terms)
-            for node in true.nodes
+            NodeCurvature(node.index, self.curvature_factor * node.matrix) for node in true.nodes
         ]
         return Curvature(nodes, true.n_theta)
 

@@ -28,13 +28,15 @@ class Incidence:
     """The same parameters seen from the conditional of each node.
 
     Target node v has the predictor nodes ``predictor[target_ptr[v]:target_ptr[v + 1]]``.  The
-    k-th predictor, u, contributes the coefficients ``entry_ptr[k]:entry_ptr[k + 1]``: a
-    ``width[u] x width[v]`` block, row-major.  Coefficient e equals ``theta[theta_index[e]]`` and
-    stands at ``(entry_column[e], entry_target[e])`` of the symmetric matrix of design columns.
+    k-th predictor, u, is joined to v by the edge ``group[k]`` and contributes the coefficients
+    ``entry_ptr[k]:entry_ptr[k + 1]``: a ``width[u] x width[v]`` block, row-major.  Coefficient e
+    equals ``theta[theta_index[e]]`` and stands at ``(entry_column[e], entry_target[e])`` of the
+    symmetric matrix of design columns.
     """
 
     target_ptr: Ints
     predictor: Ints
+    group: Ints
     entry_ptr: Ints
     theta_index: Ints
     entry_column: Ints
@@ -201,10 +203,7 @@ class Layout:
 
     def positions(self, groups: Ints) -> Ints:
         """Theta positions of the node terms and these groups, in the restricted layout's order."""
-        sizes = self.sizes[groups]
-        ends = np.cumsum(sizes)
-        within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - sizes, sizes)
-        edge = np.repeat(self.starts[:-1][groups], sizes) + within
+        edge = _spans(self.starts[:-1][groups], self.sizes[groups])
         return np.concatenate([np.arange(self.n_node_terms), edge])
 
     # -- symmetric matrix of design columns ----------------------------------------------------
@@ -268,8 +267,38 @@ class Layout:
         return Incidence(
             target_ptr=np.searchsorted(target, np.arange(self.n_nodes + 1)).astype(np.int64),
             predictor=predictor,
+            group=group,
             entry_ptr=entry_ptr,
             theta_index=np.repeat(self.starts[:-1][group], sizes) + offset,
             entry_column=np.repeat(self.column_start[predictor], sizes) + row,
             entry_target=np.repeat(self.column_start[target], sizes) + column,
         )
+
+    @cached_property
+    def conditional(self) -> tuple[Ints, Ints]:
+        """(start, index): theta positions of everything in the conditional of every node.
+
+        Those of node v are ``index[start[v]:start[v + 1]]``: its own terms (bias and diagonal, or
+        the biases of its levels), then its entries of the incidence in their order.
+        """
+        p, incidence = self.n_cont, self.incidence
+        n_own = np.where(np.arange(self.n_nodes) < p, 2, self.width)
+        n_entries = np.diff(incidence.entry_ptr[incidence.target_ptr])
+        start = np.concatenate([[0], np.cumsum(n_own + n_entries)]).astype(np.int64)
+        own = np.concatenate(
+            [
+                np.column_stack([np.arange(p), np.arange(p, 2 * p)]).ravel(),
+                np.arange(2 * p, self.n_node_terms),
+            ]
+        )
+        index = np.empty(start[-1], dtype=np.int64)
+        index[_spans(start[:-1], n_own)] = own
+        index[_spans(start[:-1] + n_own, n_entries)] = incidence.theta_index
+        return start, index
+
+
+def _spans(start: Ints, length: Ints) -> Ints:
+    """The concatenation of the ranges ``start[k] : start[k] + length[k]``."""
+    ends = np.cumsum(length)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.repeat(start - ends + length, length) + np.arange(total)

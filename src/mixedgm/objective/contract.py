@@ -27,15 +27,13 @@ class Evaluation:
 
 @dataclass(frozen=True, eq=False)
 class NodeCurvature:
-    """Second derivative of one node's term: `matrix` over the theta positions `index`, ascending.
+    """Second derivative of one node's term: `matrix` over the theta positions `index`.
 
-    The first `n_terms` positions are the node's own terms; every edge group of the node follows
-    as one contiguous run.
+    The order is that of ``Layout.conditional``: the node's own terms, then its coefficients.
     """
 
     index: Ints
     matrix: Floats
-    n_terms: int
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy import sparse
 
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.objective.contract import Curvature, Evaluation, NodeCurvature
@@ -78,7 +77,7 @@ class Pseudolikelihood:
     def _evaluate_on_support(self, theta: Floats, gradient: bool) -> Evaluation:
         layout, incidence = self.layout, self.layout.incidence
         values = theta[incidence.theta_index]
-        gauss = _gaussian(self.moments, layout, theta, _columns(layout, values))
+        gauss = _gaussian(self.moments, layout, theta, values)
         sums = (
             self.rows.softmax(
                 Coefficients(incidence, values, theta[layout.cat_bias]),
@@ -108,7 +107,7 @@ class Pseudolikelihood:
         support = layout.restrict(active)
         small = theta[layout.positions(active)]
         values = small[support.incidence.theta_index]
-        gauss = _gaussian(self.moments, support, small, _columns(support, values))
+        gauss = _gaussian(self.moments, support, small, values)
         sums = (
             self.rows.softmax(
                 Coefficients(support.incidence, values, theta[layout.cat_bias]),
@@ -140,18 +139,16 @@ class Pseudolikelihood:
         """Exact second derivative; the softmax terms from every `stride`-th row."""
         layout, incidence = self.layout, self.layout.incidence
         values = theta[incidence.theta_index]
-        nodes = [
-            _gaussian_curvature(self.moments, layout, theta, values, s)
-            for s in range(layout.n_cont)
-        ]
+        matrices = _gaussian_curvatures(self.moments, layout, theta, values)
         if layout.n_levels:
             coef = Coefficients(incidence, values, theta[layout.cat_bias])
-            which = np.arange(len(layout.n_levels))
-            for cat, matrix in zip(
-                which, self.rows.softmax_curvature(coef, which, stride), strict=True
-            ):
-                nodes.append(_sorted_node(layout, layout.n_cont + int(cat), matrix))
-        return Curvature(nodes, layout.n_theta)
+            nodes = np.arange(len(layout.n_levels))
+            matrices += self.rows.softmax_curvature(coef, nodes, stride)
+        start, index = layout.conditional
+        return Curvature(
+            [NodeCurvature(index[start[v] : start[v + 1]], m) for v, m in enumerate(matrices)],
+            layout.n_theta,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,32 +161,32 @@ class _Gaussian:
     diagonal: Floats
 
 
-def _columns(layout: Layout, values: Floats) -> sparse.csc_array:
-    """Coefficients of the Gaussian conditionals as a sparse (d, p) matrix."""
-    incidence, p = layout.incidence, layout.n_cont
-    column_ptr = incidence.entry_ptr[incidence.target_ptr[: p + 1]]
-    last = int(column_ptr[-1])
-    return sparse.csc_array(
-        (values[:last], incidence.entry_column[:last], column_ptr), shape=(layout.n_columns, p)
-    )
+def _gaussian(moments: Moments, layout: Layout, theta: Floats, values: Floats) -> _Gaussian:
+    """All Gaussian terms from the moments: E_s = (a_s + z'c_s - b_s x_s) / b_s.
 
+    `values` are the coefficients in the order of the layout's incidence.
+    """
+    from mixedgm.objective.kernels import moment_products
 
-def _gaussian(
-    moments: Moments, layout: Layout, theta: Floats, columns: sparse.csc_array
-) -> _Gaussian:
-    """All Gaussian terms from the moments: E_s = (a_s + z'c_s - b_s x_s) / b_s."""
-    p = layout.n_cont
+    p, incidence = layout.n_cont, layout.incidence
     bias, diagonal = theta[layout.cont_bias], theta[layout.diagonal]
     own = np.arange(p)
-    # S times sparse columns, as (C' S)' because S is symmetric; dense when C is not sparse.
-    if columns.nnz > 0.2 * columns.shape[0] * max(p, 1):
-        product = moments.second @ columns.toarray()
+    ptr = incidence.entry_ptr[incidence.target_ptr[: p + 1]]
+    last = int(ptr[-1])
+    columns, coef = incidence.entry_column[:last], values[:last]
+    target = incidence.entry_target[:last]
+    # product[s] = S c_s, a row for every node
+    if last > 0.3 * p * layout.n_columns:
+        dense = np.zeros((p, layout.n_columns))
+        dense[target, columns] = coef
+        product = dense @ moments.second
     else:
-        product = np.asarray((columns.T @ moments.second).T)
-    coef_square = np.asarray(columns.multiply(product).sum(axis=0)).ravel()
+        product = np.zeros((p, layout.n_columns))
+        moment_products(moments.second, ptr, columns, coef, product)
+    coef_square = np.bincount(target, coef * product[target, columns], p)
+    mean_z = np.bincount(target, coef * moments.mean[columns], p)
     cross = product[own, own]
     variance = moments.second[own, own]
-    mean_z = np.asarray(columns.T @ moments.mean).ravel()
     mean_x = moments.mean[:p]
     # mean of (a + z'c - b x)^2, term by term
     square = (
@@ -199,7 +196,7 @@ def _gaussian(
         + 2.0 * (bias * mean_z - diagonal * cross - diagonal * bias * mean_x)
     )
     value = float(np.sum(-0.5 * np.log(diagonal) + square / (2.0 * diagonal)))
-    residual = product + np.outer(moments.mean, bias) - moments.second[:, :p] * diagonal
+    residual = product.T + np.outer(moments.mean, bias) - moments.second[:, :p] * diagonal
     by_column = residual / diagonal
     return _Gaussian(
         value,
@@ -209,32 +206,24 @@ def _gaussian(
     )
 
 
-def _gaussian_curvature(
-    moments: Moments, layout: Layout, theta: Floats, values: Floats, s: int
-) -> NodeCurvature:
-    """Second derivative of one Gaussian term in (bias, diagonal, coefficients)."""
-    entries = layout.incidence.entries_of(s)
-    column, coef = layout.incidence.entry_column[entries], values[entries]
-    bias, b = theta[layout.cont_bias][s], theta[layout.diagonal][s]
-    second = moments.second[np.ix_(column, column)]
-    mean = moments.mean[column]
-    z_eta = mean * bias + second @ coef
-    mean_eta = bias + mean @ coef
-    square = bias * mean_eta + coef @ z_eta
-    size = 2 + len(column)
-    matrix = np.empty((size, size))
-    matrix[0, 0] = 1.0 / b
-    matrix[0, 1] = matrix[1, 0] = -mean_eta / b**2
-    matrix[1, 1] = 0.5 / b**2 + square / b**3
-    matrix[0, 2:] = matrix[2:, 0] = mean / b
-    matrix[1, 2:] = matrix[2:, 1] = -z_eta / b**2
-    matrix[2:, 2:] = second / b
-    return _sorted_node(layout, s, matrix)
+def _gaussian_curvatures(
+    moments: Moments, layout: Layout, theta: Floats, values: Floats
+) -> list[Floats]:
+    """Second derivative of every Gaussian term, in the order of ``layout.conditional``."""
+    from mixedgm.objective.kernels import gaussian_curvatures
 
-
-def _sorted_node(layout: Layout, node: int, matrix: Floats) -> NodeCurvature:
-    """Put a node's matrix (own terms, then incidence entries) into ascending theta order."""
-    terms = layout.node_terms_of(node)
-    index = np.concatenate([terms, layout.incidence.theta_index[layout.incidence.entries_of(node)]])
-    order = np.argsort(index)
-    return NodeCurvature(index[order], matrix[np.ix_(order, order)], len(terms))
+    p, incidence = layout.n_cont, layout.incidence
+    ptr = incidence.entry_ptr[incidence.target_ptr[: p + 1]]
+    size = np.diff(ptr) + 2
+    start = np.concatenate([[0], np.cumsum(size**2)]).astype(np.int64)
+    out = np.empty(int(start[-1]))
+    gaussian_curvatures(
+        (moments.mean, moments.second),
+        (theta[layout.cont_bias], theta[layout.diagonal]),
+        ptr,
+        incidence.entry_column,
+        values,
+        start,
+        out,
+    )
+    return [out[start[s] : start[s + 1]].reshape(size[s], size[s]) for s in range(p)]

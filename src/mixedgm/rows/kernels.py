@@ -269,7 +269,7 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True, fastmath=_LOOSE)
-def node_curvature(data, rows, cat, level_start, bias, incidence, values, gram):  # type: ignore[no-untyped-def]
+def _node_curvature(data, rows, cat, level_start, bias, incidence, values, gram):  # type: ignore[no-untyped-def]
     """Sum over rows of w (diag(p) - p p') x (z z') for one categorical node.
 
     rows = (first, last, stride).  gram is (K, K, L (L - 1) / 2): predictors (the intercept
@@ -335,14 +335,31 @@ def node_curvature(data, rows, cat, level_start, bias, incidence, values, gram):
 
 
 @njit(nogil=True, cache=True)
-def unpack_curvature(gram, width, scale):  # type: ignore[no-untyped-def]
-    """Packed (K, K, L (L - 1) / 2) sums -> the symmetric (K L, K L) matrix, times `scale`."""
-    size = gram.shape[0]
-    matrix = np.empty((size * width, size * width))
-    block = np.empty((width, width))
+def curvature_sums(data, rows, nodes, level_start, bias, incidence, values, start, out):  # type: ignore[no-untyped-def]
+    """`_node_curvature` for each categorical node in `nodes`.
+
+    The sums of nodes[k] begin at start[k] of the flat `out`.  Returns the weight of the rows.
+    """
+    target_ptr, predictor, entry_ptr = incidence
+    n_cont = data[0].shape[1]
+    weight = 0.0
+    for k in range(nodes.shape[0]):
+        v = n_cont + nodes[k]
+        width = level_start[nodes[k] + 1] - level_start[nodes[k]]
+        size = 1 + (entry_ptr[target_ptr[v + 1]] - entry_ptr[target_ptr[v]]) // width
+        gram = out[start[k] : start[k + 1]].reshape((size, size, width * (width - 1) // 2))
+        weight = _node_curvature(data, rows, nodes[k], level_start, bias, incidence, values, gram)
+    return weight
+
+
+@njit(nogil=True, cache=True)
+def unpack_curvature(packed, width, scale, matrix):  # type: ignore[no-untyped-def]
+    """Packed (K, K, L (L - 1) / 2) sums -> the symmetric (K L, K L) `matrix`, times `scale`."""
+    size = matrix.shape[0] // width
+    gram = packed.reshape((size, size, width * (width - 1) // 2))
+    block = np.zeros((width, width))
     for a in range(size):
         for b in range(a, size):
-            block[:] = 0.0
             at = 0
             for k in range(1, width):
                 for m in range(1, k + 1):
@@ -350,6 +367,7 @@ def unpack_curvature(gram, width, scale):  # type: ignore[no-untyped-def]
                     block[k, m] = x
                     block[m, k] = x
                     at += 1
+            block[0, 0] = 0.0
             for k in range(1, width):
                 x = 0.0
                 for m in range(1, width):
@@ -361,7 +379,6 @@ def unpack_curvature(gram, width, scale):  # type: ignore[no-untyped-def]
                 for m in range(width):
                     matrix[a * width + k, b * width + m] = block[k, m]
                     matrix[b * width + k, a * width + m] = block[k, m]
-    return matrix
 
 
 @njit(nogil=True, cache=True)

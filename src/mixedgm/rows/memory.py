@@ -184,40 +184,56 @@ class MemoryRows:
 
     def softmax_curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> list[Floats]:
         """Second derivatives of the mean loss of categorical nodes, from every stride-th row."""
-        from mixedgm.rows.kernels import node_curvature, unpack_curvature
+        from mixedgm.rows.kernels import curvature_sums, unpack_curvature
 
         self.curvature_passes += 1.0 / stride
-        incidence = coef.incidence
+        incidence, p = coef.incidence, self.cont.shape[1]
         blocks = (incidence.target_ptr, incidence.predictor, incidence.entry_ptr)
-        p = self.cont.shape[1]
+        width = np.array(self.n_levels, dtype=np.int64)[nodes]
+        entries = incidence.entry_ptr[incidence.target_ptr]
+        n_columns = 1 + (entries[p + nodes + 1] - entries[p + nodes]) // width
+        sizes = n_columns**2 * (width * (width - 1) // 2)
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        n_predictors = 1 + np.diff(incidence.target_ptr)[p + nodes]
+        work = (self.n_rows // stride + 1) * n_predictors**2 * width**2
+        parts = self._row_parts(int(work.sum()), int(starts[-1]), stride)
+        shares = _shares(work, 1 if len(parts) >= 4 else 8)
+        sums = np.zeros((len(parts), int(starts[-1])))
 
-        def part(cat: int, first: int, last: int) -> tuple[Floats, float]:
-            width = self.n_levels[cat]
-            entries = incidence.entries_of(p + cat)
-            size = 1 + (entries.stop - entries.start) // width
-            gram = np.zeros((size, size, width * (width - 1) // 2))
-            rows = (first, last, stride)
-            weight = node_curvature(
-                self._data, rows, cat, self._level_start, coef.bias, blocks, coef.values, gram
+        def task(part: int, first: int, last: int) -> float:
+            return float(
+                curvature_sums(
+                    self._data,
+                    (*parts[part], stride),
+                    nodes[first:last],
+                    self._level_start,
+                    coef.bias,
+                    blocks,
+                    coef.values,
+                    starts[first : last + 1],
+                    sums[part],
+                )
             )
-            return gram, weight
 
-        # A node with many levels would keep one thread busy alone, so its rows are shared out;
-        # the number of parts depends on the work only.
-        tasks = []
-        for cat in nodes:
-            n_predictors = int(np.diff(incidence.target_ptr[p + cat : p + cat + 2])[0])
-            work = self.n_rows // stride * n_predictors**2 * self.n_levels[cat] ** 2
-            n_parts = int(np.clip(work // 2_000_000, 1, 8))
-            step = -(-self.n_rows // (n_parts * stride)) * stride
-            for first in range(0, self.n_rows, step):
-                tasks.append((int(cat), first, min(first + step, self.n_rows)))
-        done = run_all([partial(part, *task) for task in tasks], self.n_threads)
-        sums: dict[int, tuple[Floats, float]] = {}
-        for (cat, _, _), (gram, weight) in zip(tasks, done, strict=True):
-            before = sums.get(cat)
-            sums[cat] = (gram, weight) if before is None else (before[0] + gram, before[1] + weight)
-        return [
-            np.asarray(unpack_curvature(sums[cat][0], self.n_levels[cat], 1.0 / sums[cat][1]))
-            for cat in map(int, nodes)
-        ]
+        tasks = [(part, *share) for part in range(len(parts)) for share in shares]
+        weights = run_all([partial(task, *one) for one in tasks], self.n_threads)
+        total = sum(weight for weight, one in zip(weights, tasks, strict=True) if one[1] == 0)
+        packed = sums[0] if len(parts) == 1 else sums.sum(axis=0)
+        matrices = [np.empty((k, k)) for k in (n_columns * width).tolist()]
+        for k, matrix in enumerate(matrices):
+            unpack_curvature(packed[starts[k] : starts[k + 1]], width[k], 1.0 / total, matrix)
+        return matrices
+
+    def _row_parts(self, work: int, sums: int, stride: int) -> list[tuple[int, int]]:
+        """Row ranges that get sums of their own: by work and memory, never by threads."""
+        n_parts = int(np.clip(min(work // 4_000_000, 2**23 // max(sums, 1)), 1, 8))
+        step = -(-self.n_rows // (n_parts * stride)) * stride
+        return [(first, min(first + step, self.n_rows)) for first in range(0, self.n_rows, step)]
+
+
+def _shares(work: NDArray[np.int64], n_shares: int) -> list[tuple[int, int]]:
+    """Consecutive nodes in at most `n_shares` ranges of about equal work."""
+    done = np.cumsum(work)
+    cuts = np.searchsorted(done, done[-1] * np.arange(1, n_shares) / n_shares)
+    edges = np.unique(np.concatenate([[0], cuts, [len(work)]]))
+    return [(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True)]

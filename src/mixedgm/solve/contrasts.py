@@ -16,7 +16,32 @@ import numpy as np
 from scipy.linalg import helmert
 
 from mixedgm.model.layout import Floats, Ints, Layout
-from mixedgm.objective.contract import Curvature, NodeCurvature
+from mixedgm.objective.contract import Curvature
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Stretches of consecutive theta positions within the conditional of every node.
+
+    A continuous node's bias, its diagonal, a categorical node's biases, and every edge group are
+    one run each; node v has the runs ``ptr[v]:ptr[v + 1]``.
+    """
+
+    ptr: Ints
+    wide: Ints
+    """Length in theta."""
+    narrow: Ints
+    """Length among contrasts."""
+    position: Ints
+    """Where the run begins among contrasts."""
+    local: Ints
+    """Where the run begins within its node, among contrasts."""
+    basis: Ints
+    """Where its (wide, narrow) basis begins in `bases`."""
+    bases: Floats
+    group: Ints
+    """Edge group, or -1 for a node's own terms."""
+    node: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,36 +57,36 @@ class Contrasts:
         return Layout(layout.n_cont, tuple(n - 1 for n in layout.n_levels), layout.pairs)
 
     @cached_property
-    def _bases(self) -> dict[int, Floats]:
+    def _level_bases(self) -> dict[int, Floats]:
         """(L, L - 1) orthonormal columns that sum to zero, by number of levels."""
         return {
             n: helmert(n).T.copy() if n > 1 else np.zeros((1, 0)) for n in set(self.layout.n_levels)
         }
 
     @cached_property
-    def _group_bases(self) -> dict[tuple[int, int], Floats]:
-        """Basis of an edge group by the widths of its two nodes (width 1: continuous)."""
-        bases = {**self._bases, 1: np.ones((1, 1))}  # a column with one level has no edges
-        shapes = np.unique(self.layout.width[self.layout.pairs], axis=0)
-        return {(int(u), int(v)): np.kron(bases[int(u)], bases[int(v)]) for u, v in shapes}
+    def _edge_bases(self) -> dict[int, Floats]:
+        """The same by width of a node that has edges: a column with one level has none."""
+        return {**self._level_bases, 1: np.ones((1, 1))}
+
+    # -- vectors -----------------------------------------------------------------------------------
 
     @cached_property
     def _shapes(self) -> list[tuple[Ints, Ints, Floats]]:
-        """Per shape of block: positions in theta, positions among contrasts, the basis.
-
-        Biases of nodes with equally many levels, and groups between nodes of equal widths.
-        """
-        full, small = self.layout, self.reduced
-        p = full.n_cont
+        """Per shape of block: positions in theta, positions among contrasts, the basis."""
+        full, small, p = self.layout, self.reduced, self.layout.n_cont
         out = []
-        for n, basis in self._bases.items():
-            nodes = [p + j for j, levels in enumerate(full.n_levels) if levels == n]
-            wide = np.array([full.node_terms_of(v) for v in nodes])
-            narrow = np.array([small.node_terms_of(v) for v in nodes]).reshape(len(nodes), n - 1)
+        levels = np.array(full.n_levels, dtype=np.int64)
+        for n, basis in self._level_bases.items():
+            nodes = p + np.flatnonzero(levels == n)
+            wide = (p + full.column_start[nodes])[:, None] + np.arange(n)
+            narrow = (p + small.column_start[nodes])[:, None] + np.arange(n - 1)
             out.append((wide, narrow, basis))
         widths = full.width[full.pairs]
-        for (u, v), basis in self._group_bases.items():
-            groups = np.flatnonzero((widths[:, 0] == u) & (widths[:, 1] == v))
+        code = widths[:, 0] * (full.width.max(initial=1) + 1) + widths[:, 1]
+        for key in np.unique(code):
+            groups = np.flatnonzero(code == key)
+            u, v = widths[groups[0]]
+            basis = _kron(self._edge_bases[int(u)], self._edge_bases[int(v)])
             wide = full.starts[groups][:, None] + np.arange(basis.shape[0])
             narrow = small.starts[groups][:, None] + np.arange(basis.shape[1])
             out.append((wide, narrow, basis))
@@ -83,39 +108,74 @@ class Contrasts:
             theta[wide] = eta[narrow] @ basis.T
         return theta
 
-    @cached_property
-    def _node_maps(self) -> list[tuple[Ints, int, tuple[Ints, ...], Floats]]:
-        """Per node: positions among contrasts, number of own terms, its runs, their bases."""
-        full, small = self.layout, self.reduced
-        maps = []
-        for node in range(full.n_nodes):
-            own = small.node_terms_of(node)
-            groups = np.flatnonzero((full.pairs == node).any(axis=1))
-            bases = [np.eye(2) if node < full.n_cont else self._bases[int(full.width[node])]]
-            index = [own]
-            for g in groups:
-                u, v = full.width[full.pairs[g]]
-                bases.append(self._group_bases[int(u), int(v)])
-                index.append(np.arange(small.starts[g], small.starts[g + 1]))
-            rows = np.array([basis.shape[0] for basis in bases], dtype=np.int64)
-            columns = np.array([basis.shape[1] for basis in bases], dtype=np.int64)
-            starts = tuple(
-                np.concatenate([[0], np.cumsum(x)]).astype(np.int64)
-                for x in (rows, columns, rows * columns)
-            )
-            flat = np.concatenate([basis.ravel() for basis in bases])
-            maps.append((np.concatenate(index), len(own), starts, flat))
-        return maps
+    # -- curvature ---------------------------------------------------------------------------------
 
-    def curvature(self, curvature: Curvature) -> Curvature:
-        """Second derivative in the contrasts."""
+    @cached_property
+    def runs(self) -> Runs:
+        """The runs of every node, in the order of ``Layout.conditional``."""
+        full, small, p = self.layout, self.reduced, self.layout.n_cont
+        incidence = full.incidence
+        nodes = np.arange(full.n_nodes)
+        n_own, n_edges = np.where(nodes < p, 2, 1), np.diff(incidence.target_ptr)
+        ptr = np.concatenate([[0], np.cumsum(n_own + n_edges)]).astype(np.int64)
+        n_runs = int(ptr[-1])
+        node = np.repeat(nodes, n_own + n_edges)
+        group = np.full(n_runs, -1)
+        is_edge = np.arange(n_runs) - ptr[node] >= n_own[node]
+        group[is_edge] = incidence.group
+        wide, narrow, position = (np.ones(n_runs, dtype=np.int64) for _ in range(3))
+        own = ~is_edge & (node >= p)
+        wide[own], narrow[own] = full.width[node[own]], small.width[node[own]]
+        position[own] = p + small.column_start[node[own]]
+        position[ptr[:p]], position[ptr[:p] + 1] = nodes[:p], p + nodes[:p]
+        wide[is_edge], narrow[is_edge] = full.sizes[incidence.group], small.sizes[incidence.group]
+        position[is_edge] = small.starts[incidence.group]
+        basis, bases = self._basis_table(node, group)
+        before = np.concatenate([[0], np.cumsum(narrow)])
+        local = before[:-1] - before[ptr[:-1]][node]
+        return Runs(ptr, wide, narrow, position, local, basis, bases, group, node)
+
+    def _basis_table(self, node: Ints, group: Ints) -> tuple[Ints, Floats]:
+        """The basis of every run, each distinct one stored once.
+
+        A node lists the coefficients of an edge with the other end's columns outermost, theta
+        with those of the lower-numbered node; the columns of the basis are put in theta's order.
+        """
+        full, p = self.layout, self.layout.n_cont
+        edge = group >= 0
+        ends = full.pairs[group[edge]]
+        first = node[edge] == ends[:, 0]
+        other = np.where(first, ends[:, 1], ends[:, 0])
+        most = int(full.width.max(initial=1)) + 1
+        key = np.where(node < p, -1, -1 - full.width[node])
+        key[edge] = (full.width[other] * most + full.width[node[edge]]) * 2 + first
+        keys, which = np.unique(key, return_inverse=True)
+        tables = []
+        for k in keys.tolist():
+            if k < 0:
+                tables.append(np.ones((1, 1)) if k == -1 else self._level_bases[-1 - k])
+                continue
+            outer, inner = divmod(k // 2, most)
+            basis = _kron(self._edge_bases[outer], self._edge_bases[inner])
+            if k % 2:
+                shape = (-1, self._edge_bases[outer].shape[1], self._edge_bases[inner].shape[1])
+                basis = basis.reshape(shape).swapaxes(1, 2).reshape(basis.shape)
+            tables.append(basis)
+        starts = np.concatenate([[0], np.cumsum([table.size for table in tables])])
+        return starts[which].astype(np.int64), np.concatenate([t.ravel() for t in tables])
+
+    def curvature(self, curvature: Curvature) -> tuple[Ints, Ints, Floats]:
+        """Second derivative in the contrasts: (size of every node, start, matrices in a row)."""
         from mixedgm.solve.descent import project
 
-        nodes = []
-        for node, (index, n_terms, starts, flat) in zip(
-            curvature.nodes, self._node_maps, strict=True
-        ):
-            matrix = np.zeros((len(index), len(index)))
-            project(node.matrix, starts, flat, matrix)
-            nodes.append(NodeCurvature(index, matrix, n_terms))
-        return Curvature(nodes, self.reduced.n_theta)
+        runs = self.runs
+        size = np.add.reduceat(runs.narrow, runs.ptr[:-1])
+        start = np.concatenate([[0], np.cumsum(size**2)]).astype(np.int64)
+        wide = np.concatenate([node.matrix.ravel() for node in curvature.nodes])
+        out = np.zeros(int(start[-1]))
+        project(wide, runs.ptr, runs.wide, runs.narrow, runs.basis, runs.bases, start, out)
+        return size, start, out
+
+
+def _kron(outer: Floats, inner: Floats) -> Floats:
+    return np.asarray(np.kron(outer, inner), dtype=np.float64)

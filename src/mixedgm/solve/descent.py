@@ -169,26 +169,57 @@ def assemble(nodes, runs, where, out):  # type: ignore[no-untyped-def]
                         out[row, column + np.uint64(j)] += matrices[at + np.uint64(j)]
 
 
-@njit(cache=True, fastmath=True)
-def project(matrix, starts, bases, out):  # type: ignore[no-untyped-def]
-    """Set out = U' matrix U for block-diagonal U, block k of shape given by `starts`, row-major."""
-    row_start, column_start, base_start = starts
-    wide = matrix.shape[0]
-    half = np.zeros((out.shape[0], wide))
-    for k in range(row_start.shape[0] - 1):
-        n_columns = column_start[k + 1] - column_start[k]
-        for i in range(row_start[k + 1] - row_start[k]):
-            for j in range(n_columns):
-                x = bases[base_start[k] + i * n_columns + j]
-                if x != 0.0:
-                    for m in range(wide):
-                        half[column_start[k] + j, m] += x * matrix[row_start[k] + i, m]
-    for a in range(out.shape[0]):
-        for k in range(row_start.shape[0] - 1):
-            n_columns = column_start[k + 1] - column_start[k]
-            first = np.uint64(column_start[k])
-            for i in range(row_start[k + 1] - row_start[k]):
-                x = half[a, row_start[k] + i]
-                at = np.uint64(base_start[k] + i * n_columns)
-                for j in range(n_columns):
-                    out[a, first + np.uint64(j)] += x * bases[at + np.uint64(j)]
+@njit(cache=True, fastmath={"reassoc", "contract"})
+def project(matrices, run_ptr, wide, narrow, basis, bases, start, out):  # type: ignore[no-untyped-def]
+    """Every node's matrix M -> U'MU, U block-diagonal with the basis of each of its runs.
+
+    matrices and out hold the nodes one after the other, row-major.
+    """
+    at = 0
+    for v in range(run_ptr.shape[0] - 1):
+        n_wide, n_narrow = 0, 0
+        for k in range(run_ptr[v], run_ptr[v + 1]):
+            n_wide += wide[k]
+            n_narrow += narrow[k]
+        half = np.zeros((n_narrow, n_wide))
+        row, to = 0, 0
+        for k in range(run_ptr[v], run_ptr[v + 1]):
+            for i in range(wide[k]):
+                source = np.uint64(at + (row + i) * n_wide)
+                for j in range(narrow[k]):
+                    x = bases[basis[k] + i * narrow[k] + j]
+                    if x != 0.0:
+                        for m in range(n_wide):
+                            half[to + j, m] += x * matrices[source + np.uint64(m)]
+            row += wide[k]
+            to += narrow[k]
+        for a in range(n_narrow):
+            row, to = 0, start[v] + a * n_narrow
+            for k in range(run_ptr[v], run_ptr[v + 1]):
+                first = np.uint64(to)
+                for i in range(wide[k]):
+                    x = half[a, row + i]
+                    source = np.uint64(basis[k] + i * narrow[k])
+                    for j in range(narrow[k]):
+                        out[first + np.uint64(j)] += x * bases[source + np.uint64(j)]
+                row += wide[k]
+                to += narrow[k]
+        at += n_wide * n_wide
+
+
+@njit(cache=True)
+def node_products(nodes, runs, delta, out):  # type: ignore[no-untyped-def]
+    """Every node's matrix times its part of delta, node by node in a row."""
+    matrix_start, node_size, matrices = nodes
+    run_start, local, position, length = runs
+    at = 0
+    for v in range(node_size.shape[0]):
+        width = node_size[v]
+        for i in range(width):
+            row = matrix_start[v] + i * width
+            total = 0.0
+            for k in range(run_start[v], run_start[v + 1]):
+                for j in range(length[k]):
+                    total += matrices[row + local[k] + j] * delta[position[k] + j]
+            out[at + i] = total
+        at += width

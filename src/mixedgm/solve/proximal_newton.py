@@ -7,7 +7,7 @@ from typing import Literal
 
 from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Floats
-from mixedgm.objective.contract import Curvature, Evaluation
+from mixedgm.objective.contract import Evaluation
 from mixedgm.solve.contrasts import Contrasts
 from mixedgm.solve.limited_memory import LimitedMemory, minimise_by_products
 from mixedgm.solve.line_search import armijo
@@ -129,11 +129,11 @@ class ProximalNewton:
             return minimise_by_products(problem, curvature.product, (theta, grad), forcing), None
         contrasts, memory = state.contrasts, state.memory
         if memory is None:
-            curvature = contrasts.curvature(problem.smooth.curvature(theta, state.stride))
-            memory = KnownCurvature(contrasts, curvature, flatten(contrasts.reduced, curvature))
+            curvature = problem.smooth.curvature(theta, state.stride)
+            memory = KnownCurvature(contrasts, flatten(contrasts, curvature))
         small = on_layout(problem, contrasts.reduced)
         here = contrasts.down(theta)
-        model = QuadraticModel(small, memory.curvature, here, contrasts.down(grad), memory.blocks)
+        model = QuadraticModel(small, here, contrasts.down(grad), memory.blocks)
         return contrasts.up(model.minimise(forcing)), memory
 
     def _fall_back(self, problem: Problem, state: NewtonState, stale: bool) -> NewtonState:
@@ -170,7 +170,6 @@ class KnownCurvature:
     """Curvature in contrasts that may serve several steps, and the next lam."""
 
     contrasts: Contrasts
-    curvature: Curvature
     blocks: Blocks
 
 

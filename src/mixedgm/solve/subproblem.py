@@ -13,8 +13,9 @@ import numpy as np
 from scipy import linalg
 
 from mixedgm.model.layout import Floats, Ints, Layout
-from mixedgm.objective.contract import Curvature, Evaluation, NodeCurvature, Smooth
+from mixedgm.objective.contract import Curvature, Evaluation, Smooth
 from mixedgm.penalty.group_lasso import GroupLasso
+from mixedgm.solve.contrasts import Contrasts
 from mixedgm.solve.problem import Problem
 
 _DENSE_LIMIT = 3000
@@ -54,34 +55,29 @@ class Blocks:
         return self.eigen_start, self.vectors, self.values
 
 
-def flatten(layout: Layout, curvature: Curvature) -> Blocks:
-    """Lay the curvature out for the kernels.
+def flatten(contrasts: Contrasts, curvature: Curvature) -> Blocks:
+    """Write the curvature in contrasts and lay it out for the kernels.
 
-    Blocks of theta are every continuous bias and diagonal, every categorical node's biases, and
-    every edge group.
+    Blocks are every continuous bias and diagonal, every categorical node's biases, and every edge
+    group.
     """
     from mixedgm.solve.descent import block_eigen
 
-    p = layout.n_cont
-    nodes = curvature.nodes
-    first = p + layout.column_start[p:-1]  # where the biases of every categorical node begin
-    start = np.concatenate([np.arange(2 * p), first, layout.starts[:-1]])
+    layout, runs = contrasts.reduced, contrasts.runs
+    p, n_node_blocks = layout.n_cont, layout.n_cont + layout.n_nodes
+    start = np.concatenate([np.arange(2 * p), p + layout.column_start[p:-1], layout.starts[:-1]])
     size = np.concatenate([np.ones(2 * p, dtype=np.int64), layout.width[p:], layout.sizes])
+    # The block of every run, and whether its node is the edge's second end.
+    edge = runs.group >= 0
+    block = np.where(runs.node < p, runs.node, p + runs.node)
+    block[runs.ptr[:p] + 1] += p
+    block[edge] = n_node_blocks + runs.group[edge]
+    side = np.zeros(len(block), dtype=np.int64)
+    side[edge] = layout.pairs[runs.group[edge], 1] == runs.node[edge]
     touch_node = np.full((len(start), 2), -1)
     touch_at = np.zeros((len(start), 2), dtype=np.int64)
-    touch_node[: 2 * p, 0] = np.tile(np.arange(p), 2)
-    touch_at[p : 2 * p, 0] = 1
-    n_node_blocks = p + layout.n_nodes
-    touch_node[2 * p : n_node_blocks, 0] = np.arange(p, layout.n_nodes)
-    touch_node[n_node_blocks:] = layout.pairs
-    for v, node in enumerate(nodes):
-        for side in (0, 1):
-            own = np.flatnonzero(layout.pairs[:, side] == v)
-            at = np.searchsorted(node.index, layout.starts[:-1][own])
-            touch_at[n_node_blocks + own, side] = at
-    node_size = np.array([len(node.index) for node in nodes], dtype=np.int64)
-    matrix_start = np.concatenate([[0], np.cumsum(node_size**2)]).astype(np.int64)
-    matrices = np.concatenate([node.matrix.ravel() for node in nodes] or [np.zeros(0)])
+    touch_node[block, side], touch_at[block, side] = runs.node, runs.local
+    node_size, matrix_start, matrices = contrasts.curvature(curvature)
     eigen_start = np.concatenate([[0], np.cumsum(size**2)]).astype(np.int64)
     vectors, values = np.empty(eigen_start[-1]), np.empty(layout.n_theta)
     blocks = (start, size, touch_node, touch_at)
@@ -91,32 +87,12 @@ def flatten(layout: Layout, curvature: Curvature) -> Blocks:
         matrix_start=matrix_start,
         node_size=node_size,
         node_start=np.concatenate([[0], np.cumsum(node_size)]).astype(np.int64),
-        runs=_runs(layout, nodes),
+        runs=(runs.ptr, runs.local, runs.position, runs.narrow),
         matrices=matrices,
         eigen_start=eigen_start,
         vectors=vectors,
         values=values,
         n_node_blocks=n_node_blocks,
-    )
-
-
-def _runs(layout: Layout, nodes: list[NodeCurvature]) -> tuple[Ints, Ints, Ints, Ints]:
-    """A node's own terms and its groups as stretches of consecutive theta positions."""
-    starts, local, position, length = [0], [], [], []
-    for node in nodes:
-        group = np.searchsorted(layout.starts, node.index, side="right")
-        cuts = np.flatnonzero((np.diff(node.index) != 1) | (np.diff(group) != 0)) + 1
-        begin = np.concatenate([[0], cuts]).astype(np.int64)[: len(node.index)]
-        local.append(begin)
-        position.append(node.index[begin])
-        length.append(np.diff(np.concatenate([begin, [len(node.index)]])))
-        starts.append(starts[-1] + len(begin))
-    empty = [np.zeros(0, dtype=np.int64)]
-    return (
-        np.array(starts, dtype=np.int64),
-        np.concatenate(local or empty),
-        np.concatenate(position or empty),
-        np.concatenate(length or empty),
     )
 
 
@@ -128,15 +104,13 @@ class QuadraticModel:
     ----------
     problem : Problem
         Gives penalty, lam and the scale of the KKT number.
-    curvature : Curvature
     theta, grad : ndarray (n_theta,)
         Where the model is taken, and the gradient there.
     blocks : Blocks
-        ``flatten(layout, curvature)``, which may be reused while the curvature is.
+        ``flatten(contrasts, curvature)``, which may serve several models.
     """
 
     problem: Problem
-    curvature: Curvature
     theta: Floats
     grad: Floats
     blocks: Blocks
@@ -186,8 +160,11 @@ class QuadraticModel:
         return new
 
     def _node_products(self, delta: Floats) -> Floats:
-        parts = [node.matrix @ delta[node.index] for node in self.curvature.nodes]
-        return np.concatenate(parts or [np.zeros(0)])
+        from mixedgm.solve.descent import node_products
+
+        out = np.empty(int(self.blocks.node_start[-1]))
+        node_products(self.blocks.nodes, self.blocks.runs, delta, out)
+        return out
 
     def _newton(self, point: Floats, active: Ints, tol: float) -> Floats | None:
         """Newton steps on the node terms and the active groups; None if that fails."""

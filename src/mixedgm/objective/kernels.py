@@ -1,0 +1,48 @@
+"""Numba kernels for the Gaussian terms, which depend on the rows through moments only."""
+
+from __future__ import annotations
+
+from numba import njit
+
+
+@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+def moment_products(second, column_ptr, columns, values, out):  # type: ignore[no-untyped-def]
+    """out[s] = second @ c_s for sparse coefficient vectors c_s (out is zero before)."""
+    for s in range(out.shape[0]):
+        for e in range(column_ptr[s], column_ptr[s + 1]):
+            x, a = values[e], columns[e]
+            for k in range(out.shape[1]):
+                out[s, k] += x * second[a, k]
+
+
+@njit(nogil=True, cache=True)
+def gaussian_curvatures(moments, terms, column_ptr, columns, values, start, out):  # type: ignore[no-untyped-def]
+    """Second derivative of every Gaussian term in (bias, diagonal, coefficients).
+
+    moments = (mean, second); terms = (bias, diagonal); node s has the coefficients
+    column_ptr[s]:column_ptr[s + 1], and its matrix begins at start[s] of the flat `out`.
+    """
+    mean, second = moments
+    bias, diagonal = terms
+    for s in range(bias.shape[0]):
+        first, size = column_ptr[s], column_ptr[s + 1] - column_ptr[s]
+        width, at, b = size + 2, start[s], diagonal[s]
+        mean_eta, square = bias[s], 0.0
+        for i in range(size):
+            a = columns[first + i]
+            z_eta = mean[a] * bias[s]
+            for j in range(size):
+                x = second[a, columns[first + j]]
+                z_eta += x * values[first + j]
+                out[at + (i + 2) * width + j + 2] = x / b
+            mean_eta += mean[a] * values[first + i]
+            square += values[first + i] * z_eta
+            out[at + i + 2] = mean[a] / b
+            out[at + (i + 2) * width] = mean[a] / b
+            out[at + width + i + 2] = -z_eta / b**2
+            out[at + (i + 2) * width + 1] = -z_eta / b**2
+        square += bias[s] * mean_eta
+        out[at] = 1.0 / b
+        out[at + 1] = -mean_eta / b**2
+        out[at + width] = -mean_eta / b**2
+        out[at + width + 1] = 0.5 / b**2 + square / b**3
