@@ -139,9 +139,7 @@ def test_factors_give_the_optimum_of_the_conic_solver(table, factors):
 
 def test_factors_by_kind_and_pair_and_their_readable_face_agree(table):
     by_kind = {"continuous-categorical": np.inf, ("height", "group"): 1.0}
-    forbid = [
-        (x, y) for x in NODES[:2] for y in NODES[2:] if (x, y) != ("height", "group")
-    ]
+    forbid = [(x, y) for x in NODES[:2] for y in NODES[2:] if (x, y) != ("height", "group")]
     one = mg.MixedGraphicalModel(lam=0.1, penalty_factors=by_kind).fit(table)
     two = mg.MixedGraphicalModel(lam=0.1, forbid=forbid).fit(table)
     assert_same_params(one.params_, two.params_)
@@ -182,7 +180,9 @@ def test_whole_weights_are_repetition(table, options):
     assert pairs(one) == pairs(two)
     assert one.fitted_.report.total_weight == weights.sum() == two.fitted_.report.total_weight
     if "n_lams" in options:
-        np.testing.assert_allclose(one.fitted_.scores["ebic"], two.fitted_.scores["ebic"], rtol=1e-9)
+        np.testing.assert_allclose(
+            one.fitted_.scores["ebic"], two.fitted_.scores["ebic"], rtol=1e-9
+        )
 
 
 def test_weights_far_from_the_number_of_rows_are_pointed_out(table):

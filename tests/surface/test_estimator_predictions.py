@@ -161,7 +161,9 @@ def test_score_is_tied_to_the_objective(fitted):
     assert model.objective_ == pytest.approx(expected, rel=1e-10)
     total = sum(edge.weight for edge in model.edges_)
     constant = np.log(2 * np.pi)
-    assert model.objective_ == pytest.approx(-model.score(frame) - constant + 0.1 * total, rel=1e-10)
+    assert model.objective_ == pytest.approx(
+        -model.score(frame) - constant + 0.1 * total, rel=1e-10
+    )
 
 
 def test_predictions_follow_the_conditionals_row_by_row(fitted):

@@ -129,7 +129,9 @@ def test_a_bad_value_is_named_with_what_is_allowed(name, value, message):
     assert not hasattr(model, "fitted_")
 
 
-@pytest.mark.parametrize("name", ["n_lams", "lam_min_ratio", "tol", "max_iter", "weights", "solver"])
+@pytest.mark.parametrize(
+    "name", ["n_lams", "lam_min_ratio", "tol", "max_iter", "weights", "solver"]
+)
 def test_fit_path_gives_the_same_messages(name):
     value, message = next((v, m) for n, v, m in BAD if n == name)
     with pytest.raises(mg.ParameterError) as caught:

@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 from mixedgm.errors import ParameterError
-from mixedgm.path.criteria import AIC, BIC, EBIC, degrees_of_freedom, refit_losses
+from mixedgm.path.criteria import (
+    AIC,
+    BIC,
+    EBIC,
+    NAMED,
+    degrees_of_freedom,
+    refit_losses,
+    refittable,
+)
 from mixedgm.path.path import solve_path
 from mixedgm.solve.proximal_newton import ProximalNewton
 from tests.reference import plain
@@ -93,3 +101,101 @@ def test_independent_columns_give_the_empty_graph():
 def test_impossible_gamma_is_named(bad):
     with pytest.raises(ParameterError, match=r"gamma must be a number in \[0, 1\]\. Got"):
         EBIC(gamma=bad)
+
+
+# -- supports that cannot be refitted --------------------------------------------------------------
+
+
+def test_supports_with_too_many_predictors_are_not_considered():
+    """Ten rows: a column with five or more predictors has half as many as there are rows."""
+    table = draw(7, 10, 8, ())
+    task = table.task()
+    path = path_of(task, [1.0, 0.7, 0.01])
+    assert path.n_edges[-1] > 20
+    choice = EBIC().choose(task, path)
+    assert np.isfinite(choice.scores["ebic"][0])
+    assert choice.scores["ebic"][-1] == np.inf
+    assert choice.index < 2
+    assert any("too dense to be refitted to 10 rows" in note for note in choice.notes)
+
+
+def test_a_support_at_the_limit():
+    """A star: its centre has as many predictors as edges, the other columns one each."""
+    table = draw(8, 10, 6, ())
+    task = table.task()
+    star = np.flatnonzero(task.layout.pairs[:, 0] == 0)
+    assert len(star) == 5
+    assert refittable(task, star[:4])
+    assert not refittable(task, star)
+    assert refittable(task, np.array([], dtype=np.int64))
+
+
+def test_predictors_are_counted_by_level():
+    """A column of five levels is four predictors of each neighbour; two such are eight."""
+    table = draw(9, 16, 1, (5, 5))
+    task = table.task()
+    assert task.layout.pairs.tolist() == [[0, 1], [0, 2], [1, 2]]
+    assert refittable(task, np.array([0]))
+    assert not refittable(task, np.array([0, 1]))  # column 0 has 8 predictors, 16 rows
+    assert refittable(table_twice(table), np.array([0, 1]))
+
+
+def table_twice(table):
+    """The same table with weight two for every row: twice as many observations."""
+    from dataclasses import replace
+
+    return replace(table, row_weights=np.full(len(table.Y), 2.0)).task()
+
+
+def test_without_dense_supports_there_is_nothing_to_say():
+    task = draw(5, 70, 2, (2, 3)).task()
+    assert BIC().choose(task, path_of(task, [1.0, 0.3])).notes == ()
+
+
+# -- the choice ------------------------------------------------------------------------------------
+
+
+def test_among_equal_scores_the_largest_lam_is_chosen():
+    """Three values of lam with the same (empty) graph have the same score."""
+    task = draw(5, 70, 2, (2, 3)).task()
+    path = path_of(task, [3.0, 2.0, 1.5])
+    choice = EBIC().choose(task, path)
+    assert len(set(choice.scores["ebic"].tolist())) == 1
+    assert choice.index == 0
+
+
+def test_a_larger_gamma_never_chooses_more_edges():
+    task = draw(10, 60, 4, (2, 3)).task()
+    path = path_of(task, np.geomspace(1, 0.02, 12))
+    chosen = [EBIC(gamma).choose(task, path).index for gamma in np.linspace(0, 1, 6)]
+    n_edges = [int(path.n_edges[k]) for k in chosen]
+    assert n_edges == sorted(n_edges, reverse=True)
+    assert path.n_edges[AIC().choose(task, path).index] >= n_edges[0]
+
+
+def test_refits_grow_with_the_support():
+    """More edges never fit worse: supports of a path that are nested have falling losses."""
+    task = draw(11, 80, 3, (2, 3)).task()
+    path = path_of(task, np.geomspace(1, 0.02, 8))
+    losses = refit_losses(task, path)
+    for k in range(len(path) - 1):
+        if set(path.points[k].groups) <= set(path.points[k + 1].groups):
+            assert losses[k + 1] <= losses[k] + 1e-7
+
+
+def test_a_refit_fits_better_than_the_shrunken_estimate():
+    table = draw(12, 80, 2, (2, 3))
+    task = table.task()
+    path = path_of(task, [0.6, 0.3])
+    for loss, k in zip(refit_losses(task, path), range(2), strict=True):
+        assert path.n_edges[k] > 0
+        assert loss < plain.smooth(path.params(k), table.X, table.Y) - 1e-4
+
+
+def test_labels_say_how_lam_was_chosen():
+    task = draw(5, 70, 2, (2, 3)).task()
+    path = path_of(task, [1.0])
+    labels = [c.choose(task, path).label for c in (EBIC(0.25), BIC(), AIC())]
+    assert labels == ["EBIC (gamma = 0.25)", "BIC", "AIC"]
+    assert list(NAMED) == ["ebic", "bic", "aic"]
+    assert NAMED["ebic"] == EBIC(gamma=0.5)
