@@ -115,70 +115,109 @@ def _predict_dense(cont, codes, first, last, coef, bias, level_start, tile, logi
 
 
 @njit(nogil=True, cache=True, fastmath=_LOOSE)
-def _predict_support(cont, codes, first, last, incidence, values, bias, level_start, logits):  # type: ignore[no-untyped-def]
-    """The same from the listed blocks only."""
+def _predict_node(codes, first, n_rows, node, incidence, values, bias, turned_cont, turned):  # type: ignore[no-untyped-def]
+    """Logits of one node, levels by rows, from its listed blocks only.
+
+    node = (categorical column, first level column, levels); turned_cont is (p, rows).
+    """
     target_ptr, predictor, entry_ptr = incidence
-    n_cont, n_cat, total = cont.shape[1], codes.shape[1], bias.shape[0]
-    for i in range(last - first):
-        for k in range(total):
-            logits[i, k] = bias[k]
-        for j in range(n_cat):
-            base = level_start[j]
-            width = level_start[j + 1] - base
-            for m in range(target_ptr[n_cont + j], target_ptr[n_cont + j + 1]):
-                u, entry = predictor[m], entry_ptr[m]
-                if u < n_cont:
-                    x = cont[first + i, u]
-                    for k in range(width):
-                        logits[i, base + k] += x * values[entry + k]
-                else:
-                    entry += codes[first + i, u - n_cont] * width
-                    for k in range(width):
-                        logits[i, base + k] += values[entry + k]
+    cat, base, width = node
+    n_cont = turned_cont.shape[0]
+    for k in range(width):
+        for i in range(n_rows):
+            turned[k, i] = bias[base + k]
+    for m in range(target_ptr[n_cont + cat], target_ptr[n_cont + cat + 1]):
+        u, entry = predictor[m], entry_ptr[m]
+        if u < n_cont:
+            for k in range(width):
+                x = values[entry + k]
+                for i in range(n_rows):
+                    turned[k, i] += x * turned_cont[u, i]
+        else:
+            for i in range(n_rows):
+                at = np.uint64(entry + np.int64(codes[first + i, u - n_cont]) * width)
+                for k in range(width):
+                    turned[k, i] += values[at + np.uint64(k)]
 
 
 @njit(nogil=True, cache=True, fastmath=_LOOSE)
-def _softmax(codes, weights, first, last, level_start, logits, work, loss):  # type: ignore[no-untyped-def]
-    """Logits -> weighted probabilities in place; weighted losses added per node.
-
-    A node's logits are turned to levels by rows, where every operation runs over rows and
-    vectorises however few levels there are.  work = (turned, largest logit, sum, logit seen),
-    separate arrays, so that the compiler need not fear that they overlap.
-    """
-    turned, top, norm, seen = work
-    n_rows = last - first
-    weighted = weights.shape[0] > 0
-    for j in range(codes.shape[1]):
-        a = np.uint64(level_start[j])
-        width = level_start[j + 1] - level_start[j]
-        for i in range(n_rows):
-            seen[i] = logits[i, a + np.uint64(codes[first + i, j])]
-            top[i] = logits[i, a]
-            norm[i] = 0.0
-        for k in range(width):
-            for i in range(n_rows):
-                turned[k, i] = logits[i, a + np.uint64(k)]
-        for k in range(1, width):
-            for i in range(n_rows):
-                top[i] = max(top[i], turned[k, i])
-        for k in range(width):
-            for i in range(n_rows):
-                e = _exp(turned[k, i] - top[i])
-                turned[k, i] = e
-                norm[i] += e
+def _collect_node(codes, first, n_rows, node, incidence, turned_cont, turned, mean_prob, grad):  # type: ignore[no-untyped-def]
+    """Add z P' of one node for its listed blocks, and 1'P; turned holds P, levels by rows."""
+    target_ptr, predictor, entry_ptr = incidence
+    cat, base, width = node
+    n_cont = turned_cont.shape[0]
+    for k in range(width):
         total = 0.0
-        if weighted:
-            for i in range(n_rows):
-                total += weights[first + i] * (top[i] - seen[i] + _log(norm[i]))
-                norm[i] = weights[first + i] / norm[i]
+        for i in range(n_rows):
+            total += turned[k, i]
+        mean_prob[base + k] += total
+    for m in range(target_ptr[n_cont + cat], target_ptr[n_cont + cat + 1]):
+        u, entry = predictor[m], entry_ptr[m]
+        if u < n_cont:
+            for k in range(width):
+                total = 0.0
+                for i in range(n_rows):
+                    total += turned_cont[u, i] * turned[k, i]
+                grad[entry + k] += total
         else:
             for i in range(n_rows):
-                total += top[i] - seen[i] + _log(norm[i])
-                norm[i] = 1.0 / norm[i]
-        loss[j] += total
-        for k in range(width):
-            for i in range(n_rows):
-                logits[i, a + np.uint64(k)] = turned[k, i] * norm[i]
+                at = np.uint64(entry + np.int64(codes[first + i, u - n_cont]) * width)
+                for k in range(width):
+                    grad[at + np.uint64(k)] += turned[k, i]
+
+
+@njit(nogil=True, cache=True, fastmath=_LOOSE)
+def _softmax_node(codes, weights, first, n_rows, cat, width, work):  # type: ignore[no-untyped-def]
+    """Logits of one node -> weighted probabilities in place; returns the weighted loss.
+
+    The node's logits stand levels by rows, so that every operation runs over rows and vectorises
+    however few levels there are.  work = (turned, largest logit, sum, logit seen): separate
+    arrays, so that the compiler need not fear that they overlap.
+    """
+    turned, top, norm, seen = work
+    for i in range(n_rows):
+        seen[i] = turned[codes[first + i, cat], i]
+        top[i] = turned[0, i]
+        norm[i] = 0.0
+    for k in range(1, width):
+        for i in range(n_rows):
+            top[i] = max(top[i], turned[k, i])
+    for k in range(width):
+        for i in range(n_rows):
+            e = _exp(turned[k, i] - top[i])
+            turned[k, i] = e
+            norm[i] += e
+    total = 0.0
+    if weights.shape[0] > 0:
+        for i in range(n_rows):
+            total += weights[first + i] * (top[i] - seen[i] + _log(norm[i]))
+            norm[i] = weights[first + i] / norm[i]
+    else:
+        for i in range(n_rows):
+            total += top[i] - seen[i] + _log(norm[i])
+            norm[i] = 1.0 / norm[i]
+    for k in range(width):
+        for i in range(n_rows):
+            turned[k, i] *= norm[i]
+    return total
+
+
+@njit(nogil=True, cache=True)
+def _turn(table, first, n_rows, base, width, turned):  # type: ignore[no-untyped-def]
+    """turned[k, i] = table[first + i, base + k]."""
+    at = np.uint64(base)
+    for k in range(width):
+        for i in range(n_rows):
+            turned[k, i] = table[first + i, at + np.uint64(k)]
+
+
+@njit(nogil=True, cache=True)
+def _turn_back(turned, n_rows, base, width, table):  # type: ignore[no-untyped-def]
+    """table[i, base + k] = turned[k, i]."""
+    at = np.uint64(base)
+    for k in range(width):
+        for i in range(n_rows):
+            table[i, at + np.uint64(k)] = turned[k, i]
 
 
 @njit(nogil=True, cache=True, fastmath=_LOOSE)
@@ -200,29 +239,6 @@ def _collect_all(cont, codes, first, last, level_start, tile, probs, mean_prob, 
                     grad[a, k] += probs[i, k]
 
 
-@njit(nogil=True, cache=True, fastmath=_LOOSE)
-def _collect_support(cont, codes, first, last, incidence, level_start, probs, mean_prob, grad):  # type: ignore[no-untyped-def]
-    """The same for the listed blocks only."""
-    target_ptr, predictor, entry_ptr = incidence
-    n_cont, n_cat, total = cont.shape[1], codes.shape[1], probs.shape[1]
-    for i in range(last - first):
-        for k in range(total):
-            mean_prob[k] += probs[i, k]
-        for j in range(n_cat):
-            base = level_start[j]
-            width = level_start[j + 1] - base
-            for m in range(target_ptr[n_cont + j], target_ptr[n_cont + j + 1]):
-                u, entry = predictor[m], entry_ptr[m]
-                if u < n_cont:
-                    x = cont[first + i, u]
-                    for k in range(width):
-                        grad[entry + k] += x * probs[i, base + k]
-                else:
-                    entry += codes[first + i, u - n_cont] * width
-                    for k in range(width):
-                        grad[entry + k] += probs[i, base + k]
-
-
 @njit(nogil=True, cache=True)
 def softmax_chunks(  # type: ignore[no-untyped-def]
     data, bounds, chunks, level_start, bias, dense, incidence, values, want, sizes, out
@@ -238,31 +254,35 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
     cont, codes, weights = data
     block, tile, widest = sizes
     loss, mean_prob, support, all_pairs = out
-    logits = np.empty((block, bias.shape[0]))
+    n_cat, is_dense = codes.shape[1], dense.shape[0] > 0
+    logits = np.zeros((block if is_dense or want == 2 else 0, bias.shape[0]))
+    turned_cont = np.empty((cont.shape[1], 0 if is_dense else block))
     work = (np.empty((widest, block)), np.empty(block), np.empty(block), np.empty(block))
     for c in range(chunks[0], chunks[1]):
         for first in range(bounds[c], bounds[c + 1], block):
             last = min(first + block, bounds[c + 1])
-            if dense.shape[0] > 0:
+            n_rows = last - first
+            if is_dense:
                 _predict_dense(cont, codes, first, last, dense, bias, level_start, tile, logits)
             else:
-                _predict_support(
-                    cont, codes, first, last, incidence, values, bias, level_start, logits
-                )
-            _softmax(codes, weights, first, last, level_start, logits, work, loss[c])
-            if want == 1:
-                _collect_support(
-                    cont,
-                    codes,
-                    first,
-                    last,
-                    incidence,
-                    level_start,
-                    logits,
-                    mean_prob[c],
-                    support[c],
-                )
-            elif want == 2:
+                _turn(cont, first, n_rows, 0, cont.shape[1], turned_cont)
+            for j in range(n_cat):
+                node = (j, level_start[j], level_start[j + 1] - level_start[j])
+                if is_dense:
+                    _turn(logits, 0, n_rows, node[1], node[2], work[0])
+                else:
+                    _predict_node(
+                        codes, first, n_rows, node, incidence, values, bias, turned_cont, work[0]
+                    )
+                loss[c, j] += _softmax_node(codes, weights, first, n_rows, j, node[2], work)
+                if want == 1:
+                    _collect_node(
+                        codes, first, n_rows, node, incidence, turned_cont, work[0],
+                        mean_prob[c], support[c],
+                    )  # fmt: skip
+                elif want == 2:
+                    _turn_back(work[0], n_rows, node[1], node[2], logits)
+            if want == 2:
                 _collect_all(
                     cont, codes, first, last, level_start, tile, logits, mean_prob[c], all_pairs[c]
                 )
