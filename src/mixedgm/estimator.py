@@ -318,7 +318,7 @@ class MixedGraphicalModel(BaseEstimator):
         part = Schema(tuple(by_name[name] for name in wanted))
         nodes, p = [model.schema.node_index(column.name) for column in part.nodes], part.n_cont
         cont, cat = nodes[:p], [node - model.schema.n_cont for node in nodes[p:]]
-        out = decode(part, means[:, cont], modes[:, cat], frame.library)
+        out = _aligned(decode(part, means[:, cont], modes[:, cat], frame.library), X)
         if not isinstance(columns, str):
             return out
         return out[:, 0] if frame.library == "numpy" else out[columns]
@@ -346,7 +346,7 @@ class MixedGraphicalModel(BaseEstimator):
         frame = as_frame(X)
         design = apply(frame, model.schema, require=set(model.schema.names) - {column})
         probability = model.predict_proba(design, column)
-        return views.probability_frame(node.level_names, probability, frame.library)
+        return _aligned(views.probability_frame(node.level_names, probability, frame.library), X)
 
     # -- keeping -----------------------------------------------------------------------------------
 
@@ -378,6 +378,13 @@ def load(path: str | os.PathLike[str]) -> MixedGraphicalModel:
     """
     fitted, settings = store.load(path)
     return MixedGraphicalModel._from_store(fitted, settings)
+
+
+def _aligned(out: Any, X: Any) -> Any:
+    """Give predictions for a pandas frame that frame's index, so that they can be assigned."""
+    if hasattr(out, "index") and hasattr(X, "index") and hasattr(out, "iloc"):
+        out.index = X.index
+    return out
 
 
 def _wanted(schema: Schema, columns: str | Sequence[str] | None) -> list[str]:

@@ -109,9 +109,8 @@ class FittedModel:
         if len(starts) == 0:
             return np.zeros((0, 0))
         summed = np.add.reduceat(np.add.reduceat(square, starts, axis=0), starts, axis=1)
-        weights = np.sqrt(summed) * np.outer(self.node_scales, self.node_scales)
-        np.fill_diagonal(weights, 0.0)
-        return np.asarray(weights)
+        upper = np.triu(np.sqrt(summed) * np.outer(self.node_scales, self.node_scales), 1)
+        return np.asarray(upper + upper.T)
 
     @cached_property
     def edges(self) -> tuple[Edge, ...]:

@@ -21,7 +21,7 @@ def to_plain(value: Any) -> Any:
     Examples
     --------
     >>> to_plain({("age", "wage"): 0.5})
-    {'mapping': [[['age', 'wage'], 0.5]]}
+    {'mapping': [[{'tuple': ['age', 'wage']}, 0.5]]}
     >>> from_plain(to_plain({("age", "wage"): 0.5}))
     {('age', 'wage'): 0.5}
     """
@@ -33,7 +33,9 @@ def to_plain(value: Any) -> Any:
         return {"object": type(value).__name__, "options": asdict(value)}  # type: ignore[arg-type]
     if isinstance(value, Mapping):
         return {"mapping": [[to_plain(k), to_plain(v)] for k, v in value.items()]}
-    if isinstance(value, (list, tuple, set, frozenset, np.ndarray)):
+    if isinstance(value, (tuple, frozenset)):  # both may be keys of a mapping
+        return {"tuple": [to_plain(item) for item in value]}
+    if isinstance(value, (list, set, np.ndarray)):
         return [to_plain(item) for item in value]
     return {"text": repr(value)}
 
@@ -45,8 +47,9 @@ def from_plain(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if "mapping" in value:
-        pairs = [(from_plain(k), from_plain(v)) for k, v in value["mapping"]]
-        return {tuple(k) if isinstance(k, list) else k: v for k, v in pairs}
+        return {from_plain(k): from_plain(v) for k, v in value["mapping"]}
+    if "tuple" in value:
+        return tuple(from_plain(item) for item in value["tuple"])
     if value.get("object") in _OBJECTS:
         return _OBJECTS[value["object"]](**value["options"])
     return value.get("text")

@@ -77,6 +77,11 @@ class Smooth(Protocol):
         ...
 
     @property
+    def part_seconds(self) -> tuple[float, float]:
+        """Wall time so far in passes over the rows, and in their curvature."""
+        ...
+
+    @property
     def n_rows(self) -> int:
         """Number of rows behind the function."""
         ...

@@ -48,6 +48,11 @@ class Pseudolikelihood:
         return self.rows.curvature_passes
 
     @property
+    def part_seconds(self) -> tuple[float, float]:
+        """Wall time so far in passes, and in curvature."""
+        return self.rows.part_seconds
+
+    @property
     def n_rows(self) -> int:
         """Number of rows."""
         return self.rows.n_rows

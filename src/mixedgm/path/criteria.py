@@ -120,9 +120,11 @@ def _information(
             for loss, d, point in zip(losses, df, path.points, strict=True)
         ]
     )
+    n_dense = int(np.isinf(losses).sum())
     notes = []
-    if np.isinf(losses).any():
-        n_dense = int(np.isinf(losses).sum())
+    if n_dense == len(path):
+        notes.append("no graph of the path could be refitted; that of the largest lam was taken")
+    elif n_dense:
         notes.append(
             f"{n_dense} of {len(path)} values of lam were not considered: their graphs are too "
             f"dense to be refitted to {task.smooth.n_rows} rows"

@@ -38,6 +38,10 @@ class PathPoint:
     passes: float
     curvature_passes: float
     seconds: float
+    pass_seconds: float = 0.0
+    """Part of `seconds` spent in passes over the rows; the rest but `curvature_seconds` is the
+    solver's own."""
+    curvature_seconds: float = 0.0
     notes: tuple[str, ...] = ()
     trace: tuple[TraceRow, ...] = ()
 
@@ -53,8 +57,10 @@ class Path:
 
     Attributes
     ----------
-    lams, n_edges, objective, kkt, kkt_relative, passes, curvature_passes, seconds : ndarray
+    lams, n_edges, objective, kkt, kkt_relative : ndarray
         One entry per lam; `kkt_relative` is `kkt` divided by lam.
+    passes, curvature_passes, seconds, pass_seconds, curvature_seconds : ndarray
+        What each lam cost; `seconds` is everything.
     lam_max : float
         Smallest lam without penalised edges.
     schema : Schema
@@ -119,6 +125,16 @@ class Path:
     def seconds(self) -> Floats:
         """Wall time."""
         return self._column("seconds")
+
+    @cached_property
+    def pass_seconds(self) -> Floats:
+        """Wall time in passes over the rows."""
+        return self._column("pass_seconds")
+
+    @cached_property
+    def curvature_seconds(self) -> Floats:
+        """Wall time in curvature from the rows."""
+        return self._column("curvature_seconds")
 
     @property
     def converged(self) -> NDArray[np.bool_]:
@@ -229,6 +245,8 @@ def _point(task: Task, lam: float, solution: Solution, keep_trace: bool) -> Path
         solution.passes,
         solution.curvature_passes,
         solution.seconds,
+        solution.pass_seconds,
+        solution.curvature_seconds,
         solution.notes,
         tuple(solution.trace) if keep_trace else (),
     )

@@ -70,6 +70,11 @@ class Rows(Protocol):
         """Share of the rows visited for curvature, summed over calls."""
         ...
 
+    @property
+    def part_seconds(self) -> tuple[float, float]:
+        """Wall time so far in passes, and in curvature."""
+        ...
+
     def moments(self) -> Moments:
         """Weighted means and second moments of the design columns."""
         ...

@@ -7,6 +7,7 @@ number of threads.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -49,6 +50,7 @@ class MemoryRows:
     n_threads: int = 1
     passes: float = field(default=0.0, init=False)
     curvature_passes: float = field(default=0.0, init=False)
+    part_seconds: tuple[float, float] = field(default=(0.0, 0.0), init=False)
 
     @property
     def n_rows(self) -> int:
@@ -111,6 +113,7 @@ class MemoryRows:
         whole_rows = self._is_dense(coef)
         if whole_rows and gradient == "support":
             return self._support_from_all(coef)
+        clock = time.perf_counter()
         self.passes += 0.5 if gradient == "none" else 1.0
         bounds, levels = self._bounds, int(self._level_start[-1])
         n_chunks, d = len(bounds) - 1, self._n_columns
@@ -150,6 +153,7 @@ class MemoryRows:
 
         run_all([share(k) for k in range(len(shares) - 1)], self.n_threads)
         loss, mean_prob, support, all_pairs = (part.sum(axis=0) / self.total_weight for part in out)
+        self._spend(time.perf_counter() - clock, 0.0)
         return SoftmaxSums(
             loss,
             mean_prob[:levels] if gradient != "none" else None,
@@ -186,6 +190,7 @@ class MemoryRows:
         """Second derivatives of the mean loss of categorical nodes, from every stride-th row."""
         from mixedgm.rows.kernels import curvature_sums, unpack_curvature
 
+        clock = time.perf_counter()
         self.curvature_passes += 1.0 / stride
         incidence, p = coef.incidence, self.cont.shape[1]
         blocks = (incidence.target_ptr, incidence.predictor, incidence.entry_ptr)
@@ -222,7 +227,11 @@ class MemoryRows:
         matrices = [np.empty((k, k)) for k in (n_columns * width).tolist()]
         for k, matrix in enumerate(matrices):
             unpack_curvature(packed[starts[k] : starts[k + 1]], width[k], 1.0 / total, matrix)
+        self._spend(0.0, time.perf_counter() - clock)
         return matrices
+
+    def _spend(self, passes: float, curvature: float) -> None:
+        self.part_seconds = (self.part_seconds[0] + passes, self.part_seconds[1] + curvature)
 
     def _row_parts(self, work: int, sums: int, stride: int) -> list[tuple[int, int]]:
         """Row ranges that get sums of their own: by work and memory, never by threads."""

@@ -54,6 +54,7 @@ class ProductModel:
     grad: Floats
     passes: float = 0.0
     curvature_passes: float = 0.0
+    part_seconds: tuple[float, float] = (0.0, 0.0)
     n_rows: int = 0
 
     def evaluate(self, theta: Floats, gradient: bool = True) -> Evaluation:

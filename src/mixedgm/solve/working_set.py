@@ -35,6 +35,9 @@ class Solution:
     passes: float
     curvature_passes: float
     seconds: float
+    pass_seconds: float
+    """Part of `seconds` spent in passes over the rows."""
+    curvature_seconds: float
     memory: Memory | None = None
 
     @property
@@ -69,7 +72,7 @@ def solve(problem: Problem, solver: Solver, start: Start, *, tol: float, max_ite
     """Solve on growing working sets until the certificate of the whole problem is within `tol`."""
     clock = time.perf_counter()
     smooth = problem.smooth
-    passes, curvature_passes = smooth.passes, smooth.curvature_passes
+    passes, curvature_passes, parts = smooth.passes, smooth.curvature_passes, smooth.part_seconds
     theta, evaluation, groups = start.theta, start.evaluation, screened(problem, start)
     trace: list[TraceRow] = []
     notes: tuple[str, ...] = ()
@@ -120,6 +123,8 @@ def solve(problem: Problem, solver: Solver, start: Start, *, tol: float, max_ite
         smooth.passes - passes,
         smooth.curvature_passes - curvature_passes,
         time.perf_counter() - clock,
+        smooth.part_seconds[0] - parts[0],
+        smooth.part_seconds[1] - parts[1],
         memory,
     )
 

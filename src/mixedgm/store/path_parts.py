@@ -19,7 +19,10 @@ from mixedgm.table.schema import Schema
 
 __all__ = ["path_from_archive", "path_to_parts"]
 
-_NUMBERS = ("lam", "objective", "kkt", "passes", "curvature_passes", "seconds")
+_NUMBERS = (
+    *("lam", "objective", "kkt", "passes", "curvature_passes"),
+    *("seconds", "pass_seconds", "curvature_seconds"),
+)
 
 
 def path_to_parts(path: Path) -> tuple[dict[str, Any], Arrays]:

@@ -146,6 +146,8 @@ def path_columns(fitted: FittedModel) -> Columns:
         "passes": path.passes,
         "curvature_passes": path.curvature_passes,
         "seconds": path.seconds,
+        "pass_seconds": path.pass_seconds,
+        "curvature_seconds": path.curvature_seconds,
         "n_iter": np.array([point.n_iter for point in path.points], dtype=np.int64),
         "converged": path.converged,
     }
@@ -165,8 +167,8 @@ def path_frame(fitted: FittedModel) -> Any:
     Returns
     -------
     data frame
-        lam, n_edges, objective, kkt, kkt_relative, passes, curvature_passes, seconds, n_iter,
-        converged, then one column per selection score.
+        lam, n_edges, objective, kkt, kkt_relative, passes, curvature_passes, seconds,
+        pass_seconds, curvature_seconds, n_iter, converged, then one column per selection score.
     """
     return frame(path_columns(fitted), fitted.library)
 

@@ -113,7 +113,7 @@ def test_path_has_one_row_per_lam_and_the_scores(solved):
     found = path_frame(solved)
     assert found.columns.tolist() == [
         "lam", "n_edges", "objective", "kkt", "kkt_relative", "passes", "curvature_passes",
-        "seconds", "n_iter", "converged", "ebic",
+        "seconds", "pass_seconds", "curvature_seconds", "n_iter", "converged", "ebic",
     ]  # fmt: skip
     assert found["lam"].is_monotonic_decreasing
     assert found["n_edges"].iloc[0] == 0
