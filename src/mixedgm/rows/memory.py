@@ -188,7 +188,7 @@ class MemoryRows:
 
     def softmax_curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> list[Floats]:
         """Second derivatives of the mean loss of categorical nodes, from every stride-th row."""
-        from mixedgm.rows.kernels import curvature_sums, unpack_curvature
+        from mixedgm.rows.curvature_kernels import curvature_sums, unpack_curvature
 
         clock = time.perf_counter()
         self.curvature_passes += 1.0 / stride
