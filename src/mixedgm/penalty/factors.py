@@ -35,7 +35,7 @@ def factor_matrix(
     --------
     >>> from mixedgm.table.schema import Column, Schema
     >>> schema = Schema((Column("age", "continuous"), Column("wage", "continuous")))
-    >>> factor_matrix(schema, forbid=[("age", "wage")])[0, 1]
+    >>> float(factor_matrix(schema, forbid=[("age", "wage")])[0, 1])
     inf
     """
     matrix = np.ones((len(schema.nodes), len(schema.nodes)))
