@@ -3,8 +3,8 @@
 Indices that run from other than 0 are unsigned: a signed one might be negative, and Numba's
 wrapping of negative indices keeps a loop from vectorising.
 
-Z is never formed: a categorical column selects a row of the coefficient matrix, which costs one
-addition where the indicator block would cost a product.  Every kernel releases the GIL.
+Where most pairs of columns are wanted, a block of Z is made and multiplied by BLAS; where few
+are, their coefficients are picked by level.  Every kernel releases the GIL.
 """
 
 from __future__ import annotations
@@ -17,33 +17,17 @@ from mixedgm.rows.arithmetic import exp_nonpositive, log_positive
 _LOOSE = {"reassoc", "contract", "nsz"}
 
 
-@njit(nogil=True, cache=True, fastmath=_LOOSE)
-def _predict_dense(cont, codes, first, last, coef, bias, level_start, tile, logits):  # type: ignore[no-untyped-def]
-    """logits[i] = bias + z_i' coef for a block of rows; coef is (d, levels)."""
-    n_cont, n_cat, total = cont.shape[1], codes.shape[1], bias.shape[0]
-    for tile_start in range(0, total, tile):
-        t0, t1 = np.uint64(tile_start), np.uint64(min(tile_start + tile, total))
-        for i in range(last - first):
-            for k in range(t0, t1):
-                logits[i, k] = bias[k]
-            for s in range(n_cont):
-                x = cont[first + i, s]
-                for k in range(t0, t1):
-                    logits[i, k] += x * coef[s, k]
-            # Three categorical columns at a time: the row of logits is loaded and stored once.
-            j = 0
-            while j + 2 < n_cat:
-                a = n_cont + level_start[j] + codes[first + i, j]
-                b = n_cont + level_start[j + 1] + codes[first + i, j + 1]
-                c = n_cont + level_start[j + 2] + codes[first + i, j + 2]
-                for k in range(t0, t1):
-                    logits[i, k] += coef[a, k] + coef[b, k] + coef[c, k]
-                j += 3
-            while j < n_cat:
-                a = n_cont + level_start[j] + codes[first + i, j]
-                for k in range(t0, t1):
-                    logits[i, k] += coef[a, k]
-                j += 1
+@njit(nogil=True, cache=True)
+def _fill_block(cont, codes, first, n_rows, level_start, block):  # type: ignore[no-untyped-def]
+    """block[i] = z of row first + i: the continuous columns, then an indicator per level."""
+    n_cont = cont.shape[1]
+    for i in range(n_rows):
+        for s in range(n_cont):
+            block[i, s] = cont[first + i, s]
+        for k in range(n_cont, block.shape[1]):
+            block[i, k] = 0.0
+        for j in range(codes.shape[1]):
+            block[i, n_cont + level_start[j] + np.int64(codes[first + i, j])] = 1.0
 
 
 @njit(nogil=True, cache=True, fastmath=_LOOSE)
@@ -143,32 +127,30 @@ def _turn(table, first, n_rows, base, width, turned):  # type: ignore[no-untyped
             turned[k, i] = table[first + i, at + np.uint64(k)]
 
 
-@njit(nogil=True, cache=True)
-def _turn_back(turned, n_rows, base, width, table):  # type: ignore[no-untyped-def]
-    """table[i, base + k] = turned[k, i]."""
-    at = np.uint64(base)
+@njit(nogil=True, cache=True, fastmath=_LOOSE)
+def _add_bias(bias, base, width, n_rows, turned):  # type: ignore[no-untyped-def]
     for k in range(width):
         for i in range(n_rows):
-            table[i, at + np.uint64(k)] = turned[k, i]
+            turned[k, i] += bias[base + k]
 
 
 @njit(nogil=True, cache=True, fastmath=_LOOSE)
-def _collect_all(cont, codes, first, last, level_start, tile, probs, mean_prob, grad):  # type: ignore[no-untyped-def]
-    """Grad += Z' P and mean_prob += 1' P for a block of rows."""
-    n_cont, n_cat, total = cont.shape[1], codes.shape[1], probs.shape[1]
-    for tile_start in range(0, total, tile):
-        t0, t1 = np.uint64(tile_start), np.uint64(min(tile_start + tile, total))
-        for i in range(last - first):
-            for k in range(t0, t1):
-                mean_prob[k] += probs[i, k]
-            for s in range(n_cont):
-                x = cont[first + i, s]
-                for k in range(t0, t1):
-                    grad[s, k] += x * probs[i, k]
-            for j in range(n_cat):
-                a = n_cont + level_start[j] + codes[first + i, j]
-                for k in range(t0, t1):
-                    grad[a, k] += probs[i, k]
+def _turn_back(turned, n_rows, base, width, table, mean_prob):  # type: ignore[no-untyped-def]
+    """table[i, base + k] = turned[k, i]; mean_prob gains the sums over rows."""
+    at = np.uint64(base)
+    for k in range(width):
+        total = 0.0
+        for i in range(n_rows):
+            table[i, at + np.uint64(k)] = turned[k, i]
+            total += turned[k, i]
+        mean_prob[base + k] += total
+
+
+@njit(nogil=True, cache=True)
+def _add(term, total):  # type: ignore[no-untyped-def]
+    for a in range(total.shape[0]):
+        for k in range(total.shape[1]):
+            total[a, k] += term[a, k]
 
 
 @njit(nogil=True, cache=True)
@@ -180,44 +162,50 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
     data = (cont, codes, weights); chunk c holds the rows bounds[c]:bounds[c + 1].
     dense = (d, levels) coefficients, or empty when `incidence` and `values` hold them.
     want = 0 value, 1 gradient on the support, 2 gradient for all pairs.
-    sizes = (rows per block, columns per tile, most levels of a node);
-    out = (loss, mean_prob, support, all_pairs).
+    sizes = (rows per block, d, most levels of a node); out = (loss, mean_prob, support, all_pairs).
     """
     cont, codes, weights = data
-    block, tile, widest = sizes
+    block, n_columns, widest = sizes
     loss, mean_prob, support, all_pairs = out
     n_cat, is_dense = codes.shape[1], dense.shape[0] > 0
-    logits = np.zeros((block if is_dense or want == 2 else 0, bias.shape[0]))
+    # A block of Z is only made for the products with it.
+    whole = block if is_dense or want == 2 else 0
+    z, logits = np.empty((whole, n_columns)), np.zeros((whole, bias.shape[0]))
     turned_cont = np.empty((cont.shape[1], 0 if is_dense else block))
     work = (np.empty((widest, block)), np.empty(block), np.empty(block), np.empty(block))
+    turned = work[0]
+    product = np.empty((n_columns if want == 2 else 0, bias.shape[0]))
     for c in range(chunks[0], chunks[1]):
         for first in range(bounds[c], bounds[c + 1], block):
-            last = min(first + block, bounds[c + 1])
-            n_rows = last - first
+            n_rows = min(block, bounds[c + 1] - first)
+            if whole > 0:
+                _fill_block(cont, codes, first, n_rows, level_start, z)
             if is_dense:
-                _predict_dense(cont, codes, first, last, dense, bias, level_start, tile, logits)
+                np.dot(z[:n_rows], dense, logits[:n_rows])
             else:
                 _turn(cont, first, n_rows, 0, cont.shape[1], turned_cont)
             for j in range(n_cat):
                 node = (j, level_start[j], level_start[j + 1] - level_start[j])
                 if is_dense:
-                    _turn(logits, 0, n_rows, node[1], node[2], work[0])
+                    _turn(logits, 0, n_rows, node[1], node[2], turned)
+                    _add_bias(bias, node[1], node[2], n_rows, turned)
                 else:
                     _predict_node(
-                        codes, first, n_rows, node, incidence, values, bias, turned_cont, work[0]
+                        codes, first, n_rows, node, incidence, values, bias, turned_cont, turned
                     )
                 loss[c, j] += _softmax_node(codes, weights, first, n_rows, j, node[2], work)
                 if want == 1:
                     _collect_node(
-                        codes, first, n_rows, node, incidence, turned_cont, work[0],
+                        codes, first, n_rows, node, incidence, turned_cont, turned,
                         mean_prob[c], support[c],
                     )  # fmt: skip
                 elif want == 2:
-                    _turn_back(work[0], n_rows, node[1], node[2], logits)
-            if want == 2:
-                _collect_all(
-                    cont, codes, first, last, level_start, tile, logits, mean_prob[c], all_pairs[c]
-                )
+                    _turn_back(turned, n_rows, node[1], node[2], logits, mean_prob[c])
+            if want == 2 and first == bounds[c]:
+                np.dot(z[:n_rows].T, logits[:n_rows], all_pairs[c])
+            elif want == 2:
+                np.dot(z[:n_rows].T, logits[:n_rows], product)
+                _add(product, all_pairs[c])
 
 
 @njit(nogil=True, cache=True)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.rows.contract import Coefficients, Gradient, Moments, SoftmaxSums
-from mixedgm.rows.threads import run_all
+from mixedgm.rows.threads import run_all, single_threaded_blas
 
 _NO_WEIGHTS = np.zeros(0)
 _NO_MATRIX = np.zeros((0, 0))
@@ -76,11 +76,17 @@ class MemoryRows:
 
     @cached_property
     def _bounds(self) -> Ints:
-        """Chunk boundaries: enough chunks for many cores, few enough to keep sums small."""
+        """Chunk boundaries, by the data's shape only.
+
+        A power of two, so that threads share evenly; enough for many cores, but with so many
+        rows in each that its own sums of size d times levels stay a small part of the work.
+        """
         levels = int(self._level_start[-1])
         work = self.n_rows * levels * (self.cont.shape[1] + len(self.n_levels))
-        by_memory = max(2, int(2**28 / (8 * max(1, self._n_columns * levels))))
-        n_chunks = int(np.clip(work // 400_000, 1, min(64, by_memory, max(1, self.n_rows))))
+        most = min(
+            64, work // 200_000, self.n_rows // 400, 2**28 // (8 * self._n_columns * levels + 1)
+        )
+        n_chunks = 2 ** int(np.log2(max(1, most)))
         return np.linspace(0, self.n_rows, n_chunks + 1).astype(np.int64)
 
     # -- moments ---------------------------------------------------------------------------------
@@ -125,11 +131,10 @@ class MemoryRows:
             np.zeros((n_chunks, len(self.n_levels))),
             np.zeros((n_chunks, width)),
             np.zeros((n_chunks, len(coef.values) if gradient == "support" else 0)),
-            np.zeros((n_chunks, d, width) if gradient == "all" else (n_chunks, 0, 0)),
+            np.empty((n_chunks, d, width) if gradient == "all" else (n_chunks, 0, 0)),
         )
-        # A tile of columns of a (d, levels) matrix should stay in the cache of one core.
-        tile = max(16, min(width, 2**19 // (8 * max(d, 1)) // _LANES * _LANES))
-        block = 64
+        # A block of Z and of probabilities should stay in the cache of one core.
+        block = int(np.clip(2**19 // (d + width) // 8 * 8, 64, 256))
         widest = max(self.n_levels, default=0)
         shares = np.linspace(0, n_chunks, min(self.n_threads, n_chunks) + 1).astype(np.int64)
         incidence = coef.incidence
@@ -147,11 +152,12 @@ class MemoryRows:
                 blocks,
                 coef.values,
                 _WANT[gradient],
-                (block, tile, widest),
+                (block, d, widest),
                 out,
             )
 
-        run_all([share(k) for k in range(len(shares) - 1)], self.n_threads)
+        with single_threaded_blas():
+            run_all([share(k) for k in range(len(shares) - 1)], self.n_threads)
         loss, mean_prob, support, all_pairs = (part.sum(axis=0) / self.total_weight for part in out)
         self._spend(time.perf_counter() - clock, 0.0)
         return SoftmaxSums(

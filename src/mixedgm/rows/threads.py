@@ -29,6 +29,7 @@ def run_all(tasks: list[Callable[[], T]], n_threads: int) -> list[T]:
 
 @cache
 def _controller() -> Any:
+    import scipy.linalg.cython_blas  # noqa: F401  (Numba multiplies by this one; load it first)
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
