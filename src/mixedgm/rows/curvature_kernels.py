@@ -8,72 +8,134 @@ from numba import njit
 from mixedgm.rows.arithmetic import exp_nonpositive
 
 _LOOSE = {"reassoc", "contract", "nsz"}
+_BLOCK = 64
 
 
 @njit(nogil=True, cache=True, fastmath=_LOOSE)
-def _node_curvature(data, rows, cat, level_start, bias, incidence, values, gram):  # type: ignore[no-untyped-def]
+def _pack(weights, rows, n_rows, width, turned, by_level, by_row):  # type: ignore[no-untyped-def]
+    """Lower triangle of w (diag(p) - p p') over levels 1 to L - 1, for a block of rows.
+
+    What concerns level 0 follows, because rows of diag(p) - p p' sum to zero.  turned holds p,
+    levels by rows; the result stands in both orders.
+    """
+    at = 0
+    for k in range(1, width):
+        for m in range(1, k + 1):
+            for i in range(n_rows):
+                by_level[at, i] = -turned[k, i] * turned[m, i]
+            if m == k:
+                for i in range(n_rows):
+                    by_level[at, i] += turned[k, i]
+            at += 1
+    if weights.shape[0] > 0:
+        for k in range(at):
+            for i in range(n_rows):
+                by_level[k, i] *= weights[rows[i]]
+    for i in range(n_rows):
+        for k in range(at):
+            by_row[i, k] = by_level[k, i]
+
+
+@njit(nogil=True, cache=True, fastmath=_LOOSE)
+def _add_block(n_rows, used, origin, codes, values, by_level, by_row, gram):  # type: ignore[no-untyped-def]
+    """gram[a, b] += sum over the block of z_a z_b packed, for predictors a <= b.
+
+    used[m] is 1 for a predictor with a value per row (values[m]), 0 for a categorical one (level
+    codes[m]); origin[m] is its first column of gram.
+    """
+    n_packed = by_level.shape[0]
+    x = np.empty(n_rows)
+    for a in range(used.shape[0]):
+        for b in range(a, used.shape[0]):
+            if used[a] and used[b]:
+                for i in range(n_rows):
+                    x[i] = values[a, i] * values[b, i]
+                for k in range(n_packed):
+                    total = 0.0
+                    for i in range(n_rows):
+                        total += x[i] * by_level[k, i]
+                    gram[origin[a], origin[b], k] += total
+            else:
+                for i in range(n_rows):
+                    at_a = np.uint64(origin[a] + codes[a, i])
+                    at_b = np.uint64(origin[b] + codes[b, i])
+                    y = values[a, i] * values[b, i]
+                    for k in range(n_packed):
+                        gram[at_a, at_b, k] += y * by_row[i, k]
+
+
+@njit(nogil=True, cache=True)
+def _node_curvature(data, rows, cat, level_start, bias, incidence, coefs, gram):  # type: ignore[no-untyped-def]
     """Sum over rows of w (diag(p) - p p') x (z z') for one categorical node.
 
     rows = (first, last, stride).  gram is (K, K, L (L - 1) / 2): predictors (the intercept
-    first, then the node's incidence) by the packed lower triangle over levels 1 to L - 1; what
-    concerns level 0 follows, because rows of diag(p) - p p' sum to zero.  Only pairs of
-    predictors a <= b are filled.  Returns the weight of the rows used.
+    first, then the node's incidence) by the packed levels of `_pack`.  Only pairs of predictors
+    a <= b are filled.  Returns the weight of the rows used.
     """
     cont, codes, weights = data
     target_ptr, predictor, entry_ptr = incidence
     n_cont = cont.shape[1]
-    weighted = weights.shape[0] > 0
-    base = np.uint64(level_start[cat])
     width = level_start[cat + 1] - level_start[cat]
     first, last = target_ptr[n_cont + cat], target_ptr[n_cont + cat + 1]
     n_used = last - first + 1
-    origin = np.ones(n_used, np.int64)  # where each predictor's columns begin; 0 is the intercept
+    used, origin = np.ones(n_used, np.int64), np.zeros(n_used, np.int64)
     for m in range(first, last):
+        used[m - first + 1] = predictor[m] < n_cont
         origin[m - first + 1] = 1 + (entry_ptr[m] - entry_ptr[first]) // width
-    position = np.zeros(n_used, np.uint64)
-    value = np.ones(n_used)
-    prob = np.empty(width)
-    packed = np.empty(gram.shape[2])
+    block_rows = np.empty(_BLOCK, np.int64)
+    levels, values = np.zeros((n_used, _BLOCK), np.int64), np.ones((n_used, _BLOCK))
+    turned, top, norm = np.empty((width, _BLOCK)), np.empty(_BLOCK), np.empty(_BLOCK)
+    by_level, by_row = np.empty((gram.shape[2], _BLOCK)), np.empty((_BLOCK, gram.shape[2]))
     total = 0.0
-    for i in range(rows[0], rows[1], rows[2]):
-        weight = weights[i] if weighted else 1.0
-        total += weight
+    for begin in range(rows[0], rows[1], rows[2] * _BLOCK):
+        n_rows = 0
+        for i in range(begin, min(begin + rows[2] * _BLOCK, rows[1]), rows[2]):
+            block_rows[n_rows] = i
+            total += weights[i] if weights.shape[0] > 0 else 1.0
+            n_rows += 1
         for k in range(width):
-            prob[k] = bias[base + np.uint64(k)]
+            turned[k, :] = bias[level_start[cat] + k]
         for m in range(first, last):
-            u, x, level = predictor[m], 1.0, np.int64(0)
+            u, at = predictor[m], m - first + 1
             if u < n_cont:
-                x = cont[i, u]
+                for i in range(n_rows):
+                    values[at, i] = cont[block_rows[i], u]
             else:
-                level = np.int64(codes[i, u - n_cont])
-            position[m - first + 1] = np.uint64(origin[m - first + 1] + level)
-            value[m - first + 1] = x
-            start = np.uint64(entry_ptr[m] + level * width)
-            for k in range(width):
-                prob[k] += x * values[start + np.uint64(k)]
-        top = prob[0]
-        for k in range(1, width):
-            top = max(top, prob[k])
-        norm = 0.0
-        for k in range(width):
-            prob[k] = exp_nonpositive(prob[k] - top)
-            norm += prob[k]
-        for k in range(width):
-            prob[k] /= norm
-        at = 0
-        for k in range(1, width):
-            for m in range(1, k):
-                packed[at] = -weight * prob[k] * prob[m]
-                at += 1
-            packed[at] = weight * prob[k] * (1.0 - prob[k])
-            at += 1
-        for a in range(n_used):
-            at_a, x_a = position[a], value[a]
-            for b in range(a, n_used):
-                at_b, x = position[b], x_a * value[b]
-                for k in range(packed.shape[0]):
-                    gram[at_a, at_b, k] += x * packed[k]
+                for i in range(n_rows):
+                    levels[at, i] = codes[block_rows[i], u - n_cont]
+            _add_predictor(n_rows, entry_ptr[m], width, levels[at], values[at], coefs, turned)
+        _probabilities(n_rows, width, turned, top, norm)
+        _pack(weights, block_rows, n_rows, width, turned, by_level, by_row)
+        _add_block(n_rows, used, origin, levels, values, by_level, by_row, gram)
     return total
+
+
+@njit(nogil=True, cache=True, fastmath=_LOOSE)
+def _add_predictor(n_rows, entry, width, levels, values, coefs, turned):  # type: ignore[no-untyped-def]
+    """turned[k, i] += value * coefficient of the row's level."""
+    for i in range(n_rows):
+        at = np.uint64(entry + levels[i] * width)
+        for k in range(width):
+            turned[k, i] += values[i] * coefs[at + np.uint64(k)]
+
+
+@njit(nogil=True, cache=True, fastmath=_LOOSE)
+def _probabilities(n_rows, width, turned, top, norm):  # type: ignore[no-untyped-def]
+    """Softmax over levels, in place."""
+    for i in range(n_rows):
+        top[i] = turned[0, i]
+        norm[i] = 0.0
+    for k in range(1, width):
+        for i in range(n_rows):
+            top[i] = max(top[i], turned[k, i])
+    for k in range(width):
+        for i in range(n_rows):
+            e = exp_nonpositive(turned[k, i] - top[i])
+            turned[k, i] = e
+            norm[i] += e
+    for k in range(width):
+        for i in range(n_rows):
+            turned[k, i] /= norm[i]
 
 
 @njit(nogil=True, cache=True)
