@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-fast lint format clean
+.PHONY: help install demo test test-fast bench bench-peers lint format clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /:/' | \
@@ -32,6 +32,12 @@ test: $(STAMP)  ## run the whole test suite, doctests included
 
 test-fast: $(STAMP)  ## run the tests that are neither slow nor statistical
 	$(BIN)/python -m pytest -n $(JOBS) -m "not slow and not statistical" $(ARGS)
+
+bench: $(STAMP)  ## measure against the goals (about half an hour on a quiet machine); ARGS=--quick
+	$(BIN)/python -m benchmarks $(ARGS)
+
+bench-peers: $(STAMP)  ## make the environment of the peer that needs one
+	$(BIN)/python benchmarks/peers/adelie_env.py
 
 lint: $(STAMP)  ## check style, formatting and types
 	$(BIN)/ruff check .

@@ -1,0 +1,1 @@
+"""Measurements of mixedgm against stated goals: `python -m benchmarks`."""

@@ -1,0 +1,156 @@
+"""Part "pass": value + gradient over all rows against the two matrix products in it."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+
+from benchmarks import data, product
+from benchmarks.context import THREADS, Context
+from benchmarks.matrix_products import MatrixProducts
+from benchmarks.memory import MB, extra_resident, in_fresh_process
+from benchmarks.report import Result, at_least, at_most, holds, shown
+from benchmarks.simulate import Shape
+from benchmarks.timing import Times, interleaved, one_blas_thread
+from mixedgm.objective.pseudolikelihood import Pseudolikelihood
+from mixedgm.path.task import Task
+from mixedgm.rows.contract import Coefficients
+
+BLOCKS = (64, 256)
+"""Rows per block of the baseline: the package's own block, and one that suits BLAS."""
+SURVEY = Shape(2, data.SURVEY_LEVELS, 100_000)
+SHAPES = {
+    "full": [
+        SURVEY,
+        Shape(50, (4,) * 50, 20_000),
+        Shape(100, (5,) * 100, 5_000),
+        Shape(200, (3,) * 200, 5_000),
+    ],
+    "quick": [replace(SURVEY, n_rows=20_000), Shape(50, (4,) * 50, 4_000)],
+    "smoke": [replace(SURVEY, n_rows=300)],
+}
+REPEATS = {"full": 30, "quick": 7, "smoke": 1}
+
+
+def run(context: Context) -> Result:
+    result = Result("pass")
+    for shape in context.pick(SHAPES):
+        with one_blas_thread():
+            _against_products(result, shape, context.pick(REPEATS))
+            _same_for_all_threads(result, shape)
+        extra = [
+            in_fresh_process(pass_memory, replace(shape, n_rows=k * shape.n_rows)) for k in (1, 2)
+        ]
+        whole = 8 * shape.n_rows * shape.n_columns
+        result.add(
+            holds(
+                f"{_name(shape)}: memory of a pass grows by less than a tenth of n x d",
+                f"< {0.1 * whole / MB:.3g} MB",
+                extra[1] - extra[0] < 0.1 * whole,
+                f"{(extra[1] - extra[0]) / MB:.3g} MB from n to 2n ({extra[0] / MB:.3g} MB at n)",
+            )
+        )
+        result.figures[_name(shape)]["extra bytes at n, 2n"] = extra
+        gc.collect()
+    return result
+
+
+def _against_products(result: Result, shape: Shape, repeats: int) -> None:
+    task = _task(shape)
+    theta = product.dense_theta(task)
+    smooth, coef = _full(task), _coefficients(task, theta)
+    products = _products(task, theta)
+    candidates: dict[str, Callable[[], object]] = {}
+    for threads in (1, THREADS):
+        own = _with_threads(smooth, threads)
+        rows = own.rows
+        candidates[f"evaluate, {threads}"] = lambda own=own: own.evaluate(theta)  # type: ignore[misc]
+        candidates[f"softmax, {threads}"] = lambda rows=rows: rows.softmax(coef, "all")  # type: ignore[misc]
+        for block in BLOCKS:
+            for made in (False, True):
+                name = f"products, {threads}, Z {'made' if made else 'there'}, blocks of {block}"
+                candidates[name] = lambda t=threads, b=block, m=made: products.run(b, t, made=m)  # type: ignore[misc]
+    times = interleaved(candidates, repeats)
+    result.figures[_name(shape)] = {name: found.to_dict() for name, found in times.items()}
+    _ratio_rows(result, shape, times)
+
+
+def _ratio_rows(result: Result, shape: Shape, times: dict[str, Times]) -> None:
+    def fastest(threads: int) -> float:
+        return min(t.best for name, t in times.items() if name.startswith(f"products, {threads}"))
+
+    name, limit = _name(shape), 1.3 if shape.n_columns >= 250 else 2.0
+    passing = {threads: times[f"evaluate, {threads}"].best for threads in (1, THREADS)}
+    floor = fastest(THREADS)
+    result.add(at_most(f"{name}: pass / its two products", passing[THREADS] / floor, limit))
+    kernel = times[f"softmax, {THREADS}"].best
+    result.add(
+        shown(
+            f"{name}: one pass, two threads",
+            f"{1e3 * passing[THREADS]:.3g} ms (rows alone {1e3 * kernel:.3g} ms, "
+            f"products {1e3 * floor:.3g} ms, one-thread ratio {passing[1] / fastest(1):.3g} x)",
+        )
+    )
+    result.add(at_least(f"{name}: two threads / one", passing[1] / passing[THREADS], 1.7))
+    result.add(shown(f"{name}: products, two threads / one", f"{fastest(1) / floor:.3g} x"))
+
+
+def _same_for_all_threads(result: Result, shape: Shape) -> None:
+    task = _task(shape)
+    theta = product.dense_theta(task)
+    found = [_with_threads(_full(task), k).evaluate(theta) for k in (1, 2, 3)]
+    same = all(
+        other.value == found[0].value and np.array_equal(other.gradient, found[0].gradient)
+        for other in found[1:]
+    )
+    result.add(holds(f"{_name(shape)}: 1, 2, 3 threads give one result", "to the bit", same))
+
+
+def pass_memory(shape: Shape) -> int:
+    """Bytes that a pass holds beyond the rows themselves; for a process of its own."""
+    product.warm_up()
+    task = _task(shape)
+    theta = product.dense_theta(task)
+    smooth = _full(task)
+    # What is computed once per layout does not belong to a pass.
+    for kept in (task.layout.edge_position, task.layout.incidence):
+        del kept
+    with one_blas_thread():
+        return extra_resident(lambda: smooth.evaluate(theta))
+
+
+def _name(shape: Shape) -> str:
+    return f"d = {shape.n_columns} ({shape.n_rows:,} rows)"
+
+
+def _task(shape: Shape) -> Task:
+    rng = np.random.default_rng(0)
+    cont = rng.normal(size=(shape.n_rows, shape.n_cont))
+    codes = np.column_stack(
+        [rng.integers(0, m, size=shape.n_rows, dtype=np.uint8) for m in shape.n_levels]
+    )
+    return product.task_of(data.encoded(cont, codes, shape.n_levels))
+
+
+def _full(task: Task) -> Pseudolikelihood:
+    return cast(Pseudolikelihood, task.smooth)
+
+
+def _with_threads(smooth: Pseudolikelihood, n_threads: int) -> Pseudolikelihood:
+    rows = replace(cast(Any, smooth.rows), n_threads=n_threads)
+    return replace(smooth, rows=rows)
+
+
+def _coefficients(task: Task, theta: product.Floats) -> Coefficients:
+    incidence = task.layout.incidence
+    return Coefficients(incidence, theta[incidence.theta_index], theta[task.layout.cat_bias])
+
+
+def _products(task: Task, theta: product.Floats) -> MatrixProducts:
+    rows: Any = _full(task).rows
+    coef = np.ascontiguousarray(task.layout.to_matrix(theta)[:, task.layout.n_cont :])
+    return MatrixProducts(rows.cont, rows.codes, rows.n_levels, coef)

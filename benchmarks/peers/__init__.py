@@ -1,0 +1,1 @@
+"""Other solvers, each run in its own process or environment."""
