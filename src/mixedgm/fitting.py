@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from mixedgm.fitted import FitReport, FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.options import Options
 from mixedgm.path import grid
-from mixedgm.path.criteria import Choice
+from mixedgm.path.criteria import Choice, Criterion
 from mixedgm.path.path import Path, PathPoint, solve_path
 from mixedgm.path.task import Task, prepare
 from mixedgm.penalty.factors import factor_matrix
@@ -64,7 +65,7 @@ def fit_table(
     """Path, choice of lam, refit if asked, and what was found on the way."""
     criterion = options.criterion
     task = prepare_table(X, options, sample_weight)
-    path = _solve(task, options)
+    path = _solve(task, options, criterion)
     warn_unless_converged(path, options.tol)
     choice = Choice(0, "", {})
     if criterion is not None:
@@ -99,7 +100,11 @@ def prepare_table(X: Any, options: Options, sample_weight: ArrayLike | None = No
     return prepare(design, weights=options.weights, factors=factors, n_threads=options.n_threads)
 
 
-def _solve(task: Task, options: Options) -> Path:
+def _solve(task: Task, options: Options, criterion: Criterion | None = None) -> Path:
+    """The path; the default grid ends where `criterion` can choose nothing any more."""
+    enough = None
+    if criterion is not None and options.lams is None:
+        enough = partial(criterion.enough, task) if hasattr(criterion, "enough") else None
     if options.lam is not None:
         lams = np.array([float(options.lam)])
     elif options.lams is not None:
@@ -114,6 +119,7 @@ def _solve(task: Task, options: Options) -> Path:
         max_iter=options.max_iter,
         show=options.verbose > 0,
         keep_trace=len(lams) == 1,
+        enough=enough,
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Floats, Ints
-from mixedgm.path.path import Path
+from mixedgm.path.path import Path, PathPoint
 from mixedgm.path.task import Task
 from mixedgm.progress import track
 from mixedgm.rows.threads import single_threaded_blas
@@ -40,9 +40,21 @@ class Criterion(Protocol):
         """Score every point and choose one."""
         ...
 
+    def enough(self, task: Task, point: PathPoint) -> bool:
+        """Whether no smaller lam can be chosen, so that a path may end at this point."""
+        ...
+
+
+class _AtRefits:
+    """What criteria that score unshrunken refits have in common."""
+
+    def enough(self, task: Task, point: PathPoint) -> bool:
+        """Whether the graph is too dense to be refitted, and so are those of smaller lam."""
+        return not refittable(task, point.groups)
+
 
 @dataclass(frozen=True)
-class EBIC:
+class EBIC(_AtRefits):
     """Extended Bayesian information criterion at the refit of each support.
 
     ``2 n loss + df log n + 4 gamma edges log(columns)`` with the mean negative log
@@ -87,7 +99,7 @@ class EBIC:
 
 
 @dataclass(frozen=True)
-class BIC:
+class BIC(_AtRefits):
     """Bayesian information criterion, ``2 n loss + df log n``, at the refit of each support."""
 
     def choose(self, task: Task, path: Path, *, show: bool = False) -> Choice:
@@ -97,7 +109,7 @@ class BIC:
 
 
 @dataclass(frozen=True)
-class AIC:
+class AIC(_AtRefits):
     """Akaike information criterion, ``2 n loss + 2 df``, at the refit of each support."""
 
     def choose(self, task: Task, path: Path, *, show: bool = False) -> Choice:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -195,8 +196,11 @@ def solve_path(
     max_iter: int,
     show: bool = False,
     keep_trace: bool = False,
+    enough: Callable[[PathPoint], bool] | None = None,
 ) -> Path:
     """Solve for every lam, largest first, each from the last solution.
+
+    The path ends after the first point that is `enough`.
 
     Ctrl-C keeps what is solved and warns; it is raised again only when nothing is.
     """
@@ -209,6 +213,8 @@ def solve_path(
                 solution = solve(problem, solver, start, tol=tol, max_iter=max_iter)
             start = Start(solution.theta, solution.evaluation, float(lam), solution.memory)
             points.append(_point(task, float(lam), solution, keep_trace))
+            if enough is not None and enough(points[-1]):
+                break
     except KeyboardInterrupt:
         if not points:
             raise

@@ -22,8 +22,8 @@ from mixedgm.penalty import weights as edge_weights
 from mixedgm.penalty.group_lasso import GroupLasso
 from mixedgm.rows.contract import Moments
 from mixedgm.rows.memory import MemoryRows
+from mixedgm.solve.choose import Auto
 from mixedgm.solve.problem import Problem
-from mixedgm.solve.proximal_newton import ProximalNewton
 from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.table.encode import Design
 from mixedgm.table.schema import Schema
@@ -103,7 +103,7 @@ class Task:
             small, GroupLasso(small.layout, np.zeros(len(groups))), 0.0, self.yardstick[groups]
         )
         begin = Start(start.theta[index], small.evaluate(start.theta[index]))
-        solution = solve(problem, ProximalNewton(), begin, tol=tol, max_iter=max_iter)
+        solution = solve(problem, Auto(), begin, tol=tol, max_iter=max_iter)
         theta = np.zeros(self.layout.n_theta)
         theta[index] = solution.theta
         return replace(solution, theta=theta)

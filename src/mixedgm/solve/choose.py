@@ -16,15 +16,18 @@ from mixedgm.solve.proximal_newton import NewtonState, ProximalNewton
 
 @dataclass(frozen=True)
 class Auto:
-    """Proximal Newton as long as the curvature of the working set fits in memory.
+    """Proximal Newton as long as the curvature of the working set is small enough.
 
     Proximal Newton with sampled curvature needs the fewest passes over the rows at every size
-    that was measured.  Its curvature is one dense matrix per column over that column's own
-    parameters in the working set; when all of them together exceed `limit_bytes`, the step is
-    left to accelerated proximal gradient (Nesterov 1983), which stores no curvature.
+    that was measured.  It keeps one dense matrix per column over that column's own parameters in
+    the working set, and decomposes the block of every edge.  When the matrices together exceed
+    `limit_bytes`, or the cubes of the blocks' sizes add up to more than `limit_cubes` (two columns
+    with very many levels), the step is left to accelerated proximal gradient (Nesterov 1983),
+    which keeps no curvature.
     """
 
-    limit_bytes: float = 2.0**31
+    limit_bytes: float = 2.0**30
+    limit_cubes: float = 2e9
     newton: ProximalNewton = field(default_factory=ProximalNewton)
     gradient: ProximalGradient = field(default_factory=lambda: ProximalGradient("nesterov-1983"))
 
@@ -35,8 +38,9 @@ class Auto:
         layout = problem.smooth.layout
         entries = layout.incidence.entry_ptr[layout.incidence.target_ptr]
         needed = 8.0 * float(((entries[1:] - entries[:-1]) ** 2.0).sum())
-        solver: Solver = self.newton if needed <= self.limit_bytes else self.gradient
-        state: State = solver.init(problem, theta, here, tol, memory)
+        small = needed <= self.limit_bytes and (layout.sizes**3.0).sum() <= self.limit_cubes
+        solver: Solver = self.newton if small else self.gradient
+        state: State = solver.init(problem, theta, here, tol, memory if small else None)
         return state
 
     def step(self, problem: Problem, state: State) -> State:
