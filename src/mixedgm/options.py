@@ -70,6 +70,10 @@ class Options:
             raise ParameterError.must_be("refit", "True or False", self.refit)
         if self.rule not in ("and", "or"):
             raise ParameterError.must_be("rule", "'and' or 'or'", self.rule)
+        if self.lam is not None and self.lams is not None:
+            raise ParameterError(
+                "lam and lams were both given; give one value or the values of a path."
+            )
         self._check_not_yet()
         self._criterion()
 
@@ -83,6 +87,12 @@ class Options:
             raise NotYetError(
                 f"loss={self.loss!r} is not available yet; use loss='pseudolikelihood'."
             )
+        for name, default in (("rule", "and"), ("penalize_covariates", True)):
+            if getattr(self, name) != default:
+                given = getattr(self, name)
+                raise NotYetError(
+                    f"{name}={given!r} is not available yet; leave it at {default!r}."
+                )
         for name in ("covariates", "moderators"):
             if getattr(self, name) is not None:
                 raise NotYetError(

@@ -175,7 +175,18 @@ NOT_YET = [
         ["group"],
         "moderators are not available yet; leave moderators=None to model all columns jointly.",
     ),
+    ("rule", "or", "rule='or' is not available yet; leave it at 'and'."),
+    (
+        "penalize_covariates",
+        False,
+        "penalize_covariates=False is not available yet; leave it at True.",
+    ),
 ]
+
+
+def test_lam_and_lams_together_are_refused():
+    with pytest.raises(mg.ParameterError, match="lam and lams were both given"):
+        mg.MixedGraphicalModel(lam=0.1, lams=[0.2, 0.1]).fit(TABLE)
 
 
 @pytest.mark.parametrize(("name", "value", "message"), NOT_YET, ids=identify)
@@ -263,8 +274,6 @@ def test_missing_drop_says_how_many_rows():
         ("refit", np.True_),
         ("verbose", 0),
         ("random_state", 7),
-        ("rule", "or"),
-        ("penalize_covariates", False),
         ("solver", mg.ProximalNewton(hessian="limited-memory")),
         ("solver", "proximal-gradient"),
         ("select", mg.AIC()),

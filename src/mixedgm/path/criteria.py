@@ -21,6 +21,10 @@ from mixedgm.solve.working_set import Solution, Start
 
 _REFIT_TOL = 1e-4
 _REFIT_STEPS = 50
+# An edge is in the conditionals of both its ends, so its gain 2 n (loss - loss with it) is about
+# twice a chi-square of its degrees of freedom where there is nothing to find; its price is twice
+# that of a likelihood, too (the composite-likelihood criterion of Gao & Song 2010).
+_CONDITIONALS_PER_EDGE = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +61,10 @@ class _AtRefits:
 class EBIC(_AtRefits):
     """Extended Bayesian information criterion at the refit of each support.
 
-    ``2 n loss + df log n + 4 gamma edges log(columns)`` with the mean negative log
+    ``2 n loss + 2 (df log n + 4 gamma edges log(columns))`` with the mean negative log
     pseudolikelihood `loss`, n the sum of weights, and df the identifiable edge parameters:
     (L_r - 1)(L_j - 1) for two categorical columns, L_j - 1 for a mixed pair, 1 for two continuous.
+    The outer 2 is there because every edge is in two of the conditionals that `loss` adds up.
 
     Parameters
     ----------
@@ -69,7 +74,8 @@ class EBIC(_AtRefits):
     References
     ----------
     Foygel and Drton (2010), "Extended Bayesian information criteria for Gaussian graphical
-    models".
+    models".  Gao and Song (2010), "Composite likelihood Bayesian information criteria for model
+    selection in high-dimensional data".
 
     Examples
     --------
@@ -100,7 +106,7 @@ class EBIC(_AtRefits):
 
 @dataclass(frozen=True)
 class BIC(_AtRefits):
-    """Bayesian information criterion, ``2 n loss + df log n``, at the refit of each support."""
+    """Bayesian information criterion, ``2 n loss + 2 df log n``, at the refit of each support."""
 
     def choose(self, task: Task, path: Path, *, show: bool = False) -> Choice:
         """Lowest score; the largest lam among equals."""
@@ -110,7 +116,7 @@ class BIC(_AtRefits):
 
 @dataclass(frozen=True)
 class AIC(_AtRefits):
-    """Akaike information criterion, ``2 n loss + 2 df``, at the refit of each support."""
+    """Akaike information criterion, ``2 n loss + 4 df``, at the refit of each support."""
 
     def choose(self, task: Task, path: Path, *, show: bool = False) -> Choice:
         """Lowest score; the largest lam among equals."""
@@ -128,7 +134,8 @@ def _information(
     df = np.array([degrees_of_freedom(task, point.groups) for point in path.points])
     scores = np.array(
         [
-            2.0 * task.total_weight * loss + price(float(d), len(point.groups))
+            2.0 * task.total_weight * loss
+            + _CONDITIONALS_PER_EDGE * price(float(d), len(point.groups))
             for loss, d, point in zip(losses, df, path.points, strict=True)
         ]
     )
@@ -158,16 +165,18 @@ def degrees_of_freedom(task: Task, groups: Ints) -> int:
 
 
 def refittable(task: Task, groups: Ints) -> bool:
-    """Whether every column has fewer than half as many predictors as there are rows.
+    """Whether every column's regression is small enough for the rows.
 
-    Beyond that an unshrunken fit says nothing, and from as many predictors as rows on it has no
-    optimum: the loss falls without bound.
+    That is, fewer than half as many predictors as rows, and fewer parameters than rows.  Beyond
+    that an unshrunken fit says nothing, and from as many predictors as rows on it has no optimum:
+    the loss falls without bound.
     """
     layout = task.layout
     own = np.where(np.arange(layout.n_nodes) < layout.n_cont, 1, layout.width - 1)
     u, v = layout.pairs[groups].T
     predictors = np.bincount(u, own[v], layout.n_nodes) + np.bincount(v, own[u], layout.n_nodes)
-    return bool(predictors.max(initial=0.0) < 0.5 * task.total_weight)
+    few = predictors.max(initial=0.0) < 0.5 * task.total_weight
+    return bool(few and (predictors * own).max(initial=0.0) < task.total_weight)
 
 
 def refit_losses(task: Task, path: Path, *, show: bool = False) -> Floats:

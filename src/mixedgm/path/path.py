@@ -19,6 +19,7 @@ from mixedgm.rows.predict import mean_losses
 from mixedgm.rows.threads import single_threaded_blas
 from mixedgm.solve.loop import Solver, Status, TraceRow
 from mixedgm.solve.working_set import Solution, Start, solve
+from mixedgm.table.check import level_of_caller
 from mixedgm.table.encode import Design, apply
 from mixedgm.table.schema import Schema
 
@@ -82,6 +83,13 @@ class Path:
 
     def __len__(self) -> int:
         return len(self.points)
+
+    def __repr__(self) -> str:
+        ends = f"{self.lams[0]:.4g} to {self.lams[-1]:.4g}" if len(self) else "none"
+        return (
+            f"<Path of {len(self)} lam ({ends}), {self.n_edges.min(initial=0)} to "
+            f"{self.n_edges.max(initial=0)} edges, KKT at most {self.kkt.max(initial=0.0):.1e}>"
+        )
 
     def _column(self, name: str) -> Floats:
         return np.array([getattr(point, name) for point in self.points], dtype=np.float64)
@@ -222,7 +230,7 @@ def solve_path(
             f"interrupted: the path ends at lam = {points[-1].lam:.4g}, "
             f"{len(points)} of {len(lams)} values solved",
             RuntimeWarning,
-            stacklevel=2,
+            stacklevel=level_of_caller(),
         )
     return Path(
         tuple(points),

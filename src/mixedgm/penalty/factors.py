@@ -43,8 +43,13 @@ def factor_matrix(
     for u in range(len(matrix)):
         for v in range(u + 1, len(matrix)):
             matrix[u, v] = matrix[v, u] = kinds.get(edge_kind(schema, u, v), 1.0)
+    seen: dict[tuple[int, int], float] = {}
     for pair, factor in pairs:
         u, v = _nodes(schema, pair, "penalty_factors")
+        if seen.setdefault((u, v), factor) != factor:
+            raise ParameterError(
+                f"penalty_factors names the pair {pair!r} twice: {seen[u, v]:g} and {factor:g}."
+            )
         matrix[u, v] = matrix[v, u] = factor
     wanted = {_nodes(schema, pair, "require") for pair in _listed(require, "require")}
     unwanted = {_nodes(schema, pair, "forbid") for pair in _listed(forbid, "forbid")}

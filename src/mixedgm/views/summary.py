@@ -88,6 +88,9 @@ class Summary:
 
         return summary_text(self)
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def _repr_html_(self) -> str:
         """Return the summary as HTML for a notebook."""
         from mixedgm.views.notebook import html

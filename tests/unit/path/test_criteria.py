@@ -66,10 +66,10 @@ def test_parameters_are_counted_over_observed_levels():
 @pytest.mark.parametrize(
     ("criterion", "name", "price"),
     [
-        (AIC(), "aic", lambda df, edges, n: 2 * df),
-        (BIC(), "bic", lambda df, edges, n: df * np.log(n)),
-        (EBIC(0.0), "ebic", lambda df, edges, n: df * np.log(n)),
-        (EBIC(), "ebic", lambda df, edges, n: df * np.log(n) + 2 * edges * np.log(4)),
+        (AIC(), "aic", lambda df, edges, n: 4 * df),
+        (BIC(), "bic", lambda df, edges, n: 2 * df * np.log(n)),
+        (EBIC(0.0), "ebic", lambda df, edges, n: 2 * df * np.log(n)),
+        (EBIC(), "ebic", lambda df, edges, n: 2 * df * np.log(n) + 4 * edges * np.log(4)),
     ],
 )
 def test_scores_are_the_formula_and_the_lowest_is_chosen(criterion, name, price):

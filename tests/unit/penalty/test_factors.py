@@ -137,3 +137,9 @@ def test_mistakes_are_named(name):
     options, message = MISTAKES[name]
     with pytest.raises(ParameterError, match=message):
         factor_matrix(SCHEMA, **options)
+
+
+def test_a_pair_with_two_factors_is_refused():
+    schema = Schema((Column("a", "continuous"), Column("b", "continuous")))
+    with pytest.raises(ParameterError, match=r"names the pair \('b', 'a'\) twice: 1 and 2"):
+        factor_matrix(schema, {("a", "b"): 1, ("b", "a"): 2})
