@@ -163,14 +163,20 @@ def test_the_default_finds_the_true_graph():
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("n_rows", "n_columns"), [(200, 30), (500, 30), (100, 60)])
-def test_noise_has_hardly_any_edges(n_rows, n_columns):
-    """Every pair counts in two conditionals; a price for one would let dozens of edges in."""
+@pytest.mark.parametrize(
+    ("n_rows", "n_columns", "most"), [(200, 30, 4), (500, 30, 4), (100, 60, 12)]
+)
+def test_noise_has_hardly_any_edges(n_rows, n_columns, most):
+    """Every pair counts in two conditionals; a price for one would let dozens of edges in.
+
+    `most` false edges in four tables together; 1, 1 and 5 were seen, with half the price 23, 22
+    and 59.  The seeds are fixed, so this fails only when the code changes.
+    """
     false = []
     for seed in range(4):
         noise = np.random.default_rng(seed).normal(size=(n_rows, n_columns))
         false.append(len(mg.MixedGraphicalModel(n_lams=30).fit(noise).edges_))
-    assert sum(false) <= 4
+    assert sum(false) <= most
 
 
 def simulated(name):
