@@ -156,10 +156,10 @@ def assemble(nodes, runs, where, out):  # type: ignore[no-untyped-def]
     run_start, local, position, length = runs
     for v in range(node_size.shape[0]):
         for a in range(run_start[v], run_start[v + 1]):
-            if where[position[a]] < 0:
+            if length[a] == 0 or where[position[a]] < 0:
                 continue
             for b in range(run_start[v], run_start[v + 1]):
-                if where[position[b]] < 0:
+                if length[b] == 0 or where[position[b]] < 0:
                     continue
                 column = np.uint64(where[position[b]])
                 for i in range(length[a]):
@@ -223,3 +223,46 @@ def node_products(nodes, runs, delta, out):  # type: ignore[no-untyped-def]
                     total += matrices[row + local[k] + j] * delta[position[k] + j]
             out[at + i] = total
         at += width
+
+
+@njit(cache=True, fastmath={"reassoc", "contract"})
+def sparse_product(nodes, runs, where, delta, out):  # type: ignore[no-untyped-def]
+    """Out = H delta on the theta positions with where >= 0, all in the numbering of `where`."""
+    matrix_start, node_size, matrices = nodes
+    run_start, local, position, length = runs
+    out[:] = 0.0
+    for v in range(node_size.shape[0]):
+        for a in range(run_start[v], run_start[v + 1]):
+            if length[a] == 0 or where[position[a]] < 0:
+                continue
+            for b in range(run_start[v], run_start[v + 1]):
+                if length[b] == 0 or where[position[b]] < 0:
+                    continue
+                column = np.uint64(where[position[b]])
+                for i in range(length[a]):
+                    at = np.uint64(matrix_start[v] + (local[a] + i) * node_size[v] + local[b])
+                    total = 0.0
+                    for j in range(length[b]):
+                        total += matrices[at + np.uint64(j)] * delta[column + np.uint64(j)]
+                    out[where[position[a]] + i] += total
+
+
+@njit(cache=True, fastmath={"reassoc", "contract"})
+def precondition(blocks, eigen, where, extra, x, out):  # type: ignore[no-untyped-def]
+    """Out = (H_bb + extra_b I)^-1 x_b for every active block b."""
+    start, size, touch_node, touch_at = blocks
+    eigen_start, vectors, values = eigen
+    for b in range(start.shape[0]):
+        m = size[b]
+        if m == 0 or where[start[b]] < 0:
+            continue
+        first = where[start[b]]
+        for i in range(m):
+            out[first + i] = 0.0
+        for k in range(m):
+            total = 0.0
+            for i in range(m):
+                total += vectors[eigen_start[b] + i * m + k] * x[first + i]
+            total /= values[start[b] + k] + extra[b]
+            for i in range(m):
+                out[first + i] += total * vectors[eigen_start[b] + i * m + k]

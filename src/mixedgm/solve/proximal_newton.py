@@ -8,11 +8,12 @@ from typing import Literal
 from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Floats
 from mixedgm.objective.contract import Evaluation
+from mixedgm.solve.active_system import Blocks
 from mixedgm.solve.contrasts import Contrasts
 from mixedgm.solve.limited_memory import LimitedMemory, minimise_by_products
 from mixedgm.solve.line_search import armijo
 from mixedgm.solve.problem import Problem
-from mixedgm.solve.subproblem import Blocks, QuadraticModel, flatten, on_layout
+from mixedgm.solve.subproblem import QuadraticModel, flatten, on_layout
 
 _SLOW = 0.3
 

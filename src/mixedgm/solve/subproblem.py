@@ -10,49 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import linalg
 
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.objective.contract import Curvature, Evaluation, Smooth
 from mixedgm.penalty.group_lasso import GroupLasso
+from mixedgm.solve.active_system import ActiveSystem, Blocks
 from mixedgm.solve.contrasts import Contrasts
 from mixedgm.solve.problem import Problem
-
-_DENSE_LIMIT = 3000
-
-
-@dataclass(frozen=True, eq=False)
-class Blocks:
-    """Node curvatures flattened for the kernels."""
-
-    start: Ints
-    size: Ints
-    touch_node: Ints
-    touch_at: Ints
-    matrix_start: Ints
-    node_size: Ints
-    node_start: Ints
-    runs: tuple[Ints, Ints, Ints, Ints]
-    matrices: Floats
-    eigen_start: Ints
-    vectors: Floats
-    values: Floats
-    n_node_blocks: int
-
-    @property
-    def blocks(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """Where every block of theta is."""
-        return self.start, self.size, self.touch_node, self.touch_at
-
-    @property
-    def nodes(self) -> tuple[Ints, Ints, Floats]:
-        """The matrices."""
-        return self.matrix_start, self.node_size, self.matrices
-
-    @property
-    def eigen(self) -> tuple[Ints, Floats, Floats]:
-        """Eigendecompositions of the diagonal blocks."""
-        return self.eigen_start, self.vectors, self.values
 
 
 def flatten(contrasts: Contrasts, curvature: Curvature) -> Blocks:
@@ -168,32 +132,24 @@ class QuadraticModel:
 
     def _newton(self, point: Floats, active: Ints, tol: float) -> Floats | None:
         """Newton steps on the node terms and the active groups; None if that fails."""
-        from mixedgm.solve.descent import assemble
-
         layout = self.problem.smooth.layout
         index = layout.positions(active)
-        if len(index) > _DENSE_LIMIT:
-            return None
-        inverse = np.full(layout.n_theta, -1)
-        inverse[index] = np.arange(len(index))
-        hessian = np.zeros((len(index), len(index)))
-        assemble(self.blocks.nodes, self.blocks.runs, inverse, hessian)
+        where = np.full(layout.n_theta, -1)
+        where[index] = np.arange(len(index))
         small = on_groups(self.problem, active)
+        system = ActiveSystem(self.blocks, where, small.penalty.layout, active)
         x, theta, grad = point[index], self.theta[index], self.grad[index]
+        before = small.measure(x, grad + system.product(x - theta))
         for _ in range(5):
-            slope = grad + hessian @ (x - theta)
+            slope = grad + system.product(x - theta)
             if small.measure(x, slope) <= 0.3 * tol:
                 break
-            direction = _newton_direction(small, hessian, x, slope)
+            direction = system.newton_direction(small, x, slope)
             if direction is None:
                 return None
-            step = _longest_step(small.penalty.layout, x, direction)
-            x = x + step * direction
+            x = x + _longest_step(small.penalty.layout, x, direction) * direction
         else:
-            slope = grad + hessian @ (x - theta)
-            if small.measure(x, slope) > small.measure(
-                point[index], grad + hessian @ (point[index] - theta)
-            ):
+            if small.measure(x, grad + system.product(x - theta)) > before:
                 return None
         out = np.zeros(layout.n_theta)
         out[index] = x
@@ -216,34 +172,6 @@ def on_groups(problem: Problem, groups: Ints) -> Problem:
         penalty=penalty,
         yardstick=problem.yardstick[groups],
     )
-
-
-def _newton_direction(problem: Problem, hessian: Floats, x: Floats, slope: Floats) -> Floats | None:
-    """Solve (H + lam * second derivative of the norms) d = -(slope + lam * first derivative)."""
-    layout = problem.penalty.layout
-    norms = layout.group_norms(x)
-    pull = problem.lam * problem.penalty.weights / np.where(norms > 0.0, norms, 1.0)
-    matrix = hessian.copy()
-    spread = layout.spread(pull)
-    edges = np.arange(layout.n_node_terms, layout.n_theta)
-    matrix[edges, edges] += spread
-    for start, size, weight, norm in zip(
-        layout.starts[:-1], layout.sizes, pull, norms, strict=True
-    ):
-        unit = x[start : start + size] / (norm if norm > 0.0 else 1.0)
-        matrix[start : start + size, start : start + size] -= weight * np.outer(unit, unit)
-    right = -slope.copy()
-    right[edges] -= spread * x[edges]
-    diagonal = np.arange(len(x))
-    scale = float(np.mean(matrix[diagonal, diagonal]))
-    for ridge in (1e-11, 1e-8, 1e-5):
-        matrix[diagonal, diagonal] += ridge * scale
-        try:
-            factor = linalg.cho_factor(matrix, lower=True, check_finite=False)
-        except linalg.LinAlgError:
-            continue
-        return np.asarray(linalg.cho_solve(factor, right, check_finite=False))
-    return None
 
 
 def _longest_step(layout: Layout, x: Floats, direction: Floats) -> float:

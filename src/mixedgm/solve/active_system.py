@@ -1,0 +1,167 @@
+"""Curvature by nodes and a set of active groups -> Newton directions on them.
+
+Away from zero the norm of a group is smooth, so on active groups the model's optimality is a
+linear system: H plus the curvature of the norms.  Small systems are assembled and factorised;
+large sparse graphs take conjugate gradients on the node blocks, preconditioned block by block.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import linalg
+
+from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.solve.problem import Problem
+
+_LARGEST_FACTORISED = 600
+_MOST_PRODUCTS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Node curvatures flattened for the kernels."""
+
+    start: Ints
+    size: Ints
+    touch_node: Ints
+    touch_at: Ints
+    matrix_start: Ints
+    node_size: Ints
+    node_start: Ints
+    runs: tuple[Ints, Ints, Ints, Ints]
+    matrices: Floats
+    eigen_start: Ints
+    vectors: Floats
+    values: Floats
+    n_node_blocks: int
+
+    @property
+    def blocks(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """Where every block of theta is."""
+        return self.start, self.size, self.touch_node, self.touch_at
+
+    @property
+    def nodes(self) -> tuple[Ints, Ints, Floats]:
+        """The matrices."""
+        return self.matrix_start, self.node_size, self.matrices
+
+    @property
+    def eigen(self) -> tuple[Ints, Floats, Floats]:
+        """Eigendecompositions of the diagonal blocks."""
+        return self.eigen_start, self.vectors, self.values
+
+
+@dataclass(frozen=True, eq=False)
+class ActiveSystem:
+    """The Hessian on node terms and active groups.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        Curvature of the working set.
+    where : ndarray (n_theta,)
+        Row of every theta position in the system, or -1.
+    layout : Layout
+        Of the active groups.
+    active : ndarray
+        Their numbers in the working set.
+    """
+
+    blocks: Blocks
+    where: Ints
+    layout: Layout
+    active: Ints
+
+    @cached_property
+    def _dense(self) -> Floats | None:
+        from mixedgm.solve.descent import assemble
+
+        if self.layout.n_theta > _LARGEST_FACTORISED:
+            return None
+        out = np.zeros((self.layout.n_theta, self.layout.n_theta))
+        assemble(self.blocks.nodes, self.blocks.runs, self.where, out)
+        return out
+
+    def product(self, delta: Floats) -> Floats:
+        """H times delta."""
+        from mixedgm.solve.descent import sparse_product
+
+        if self._dense is not None:
+            return np.asarray(self._dense @ delta)
+        out = np.empty(len(delta))
+        sparse_product(self.blocks.nodes, self.blocks.runs, self.where, delta, out)
+        return out
+
+    def newton_direction(self, problem: Problem, x: Floats, slope: Floats) -> Floats | None:
+        """Solve (H + lam * norms'') d = -(slope + lam * norms'); None if that fails."""
+        layout = self.layout
+        norms = layout.group_norms(x)
+        safe = np.where(norms > 0.0, norms, 1.0)
+        pull = problem.lam * problem.penalty.weights / safe
+        right = -slope
+        right[layout.edges] -= layout.spread(pull) * x[layout.edges]
+        unit = x[layout.edges] / layout.spread(safe)
+        if self._dense is not None:
+            return self._factorised(pull, unit, right)
+        return self._by_products(pull, unit, right)
+
+    def _factorised(self, pull: Floats, unit: Floats, right: Floats) -> Floats | None:
+        layout = self.layout
+        matrix = np.array(self._dense)
+        edges = np.arange(layout.n_node_terms, layout.n_theta)
+        matrix[edges, edges] += layout.spread(pull)
+        for start, size, weight in zip(layout.starts[:-1], layout.sizes, pull, strict=True):
+            own = unit[start - layout.n_node_terms : start - layout.n_node_terms + size]
+            matrix[start : start + size, start : start + size] -= weight * np.outer(own, own)
+        diagonal = np.arange(layout.n_theta)
+        scale = float(np.mean(matrix[diagonal, diagonal]))
+        for ridge in (1e-11, 1e-8, 1e-5):
+            matrix[diagonal, diagonal] += ridge * scale
+            try:
+                factor = linalg.cho_factor(matrix, lower=True, check_finite=False)
+            except linalg.LinAlgError:
+                continue
+            return np.asarray(linalg.cho_solve(factor, right, check_finite=False))
+        return None
+
+    def _by_products(self, pull: Floats, unit: Floats, right: Floats) -> Floats | None:
+        """Preconditioned conjugate gradients, to a thousandth of the right-hand side."""
+        from mixedgm.solve.descent import precondition
+
+        layout, blocks = self.layout, self.blocks
+        extra = np.zeros(len(blocks.start))
+        extra[blocks.n_node_blocks + self.active] = pull
+        weight = layout.spread(pull)
+
+        def product(d: Floats) -> Floats:
+            out = self.product(d)
+            own = d[layout.edges]
+            along = layout.spread(layout.group_sums(unit * own))
+            out[layout.edges] += weight * (own - unit * along)
+            return out
+
+        def preconditioned(r: Floats) -> Floats:
+            out = np.zeros(len(r))
+            precondition(blocks.blocks, blocks.eigen, self.where, extra, r, out)
+            return out
+
+        x, residual = np.zeros(len(right)), right.copy()
+        z = preconditioned(residual)
+        direction, size = z, float(residual @ z)
+        goal = 1e-6 * size
+        for _ in range(_MOST_PRODUCTS):
+            if size <= goal:
+                break
+            image = product(direction)
+            curvature = float(direction @ image)
+            if curvature <= 0.0:
+                return None
+            x = x + size / curvature * direction
+            residual = residual - size / curvature * image
+            z = preconditioned(residual)
+            before, size = size, float(residual @ z)
+            direction = z + size / before * direction
+        return x
