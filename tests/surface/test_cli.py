@@ -75,6 +75,29 @@ def test_the_ending_of_the_output_chooses_the_format(here: Path, tmp_path: Path)
     assert len(list(ET.parse(tmp_path / "e.graphml").iter(f"{space}edge"))) == len(edges)
     assert main(["edges", "survey.mgm", "--format", "json", "-o", str(tmp_path / "e.csv")]) == 0
     json.loads((tmp_path / "e.csv").read_text("utf-8"))
+    assert main(["edges", "survey.mgm", "--format", "csv", "-o", str(tmp_path / "e.foo")]) == 0
+    assert len(rows_of((tmp_path / "e.foo").read_text("utf-8"))) == len(edges)
+
+
+@pytest.mark.parametrize(
+    ("words", "weights"), [((), "calibrated"), (("--weights", "uniform"), "uniform")]
+)
+def test_penalty_weights_are_an_option(
+    here: Path, tmp_path: Path, words: tuple[str, ...], weights: str
+) -> None:
+    file = str(tmp_path / "w.mgm")
+    assert main(["fit", "survey.csv", "-o", file, "--lam", "0.2", "--max-iter", "77", *words]) == 0
+    settings = load(file)[1]
+    assert (settings["weights"], settings["max_iter"]) == (weights, 77)
+
+
+def test_the_path_takes_penalty_weights(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = []
+    for weights in ("calibrated", "uniform"):
+        words = ["--weights", weights, "--max-iter", "500", "--n-lams", "3", "--format", "csv"]
+        assert main(["path", "survey.csv", *words]) == 0
+        shown.append([row["lam"] for row in rows_of(capsys.readouterr().out)])
+    assert shown[0] != shown[1]
 
 
 def test_check_prints_schema_and_notes(folder: Path) -> None:

@@ -41,6 +41,7 @@ BAD: list[tuple[list[str], str]] = [
     ([*FIT, "--lam", "-1"], "lam must be a float in [0, inf) or None. Got -1.0 instead."),
     ([*FIT, "--tol", "0"], "tol must be"),
     ([*FIT, "--n-lams", "0"], "n_lams must be"),
+    ([*FIT, "--max-iter", "0"], "max_iter must be"),
     ([*FIT, "--lams", "a,b"], "--lams takes numbers as 0.5,0.1. Got 'a,b' instead."),
     ([*FIT, "--select", "cv"], "select='cv' is not available yet"),
     ([*FIT, "--solver", "magic"], "solver must be one of"),
@@ -56,6 +57,13 @@ BAD: list[tuple[list[str], str]] = [
     (["edges", "none.mgm"], "there is no file 'none.mgm'"),
     (["edges", "survey.csv"], "'survey.csv' is not a model file of mixedgm"),
     (["edges", "survey.csv", "-o", "survey.csv"], "is the input"),
+    (
+        ["edges", "survey.csv", "-o", "x.foo"],
+        "the output must be a file name that ends in .csv, .json, .txt, .graphml (or add --format)."
+        " Got 'x.foo' instead.",
+    ),
+    (["edges", "survey.csv", "-o", "x"], "the output must be a file name that ends in"),
+    (["check", "."], "'.' is a folder. To fix: give the path of a file"),
     (["plot", "survey.csv", "-o", "x.doc"], "the picture must be a file name that ends in .png"),
     (["plot", "none.mgm", "-o", "x.png"], "there is no file 'none.mgm'"),
     (["predict", "survey.csv", "survey.csv"], "is not a model file"),
@@ -81,6 +89,8 @@ def test_bad_input_is_one_message_and_exit_code_2(
     [
         (["fit", "survey.csv"], "mixedgm fit: error: the following arguments are required: -o"),
         ([*FIT, "--lam", "x"], "mixedgm fit: error: argument --lam: invalid float value: 'x'"),
+        ([*FIT, "--weights", "x"], "mixedgm fit: error: argument --weights: invalid choice: 'x'"),
+        (["path", "t.csv", "--max-iter", "x"], "mixedgm path: error: argument --max-iter: invalid"),
         (["fitt"], "mixedgm: error: argument COMMAND: invalid choice: 'fitt'"),
         (["edges", "m", "--format", "xls"], "mixedgm edges: error: argument --format: invalid"),
     ],
@@ -163,6 +173,41 @@ def test_not_converged_is_a_note(here: Path, capsys: pytest.CaptureFixture[str])
     shown = capsys.readouterr()
     assert "note: at lam = 0.001" in shown.err
     assert "NOT converged" in shown.out
+
+
+def test_max_iter_stops_the_solver(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*FIT, "--lam", "0.001", "--max-iter", "1"]) == 0
+    assert "stopped at max_iter" in capsys.readouterr().err
+
+
+def test_a_foreign_table_is_refused_by_check(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "eu.csv").write_text("a;b;c\n1,5;2,5;x\n1,7;2,9;y\n3,7;1,1;x\n")
+    assert main(["check", "eu.csv"]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "the file 'eu.csv' looks separated by ';'" in shown.err
+
+
+def test_check_counts_one_row_and_one_column(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "one.csv").write_text("a\n1.5\n")
+    assert main(["check", "one.csv"]) == 2
+    assert capsys.readouterr().out.startswith("1 row, 1 column\n")
+
+
+def test_predict_tells_to_drop_rows_not_to_use_an_option(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*FIT, "--lam", "0.2", "--quiet"]) == 0
+    columns: dict[str, Any] = {name: list(values) for name, values in survey(20).items()}
+    columns["luck"][3] = ""
+    write_csv(here / "new.csv", columns)
+    assert main(["predict", "x.mgm", "new.csv"]) == 2
+    message = capsys.readouterr().err
+    assert message.endswith("1 missing value (NaN or null). To fix: drop the row, or fill it in\n")
 
 
 def test_predict_names_unseen_levels_and_missing_columns(

@@ -212,6 +212,12 @@ def _fitting(command: argparse.ArgumentParser) -> None:
         "--forbid", metavar="A:B,...", action="append", help="edges that may not be there"
     )
     group.add_argument(
+        "--weights",
+        choices=("calibrated", "uniform"),
+        default="calibrated",
+        help="penalty weights of the edges: fair to every kind of edge (default), or all the same",
+    )
+    group.add_argument(
         "--solver", default="auto", help="auto (default), proximal-newton or proximal-gradient"
     )
     group.add_argument(
@@ -219,6 +225,13 @@ def _fitting(command: argparse.ArgumentParser) -> None:
         type=float,
         default=1e-5,
         help="how far from optimal a solution may be (default: 1e-5)",
+    )
+    group.add_argument(
+        "--max-iter",
+        type=int,
+        default=1000,
+        metavar="N",
+        help="most iterations of the solver at each penalty (default: 1000)",
     )
     group.add_argument(
         "--jobs", type=int, metavar="N", help="processor cores to use (default: all)"

@@ -7,7 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mixedgm.cli.console import Console, in_options
-from mixedgm.cli.output import check_output, check_picture, deliver, draw, prepare_drawing
+from mixedgm.cli.output import (
+    check_edges,
+    check_output,
+    check_picture,
+    deliver,
+    draw,
+    prepare_drawing,
+)
 from mixedgm.errors import ParameterError
 from mixedgm.fitted import FittedModel
 
@@ -24,7 +31,9 @@ def check(args: Namespace, console: Console) -> int:
 
     frame, weights = read_columns(args)
     checked = check_table(frame, sample_weight=weights, **column_options(args))
-    console.out(f"{frame.n_rows:,} rows, {len(frame.names)} columns\n")
+    n_rows, n_columns = frame.shape
+    size = f"{n_rows:,} row{'' if n_rows == 1 else 's'}"
+    console.out(f"{size}, {n_columns} column{'' if n_columns == 1 else 's'}\n")
     if checked.schema.columns:
         console.out(f"{checked.schema}\n")
     errors = [finding for finding in checked.findings if finding.severity == "error"]
@@ -95,6 +104,7 @@ def edges(args: Namespace, console: Console) -> None:
     from mixedgm.views.text import edges_text
 
     check_output(args.output, args.model)
+    check_edges(args.output, args.format)
     fitted = _loaded(args.model)
     if not fitted.edges:
         console.note(f"no edges: at lam = {fitted.report.lam:.4g} all columns are independent")

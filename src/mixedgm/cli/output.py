@@ -20,7 +20,7 @@ from mixedgm.errors import MixedGMError, ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.table.assemble import Columns
 
-__all__ = ["check_output", "check_picture", "deliver", "draw", "prepare_drawing"]
+__all__ = ["check_edges", "check_output", "check_picture", "deliver", "draw", "prepare_drawing"]
 
 _FORMAT_OF = {".csv": "csv", ".json": "json", ".txt": "table"}
 _PICTURES = (".png", ".svg", ".pdf")
@@ -97,6 +97,14 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if value is None or isinstance(value, str | bool | int | float) else str(value)
+
+
+def check_edges(output: str | None, form: str | None) -> None:
+    """Refuse a list of edges whose ending says no format, unless --format does."""
+    endings = (*_FORMAT_OF, ".graphml")
+    if output is not None and form is None and Path(output).suffix.lower() not in endings:
+        wanted = f"a file name that ends in {', '.join(endings)} (or add --format)"
+        raise ParameterError.must_be("the output", wanted, output)
 
 
 def check_picture(output: str) -> None:

@@ -15,6 +15,9 @@ from mixedgm.table import Frame, as_frame
 __all__ = ["column_options", "fit_options", "listed", "read_columns"]
 
 
+_PASSED_ON = ("select", "n_lams", "lam_min_ratio", "weights", "solver", "tol", "max_iter")
+
+
 def read_columns(args: Namespace) -> tuple[Frame, NDArray[Any] | None]:
     """Read the table; leave out --drop and --weights-column, and return the latter's values."""
     frame = as_frame(args.table)
@@ -51,9 +54,7 @@ def column_options(args: Namespace) -> dict[str, Any]:
 
 def fit_options(args: Namespace, frame: Frame) -> dict[str, Any]:
     """Return the parameters of the estimator."""
-    options = column_options(args) | {
-        name: getattr(args, name) for name in ("select", "n_lams", "lam_min_ratio", "solver", "tol")
-    }
+    options = column_options(args) | {name: getattr(args, name) for name in _PASSED_ON}
     options["n_jobs"] = args.jobs
     options["lams"] = _numbers(args.lams)
     for name in ("require", "forbid"):

@@ -162,7 +162,7 @@ class Archive:
             raise ForeignFileError(
                 f"was written by mixedgm {document.get('library_version')} in format {found}; "
                 f"this is mixedgm {library_version()}, which reads formats up to "
-                f"{FORMAT_VERSION}. To fix: pip install --upgrade mixedgm"
+                f"{FORMAT_VERSION}. To fix: open it with a newer version of mixedgm"
             )
         return document
 

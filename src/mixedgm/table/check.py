@@ -19,6 +19,7 @@ from mixedgm.table.read import Frame, as_frame
 from mixedgm.table.row_checks import (
     Missing,
     check_missing,
+    closeness_finding,
     infinite_finding,
     level_findings,
     read_weights,
@@ -26,6 +27,7 @@ from mixedgm.table.row_checks import (
 )
 from mixedgm.table.schema import Column, Kind, Role, Schema
 from mixedgm.table.values import Factor, Values, read_values
+from mixedgm.table.wording import rows
 
 __all__ = ["Checked", "MissingArg", "check", "raise_or_warn", "shape_findings"]
 
@@ -116,7 +118,7 @@ def check(
         what = (
             "only one row (1 sample) has a positive sample_weight while a minimum of 2 is required."
         )
-        findings.append(Finding(None, what, ""))
+        findings.append(Finding(None, what, "give at least 2 rows a positive weight"))
     columns = _Columns(frame, options)
     columns.read()
     if not frame.n_rows or not frame.names:
@@ -195,13 +197,14 @@ class _Columns:
             finding = spread_finding(name, numbers)
         if finding is not None:
             self.findings.append(finding)
-        elif declared is None:
-            kind, warning = kind_of_numbers(values, numbers)
-            self.findings += [] if warning is None else [warning]
-            if kind == "categorical":
-                self.factors[name] = values.factor()
-            return kind
-        return declared or "continuous"
+            return declared or "continuous"
+        kind, finding = (declared, None) if declared else kind_of_numbers(values, numbers)
+        if kind == "categorical":
+            self.factors.setdefault(name, values.factor())
+        elif not self.options.transformed(name):  # ranks need no precision
+            finding = closeness_finding(name, numbers) or finding
+        self.findings += [] if finding is None else [finding]
+        return kind
 
     def _check_levels(self, values: Values, keep: Mask | None) -> None:
         name, factor = values.name, self.factors[values.name]
@@ -243,11 +246,15 @@ def shape_findings(frame: Frame, minimum: int) -> list[Finding]:
     n_rows, n_columns = frame.shape
     if n_columns == 0:
         what = f"the table is empty: 0 feature(s) (shape={frame.shape})"
-        findings.append(Finding(None, f"{what} while a minimum of 1 is required.", ""))
+        remedy = "pass a table with at least 1 column"
+        findings.append(Finding(None, f"{what} while a minimum of 1 is required.", remedy))
     elif n_rows < minimum:
         size = "empty" if n_rows == 0 else "too short"
         what = f"the table is {size}: {n_rows} sample(s) (shape={frame.shape})"
-        findings.append(Finding(None, f"{what} while a minimum of {minimum} is required.", ""))
+        remedy = (
+            f"pass at least {rows(minimum)}; look at the file or filter that the table comes from"
+        )
+        findings.append(Finding(None, f"{what} while a minimum of {minimum} is required.", remedy))
     for name, count in Counter(frame.names).items():
         if count > 1:
             what = f"{count} columns have this name"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import gzip
+import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from os import PathLike, fspath
 from pathlib import Path
@@ -20,6 +22,7 @@ __all__ = ["MISSING_TEXT", "read_table"]
 MISSING_TEXT = ("", "NA", "N/A", "NaN", "nan", "NULL", "null")
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_NAMES = {",": "commas", "\t": "tabs", ";": "';'", "|": "'|'"}
 _ENDINGS = ".csv, .csv.gz, .tsv, .tsv.gz or .parquet"
 
 
@@ -43,23 +46,28 @@ def read_table(path: str | PathLike[str]) -> Any:
         When the file is not there, is empty, or cannot be read.
     """
     file = Path(fspath(path))
+    if file.is_dir():
+        raise _refusal(
+            f"{str(file)!r} is a folder", f"give the path of a file ending in {_ENDINGS}"
+        )
     ending = _ending(file)
     if not file.exists():
         raise TableError(
             f"there is no file {str(file)!r}. Check the path; it is relative to {_here()}."
         )
-    if file.is_dir():
-        raise TableError(f"{str(file)!r} is a folder, not a file ending in {_ENDINGS}.")
     if file.stat().st_size == 0:
         raise TableError(f"the file {str(file)!r} is empty.")
     reader = _reader(ending)
     try:
         if ending != ".parquet":
-            _check_header(file, _SEPARATORS[ending])
+            _check_start(file, _SEPARATORS[ending])
         return reader(file)
     except TableError:
         raise
     except Exception as error:  # each library has its own family of parsing errors
+        known = None if ending == ".parquet" else _diagnosis(file, _SEPARATORS[ending])
+        if known is not None:
+            raise known from error
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
         raise TableError(f"the file {str(file)!r} cannot be read: {reason}") from error
 
@@ -76,13 +84,27 @@ def _here() -> str:
     return repr(str(Path.cwd()))
 
 
-def _check_header(file: Path, separator: str) -> None:
-    """Report repeated names from the file itself: the libraries rename them silently."""
+def _refusal(what: str, remedy: str) -> TableError:
+    return TableError([Finding(None, what, remedy)])
+
+
+@contextmanager
+def _lines(file: Path, separator: str) -> Iterator[Iterator[tuple[int, list[str]]]]:
+    """Give the fields of each line that is not blank, with the line's number."""
     opener: Callable[..., Any] = gzip.open if file.suffix.lower() == ".gz" else open
-    with opener(file, "rt", encoding="utf-8-sig", newline="") as lines:
-        header = next(csv.reader(lines, delimiter=separator), [])
+    with opener(file, "rt", encoding="utf-8-sig", newline="") as text:
+        reader = csv.reader(text, delimiter=separator)
+        yield ((reader.line_num, fields) for fields in reader if fields)
+
+
+def _check_start(file: Path, separator: str) -> None:
+    """Look at the first lines of the file itself for what the libraries pass over in silence."""
+    with _lines(file, separator) as lines:
+        _, header = next(lines, (0, []))
+        line, first = next(lines, (0, []))
     if not header:
         raise TableError(f"the file {str(file)!r} has no line of column names.")
+    _check_separator(file, header, separator)
     repeated = [
         Finding(name, f"{count} columns have this name in {file.name!r}", "give each its own name")
         for name, count in Counter(header).items()
@@ -90,6 +112,48 @@ def _check_header(file: Path, separator: str) -> None:
     ]
     if repeated:
         raise TableError(repeated)
+    if len(first) > len(header):  # pandas would take the first fields for names of the rows
+        raise _long_line(file, line, first, header)
+
+
+def _check_separator(file: Path, header: list[str], separator: str) -> None:
+    """Refuse one long name that is really several names with something else between them."""
+    others = [each for each in _NAMES if each != separator and each in header[0]]
+    if len(header) > 1 or not others:
+        return
+    found = max(others, key=header[0].count)
+    what = (
+        f"the file {str(file)!r} looks separated by {_NAMES[found]}, not by {_NAMES[separator]}: "
+        f"its line of column names reads {header[0]!r}"
+    )
+    rename = "".join(f", name it {ending}" for ending, s in _SEPARATORS.items() if s == found)
+    remedy = f"save it with {_NAMES[separator]}{rename}, or read it yourself and pass the frame"
+    raise _refusal(what, remedy)
+
+
+def _long_line(file: Path, line: int, fields: list[str], header: list[str]) -> TableError:
+    names = "1 column name" if len(header) == 1 else f"{len(header)} column names"
+    what = f"line {line} of the file {str(file)!r} has {len(fields)} fields, but there are {names}"
+    return _refusal(what, "name every column, and put text that holds the separator in quotes")
+
+
+def _diagnosis(file: Path, separator: str) -> TableError | None:
+    """Return why a library could not read a text file, in our words, where we can tell."""
+    try:
+        with _lines(file, separator) as lines:
+            _, header = next(lines, (0, []))
+            for line, fields in lines:
+                if len(fields) > len(header):
+                    return _long_line(file, line, fields, header)
+    except UnicodeError:
+        return _not_utf8(file)
+    except Exception:  # the library's own reason will have to do
+        return None
+    return None
+
+
+def _not_utf8(file: Path) -> TableError:
+    return _refusal(f"the file {str(file)!r} is not UTF-8 text", "save it as UTF-8")
 
 
 def _reader(ending: str) -> Callable[[Path], Any]:
@@ -116,13 +180,16 @@ def _with_pandas(file: Path, ending: str) -> Any:
 
     if ending == ".parquet":
         return pd.read_parquet(file)
-    return pd.read_csv(
-        file,
-        sep=_SEPARATORS[ending],
-        na_values=list(MISSING_TEXT),
-        keep_default_na=False,
-        low_memory=False,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)  # fields that would be lost
+        return pd.read_csv(
+            file,
+            sep=_SEPARATORS[ending],
+            index_col=False,
+            na_values=list(MISSING_TEXT),
+            keep_default_na=False,
+            low_memory=False,
+        )
 
 
 def _with_polars(file: Path, ending: str) -> Any:
@@ -144,11 +211,15 @@ def _with_pyarrow(file: Path, ending: str) -> Any:
 
         return parquet.read_table(file)
     from pyarrow import csv as arrow_csv
+    from pyarrow import types
 
-    return arrow_csv.read_csv(
+    table = arrow_csv.read_csv(
         file,
         parse_options=arrow_csv.ParseOptions(delimiter=_SEPARATORS[ending]),
         convert_options=arrow_csv.ConvertOptions(
             null_values=list(MISSING_TEXT), strings_can_be_null=True
         ),
     )
+    if any(types.is_binary(each) for each in table.schema.types):  # what is no text to pyarrow
+        raise _not_utf8(file)
+    return table

@@ -107,9 +107,9 @@ def as_frame(X: object, feature_names: Sequence[str] | None = None) -> Frame:
         return frame
     names = tuple(str(name) for name in feature_names)
     if len(names) != len(frame.names):
-        raise TableError(
-            f"{len(names)} feature names were given for a table with {len(frame.names)} columns."
-        )
+        given = f"{len(names)} feature name{' was' if len(names) == 1 else 's were'} given"
+        has = f"{len(frame.names)} column{'' if len(frame.names) == 1 else 's'}"
+        raise TableError(f"{given} for a table with {has}.")
     return Frame(names, frame.columns, frame.n_rows, frame.library)
 
 

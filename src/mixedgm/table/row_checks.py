@@ -10,11 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.errors import Finding
 from mixedgm.table.values import Factor
-from mixedgm.table.wording import drop_line, rows
+from mixedgm.table.wording import drop_line, number_of, rows
 
 __all__ = [
     "Missing",
     "check_missing",
+    "closeness_finding",
     "infinite_finding",
     "level_findings",
     "read_weights",
@@ -27,6 +28,8 @@ Mask = NDArray[np.bool_]
 # Squares of such numbers, which every variance needs, leave the range of float64.
 _HUGE = 1e150
 _TINY = 1e-150
+# Below this ratio of spread to size, most of what a column says is lost to rounding.
+_CLOSE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +95,7 @@ def check_missing(
         return Missing(present, tuple(findings), tuple(empty))
     keep = ~incomplete if present is None else present & ~incomplete
     n_incomplete, n_kept = int(np.count_nonzero(incomplete)), int(np.count_nonzero(keep))
-    findings.append(_missing_finding(counts, n_incomplete, missing))
+    findings.append(_missing_finding(counts, n_incomplete, missing, learning))
     if missing == "drop" and n_kept < 1 + learning:
         left = "no row is" if n_kept == 0 else "only 1 row (1 sample) is"
         what = f'{left} left after missing="drop"'
@@ -100,7 +103,7 @@ def check_missing(
     return Missing(keep, tuple(findings), tuple(empty))
 
 
-def _missing_finding(counts: dict[str, int], n_rows: int, missing: str) -> Finding:
+def _missing_finding(counts: dict[str, int], n_rows: int, missing: str, learning: bool) -> Finding:
     ranked = sorted(counts.items(), key=lambda pair: -pair[1])
     listed = ", ".join(f"{name!r} ({count})" for name, count in ranked)
     if missing == "drop":
@@ -111,9 +114,9 @@ def _missing_finding(counts: dict[str, int], n_rows: int, missing: str) -> Findi
         what = f"{count} missing {'value' if count == 1 else 'values'} (NaN or null)"
     else:
         what = f"missing values (NaN or null) in {rows(n_rows)}, by column: {listed}"
-    if n_rows == 1:
-        return Finding(column, what, 'missing="drop" drops the row, or fill it in')
-    return Finding(column, what, f'missing="drop" drops the {n_rows} rows, or fill them in')
+    those, them = ("row", "it") if n_rows == 1 else (f"{n_rows} rows", "them")
+    drop = 'missing="drop" drops' if learning else "drop"  # predict and score have no such option
+    return Finding(column, what, f"{drop} the {those}, or fill {them} in")
 
 
 def infinite_finding(name: str, numbers: Floats) -> Finding | None:
@@ -138,6 +141,18 @@ def spread_finding(name: str, numbers: Floats) -> Finding | None:
         )
         return Finding(name, what, "measure it in another unit")
     return None
+
+
+def closeness_finding(name: str, numbers: Floats) -> Finding | None:
+    """Return an error when the numbers of a continuous column hardly differ for their size."""
+    mean, deviation = float(numbers.mean()), float(numbers.std())
+    if deviation > _CLOSE * abs(mean):
+        return None
+    what = (
+        f"its values, with mean {mean:g} and standard deviation {deviation:.2g}, are too close "
+        "together for double precision"
+    )
+    return Finding(name, what, "subtract a constant from it first, for example its smallest value")
 
 
 def _size(largest: float) -> str:
@@ -176,7 +191,7 @@ def level_findings(name: str, factor: Factor, codes: NDArray[np.int32]) -> list[
         return []
     some = ", ".join(unused[:5]) + (f" and {len(unused) - 5} more" if len(unused) > 5 else "")
     what = f"{'level' if len(unused) == 1 else 'levels'} without rows: {some}"
-    remedy = "declare only levels that occur, for example with .cat.remove_unused_categories()"
+    remedy = "declare only levels that occur among the rows used"
     return [Finding(name, what, remedy, "warning")]
 
 
@@ -212,7 +227,7 @@ def read_weights(
     if 0.5 * n_used <= total <= 2 * n_used:
         return weights, []
     what = (
-        f"sample_weight sums to {total:g} over {n_used} rows with positive weight; the sum is the "
+        f"sample_weight sums to {total:g} over {rows(n_used)} with positive weight; the sum is the "
         "number of observations that every criterion counts"
     )
     remedy = "sample_weight * (n / sample_weight.sum()), unless the weights are frequencies"
@@ -224,15 +239,21 @@ def _weight_error(weights: Floats, n_rows: int) -> Finding | None:
         what = f"sample_weight must be a 1-D array, one weight for each row; got {weights.ndim}-D"
         return Finding(None, what, "")
     if len(weights) != n_rows:
-        what = f"sample_weight has {len(weights)} entries, but the table has {rows(n_rows)}"
+        what = f"sample_weight has {_entries(len(weights))}, but the table has {rows(n_rows)}"
         return Finding(None, what, "")
     infinite = int(np.count_nonzero(~np.isfinite(weights)))
     if infinite:
-        what = f"sample_weight has {infinite} entries that are missing or infinite (NaN or inf)"
+        entries = f"{_entries(infinite)} that {'is' if infinite == 1 else 'are'}"
+        what = f"sample_weight has {entries} missing or infinite (NaN or inf)"
         return Finding(None, what, "weight 0 leaves a row out")
     negative = int(np.count_nonzero(weights < 0))
     if negative:
-        return Finding(None, f"sample_weight has {negative} negative entries", "use weights >= 0")
+        what = f"sample_weight has {_entries(negative, 'negative ')}"
+        return Finding(None, what, "use weights >= 0")
     if n_rows and not weights.any():
         return Finding(None, "every sample_weight is zero, so no row counts", "")
     return None
+
+
+def _entries(count: int, sort: str = "") -> str:
+    return number_of(count, f"{sort}entry", f"{sort}entries")

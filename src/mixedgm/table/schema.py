@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -179,13 +179,13 @@ class Schema:
     def _positions(self) -> dict[str, int]:
         return {column.name: at for at, column in enumerate(self.nodes)}
 
-    def node_index(self, name: str) -> int:
+    def node_index(self, name: Hashable) -> int:
         """Return the position of a column in `nodes`.
 
         Parameters
         ----------
-        name : str
-            A column's name.
+        name : str, or another name such as an int
+            A column's name; one that is not text stands for the text that it prints as.
 
         Returns
         -------
@@ -193,8 +193,8 @@ class Schema:
             Its position, continuous columns first.
         """
         try:
-            return self._positions[name]
-        except (KeyError, TypeError):
+            return self._positions[str(name)]
+        except KeyError:
             hint = near_matches(name, self.names)
             raise ParameterError(f"there is no column {name!r}; {hint}") from None
 

@@ -11,7 +11,7 @@ import numpy as np
 from mixedgm.table.schema import Kind
 from mixedgm.table.values import Values
 
-__all__ = ["counted", "drop_line", "odd_values", "rows", "types_line"]
+__all__ = ["counted", "drop_line", "number_of", "odd_values", "rows", "types_line"]
 
 
 def odd_values(values: Values, *, text: bool) -> str:
@@ -33,9 +33,14 @@ def counted(found: list[tuple[Any, int]]) -> str:
     return f"{shown} and {len(found) - 5} more" if len(found) > 5 else shown
 
 
+def number_of(count: int, one: str, many: str) -> str:
+    """Return a count with its noun, for example "1 entry" or "12 entries"."""
+    return f"1 {one}" if count == 1 else f"{count} {many}"
+
+
 def rows(count: int) -> str:
     """Return "1 row" or "<count> rows"."""
-    return "1 row" if count == 1 else f"{count} rows"
+    return number_of(count, "row", "rows")
 
 
 def types_line(name: str, kind: Kind) -> str:

@@ -203,18 +203,18 @@ def broken(**columns):
             broken(wage=[1.0, np.nan, np.inf, 2.0, 3.0], sex=["F", None, "M", "M", None]),
             [
                 "column 'wage': 1 infinite value (inf or -inf). To fix: replace by a finite value or by a missing one",
-                "missing values (NaN or null) in 2 rows, by column: 'sex' (2), 'wage' (1). To fix: missing=\"drop\" drops the 2 rows, or fill them in",
+                "missing values (NaN or null) in 2 rows, by column: 'sex' (2), 'wage' (1). To fix: drop the 2 rows, or fill them in",
             ],
         ),
         (
             broken(wage=[None] * 5),
-            ["column 'wage': 5 missing values (NaN or null). To fix: missing=\"drop\" drops the 5 rows, or fill them in"],
+            ["column 'wage': 5 missing values (NaN or null). To fix: drop the 5 rows, or fill them in"],
         ),
         (
             broken(stage=pd.Categorical([None] * 5)),
-            ["column 'stage': 5 missing values (NaN or null). To fix: missing=\"drop\" drops the 5 rows, or fill them in"],
+            ["column 'stage': 5 missing values (NaN or null). To fix: drop the 5 rows, or fill them in"],
         ),
-        (TABLE.iloc[:0], ["the table is empty: 0 sample(s) (shape=(0, 4)) while a minimum of 1 is required."]),
+        (TABLE.iloc[:0], ["the table is empty: 0 sample(s) (shape=(0, 4)) while a minimum of 1 is required. To fix: pass at least 1 row; look at the file or filter that the table comes from"]),
         (
             pd.concat([TABLE, TABLE[["age"]]], axis=1),
             ["column 'age': 2 columns have this name. To fix: give each column its own name"],

@@ -147,6 +147,31 @@ def test_values_beyond_double_precision():
     )
 
 
+@pytest.mark.parametrize("column", [1e9 + 1e-6 * NOISE, 1 + 1e-14 * NOISE, -1e6 + 1e-8 * NOISE])
+def test_values_too_close_together_for_their_size(column):
+    line = only_error(column)
+    assert line.startswith(f"column 'v': its values, with mean {column.mean():g} and standard")
+    assert line.endswith(
+        "are too close together for double precision. "
+        "To fix: subtract a constant from it first, for example its smallest value"
+    )
+    assert "too close" in only_error(column, types={"v": "continuous"})
+    remedied = check(pd.DataFrame({"v": column - column.min(), "noise": NOISE}))
+    assert not [finding for finding in remedied.findings if finding.severity == "error"]
+
+
+def test_values_just_far_enough_apart():
+    for column in (1 + 1e-11 * NOISE, 1e-20 * NOISE):
+        assert check(pd.DataFrame({"v": column, "noise": NOISE})).findings == ()
+
+
+def test_large_codes_and_ranks_need_no_precision():
+    codes = pd.DataFrame({"v": [10**15, 10**15 + 1] * 3, "noise": NOISE})
+    assert check(codes).findings == ()
+    ranked = pd.DataFrame({"v": 1e9 + 1e-6 * NOISE, "noise": NOISE})
+    assert check(ranked, transform={"v": "nonparanormal"}).findings == ()
+
+
 def test_duplicate_names():
     table = pd.DataFrame(np.column_stack([NOISE, NOISE**2, NOISE]), columns=["a", "b", "a"])
     assert errors_of(table) == [
@@ -184,6 +209,9 @@ def test_names_that_collide_as_text():
 def test_too_small(table, message):
     (line,) = errors_of(table)
     assert message in line
+    remedy = "1 column" if "feature" in message else "2 rows; look at the file or filter that"
+    assert "is required. To fix: pass " in line
+    assert remedy in line.partition("To fix")[2]
 
 
 @pytest.mark.parametrize(
@@ -256,6 +284,21 @@ def test_a_level_with_rows_of_weight_zero_only_is_without_rows():
     assert design.n_rows == 3
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_the_remedy_for_levels_without_rows_suits_every_library(library):
+    if library == "pandas":
+        column = pd.Series(pd.Categorical(["a", "b"] * 3, ["a", "b", "z"]))
+        table = pd.DataFrame({"v": column, "noise": NOISE})
+    else:
+        column = pl.Series(["a", "b"] * 3, dtype=pl.Enum(["a", "b", "z"]))
+        table = pl.DataFrame({"v": column, "noise": NOISE})
+    (finding,) = check(table).findings
+    assert str(finding) == (
+        "column 'v': level without rows: 'z'. "
+        "To change it: declare only levels that occur among the rows used"
+    )
+
+
 def test_everything_is_reported_together():
     table = pd.DataFrame(
         {
@@ -298,10 +341,14 @@ def test_check_returns_the_columns_that_can_be_used():
         (1.0, "must be a 1-D array"),
         (np.ones(5), "sample_weight has 5 entries, but the table has 6 rows"),
         ([1, 1, np.nan, 1, np.inf, 1], "sample_weight has 2 entries that are missing or infinite"),
+        ([1, 1, np.nan, 1, 1, 1], "sample_weight has 1 entry that is missing or infinite"),
         ([1, 1, -1, 1, -2, 1], "sample_weight has 2 negative entries"),
+        ([1, 1, -1, 1, 1, 1], "sample_weight has 1 negative entry. To fix"),
+        ([1], "sample_weight has 1 entry, but the table has 6 rows"),
         (np.zeros(6), "every sample_weight is zero"),
         (["a"] * 6, "sample_weight holds values that are not numbers"),
         ([0, 0, 0, 0, 0, 1], "only one row (1 sample) has a positive sample_weight"),
+        ([0, 0, 0, 0, 0, 1], "is required. To fix: give at least 2 rows a positive weight"),
     ],
 )
 def test_bad_weights(weights, message):

@@ -70,7 +70,7 @@ def test_masked_entries_are_missing():
 def test_names_can_be_given_and_become_text():
     assert as_frame(np.eye(2), feature_names=["u", "v"]).names == ("u", "v")
     assert as_frame(pd.DataFrame(np.eye(2))).names == ("0", "1")
-    with pytest.raises(TableError, match="1 feature names were given for a table with 2 columns"):
+    with pytest.raises(TableError, match="1 feature name was given for a table with 2 columns"):
         as_frame(np.eye(2), feature_names=["u"])
 
 
@@ -141,8 +141,6 @@ def test_a_path_is_a_table(tmp_path):
         ("table.xlsx", b"x", "has to end in .csv"),
         ("noise.parquet", b"not a parquet file", "cannot be read"),
         ("noise.csv.gz", b"not gzip", "cannot be read"),
-        ("latin.csv", "a,b\né,2".encode("latin-1"), "cannot be read"),
-        ("ragged.csv", b"a,b\n1,2\n1,2,3,4\n", "cannot be read"),
         ("twice.csv", b"a,b,a\n1,2,3\n", "column 'a': 2 columns have this name in 'twice.csv'"),
     ],
 )
@@ -156,8 +154,79 @@ def test_files_that_cannot_be_read(tmp_path, name, content, message):
 
 def test_a_folder_is_no_file(tmp_path):
     (tmp_path / "x.csv").mkdir()
-    with pytest.raises(TableError, match="is a folder"):
-        read_table(tmp_path / "x.csv")
+    for folder in (tmp_path / "x.csv", tmp_path):  # whatever its name ends in
+        with pytest.raises(TableError) as caught:
+            as_frame(folder)
+        assert str(caught.value).startswith(
+            f"{str(folder)!r} is a folder. To fix: give the path of a file ending in .csv"
+        )
+        assert "a table file" not in str(caught.value)
+
+
+@pytest.fixture(params=["pandas", "polars", "pyarrow"])
+def only_library(request, monkeypatch):
+    """One frame library at a time."""
+    monkeypatch.setattr(files, "_installed", lambda name: name == request.param)
+
+
+def refusal(path, content):
+    path.write_bytes(content)
+    with pytest.raises(TableError) as caught:
+        read_table(path)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "separator", "shown", "remedy"),
+    [
+        ("t.csv", ";", "';', not by commas", "save it with commas, or read it yourself and pass"),
+        ("t.csv", "|", "'|', not by commas", "save it with commas, or read it yourself and pass"),
+        ("t.csv", "\t", "tabs, not by commas", "save it with commas, name it .tsv, or read it"),
+        ("t.tsv", ",", "commas, not by tabs", "save it with tabs, name it .csv, or read it"),
+    ],
+)
+def test_another_separator(tmp_path, name, separator, shown, remedy):
+    rows = (("a", "b", "c"), ("1", "2", "x"), ("3", "1", "y"))
+    text = "".join(separator.join(row) + "\n" for row in rows)
+    message = refusal(tmp_path / name, text.encode())
+    assert f"the file {str(tmp_path / name)!r} looks separated by {shown}" in message
+    assert f"To fix: {remedy}" in message
+
+
+def test_decimal_commas(tmp_path):
+    message = refusal(tmp_path / "eu.csv", b"a;b;c\n1,5;2,5;x\n1,7;2,9;y\n3,7;1,1;x\n")
+    assert "looks separated by ';'" in message
+
+
+def test_one_column_is_a_table_file(tmp_path):
+    (tmp_path / "one.csv").write_text("a b\n1\n2\n")
+    assert as_frame(tmp_path / "one.csv").names == ("a b",)
+
+
+@pytest.mark.usefixtures("only_library")
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (b"a,b\nr1,2,3\nr2,3,4\n", 2),  # row names without a name
+        (b"a,b\n1,2,\n3,4,\n", 2),
+        (b"a,b\n\n1,2,3\n", 3),
+        (b"a,b\n1,2\n3,4\n5,6,7\n", 4),
+    ],
+)
+def test_more_fields_than_names(tmp_path, content, line):
+    path = tmp_path / "long.csv"
+    assert refusal(path, content) == (
+        f"line {line} of the file {str(path)!r} has 3 fields, but there are 2 column names. "
+        "To fix: name every column, and put text that holds the separator in quotes"
+    )
+
+
+@pytest.mark.usefixtures("only_library")
+@pytest.mark.parametrize("content", ["ä,b\n1,2\n3,4\n", "a,b\n1,x\n2,y\n" * 9000 + "3,é\n"])
+def test_other_encodings(tmp_path, content):
+    path = tmp_path / "latin.csv"
+    message = refusal(path, content.encode("latin-1"))
+    assert message == f"the file {str(path)!r} is not UTF-8 text. To fix: save it as UTF-8"
 
 
 def test_byte_order_mark_and_gzip(tmp_path):
@@ -172,3 +241,16 @@ def test_without_any_frame_library_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "find_spec", lambda name: None)
     with pytest.raises(TableError, match=r'pip install "mixedgm\[frames\]"'):
         read_table(path)
+
+
+@pytest.mark.parametrize(
+    ("names", "width", "message"),
+    [
+        (["a"], 2, "1 feature name was given for a table with 2 columns."),
+        (["a", "b"], 1, "2 feature names were given for a table with 1 column."),
+    ],
+)
+def test_a_wrong_number_of_names(names, width, message):
+    with pytest.raises(TableError) as caught:
+        as_frame(np.zeros((3, width)), feature_names=names)
+    assert str(caught.value) == message

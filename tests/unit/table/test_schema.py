@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from mixedgm.errors import ModelFileError, ParameterError
@@ -72,6 +73,16 @@ def test_json_round_trip_keeps_level_types():
 def test_unknown_column_names_near_matches():
     with pytest.raises(ParameterError, match=r"no column 'stag'; did you mean 'stage'\?"):
         SCHEMA.node_index("stag")
+
+
+def test_names_that_are_not_text_stand_for_their_text():
+    schema = Schema(tuple(Column(str(name), "continuous") for name in (7, 3, (1, "a"))))
+    assert [schema.node_index(name) for name in (7, np.int64(3), "3", (1, "a"))] == [0, 1, 1, 2]
+    with pytest.raises(ParameterError, match=r"no column 33; did you mean '3'\?"):
+        schema.node_index(33)
+    for unknown in (None, ["7", "3"]):
+        with pytest.raises(ParameterError, match="there is no column"):
+            schema.node_index(unknown)
 
 
 @pytest.mark.parametrize(
