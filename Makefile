@@ -33,7 +33,7 @@ test: $(STAMP)  ## run the whole test suite, doctests included
 test-fast: $(STAMP)  ## run the tests that are neither slow nor statistical
 	$(BIN)/python -m pytest -n $(JOBS) -m "not slow and not statistical" $(ARGS)
 
-bench: $(STAMP)  ## measure against the goals (about half an hour on a quiet machine); ARGS=--quick
+bench: $(STAMP)  ## measure against the goals (about 20 minutes); ARGS=--quick
 	$(BIN)/python -m benchmarks $(ARGS)
 
 bench-peers: $(STAMP)  ## make the environment of the peer that needs one

@@ -45,6 +45,15 @@ def kkt(task: Task, theta: Floats, lam: float) -> float:
     return float(max(edges, np.abs(node_grad).max()))
 
 
+def gradient(task: Task, theta: Floats) -> Floats:
+    """The gradient in theta, for comparison with the package's own."""
+    layout = task.layout
+    nodes, cross, _ = _gradient(task, theta, layout.to_matrix(theta))
+    p, d = layout.n_cont, layout.n_columns
+    edges = layout.from_matrix(cross + cross.T)
+    return np.concatenate([nodes[:p], nodes[d:], nodes[p:d], edges])
+
+
 def _gradient(task: Task, theta: Floats, T: Floats) -> tuple[Floats, Floats, Floats]:
     """Of the node terms; Z'(residuals); and the column means of Z."""
     rows, layout = task.smooth.rows, task.layout  # type: ignore[attr-defined]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import time
 import traceback
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from benchmarks.report import PARTS, RESULTS, stored, table
 
 MODULES = {"pass": "passes", "path": "paths", "peers": "peers.compare"}
 """Parts whose module is named otherwise."""
+BUSY = 0.5
 BESIDE = Path(__file__).resolve().parents[2] / "shared"
 
 
@@ -46,6 +48,9 @@ def run(parts: Sequence[str], context: Context) -> list[str]:
     from benchmarks.product import warm_up
 
     context.out.mkdir(parents=True, exist_ok=True)
+    load = os.getloadavg()[0]
+    if load > BUSY:
+        print(f"The machine is busy (load {load:.1f}): expect wrong ratios.\n", flush=True)
     warm_up()
     failed = []
     for part in parts:

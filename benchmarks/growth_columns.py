@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks import data, product
 from benchmarks.certificate import worst_kkt
 from benchmarks.context import TOL, Context
-from benchmarks.memory import MB, extra_resident, in_fresh_process
+from benchmarks.memory import MB, in_fresh_process, traced
 from benchmarks.report import Result, certified, grows, shown
 from benchmarks.simulate import Shape
 from benchmarks.timing import exponent, interleaved, one_blas_thread, seconds_of
@@ -102,6 +102,7 @@ class Found:
     gradient: float
     """Seconds of one full gradient at the last solution."""
     memory: int
+    """Most bytes that Python and NumPy had allocated for the path."""
     kkt: float
 
 
@@ -110,7 +111,7 @@ def solve_simulated(shape: Shape, degree: float, n_lams: int, ratio: float) -> F
     product.warm_up()
     task = product.task_of(data.simulated(shape, degree=degree))
     lams = product.grid(task, n_lams, ratio)
-    memory = extra_resident(lambda: product.solve(task, lams))
+    _, memory = traced(lambda: product.solve(task, lams))
     solved = product.solve(task, lams)
     path = solved.path
     with one_blas_thread():
@@ -135,7 +136,7 @@ def _report(result: Result, kind: str, found: list[Found]) -> None:
     d = np.array([one.d for one in found], dtype=float)
     power = exponent(d, np.array([one.seconds for one in found]))
     result.add(grows(f"{kind}: seconds of a path ~ d", power, 2, 0.1))
-    memory = exponent(d, np.array([max(one.memory, MB) for one in found]))
+    memory = exponent(d, np.array([one.memory for one in found], dtype=float))
     result.add(grows(f"{kind}: memory of a path ~ d", memory, 2, 0.1))
 
 

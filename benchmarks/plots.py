@@ -18,7 +18,7 @@ def growth(figures: dict[str, Any], path: Path) -> None:
     figure, panels = plt.subplots(2, 2, figsize=(9, 7), layout="constrained")
     rows = figures["rows"]
     n = [one["n_rows"] for one in rows]
-    _line(panels[0, 0], n, [one["seconds"] for one in rows], "path", power=1)
+    _line(panels[0, 0], n, [one["seconds"] for one in rows], "path (dotted: slope 1)", power=1)
     _labels(panels[0, 0], "Survey, time", "rows", "seconds")
     used = [(one["peak"] - one["imports"]) / 1e6 for one in rows]
     _line(panels[0, 1], n, used, "beyond imports")
@@ -26,7 +26,7 @@ def growth(figures: dict[str, Any], path: Path) -> None:
     panels[0, 1].plot(n, allowed, "--", color="grey", label="3 x encoded table + 200 MB")
     _labels(panels[0, 1], "Survey, peak memory", "rows", "MB")
     dense = figures["dense pass"]
-    _line(panels[1, 0], dense["d"], dense["seconds"], "dense: a pass", power=2)
+    _line(panels[1, 0], dense["d"], dense["seconds"], "dense: a pass (dotted: slope 2)", power=2)
     for kind in ("dense", "sparse"):
         found = figures[f"{kind} path"]
         d = [one["d"] for one in found]
@@ -48,7 +48,7 @@ def _line(panel: Any, x: list[float], y: list[float], label: str, power: int | N
     line = panel.loglog(x, y, "o-", label=label)[0]
     if power is not None:
         guide = y[-1] * (np.array(x) / x[-1]) ** power
-        panel.loglog(x, guide, ":", color=line.get_color(), lw=1, label=f"slope {power}")
+        panel.loglog(x, guide, ":", color=line.get_color(), lw=1)
 
 
 def _labels(panel: Any, title: str, x: str, y: str) -> None:
