@@ -319,9 +319,9 @@ class MixedGraphicalModel(BaseEstimator):
         nodes, p = [model.schema.node_index(column.name) for column in part.nodes], part.n_cont
         cont, cat = nodes[:p], [node - model.schema.n_cont for node in nodes[p:]]
         out = _aligned(decode(part, means[:, cont], modes[:, cat], frame.library), X)
-        if not isinstance(columns, str):
+        if columns is None or isinstance(columns, (list, tuple, np.ndarray)):
             return out
-        return out[:, 0] if frame.library == "numpy" else out[columns]
+        return out[:, 0] if frame.library == "numpy" else out[wanted[0]]
 
     @available_if(_has_categorical_target)
     def predict_proba(self, X: Any, column: str | None = None) -> Any:
@@ -344,8 +344,8 @@ class MixedGraphicalModel(BaseEstimator):
             return {c.name: self.predict_proba(X, c.name) for c in model.schema.categorical}
         node = model.schema.nodes[model.schema.node_index(column)]
         frame = as_frame(X)
-        design = apply(frame, model.schema, require=set(model.schema.names) - {column})
-        probability = model.predict_proba(design, column)
+        design = apply(frame, model.schema, require=set(model.schema.names) - {node.name})
+        probability = model.predict_proba(design, node.name)
         return _aligned(views.probability_frame(node.level_names, probability, frame.library), X)
 
     # -- keeping -----------------------------------------------------------------------------------
@@ -390,9 +390,7 @@ def _aligned(out: Any, X: Any) -> Any:
 def _wanted(schema: Schema, columns: str | Sequence[str] | None) -> list[str]:
     if columns is None:
         return list(schema.names)
-    names = [columns] if isinstance(columns, str) else list(columns)
+    names = list(columns) if isinstance(columns, (list, tuple, np.ndarray)) else [columns]
     if not names:
         raise ParameterError.must_be("columns", "at least one column name", columns)
-    for name in names:
-        schema.node_index(name)
-    return names
+    return [schema.nodes[schema.node_index(name)].name for name in names]

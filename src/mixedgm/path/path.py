@@ -85,10 +85,11 @@ class Path:
         return len(self.points)
 
     def __repr__(self) -> str:
-        ends = f"{self.lams[0]:.4g} to {self.lams[-1]:.4g}" if len(self) else "none"
+        if not self.points:
+            return "<Path of 0 lam>"
         return (
-            f"<Path of {len(self)} lam ({ends}), {self.n_edges.min(initial=0)} to "
-            f"{self.n_edges.max(initial=0)} edges, KKT at most {self.kkt.max(initial=0.0):.1e}>"
+            f"<Path of {len(self)} lam, {self.lams[0]:.4g} to {self.lams[-1]:.4g}: "
+            f"{self.n_edges[0]} to {self.n_edges[-1]} edges, KKT at most {self.kkt.max():.1e}>"
         )
 
     def _column(self, name: str) -> Floats:

@@ -136,7 +136,9 @@ class MemoryRows:
         # A block of Z and of probabilities should stay in the cache of one core.
         block = int(np.clip(2**19 // (d + width) // 8 * 8, 64, 256))
         widest = max(self.n_levels, default=0)
-        shares = np.linspace(0, n_chunks, min(self.n_threads, n_chunks) + 1).astype(np.int64)
+        work = self.n_rows * (len(coef.values) + (d * levels if gradient == "all" else 0))
+        n_shares = min(self._threads_for(work), n_chunks)
+        shares = np.linspace(0, n_chunks, n_shares + 1).astype(np.int64)
         incidence = coef.incidence
         blocks = (incidence.target_ptr, incidence.predictor, incidence.entry_ptr)
         dense = self._dense(coef, width) if whole_rows else _NO_MATRIX
@@ -157,7 +159,7 @@ class MemoryRows:
             )
 
         with single_threaded_blas():
-            run_all([share(k) for k in range(len(shares) - 1)], self.n_threads)
+            run_all([share(k) for k in range(len(shares) - 1)], self._threads_for(work))
         loss, mean_prob, support, all_pairs = (part.sum(axis=0) / self.total_weight for part in out)
         self._spend(time.perf_counter() - clock, 0.0)
         return SoftmaxSums(
@@ -227,7 +229,9 @@ class MemoryRows:
             )
 
         tasks = [(part, *share) for part in range(len(parts)) for share in shares]
-        weights = run_all([partial(task, *one) for one in tasks], self.n_threads)
+        weights = run_all(
+            [partial(task, *one) for one in tasks], self._threads_for(int(work.sum()))
+        )
         total = sum(weight for weight, one in zip(weights, tasks, strict=True) if one[1] == 0)
         packed = sums[0] if len(parts) == 1 else sums.sum(axis=0)
         matrices = [np.empty((k, k)) for k in (n_columns * width).tolist()]
@@ -235,6 +239,10 @@ class MemoryRows:
             unpack_curvature(packed[starts[k] : starts[k + 1]], width[k], 1.0 / total, matrix)
         self._spend(0.0, time.perf_counter() - clock)
         return matrices
+
+    def _threads_for(self, work: int) -> int:
+        """One thread for what takes less time than handing it over."""
+        return self.n_threads if work > 2_000_000 else 1
 
     def _spend(self, passes: float, curvature: float) -> None:
         self.part_seconds = (self.part_seconds[0] + passes, self.part_seconds[1] + curvature)

@@ -112,10 +112,11 @@ class QuadraticModel:
             order = np.concatenate([everything[:ends], ends + active])
             for _ in range(5):
                 used += 1
-                if descend(order) <= 0.3 * tol:
+                slow = descend(order) > 0.3 * tol
+                if not slow:
                     break
             settled = np.flatnonzero(layout.group_norms(new))
-            if before is not None and np.array_equal(settled, before):
+            if slow and before is not None and np.array_equal(settled, before):
                 better = self._newton(new, settled, tol)
                 if better is not None:
                     new = better
@@ -139,17 +140,22 @@ class QuadraticModel:
         small = on_groups(self.problem, active)
         system = ActiveSystem(self.blocks, where, small.penalty.layout, active)
         x, theta, grad = point[index], self.theta[index], self.grad[index]
-        before = small.measure(x, grad + system.product(x - theta))
+        slope = grad + system.product(x - theta)
+        before = now = small.measure(x, slope)
         for _ in range(5):
-            slope = grad + system.product(x - theta)
-            if small.measure(x, slope) <= 0.3 * tol:
+            if now <= 0.3 * tol:
                 break
             direction = system.newton_direction(small, x, slope)
             if direction is None:
                 return None
-            x = x + _longest_step(small.penalty.layout, x, direction) * direction
+            x, crossed = _full_step(small.penalty.layout, x, direction)
+            if crossed:
+                # Some groups went to zero: coordinate descent decides which stay there.
+                break
+            slope = grad + system.product(x - theta)
+            now = small.measure(x, slope)
         else:
-            if small.measure(x, grad + system.product(x - theta)) > before:
+            if now > before:
                 return None
         out = np.zeros(layout.n_theta)
         out[index] = x
@@ -174,14 +180,14 @@ def on_groups(problem: Problem, groups: Ints) -> Problem:
     )
 
 
-def _longest_step(layout: Layout, x: Floats, direction: Floats) -> float:
-    """At most 1, and short of driving a group through zero, where the norm is not smooth."""
+def _full_step(layout: Layout, x: Floats, direction: Floats) -> tuple[Floats, bool]:
+    """Return x + direction, groups that would cross zero set to zero, and whether any did."""
     along = layout.group_sums(x[layout.edges] * direction[layout.edges])
-    squared = layout.group_norms(x) ** 2
-    against = along < -0.9 * squared
-    if not against.any():
-        return 1.0
-    return float(min(1.0, (0.9 * squared[against] / -along[against]).min()))
+    crossing = along < -0.99 * layout.group_norms(x) ** 2
+    new = x + direction
+    if crossing.any():
+        new[layout.edges] *= 1.0 - layout.spread(crossing.astype(np.float64))
+    return new, bool(crossing.any())
 
 
 @dataclass(frozen=True, eq=False)

@@ -104,7 +104,8 @@ def _lam(summary: Summary) -> str:
         text += f" ({summary.lam / summary.lam_max:.2g} of lam_max)"
     if summary.criterion is None:
         return f"{text}, given"
-    return f"{text}, by {summary.criterion} from {summary.n_lams} values"
+    values = "value" if summary.n_lams == 1 else "values"
+    return f"{text}, by {summary.criterion} from {summary.n_lams} {values}"
 
 
 def _certificate(summary: Summary) -> str:
