@@ -44,7 +44,7 @@ SETTINGS = {
         "tol": 1e-7,
         "n_jobs": 1,
         "random_state": 3,
-        "rule": "or",
+        "rule": "and",
         "penalize_covariates": False,
         "missing": "drop",
         "lam_min_ratio": 0.05,
