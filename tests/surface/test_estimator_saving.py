@@ -45,7 +45,7 @@ SETTINGS = {
         "n_jobs": 1,
         "random_state": 3,
         "rule": "and",
-        "penalize_covariates": False,
+        "penalize_covariates": True,
         "missing": "drop",
         "lam_min_ratio": 0.05,
     },
