@@ -30,17 +30,21 @@ class Row:
 
 
 def at_most(what: str, value: float, limit: float, unit: str = "x") -> Row:
-    return Row(what, f"<= {_number(limit)} {unit}", f"{_number(value)} {unit}", value <= limit)
+    return Row(
+        what, f"<= {_number(limit)} {unit}", f"{_number(value)} {unit}", bool(value <= limit)
+    )
 
 
 def at_least(what: str, value: float, limit: float, unit: str = "x") -> Row:
-    return Row(what, f">= {_number(limit)} {unit}", f"{_number(value)} {unit}", value >= limit)
+    return Row(
+        what, f">= {_number(limit)} {unit}", f"{_number(value)} {unit}", bool(value >= limit)
+    )
 
 
 def grows(what: str, power: float, stated: int, slack: float) -> Row:
     """A fitted power may exceed the stated one by what a fit through few points can be off."""
     goal = f"{stated} (fit <= {stated + slack:.1f})"
-    return Row(f"{what} to the power", goal, f"{power:.2f}", power <= stated + slack)
+    return Row(f"{what} to the power", goal, f"{power:.2f}", bool(power <= stated + slack))
 
 
 def holds(what: str, goal: str, true: bool, measured: str = "") -> Row:
@@ -55,7 +59,9 @@ def shown(what: str, measured: str) -> Row:
 def certified(what: str, kkt: float, tol: float) -> Row:
     """The certificate of what was timed, recomputed outside the package."""
     # The package's own number is at most tol; another order of summation moves its last digits.
-    return Row(f"{what}: worst KKT, recomputed", f"<= {tol:g}", f"{kkt:.2e}", kkt <= 1.001 * tol)
+    return Row(
+        f"{what}: worst KKT, recomputed", f"<= {tol:g}", f"{kkt:.2e}", bool(kkt <= 1.001 * tol)
+    )
 
 
 def _number(value: float) -> str:
