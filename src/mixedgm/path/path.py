@@ -10,7 +10,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.params import Params, Units, from_theta, with_all_levels
 from mixedgm.path.task import Task
@@ -265,11 +264,3 @@ def _point(task: Task, lam: float, solution: Solution, keep_trace: bool) -> Path
         solution.notes,
         tuple(solution.trace) if keep_trace else (),
     )
-
-
-def check_grid_options(n_lams: int, min_ratio: float) -> None:
-    """Raise ParameterError for impossible grid options."""
-    if not (isinstance(n_lams, (int, np.integer)) and n_lams >= 1):
-        raise ParameterError.must_be("n_lams", "an integer of at least 1", n_lams)
-    if not (isinstance(min_ratio, (int, float, np.number)) and 0.0 < min_ratio < 1.0):
-        raise ParameterError.must_be("lam_min_ratio", "a number in (0, 1)", min_ratio)

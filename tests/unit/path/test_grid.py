@@ -5,7 +5,6 @@ import pytest
 
 from mixedgm.errors import ParameterError
 from mixedgm.path.grid import geometric, given
-from mixedgm.path.path import check_grid_options
 
 
 def test_geometric_grid_falls_by_equal_ratios_between_its_ends():
@@ -34,20 +33,3 @@ def test_given_values_are_sorted_down_without_repeats():
 def test_impossible_values_are_named(bad):
     with pytest.raises(ParameterError, match=r"lams must be a .*list of numbers in \[0, inf\)"):
         given(bad)
-
-
-@pytest.mark.parametrize("bad", [0, -3, 2.5, "ten", None])
-def test_impossible_number_of_values(bad):
-    with pytest.raises(ParameterError, match=r"n_lams must be an integer of at least 1\. Got"):
-        check_grid_options(bad, 0.01)
-
-
-@pytest.mark.parametrize("bad", [0.0, 1.0, -0.1, 2, np.nan, "small", None])
-def test_impossible_ratio(bad):
-    with pytest.raises(ParameterError, match=r"lam_min_ratio must be a number in \(0, 1\)\. Got"):
-        check_grid_options(10, bad)
-
-
-def test_possible_options_pass():
-    check_grid_options(1, 0.5)
-    check_grid_options(np.int64(50), np.float64(0.01))
