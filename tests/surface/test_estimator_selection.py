@@ -167,10 +167,10 @@ def test_the_default_finds_the_true_graph():
     ("n_rows", "n_columns", "most"), [(200, 30, 4), (500, 30, 4), (100, 60, 12)]
 )
 def test_noise_has_hardly_any_edges(n_rows, n_columns, most):
-    """Every pair counts in two conditionals; a price for one would let dozens of edges in.
+    """Every pair counts in two conditionals, so its price must be for both.
 
-    `most` false edges in four tables together; 1, 1 and 5 were seen, with half the price 23, 22
-    and 59.  The seeds are fixed, so this fails only when the code changes.
+    `most` false edges in four tables together; 1, 1 and 5 were seen.  The seeds are fixed, so this
+    fails only when the code changes.
     """
     false = []
     for seed in range(4):

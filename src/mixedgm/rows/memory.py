@@ -127,12 +127,7 @@ class MemoryRows:
         width = -(-levels // _LANES) * _LANES
         bias = np.zeros(width)
         bias[:levels] = coef.bias
-        out = (
-            np.zeros((n_chunks, len(self.n_levels))),
-            np.zeros((n_chunks, width)),
-            np.zeros((n_chunks, len(coef.values) if gradient == "support" else 0)),
-            np.empty((n_chunks, d, width) if gradient == "all" else (n_chunks, 0, 0)),
-        )
+        out = _accumulators(n_chunks, (len(self.n_levels), len(coef.values), d, width), gradient)
         # A block of Z and of probabilities should stay in the cache of one core.
         block = int(np.clip(2**19 // (d + width) // 8 * 8, 64, 256))
         widest = max(self.n_levels, default=0)
@@ -252,6 +247,20 @@ class MemoryRows:
         n_parts = int(np.clip(min(work // 4_000_000, 2**23 // max(sums, 1)), 1, 8))
         step = -(-self.n_rows // (n_parts * stride)) * stride
         return [(first, min(first + step, self.n_rows)) for first in range(0, self.n_rows, step)]
+
+
+def _accumulators(
+    n_chunks: int, sizes: tuple[int, int, int, int], gradient: Gradient
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Sums of every chunk: loss, mean_prob, support, all_pairs; those not asked for are empty."""
+    n_cat, n_values, d, width = sizes
+    return (
+        np.zeros((n_chunks, n_cat)),
+        np.zeros((n_chunks, width)),
+        np.zeros((n_chunks, n_values if gradient == "support" else 0)),
+        # Written whole by the first block of a chunk, so it need not be zero before.
+        np.empty((n_chunks, d, width) if gradient == "all" else (n_chunks, 0, 0)),
+    )
 
 
 def _shares(work: NDArray[np.int64], n_shares: int) -> list[tuple[int, int]]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mixedgm.model.layout import Floats, Ints
-from mixedgm.objective.contract import Evaluation
+from mixedgm.objective.contract import Evaluation, Smooth
 from mixedgm.solve.loop import Run, Solver, Status, TraceRow, run
 from mixedgm.solve.problem import Certificate, Problem
 
@@ -72,7 +72,7 @@ def solve(problem: Problem, solver: Solver, start: Start, *, tol: float, max_ite
     """Solve on growing working sets until the certificate of the whole problem is within `tol`."""
     clock = time.perf_counter()
     smooth = problem.smooth
-    passes, curvature_passes, parts = smooth.passes, smooth.curvature_passes, smooth.part_seconds
+    before = _effort(smooth)
     theta, evaluation, groups = start.theta, start.evaluation, screened(problem, start)
     trace: list[TraceRow] = []
     notes: tuple[str, ...] = ()
@@ -93,9 +93,7 @@ def solve(problem: Problem, solver: Solver, start: Start, *, tol: float, max_ite
         n_iter += result.n_iter
         trace += _shifted(result, trace)
         notes = tuple(dict.fromkeys([*notes, *result.notes]))
-        theta = np.zeros(smooth.layout.n_theta)
-        theta[index] = result.theta
-        theta = smooth.layout.centred(theta, problem.penalty.free)
+        theta = _embedded(problem, index, result.theta)
         certificate = problem.certificate(theta)
         evaluation = certificate.evaluation
         if certificate.kkt <= tol or n_iter >= max_iter:
@@ -108,23 +106,21 @@ def solve(problem: Problem, solver: Solver, start: Start, *, tol: float, max_ite
                 break
             inner_tol *= 0.3
         groups = np.union1d(groups, more)
-    status = Status.CONVERGED if certificate.kkt <= tol else result.status
-    if certificate.kkt > tol and status is Status.CONVERGED:
-        status = Status.ITERATION_LIMIT if n_iter >= max_iter else Status.NO_PROGRESS
+    passes, curvature_passes, pass_seconds, curvature_seconds = _effort(smooth) - before
     return Solution(
         theta,
-        status,
+        _status(certificate.kkt <= tol, n_iter >= max_iter, result.status),
         certificate.kkt,
         certificate.objective,
         n_iter,
         trace,
         notes,
         evaluation,
-        smooth.passes - passes,
-        smooth.curvature_passes - curvature_passes,
+        float(passes),
+        float(curvature_passes),
         time.perf_counter() - clock,
-        smooth.part_seconds[0] - parts[0],
-        smooth.part_seconds[1] - parts[1],
+        float(pass_seconds),
+        float(curvature_seconds),
         memory,
     )
 
@@ -154,6 +150,28 @@ def violators(problem: Problem, certificate: Certificate, groups: Ints, tol: flo
     broken = np.flatnonzero(outside & (certificate.edge_distance > tol))
     worst = broken[np.argsort(-certificate.edge_distance[broken], kind="stable")]
     return np.sort(worst[: max(10, len(groups))])
+
+
+def _effort(smooth: Smooth) -> Floats:
+    """Counters so far: passes, curvature passes, and the seconds of both."""
+    return np.array([smooth.passes, smooth.curvature_passes, *smooth.part_seconds])
+
+
+def _embedded(problem: Problem, index: Ints, small: Floats) -> Floats:
+    """The working set's theta as one of the whole problem, centred where no penalty does it."""
+    layout = problem.smooth.layout
+    theta = np.zeros(layout.n_theta)
+    theta[index] = small
+    return layout.centred(theta, problem.penalty.free)
+
+
+def _status(certified: bool, out_of_steps: bool, solver_says: Status) -> Status:
+    """The certificate decides; a solver that merely believes to have converged has not."""
+    if certified:
+        return Status.CONVERGED
+    if solver_says is not Status.CONVERGED:
+        return solver_says
+    return Status.ITERATION_LIMIT if out_of_steps else Status.NO_PROGRESS
 
 
 def _shifted(result: Run, before: list[TraceRow]) -> list[TraceRow]:
