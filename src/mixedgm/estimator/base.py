@@ -1,0 +1,63 @@
+"""The fitted model behind an estimator -> what all of its methods start from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from mixedgm.fitted import FittedModel
+
+
+class Unseen:
+    """A parameter that `getattr` does not find, only `get_params` and `set_params`.
+
+    scikit-learn takes every object that has an attribute `transform` for a transformer, and would
+    call it.  The parameter of that name must therefore not be seen as an attribute.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        raise AttributeError(
+            f"MixedGraphicalModel has no method {self.name!r}; "
+            f"the parameter is in get_params()[{self.name!r}]"
+        )
+
+    def __set__(self, instance: object, value: Any) -> None:
+        instance.__dict__[self.name] = value
+
+
+class HasModel(BaseEstimator):
+    """An estimator that holds a FittedModel once it is fitted."""
+
+    fitted_: FittedModel
+
+    def _adopt(self, fitted: FittedModel) -> None:
+        """Show a fitted model through the attributes that scikit-learn users expect."""
+        self.fitted_ = fitted
+        self.lam_ = fitted.report.lam
+        self.params_ = fitted.params
+        self.schema_ = fitted.schema
+        self.edges_ = fitted.edges
+        self.kkt_ = fitted.report.kkt
+        self.converged_ = fitted.report.converged
+        self.n_iter_ = fitted.report.n_iter
+        self.objective_ = fitted.report.objective
+        self.path_ = fitted.path
+        self.n_features_in_ = len(fitted.schema.columns)
+        if fitted.library != "numpy":
+            self.feature_names_in_ = np.array(fitted.schema.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    @property
+    def _model(self) -> FittedModel:
+        check_is_fitted(self, "fitted_")
+        return self.fitted_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "fitted_")

@@ -1,0 +1,62 @@
+"""A fitted estimator -> its graph as frames, text, pictures and files."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from mixedgm import views
+from mixedgm.estimator.base import HasModel
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from networkx import Graph
+
+
+class GraphMethods(HasModel):
+    """What can be asked about the graph."""
+
+    def edges(self) -> Any:
+        """Edges, heaviest first, as a frame of the training table's library.
+
+        Columns: source, target, kind, weight (free of units, comparable between kinds), sign
+        ("+", "-", or none where an end has three or more levels), partial_correlation (continuous
+        pairs only).
+        """
+        return views.edges_frame(self._model)
+
+    def nodes(self) -> Any:
+        """Columns with kind, levels, number of edges and total edge weight, as a frame."""
+        return views.nodes_frame(self._model)
+
+    def interaction(self, a: str, b: str) -> Any:
+        """Parameters between two columns, level names on both axes."""
+        return views.interaction_frame(self._model, a, b)
+
+    def summary(self) -> views.Summary:
+        """What was fitted, how well it converged, and the heaviest edges; prints as text."""
+        return views.summarise(self._model)
+
+    def to_networkx(self) -> Graph[str]:
+        """The graph with the columns as nodes; kind, weight and sign as attributes."""
+        return views.to_networkx(self._model)
+
+    def to_adjacency(self, *, signed: bool = False) -> Any:
+        """Symmetric table of edge weights (negative where signed and the sign is "-")."""
+        return views.to_adjacency(self._model, signed=signed)
+
+    def export(self, path: str | os.PathLike[str]) -> None:
+        """Write the graph as .graphml, .json (with all parameters) or .csv (edge list)."""
+        views.write(self._model, path)
+
+    def plot(self, *, layout: Any = "spring", ax: Axes | None = None, **options: Any) -> Any:
+        """Draw the network; `layout` takes a name or the positions of an earlier plot."""
+        return views.plot_network(self._model, layout=layout, ax=ax, **options)
+
+    def plot_path(self, *, ax: Axes | None = None, **options: Any) -> Any:
+        """Draw edge weights against lam, with the chosen value marked."""
+        return views.plot_path(self._model, ax=ax, **options)
+
+    def plot_parameters(self, *, ax: Axes | None = None, **options: Any) -> Any:
+        """Draw the symmetric matrix of all parameters."""
+        return views.plot_parameters(self._model, ax=ax, **options)

@@ -1,0 +1,187 @@
+"""Parameters and a table -> MixedGraphicalModel, a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from mixedgm import store
+from mixedgm.estimator.base import Unseen
+from mixedgm.estimator.graph import GraphMethods
+from mixedgm.estimator.keeping import KeepingMethods
+from mixedgm.estimator.new_data import NewDataMethods
+from mixedgm.fitting import fit_table
+from mixedgm.options import Options
+from mixedgm.table import as_frame
+
+
+class MixedGraphicalModel(GraphMethods, NewDataMethods, KeepingMethods):
+    """Sparse graphical model over continuous and categorical columns.
+
+    Parameters
+    ----------
+    lam : float, optional
+        Penalty.  By default a path of values is solved and `select` chooses.
+    select : {"ebic", "bic", "aic"} or object
+        How lam is chosen, e.g. ``mixedgm.EBIC(gamma=0.25)``.
+    lams : sequence of float, optional
+        The values of the path; by default `n_lams` values from lam_max down to
+        ``lam_min_ratio * lam_max``.
+    n_lams : int
+    lam_min_ratio : float
+    loss : {"pseudolikelihood"}
+    weights : {"calibrated", "uniform"}
+        Penalty weights of the edges; calibrated ones make the estimate free of units and fair
+        between kinds of edges.
+    penalty_factors : mapping, optional
+        Multiplies `weights`, by pair of names or by edge kind, e.g.
+        ``{("age", "wage"): 0.5, "categorical-categorical": 2}``; 0 = free, inf = absent.
+    require, forbid : list of pairs of names, optional
+        Edges free of penalty, and edges left out.
+    covariates, penalize_covariates, moderators, rule
+        Reserved for conditional and nodewise models.
+    types : mapping, optional
+        Kinds that override inference, e.g. ``{"stage": "categorical"}``.
+    transform : "nonparanormal" or mapping, optional
+        Rank-based Gaussianising of all or some continuous columns.
+    missing : {"error", "drop"}
+    refit : bool
+        Refit the chosen graph without shrinkage.
+    solver : {"auto", "proximal-newton", "proximal-gradient"} or object
+    tol : float
+        Largest KKT number of a converged solution.
+    max_iter : int
+        Steps per lam.
+    n_jobs : int, optional
+        Threads; all cores by default.  It never changes a result.
+    random_state : int, optional
+        Not used by the fit, which is deterministic.
+    verbose : int
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    lam_ : float
+    params_ : Params
+        In the data's own units.
+    schema_ : Schema
+    edges_ : tuple of Edge
+    kkt_, objective_ : float
+        Recomputed at `params_`, independently of the solver.
+    converged_ : bool
+    n_iter_ : int
+    path_ : Path
+    fitted_ : FittedModel
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only when the table had column names.
+
+    Examples
+    --------
+    >>> import numpy as np, mixedgm as mg
+    >>> rng = np.random.default_rng(0)
+    >>> group = rng.integers(0, 2, 500)
+    >>> table = {"height": rng.normal(size=500) + group, "group": np.array(["a", "b"])[group]}
+    >>> import pandas as pd
+    >>> model = mg.MixedGraphicalModel().fit(pd.DataFrame(table))
+    >>> [(edge.source, edge.target, edge.sign) for edge in model.edges_]
+    [('height', 'group', '+')]
+    """
+
+    transform = Unseen()
+
+    def __init__(
+        self,
+        lam: float | None = None,
+        *,
+        select: Any = "ebic",
+        lams: ArrayLike | None = None,
+        n_lams: int = 50,
+        lam_min_ratio: float = 0.01,
+        loss: str = "pseudolikelihood",
+        weights: str = "calibrated",
+        penalty_factors: Any = None,
+        require: Any = None,
+        forbid: Any = None,
+        covariates: Sequence[str] | None = None,
+        penalize_covariates: bool = True,
+        moderators: Sequence[str] | None = None,
+        rule: str = "and",
+        types: Any = None,
+        transform: Any = None,
+        missing: str = "error",
+        refit: bool = False,
+        solver: Any = "auto",
+        tol: float = 1e-5,
+        max_iter: int = 1000,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.lam = lam
+        self.select = select
+        self.lams = lams
+        self.n_lams = n_lams
+        self.lam_min_ratio = lam_min_ratio
+        self.loss = loss
+        self.weights = weights
+        self.penalty_factors = penalty_factors
+        self.require = require
+        self.forbid = forbid
+        self.covariates = covariates
+        self.penalize_covariates = penalize_covariates
+        self.moderators = moderators
+        self.rule = rule
+        self.types = types
+        self.transform = transform
+        self.missing = missing
+        self.refit = refit
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters as they were given."""
+        return {name: vars(self)[name] for name in self._get_param_names()}
+
+    # -- fitting -----------------------------------------------------------------------------------
+
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
+    ) -> MixedGraphicalModel:
+        """Learn the graph of a table.
+
+        Parameters
+        ----------
+        X : data frame, 2-D array or path of a CSV or Parquet file
+            The table.
+        y : ignored
+            For scikit-learn's pipelines.
+        sample_weight : array (n,), optional
+            Frequencies of the rows.
+
+        Returns
+        -------
+        MixedGraphicalModel
+            Itself.
+        """
+        options = Options(**self.get_params(deep=False))
+        frame = as_frame(X)
+        fitted = fit_table(frame, frame.library, options, sample_weight)
+        self._adopt(fitted)
+        return self
+
+
+def load(path: str | os.PathLike[str]) -> MixedGraphicalModel:
+    """Read a model that `MixedGraphicalModel.save` wrote.
+
+    Nothing in the file is executed; a damaged or foreign file raises ModelFileError.
+    """
+    fitted, settings = store.load(path)
+    return MixedGraphicalModel._from_store(fitted, settings)
