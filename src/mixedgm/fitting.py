@@ -12,15 +12,17 @@ from numpy.typing import ArrayLike
 
 from mixedgm.fitted import FitReport, FittedModel
 from mixedgm.model.layout import Floats
+from mixedgm.model.params import Params
 from mixedgm.options import Options
 from mixedgm.path import grid
 from mixedgm.path.criteria import Choice, Criterion
 from mixedgm.path.path import Path, PathPoint, solve_path
-from mixedgm.path.task import Task, prepare
+from mixedgm.path.task import Reference, Task, prepare
 from mixedgm.penalty.factors import factor_matrix
 from mixedgm.solve.working_set import Start
 from mixedgm.table import learn
 from mixedgm.table.check import level_of_caller
+from mixedgm.table.encode import Design
 
 
 def fit_path(
@@ -53,7 +55,7 @@ def fit_path(
     ([0, 1, 1], True)
     """
     chosen = Options(lams=lams, **options)
-    task = prepare_table(X, chosen, sample_weight)
+    task = prepare_design(encode(X, chosen, sample_weight), chosen, None, chosen.n_threads)
     path = _solve(task, chosen)
     warn_unless_converged(path, chosen.tol)
     return path
@@ -62,11 +64,50 @@ def fit_path(
 def fit_table(
     X: Any, library: str, options: Options, sample_weight: ArrayLike | None = None
 ) -> FittedModel:
-    """Path, choice of lam, refit if asked, and what was found on the way."""
+    """Encode the table, fit it, and warn about what did not converge."""
+    design = encode(X, options, sample_weight)
+    fitted = fit_design(design, options, library=library, n_threads=options.n_threads)
+    if fitted.path is not None:
+        warn_unless_converged(fitted.path, options.tol)
+    report = fitted.report
+    if options.refit and not report.converged:
+        _warn(f"refit: {report.message} (KKT {report.kkt:.1e}, tol {report.tol:g}).")
+    return fitted
+
+
+def fit_design(
+    design: Design,
+    options: Options,
+    *,
+    library: str = "numpy",
+    reference: Reference | None = None,
+    start: Params | None = None,
+    n_threads: int = 1,
+) -> FittedModel:
+    """Path, choice of lam, refit if asked, and what was found on the way.
+
+    Parameters
+    ----------
+    design : Design
+        The rows: a whole table, or some rows of one.
+    options : Options
+    library : str
+        Frame library that the model's tables are made with.
+    reference : Reference, optional
+        Of the whole table, when `design` is a resample of it.
+    start : Params, optional
+        Where the first lam starts, in the data's own units.
+    n_threads : int
+        For passes over the rows.
+
+    Returns
+    -------
+    FittedModel
+        Nothing is warned about; `report.converged` and `path.converged` tell.
+    """
     criterion = options.criterion
-    task = prepare_table(X, options, sample_weight)
-    path = _solve(task, options, criterion)
-    warn_unless_converged(path, options.tol)
+    task = prepare_design(design, options, reference, n_threads)
+    path = _solve(task, options, criterion, start)
     choice = Choice(0, "", {})
     if criterion is not None:
         choice = criterion.choose(task, path, show=options.verbose > 0)
@@ -85,8 +126,8 @@ def fit_table(
     )
 
 
-def prepare_table(X: Any, options: Options, sample_weight: ArrayLike | None = None) -> Task:
-    """Encode the table and set up the problem for all lam."""
+def encode(X: Any, options: Options, sample_weight: ArrayLike | None = None) -> Design:
+    """Check the table and turn it into numbers."""
     solver = options.solver_object  # a wrong name should not wait for a big table to be read
     del solver
     design, _ = learn(
@@ -96,11 +137,29 @@ def prepare_table(X: Any, options: Options, sample_weight: ArrayLike | None = No
         missing=options.missing,
         sample_weight=sample_weight,
     )
+    return design
+
+
+def prepare_design(
+    design: Design, options: Options, reference: Reference | None = None, n_threads: int = 1
+) -> Task:
+    """Set up the problem for all lam."""
     factors = factor_matrix(design.schema, options.penalty_factors, options.require, options.forbid)
-    return prepare(design, weights=options.weights, factors=factors, n_threads=options.n_threads)
+    return prepare(
+        design,
+        weights=options.weights,
+        factors=factors,
+        reference=reference,
+        n_threads=n_threads,
+    )
 
 
-def _solve(task: Task, options: Options, criterion: Criterion | None = None) -> Path:
+def _solve(
+    task: Task,
+    options: Options,
+    criterion: Criterion | None = None,
+    start: Params | None = None,
+) -> Path:
     """The path; the default grid ends where `criterion` can choose nothing any more."""
     enough = None
     if criterion is not None and options.lams is None:
@@ -117,6 +176,7 @@ def _solve(task: Task, options: Options, criterion: Criterion | None = None) -> 
         options.solver_object,
         tol=options.tol,
         max_iter=options.max_iter,
+        start=start,
         show=options.verbose > 0,
         keep_trace=len(lams) == 1,
         enough=enough,
@@ -134,9 +194,17 @@ def _report(task: Task, point: PathPoint, options: Options, choice: Choice) -> F
         n_iter=point.n_iter,
         n_rows=task.smooth.n_rows,
         total_weight=task.total_weight,
-        notes=(*point.notes, *choice.notes),
+        notes=(*point.notes, *choice.notes, *_degenerate_notes(task)),
         criterion=choice.label or None,
     )
+
+
+def _degenerate_notes(task: Task) -> tuple[str, ...]:
+    constant = task.node_scales == 0.0
+    names = [repr(task.schema.nodes[v].name) for v in np.flatnonzero(constant)]
+    if not names:
+        return ()
+    return (f"constant in these rows, so without edges: {', '.join(names)}",)
 
 
 def _refitted(
@@ -146,8 +214,6 @@ def _refitted(
     groups = np.flatnonzero(task.layout.group_norms(theta))
     start = Start(theta, task.null.evaluation)
     solution = task.unpenalised(groups, start, tol=options.tol, max_iter=options.max_iter)
-    if not solution.converged:
-        _warn(f"refit: {solution.status.value} (KKT {solution.kkt:.1e}, tol {options.tol:g}).")
     return solution.theta, replace(
         report,
         objective=solution.objective + task.units.log_jacobian,

@@ -202,24 +202,26 @@ def solve_path(
     *,
     tol: float,
     max_iter: int,
+    start: Params | None = None,
     show: bool = False,
     keep_trace: bool = False,
     enough: Callable[[PathPoint], bool] | None = None,
 ) -> Path:
     """Solve for every lam, largest first, each from the last solution.
 
-    The path ends after the first point that is `enough`.
+    The first starts from `start` (by default, from the model without edges).  The path ends after
+    the first point that is `enough`.
 
     Ctrl-C keeps what is solved and warns; it is raised again only when nothing is.
     """
-    start = Start(task.null.theta, task.null.evaluation, task.lam_max)
+    here = _begin(task, start)
     points: list[PathPoint] = []
     try:
         for lam in track(lams, show=show, what="lam", total=len(lams)):
             problem = task.problem(float(lam))
             with single_threaded_blas():
-                solution = solve(problem, solver, start, tol=tol, max_iter=max_iter)
-            start = Start(solution.theta, solution.evaluation, float(lam), solution.memory)
+                solution = solve(problem, solver, here, tol=tol, max_iter=max_iter)
+            here = Start(solution.theta, solution.evaluation, float(lam), solution.memory)
             points.append(_point(task, float(lam), solution, keep_trace))
             if enough is not None and enough(points[-1]):
                 break
@@ -241,6 +243,13 @@ def solve_path(
         task.observed,
         task.total_weight,
     )
+
+
+def _begin(task: Task, params: Params | None) -> Start:
+    if params is None:
+        return Start(task.null.theta, task.null.evaluation, task.lam_max)
+    theta = task.theta_of(params)
+    return Start(theta, task.smooth.evaluate(theta))
 
 
 def _point(task: Task, lam: float, solution: Solution, keep_trace: bool) -> PathPoint:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Floats, Ints, Layout
-from mixedgm.model.params import Params, Units, from_theta, with_all_levels
+from mixedgm.model.params import Params, Units, from_theta, to_theta, with_all_levels
 from mixedgm.objective.contract import Smooth
 from mixedgm.objective.pseudolikelihood import Pseudolikelihood
 from mixedgm.penalty import weights as edge_weights
@@ -29,6 +29,29 @@ from mixedgm.table.encode import Design
 from mixedgm.table.schema import Schema
 
 Weights = Literal["calibrated", "uniform"]
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """What a resample keeps of the table it was drawn from.
+
+    Parameters
+    ----------
+    mean, variance : ndarray (p,)
+        Of the continuous columns: the node term of a column that is constant in the resample.
+    observed : bool array (sum of declared levels,)
+        Levels that have rows.
+    """
+
+    mean: Floats
+    variance: Floats
+    observed: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, design: Design) -> Reference:
+        """Read it from the whole table."""
+        units, _ = _standardised(design)
+        return cls(units.centre, units.scale**2, _observed(design)[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +74,9 @@ class Task:
         Calibrated weight of every edge, standardised.
     total_weight : float
         Number of observations, n.
+    degenerate : tuple of str
+        Columns that are constant here or lack a level that the reference (without one, the
+        schema) has.
     """
 
     units: Units
@@ -61,6 +87,7 @@ class Task:
     yardstick: Floats
     node_scales: Floats
     total_weight: float
+    degenerate: tuple[str, ...] = ()
 
     @property
     def layout(self) -> Layout:
@@ -75,6 +102,19 @@ class Task:
         """Solver coordinates -> the data's own units and all declared levels."""
         own = self.units.to_own(from_theta(self.layout, theta))
         return with_all_levels(own, self.observed, self.schema.n_levels)
+
+    def theta_of(self, params: Params) -> Floats:
+        """The data's own units and all declared levels -> solver coordinates, for a warm start.
+
+        Edges that do not exist here are dropped.  A level that is observed here only starts with
+        its marginal bias.
+        """
+        here = _over_observed(self.units.to_standard(params), self.observed)
+        marginal = self.smooth.null()[self.layout.cat_bias]
+        bias = np.where(np.isneginf(here.cat_bias), marginal, here.cat_bias)
+        theta = to_theta(self.layout, replace(here, cat_bias=bias))
+        active = np.flatnonzero(self.layout.group_norms(theta))
+        return self.layout.centred(theta, active)
 
     @cached_property
     def null(self) -> Start:
@@ -119,18 +159,22 @@ def prepare(
     *,
     weights: Weights = "calibrated",
     factors: Floats | None = None,
+    reference: Reference | None = None,
     n_threads: int = 1,
 ) -> Task:
     """Standardise, drop levels without rows, lay out the permitted edges and weigh them.
 
-    `factors` is the node-by-node matrix of penalty factors; inf leaves an edge out.
+    `factors` is the node-by-node matrix of penalty factors; inf leaves an edge out.  `reference`
+    describes the whole table when `design` is a resample of it.  A column that is constant in
+    `design` has no edges; its node term is then the reference's mean and variance (without a
+    reference: its value, with variance 1).
     """
     if weights not in ("calibrated", "uniform"):
         raise ParameterError.must_be("weights", "'calibrated' or 'uniform'", weights)
     n_levels = design.schema.n_levels
     observed, codes = _observed(design)
     kept = tuple(int(part.sum()) for part in _by_column(observed, n_levels))
-    units, cont = _standardised(design)
+    units, cont = _standardised(design, reference)
     rows = MemoryRows(cont, codes, kept, design.weights, n_threads)
     moments = _with_unit_variances(rows.moments(), design.schema.n_cont)
     nodes = Layout(design.schema.n_cont, kept, np.zeros((0, 2), dtype=np.int64))
@@ -156,10 +200,11 @@ def prepare(
         yardstick,
         own_scales,
         design.total_weight,
+        _degenerate(design.schema, scales == 0.0, observed, reference),
     )
 
 
-def _standardised(design: Design) -> tuple[Units, Floats]:
+def _standardised(design: Design, reference: Reference | None = None) -> tuple[Units, Floats]:
     """Population moments (ddof = 0, weighted) and the standardised copy of the columns."""
     share = np.full(design.n_rows, 1.0 / design.n_rows)
     if design.weights is not None:
@@ -169,6 +214,9 @@ def _standardised(design: Design) -> tuple[Units, Floats]:
     scale = np.sqrt(share @ cont**2)
     constant = scale <= 1e-13 * np.abs(centre)
     scale[constant] = 1.0
+    if reference is not None:
+        centre = np.where(constant, reference.mean, centre)
+        scale = np.where(constant, np.sqrt(reference.variance), scale)
     cont[:, constant] = 0.0
     cont /= scale
     return Units(centre, scale), cont
@@ -200,3 +248,28 @@ def _observed(design: Design) -> tuple[NDArray[np.bool_], NDArray[np.integer]]:
 
 def _by_column(observed: NDArray[np.bool_], n_levels: tuple[int, ...]) -> list[NDArray[np.bool_]]:
     return np.split(observed, np.cumsum(n_levels)[:-1]) if n_levels else []
+
+
+def _over_observed(params: Params, observed: NDArray[np.bool_]) -> Params:
+    """The blocks of the observed levels only."""
+    keep = np.flatnonzero(observed)
+    return replace(
+        params,
+        n_levels=tuple(int(part.sum()) for part in _by_column(observed, params.n_levels)),
+        category_shift=params.category_shift[:, keep],
+        cat_interaction=params.cat_interaction[np.ix_(keep, keep)],
+        cat_bias=params.cat_bias[keep],
+    )
+
+
+def _degenerate(
+    schema: Schema,
+    constant: NDArray[np.bool_],
+    observed: NDArray[np.bool_],
+    reference: Reference | None,
+) -> tuple[str, ...]:
+    """Names of the nodes that are constant or lack levels, in the order of the nodes."""
+    expected = np.ones_like(observed) if reference is None else reference.observed
+    lacking = [bool(part.any()) for part in _by_column(expected & ~observed, schema.n_levels)]
+    found = constant | np.array([False] * schema.n_cont + lacking, dtype=bool)
+    return tuple(node.name for node, is_so in zip(schema.nodes, found, strict=True) if is_so)
