@@ -226,7 +226,7 @@ def _attempt(function: Callable[[Any], Record], task: tuple[int, Any]) -> Outcom
         return Outcome(index, None, f"{type(error).__name__}: {error}")
 
 
-# -- BLAS with one thread, whatever else runs in this process ------------------------------------------
+# -- BLAS with one thread ------------------------------------------
 
 _lock = threading.Lock()
 _holders: list[Any] = []
