@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Literal
+from typing import Literal, Self
 
 __all__ = [
+    "DistributionError",
     "Finding",
     "MixedGMError",
     "ModelFileError",
@@ -16,6 +17,7 @@ __all__ = [
     "TableError",
     "TableTypeError",
     "TableWarning",
+    "TooLargeError",
     "near_matches",
 ]
 
@@ -130,6 +132,45 @@ class ParameterError(MixedGMError, ValueError):
 
 class ModelFileError(MixedGMError, ValueError):
     """A model file that is corrupt, foreign or of a newer format."""
+
+
+class DistributionError(MixedGMError, ValueError):
+    """A joint distribution that does not exist, or that an exact answer cannot be had from.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong; ``{columns}`` stands where the columns are to be named.
+    columns : tuple of int
+        The columns it is about, as nodes: continuous columns first, then categorical ones.
+
+    Examples
+    --------
+    >>> error = DistributionError("no distribution over {columns}.", (0, 2))
+    >>> print(error)
+    no distribution over columns 0, 2.
+    >>> print(error.named(["age", "wage", "sex"]))
+    no distribution over 'age', 'sex'.
+    """
+
+    def __init__(self, message: str, columns: tuple[int, ...] = ()) -> None:
+        self.message = message
+        self.columns = columns
+        super().__init__(message, columns)
+
+    def __str__(self) -> str:
+        """Return the message with the columns as numbers."""
+        numbers = ", ".join(map(str, self.columns))
+        return self.message.replace("{columns}", f"columns {numbers}")
+
+    def named(self, names: Sequence[str]) -> Self:
+        """Return the same error with the columns by name; `names` are those of all nodes."""
+        listed = ", ".join(repr(names[column]) for column in self.columns)
+        return type(self)(self.message.replace("{columns}", listed), self.columns)
+
+
+class TooLargeError(DistributionError):
+    """An exact computation whose tables would exceed the limit."""
 
 
 class NotYetError(MixedGMError, NotImplementedError):

@@ -1,0 +1,1 @@
+"""Params -> the joint distribution: constant, marginals, conditionals, moments, draws."""

@@ -1,0 +1,128 @@
+"""Params -> what is left when continuous columns are integrated out, and x given y.
+
+Integrating the columns x_O out of ``exp(-x'Bx/2 + (a + rho(y))'x)`` is one Gaussian integral for
+every state y of the categorical columns.  The result is quadratic in the indicators of y, so the
+pairwise family is not left: with C the inverse of B_OO,
+
+    phi_jj(a)    gains  a_O' C rho_Oj(a) + rho_Oj(a)' C rho_Oj(a) / 2
+    phi_rj(a, b) gains  rho_Or(a)' C rho_Oj(b)
+
+and the other continuous columns get the Schur complement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedgm.joint.validity import Factor, factor
+from mixedgm.model.density import LOG_TWO_PI
+from mixedgm.model.layout import Floats
+from mixedgm.model.params import Params
+
+
+def integrate_out(params: Params, columns: Sequence[int]) -> tuple[Params, float]:
+    """Integrate continuous columns out.
+
+    Parameters
+    ----------
+    params : Params
+        The model.
+    columns : sequence of int
+        Positions of the continuous columns to integrate out; their block of the precision must
+        be positive definite.
+
+    Returns
+    -------
+    Params
+        The model of the remaining columns, in their order.  Categorical columns that were
+        attached to one connected set of the columns are now neighbours; others are not.
+    float
+        The logarithm of the constant: both models have the same partition function when it is
+        multiplied in.
+
+    Examples
+    --------
+    >>> params = Params.independent(n_cont=2, n_levels=(2,))
+    >>> rest, log_constant = integrate_out(params, [0, 1])
+    >>> rest.n_cont, round(log_constant, 6)
+    (0, 1.837877)
+    """
+    out = np.asarray(sorted(columns), dtype=np.int64)
+    rest = np.setdiff1d(np.arange(params.n_cont), out)
+    made = factor(params.precision[np.ix_(out, out)])
+    # Everything is a product with the root: exact zeros stay zeros and symmetry is kept.
+    alpha, rho = made.root @ params.cont_bias[out], made.root @ params.category_shift[out]
+    cross = made.root @ params.precision[np.ix_(out, rest)]
+    pairwise = rho.T @ rho
+    unary = params.cat_bias + alpha @ rho + 0.5 * np.diagonal(pairwise)
+    reduced = Params(
+        params.n_levels,
+        params.precision[np.ix_(rest, rest)] - cross.T @ cross,
+        params.cont_bias[rest] - cross.T @ alpha,
+        params.category_shift[rest] - cross.T @ rho,
+        params.cat_interaction + _without_own_blocks(params, pairwise),
+        unary,
+    )
+    constant = 0.5 * (len(out) * LOG_TWO_PI - made.log_det + alpha @ alpha)
+    return reduced, float(constant)
+
+
+def _without_own_blocks(params: Params, matrix: Floats) -> Floats:
+    """Zero the blocks of one column with itself."""
+    column = np.repeat(np.arange(len(params.n_levels)), params.n_levels)
+    return np.where(column[:, None] == column, 0.0, matrix)
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussian:
+    """The continuous columns given the categorical ones.
+
+    Parameters
+    ----------
+    factor : Factor
+        Of the precision.
+    start : ndarray (p,)
+        Mean without any level's shift.
+    shift : ndarray (sum of levels, p)
+        What each level adds to the mean.
+    """
+
+    factor: Factor
+    start: Floats
+    shift: Floats
+
+    @property
+    def covariance(self) -> Floats:
+        """The same for every state of the categorical columns."""
+        return self.factor.inverse
+
+
+def gaussian(params: Params) -> Gaussian:
+    """Distribution of the continuous columns given all categorical ones.
+
+    Examples
+    --------
+    >>> gaussian(Params.independent(n_cont=2, n_levels=(2,))).covariance
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    made = factor(params.precision)
+    return Gaussian(
+        made,
+        made.root.T @ (made.root @ params.cont_bias),
+        (made.root.T @ (made.root @ params.category_shift)).T,
+    )
+
+
+def neighbours(discrete: Params) -> NDArray[np.bool_]:
+    """(q, q) which categorical columns have an interaction."""
+    q = len(discrete.n_levels)
+    if q == 0:
+        return np.zeros((0, 0), dtype=bool)
+    first = discrete.level_start[:-1]
+    touched = (discrete.cat_interaction != 0).astype(np.int64)
+    return np.asarray(np.add.reduceat(np.add.reduceat(touched, first, 0), first, 1) > 0)
