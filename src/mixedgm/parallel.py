@@ -25,7 +25,16 @@ from mixedgm.atomic import write_bytes, write_text
 from mixedgm.errors import MixedGMError, ParameterError
 from mixedgm.progress import track
 
-__all__ = ["Outcome", "Record", "check_n_jobs", "fingerprint", "holds_work", "run", "seeds"]
+__all__ = [
+    "Outcome",
+    "Record",
+    "check_n_jobs",
+    "fingerprint",
+    "holds_work",
+    "run",
+    "seeds",
+    "single_threaded_blas",
+]
 
 T = TypeVar("T")
 Record = dict[str, NDArray[Any]]
@@ -173,7 +182,7 @@ def run(
     left = [(k, task) for k, task in enumerate(waiting) if k not in done]
     stream = _stream(partial(_attempt, function), left, n_jobs)
     try:
-        with _one_blas_thread():
+        with single_threaded_blas():
             for outcome in track(stream, show=show and bool(left), what=what, total=len(left)):
                 if folder is not None:
                     folder.keep(outcome)
@@ -218,7 +227,7 @@ def _stream(
 def _attempt(function: Callable[[Any], Record], task: tuple[int, Any]) -> Outcome:
     index, own = task
     try:
-        with _one_blas_thread():
+        with single_threaded_blas():
             return Outcome(index, function(own))
     except MixedGMError as error:
         return Outcome(index, None, str(error))
@@ -235,15 +244,15 @@ _count = 0
 
 @cache
 def _controller() -> Any:
-    import scipy.linalg.cython_blas  # noqa: F401  (must be loaded before the controller looks)
+    import scipy.linalg.cython_blas  # noqa: F401  (Numba multiplies by this one; load it first)
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
 
 
 @contextmanager
-def _one_blas_thread() -> Iterator[None]:
-    """Hold BLAS at one thread: sums then do not depend on the number of cores.
+def single_threaded_blas() -> Iterator[None]:
+    """Let BLAS use one thread: its own would fight over the cores, and add in another order.
 
     The limit is the whole process's.  The first thread to come sets it, the last to leave lifts it.
     """

@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+_RESTRICTED_KEPT = 8
+
 
 @dataclass(frozen=True, eq=False)
 class Incidence:
@@ -197,9 +199,33 @@ class Layout:
         """One value per group -> one value per edge parameter."""
         return np.repeat(per_group, self.sizes)
 
+    def same(self, other: Layout) -> bool:
+        """Whether another layout has the same nodes and edges."""
+        if (self.n_cont, self.n_levels) != (other.n_cont, other.n_levels):
+            return False
+        return np.array_equal(self.pairs, other.pairs)
+
     def restrict(self, groups: Ints) -> Layout:
-        """The layout with only these groups (sorted indices) and all node terms."""
-        return Layout(self.n_cont, self.n_levels, self.pairs[groups])
+        """The layout with only these groups (sorted indices) and all node terms.
+
+        The last few are kept, because solvers of similar problems ask for the same ones again.
+        """
+        key = groups.tobytes()
+        found = self._restricted.get(key)
+        if found is None:
+            found = Layout(self.n_cont, self.n_levels, self.pairs[groups])
+            # A new dict each time: another thread may be reading the old one.
+            last = list(self._restricted.items())[1 - _RESTRICTED_KEPT :]
+            vars(self)["_restricted"] = dict([*last, (key, found)])
+        return found
+
+    @cached_property
+    def _restricted(self) -> dict[bytes, Layout]:
+        return {}
+
+    def __getstate__(self) -> dict[str, object]:
+        """Only what defines it: the rest is computed anew where it is unpickled."""
+        return {"n_cont": self.n_cont, "n_levels": self.n_levels, "pairs": self.pairs}
 
     def positions(self, groups: Ints) -> Ints:
         """Theta positions of the node terms and these groups, in the restricted layout's order."""

@@ -41,11 +41,14 @@ class Reference:
         Of the continuous columns: the node term of a column that is constant in the resample.
     observed : bool array (sum of declared levels,)
         Levels that have rows.
+    layout : Layout, optional
+        Of the whole table.  Resamples with the same edges share it, and what it has computed.
     """
 
     mean: Floats
     variance: Floats
     observed: NDArray[np.bool_]
+    layout: Layout | None = None
 
     @classmethod
     def of(cls, design: Design) -> Reference:
@@ -110,6 +113,8 @@ class Task:
         its marginal bias.
         """
         here = _over_observed(self.units.to_standard(params), self.observed)
+        if np.array_equal(self.observed, ~np.isneginf(params.cat_bias)):
+            return to_theta(self.layout, here)
         marginal = self.smooth.null()[self.layout.cat_bias]
         bias = np.where(np.isneginf(here.cat_bias), marginal, here.cat_bias)
         theta = to_theta(self.layout, replace(here, cat_bias=bias))
@@ -185,6 +190,9 @@ def prepare(
     if factors is not None:
         absent |= np.isinf(factors)
     layout = Layout.complete(design.schema.n_cont, kept, absent)
+    shared = None if reference is None else reference.layout
+    if shared is not None and layout.same(shared):
+        layout = shared
     yardstick = edge_weights.calibrated(layout, scales)
     penalty = yardstick if weights == "calibrated" else edge_weights.uniform(layout, units.scale)
     if factors is not None:

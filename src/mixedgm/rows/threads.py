@@ -1,13 +1,15 @@
-"""One pool of threads for passes over the rows, and BLAS kept out of its way."""
+"""Tasks of one pass over the rows -> their results, from one pool of threads."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from functools import cache
-from typing import Any, TypeVar
+from typing import TypeVar
+
+from mixedgm.parallel import single_threaded_blas
+
+__all__ = ["run_all", "single_threaded_blas"]
 
 T = TypeVar("T")
 
@@ -25,18 +27,3 @@ def run_all(tasks: list[Callable[[], T]], n_threads: int) -> list[T]:
         _pools[n_threads] = ThreadPoolExecutor(n_threads, thread_name_prefix="mixedgm")
     futures = [_pools[n_threads].submit(task) for task in tasks[1:]]
     return [tasks[0](), *(future.result() for future in futures)]
-
-
-@cache
-def _controller() -> Any:
-    import scipy.linalg.cython_blas  # noqa: F401  (Numba multiplies by this one; load it first)
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
-
-
-@contextmanager
-def single_threaded_blas() -> Iterator[None]:
-    """Let BLAS use one thread: its own threads would fight with ours over the cores."""
-    with _controller().limit(limits=1, user_api="blas"):
-        yield

@@ -54,6 +54,8 @@ class Start:
     evaluation: Evaluation
     lam: float | None = None
     memory: Memory | None = None
+    working: Ints | None = None
+    """Groups to work on from the start, besides those that screening finds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +139,8 @@ def screened(problem: Problem, start: Start) -> Ints:
     strong = 2.0 * problem.lam - (start.lam or np.inf)
     threshold = min(strong, problem.lam) if strong > 0.5 * problem.lam else problem.lam
     candidate = layout.group_norms(start.evaluation.gradient) >= threshold * penalty.weights
+    if start.working is not None:
+        candidate[start.working] = True
     return np.flatnonzero(active | candidate | (penalty.weights == 0.0))
 
 

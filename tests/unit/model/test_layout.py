@@ -1,6 +1,9 @@
 """Offsets: theta, matrix and named blocks are the same numbers, whatever edges are permitted."""
 
+import pickle
+
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -204,3 +207,29 @@ def test_absent_edges_are_not_in_the_layout():
     absent = np.zeros((3, 3), dtype=bool)
     absent[0, 2] = absent[2, 0] = True
     assert Layout.complete(2, (3,), absent).pairs.tolist() == [[0, 1], [1, 2]]
+
+
+def test_restricted_layouts_are_shared_and_pickle_without_what_they_computed():
+    layout = Layout.complete(2, (2, 3))
+    few = layout.restrict(np.array([0, 3]))
+    assert layout.restrict(np.array([0, 3])) is few
+    assert few.pairs.tolist() == layout.pairs[[0, 3]].tolist()
+    for k in range(20):
+        layout.restrict(np.array([k % 6, 6 + k]) % 6)
+    assert layout.restrict(np.array([0, 3])) is not few, "only the last few are kept"
+    bare = len(pickle.dumps(Layout.complete(2, (2, 3))))
+    assert layout.incidence.theta_index.size
+    assert len(pickle.dumps(layout)) == bare
+    again = pickle.loads(pickle.dumps(layout))
+    assert again.same(layout)
+    assert again.starts.tolist() == layout.starts.tolist()
+
+
+@pytest.mark.parametrize(
+    "other", [Layout.complete(2, (2, 2)), Layout.complete(1, (2, 3)), Layout.complete(2, (2, 3, 2))]
+)
+def test_layouts_of_other_nodes_or_edges_are_not_the_same(other):
+    layout = Layout.complete(2, (2, 3))
+    assert not layout.same(other)
+    assert not layout.same(layout.restrict(np.array([0, 1])))
+    assert layout.same(Layout.complete(2, (2, 3)))
