@@ -19,7 +19,7 @@ from mixedgm.objective.pseudolikelihood import Pseudolikelihood
 from mixedgm.path.task import Task
 from mixedgm.rows.contract import Coefficients
 
-BLOCKS = (64, 256)
+BLOCKS = (64, 256, 512)
 """Rows per block of the baseline: the package's own blocks are not outside of this range."""
 SURVEY = Shape(2, data.SURVEY_LEVELS, 100_000)
 SHAPES = {

@@ -46,3 +46,26 @@ def gaussian_curvatures(moments, terms, column_ptr, columns, values, start, out)
         out[at + 1] = -mean_eta / b**2
         out[at + width] = -mean_eta / b**2
         out[at + width + 1] = 0.5 / b**2 + square / b**3
+
+
+@njit(nogil=True, cache=True)
+def edge_gradient(pairs, column_start, by_cont, by_level, second, out):  # type: ignore[no-untyped-def]
+    """Sum over both conditionals of every edge; `out` is the edge part of theta's gradient.
+
+    by_cont[a, s] is the mean of z_a E_s, by_level[a, l] that of z_a P_l.
+    """
+    n_cont, at = by_cont.shape[1], 0
+    for g in range(pairs.shape[0]):
+        u, v = pairs[g, 0], pairs[g, 1]
+        for a in range(column_start[u], column_start[u + 1]):
+            for b in range(column_start[v], column_start[v + 1]):
+                if v < n_cont:
+                    x = by_cont[a, b]
+                else:
+                    x = by_level[a, b - n_cont] - second[a, b]
+                if u < n_cont:
+                    x += by_cont[b, a]
+                else:
+                    x += by_level[b, a - n_cont] - second[b, a]
+                out[at] = x
+                at += 1

@@ -107,10 +107,10 @@ class Pseudolikelihood:
         return Evaluation(value, grad)
 
     def _evaluate_all_pairs(self, theta: Floats, gradient: bool) -> Evaluation:
-        layout, p = self.layout, self.layout.n_cont
-        active = np.flatnonzero(layout.group_norms(theta))
-        support = layout.restrict(active)
-        small = theta[layout.positions(active)]
+        from mixedgm.objective.kernels import edge_gradient
+
+        layout = self.layout
+        support, small = self._support(theta)
         values = small[support.incidence.theta_index]
         gauss = _gaussian(self.moments, support, small, values)
         sums = (
@@ -124,14 +124,26 @@ class Pseudolikelihood:
         value = gauss.value + (float(sums.loss.sum()) if sums else 0.0)
         if not gradient:
             return Evaluation(value)
-        by_column = gauss.by_column
-        if sums is not None and sums.all_pairs is not None:
-            by_column = np.hstack([by_column, sums.all_pairs - self.moments.second[:, p:]])
-        row, column = layout.edge_position
+        by_level = np.zeros((0, layout.n_columns)).T if sums is None else sums.all_pairs
         grad = np.empty(layout.n_theta)
-        grad[layout.edges] = by_column[row, column] + by_column[column, row]
+        edge_gradient(
+            layout.pairs,
+            layout.column_start,
+            gauss.by_column,
+            by_level,
+            self.moments.second,
+            grad[layout.edges],
+        )
         grad[: layout.n_node_terms] = self._node_gradient(gauss, sums.mean_prob if sums else None)
         return Evaluation(value, grad)
+
+    def _support(self, theta: Floats) -> tuple[Layout, Floats]:
+        """The layout of the active groups, and theta on it."""
+        layout = self.layout
+        active = np.flatnonzero(layout.group_norms(theta))
+        if len(active) == layout.n_groups:
+            return layout, theta
+        return layout.restrict(active), theta[layout.positions(active)]
 
     def _node_gradient(self, gauss: _Gaussian, mean_prob: Floats | None) -> Floats:
         p = self.layout.n_cont

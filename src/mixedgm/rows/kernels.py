@@ -19,7 +19,7 @@ _LOOSE = {"reassoc", "contract", "nsz"}
 
 @njit(nogil=True, cache=True)
 def _fill_block(cont, codes, first, n_rows, level_start, block):  # type: ignore[no-untyped-def]
-    """block[i] = z of row first + i: the continuous columns, then an indicator per level."""
+    """block[i] = z of row first + i: continuous columns, then an indicator per level; then 0."""
     n_cont = cont.shape[1]
     for i in range(n_rows):
         for s in range(n_cont):
@@ -28,80 +28,77 @@ def _fill_block(cont, codes, first, n_rows, level_start, block):  # type: ignore
             block[i, k] = 0.0
         for j in range(codes.shape[1]):
             block[i, n_cont + level_start[j] + np.int64(codes[first + i, j])] = 1.0
+    block[n_rows:] = 0.0
 
 
 @njit(nogil=True, cache=True, fastmath=_LOOSE)
-def _predict_node(codes, first, n_rows, node, incidence, values, bias, turned_cont, turned):  # type: ignore[no-untyped-def]
-    """Logits of one node, levels by rows, from its listed blocks only.
+def _predict_node(codes, first, n_rows, cat, incidence, values, turned_cont, logits):  # type: ignore[no-untyped-def]
+    """Logits of one node less their bias, levels by rows, from its listed blocks only.
 
-    node = (categorical column, first level column, levels); turned_cont is (p, rows).
+    turned_cont is (p, rows).
     """
     target_ptr, predictor, entry_ptr = incidence
-    cat, base, width = node
-    n_cont = turned_cont.shape[0]
+    width, n_cont = logits.shape[0], turned_cont.shape[0]
     for k in range(width):
         for i in range(n_rows):
-            turned[k, i] = bias[base + k]
+            logits[k, i] = 0.0
     for m in range(target_ptr[n_cont + cat], target_ptr[n_cont + cat + 1]):
         u, entry = predictor[m], entry_ptr[m]
         if u < n_cont:
             for k in range(width):
                 x = values[entry + k]
                 for i in range(n_rows):
-                    turned[k, i] += x * turned_cont[u, i]
+                    logits[k, i] += x * turned_cont[u, i]
         else:
             for i in range(n_rows):
                 at = np.uint64(entry + np.int64(codes[first + i, u - n_cont]) * width)
                 for k in range(width):
-                    turned[k, i] += values[at + np.uint64(k)]
+                    logits[k, i] += values[at + np.uint64(k)]
 
 
 @njit(nogil=True, cache=True, fastmath=_LOOSE)
-def _collect_node(codes, first, n_rows, node, incidence, turned_cont, turned, mean_prob, grad):  # type: ignore[no-untyped-def]
-    """Add z P' of one node for its listed blocks, and 1'P; turned holds P, levels by rows."""
+def _collect_node(codes, first, n_rows, cat, incidence, turned_cont, probs, grad):  # type: ignore[no-untyped-def]
+    """Add z P' of one node for its listed blocks; probs holds P, levels by rows."""
     target_ptr, predictor, entry_ptr = incidence
-    cat, base, width = node
-    n_cont = turned_cont.shape[0]
-    for k in range(width):
-        total = 0.0
-        for i in range(n_rows):
-            total += turned[k, i]
-        mean_prob[base + k] += total
+    width, n_cont = probs.shape[0], turned_cont.shape[0]
     for m in range(target_ptr[n_cont + cat], target_ptr[n_cont + cat + 1]):
         u, entry = predictor[m], entry_ptr[m]
         if u < n_cont:
             for k in range(width):
                 total = 0.0
                 for i in range(n_rows):
-                    total += turned_cont[u, i] * turned[k, i]
+                    total += turned_cont[u, i] * probs[k, i]
                 grad[entry + k] += total
         else:
             for i in range(n_rows):
                 at = np.uint64(entry + np.int64(codes[first + i, u - n_cont]) * width)
                 for k in range(width):
-                    grad[at + np.uint64(k)] += turned[k, i]
+                    grad[at + np.uint64(k)] += probs[k, i]
 
 
 @njit(nogil=True, cache=True, fastmath=_LOOSE)
-def _softmax_node(codes, weights, first, n_rows, cat, width, work):  # type: ignore[no-untyped-def]
-    """Logits of one node -> weighted probabilities in place; returns the weighted loss.
+def _softmax_node(codes, weights, first, n_rows, cat, bias, logits, work):  # type: ignore[no-untyped-def]
+    """Logits of one node less their bias -> weighted probabilities in place; returns the loss.
 
     The node's logits stand levels by rows, so that every operation runs over rows and vectorises
-    however few levels there are.  work = (turned, largest logit, sum, logit seen): separate
-    arrays, so that the compiler need not fear that they overlap.
+    however few levels there are.  work = (largest logit, sum, logit seen): separate arrays, so
+    that the compiler need not fear that they overlap.
     """
-    turned, top, norm, seen = work
+    top, norm, seen = work
     for i in range(n_rows):
-        seen[i] = turned[codes[first + i, cat], i]
-        top[i] = turned[0, i]
+        logits[0, i] += bias[0]
+        top[i] = logits[0, i]
         norm[i] = 0.0
-    for k in range(1, width):
+    for k in range(1, bias.shape[0]):
         for i in range(n_rows):
-            top[i] = max(top[i], turned[k, i])
-    for k in range(width):
+            logits[k, i] += bias[k]
+            top[i] = max(top[i], logits[k, i])
+    for i in range(n_rows):
+        seen[i] = logits[codes[first + i, cat], i]
+    for k in range(bias.shape[0]):
         for i in range(n_rows):
-            e = exp_nonpositive(turned[k, i] - top[i])
-            turned[k, i] = e
+            e = exp_nonpositive(logits[k, i] - top[i])
+            logits[k, i] = e
             norm[i] += e
     total = 0.0
     if weights.shape[0] > 0:
@@ -112,38 +109,27 @@ def _softmax_node(codes, weights, first, n_rows, cat, width, work):  # type: ign
         for i in range(n_rows):
             total += top[i] - seen[i] + log_positive(norm[i])
             norm[i] = 1.0 / norm[i]
-    for k in range(width):
+    for k in range(bias.shape[0]):
         for i in range(n_rows):
-            turned[k, i] *= norm[i]
+            logits[k, i] *= norm[i]
     return total
 
 
 @njit(nogil=True, cache=True)
-def _turn(table, first, n_rows, base, width, turned):  # type: ignore[no-untyped-def]
-    """turned[k, i] = table[first + i, base + k]."""
-    at = np.uint64(base)
-    for k in range(width):
+def _turn(table, first, n_rows, turned):  # type: ignore[no-untyped-def]
+    """turned[k, i] = table[first + i, k]."""
+    for k in range(table.shape[1]):
         for i in range(n_rows):
-            turned[k, i] = table[first + i, at + np.uint64(k)]
+            turned[k, i] = table[first + i, k]
 
 
 @njit(nogil=True, cache=True, fastmath=_LOOSE)
-def _add_bias(bias, base, width, n_rows, turned):  # type: ignore[no-untyped-def]
-    for k in range(width):
+def _add_row_sums(turned, n_rows, total):  # type: ignore[no-untyped-def]
+    for k in range(turned.shape[0]):
+        x = 0.0
         for i in range(n_rows):
-            turned[k, i] += bias[base + k]
-
-
-@njit(nogil=True, cache=True, fastmath=_LOOSE)
-def _turn_back(turned, n_rows, base, width, table, mean_prob):  # type: ignore[no-untyped-def]
-    """table[i, base + k] = turned[k, i]; mean_prob gains the sums over rows."""
-    at = np.uint64(base)
-    for k in range(width):
-        total = 0.0
-        for i in range(n_rows):
-            table[i, at + np.uint64(k)] = turned[k, i]
-            total += turned[k, i]
-        mean_prob[base + k] += total
+            x += turned[k, i]
+        total[k] += x
 
 
 @njit(nogil=True, cache=True)
@@ -162,50 +148,63 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
     data = (cont, codes, weights); chunk c holds the rows bounds[c]:bounds[c + 1].
     dense = (d, levels) coefficients, or empty when `incidence` and `values` hold them.
     want = 0 value, 1 gradient on the support, 2 gradient for all pairs.
-    sizes = (rows per block, d, most levels of a node); out = (loss, mean_prob, support, all_pairs).
+    sizes = (rows per block, d); out = (loss, mean_prob, support, all_pairs).
+
+    BLAS writes logits levels by rows.  Its matrices are whole blocks: rows of Z after the last
+    one are zero, and what stands beside them counts for nothing.
     """
     cont, codes, weights = data
-    block, n_columns, widest = sizes
+    block, n_columns = sizes
     loss, mean_prob, support, all_pairs = out
     n_cat, is_dense = codes.shape[1], dense.shape[0] > 0
     # A block of Z is only made for the products with it.
-    whole = block if is_dense or want == 2 else 0
-    z, logits = np.empty((whole, n_columns)), np.zeros((whole, bias.shape[0]))
+    z = np.zeros((block if is_dense or want == 2 else 0, n_columns))
+    logits = np.zeros((mean_prob.shape[1], block))
     turned_cont = np.empty((cont.shape[1], 0 if is_dense else block))
-    work = (np.empty((widest, block)), np.empty(block), np.empty(block), np.empty(block))
-    turned = work[0]
-    product = np.empty((n_columns if want == 2 else 0, bias.shape[0]))
+    work = (np.empty(block), np.empty(block), np.empty(block))
+    product = np.empty((mean_prob.shape[1] if want == 2 else 0, n_columns))
     for c in range(chunks[0], chunks[1]):
         for first in range(bounds[c], bounds[c + 1], block):
             n_rows = min(block, bounds[c + 1] - first)
-            if whole > 0:
+            if z.shape[0] > 0:
                 _fill_block(cont, codes, first, n_rows, level_start, z)
             if is_dense:
-                np.dot(z[:n_rows], dense, logits[:n_rows])
+                np.dot(dense.T, z.T, logits)
             else:
-                _turn(cont, first, n_rows, 0, cont.shape[1], turned_cont)
+                _turn(cont, first, n_rows, turned_cont)
             for j in range(n_cat):
-                node = (j, level_start[j], level_start[j + 1] - level_start[j])
-                if is_dense:
-                    _turn(logits, 0, n_rows, node[1], node[2], turned)
-                    _add_bias(bias, node[1], node[2], n_rows, turned)
-                else:
-                    _predict_node(
-                        codes, first, n_rows, node, incidence, values, bias, turned_cont, turned
-                    )
-                loss[c, j] += _softmax_node(codes, weights, first, n_rows, j, node[2], work)
+                levels = slice(level_start[j], level_start[j + 1])
+                own = logits[levels]
+                if not is_dense:
+                    _predict_node(codes, first, n_rows, j, incidence, values, turned_cont, own)
+                loss[c, j] += _softmax_node(
+                    codes, weights, first, n_rows, j, bias[levels], own, work
+                )
                 if want == 1:
-                    _collect_node(
-                        codes, first, n_rows, node, incidence, turned_cont, turned,
-                        mean_prob[c], support[c],
-                    )  # fmt: skip
-                elif want == 2:
-                    _turn_back(turned, n_rows, node[1], node[2], logits, mean_prob[c])
+                    _collect_node(codes, first, n_rows, j, incidence, turned_cont, own, support[c])
+                if want > 0:
+                    _add_row_sums(own, n_rows, mean_prob[c, levels])
             if want == 2 and first == bounds[c]:
-                np.dot(z[:n_rows].T, logits[:n_rows], all_pairs[c])
+                np.dot(logits, z, all_pairs[c])
             elif want == 2:
-                np.dot(z[:n_rows].T, logits[:n_rows], product)
+                np.dot(logits, z, product)
                 _add(product, all_pairs[c])
+
+
+@njit(nogil=True, cache=True)
+def fill_dense(incidence, level_start, values, dense):  # type: ignore[no-untyped-def]
+    """dense[column, level] = coefficient, for all categorical targets; dense is zero before."""
+    target_ptr, entry_ptr, entry_column = incidence
+    n_cont = target_ptr.shape[0] - level_start.shape[0]
+    for cat in range(level_start.shape[0] - 1):
+        first, last = level_start[cat], level_start[cat + 1]
+        for m in range(target_ptr[n_cont + cat], target_ptr[n_cont + cat + 1]):
+            at, column = entry_ptr[m], entry_column[entry_ptr[m]]
+            while at < entry_ptr[m + 1]:
+                for k in range(first, last):
+                    dense[column, k] = values[at]
+                    at += 1
+                column += 1
 
 
 @njit(nogil=True, cache=True)

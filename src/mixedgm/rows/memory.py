@@ -125,12 +125,8 @@ class MemoryRows:
         n_chunks, d = len(bounds) - 1, self._n_columns
         # Whole vector registers: the columns added here belong to no node and are cut off again.
         width = -(-levels // _LANES) * _LANES
-        bias = np.zeros(width)
-        bias[:levels] = coef.bias
         out = _accumulators(n_chunks, (len(self.n_levels), len(coef.values), d, width), gradient)
-        # A block of Z and of probabilities should stay in the cache of one core.
-        block = int(np.clip(2**19 // (d + width) // 8 * 8, 64, 256))
-        widest = max(self.n_levels, default=0)
+        block = self._block(d + width)
         work = self.n_rows * (len(coef.values) + (d * levels if gradient == "all" else 0))
         n_shares = min(self._threads_for(work), n_chunks)
         shares = np.linspace(0, n_chunks, n_shares + 1).astype(np.int64)
@@ -144,12 +140,12 @@ class MemoryRows:
                 bounds,
                 (int(shares[k]), int(shares[k + 1])),
                 self._level_start,
-                bias,
+                coef.bias,
                 dense,
                 blocks,
                 coef.values,
                 _WANT[gradient],
-                (block, d, widest),
+                (block, d),
                 out,
             )
 
@@ -161,19 +157,29 @@ class MemoryRows:
             loss,
             mean_prob[:levels] if gradient != "none" else None,
             support if gradient == "support" else None,
-            all_pairs[:, :levels] if gradient == "all" else None,
+            all_pairs[:levels].T if gradient == "all" else None,
         )
+
+    def _block(self, width: int) -> int:
+        """Rows per block: `width` numbers for each stay in the cache of one core.
+
+        Every chunk has about a whole number of blocks, because products take whole ones.
+        """
+        most = int(np.clip(2**19 // width // 8 * 8, 512 if width > 200 else 64, 512))
+        chunk = int(np.diff(self._bounds).max())
+        return -(-chunk // (8 * -(-chunk // most))) * 8
 
     def _is_dense(self, coef: Coefficients) -> bool:
         """Whether whole rows of the coefficient matrix are cheaper than picking blocks."""
         return len(coef.values) > 0.2 * self._n_columns**2
 
     def _dense(self, coef: Coefficients, width: int) -> Floats:
-        p = self.cont.shape[1]
+        from mixedgm.rows.kernels import fill_dense
+
+        incidence = coef.incidence
         dense = np.zeros((self._n_columns, width))
-        entries = slice(int(coef.incidence.entry_ptr[coef.incidence.target_ptr[p]]), None)
-        column, target = coef.incidence.entry_column[entries], coef.incidence.entry_target[entries]
-        dense[column, target - p] = coef.values[entries]
+        blocks = (incidence.target_ptr, incidence.entry_ptr, incidence.entry_column)
+        fill_dense(blocks, self._level_start, coef.values, dense)
         return dense
 
     def _support_from_all(self, coef: Coefficients) -> SoftmaxSums:
@@ -259,7 +265,7 @@ def _accumulators(
         np.zeros((n_chunks, width)),
         np.zeros((n_chunks, n_values if gradient == "support" else 0)),
         # Written whole by the first block of a chunk, so it need not be zero before.
-        np.empty((n_chunks, d, width) if gradient == "all" else (n_chunks, 0, 0)),
+        np.empty((n_chunks, width, d) if gradient == "all" else (n_chunks, 0, 0)),
     )
 
 
