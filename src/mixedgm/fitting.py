@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,15 +13,18 @@ from mixedgm.fitted import FitReport, FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import Params
 from mixedgm.options import Options
+from mixedgm.parallel import seeds
 from mixedgm.path import grid
-from mixedgm.path.criteria import Choice, Criterion
-from mixedgm.path.path import Path, PathPoint, solve_path
-from mixedgm.path.task import Reference, Task, prepare
+from mixedgm.path.evidence import Choice, Recipe, Setup
+from mixedgm.path.path import Path
+from mixedgm.path.selection import choose_from, choose_growing
+from mixedgm.path.task import Reference, Task
 from mixedgm.penalty.factors import factor_matrix
-from mixedgm.solve.working_set import Start
+from mixedgm.solve.working_set import Solution, Start
 from mixedgm.table import learn
 from mixedgm.table.check import level_of_caller
 from mixedgm.table.encode import Design
+from mixedgm.table.schema import Schema
 
 
 def fit_path(
@@ -55,8 +57,11 @@ def fit_path(
     ([0, 1, 1], True)
     """
     chosen = Options(lams=lams, **options)
-    task = prepare_design(encode(X, chosen, sample_weight), chosen, None, chosen.n_threads)
-    path = _solve(task, chosen)
+    design = encode(X, chosen, sample_weight)
+    recipe = recipe_of(chosen, design.schema)
+    task = recipe.task(design, None, chosen.n_threads)
+    show = chosen.verbose > 0
+    path = recipe.path(task, _grid(task, chosen), keep_interrupted=True, show=show)
     warn_unless_converged(path, chosen.tol)
     return path
 
@@ -66,7 +71,14 @@ def fit_table(
 ) -> FittedModel:
     """Encode the table, fit it, and warn about what did not converge."""
     design = encode(X, options, sample_weight)
-    fitted = fit_design(design, options, library=library, n_threads=options.n_threads)
+    fitted = fit_design(
+        design,
+        options,
+        library=library,
+        n_threads=options.n_threads,
+        n_jobs=options.n_jobs,
+        keep_interrupted=True,
+    )
     if fitted.path is not None:
         warn_unless_converged(fitted.path, options.tol)
     report = fitted.report
@@ -83,6 +95,8 @@ def fit_design(
     reference: Reference | None = None,
     start: Params | None = None,
     n_threads: int = 1,
+    n_jobs: int | None = 1,
+    keep_interrupted: bool = False,
 ) -> FittedModel:
     """Path, choice of lam, refit if asked, and what was found on the way.
 
@@ -99,26 +113,35 @@ def fit_design(
         Where the first lam starts, in the data's own units.
     n_threads : int
         For passes over the rows.
+    n_jobs : int, optional
+        Workers for the folds and subsamples of a criterion.
+    keep_interrupted : bool
+        Whether Ctrl-C leaves a model from what is done, with a warning, or is passed on.
 
     Returns
     -------
     FittedModel
-        Nothing is warned about; `report.converged` and `path.converged` tell.
+        Nothing else is warned about; `report.converged` and `path.converged` tell.
     """
-    criterion = options.criterion
-    task = prepare_design(design, options, reference, n_threads)
-    path = _solve(task, options, criterion, start)
-    choice = Choice(0, "", {})
-    if criterion is not None:
-        choice = criterion.choose(task, path, show=options.verbose > 0)
-    theta = path.theta(choice.index)
-    report = _report(task, path.points[choice.index], options, choice)
+    recipe = recipe_of(options, design.schema)
+    setup = Setup(
+        design,
+        recipe,
+        Reference.of(design) if reference is None else reference,
+        recipe.task(design, reference, n_threads),
+        seeds(options.random_state, 1)[0],
+        n_jobs,
+        keep_interrupted,
+        options.verbose > 0,
+    )
+    path, choice = _path_and_choice(setup, options, start)
+    theta, report = _estimate(setup.task, path, choice, options)
     if options.refit:
-        theta, report = _refitted(task, theta, report, options)
+        theta, report = _refitted(setup.task, theta, report, options)
     return FittedModel(
         schema=path.schema,
-        params=task.params(theta),
-        node_scales=task.node_scales,
+        params=setup.task.params(theta),
+        node_scales=setup.task.node_scales,
         report=report,
         library=library,
         path=path,
@@ -140,51 +163,37 @@ def encode(X: Any, options: Options, sample_weight: ArrayLike | None = None) -> 
     return design
 
 
-def prepare_design(
-    design: Design, options: Options, reference: Reference | None = None, n_threads: int = 1
-) -> Task:
-    """Set up the problem for all lam."""
-    factors = factor_matrix(design.schema, options.penalty_factors, options.require, options.forbid)
-    return prepare(
-        design,
-        weights=options.weights,
-        factors=factors,
-        reference=reference,
-        n_threads=n_threads,
-    )
+def recipe_of(options: Options, schema: Schema) -> Recipe:
+    """How the rows of a table with this schema become a path."""
+    factors = factor_matrix(schema, options.penalty_factors, options.require, options.forbid)
+    return Recipe(options.solver_object, options.tol, options.max_iter, options.weights, factors)
 
 
-def _solve(
-    task: Task,
-    options: Options,
-    criterion: Criterion | None = None,
-    start: Params | None = None,
-) -> Path:
-    """The path; the default grid ends where `criterion` can choose nothing any more."""
-    enough = None
-    if criterion is not None and options.lams is None:
-        enough = partial(criterion.enough, task) if hasattr(criterion, "enough") else None
+def _grid(task: Task, options: Options) -> Floats:
     if options.lam is not None:
-        lams = np.array([float(options.lam)])
-    elif options.lams is not None:
-        lams = grid.given(options.lams)
-    else:
-        lams = grid.geometric(task.lam_max, options.n_lams, options.lam_min_ratio)
-    return solve_path(
-        task,
-        lams,
-        options.solver_object,
-        tol=options.tol,
-        max_iter=options.max_iter,
-        start=start,
-        show=options.verbose > 0,
-        keep_trace=len(lams) == 1,
-        enough=enough,
-    )
+        return np.array([float(options.lam)])
+    if options.lams is not None:
+        return grid.given(options.lams)
+    return grid.geometric(task.lam_max, options.n_lams, options.lam_min_ratio)
 
 
-def _report(task: Task, point: PathPoint, options: Options, choice: Choice) -> FitReport:
-    return FitReport(
+def _path_and_choice(
+    setup: Setup, options: Options, start: Params | None = None
+) -> tuple[Path, Choice]:
+    """The path, and what is chosen from it; a given lam is a path of one point."""
+    lams = _grid(setup.task, options)
+    criterion = options.criterion
+    if criterion is None:
+        return setup.recipe.path(setup.task, lams, start=start), Choice(0, "", {})
+    if options.lams is not None:
+        return choose_from(setup, criterion, lams)
+    return choose_growing(setup, criterion, lams, start)
+
+
+def _estimate(task: Task, path: Path, choice: Choice, options: Options) -> tuple[Floats, FitReport]:
+    """The chosen point of the path; where edges were chosen apart, the optimum with only those."""
+    point, theta = path.points[choice.index], path.theta(choice.index)
+    report = FitReport(
         lam=point.lam,
         objective=point.objective,
         kkt=point.kkt,
@@ -196,6 +205,31 @@ def _report(task: Task, point: PathPoint, options: Options, choice: Choice) -> F
         total_weight=task.total_weight,
         notes=(*point.notes, *choice.notes, *_degenerate_notes(task)),
         criterion=choice.label or None,
+    )
+    if choice.groups is None or np.array_equal(choice.groups, point.groups):
+        return theta, report
+    solution = task.penalised(
+        choice.groups,
+        point.lam,
+        Start(theta, task.null.evaluation),
+        solver=options.solver_object,
+        tol=options.tol,
+        max_iter=options.max_iter,
+    )
+    note = f"the {len(choice.groups)} chosen edges were estimated alone, all others left out"
+    return solution.theta, _of_solution(report, solution, task, note)
+
+
+def _of_solution(report: FitReport, solution: Solution, task: Task, note: str) -> FitReport:
+    """The report with the certificate of this solution."""
+    return replace(
+        report,
+        objective=solution.objective + task.units.log_jacobian,
+        kkt=solution.kkt,
+        converged=solution.converged,
+        message=solution.status.value,
+        n_iter=solution.n_iter,
+        notes=tuple(dict.fromkeys((*report.notes, *solution.notes, note))),
     )
 
 
@@ -214,15 +248,8 @@ def _refitted(
     groups = np.flatnonzero(task.layout.group_norms(theta))
     start = Start(theta, task.null.evaluation)
     solution = task.unpenalised(groups, start, tol=options.tol, max_iter=options.max_iter)
-    return solution.theta, replace(
-        report,
-        objective=solution.objective + task.units.log_jacobian,
-        kkt=solution.kkt,
-        converged=solution.converged,
-        message=solution.status.value,
-        n_iter=solution.n_iter,
-        notes=(*report.notes, *solution.notes, "the chosen graph was refitted without shrinkage"),
-    )
+    note = "the chosen graph was refitted without shrinkage"
+    return solution.theta, _of_solution(report, solution, task, note)
 
 
 def warn_unless_converged(path: Path, tol: float) -> None:

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixedgm.errors import NotYetError, ParameterError
-from mixedgm.path.criteria import NAMED, Criterion
+from mixedgm.path.evidence import Criterion
+from mixedgm.path.selection import NAMED
 from mixedgm.solve.choose import solver_for
 from mixedgm.solve.loop import Solver
 
 _LOSSES = ("pseudolikelihood", "likelihood", "likelihood-mc", "nodewise")
-_LATER_CRITERIA = ("cv", "holdout", "stars", "stability")
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,11 +107,6 @@ class Options:
     def _criterion(self) -> Criterion:
         if isinstance(self.select, str) and self.select in NAMED:
             return NAMED[self.select]
-        if self.select in _LATER_CRITERIA if isinstance(self.select, str) else False:
-            raise NotYetError(
-                f"select={self.select!r} is not available yet; "
-                f"use one of {', '.join(map(repr, NAMED))}, or give lam."
-            )
         if not isinstance(self.select, (str, type)) and hasattr(self.select, "choose"):
             return cast(Criterion, self.select)
         raise ParameterError.must_be(

@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.model.layout import Layout
-from mixedgm.path.task import Task, prepare
+from mixedgm.path.evidence import Evidence, Recipe, Setup
+from mixedgm.path.path import Path
+from mixedgm.path.task import Reference, Task, prepare
 from mixedgm.solve.proximal_gradient import VARIANTS, ProximalGradient
 from mixedgm.solve.proximal_newton import ProximalNewton
 from mixedgm.solve.working_set import Solution, Start, solve
@@ -89,6 +91,17 @@ def solved(task: Task, lam: float, solver="newton-exact", tol=1e-8, max_iter=30_
     """Solve one lam from the null model."""
     start = Start(task.null.theta, task.null.evaluation, task.lam_max)
     return solve(task.problem(lam), SOLVERS[solver], start, tol=tol, max_iter=max_iter)
+
+
+def evidence_of(table: Table, path: Path, task: Task | None = None, **setup) -> Evidence:
+    """What a criterion sees of a table and its path."""
+    n_nodes = table.n_cont + len(table.n_levels)
+    recipe = Recipe(ProximalNewton(), 1e-8, 500, "calibrated", np.ones((n_nodes, n_nodes)))
+    task = table.task() if task is None else task
+    seed = np.random.SeedSequence(setup.pop("seed", 0))
+    return Evidence(
+        Setup(table.design, recipe, Reference.of(table.design), task, seed, **setup), path
+    )
 
 
 def edges_of(task: Task, theta: Floats) -> set[tuple[int, int]]:

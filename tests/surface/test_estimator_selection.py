@@ -113,10 +113,10 @@ def test_a_larger_gamma_never_chooses_more_edges():
 
 def test_a_criterion_of_ones_own(table):
     class Densest:
-        def choose(self, task, path, *, show=False):
-            from mixedgm.path.criteria import Choice
+        def choose(self, evidence):
+            from mixedgm.path.evidence import Choice
 
-            return Choice(len(path) - 1, "densest", {})
+            return Choice(len(evidence.path) - 1, "densest", {})
 
     model = mg.MixedGraphicalModel(select=Densest(), **GRID).fit(table)
     assert model.lam_ == model.path_.lams[-1]

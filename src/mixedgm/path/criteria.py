@@ -13,6 +13,7 @@ import numpy as np
 
 from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Floats, Ints
+from mixedgm.path.evidence import Choice, Evidence
 from mixedgm.path.path import Path, PathPoint
 from mixedgm.path.task import Task
 from mixedgm.progress import track
@@ -25,28 +26,6 @@ _REFIT_STEPS = 50
 # twice a chi-square of its degrees of freedom where there is nothing to find; its price is twice
 # that of a likelihood, too (the composite-likelihood criterion of Gao & Song 2010).
 _CONDITIONALS_PER_EDGE = 2
-
-
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """A chosen point of a path, with all scores."""
-
-    index: int
-    label: str
-    scores: dict[str, Floats]
-    notes: tuple[str, ...] = ()
-
-
-class Criterion(Protocol):
-    """Chooses from a path."""
-
-    def choose(self, task: Task, path: Path, *, show: bool = False) -> Choice:
-        """Score every point and choose one."""
-        ...
-
-    def enough(self, task: Task, point: PathPoint) -> bool:
-        """Whether no smaller lam can be chosen, so that a path may end at this point."""
-        ...
 
 
 class _AtRefits:
@@ -94,43 +73,43 @@ class EBIC(_AtRefits):
         """How the choice is described."""
         return f"EBIC (gamma = {self.gamma:g})"
 
-    def choose(self, task: Task, path: Path, *, show: bool = False) -> Choice:
+    def choose(self, evidence: Evidence) -> Choice:
         """Lowest score; the largest lam among equals."""
-        n, columns = task.total_weight, task.layout.n_nodes
+        n, columns = evidence.task.total_weight, evidence.task.layout.n_nodes
 
         def price(df: float, edges: int) -> float:
             return float(df * np.log(n) + 4.0 * self.gamma * edges * np.log(columns))
 
-        return _information(task, path, "ebic", self.label, price, show)
+        return _information(evidence, "ebic", self.label, price)
 
 
 @dataclass(frozen=True)
 class BIC(_AtRefits):
     """Bayesian information criterion, ``2 n loss + 2 df log n``, at the refit of each support."""
 
-    def choose(self, task: Task, path: Path, *, show: bool = False) -> Choice:
+    def choose(self, evidence: Evidence) -> Choice:
         """Lowest score; the largest lam among equals."""
-        n = task.total_weight
-        return _information(task, path, "bic", "BIC", lambda df, _: df * np.log(n), show)
+        n = evidence.task.total_weight
+        return _information(evidence, "bic", "BIC", lambda df, _: df * np.log(n))
 
 
 @dataclass(frozen=True)
 class AIC(_AtRefits):
     """Akaike information criterion, ``2 n loss + 4 df``, at the refit of each support."""
 
-    def choose(self, task: Task, path: Path, *, show: bool = False) -> Choice:
+    def choose(self, evidence: Evidence) -> Choice:
         """Lowest score; the largest lam among equals."""
-        return _information(task, path, "aic", "AIC", lambda df, _: 2.0 * df, show)
+        return _information(evidence, "aic", "AIC", lambda df, _: 2.0 * df)
 
 
 class _Price(Protocol):
     def __call__(self, df: float, edges: int, /) -> float: ...
 
 
-def _information(
-    task: Task, path: Path, name: str, label: str, price: _Price, show: bool
-) -> Choice:
-    losses = refit_losses(task, path, show=show)
+def _information(evidence: Evidence, name: str, label: str, price: _Price) -> Choice:
+    task, path = evidence.task, evidence.path
+    known = None if evidence.before is None else evidence.before.scores["refit_loss"]
+    losses = refit_losses(task, path, known=known, show=evidence.setup.show)
     df = np.array([degrees_of_freedom(task, point.groups) for point in path.points])
     scores = np.array(
         [
@@ -148,11 +127,13 @@ def _information(
             f"{n_dense} of {len(path)} values of lam were not considered: their graphs are too "
             f"dense to be refitted to {task.smooth.n_rows} rows"
         )
+    best = int(np.argmin(scores))
     return Choice(
-        int(np.argmin(scores)),
+        best,
         label,
         {name: scores, "refit_loss": losses, "degrees_of_freedom": df.astype(np.float64)},
         tuple(notes),
+        more=evidence.near_end(best) and bool(np.isfinite(losses[-1])) and not evidence.saturated,
     )
 
 
@@ -171,35 +152,54 @@ def refittable(task: Task, groups: Ints) -> bool:
     that an unshrunken fit says nothing, and from as many predictors as rows on it has no optimum:
     the loss falls without bound.
     """
-    layout = task.layout
-    own = np.where(np.arange(layout.n_nodes) < layout.n_cont, 1, layout.width - 1)
-    u, v = layout.pairs[groups].T
-    predictors = np.bincount(u, own[v], layout.n_nodes) + np.bincount(v, own[u], layout.n_nodes)
+    predictors, own = _predictors(task, groups)
     few = predictors.max(initial=0.0) < 0.5 * task.total_weight
     return bool(few and (predictors * own).max(initial=0.0) < task.total_weight)
 
 
-def refit_losses(task: Task, path: Path, *, show: bool = False) -> Floats:
+def interpolates(task: Task, groups: Ints) -> bool:
+    """Whether some column has at least as many predictors as there are rows."""
+    predictors, _ = _predictors(task, groups)
+    return bool(predictors.max(initial=0.0) >= task.total_weight)
+
+
+def _predictors(task: Task, groups: Ints) -> tuple[Floats, Ints]:
+    """Free predictors of every column, and its own free parameters per predictor."""
+    layout = task.layout
+    own = np.where(np.arange(layout.n_nodes) < layout.n_cont, 1, layout.width - 1)
+    u, v = layout.pairs[groups].T
+    count = np.bincount(u, own[v], layout.n_nodes) + np.bincount(v, own[u], layout.n_nodes)
+    return count.astype(np.float64), own
+
+
+def refit_losses(
+    task: Task, path: Path, *, known: Floats | None = None, show: bool = False
+) -> Floats:
     """Smooth loss (the data's units) at the unshrunken refit of every support of the path.
 
     Supports repeat along a path and grow slowly, so each distinct one is refitted once, from the
     refit before it.  From the first support that cannot be refitted on, the loss is +inf.
+    `known` holds the losses of the first points, when the path has been continued.
     """
-    known: dict[bytes, float] = {}
     losses = np.full(len(path), np.inf)
+    first = 0 if known is None else len(known)
+    done: dict[bytes, float] = {}
+    if known is not None:
+        losses[:first] = known - task.units.log_jacobian
+        done = {path.points[k].groups.tobytes(): float(losses[k]) for k in range(first)}
     start = task.null
-    points = track(path.points, show=show, what="refit", total=len(path))
-    for k, point in enumerate(points):
+    for k in track(range(first, len(path)), show=show, what="refit", total=len(path) - first):
+        point = path.points[k]
         key = point.groups.tobytes()
-        if key not in known:
+        if key not in done:
             if not refittable(task, point.groups):
                 break
             refit = _refit(task, path, k, start.theta)
             if not refit.converged:
                 break
             start = Start(refit.theta, refit.evaluation)
-            known[key] = refit.evaluation.value
-        losses[k] = known[key]
+            done[key] = refit.evaluation.value
+        losses[k] = done[key]
     return losses + task.units.log_jacobian
 
 
@@ -214,6 +214,3 @@ def _refit(task: Task, path: Path, k: int, before: Floats) -> Solution:
     groups = path.points[k].groups
     with single_threaded_blas():
         return task.unpenalised(groups, start, tol=_REFIT_TOL, max_iter=_REFIT_STEPS)
-
-
-NAMED: dict[str, Criterion] = {"ebic": EBIC(), "bic": BIC(), "aic": AIC()}

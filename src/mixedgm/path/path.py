@@ -203,18 +203,22 @@ def solve_path(
     tol: float,
     max_iter: int,
     start: Params | None = None,
+    after: Path | None = None,
     show: bool = False,
     keep_trace: bool = False,
+    keep_interrupted: bool = False,
     enough: Callable[[PathPoint], bool] | None = None,
 ) -> Path:
     """Solve for every lam, largest first, each from the last solution.
 
-    The first starts from `start` (by default, from the model without edges).  The path ends after
-    the first point that is `enough`.
+    The first starts from `start` (by default, from the model without edges), or where the path
+    `after` of the same task ends; its points are then the first of the new path.  The path ends
+    after the first point that is `enough`.
 
-    Ctrl-C keeps what is solved and warns; it is raised again only when nothing is.
+    With `keep_interrupted`, Ctrl-C keeps what is solved and warns; it is raised again only when
+    nothing is.
     """
-    here = _begin(task, start)
+    here = _begin(task, start, after)
     points: list[PathPoint] = []
     try:
         for lam in track(lams, show=show, what="lam", total=len(lams)):
@@ -226,16 +230,17 @@ def solve_path(
             if enough is not None and enough(points[-1]):
                 break
     except KeyboardInterrupt:
-        if not points:
+        if not keep_interrupted or not (points or after):
             raise
+        ends = points[-1].lam if points else after.points[-1].lam  # type: ignore[union-attr]
         warnings.warn(
-            f"interrupted: the path ends at lam = {points[-1].lam:.4g}, "
+            f"interrupted: the path ends at lam = {ends:.4g}, "
             f"{len(points)} of {len(lams)} values solved",
             RuntimeWarning,
             stacklevel=level_of_caller(),
         )
     return Path(
-        tuple(points),
+        (*(after.points if after is not None else ()), *points),
         task.lam_max,
         task.schema,
         task.layout,
@@ -245,11 +250,14 @@ def solve_path(
     )
 
 
-def _begin(task: Task, params: Params | None) -> Start:
-    if params is None:
-        return Start(task.null.theta, task.null.evaluation, task.lam_max)
-    theta = task.theta_of(params)
-    return Start(theta, task.smooth.evaluate(theta))
+def _begin(task: Task, params: Params | None, after: Path | None) -> Start:
+    if after is not None:
+        theta = after.theta(-1)
+        return Start(theta, task.smooth.evaluate(theta), after.points[-1].lam)
+    if params is not None:
+        theta = task.theta_of(params)
+        return Start(theta, task.smooth.evaluate(theta))
+    return Start(task.null.theta, task.null.evaluation, task.lam_max)
 
 
 def _point(task: Task, lam: float, solution: Solution, keep_trace: bool) -> PathPoint:

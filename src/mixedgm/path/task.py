@@ -23,6 +23,7 @@ from mixedgm.penalty.group_lasso import GroupLasso
 from mixedgm.rows.contract import Moments
 from mixedgm.rows.memory import MemoryRows
 from mixedgm.solve.choose import Auto
+from mixedgm.solve.loop import Solver
 from mixedgm.solve.problem import Problem
 from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.table.encode import Design
@@ -142,13 +143,31 @@ class Task:
 
         Its theta is full-size; its certificate is that of the small problem.
         """
-        index = self.layout.positions(groups)
         small = self.smooth.restrict(groups)
         problem = Problem(
             small, GroupLasso(small.layout, np.zeros(len(groups))), 0.0, self.yardstick[groups]
         )
-        begin = Start(start.theta[index], small.evaluate(start.theta[index]))
-        solution = solve(problem, Auto(), begin, tol=tol, max_iter=max_iter)
+        return self._confined(problem, groups, start, Auto(), tol, max_iter)
+
+    def penalised(
+        self, groups: Ints, lam: float, start: Start, *, solver: Solver, tol: float, max_iter: int
+    ) -> Solution:
+        """The optimum at lam with only these groups, all others absent; else as `unpenalised`."""
+        problem = self.problem(lam).restrict(groups)
+        return self._confined(problem, groups, start, solver, tol, max_iter)
+
+    def _confined(
+        self,
+        problem: Problem,
+        groups: Ints,
+        start: Start,
+        solver: Solver,
+        tol: float,
+        max_iter: int,
+    ) -> Solution:
+        index = self.layout.positions(groups)
+        begin = Start(start.theta[index], problem.smooth.evaluate(start.theta[index]))
+        solution = solve(problem, solver, begin, tol=tol, max_iter=max_iter)
         theta = np.zeros(self.layout.n_theta)
         theta[index] = solution.theta
         return replace(solution, theta=theta)

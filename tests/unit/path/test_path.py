@@ -129,7 +129,9 @@ def test_traces_are_kept_only_when_asked(task, lams, path):
 
 def test_interruption_keeps_what_is_solved_and_warns(task, lams, path):
     with pytest.warns(RuntimeWarning, match=r"interrupted: the path ends at lam = .*2 of 8 values"):
-        found = solve_path(task, lams, Interrupted(lams[2]), tol=1e-9, max_iter=500)
+        found = solve_path(
+            task, lams, Interrupted(lams[2]), tol=1e-9, max_iter=500, keep_interrupted=True
+        )
     assert len(found) == 2
     np.testing.assert_array_equal(found.lams, lams[:2])
     np.testing.assert_allclose(found.objective, path.objective[:2], atol=1e-9)
@@ -137,7 +139,31 @@ def test_interruption_keeps_what_is_solved_and_warns(task, lams, path):
 
 def test_interruption_before_anything_is_solved_is_raised(task, lams):
     with pytest.raises(KeyboardInterrupt):
-        solve_path(task, lams, Interrupted(lams[0]), tol=1e-9, max_iter=500)
+        solve_path(task, lams, Interrupted(lams[0]), tol=1e-9, max_iter=500, keep_interrupted=True)
+
+
+def test_interruption_is_passed_on_unless_the_rest_is_wanted(task, lams):
+    with pytest.raises(KeyboardInterrupt):
+        solve_path(task, lams, Interrupted(lams[2]), tol=1e-9, max_iter=500)
+
+
+def test_a_path_can_be_continued(task, lams, path):
+    begun = solve_path(task, lams[:5], ProximalNewton(), tol=1e-9, max_iter=500)
+    whole = solve_path(task, lams[5:], ProximalNewton(), tol=1e-9, max_iter=500, after=begun)
+    np.testing.assert_array_equal(whole.lams, lams)
+    assert whole.points[:5] == begun.points
+    np.testing.assert_allclose(whole.objective, path.objective, atol=1e-9)
+    np.testing.assert_array_equal(whole.n_edges, path.n_edges)
+
+
+def test_interruption_of_a_continued_path_keeps_its_beginning(task, lams):
+    begun = solve_path(task, lams[:2], ProximalNewton(), tol=1e-9, max_iter=500)
+    solver = Interrupted(lams[2])
+    with pytest.warns(RuntimeWarning, match="0 of 6 values solved"):
+        found = solve_path(
+            task, lams[2:], solver, tol=1e-9, max_iter=500, after=begun, keep_interrupted=True
+        )
+    assert found.points == begun.points
 
 
 def test_other_errors_are_not_swallowed(task, lams):

@@ -1,0 +1,271 @@
+"""Evidence -> the lam whose estimates predict rows they have not seen: hold-out and CV."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mixedgm.errors import MixedGMError, ParameterError
+from mixedgm.model.layout import Floats, Ints
+from mixedgm.path.criteria import interpolates
+from mixedgm.path.evidence import Choice, Evidence
+from mixedgm.path.path import PathPoint
+from mixedgm.path.resamples import Split, held_out
+from mixedgm.path.task import Task
+from mixedgm.table.encode import Design
+
+
+class _ByPrediction:
+    """What criteria that score rows held out have in common."""
+
+    def enough(self, task: Task, point: PathPoint) -> bool:
+        """Whether a column has as many predictors as rows, so that it is fitted perfectly."""
+        return interpolates(task, point.groups)
+
+
+@dataclass(frozen=True)
+class Holdout(_ByPrediction):
+    """Mean negative log pseudolikelihood of rows held out, at the shrunken estimates.
+
+    The other rows are fitted at every lam; the lam with the lowest loss of the rows held out is
+    chosen, and the model returned is that of all rows at this lam.
+
+    Parameters
+    ----------
+    fraction : float
+        Share of the rows that is held out, drawn by the estimator's `random_state`.
+    rows : array, optional
+        The rows that are held out instead: positions in the table, or a boolean array.
+
+    Examples
+    --------
+    >>> Holdout(fraction=0.3).label
+    'hold-out (30% of the rows)'
+    """
+
+    fraction: float = 0.2
+    rows: Any = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        share = self.fraction
+        if not (isinstance(share, numbers.Real) and 0.0 < float(share) < 1.0):
+            raise ParameterError.must_be("fraction", "a number in (0, 1)", share)
+
+    @property
+    def label(self) -> str:
+        """How the choice is described."""
+        if self.rows is not None:
+            return "hold-out (given rows)"
+        return f"hold-out ({100.0 * self.fraction:g}% of the rows)"
+
+    def choose(self, evidence: Evidence) -> Choice:
+        """Lowest loss; the largest lam among equals."""
+        split = self._split(evidence)
+        found = held_out(evidence, [split], "hold-out")
+        losses = evidence.joined("holdout", found.losses[0])
+        best = int(np.argmin(losses))
+        return Choice(
+            best,
+            self.label,
+            {"holdout": losses},
+            evidence.all_notes(found.notes),
+            more=evidence.near_end(best),
+        )
+
+    def _split(self, evidence: Evidence) -> Split:
+        n = evidence.design.n_rows
+        if self.rows is None:
+            order = np.random.default_rng(evidence.setup.seed).permutation(n)
+            test = np.sort(order[: min(max(1, round(self.fraction * n)), n - 1)])
+        else:
+            test = np.flatnonzero(np.isin(_positions(evidence.design), _listed(self.rows)))
+        train = np.setdiff1d(np.arange(n), test)
+        if len(test) == 0 or len(train) == 0:
+            raise ParameterError(
+                f"hold-out needs rows on both sides: {len(test)} of the {n} rows used are held out."
+            )
+        return train, test
+
+
+@dataclass(frozen=True)
+class CV(_ByPrediction):
+    """Cross-validated mean negative log pseudolikelihood, at the shrunken estimates.
+
+    Parameters
+    ----------
+    cv : int, scikit-learn splitter, or iterable of (train, test) positions
+        An integer gives that many folds, drawn by the estimator's `random_state`; with `groups`,
+        folds of whole groups.
+    one_se : bool
+        Take the largest lam whose mean is within one standard error of the lowest, instead of the
+        lowest itself.  The standard error is that of the mean over the k folds: their standard
+        deviation divided by sqrt(k).
+    groups : array (n,) or str, optional
+        Which rows belong together, one label per row of the table, or the name of a column.
+
+    References
+    ----------
+    Breiman, Friedman, Olshen and Stone (1984), "Classification and regression trees" (the rule of
+    one standard error).
+
+    Examples
+    --------
+    >>> CV(10).label
+    '10-fold CV (one standard error)'
+    """
+
+    cv: Any = 5
+    one_se: bool = True
+    groups: Any = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        whole = isinstance(self.cv, numbers.Integral) and not isinstance(self.cv, bool)
+        if whole and int(self.cv) < 2:
+            raise ParameterError.must_be("cv", "at least 2 folds", self.cv)
+        listed = isinstance(self.cv, Iterable) and not isinstance(self.cv, str)
+        if not (whole or listed or hasattr(self.cv, "split")) or isinstance(self.cv, str):
+            raise ParameterError.must_be(
+                "cv",
+                "an integer of at least 2, a splitter of scikit-learn, "
+                "or a list of (train, test) positions",
+                self.cv,
+            )
+        if not isinstance(self.one_se, (bool, np.bool_)):
+            raise ParameterError.must_be("one_se", "True or False", self.one_se)
+
+    @property
+    def label(self) -> str:
+        """How the choice is described."""
+        name = f"{self.cv}-fold" if isinstance(self.cv, numbers.Integral) else _name_of(self.cv)
+        return f"{name} CV ({'one standard error' if self.one_se else 'lowest mean'})"
+
+    def choose(self, evidence: Evidence) -> Choice:
+        """Lowest mean loss, or the largest lam within one standard error of it."""
+        before = evidence.before
+        splits = self._splits(evidence) if before is None else before.memory
+        found = held_out(evidence, splits, "folds")
+        scores: dict[str, Floats] = {"cv": np.empty(0), "cv_se": np.empty(0)}
+        for at, losses in enumerate(found.losses):
+            scores[f"cv_fold_{at + 1}"] = evidence.joined(f"cv_fold_{at + 1}", losses)
+        folds = np.array(list(scores.values())[2:])
+        scores["cv"], scores["cv_se"] = _mean_and_error(folds, found.weights)
+        best = int(np.argmin(scores["cv"]))
+        limit = scores["cv"][best] + (scores["cv_se"][best] if self.one_se else 0.0)
+        return Choice(
+            int(np.argmax(scores["cv"] <= limit)),
+            self.label,
+            scores,
+            evidence.all_notes(found.notes),
+            more=evidence.near_end(best),
+            memory=splits,
+        )
+
+    def _splits(self, evidence: Evidence) -> list[Split]:
+        design = evidence.design
+        groups = None if self.groups is None else _group_labels(design, self.groups)
+        if isinstance(self.cv, numbers.Integral):
+            return _drawn_folds(int(self.cv), design.n_rows, groups, evidence.setup.seed)
+        return _checked(_given_splits(self.cv, design, groups), design)
+
+
+def _mean_and_error(folds: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Weighted mean over the folds that did not fail, and its standard error."""
+    whole = np.isfinite(folds).all(axis=1)
+    if not whole.any():
+        raise MixedGMError("every fold failed at some lam, so none can be compared.")
+    losses, share = folds[whole], weights[whole] / weights[whole].sum()
+    mean = share @ losses
+    spread = share @ (losses - mean) ** 2
+    return mean, np.sqrt(spread / max(len(losses) - 1, 1))
+
+
+def _name_of(cv: Any) -> str:
+    return type(cv).__name__ if hasattr(cv, "split") else "given"
+
+
+def _positions(design: Design) -> Ints:
+    """Position of every row in the table it came from."""
+    return np.arange(design.n_rows) if design.kept is None else np.asarray(design.kept)
+
+
+def _listed(rows: Any) -> Ints:
+    """Positions, from positions or a boolean array."""
+    values = np.asarray(rows)
+    if values.dtype == bool:
+        return np.flatnonzero(values)
+    if values.ndim != 1 or not np.issubdtype(values.dtype, np.integer):
+        raise ParameterError.must_be("rows", "positions of rows or a boolean array", rows)
+    return values
+
+
+def _group_labels(design: Design, groups: Any) -> Ints:
+    """One integer per row of the design; rows of one group have the same."""
+    schema = design.schema
+    if isinstance(groups, str):
+        node = schema.node_index(groups)
+        values: Any = (
+            design.cont[:, node] if node < schema.n_cont else design.codes[:, node - schema.n_cont]
+        )
+    else:
+        labels, at = np.asarray(groups), _positions(design)
+        needed = design.n_rows if design.kept is None else int(at.max()) + 1
+        wrong = labels.ndim != 1 or len(labels) < needed
+        if wrong or (design.kept is None and len(labels) != needed):
+            raise ParameterError(
+                f"groups must have one label per row of the table; it has shape {labels.shape} and "
+                f"the table has {needed} rows."
+            )
+        values = labels[at]
+    return np.unique(values, return_inverse=True)[1]
+
+
+def _drawn_folds(
+    k: int, n_rows: int, groups: Ints | None, seed: np.random.SeedSequence
+) -> list[Split]:
+    """Folds of about equal numbers of rows, or of groups, in random order."""
+    units = np.arange(n_rows) if groups is None else groups
+    n_units = int(units.max()) + 1
+    if n_units < k:
+        what = "rows" if groups is None else "groups"
+        raise ParameterError(f"cv={k} folds need at least {k} {what}; there are {n_units}.")
+    fold = np.random.default_rng(seed).permutation(n_units) % k
+    return [(np.flatnonzero(fold[units] != f), np.flatnonzero(fold[units] == f)) for f in range(k)]
+
+
+def _given_splits(cv: Any, design: Design, groups: Ints | None) -> list[tuple[Any, Any]]:
+    """Pairs of positions in the table, from a splitter or a list."""
+    if not hasattr(cv, "split"):
+        return list(cv)
+    at = _positions(design)
+    n = int(at.max()) + 1
+    labels = None
+    if groups is not None:
+        labels = np.full(n, -1)
+        labels[at] = groups
+    try:
+        return list(cv.split(np.zeros((n, 1)), None, labels))
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"cv={cv!r} cannot split these {n} rows: {error}") from error
+
+
+def _checked(pairs: list[tuple[Any, Any]], design: Design) -> list[Split]:
+    """The same in positions of the design; rows that are not in it are left out."""
+    splits: list[Split] = []
+    for number, pair in enumerate(pairs):
+        if len(pair) != 2:
+            raise ParameterError.must_be(f"split {number} of cv", "a pair (train, test)", pair)
+        train, test = (np.flatnonzero(np.isin(_positions(design), _listed(part))) for part in pair)
+        both = np.intersect1d(train, test)
+        if len(both) or len(train) == 0 or len(test) == 0:
+            raise ParameterError(
+                f"split {number} of cv has {len(train)} rows to fit, {len(test)} to score and "
+                f"{len(both)} in both; it needs some of each and none in both."
+            )
+        splits.append((train, test))
+    if not splits:
+        raise ParameterError("cv has no splits.")
+    return splits

@@ -1,0 +1,217 @@
+"""What a criterion may look at, and what it answers: Evidence -> Choice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from mixedgm.model.layout import Floats, Ints
+from mixedgm.model.params import Params
+from mixedgm.parallel import seeds
+from mixedgm.path.path import Path, PathPoint, solve_path
+from mixedgm.path.task import Reference, Task, Weights, prepare
+from mixedgm.solve.loop import Solver
+from mixedgm.table.encode import Design
+
+LOOK_BELOW = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """How rows become a path; the same for the whole table, its folds and its subsamples.
+
+    Parameters
+    ----------
+    solver : Solver
+    tol : float
+    max_iter : int
+    weights : {"calibrated", "uniform"}
+    factors : ndarray (p + q, p + q)
+        Penalty factors by pair of nodes.
+    """
+
+    solver: Solver
+    tol: float
+    max_iter: int
+    weights: Weights
+    factors: Floats
+
+    def task(self, design: Design, reference: Reference | None, n_threads: int = 1) -> Task:
+        """Set up the problem of these rows."""
+        return prepare(
+            design,
+            weights=self.weights,
+            factors=self.factors,
+            reference=reference,
+            n_threads=n_threads,
+        )
+
+    def path(
+        self,
+        task: Task,
+        lams: Floats,
+        *,
+        start: Params | None = None,
+        after: Path | None = None,
+        enough: Callable[[PathPoint], bool] | None = None,
+        keep_interrupted: bool = False,
+        show: bool = False,
+    ) -> Path:
+        """Solve these lams, or continue the path `after` with them."""
+        return solve_path(
+            task,
+            lams,
+            self.solver,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            start=start,
+            after=after,
+            enough=enough,
+            keep_interrupted=keep_interrupted,
+            keep_trace=len(lams) == 1 and after is None,
+            show=show,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """A chosen point of a path, with all scores.
+
+    Parameters
+    ----------
+    index : int
+        The chosen point.
+    label : str
+        How the choice is described.
+    scores : dict of str to ndarray
+        One value per point of the path; the first entry is the score that decided.
+    notes : tuple of str
+        What the user should know.
+    more : bool
+        Whether a smaller lam than those of the path might be chosen.
+    groups : ndarray, optional
+        The chosen edges, where they are not just those of the point.
+    frequencies : ndarray (n_groups,), optional
+        How often each edge was selected in subsamples at the chosen lam.
+    memory : optional
+        What the criterion needs again if the path is continued.
+    """
+
+    index: int
+    label: str
+    scores: dict[str, Floats]
+    notes: tuple[str, ...] = ()
+    more: bool = False
+    groups: Ints | None = None
+    frequencies: Floats | None = None
+    memory: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """What is the same for every part of a path.
+
+    Parameters
+    ----------
+    design : Design
+        The rows.
+    recipe : Recipe
+        How to fit some of them.
+    reference : Reference
+        Of the whole table.
+    task : Task
+        Of the rows.
+    seed : SeedSequence
+        For everything that is drawn.
+    n_jobs : int, optional
+        Workers for folds and subsamples.
+    keep_interrupted : bool
+        Whether Ctrl-C leaves what is done, or is passed on.
+    show : bool
+        Whether to draw progress bars.
+    """
+
+    design: Design
+    recipe: Recipe
+    reference: Reference
+    task: Task
+    seed: np.random.SeedSequence
+    n_jobs: int | None = 1
+    keep_interrupted: bool = False
+    show: bool = False
+
+    def seeds(self, n: int) -> list[np.random.SeedSequence]:
+        """One seed for each of n tasks, the same at every call."""
+        return seeds(self.seed, n)
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Everything from which lam is chosen.
+
+    Parameters
+    ----------
+    setup : Setup
+        Rows, and how to fit some of them.
+    path : Path
+        Solutions on all rows.
+    before : Choice, optional
+        The choice from the first `n_before` points, when the path has been continued since.
+    """
+
+    setup: Setup
+    path: Path
+    before: Choice | None = None
+    n_before: int = 0
+
+    @property
+    def task(self) -> Task:
+        """The problem on all rows."""
+        return self.setup.task
+
+    @property
+    def design(self) -> Design:
+        """All rows."""
+        return self.setup.design
+
+    @property
+    def fresh(self) -> Floats:
+        """Values of lam that no earlier choice has scored."""
+        return self.path.lams[self.n_before :]
+
+    def joined(self, name: str, fresh: Floats) -> Floats:
+        """The score of that name over the whole path, given its values at the fresh lams."""
+        if self.before is None:
+            return fresh
+        return np.concatenate([self.before.scores[name], fresh])
+
+    def all_notes(self, fresh: tuple[str, ...]) -> tuple[str, ...]:
+        """Notes of the choice before and of this one, each once."""
+        earlier = () if self.before is None else self.before.notes
+        return tuple(dict.fromkeys([*earlier, *fresh]))
+
+    def near_end(self, best: int) -> bool:
+        """Whether the path ends before half the lam at which the score is best."""
+        lams = self.path.lams
+        return bool(lams[-1] > LOOK_BELOW * lams[best])
+
+    @property
+    def saturated(self) -> bool:
+        """Whether the last graph has every permitted edge."""
+        return len(self.path.points[-1].groups) == self.task.layout.n_groups
+
+
+class Criterion(Protocol):
+    """Chooses from a path.
+
+    A criterion may have two more attributes.  ``enough(task, point) -> bool`` tells whether no
+    smaller lam can be chosen, so that a default path may end at this point.  ``by_parts = True``
+    asks for the default path in parts, each only if the choice from those before it wants more.
+    """
+
+    def choose(self, evidence: Evidence) -> Choice:
+        """Score every point and choose one."""
+        ...

@@ -1,0 +1,147 @@
+"""Evidence and subsets of its rows -> what their paths say, found in parallel.
+
+Every subset has the schema of the whole table and its values of lam.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedgm.errors import MixedGMError
+from mixedgm.model.layout import Floats, Ints
+from mixedgm.model.params import Params
+from mixedgm.parallel import Record, run
+from mixedgm.path.evidence import Evidence, Recipe
+from mixedgm.path.path import Path
+from mixedgm.path.task import Reference
+from mixedgm.table.encode import Design
+
+T = TypeVar("T")
+Split = tuple[Ints, Ints]
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """What every subset needs; it travels to other processes."""
+
+    design: Design
+    recipe: Recipe
+    reference: Reference
+    lams: Floats
+    start: Params | None
+
+    def path(self, rows: Ints) -> tuple[Path, Record]:
+        """The path of these rows, and what was odd about them."""
+        task = self.recipe.task(self.design.take(rows), self.reference)
+        path = self.recipe.path(task, self.lams, start=self.start)
+        names = np.array([node.name for node in self.design.schema.nodes])
+        return path, {
+            "degenerate": np.isin(names, task.degenerate),
+            "unconverged": np.array([not path.converged.all()]),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """(n_splits, n_lams) mean loss of the rows held out, their weights, and what happened.
+
+    The losses of a split that failed are NaN.
+    """
+
+    losses: Floats
+    weights: Floats
+    notes: tuple[str, ...]
+
+
+def held_out(evidence: Evidence, splits: Sequence[Split], what: str) -> HeldOut:
+    """Fit the first part of each split at the fresh lams and score the second."""
+    records, notes = _records(evidence, _score_split, splits, what)
+    losses = np.full((len(splits), len(evidence.fresh)), np.nan)
+    weights = np.array([evidence.design.take(test).total_weight for _, test in splits])
+    for at, record in records.items():
+        losses[at] = record["loss"]
+    return HeldOut(losses, weights, notes)
+
+
+def _score_split(work: _Work, split: Split) -> Record:
+    train, test = split
+    path, record = work.path(train)
+    rows = work.design.take(test)
+    loss = np.array([path.losses(k, rows).sum() for k in range(len(path))])
+    return record | {"loss": loss}
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """(n_lams, n_groups) number of subsamples that have each edge, among `n_subsamples`."""
+
+    edges: NDArray[np.int64]
+    n_subsamples: int
+    notes: tuple[str, ...]
+
+
+def edge_counts(evidence: Evidence, subsamples: Sequence[Ints]) -> Counts:
+    """Fit every subsample at the fresh lams and count its edges, over the groups of all rows."""
+    records, notes = _records(evidence, _find_edges, subsamples, "subsamples")
+    layout = evidence.task.layout
+    counts = np.zeros((len(evidence.fresh), layout.n_groups), dtype=np.int64)
+    # A subsample has no edge that the whole table has not: its own pairs are among the layout's.
+    codes = layout.pairs @ [layout.n_nodes, 1]
+    for record in records.values():
+        at = np.searchsorted(codes, record["pair"] @ [layout.n_nodes, 1])
+        np.add.at(counts, (record["lam"], at), 1)
+    return Counts(counts, len(records), notes)
+
+
+def _find_edges(work: _Work, rows: Ints) -> Record:
+    path, record = work.path(rows)
+    pairs = [path.pairs(k) for k in range(len(path))]
+    lam = np.repeat(np.arange(len(path)), [len(found) for found in pairs])
+    return record | {"pair": np.concatenate(pairs), "lam": lam}
+
+
+def _records(
+    evidence: Evidence, function: Callable[[_Work, T], Record], tasks: Sequence[T], what: str
+) -> tuple[dict[int, Record], tuple[str, ...]]:
+    """Records of the tasks that went well, by number, and notes about all."""
+    setup = evidence.setup
+    work = _Work(
+        setup.design,
+        setup.recipe,
+        setup.reference,
+        evidence.fresh,
+        evidence.path.params(evidence.n_before - 1) if evidence.n_before else None,
+    )
+    outcomes = run(partial(function, work), tasks, n_jobs=setup.n_jobs, what=what, show=setup.show)
+    if len(outcomes) < len(tasks) and not setup.keep_interrupted:
+        raise KeyboardInterrupt
+    records = {done.index: done.record for done in outcomes if done.record is not None}
+    errors = [outcome.error for outcome in outcomes if outcome.error is not None]
+    if not records:
+        raise MixedGMError(f"all {len(tasks)} {what} failed; the first one: {errors[0]}")
+    notes = _notes(evidence, list(records.values()), len(tasks), what)
+    if errors:
+        notes.append(f"{len(errors)} of {len(tasks)} {what} failed; the first one: {errors[0]}")
+    if len(outcomes) < len(tasks):
+        notes.append(f"interrupted: {len(outcomes)} of {len(tasks)} {what} were used")
+    return records, tuple(notes)
+
+
+def _notes(evidence: Evidence, records: list[Record], n_tasks: int, what: str) -> list[str]:
+    nodes = evidence.design.schema.nodes
+    odd = Counter(int(v) for record in records for v in np.flatnonzero(record["degenerate"]))
+    notes = [
+        f"in {count} of {n_tasks} {what} column {nodes[v].name!r} was constant or lacked levels"
+        for v, count in sorted(odd.items())
+    ]
+    unconverged = sum(bool(record["unconverged"][0]) for record in records)
+    if unconverged:
+        notes.append(f"{unconverged} of {n_tasks} {what} did not converge at every lam")
+    return notes

@@ -1,0 +1,255 @@
+"""Evidence -> a graph whose edges come back in subsamples: StARS and stability selection."""
+
+from __future__ import annotations
+
+import numbers
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from mixedgm.errors import ParameterError
+from mixedgm.model.layout import Floats, Ints
+from mixedgm.path.criteria import interpolates
+from mixedgm.path.evidence import Choice, Evidence
+from mixedgm.path.path import PathPoint
+from mixedgm.path.resamples import Counts, edge_counts
+from mixedgm.path.task import Task
+
+
+class _BySubsamples:
+    """What criteria that count edges in subsamples have in common."""
+
+    by_parts = True
+
+    def enough(self, task: Task, point: PathPoint) -> bool:
+        """Whether a column has as many predictors as rows, so that it is fitted perfectly."""
+        return interpolates(task, point.groups)
+
+
+@dataclass(frozen=True)
+class StARS(_BySubsamples):
+    """Stability approach to regularisation selection.
+
+    An edge that is in a share f of the subsamples' graphs has the instability 2 f (1 - f).  The
+    instability of a lam is the mean over all penalised pairs, made monotone: the largest of all
+    lams from the top down to this one.  The smallest lam whose instability is at most `beta` is
+    chosen.
+
+    Parameters
+    ----------
+    beta : float
+        The instability that is allowed, in (0, 0.5).
+    n_subsamples : int
+        Number of subsamples, drawn without replacement by the estimator's `random_state`.
+    ratio : float, optional
+        Size of a subsample as a share of the rows; by default 10 / sqrt(n), and 0.8 up to
+        144 rows.
+
+    References
+    ----------
+    Liu, Roeder and Wasserman (2010), "Stability approach to regularization selection (StARS) for
+    high dimensional graphical models".
+
+    Examples
+    --------
+    >>> StARS(beta=0.1).label
+    'StARS (instability 0.1, 20 subsamples)'
+    """
+
+    beta: float = 0.05
+    n_subsamples: int = 20
+    ratio: float | None = None
+
+    def __post_init__(self) -> None:
+        if not (_is_real(self.beta) and 0.0 < self.beta < 0.5):
+            raise ParameterError.must_be("beta", "a number in (0, 0.5)", self.beta)
+        _check_count("n_subsamples", self.n_subsamples)
+        if self.ratio is not None and not (_is_real(self.ratio) and 0.0 < self.ratio < 1.0):
+            raise ParameterError.must_be("ratio", "a number in (0, 1) or None", self.ratio)
+
+    @property
+    def label(self) -> str:
+        """How the choice is described."""
+        return f"StARS (instability {self.beta:g}, {self.n_subsamples} subsamples)"
+
+    def choose(self, evidence: Evidence) -> Choice:
+        """Smallest lam that is stable down from the top."""
+        subsamples = self._subsamples(evidence)
+        found = edge_counts(evidence, subsamples)
+        raw = evidence.joined("stars_raw", _instability(evidence.task, found))
+        monotone = np.maximum.accumulate(raw)
+        stable = monotone <= self.beta
+        scores = {
+            "stars": monotone,
+            "stars_limit": np.full(len(raw), float(self.beta)),
+            "stars_raw": raw,
+        }
+        notes = found.notes
+        if not stable[0]:
+            notes = (*notes, "no lam is as stable as asked for; the largest was taken")
+        return Choice(
+            max(int(stable.sum()) - 1, 0),
+            self.label,
+            scores,
+            evidence.all_notes(notes),
+            more=bool(stable[-1]) and not evidence.saturated,
+        )
+
+    def _subsamples(self, evidence: Evidence) -> list[Ints]:
+        n = evidence.design.n_rows
+        ratio = self.ratio
+        if ratio is None:
+            ratio = 10.0 / np.sqrt(n) if n > 144 else 0.8
+        size = min(max(1, int(ratio * n + 1e-9)), n - 1)
+        return [
+            np.sort(np.random.default_rng(seed).permutation(n)[:size])
+            for seed in evidence.setup.seeds(self.n_subsamples)
+        ]
+
+
+def _instability(task: Task, found: Counts) -> Floats:
+    """Mean over penalised pairs of twice the variance of the edge's indicator."""
+    penalised = task.penalty.weights > 0.0
+    if not penalised.any():
+        return np.zeros(len(found.edges))
+    share = found.edges[:, penalised] / found.n_subsamples
+    return np.asarray((2.0 * share * (1.0 - share)).mean(axis=1))
+
+
+@dataclass(frozen=True)
+class StabilitySelection(_BySubsamples):
+    """Edges that are selected in at least a share `threshold` of half-samples.
+
+    Rows are split at random into two halves, `n_subsamples` / 2 times, and each half is fitted at
+    every lam.  With q edges selected on average among P penalised pairs, the expected number of
+    false edges among the stable ones is bounded; the smallest lam is taken at which the bound is
+    at most `max_false`.  The model returned has the stable edges only, estimated on all rows at
+    this lam.
+
+    Parameters
+    ----------
+    threshold : float
+        In (0.5, 1]: share of the half-samples in which a stable edge must be.
+    max_false : float
+        Expected number of false edges that is allowed.
+    n_subsamples : int
+        Number of half-samples, even.
+    bound : {"unimodal", "worst-case"}
+        Worst case: q^2 / ((2 threshold - 1) P), for all pairs if false edges are exchangeable and
+        no worse than guessing (Meinshausen and Buehlmann), and without assumptions for pairs whose
+        selection is less probable than q / P (Shah and Samworth).  The other one assumes
+        unimodal distributions of simultaneous selection in both halves and allows for larger q.
+
+    References
+    ----------
+    Meinshausen and Buehlmann (2010), "Stability selection".  Shah and Samworth (2013), "Variable
+    selection with error control: another look at stability selection".
+
+    Examples
+    --------
+    >>> StabilitySelection(threshold=0.9).label
+    'stability selection (in 90% of 100 half-samples, at most 1 false edge expected)'
+    """
+
+    threshold: float = 0.75
+    max_false: float = 1.0
+    n_subsamples: int = 100
+    bound: Literal["unimodal", "worst-case"] = "unimodal"
+
+    def __post_init__(self) -> None:
+        if not (_is_real(self.threshold) and 0.5 < self.threshold <= 1.0):
+            raise ParameterError.must_be("threshold", "a number in (0.5, 1]", self.threshold)
+        if not (_is_real(self.max_false) and 0.0 < self.max_false < np.inf):
+            raise ParameterError.must_be("max_false", "a positive number", self.max_false)
+        _check_count("n_subsamples", self.n_subsamples)
+        if self.n_subsamples % 2:
+            raise ParameterError.must_be(
+                "n_subsamples", "an even number, as rows are split in halves", self.n_subsamples
+            )
+        if self.bound not in ("unimodal", "worst-case"):
+            raise ParameterError.must_be("bound", "'unimodal' or 'worst-case'", self.bound)
+
+    @property
+    def label(self) -> str:
+        """How the choice is described."""
+        edges = "edge" if self.max_false == 1 else "edges"
+        return (
+            f"stability selection (in {100.0 * self.threshold:g}% of {self.n_subsamples} "
+            f"half-samples, at most {self.max_false:g} false {edges} expected)"
+        )
+
+    def choose(self, evidence: Evidence) -> Choice:
+        """Smallest lam down to which the bound holds, and its stable edges."""
+        found = edge_counts(evidence, self._halves(evidence))
+        penalised = evidence.task.penalty.weights > 0.0
+        share = found.edges / found.n_subsamples
+        selected = evidence.joined("stability_selected", share[:, penalised].sum(axis=1))
+        stable = share >= self.threshold - 1e-12
+        false = self.expected_false(selected, int(penalised.sum()))
+        allowed = np.logical_and.accumulate(false <= self.max_false)
+        scores = {
+            "stability": false,
+            "stability_limit": np.full(len(false), float(self.max_false)),
+            "stability_selected": selected,
+            "stability_stable": evidence.joined(
+                "stability_stable", stable.sum(axis=1).astype(np.float64)
+            ),
+        }
+        index = max(int(allowed.sum()) - 1, 0)
+        here, before = index - evidence.n_before, evidence.before
+        if here < 0 and before is not None:  # the part before this one ended at its last lam
+            frequencies, groups = before.frequencies, before.groups
+        else:
+            frequencies, groups = share[here], np.flatnonzero(stable[here])
+        return Choice(
+            index,
+            self.label,
+            scores,
+            evidence.all_notes((*found.notes, *self._notes(allowed))),
+            more=bool(allowed[-1]) and not evidence.saturated,
+            groups=groups,
+            frequencies=frequencies,
+        )
+
+    def expected_false(self, selected: Floats, n_pairs: int) -> Floats:
+        """Bound on the expected number of false stable edges, by the number selected on average."""
+        q, share = np.asarray(selected, dtype=np.float64), np.asarray(selected) / max(n_pairs, 1)
+        product = q * share
+        worst = product / (2.0 * self.threshold - 1.0)
+        if self.bound == "worst-case":
+            return worst
+        pairs = self.n_subsamples / 2
+        if self.threshold > 0.75:
+            constant = 4.0 * (1.0 - self.threshold + 0.5 / pairs) / (1.0 + 1.0 / pairs)
+            valid = share <= 1.0 / np.sqrt(3.0)
+        else:
+            reach = np.minimum(share**2, 0.5 / pairs + 0.75 * share**2)
+            room = 2.0 * self.threshold - 1.0 - 0.5 / pairs
+            constant = 0.5 / room if room > 0.0 else np.inf
+            valid = (self.threshold > 0.5 + reach) & (share <= 1.0 / np.sqrt(3.0))
+        return np.where(valid, np.minimum(constant * product, worst), worst)
+
+    def _halves(self, evidence: Evidence) -> list[Ints]:
+        n = evidence.design.n_rows
+        halves = []
+        for seed in evidence.setup.seeds(self.n_subsamples // 2):
+            order = np.random.default_rng(seed).permutation(n)
+            half = max(1, n // 2)
+            halves += [np.sort(order[:half]), np.sort(order[half : 2 * half])]
+        return halves
+
+    def _notes(self, allowed: Ints) -> tuple[str, ...]:
+        if allowed[0]:
+            return ()
+        return ("the bound exceeds max_false at every lam; the largest was taken",)
+
+
+def _is_real(value: object) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+
+
+def _check_count(name: str, value: object) -> None:
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_))
+    if not whole or int(value) < 2:  # type: ignore[call-overload]
+        raise ParameterError.must_be(name, "an integer of at least 2", value)
