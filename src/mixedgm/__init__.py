@@ -13,20 +13,28 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mixedgm import datasets as datasets
+    from mixedgm.errors import DistributionError as DistributionError
     from mixedgm.errors import MixedGMError as MixedGMError
     from mixedgm.errors import ModelFileError as ModelFileError
     from mixedgm.errors import NotYetError as NotYetError
     from mixedgm.errors import ParameterError as ParameterError
     from mixedgm.errors import TableError as TableError
     from mixedgm.errors import TableWarning as TableWarning
+    from mixedgm.errors import TooLargeError as TooLargeError
     from mixedgm.estimator import MixedGraphicalModel as MixedGraphicalModel
+    from mixedgm.estimator import from_params as from_params
     from mixedgm.estimator import load as load
+    from mixedgm.estimator import random_model as random_model
     from mixedgm.fitting import fit_path as fit_path
+    from mixedgm.model.params import Params as Params
     from mixedgm.path.criteria import AIC as AIC
     from mixedgm.path.criteria import BIC as BIC
     from mixedgm.path.criteria import EBIC as EBIC
     from mixedgm.solve.proximal_gradient import ProximalGradient as ProximalGradient
     from mixedgm.solve.proximal_newton import ProximalNewton as ProximalNewton
+    from mixedgm.studies.graphs import compare_graphs as compare_graphs
+    from mixedgm.table import Column as Column
+    from mixedgm.table import Schema as Schema
     from mixedgm.table import check as check
 
 # Public name -> the module it lives in.  Loaded on first use, so that `mixedgm --help` and small
@@ -34,19 +42,27 @@ if TYPE_CHECKING:
 _HOME = {
     "AIC": "mixedgm.path.criteria",
     "BIC": "mixedgm.path.criteria",
+    "Column": "mixedgm.table",
+    "DistributionError": "mixedgm.errors",
     "EBIC": "mixedgm.path.criteria",
     "MixedGMError": "mixedgm.errors",
     "MixedGraphicalModel": "mixedgm.estimator",
     "ModelFileError": "mixedgm.errors",
     "NotYetError": "mixedgm.errors",
     "ParameterError": "mixedgm.errors",
+    "Params": "mixedgm.model.params",
     "ProximalGradient": "mixedgm.solve.proximal_gradient",
     "ProximalNewton": "mixedgm.solve.proximal_newton",
+    "Schema": "mixedgm.table",
     "TableError": "mixedgm.errors",
     "TableWarning": "mixedgm.errors",
+    "TooLargeError": "mixedgm.errors",
     "check": "mixedgm.table",
+    "compare_graphs": "mixedgm.studies.graphs",
     "fit_path": "mixedgm.fitting",
+    "from_params": "mixedgm.estimator",
     "load": "mixedgm.estimator",
+    "random_model": "mixedgm.estimator",
 }
 
 __all__ = [*_HOME, "__version__", "datasets"]

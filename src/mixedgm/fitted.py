@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.errors import ParameterError
+from mixedgm.errors import DistributionError, ParameterError
+from mixedgm.joint.gibbs import draw
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import Params
 from mixedgm.path.path import Path
@@ -66,6 +67,27 @@ class FitReport:
     notes: tuple[str, ...] = ()
     criterion: str | None = None
     """How lam was chosen, e.g. "EBIC (gamma = 0.5)"; None for a given lam."""
+
+    @classmethod
+    def given(cls, notes: tuple[str, ...] = ()) -> FitReport:
+        """The report of parameters that nobody fitted: no lam, no objective, no certificate."""
+        return cls(
+            lam=np.nan,
+            objective=np.nan,
+            kkt=np.nan,
+            tol=np.nan,
+            converged=False,
+            message="given, not fitted",
+            n_iter=0,
+            n_rows=0,
+            total_weight=0.0,
+            notes=notes,
+        )
+
+    @property
+    def was_fitted(self) -> bool:
+        """Whether the parameters come from rows; False where they were given."""
+        return self.n_rows > 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +179,8 @@ class FittedModel:
 
     @property
     def _n_observed(self) -> float:
-        return self.report.total_weight
+        """Rows behind the model; a given one is exact, so an impossible level stays impossible."""
+        return self.report.total_weight if self.report.was_fitted else np.inf
 
     def node_losses(self, design: Design) -> dict[str, float]:
         """Mean negative log conditional likelihood per column, in the table's order."""
@@ -178,3 +201,12 @@ class FittedModel:
             )
         cat = node - self.schema.n_cont
         return probabilities(self.params, design.cont, design.codes, cat, self._n_observed)
+
+    # -- the joint distribution --------------------------------------------------------------------
+
+    def draw(self, n: int, rng: np.random.Generator) -> tuple[Floats, NDArray[np.integer]]:
+        """Draw rows: continuous columns, and level codes of the categorical ones."""
+        try:
+            return draw(self.params, n, rng=rng)
+        except DistributionError as error:
+            raise error.named([node.name for node in self.schema.nodes]) from None

@@ -32,9 +32,9 @@ ROOMS = (
     "fitting",
     "store",
     "views",
-    "datasets",
     "studies",
     "estimator",
+    "datasets",
     "cli",
 )
 # These two only hand on: the public names, and `python -m mixedgm`.

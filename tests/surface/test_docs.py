@@ -190,11 +190,15 @@ def test_every_room_is_on_the_map() -> None:
 
 def test_the_reference_names_everything_public() -> None:
     page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
-    model = mg.MixedGraphicalModel
     methods = [
-        n for n in vars(model) if not n.startswith("_") and callable(getattr(model, n, None))
+        name
+        for cls in mg.MixedGraphicalModel.__mro__
+        if cls.__module__.startswith("mixedgm.")
+        for name, member in vars(cls).items()
+        if not name.startswith("_") and (callable(member) or hasattr(member, "fn"))
     ]
     methods = [n for n in methods if not n.endswith("_request")]  # scikit-learn's, not ours
+    assert {"fit", "edges", "predict", "predict_proba", "save"} <= set(methods)
     attributes = [word for word in vars(fitted_example()) if word.endswith("_")]
     missing = [
         name for name in [*mg.__all__, *methods, *attributes] if not re.search(rf"\b{name}\b", page)

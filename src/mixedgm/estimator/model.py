@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from mixedgm import store
 from mixedgm.estimator.base import Unseen
 from mixedgm.estimator.graph import GraphMethods
+from mixedgm.estimator.joint import JointMethods
 from mixedgm.estimator.keeping import KeepingMethods
 from mixedgm.estimator.new_data import NewDataMethods
 from mixedgm.fitting import fit_table
@@ -18,7 +19,7 @@ from mixedgm.options import Options
 from mixedgm.table import as_frame
 
 
-class MixedGraphicalModel(GraphMethods, NewDataMethods, KeepingMethods):
+class MixedGraphicalModel(GraphMethods, NewDataMethods, JointMethods, KeepingMethods):
     """Sparse graphical model over continuous and categorical columns.
 
     Parameters

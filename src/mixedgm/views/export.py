@@ -48,15 +48,17 @@ def to_networkx(fitted: FittedModel) -> nx.Graph[str]:
     """
     import networkx as nx
 
-    graph: nx.Graph[str] = nx.Graph(lam=float(fitted.report.lam), n_rows=fitted.report.n_rows)
+    graph: nx.Graph[str] = nx.Graph()
+    if fitted.report.was_fitted:
+        graph.graph.update(lam=float(fitted.report.lam), n_rows=fitted.report.n_rows)
     for column in fitted.schema.columns:
         levels = json.dumps(list(column.levels), ensure_ascii=False)
         graph.add_node(column.name, kind=column.kind, role=column.role, levels=levels)
     for edge in fitted.edges:
-        known = {"kind": edge.kind, "weight": edge.weight, "sign": edge.sign or "none"}
+        about = {"kind": edge.kind, "weight": edge.weight, "sign": edge.sign or "none"}
         if edge.partial_correlation is not None:
-            known["partial_correlation"] = edge.partial_correlation
-        graph.add_edge(edge.source, edge.target, **known)
+            about["partial_correlation"] = edge.partial_correlation
+        graph.add_edge(edge.source, edge.target, **about)
     return graph
 
 

@@ -56,6 +56,8 @@ def summary_text(summary: Summary, width: int = 80) -> str:
 def heading(summary: Summary) -> str:
     """Return the line above the list of edges."""
     shown, total = min(len(summary.edges), TOP_EDGES), len(summary.edges)
+    if total == 0 and summary.n_rows == 0:
+        return "No edges: every column is independent of the others."
     if total == 0:
         return "No edges: at this lam every column is independent of the others."
     return f"Edges, heaviest first ({shown} of {total})" if shown < total else "Edges"
@@ -63,6 +65,8 @@ def heading(summary: Summary) -> str:
 
 def facts(summary: Summary) -> list[tuple[str, str]]:
     """Return names and values of everything but the edges, as text."""
+    if summary.n_rows == 0:
+        return _given_facts(summary)
     rows = f"{summary.n_rows:,}"
     if summary.total_weight != summary.n_rows:
         rows += f" with a total weight of {summary.total_weight:,.6g}"
@@ -77,6 +81,16 @@ def facts(summary: Summary) -> list[tuple[str, str]]:
     if summary.covariates:
         names = ", ".join(one_line(name) for name in summary.covariates)
         found.insert(2, ("covariates", names))
+    return found + [("note", one_line(note)) for note in summary.notes]
+
+
+def _given_facts(summary: Summary) -> list[tuple[str, str]]:
+    """Return what is known about parameters that were not fitted."""
+    found = [
+        ("parameters", one_line(summary.message)),
+        ("columns", _columns(summary)),
+        ("edges", _edges(summary)),
+    ]
     return found + [("note", one_line(note)) for note in summary.notes]
 
 

@@ -1,0 +1,271 @@
+"""Columns and parameters in -> a checked FittedModel of which the truth is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from mixedgm.errors import ParameterError
+from mixedgm.fitted import FitReport, FittedModel
+from mixedgm.joint.gibbs import draw
+from mixedgm.joint.validity import SMALLEST_PIVOT, smallest_eigenvalue
+from mixedgm.model.layout import Floats
+from mixedgm.model.params import Params
+from mixedgm.table.schema import Column, Schema
+
+__all__ = ["ColumnsArg", "ParamsArg", "checked_params", "given_model", "schema_of"]
+
+ColumnsArg = Schema | Mapping[Any, Any]
+ParamsArg = Params | Mapping[str, Any]
+
+_BLOCKS = tuple(field.name for field in fields(Params) if field.name != "n_levels")
+_ROUNDING = 1e-10
+_SIMULATED = 5_000
+
+
+def schema_of(columns: ColumnsArg) -> Schema:
+    """Return the schema that a mapping of column names describes.
+
+    Parameters
+    ----------
+    columns : Schema or mapping of name to "continuous", number of levels, or sequence of levels
+        A number of levels makes the levels "a", "b", "c", ...
+
+    Examples
+    --------
+    >>> print(schema_of({"age": "continuous", "sex": ["F", "M"], "stage": 3}))
+    column  kind         role    levels      note
+    age     continuous   target
+    sex     categorical  target  2: F, M
+    stage   categorical  target  3: a, b, c
+    """
+    if isinstance(columns, Schema):
+        return columns
+    if not isinstance(columns, Mapping) or not columns:
+        raise ParameterError.must_be(
+            "schema",
+            "a Schema, or a dict such as {'age': 'continuous', 'sex': ['F', 'M']}",
+            columns,
+        )
+    return Schema(tuple(_column(str(name), what) for name, what in columns.items()))
+
+
+def _column(name: str, what: object) -> Column:
+    if what == "continuous":
+        return Column(name, "continuous")
+    levels: tuple[Any, ...] = ()
+    if isinstance(what, (int, np.integer)) and not isinstance(what, bool):
+        levels = _level_names(int(what))
+    elif isinstance(what, Sequence) and not isinstance(what, str):
+        levels = tuple(what)
+    if len(levels) < 2 or not all(isinstance(level, (str, bool, int, float)) for level in levels):
+        raise ParameterError.must_be(
+            f"column {name!r}", "'continuous', a number of levels, or at least two levels", what
+        )
+    return Column(name, "categorical", levels=levels)
+
+
+def _level_names(n_levels: int) -> tuple[str, ...]:
+    if n_levels <= 26:
+        return tuple("abcdefghijklmnopqrstuvwxyz"[: max(n_levels, 0)])
+    digits = len(str(n_levels - 1))  # equal lengths, so that sorting keeps the order
+    return tuple(f"l{at:0{digits}d}" for at in range(n_levels))
+
+
+def given_model(columns: ColumnsArg, params: ParamsArg, library: str) -> FittedModel:
+    """Return a model with these parameters; nothing is fitted, and its report says so.
+
+    Edge weights are on the calibrated scale of the model's own distribution.
+    """
+    schema = schema_of(columns)
+    own = centred(checked_params(schema, params))
+    scales, notes = node_scales(own)
+    return FittedModel(schema, own, scales, FitReport.given(notes), library)
+
+
+def node_scales(params: Params) -> tuple[Floats, tuple[str, ...]]:
+    """Return sqrt(tr cov) of every column under the model, and what to know about the numbers."""
+    cont, codes = draw(params, _SIMULATED, rng=np.random.default_rng(0))
+    traces = list(cont.var(axis=0))
+    for cat, n_levels in enumerate(params.n_levels):
+        share = np.bincount(codes[:, cat], minlength=n_levels) / _SIMULATED
+        traces.append(float(share @ (1.0 - share)))
+    note = f"edge weights are on the scale of {_SIMULATED:,} simulated rows"
+    return np.sqrt(np.array(traces)), (note,)
+
+
+def checked_params(schema: Schema, params: ParamsArg) -> Params:
+    """Return the blocks as Params, or raise one ParameterError with everything that is wrong.
+
+    Blocks that a mapping leaves out are those of independent standard normal and uniform columns.
+    """
+    n_levels, blocks = schema.n_levels, _blocks(schema, params)
+    plain = Params.independent(schema.n_cont, n_levels)
+    shapes = {name: getattr(plain, name).shape for name in _BLOCKS}
+    wrong = [
+        f"{name} has shape {blocks[name].shape}, but the columns need {shape}"
+        for name, shape in shapes.items()
+        if blocks[name].shape != shape
+    ]
+    if not wrong:
+        found = Params(n_levels, **blocks)
+        wrong = _not_finite(found) or [
+            *_asymmetric(schema, found),
+            *_diagonal(schema, found),
+            *_self_interactions(schema, found),
+        ]
+        wrong = wrong or _indefinite(found)
+    if wrong:
+        raise ParameterError("these parameters are no model: " + "; ".join(wrong) + ".")
+    return replace(
+        found,
+        precision=_symmetric(found.precision),
+        cat_interaction=_symmetric(found.cat_interaction),
+    )
+
+
+def _blocks(schema: Schema, params: ParamsArg) -> dict[str, Floats]:
+    if isinstance(params, Params):
+        if params.n_levels != schema.n_levels:
+            raise ParameterError(
+                f"params has n_levels {params.n_levels}, but the categorical columns of the "
+                f"schema have {schema.n_levels} levels."
+            )
+        given: Mapping[str, Any] = {name: getattr(params, name) for name in _BLOCKS}
+    elif isinstance(params, Mapping):
+        given = params
+    else:
+        raise ParameterError.must_be("params", "Params or a dict of its blocks", params)
+    unknown = [name for name in given if name not in (*_BLOCKS, "n_levels")]
+    if unknown:
+        raise ParameterError(
+            f"params has no block {unknown[0]!r}; the blocks are {', '.join(_BLOCKS)}."
+        )
+    plain = Params.independent(schema.n_cont, schema.n_levels)
+    blocks = {}
+    for name in _BLOCKS:
+        try:
+            blocks[name] = np.array(given.get(name, getattr(plain, name)), dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ParameterError.must_be(name, "an array of numbers", given[name]) from None
+    return blocks
+
+
+def _not_finite(params: Params) -> list[str]:
+    wrong = []
+    for name in _BLOCKS:
+        block = getattr(params, name)
+        bad = ~np.isfinite(block)
+        if name == "cat_bias":  # -inf: a level that cannot occur
+            bad &= ~np.isneginf(block)
+        if bad.any():
+            wrong.append(f"{name} holds {np.count_nonzero(bad)} values that are no finite numbers")
+    for cat in range(len(params.n_levels)):
+        if np.isneginf(params.cat_bias[params.levels_of(cat)]).all():
+            wrong.append(f"cat_bias leaves categorical column number {cat} without any level")
+    return wrong
+
+
+def _asymmetric(schema: Schema, params: Params) -> list[str]:
+    levels = [f"{c.name}={level}" for c in schema.categorical for level in c.level_names]
+    names = {"precision": [c.name for c in schema.continuous], "cat_interaction": levels}
+    wrong = []
+    for name, axis in names.items():
+        block = getattr(params, name)
+        gap = np.abs(block - block.T)
+        if gap.size and gap.max() > _ROUNDING * max(1.0, float(np.abs(block).max())):
+            u, v = np.unravel_index(gap.argmax(), gap.shape)
+            wrong.append(
+                f"{name} is not symmetric: {block[u, v]:g} at ({axis[u]!r}, {axis[v]!r}), "
+                f"{block[v, u]:g} at ({axis[v]!r}, {axis[u]!r})"
+            )
+    return wrong
+
+
+def _diagonal(schema: Schema, params: Params) -> list[str]:
+    diagonal = np.diagonal(params.precision)
+    return [
+        f"the diagonal of precision must be positive, and is {value:g} at {column.name!r}"
+        for column, value in zip(schema.continuous, diagonal, strict=True)
+        if value <= 0.0
+    ]
+
+
+def _self_interactions(schema: Schema, params: Params) -> list[str]:
+    return [
+        f"cat_interaction has values between levels of {column.name!r} itself, where only zeros "
+        "belong (its own terms are in cat_bias)"
+        for cat, column in enumerate(schema.categorical)
+        if params.cat_interaction[params.levels_of(cat), params.levels_of(cat)].any()
+    ]
+
+
+def _indefinite(params: Params) -> list[str]:
+    if params.n_cont == 0:
+        return []
+    smallest = smallest_eigenvalue(_symmetric(params.precision))
+    if smallest > SMALLEST_PIVOT:
+        return []
+    return [
+        "precision is not positive definite, so there is no joint distribution: with a unit "
+        f"diagonal its smallest eigenvalue is {smallest:.3g}; make its off-diagonal entries smaller"
+    ]
+
+
+def _symmetric(block: Floats) -> Floats:
+    return np.asarray((block + block.T) / 2.0)
+
+
+# -- the identified form: every block of an edge sums to zero over levels --------------------------
+
+
+def centred(params: Params) -> Params:
+    """Return the same distribution with blocks that sum to zero over levels, as fits have them.
+
+    What the centring takes from an edge goes to the node terms, so that a block which does not
+    change with the level is no edge.  Levels that cannot occur have no edge parameters.
+    """
+    shift, phi = params.category_shift.copy(), params.cat_interaction.copy()
+    alpha, bias = params.cont_bias.copy(), params.cat_bias.copy()
+    possible = np.isfinite(bias)
+    shift[:, ~possible] = 0.0
+    phi[~possible] = 0.0
+    phi[:, ~possible] = 0.0
+    level_columns = [
+        np.flatnonzero(possible[params.levels_of(r)]) + params.level_start[r]
+        for r in range(len(params.n_levels))
+    ]
+    for r, rows in enumerate(level_columns):
+        mean = _mean(shift[:, rows])
+        shift[:, rows] = _without(shift[:, rows], mean[:, None])
+        alpha += mean
+        for columns in level_columns[:r]:
+            block = phi[np.ix_(rows, columns)]
+            by_row, by_column = _mean(block), _mean(block.T)
+            middle = float(by_row.mean())
+            bias[rows] += by_row
+            bias[columns] += by_column - middle
+            block = _without(block, by_row[:, None] + (by_column - middle))
+            phi[np.ix_(rows, columns)] = block
+            phi[np.ix_(columns, rows)] = block.T
+    return replace(
+        params, cont_bias=alpha, category_shift=shift, cat_interaction=phi, cat_bias=bias
+    )
+
+
+def _mean(block: Floats) -> Floats:
+    """Row means, exactly zero where they are rounding: a centred block stays as it is."""
+    size = float(np.abs(block).max(initial=0.0))
+    mean = block.mean(axis=1)
+    return np.where(np.abs(mean) <= 1e-12 * size, 0.0, mean)
+
+
+def _without(block: Floats, part: Floats) -> Floats:
+    """The block less a part of it, exactly zero where only rounding is left."""
+    if not part.any():
+        return block
+    left = block - part
+    return np.where(np.abs(left).max() <= 1e-12 * np.abs(block).max(), 0.0, left)

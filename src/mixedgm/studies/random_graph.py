@@ -1,0 +1,171 @@
+"""A graph and ranges of strengths in -> columns and parameters drawn at random."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mixedgm.errors import ParameterError
+from mixedgm.joint.validity import smallest_eigenvalue
+from mixedgm.model.layout import Floats
+from mixedgm.model.params import Params
+from mixedgm.penalty.factors import EDGE_KINDS, edge_kind
+from mixedgm.studies.graphs import read_graph
+from mixedgm.studies.known import schema_of
+from mixedgm.table.schema import Schema
+
+__all__ = ["STRENGTHS", "random_params", "schema_of_graph"]
+
+Range = tuple[float, float]
+
+STRENGTHS: Mapping[str, Range] = dict(
+    zip(EDGE_KINDS, ((0.2, 0.3), (0.4, 0.6), (0.4, 0.6)), strict=True)
+)
+"""By default around the values of the ladder of Lee and Hastie: 0.25, 0.5 and 0.5."""
+
+_SMALLEST = 0.25  # eigenvalue of a random precision matrix with a unit diagonal
+
+
+def schema_of_graph(graph: Any, types: Any = None) -> Schema:
+    """Return one column per node.
+
+    Parameters
+    ----------
+    graph : networkx.Graph or sequence of pairs
+        Nodes are named by the text that they print as.
+    types : mapping of node, or sequence in the order of the nodes, optional
+        "continuous", a number of levels, or the levels.  Nodes that it does not name have what
+        their attributes `kind` and `levels` say, as in ``model.to_networkx()``; where a graph has
+        no such attributes, its nodes are continuous and binary in turn.
+    """
+    pairs, nodes = read_graph(graph, "graph")
+    names = list(nodes or dict.fromkeys(end for pair in pairs.values() for end in pair))
+    if not names:
+        raise ParameterError.must_be("graph", "a graph with at least one node", graph)
+    columns = _by_attribute(graph) or {
+        name: 2 if at % 2 else "continuous" for at, name in enumerate(names)
+    }
+    if isinstance(types, Mapping):
+        given = {str(name): what for name, what in types.items()}
+        unknown = [name for name in given if name not in names]
+        if unknown:
+            raise ParameterError(f"types names {unknown[0]!r}, which is no node of the graph.")
+    elif types is None:
+        given = {}
+    elif isinstance(types, Sequence) and not isinstance(types, str) and len(types) == len(names):
+        given = dict(zip(names, types, strict=True))
+    else:
+        raise ParameterError.must_be(
+            "types", f"a dict by node, or a sequence with one entry for each of {len(names)}", types
+        )
+    return schema_of({name: given.get(name, columns[name]) for name in names})
+
+
+def _by_attribute(graph: Any) -> dict[str, Any]:
+    """Return what the nodes say about themselves, nothing unless all of them do."""
+    if not hasattr(graph, "nodes") or not hasattr(graph, "adj"):
+        return {}
+    found: dict[str, Any] = {}
+    for node, known in graph.nodes(data=True):
+        levels = known.get("levels", 2)
+        levels = json.loads(levels) if isinstance(levels, str) else levels
+        kind = known.get("kind")
+        if kind not in ("continuous", "categorical"):
+            return {}
+        found[str(node)] = levels if kind == "categorical" else "continuous"
+    return found
+
+
+def random_params(
+    graph: Any,
+    schema: Schema,
+    rng: np.random.Generator,
+    *,
+    strength: Any = None,
+    bias: float = 0.0,
+) -> tuple[Params, tuple[str, ...]]:
+    """Return parameters with exactly these edges, and what had to be changed.
+
+    The precision matrix has a unit diagonal.  Where it would not be positive definite enough
+    (smallest eigenvalue below 0.25), all of its off-diagonal entries are made smaller alike.
+    """
+    ranges = _ranges(strength)
+    if not (np.isfinite(bias) and bias >= 0.0):
+        raise ParameterError.must_be("bias", "a number in [0, inf)", bias)
+    params = Params.independent(schema.n_cont, schema.n_levels)
+    for a, b in read_graph(graph, "graph")[0].values():
+        u, v = sorted((schema.node_index(a), schema.node_index(b)))
+        size = rng.uniform(*ranges[edge_kind(schema, u, v)])
+        _put(params, u, v, size, rng)
+    precision, notes = _definite(params.precision)
+    # Every block is drawn from the same stream, so a graph with one edge more differs after it.
+    return replace(
+        params,
+        precision=precision,
+        cont_bias=rng.uniform(-bias, bias, size=schema.n_cont),
+        cat_bias=rng.uniform(-bias, bias, size=sum(schema.n_levels)),
+    ), notes
+
+
+def _ranges(strength: Any) -> dict[str, Range]:
+    """Return low and high by kind of edge."""
+    given: Mapping[Any, Any] = {}
+    if strength is not None:
+        named = isinstance(strength, Mapping)
+        given = strength if named else dict.fromkeys(EDGE_KINDS, strength)
+    ranges = dict(STRENGTHS)
+    for kind, value in given.items():
+        if kind not in EDGE_KINDS:
+            raise ParameterError.must_be("a kind in strength", f"one of {EDGE_KINDS}", kind)
+        try:
+            low, high = (float(end) for end in (value if np.iterable(value) else (value, value)))
+        except (TypeError, ValueError):
+            low, high = np.nan, np.nan
+        if not 0.0 < low <= high < np.inf:
+            raise ParameterError.must_be(
+                "strength", "positive numbers (low, high), or a dict of them by kind", strength
+            )
+        ranges[kind] = low, high
+    return ranges
+
+
+def _put(params: Params, u: int, v: int, size: float, rng: np.random.Generator) -> None:
+    """Write a random block whose entries have this root mean square into the blank parameters."""
+    p = params.n_cont
+    if v < p:
+        entry = size * rng.choice([-1.0, 1.0])
+        params.precision[u, v] = params.precision[v, u] = entry
+    elif u < p:
+        params.category_shift[u, params.levels_of(v - p)] = _contrast(1, params, v, size, rng)[0]
+    else:
+        n_rows = params.n_levels[u - p]
+        block = _contrast(n_rows, params, v, size, rng)
+        params.cat_interaction[params.levels_of(u - p), params.levels_of(v - p)] = block
+        params.cat_interaction[params.levels_of(v - p), params.levels_of(u - p)] = block.T
+
+
+def _contrast(n_rows: int, params: Params, v: int, size: float, rng: np.random.Generator) -> Floats:
+    """A random block that sums to zero over the levels of each side."""
+    block = rng.normal(size=(n_rows, params.n_levels[v - params.n_cont]))
+    block -= block.mean(axis=1, keepdims=True)
+    if n_rows > 1:
+        block -= block.mean(axis=0)
+    return np.asarray(size * block / np.sqrt(np.mean(block**2)))
+
+
+def _definite(precision: Floats) -> tuple[Floats, tuple[str, ...]]:
+    smallest = smallest_eigenvalue(precision)
+    if smallest >= _SMALLEST:
+        return precision, ()
+    factor = (1.0 - _SMALLEST) / (1.0 - smallest)
+    shrunk = factor * precision
+    np.fill_diagonal(shrunk, 1.0)
+    note = (
+        f"continuous edges were multiplied by {factor:.3g}, so that the precision matrix is "
+        "positive definite"
+    )
+    return shrunk, (note,)
