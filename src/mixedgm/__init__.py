@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from mixedgm.path.criteria import AIC as AIC
     from mixedgm.path.criteria import BIC as BIC
     from mixedgm.path.criteria import EBIC as EBIC
+    from mixedgm.path.crossval import CV as CV
+    from mixedgm.path.crossval import Holdout as Holdout
+    from mixedgm.path.stability import StabilitySelection as StabilitySelection
+    from mixedgm.path.stability import StARS as StARS
     from mixedgm.solve.proximal_gradient import ProximalGradient as ProximalGradient
     from mixedgm.solve.proximal_newton import ProximalNewton as ProximalNewton
     from mixedgm.studies.graphs import compare_graphs as compare_graphs
@@ -42,9 +46,11 @@ if TYPE_CHECKING:
 _HOME = {
     "AIC": "mixedgm.path.criteria",
     "BIC": "mixedgm.path.criteria",
+    "CV": "mixedgm.path.crossval",
     "Column": "mixedgm.table",
     "DistributionError": "mixedgm.errors",
     "EBIC": "mixedgm.path.criteria",
+    "Holdout": "mixedgm.path.crossval",
     "MixedGMError": "mixedgm.errors",
     "MixedGraphicalModel": "mixedgm.estimator",
     "ModelFileError": "mixedgm.errors",
@@ -54,6 +60,8 @@ _HOME = {
     "ProximalGradient": "mixedgm.solve.proximal_gradient",
     "ProximalNewton": "mixedgm.solve.proximal_newton",
     "Schema": "mixedgm.table",
+    "StARS": "mixedgm.path.stability",
+    "StabilitySelection": "mixedgm.path.stability",
     "TableError": "mixedgm.errors",
     "TableWarning": "mixedgm.errors",
     "TooLargeError": "mixedgm.errors",
