@@ -23,7 +23,7 @@ import pytest
 import mixedgm as mg
 from mixedgm.cli.arguments import build_parser
 from mixedgm.objective.contract import Smooth
-from mixedgm.path.criteria import Criterion
+from mixedgm.path.evidence import Criterion
 from mixedgm.penalty.group_lasso import GroupLasso
 from mixedgm.rows.contract import Rows
 from mixedgm.solve.loop import Solver, State
