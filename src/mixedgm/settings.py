@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return to_plain(value.item())
     if is_dataclass(value) and type(value).__name__ in _OBJECTS:
-        return {"object": type(value).__name__, "options": asdict(value)}  # type: ignore[arg-type]
+        return _object_to_plain(value)
     if isinstance(value, Mapping):
         return {"mapping": [[to_plain(k), to_plain(v)] for k, v in value.items()]}
     if isinstance(value, (tuple, frozenset)):  # both may be keys of a mapping
@@ -56,5 +56,14 @@ def from_plain(value: Any) -> Any:
     if "tuple" in value:
         return tuple(from_plain(item) for item in value["tuple"])
     if value.get("object") in _OBJECTS:
-        return _OBJECTS[value["object"]](**value["options"])
+        options = {name: from_plain(option) for name, option in value["options"].items()}
+        return _OBJECTS[value["object"]](**options)
     return value.get("text")
+
+
+def _object_to_plain(value: Any) -> dict[str, Any]:
+    """Its class and options; its text where an option, such as a splitter, has no plain form."""
+    options = {each.name: to_plain(getattr(value, each.name)) for each in fields(value)}
+    if any(isinstance(option, dict) and "text" in option for option in options.values()):
+        return {"text": repr(value)}
+    return {"object": type(value).__name__, "options": options}

@@ -56,6 +56,10 @@ def test_values_survive(value):
         mg.EBIC(gamma=0.125),
         mg.BIC(),
         mg.AIC(),
+        mg.Holdout(fraction=0.3),
+        mg.CV(cv=3, one_se=False),
+        mg.StARS(beta=0.1, n_subsamples=7, ratio=0.5),
+        mg.StabilitySelection(threshold=0.9, max_false=2.5, n_subsamples=10, bound="worst-case"),
         mg.ProximalGradient(),
         mg.ProximalGradient("nesterov-2007", lengthen=0.8, shorten=1.5, restart=False),
         mg.ProximalNewton(),
@@ -95,6 +99,20 @@ def test_other_objects_become_their_text():
     rng = np.random.default_rng(0)
     assert through_json(rng) == repr(rng)
     assert through_json([rng, 1]) == [repr(rng), 1]
+
+
+def test_rows_and_groups_of_a_criterion_survive():
+    found = through_json(mg.CV(cv=[([0, 1], [2])], groups=np.array(["a", "b", "a"])))
+    assert found.cv == [([0, 1], [2])]
+    assert found.groups == ["a", "b", "a"]
+    assert through_json(mg.Holdout(rows=np.array([3, 1]))).rows == [3, 1]
+
+
+def test_a_criterion_with_a_splitter_becomes_its_text():
+    from sklearn.model_selection import GroupKFold
+
+    criterion = mg.CV(cv=GroupKFold(3))
+    assert through_json(criterion) == repr(criterion)
 
 
 def test_only_known_classes_are_made():
