@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mixedgm import views
 from mixedgm.estimator.base import HasModel
+from mixedgm.studies.predictability import ring_shares
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,9 +50,32 @@ class GraphMethods(HasModel):
         """Write the graph as .graphml, .json (with all parameters) or .csv (edge list)."""
         views.write(self._model, path)
 
-    def plot(self, *, layout: Any = "spring", ax: Axes | None = None, **options: Any) -> Any:
-        """Draw the network; `layout` takes a name or the positions of an earlier plot."""
-        return views.plot_network(self._model, layout=layout, ax=ax, **options)
+    def plot(
+        self,
+        *,
+        layout: Any = "spring",
+        ax: Axes | None = None,
+        predictability: Any = None,
+        **options: Any,
+    ) -> Any:
+        """Draw the network.
+
+        Parameters
+        ----------
+        layout : str or earlier drawing
+            "spring", "circle", "kamada-kawai", or the positions of an earlier plot.
+        ax : matplotlib Axes, optional
+            A new figure by default.
+        predictability : data frame or mapping, optional
+            Rows, the frame of `predictability`, or shares by column: draws a ring around each node,
+            filled to R2 (continuous) or the normalised accuracy (categorical).
+        **options
+            `labels`, `max_edges`, `node_size`, `legend`.
+        """
+        model = self._model
+        if predictability is not None:
+            options["rings"] = ring_shares(model, predictability)
+        return views.plot_network(model, layout=layout, ax=ax, **options)
 
     def plot_path(self, *, ax: Axes | None = None, **options: Any) -> Any:
         """Draw edge weights against lam, with the chosen value marked."""

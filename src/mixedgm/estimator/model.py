@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from mixedgm import store
+from mixedgm.estimator.adequacy import AdequacyMethods
 from mixedgm.estimator.base import Unseen
 from mixedgm.estimator.graph import GraphMethods
 from mixedgm.estimator.joint import JointMethods
@@ -19,7 +20,9 @@ from mixedgm.options import Options
 from mixedgm.table import as_frame
 
 
-class MixedGraphicalModel(GraphMethods, NewDataMethods, JointMethods, KeepingMethods):
+class MixedGraphicalModel(
+    GraphMethods, NewDataMethods, AdequacyMethods, JointMethods, KeepingMethods
+):
     """Sparse graphical model over continuous and categorical columns.
 
     Parameters

@@ -14,6 +14,7 @@ from mixedgm.views.canvas import INK, axes, label, pixel_in_points
 from mixedgm.views.colours import NODE_COLOURS, SIGN_COLOURS, SIGN_NAMES
 from mixedgm.views.labels import label_nodes
 from mixedgm.views.positions import LayoutArg, Positions, positions
+from mixedgm.views.rings import RING_COLOUR, RING_WIDTH, draw_rings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,6 +24,7 @@ __all__ = ["NetworkDrawing", "plot_network"]
 _MARKERS = {"continuous": "o", "categorical": "s"}
 _DASHES: dict[str | None, Any] = {"+": "solid", "-": (0, (4.0, 1.6)), None: "solid"}
 _THINNEST, _WIDEST = 0.5, 5.0
+_KEYS_IN_A_ROW = 6
 
 
 class NetworkDrawing(NamedTuple):
@@ -47,6 +49,7 @@ def plot_network(
     max_edges: int | None = None,
     node_size: float | None = None,
     legend: bool = True,
+    rings: Mapping[str, float] | None = None,
 ) -> NetworkDrawing:
     """Draw the network: circles are continuous columns, squares categorical ones.
 
@@ -66,6 +69,8 @@ def plot_network(
         Width of a node in points; by default it shrinks with the number of nodes.
     legend : bool
         Whether to explain shapes, colours and widths below the picture.
+    rings : mapping of name to float, optional
+        A ring around each of these nodes, filled to the share that is given; below 0 it is empty.
 
     Returns
     -------
@@ -83,28 +88,31 @@ def plot_network(
     places = positions(fitted, layout)
     count = max(len(places), 1)
     if node_size is None:
-        node_size = float(np.clip(75.0 / np.sqrt(count), 8.0, 22.0))
+        node_size = float(np.clip(75.0 / np.sqrt(count), 8.0, 22.0)) * (0.75 if rings else 1.0)
     elif not node_size > 0.0:
         raise ParameterError.must_be("node_size", "a number in (0, inf)", node_size)
+    reach = node_size * RING_WIDTH if rings else node_size
     texts = _texts(fitted, labels)
     size = float(np.clip(32.0 / count**0.37, 6.0, 11.0))
     widest = max(map(len, texts), default=0) * 0.5 * size
-    margin = np.array([widest + node_size, 2.0 * size + node_size])
-    ax = _network_axes(ax, places, margin, legend)
+    margin = np.array([widest + reach, 2.0 * size + reach])
+    below = (0.6 if rings else 0.5) if legend else 0.1
+    ax = _network_axes(ax, places, margin, below)
     ax.set_axis_off()
     ax.set_aspect("equal")
     _set_limits(ax, places, margin)
     _draw_edges(ax, places, edges)
+    draw_rings(ax, places, rings or {}, node_size)
     _draw_nodes(ax, fitted, places, node_size)
     points = np.array(list(places.values())).reshape(-1, 2)
-    label_nodes(ax, points, texts, node_size / 2.0, _segments(places, edges), size)
+    label_nodes(ax, points, texts, reach / 2.0, _segments(places, edges), size)
     if legend and places:
-        _draw_legend(ax, fitted, edges)
+        _draw_legend(ax, fitted, edges, bool(rings))
     return NetworkDrawing(ax, places)
 
 
-def _network_axes(ax: Axes | None, places: Positions, margin: Floats, legend: bool) -> Axes:
-    """Return axes shaped like the layout with its margins, with room for the legend below."""
+def _network_axes(ax: Axes | None, places: Positions, margin: Floats, below: float) -> Axes:
+    """Return axes shaped like the layout with its margins, with inches for the legend below."""
     if ax is not None:
         return axes(ax, (1.0, 1.0))
     width = float(np.clip(5.0 + 0.55 * np.sqrt(len(places)), 6.0, 12.0))
@@ -112,7 +120,6 @@ def _network_axes(ax: Axes | None, places: Positions, margin: Floats, legend: bo
     shape = float(extent[1] / extent[0]) if extent[0] > 0.0 else 1.0
     across, above = 2.0 * margin / 72.0
     height = float(np.clip(max(width - across, 1.0) * shape + above, 1.5, 0.95 * width))
-    below = 0.5 if legend else 0.1
     ax = axes(None, (width, height + below))
     ax.set_position((0.02, below / (height + below), 0.96, (height - 0.1) / (height + below)))
     return ax
@@ -203,7 +210,7 @@ def _draw_nodes(ax: Axes, fitted: FittedModel, places: Positions, size: float) -
             )
 
 
-def _draw_legend(ax: Axes, fitted: FittedModel, edges: Sequence[Edge]) -> None:
+def _draw_legend(ax: Axes, fitted: FittedModel, edges: Sequence[Edge], rings: bool) -> None:
     from matplotlib.lines import Line2D
 
     kinds = [kind for kind in _MARKERS if any(c.kind == kind for c in fitted.schema.columns)]
@@ -238,11 +245,25 @@ def _draw_legend(ax: Axes, fitted: FittedModel, edges: Sequence[Edge]) -> None:
                 solid_capstyle="butt",
             )
         )
+    if rings:
+        keys.append(
+            Line2D(
+                [],
+                [],
+                linestyle="",
+                marker="o",
+                markersize=9,
+                label="predicted share",
+                markerfacecolor="none",
+                markeredgecolor=RING_COLOUR,
+                markeredgewidth=2.2,
+            )
+        )
     ax.legend(
         handles=keys,
         loc="upper center",
         bbox_to_anchor=(0.5, 0.0),
-        ncols=len(keys),
+        ncols=len(keys) if len(keys) <= _KEYS_IN_A_ROW else -(-len(keys) // 2),
         frameon=False,
         fontsize=9,
         handlelength=1.8,

@@ -1,0 +1,143 @@
+"""A fitted model and rows in -> how well every column is predicted from all others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mixedgm.errors import ParameterError
+from mixedgm.fitted import FittedModel
+from mixedgm.model.layout import Floats
+from mixedgm.table.assemble import frame
+from mixedgm.table.encode import Design, apply
+from mixedgm.table.read import as_frame
+
+__all__ = ["NodePredictability", "predictability", "predictability_frame", "ring_shares"]
+
+_NAN = float("nan")
+
+
+class NodePredictability(NamedTuple):
+    """How well one column is predicted from all others; NaN where a number has no meaning.
+
+    `r2` is for continuous columns, the others for categorical ones.  `normalised_accuracy` is the
+    accuracy beyond that of always naming the most frequent level, `majority`, as a share of what
+    there is to gain: (accuracy - majority) / (1 - majority).
+    """
+
+    column: str
+    kind: str
+    r2: float
+    accuracy: float
+    majority: float
+    normalised_accuracy: float
+    deviance_explained: float
+
+    @property
+    def share(self) -> float:
+        """What a ring around the node shows: R2, or the normalised accuracy."""
+        return self.r2 if self.kind == "continuous" else self.normalised_accuracy
+
+
+def predictability(fitted: FittedModel, design: Design) -> tuple[NodePredictability, ...]:
+    """Return one entry per column, in the table's order.
+
+    R2 compares with the mean, accuracy and deviance with the shares of the levels, all of the rows
+    at hand.  On columns with a transform R2 is that of the normal scores.
+    """
+    means, modes = fitted.predict(design)
+    losses = fitted.node_losses(design)
+    # Sums of whole weights are exact, so that no gain is exactly 0 rather than rounding.
+    weights = np.ones(design.n_rows) if design.weights is None else design.weights
+    total = design.total_weight
+    found = {}
+    for at, column in enumerate(fitted.schema.continuous):
+        found[column.name] = _continuous(column.name, design.cont[:, at], means[:, at], weights)
+    for at, column in enumerate(fitted.schema.categorical):
+        codes = design.codes[:, at]
+        levels: Floats = np.bincount(codes, weights).astype(np.float64) / total
+        accuracy = float(weights @ (modes[:, at] == codes)) / total
+        found[column.name] = _categorical(column.name, levels, accuracy, losses[column.name])
+    return tuple(found[name] for name in fitted.schema.names)
+
+
+def _continuous(name: str, values: Floats, means: Floats, weights: Floats) -> NodePredictability:
+    centre = weights @ values / weights.sum()
+    total = float(weights @ (values - centre) ** 2)
+    left = float(weights @ (values - means) ** 2)
+    r2 = 1.0 - left / total if total > 0.0 else _NAN
+    return NodePredictability(name, "continuous", r2, _NAN, _NAN, _NAN, _NAN)
+
+
+def _categorical(name: str, levels: Floats, accuracy: float, loss: float) -> NodePredictability:
+    seen = levels[levels > 0.0]
+    majority, entropy = float(seen.max()), float(-(seen @ np.log(seen)))
+    if len(seen) == 1:  # nothing to predict
+        return NodePredictability(name, "categorical", _NAN, accuracy, 1.0, _NAN, _NAN)
+    return NodePredictability(
+        name,
+        "categorical",
+        _NAN,
+        accuracy,
+        majority,
+        (accuracy - majority) / (1.0 - majority),
+        1.0 - loss / entropy,
+    )
+
+
+def predictability_frame(fitted: FittedModel, design: Design) -> Any:
+    """Return the same as a frame of the library of the training table."""
+    found = predictability(fitted, design)
+    columns: dict[str, Any] = {
+        name: [getattr(node, name) for node in found] for name in ("column", "kind")
+    }
+    for name in NodePredictability._fields[2:]:
+        columns[name] = np.array([getattr(node, name) for node in found], dtype=np.float64)
+    return frame(columns, fitted.library)
+
+
+def ring_shares(fitted: FittedModel, given: Any) -> dict[str, float]:
+    """Return the share of every ring, from rows, from a frame of `predictability`, or as given.
+
+    Parameters
+    ----------
+    fitted : FittedModel
+        The model.
+    given : data frame or mapping
+        Rows to predict, what `predictability_frame` returned, or numbers by column name.
+    """
+    if isinstance(given, Mapping):
+        shares = {_name(fitted, name): _number(name, value) for name, value in given.items()}
+    else:
+        table = as_frame(given)
+        if {"column", "kind", "r2", "normalised_accuracy"} <= set(table.names):
+            columns = dict(zip(table.names, table.columns, strict=True))
+            rows = zip(
+                *(list(columns[n]) for n in ("column", "kind", "r2", "normalised_accuracy")),
+                strict=True,
+            )
+            shares = {
+                _name(fitted, name): _number(name, r2 if kind == "continuous" else gain)
+                for name, kind, r2, gain in rows
+            }
+        else:
+            found = predictability(fitted, apply(table, fitted.schema))
+            shares = {node.column: node.share for node in found}
+    return {name: share for name, share in shares.items() if not math.isnan(share)}
+
+
+def _name(fitted: FittedModel, name: Any) -> str:
+    return fitted.schema.nodes[fitted.schema.node_index(name)].name
+
+
+def _number(name: Any, value: Any) -> float:
+    try:
+        number = _NAN if value is None else float(value)
+    except (TypeError, ValueError):
+        number = math.inf
+    if number > 1.0:
+        raise ParameterError.must_be(f"predictability of {name!r}", "a number up to 1", value)
+    return number

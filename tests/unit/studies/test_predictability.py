@@ -1,0 +1,85 @@
+"""Predictability against scikit-learn's metrics on the model's own predictions."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import accuracy_score, d2_log_loss_score, r2_score
+
+import mixedgm as mg
+from mixedgm.studies.predictability import ring_shares
+from tests.support.people import CONTINUOUS, LEVELS, as_library, people
+
+WEIGHTS = np.random.default_rng(5).integers(1, 4, 120).astype(float)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return mg.MixedGraphicalModel(lam=0.1).fit(people(400))
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["plain", "weighted"])
+def test_numbers_are_those_of_scikit_learn(model, weights):
+    new = people(120, seed=9)
+    found = model.predictability(new, sample_weight=weights).set_index("column")
+    predicted = model.predict(new)
+    assert list(found.index) == list(new.columns)
+    for name in CONTINUOUS:
+        r2 = r2_score(new[name], predicted[name], sample_weight=weights)
+        assert found.loc[name, "r2"] == pytest.approx(r2)
+        assert found.loc[name, ["accuracy", "normalised_accuracy"]].isna().all()
+    for name, levels in LEVELS.items():
+        y = new[name].astype(str)
+        accuracy = accuracy_score(y, predicted[name].astype(str), sample_weight=weights)
+        assert found.loc[name, "accuracy"] == pytest.approx(accuracy)
+        majority = max(np.average(y == str(level), weights=weights) for level in levels)
+        assert found.loc[name, "majority"] == pytest.approx(majority)
+        gain = (accuracy - majority) / (1 - majority)
+        assert found.loc[name, "normalised_accuracy"] == pytest.approx(gain)
+        names = [str(level) for level in levels]
+        proba = model.predict_proba(new, name)[names].to_numpy()
+        d2 = d2_log_loss_score(y, proba, sample_weight=weights, labels=names)
+        assert found.loc[name, "deviance_explained"] == pytest.approx(d2)
+        assert np.isnan(found.loc[name, "r2"])
+
+
+def test_an_empty_graph_explains_nothing():
+    frame = people(200)
+    found = mg.MixedGraphicalModel(lam=5.0).fit(frame).predictability(frame)
+    for name in ("r2", "normalised_accuracy", "deviance_explained"):
+        assert abs(found[name].dropna()).max() < 1e-6
+
+
+def test_a_column_that_does_not_vary_has_no_share(model):
+    new = people(50).query("group == 'a'").assign(height=1.0)
+    found = model.predictability(new).set_index("column")
+    assert found.loc["group", ["normalised_accuracy", "deviance_explained"]].isna().all()
+    assert found.loc["group", "majority"] == 1.0
+    assert np.isnan(found.loc["height", "r2"])
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_frames_are_of_the_library_of_the_training_table(library):
+    frame = as_library(people(), library)
+    found = mg.MixedGraphicalModel(lam=0.2).fit(frame).predictability(frame)
+    assert type(found) is type(frame)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_rings_from_rows_frames_and_numbers_agree(library):
+    frame = as_library(people(), library)
+    fitted = mg.MixedGraphicalModel(lam=0.2).fit(frame)
+    table = fitted.predictability(frame)
+    from_rows = ring_shares(fitted.fitted_, frame)
+    assert ring_shares(fitted.fitted_, table) == from_rows
+    assert ring_shares(fitted.fitted_, from_rows) == from_rows
+    assert set(from_rows) == {"height", "group", "weight", "smoker", "colour"}
+
+
+def test_rings_that_cannot_be(model):
+    with pytest.raises(mg.ParameterError, match="no column 'hight'"):
+        model.plot(predictability={"hight": 0.5})
+    with pytest.raises(mg.ParameterError, match="predictability of 'height' must be a number up"):
+        model.plot(predictability={"height": 1.5})
+    with pytest.raises(mg.ParameterError, match="a number up to 1"):
+        model.plot(predictability={"height": "much"})
+    with pytest.raises(mg.TableError, match="'group'"):
+        model.plot(predictability=people().drop(columns="group"))

@@ -1,0 +1,51 @@
+"""Rings around nodes: filled to the share, outside the node, explained in the legend."""
+
+import numpy as np
+import pytest
+
+from mixedgm.views import plot_network
+from mixedgm.views.rings import _arc
+
+
+def arcs(ax):
+    return {
+        str(c.get_gid()).removeprefix("ring "): c
+        for c in ax.collections
+        if str(c.get_gid()).startswith("ring ")
+    }
+
+
+@pytest.mark.parametrize("share", [0.05, 0.25, 0.5, 0.9, 1.0])
+def test_the_arc_has_the_area_of_its_share(share):
+    x, y = _arc(share).vertices.T
+    area = 0.5 * abs(np.dot(x, np.roll(y, -1)) - np.dot(y, np.roll(x, -1)))
+    whole = np.pi * (1 - (1.33 / 1.7) ** 2)
+    assert area == pytest.approx(share * whole, rel=0.02)
+    assert np.abs(_arc(share).vertices).max() == 1.0  # so that all rings have one size
+
+
+def test_only_given_nodes_have_rings_and_a_negative_share_is_empty(hand):
+    drawing = plot_network(hand(), rings={"age": 0.5, "sex": -0.1})
+    assert set(arcs(drawing.ax)) == {"age"}
+    plain = plot_network(hand())
+    assert arcs(plain.ax) == {}
+    x, y = arcs(drawing.ax)["age"].get_offsets()[0]
+    assert (x, y) == drawing.positions["age"]
+
+
+def test_the_legend_explains_rings_only_where_there_are_some(hand):
+    def texts(drawing):
+        return [text.get_text() for text in drawing.ax.get_legend().get_texts()]
+
+    assert "predicted share" in texts(plot_network(hand(), rings={"age": 0.5}))
+    assert "predicted share" not in texts(plot_network(hand()))
+
+
+def test_the_legend_stays_inside_the_figure(hand):
+    drawing = plot_network(hand(), rings={"age": 0.5})
+    figure = drawing.ax.figure
+    figure.canvas.draw()
+    box = drawing.ax.get_legend().get_window_extent()
+    assert box.x0 >= 0
+    assert box.y0 >= 0
+    assert box.x1 <= figure.bbox.width
