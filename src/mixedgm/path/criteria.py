@@ -22,6 +22,9 @@ from mixedgm.solve.working_set import Solution, Start
 
 _REFIT_TOL = 1e-4
 _REFIT_STEPS = 50
+# Scores of supports jump, so a minimum may be local; a path that goes down to this share of the
+# lam chosen has seen the others.
+_LOOK_BELOW = 0.2
 # An edge is in the conditionals of both its ends, so its gain 2 n (loss - loss with it) is about
 # twice a chi-square of its degrees of freedom where there is nothing to find; its price is twice
 # that of a likelihood, too (the composite-likelihood criterion of Gao & Song 2010).
@@ -133,7 +136,9 @@ def _information(evidence: Evidence, name: str, label: str, price: _Price) -> Ch
         label,
         {name: scores, "refit_loss": losses, "degrees_of_freedom": df.astype(np.float64)},
         tuple(notes),
-        more=evidence.near_end(best) and bool(np.isfinite(losses[-1])) and not evidence.saturated,
+        more=evidence.ends_above(_LOOK_BELOW, best)
+        and bool(np.isfinite(losses[-1]))
+        and not evidence.saturated,
     )
 
 

@@ -18,6 +18,9 @@ from mixedgm.path.resamples import Split, held_out
 from mixedgm.path.task import Task
 from mixedgm.table.encode import Design
 
+# Held-out losses are smooth in lam: a path down to this share of the best lam has the minimum.
+_LOOK_BELOW = 0.5
+
 
 class _ByPrediction:
     """What criteria that score rows held out have in common."""
@@ -73,7 +76,7 @@ class Holdout(_ByPrediction):
             self.label,
             {"holdout": losses},
             evidence.all_notes(found.notes),
-            more=evidence.near_end(best),
+            more=evidence.ends_above(_LOOK_BELOW, best),
         )
 
     def _split(self, evidence: Evidence) -> Split:
@@ -160,7 +163,7 @@ class CV(_ByPrediction):
             self.label,
             scores,
             evidence.all_notes(found.notes),
-            more=evidence.near_end(best),
+            more=evidence.ends_above(_LOOK_BELOW, best),
             memory=splits,
         )
 

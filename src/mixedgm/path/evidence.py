@@ -16,8 +16,6 @@ from mixedgm.path.task import Reference, Task, Weights, prepare
 from mixedgm.solve.loop import Solver
 from mixedgm.table.encode import Design
 
-LOOK_BELOW = 0.5
-
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
@@ -193,10 +191,10 @@ class Evidence:
         earlier = () if self.before is None else self.before.notes
         return tuple(dict.fromkeys([*earlier, *fresh]))
 
-    def near_end(self, best: int) -> bool:
-        """Whether the path ends before half the lam at which the score is best."""
+    def ends_above(self, share: float, best: int) -> bool:
+        """Whether the path ends above that share of the lam at which the score is best."""
         lams = self.path.lams
-        return bool(lams[-1] > LOOK_BELOW * lams[best])
+        return bool(lams[-1] > share * lams[best])
 
     @property
     def saturated(self) -> bool:

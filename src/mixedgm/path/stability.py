@@ -220,14 +220,17 @@ class StabilitySelection(_BySubsamples):
         if self.bound == "worst-case":
             return worst
         pairs = self.n_subsamples / 2
+        valid = share <= 1.0 / np.sqrt(3.0)
         if self.threshold > 0.75:
             constant = 4.0 * (1.0 - self.threshold + 0.5 / pairs) / (1.0 + 1.0 / pairs)
-            valid = share <= 1.0 / np.sqrt(3.0)
         else:
+            # A frequency is a multiple of 1 / (2 pairs); the theorem begins at 1/2 + 1 / pairs.
+            reached = np.ceil(2.0 * pairs * self.threshold - 1e-9)
+            if reached < pairs + 2.0:
+                return worst
+            constant = 0.5 / (2.0 * self.threshold - 1.0 - 0.5 / pairs)
             reach = np.minimum(share**2, 0.5 / pairs + 0.75 * share**2)
-            room = 2.0 * self.threshold - 1.0 - 0.5 / pairs
-            constant = 0.5 / room if room > 0.0 else np.inf
-            valid = (self.threshold > 0.5 + reach) & (share <= 1.0 / np.sqrt(3.0))
+            valid &= self.threshold > 0.5 + reach
         return np.where(valid, np.minimum(constant * product, worst), worst)
 
     def _halves(self, evidence: Evidence) -> list[Ints]:

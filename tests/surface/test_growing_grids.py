@@ -1,0 +1,182 @@
+"""The default grid goes on until the choice is made, so that its numbers do not matter."""
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mixedgm as mg
+from mixedgm.path.selection import FLOOR
+from tests.support.people import people
+from tests.support.shared import shared_data
+
+Model = partial(mg.MixedGraphicalModel, n_jobs=1, random_state=0)
+
+
+def simulated(name):
+    data = np.load(shared_data(f"sim/{name}.npz"))
+    columns = {f"x{s}": x for s, x in enumerate(data["X"].T)}
+    for r, (y, m) in enumerate(zip(data["Y"].T, data["levels"], strict=True)):
+        columns[f"y{r}"] = pd.Categorical.from_codes(y, [f"level{a}" for a in range(m)])
+    frame = pd.DataFrame(columns)
+    return frame, {frozenset((frame.columns[u], frame.columns[v])) for u, v in data["edges"]}
+
+
+def graph(model):
+    return {frozenset((edge.source, edge.target)) for edge in model.edges_}
+
+
+GRIDS = [(10, 0.5), (20, 0.5), (40, 0.5), (10, 0.1), (40, 0.1), (80, 0.1), (20, 0.01), (80, 0.01)]
+
+
+@pytest.mark.parametrize("select", ["ebic", "aic", "cv", "stars"])
+def test_the_answer_depends_on_the_spacing_of_the_grid_only(select):
+    """lam is that of the finest grid, up to the two neighbours in the grid's own spacing."""
+    frame = people(250, seed=3)
+    if select == "cv":
+        select = mg.CV(3, one_se=False)
+    finest = Model(select=select, n_lams=200, lam_min_ratio=0.01).fit(frame)
+    for n_lams, ratio in GRIDS:
+        model = Model(select=select, n_lams=n_lams, lam_min_ratio=ratio).fit(frame)
+        spacing = ratio ** (1 / (n_lams - 1))
+        allowed = 1.05 / spacing**1.5
+        assert 1 / allowed < model.lam_ / finest.lam_ < allowed, (n_lams, ratio)
+        np.testing.assert_allclose(model.path_.lams[1:] / model.path_.lams[:-1], spacing)
+
+
+@pytest.mark.parametrize("name", ["a", "c10k"])
+def test_every_grid_finds_the_simulated_graph(name):
+    frame, true = simulated(name)
+    found = []
+    for n_lams, ratio in [(10, 0.5), (20, 0.5), (40, 0.1), (20, 0.01)]:
+        model = Model(n_lams=n_lams, lam_min_ratio=ratio).fit(frame)
+        found.append(graph(model))
+        assert true <= found[-1]
+        assert len(found[-1] - true) <= {"a": 0, "c10k": 1}[name]
+    assert all(other == found[0] for other in found)
+
+
+@pytest.mark.parametrize(("select", "share"), [("ebic", 0.2), (mg.CV(3, one_se=False), 0.5)])
+def test_the_grid_ends_where_smaller_values_have_been_tried(select, share):
+    model = Model(select=select, n_lams=10, lam_min_ratio=0.8).fit(people(250, seed=3))
+    assert len(model.path_) > 10
+    assert 0.5 * share * model.lam_ <= model.path_.lams[-1] <= share * model.lam_
+    assert len(list(model.fitted_.scores.values())[0]) == len(model.path_)
+
+
+def test_a_grid_that_is_long_enough_does_not_grow():
+    model = Model(n_lams=12, lam_min_ratio=0.01).fit(people(250, seed=3))
+    assert len(model.path_) == 12
+
+
+def test_given_values_are_not_added_to_but_the_end_is_noted():
+    frame = people(250, seed=3)
+    model = Model(lams=[0.9, 0.8, 0.7]).fit(frame)
+    assert model.path_.lams.tolist() == [0.9, 0.8, 0.7]
+    assert model.fitted_.report.notes == (
+        "the choice lies near the end of the path at lam = 0.7; "
+        "give smaller values to see whether they do better",
+    )
+
+
+def test_a_full_graph_ends_the_search():
+    """Three columns, all related: at its end the path has every edge, and no more can come."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 1)) + rng.normal(size=(300, 3))
+    model = Model(select="aic", n_lams=5, lam_min_ratio=0.9).fit(X)
+    assert len(model.edges_) == 3
+    assert model.path_.n_edges[-1] == 3
+    assert model.path_.lams[-1] > 0.01 * model.path_.lam_max
+    assert model.fitted_.report.notes == ()
+
+
+def test_no_grid_goes_below_its_floor():
+    """Many rows of strongly related columns: any shrinkage predicts worse."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(20_000, 1)) + 0.5 * rng.normal(size=(20_000, 3))
+    model = Model(select=mg.Holdout(), n_lams=10, lam_min_ratio=0.01).fit(X)
+    share = model.path_.lams[-1] / model.path_.lam_max
+    assert share == pytest.approx(FLOOR, rel=0.7)
+    assert share >= FLOOR * (1 - 1e-6)
+    assert "no smaller value was tried" in model.fitted_.report.notes[-1]
+
+
+def test_one_value_stays_one_value():
+    model = Model(n_lams=1).fit(people())
+    assert len(model.path_) == 1
+    assert model.edges_ == ()
+
+
+def test_without_penalised_edges_there_is_nothing_to_choose():
+    frame = people()[["height", "weight"]]
+    for select in ("ebic", "cv", "stars", mg.StabilitySelection(n_subsamples=4)):
+        model = Model(select=select, require=[("height", "weight")]).fit(frame)
+        assert model.lam_ == 0.0
+        assert len(model.edges_) == 1
+
+
+def test_ctrl_c_ends_the_growth(monkeypatch):
+    """What is solved is chosen from, with a warning; the grid is not taken up again."""
+    import mixedgm.path.path as path
+
+    honest = path.solve
+    calls = []
+
+    def impatient(problem, *args, **options):
+        calls.append(problem.lam)
+        if len(calls) == 12:
+            raise KeyboardInterrupt
+        return honest(problem, *args, **options)
+
+    monkeypatch.setattr(path, "solve", impatient)
+    model = Model(n_lams=10, lam_min_ratio=0.8)
+    with pytest.warns(RuntimeWarning, match="interrupted: the path ends at lam"):
+        model.fit(people(250, seed=3))
+    assert len(model.path_) == 11
+    assert len(calls) == 12
+
+
+# -- workers ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "select",
+    [mg.CV(3), mg.Holdout(), mg.StARS(n_subsamples=4), mg.StabilitySelection(n_subsamples=4)],
+)
+def test_the_number_of_workers_changes_nothing(select):
+    frame = people(150, seed=2)
+    options = {"select": select, "random_state": 5, "n_lams": 12}
+    one, two = (mg.MixedGraphicalModel(n_jobs=n, **options).fit(frame) for n in (1, 2))
+    assert one.lam_ == two.lam_
+    for name, scores in one.fitted_.scores.items():
+        np.testing.assert_array_equal(two.fitted_.scores[name], scores)
+    np.testing.assert_array_equal(two.params_.coef, one.params_.coef)
+
+
+@pytest.mark.parametrize(
+    "select", ["cv", "holdout", "stars", mg.StabilitySelection(n_subsamples=4)]
+)
+def test_scores_survive_in_a_file(select, tmp_path):
+    model = Model(select=select, n_lams=8).fit(people(150, seed=2))
+    model.save(tmp_path / "people.mgm")
+    twin = mg.load(tmp_path / "people.mgm")
+    assert list(twin.fitted_.scores) == list(model.fitted_.scores)
+    for name, scores in model.fitted_.scores.items():
+        np.testing.assert_array_equal(twin.fitted_.scores[name], scores)
+    assert twin.fitted_.report == model.fitted_.report
+    assert twin.select == model.select
+
+
+@pytest.mark.parametrize("select", ["ebic", "bic", "aic"])
+def test_weighted_rows_are_repeated_rows(select):
+    frame = people(80, seed=9)
+    times = np.random.default_rng(0).integers(1, 4, 80)
+    repeated = frame.iloc[np.repeat(np.arange(80), times)].reset_index(drop=True)
+    options = {"select": select, "n_lams": 15, "tol": 1e-8}
+    with pytest.warns(mg.TableWarning, match="sample_weight sums to"):
+        weighted = Model(**options).fit(frame, sample_weight=times)
+    whole = Model(**options).fit(repeated)
+    assert weighted.lam_ == pytest.approx(whole.lam_, rel=1e-9)
+    for name, scores in whole.fitted_.scores.items():
+        np.testing.assert_allclose(weighted.fitted_.scores[name], scores, rtol=1e-6)
