@@ -14,6 +14,7 @@ __all__ = [
     "ModelFileError",
     "NotYetError",
     "ParameterError",
+    "SamplingWarning",
     "TableError",
     "TableTypeError",
     "TableWarning",
@@ -175,6 +176,10 @@ class TooLargeError(DistributionError):
 
 class NotYetError(MixedGMError, NotImplementedError):
     """An option that is planned but does not work yet."""
+
+
+class SamplingWarning(UserWarning):
+    """Draws whose diagnostics say that they cannot be relied on."""
 
 
 class TableWarning(UserWarning):

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mixedgm.joint.validity import Factor, factor
 from mixedgm.model.density import LOG_TWO_PI
@@ -116,13 +115,3 @@ def gaussian(params: Params) -> Gaussian:
         made.root.T @ (made.root @ params.cont_bias),
         (made.root.T @ (made.root @ params.category_shift)).T,
     )
-
-
-def neighbours(discrete: Params) -> NDArray[np.bool_]:
-    """(q, q) which categorical columns have an interaction."""
-    q = len(discrete.n_levels)
-    if q == 0:
-        return np.zeros((0, 0), dtype=bool)
-    first = discrete.level_start[:-1]
-    touched = (discrete.cat_interaction != 0).astype(np.int64)
-    return np.asarray(np.add.reduceat(np.add.reduceat(touched, first, 0), first, 1) > 0)

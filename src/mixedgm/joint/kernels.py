@@ -61,3 +61,99 @@ def add_level_rows(out, codes, start, rows):  # type: ignore[no-untyped-def]
             row = start[j] + codes[i, j]
             for s in range(out.shape[1]):
                 out[i, s] += rows[row, s]
+
+
+@njit(nogil=True, cache=True)
+def split_sums(table):  # type: ignore[no-untyped-def]
+    """Sum a (b, m, k, l) table over m, and over k, in one pass."""
+    b, m, k, width = table.shape
+    pair = np.zeros((b, k, width))
+    rest = np.zeros((b, m, width))
+    for f in range(b):
+        for i in range(m):
+            for a in range(k):
+                for c in range(width):
+                    value = table[f, i, a, c]
+                    pair[f, a, c] += value
+                    rest[f, i, c] += value
+    return pair, rest
+
+
+@njit(nogil=True, cache=True)
+def row_sums(table):  # type: ignore[no-untyped-def]
+    """Sum a (b, m, k) table over k; NumPy is slow when k is small."""
+    b, m, k = table.shape
+    out = np.zeros((b, m))
+    for f in range(b):
+        for i in range(m):
+            for a in range(k):
+                out[f, i] += table[f, i, a]
+    return out
+
+
+@njit(nogil=True, cache=True)
+def draw_residual(codes, cumulated, separator, residual, n_levels, uniforms):  # type: ignore[no-untyped-def]
+    """Draw the residual columns of a clique given its separator, for every row, in place.
+
+    `cumulated` is (b, |S|, |R|): running sums of the probabilities given S.  Row i uses field i,
+    or the only one there is.
+    """
+    b, _, n_states = cumulated.shape
+    for i in range(len(codes)):
+        state = 0
+        for j in separator:
+            state = state * n_levels[j] + codes[i, j]
+        sums = cumulated[i if b > 1 else 0, state]
+        goal = min(uniforms[i] * sums[-1], np.nextafter(sums[-1], 0.0))
+        low, high = 0, n_states - 1
+        while low < high:  # the first state whose running sum exceeds the goal
+            middle = (low + high) // 2
+            if sums[middle] > goal:
+                high = middle
+            else:
+                low = middle + 1
+        for position in range(len(residual) - 1, -1, -1):
+            j = residual[position]
+            codes[i, j] = low % n_levels[j]
+            low //= n_levels[j]
+
+
+@njit(nogil=True, cache=True)
+def add_column(total, block):  # type: ignore[no-untyped-def]
+    """(n, w) and (k, w) -> (n * k, w) all sums of two rows; NumPy is slow when w is small."""
+    n, width = total.shape
+    k = len(block)
+    out = np.empty((n * k, width))
+    for i in range(n):
+        for a in range(k):
+            for c in range(width):
+                out[i * k + a, c] = total[i, c] + block[a, c]
+    return out
+
+
+@njit(nogil=True, cache=True)
+def grow(table, joined, unary):  # type: ignore[no-untyped-def]
+    """(b, n), (n, w) and (b, w) -> (b, n * w) all sums of three."""
+    n, width = joined.shape
+    b = len(unary)
+    out = np.empty((b, n * width))
+    for f in range(b):
+        for i in range(n):
+            so_far = table[f if len(table) > 1 else 0, i]
+            for c in range(width):
+                out[f, i * width + c] = so_far + joined[i, c] + unary[f, c]
+    return out
+
+
+@njit(nogil=True, cache=True)
+def level_terms(codes, start, bias, pairwise):  # type: ignore[no-untyped-def]
+    """Biases and interactions of the levels of every row."""
+    n, q = codes.shape
+    out = np.zeros(n)
+    for i in range(n):
+        for j in range(q):
+            at = start[j] + codes[i, j]
+            out[i] += bias[at]
+            for r in range(j):
+                out[i] += pairwise[at, start[r] + codes[i, r]]
+    return out

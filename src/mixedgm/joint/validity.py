@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cholesky, eigh, solve_triangular
+from scipy.linalg import cholesky, eigh
+from scipy.linalg.lapack import dtrtri
 
 from mixedgm.errors import DistributionError
 from mixedgm.model.layout import Floats
@@ -84,8 +85,9 @@ def factor(precision: Floats) -> Factor:
     pivot = np.diagonal(lower) ** 2
     if (pivot <= SMALLEST_PIVOT * np.diagonal(precision)).any():
         raise _no_distribution(precision)
-    root = solve_triangular(lower, np.eye(len(lower)), lower=True)
-    return Factor(np.asarray(root), float(np.log(pivot).sum()))
+    # dtrtri inverts in one thread; a triangular solve would wake all of them for tiny matrices.
+    root = dtrtri(lower, lower=1)[0] if len(lower) else lower
+    return Factor(np.ascontiguousarray(root), float(np.log(pivot).sum()))
 
 
 def _no_distribution(precision: Floats) -> DistributionError:

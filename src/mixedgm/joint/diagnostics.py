@@ -1,0 +1,139 @@
+"""Kept states of many chains -> R-hat and effective sample size of every column and level.
+
+Each chain is cut in two halves.  R-hat is the plain split form, the square root of the ratio of
+the variance of all halves pooled to the mean variance within a half; ranks are not needed, since
+the quantities are Gaussian mixtures and indicators, which have no heavy tails.  The effective
+sample size sums the autocorrelations of the halves up to where the sums of neighbouring pairs
+stop being positive and decreasing (Geyer 1992; Gelman et al., Bayesian Data Analysis, 2013).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.fft import irfft, next_fast_len, rfft
+
+from mixedgm.model.layout import Floats
+
+# Values from Vehtari et al. (2021), "Rank-normalization, folding, and localization".
+LARGEST_R_HAT = 1.01
+SMALLEST_ESS = 400.0
+
+# Longer chains are judged by their last states: enough to see, and no long transforms.
+_WINDOW = 2_000
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnostics:
+    """How well the chains agree with each other and how much their states are worth.
+
+    Parameters
+    ----------
+    r_hat : ndarray (p + sum of levels,)
+        One for every continuous column and every level; NaN for a level that was never or always
+        drawn.
+    ess : ndarray (p + sum of levels,)
+        Effective sample sizes, of all kept states together.
+    n_states : int
+        Number of kept states.
+    """
+
+    r_hat: Floats
+    ess: Floats
+    n_states: int
+
+    @property
+    def worst_r_hat(self) -> float:
+        """Largest R-hat; 1 when nothing varies."""
+        return float(np.nanmax(self.r_hat)) if np.isfinite(self.r_hat).any() else 1.0
+
+    @property
+    def worst_ess(self) -> float:
+        """Smallest effective sample size."""
+        return float(np.nanmin(self.ess)) if np.isfinite(self.ess).any() else float(self.n_states)
+
+    @property
+    def good(self) -> bool:
+        """True when R-hat is at most 1.01 and the effective sample size at least 400."""
+        return self.worst_r_hat <= LARGEST_R_HAT and self.worst_ess >= SMALLEST_ESS
+
+    def __str__(self) -> str:
+        """Return both numbers as a sentence."""
+        return (
+            f"R-hat at most {self.worst_r_hat:.3f}, effective sample size at least "
+            f"{self.worst_ess:,.0f} of {self.n_states:,}"
+        )
+
+
+def diagnose(cont: Floats, codes: NDArray[np.integer], n_levels: tuple[int, ...]) -> Diagnostics:
+    """Diagnose the chains of a Gibbs sampler.
+
+    Parameters
+    ----------
+    cont : ndarray (n_keep, n_chains, p)
+        Continuous columns.
+    codes : ndarray (n_keep, n_chains, q)
+        Level codes.
+    n_levels : tuple of int
+        Levels of every categorical column.
+    """
+    n_keep, n_chains = cont.shape[:2]
+    traces = [cont[-_WINDOW:, :, s] for s in range(cont.shape[2])]
+    traces += [
+        (codes[-_WINDOW:, :, j] == level).astype(np.float64)
+        for j, n in enumerate(n_levels)
+        for level in range(n)
+    ]
+    found = np.array([split_r_hat_and_ess(trace) for trace in traces]).reshape(-1, 2)
+    scale = n_keep / max(1, min(n_keep, _WINDOW))
+    return Diagnostics(found[:, 0], found[:, 1] * scale, n_keep * n_chains)
+
+
+def split_r_hat_and_ess(trace: Floats) -> tuple[float, float]:
+    """R-hat and effective sample size of one quantity.
+
+    Parameters
+    ----------
+    trace : ndarray (n_keep, n_chains)
+        Its values; fewer than eight per chain cannot be judged.
+
+    Examples
+    --------
+    >>> noise = np.random.default_rng(0).standard_normal((500, 4))
+    >>> r_hat, ess = split_r_hat_and_ess(noise)
+    >>> round(r_hat, 2), ess > 1500
+    (1.0, True)
+    """
+    half = len(trace) // 2
+    if half < 4 or np.ptp(trace) == 0:
+        return np.nan, np.nan
+    halves = np.concatenate([trace[:half], trace[-half:]], axis=1)
+    means = halves.mean(axis=0)
+    centred = halves - means
+    within = (centred**2).sum(axis=0).mean() / (half - 1)
+    pooled = (half - 1) / half * within + means.var(ddof=1)
+    if within == 0:  # every half is stuck, at different values
+        return np.inf, float(halves.shape[1])
+    correlation = 1.0 - (within - _autocovariance(centred)) / pooled
+    return float(np.sqrt(pooled / within)), halves.size / _correlation_time(correlation)
+
+
+def _autocovariance(centred: Floats) -> Floats:
+    """(lags,) mean over chains, with the divisor n - 1 at lag zero."""
+    n = len(centred)
+    padded = next_fast_len(2 * n, real=True)
+    spectrum = rfft(centred, padded, axis=0)
+    products = irfft(np.abs(spectrum) ** 2, padded, axis=0)[:n]
+    return np.asarray(products.mean(axis=1) / (n - 1))
+
+
+def _correlation_time(correlation: Floats) -> float:
+    """One plus twice the sum of the correlations that Geyer's sequence keeps."""
+    even = len(correlation) // 2 * 2
+    pairs = correlation[:even].reshape(-1, 2).sum(axis=1)
+    negative = np.flatnonzero(pairs < 0)
+    kept = pairs[: negative[0]] if len(negative) else pairs
+    # Antithetic chains can do better than independent draws, but not without bound.
+    return max(float(2.0 * np.minimum.accumulate(kept).sum() - 1.0), 0.25)

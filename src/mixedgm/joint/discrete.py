@@ -1,0 +1,113 @@
+"""A model of categorical columns only -> the same over the levels that can occur."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from mixedgm.errors import DistributionError
+from mixedgm.joint.validity import allowed_levels
+from mixedgm.model.layout import Floats, Ints
+from mixedgm.model.params import Params
+
+
+@dataclass(frozen=True, eq=False)
+class Discrete:
+    """A pairwise field over the levels that can occur, one or many of them side by side.
+
+    Levels of probability zero are taken out and columns with a single level left are folded into
+    the others, so that all numbers are finite and such columns have no neighbours.  Fields side
+    by side share the interactions and differ in their biases: rows with the same columns known.
+
+    Parameters
+    ----------
+    n_declared : tuple of int
+        Levels of every column in the model.
+    labels : tuple of ndarray
+        For every column the codes that are left.
+    unary : ndarray (b, K)
+        Biases of the K levels that are left, one row per field.
+    pairwise : ndarray (K, K)
+        Interactions, symmetric, zero within a column.
+    log_constant : ndarray (b,)
+        What folding took out.
+    """
+
+    n_declared: tuple[int, ...]
+    labels: tuple[Ints, ...]
+    unary: Floats
+    pairwise: Floats
+    log_constant: Floats
+
+    @cached_property
+    def n_levels(self) -> tuple[int, ...]:
+        """Levels left in every column."""
+        return tuple(len(each) for each in self.labels)
+
+    @cached_property
+    def start(self) -> Ints:
+        """First level of every column among those left, and the end."""
+        return np.concatenate([[0], np.cumsum(self.n_levels)]).astype(np.int64)
+
+    @cached_property
+    def kept(self) -> Ints:
+        """Positions of the levels left among all declared ones."""
+        first = np.concatenate([[0], np.cumsum(self.n_declared)]).astype(np.int64)
+        parts = [first[j] + labels for j, labels in enumerate(self.labels)]
+        return np.concatenate([*parts, np.zeros(0, dtype=np.int64)])
+
+    @property
+    def n_fields(self) -> int:
+        """Number of fields side by side."""
+        return len(self.unary)
+
+    def span(self, column: int) -> slice:
+        """Levels of a column among those left."""
+        return slice(int(self.start[column]), int(self.start[column + 1]))
+
+    @cached_property
+    def masks(self) -> tuple[int, ...]:
+        """Neighbours of every column as the bits of an integer."""
+        if not self.labels:
+            return ()
+        first = self.start[:-1]
+        touched = np.logical_or.reduceat(self.pairwise != 0, first, axis=1)
+        joined = np.logical_or.reduceat(touched, first, axis=0)
+        return tuple(sum(1 << int(j) for j in np.flatnonzero(row)) for row in joined)
+
+
+def discrete(model: Params, unary: Floats | None = None) -> Discrete:
+    """Keep the levels that can occur.
+
+    Parameters
+    ----------
+    model : Params
+        A model without continuous columns, as `integrate_out` leaves it.
+    unary : ndarray (b, sum of levels), optional
+        Biases of b fields with the same interactions, in place of the model's.
+
+    Examples
+    --------
+    >>> model = Params.independent(n_cont=0, n_levels=(2, 3))
+    >>> model.cat_bias[2] = -np.inf
+    >>> discrete(model).n_levels
+    (2, 2)
+    """
+    labels = tuple(allowed_levels(model))
+    empty = [model.n_cont + j for j, left in enumerate(labels) if len(left) == 0]
+    if empty:
+        raise DistributionError(
+            "no level of {columns} has a chance: every bias is -inf", tuple(empty)
+        )
+    bias = (model.cat_bias[None] if unary is None else unary).astype(np.float64)
+    found = Discrete(model.n_levels, labels, bias, model.cat_interaction, np.zeros(len(bias)))
+    single = np.repeat(np.array([len(left) == 1 for left in labels], bool), found.n_levels)
+    if found.n_levels == found.n_declared and not single.any():
+        return found
+    bias, pairwise = bias[:, found.kept], model.cat_interaction[np.ix_(found.kept, found.kept)]
+    constant = bias[:, single].sum(axis=1) + 0.5 * pairwise[np.ix_(single, single)].sum()
+    bias = np.where(single, 0.0, bias + pairwise[single].sum(axis=0))
+    pairwise = np.where(single | single[:, None], 0.0, pairwise)
+    return Discrete(model.n_levels, labels, bias, pairwise, constant)

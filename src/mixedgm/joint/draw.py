@@ -1,0 +1,132 @@
+"""Params and a seed -> rows of the joint distribution, exact where that fits, else by Gibbs."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from mixedgm.errors import ParameterError, SamplingWarning, TooLargeError
+from mixedgm.joint.diagnostics import Diagnostics
+from mixedgm.joint.exact import exact
+from mixedgm.joint.gibbs import Codes, as_codes, chains, draw_continuous
+from mixedgm.joint.plan import LIMIT
+from mixedgm.model.layout import Floats
+from mixedgm.model.params import Params
+
+Method = Literal["auto", "exact", "gibbs"]
+
+# Many chains are cheap, and their agreement is what shows convergence.
+_CHAINS = 64
+_FEWEST_KEPT = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """Rows drawn from the joint distribution.
+
+    Parameters
+    ----------
+    cont : ndarray (n, p)
+        Continuous columns.
+    codes : ndarray (n, q)
+        Level codes, uint8, uint16 or int32.
+    method : {"exact", "gibbs"}
+        How they were drawn.
+    notes : tuple of str
+        What to know about them: why not exact, how well the chains mixed.
+    diagnostics : Diagnostics or None
+        R-hat and effective sample sizes; None for exact draws.
+    """
+
+    cont: Floats
+    codes: Codes
+    method: Literal["exact", "gibbs"]
+    notes: tuple[str, ...] = ()
+    diagnostics: Diagnostics | None = None
+
+
+def draw(
+    params: Params,
+    n: int,
+    *,
+    rng: np.random.Generator,
+    method: Method = "auto",
+    limit: int = LIMIT,
+    burn_in: int = 500,
+    thin: int = 5,
+) -> Draw:
+    """Draw rows.
+
+    Parameters
+    ----------
+    params : Params
+        The model; its precision must be positive definite.
+    n : int
+        Number of rows.
+    rng : numpy.random.Generator
+        Source of randomness; equal states give equal rows.
+    method : {"auto", "exact", "gibbs"}
+        Exact draws go through the clique tree of the categorical columns, then draw the
+        continuous ones from their Gaussian.  "auto" takes Gibbs chains when the tree exceeds the
+        limit.
+    limit : int
+        Most entries of all tables together.
+    burn_in, thin : int
+        Sweeps of the Gibbs chains before the first and between two kept states.
+
+    Warns
+    -----
+    SamplingWarning
+        When R-hat exceeds 1.01 or the effective sample size is below 400.
+
+    Examples
+    --------
+    >>> params = Params.independent(n_cont=1, n_levels=(2, 3))
+    >>> rows = draw(params, 4, rng=np.random.default_rng(0))
+    >>> rows.cont.shape, rows.codes.shape, rows.method
+    ((4, 1), (4, 2), 'exact')
+    """
+    if method not in ("auto", "exact", "gibbs"):
+        raise ParameterError.must_be("method", "'auto', 'exact' or 'gibbs'", method)
+    if n < 0:
+        raise ParameterError.must_be("n", "an integer of at least 0", n)
+    if method == "gibbs":
+        return _by_gibbs(params, n, rng, burn_in, thin, ())
+    try:
+        model = exact(params, limit=limit)
+    except TooLargeError as error:
+        if method == "exact":
+            raise
+        return _by_gibbs(params, n, rng, burn_in, thin, (f"not exact: {error}",))
+    codes = as_codes(params, model.tree.draw(n, rng))
+    return Draw(draw_continuous(model.given_y, params, codes, rng), codes, "exact")
+
+
+def _by_gibbs(
+    params: Params,
+    n: int,
+    rng: np.random.Generator,
+    burn_in: int,
+    thin: int,
+    notes: tuple[str, ...],
+) -> Draw:
+    """Rows picked at random among the kept states of many chains."""
+    n_keep = max(_FEWEST_KEPT, -(-n // _CHAINS))
+    found = chains(params, _CHAINS, n_keep, rng=rng, burn_in=burn_in, thin=thin)
+    picked = rng.choice(n_keep * _CHAINS, n, replace=False)
+    cont = found.cont.reshape(n_keep * _CHAINS, -1)[picked]
+    codes = found.codes.reshape(n_keep * _CHAINS, -1)[picked]
+    text = f"Gibbs: {_CHAINS} chains, {burn_in} sweeps of burn-in, every {thin}th sweep kept; "
+    text += str(found.diagnostics)
+    if not found.diagnostics.good:
+        warnings.warn(
+            f"the chains have not mixed well ({found.diagnostics}): the draws may be far from "
+            "the distribution. To change it: more sweeps (burn_in=, thin=), or method='exact' "
+            "with a larger limit where memory allows",
+            SamplingWarning,
+            stacklevel=3,
+        )
+    return Draw(cont, codes, "gibbs", (*notes, text), found.diagnostics)

@@ -1,0 +1,105 @@
+"""Params -> everything an exact answer starts from: the tree of y, the Gaussian of x given y."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from mixedgm.errors import DistributionError
+from mixedgm.joint.discrete import discrete
+from mixedgm.joint.field import Gaussian, gaussian, integrate_out
+from mixedgm.joint.plan import LIMIT
+from mixedgm.joint.tree import Tree, calibrate, plan_for
+from mixedgm.model.layout import Floats, Ints
+from mixedgm.model.params import Params
+
+# Entries of the tables of one block of rows: a few MiB, so that a block stays in the cache.
+_BLOCK_ENTRIES = 2**19
+
+
+@dataclass(frozen=True, eq=False)
+class Exact:
+    """A model in the form that exact answers need.
+
+    Parameters
+    ----------
+    params : Params
+        The model.
+    given_y : Gaussian
+        Continuous columns given the categorical ones.
+    tree : Tree
+        Categorical columns with the continuous ones integrated out.
+    log_partition : float
+        Logarithm of the partition function of the whole model.
+    """
+
+    params: Params
+    given_y: Gaussian
+    tree: Tree
+    log_partition: float
+
+
+def exact(params: Params, *, together: Sequence[int] = (), limit: int = LIMIT) -> Exact:
+    """Integrate x out and calibrate the tree of the categorical columns.
+
+    Parameters
+    ----------
+    params : Params
+        The model.
+    together : sequence of int
+        Categorical columns whose joint table will be asked for.
+    limit : int
+        Most entries of all tables together.
+
+    Raises
+    ------
+    DistributionError
+        When the precision is not positive definite.
+    TooLargeError
+        When the tables exceed the limit.
+
+    Examples
+    --------
+    >>> round(exact(Params.independent(n_cont=1, n_levels=(2,))).log_partition, 6)
+    1.612086
+    """
+    given_y = gaussian(params)
+    field, log_constant = integrate_out(params, range(params.n_cont))
+    try:
+        tree = calibrate(field, together=together, limit=limit)
+    except DistributionError as error:
+        raise renumbered(
+            error, range(params.n_cont, params.n_cont + len(params.n_levels))
+        ) from None
+    return Exact(params, given_y, tree, log_constant + float(tree.log_z[0]))
+
+
+def side_by_side(
+    field: Params, unary: Floats, *, limit: int = LIMIT
+) -> Iterator[tuple[slice, Tree]]:
+    """Trees of many fields with the same interactions, block by block.
+
+    Parameters
+    ----------
+    field : Params
+        A model without continuous columns; its biases say which levels can occur.
+    unary : ndarray (n, sum of levels)
+        Biases of the n fields.
+    limit : int
+        Most entries of the tables of one field.
+
+    Yields
+    ------
+    slice, Tree
+        Which fields, and the tree of them side by side.
+    """
+    entries = plan_for(discrete(field), limit=limit, small=0).entries
+    size = max(1, _BLOCK_ENTRIES // max(1, entries))
+    for first in range(0, len(unary), size):
+        block = slice(first, min(first + size, len(unary)))
+        yield block, calibrate(discrete(field, unary[block]), limit=limit)
+
+
+def renumbered(error: DistributionError, nodes: Sequence[int] | Ints) -> DistributionError:
+    """The error about categorical columns of a tree with the numbers of the caller's nodes."""
+    return type(error)(error.message, tuple(int(nodes[j]) for j in error.columns))

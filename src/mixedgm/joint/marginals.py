@@ -1,0 +1,157 @@
+"""Params and a set of columns -> their marginal: probabilities, and moments of x per state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from scipy.special import logsumexp
+
+from mixedgm.errors import DistributionError, ParameterError, TooLargeError
+from mixedgm.joint.condition import given_rows
+from mixedgm.joint.exact import exact, renumbered
+from mixedgm.joint.field import gaussian, integrate_out
+from mixedgm.joint.plan import LIMIT
+from mixedgm.joint.posterior import Rest
+from mixedgm.model.layout import Floats, Ints
+from mixedgm.model.params import Params
+
+
+@dataclass(frozen=True, eq=False)
+class Marginal:
+    """Distribution of some columns, the others integrated and summed out.
+
+    Parameters
+    ----------
+    cont, cat : tuple of int
+        Positions of the continuous (k of them) and the categorical columns, as asked for.
+    prob : ndarray (levels of the categorical columns)
+        Probability of every state; a scalar array 1 without categorical columns.
+    mean : ndarray (levels..., k)
+        Mean of the continuous columns in every state; NaN in a state that cannot occur.
+    covariance : ndarray (levels..., k, k)
+        Covariance in every state.
+    gaussian : bool
+        True when the continuous columns are Gaussian in every state.  Otherwise they are a
+        mixture over the states of categorical columns outside, with these moments.
+    """
+
+    cont: tuple[int, ...]
+    cat: tuple[int, ...]
+    prob: Floats
+    mean: Floats
+    covariance: Floats
+    gaussian: bool
+
+
+def marginal(
+    params: Params, cont: Sequence[int] = (), cat: Sequence[int] = (), *, limit: int = LIMIT
+) -> Marginal:
+    """Exact marginal of some columns.
+
+    Parameters
+    ----------
+    params : Params
+        The model.
+    cont, cat : sequence of int
+        Positions of the continuous and of the categorical columns.
+    limit : int
+        Most entries of all tables together.
+
+    Examples
+    --------
+    >>> params = Params.independent(n_cont=1, n_levels=(2, 3))
+    >>> params.category_shift[0, 1] = 1.0
+    >>> found = marginal(params, cont=[0], cat=[0])
+    >>> found.prob.round(3), found.mean.ravel(), found.gaussian
+    (array([0.378, 0.622]), array([0., 1.]), True)
+    """
+    check_columns(params, cont, cat)
+    shape = tuple(params.n_levels[j] for j in cat)
+    if prod(shape) > limit:
+        raise TooLargeError(
+            f"a table over {{columns}} has {prod(shape):.3g} entries, more than the limit of "
+            f"{limit:,}. To fix: ask for fewer columns at a time, or raise the limit",
+            tuple(params.n_cont + j for j in cat),
+        )
+    k = len(cont)
+    if k == 0:
+        prob = _probabilities(params, cat, limit)
+        nothing = np.zeros((*shape, 0))
+        return Marginal((), tuple(cat), prob, nothing, np.zeros((*shape, 0, 0)), True)
+    prob, mean, covariance = _per_state(params, cont, cat, limit)
+    hidden = set(hidden_columns(params, cont).tolist()) - set(cat)
+    return Marginal(
+        tuple(cont),
+        tuple(cat),
+        prob.reshape(shape),
+        mean.reshape(*shape, k),
+        covariance.reshape(*shape, k, k),
+        not hidden,
+    )
+
+
+def _probabilities(params: Params, cat: Sequence[int], limit: int) -> Floats:
+    """Table of some categorical columns."""
+    try:
+        return np.asarray(exact(params, together=cat, limit=limit).tree.table(cat)[0])
+    except TooLargeError:
+        # One table for all may not fit where one state at a time does.
+        prob, _, _ = _per_state(params, (), cat, limit)
+        return prob.reshape([params.n_levels[j] for j in cat])
+
+
+def _per_state(
+    params: Params, cont: Sequence[int], cat: Sequence[int], limit: int
+) -> tuple[Floats, Floats, Floats]:
+    """Probability, mean and covariance in every state of the categorical columns."""
+    kept = np.asarray(sorted(cont), dtype=np.int64)
+    gaussian(params)  # the whole model must be valid, not only what is left of it
+    reduced, _ = integrate_out(params, np.setdiff1d(np.arange(params.n_cont), kept).tolist())
+    n_states = prod(params.n_levels[j] for j in cat)
+    grid = np.indices([params.n_levels[j] for j in cat], dtype=np.int64)
+    codes = np.ascontiguousarray(grid.reshape(len(cat), n_states).T)
+    rest = Rest.of(given_rows(reduced, [], cat, np.zeros((n_states, 0)), codes))
+    shift, k = rest.given_y.shift, len(kept)
+    log_weight, mean = rest.log_constant.copy(), rest.start.copy()
+    covariance = np.empty((n_states, k, k))
+    try:
+        for block, tree in rest.trees(reduced, limit):
+            log_weight[block] += tree.log_z
+            mean[block] += tree.levels @ shift
+            if k:
+                covariance[block] = shift.T @ tree.level_covariance @ shift
+    except DistributionError as error:
+        hidden = params.n_cont - k + np.arange(params.n_cont + len(params.n_levels))
+        raise renumbered(error, hidden) from None
+    covariance += rest.given_y.covariance
+    prob = np.exp(log_weight - logsumexp(log_weight))
+    mean[prob == 0], covariance[prob == 0] = np.nan, np.nan
+    asked = np.searchsorted(kept, cont)
+    return prob, mean[:, asked], covariance[:, asked[:, None], asked]
+
+
+def hidden_columns(params: Params, cont: Sequence[int]) -> Ints:
+    """Categorical columns on which the mean of these continuous columns depends."""
+    shift = gaussian(params).shift[:, list(cont)]
+    dead = np.isneginf(params.cat_bias)
+    moves = []
+    for j in range(len(params.n_levels)):
+        alive = shift[params.levels_of(j)][~dead[params.levels_of(j)]]
+        moves.append(bool((alive != alive[:1]).any()))
+    return np.flatnonzero(moves)
+
+
+def check_columns(params: Params, cont: Sequence[int], cat: Sequence[int]) -> None:
+    """Raise ParameterError for a column that there is not, or that is named twice."""
+    for kind, asked, n in (
+        ("continuous", cont, params.n_cont),
+        ("categorical", cat, len(params.n_levels)),
+    ):
+        for column in asked:
+            if not 0 <= column < n:
+                raise ParameterError(f"there is no {kind} column {column}; there are {n}.")
+        if len(set(asked)) < len(asked):
+            raise ParameterError(f"a {kind} column is named twice: {list(asked)}.")

@@ -1,0 +1,226 @@
+"""Exact answers against enumeration of all states and Gaussian algebra."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mixedgm.errors import DistributionError, ParameterError
+from mixedgm.joint.condition import condition
+from mixedgm.joint.exact import exact
+from mixedgm.joint.field import integrate_out
+from mixedgm.joint.marginals import marginal
+from mixedgm.joint.moments import expectations, log_density, log_partition
+from mixedgm.joint.posterior import log_marginal, posterior
+from mixedgm.model.layout import Layout
+from mixedgm.model.params import Params, from_theta, to_theta
+from tests.unit.joint import brute
+
+CLOSE = 1e-10
+
+models = st.builds(
+    brute.random_params,
+    seed=st.integers(0, 2**20),
+    n_cont=st.integers(0, 3),
+    n_levels=st.lists(st.integers(1, 4), min_size=0, max_size=4).map(tuple),
+    density=st.sampled_from([0.2, 0.5, 1.0]),
+    strength=st.sampled_from([0.5, 2.0]),
+    dead_level=st.booleans(),
+)
+many = settings(max_examples=120, deadline=None, derandomize=True)
+
+
+def one_hot(params: Params, states: brute.States) -> np.ndarray:
+    hot = np.zeros((len(states.codes), sum(params.n_levels)))
+    for j in range(len(params.n_levels)):
+        hot[np.arange(len(hot)), params.level_start[j] + states.codes[:, j]] = 1.0
+    return hot
+
+
+@given(models)
+@many
+def test_partition_function_and_density(params):
+    states = brute.enumerate_states(params)
+    assert log_partition(params) == pytest.approx(states.log_z, abs=CLOSE)
+    x = np.random.default_rng(0).normal(size=params.n_cont)
+    alive = states.codes[np.isfinite(states.log_weight)][-1]
+    found = log_density(params, x[None], alive[None])
+    expected = brute.exponent(params, x, tuple(alive)) - states.log_z
+    assert found[0] == pytest.approx(expected, abs=CLOSE)
+
+
+@given(models)
+@many
+def test_expectations(params):
+    states = brute.enumerate_states(params)
+    found = expectations(params)
+    hot = one_hot(params, states)
+    prob = states.prob[:, None]
+    np.testing.assert_allclose(found.cont_bias, (prob * states.mean).sum(axis=0), atol=CLOSE)
+    second = states.covariance + states.mean.T @ (prob * states.mean)
+    np.testing.assert_allclose(found.precision, second, rtol=CLOSE, atol=CLOSE)
+    np.testing.assert_allclose(found.category_shift, states.mean.T @ (prob * hot), atol=CLOSE)
+    pairs = hot.T @ (prob * hot)
+    np.testing.assert_allclose(found.cat_bias, np.diagonal(pairs), atol=CLOSE)
+    np.testing.assert_allclose(
+        found.cat_interaction, pairs - np.diag(np.diagonal(pairs)), atol=CLOSE
+    )
+    assert found.log_partition == pytest.approx(states.log_z, abs=CLOSE)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_expectations_are_the_gradient_of_the_log_partition_function(seed):
+    params = brute.random_params(seed, 2, (3, 2, 2), density=0.7, strength=0.6)
+    layout = Layout.complete(2, (3, 2, 2))
+    theta = to_theta(layout, params)
+    gradient = to_theta(layout, expectations(params).gradient())
+    step = 1e-5
+    for k in range(layout.n_theta):
+        ends = []
+        for sign in (1, -1):
+            moved = theta.copy()
+            moved[k] += sign * step
+            ends.append(log_partition(from_theta(layout, moved)))
+        assert gradient[k] == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-6, abs=1e-7)
+
+
+@given(models, st.integers(0, 2**20))
+@many
+def test_marginals_over_mixed_sets(params, seed):
+    rng = np.random.default_rng(seed)
+    q = len(params.n_levels)
+    cont = rng.permutation(params.n_cont)[: rng.integers(0, params.n_cont + 1)].tolist()
+    cat = rng.permutation(q)[: rng.integers(0, q + 1)].tolist()
+    states = brute.enumerate_states(params)
+    found = marginal(params, cont, cat)
+    prob = brute.table(states, params.n_levels, cat)
+    np.testing.assert_allclose(found.prob, prob, atol=CLOSE)
+    inside = states.covariance[np.ix_(cont, cont)]
+    for state in np.ndindex(*prob.shape):
+        here = (states.codes[:, cat] == state).all(axis=1)
+        if prob[state] == 0:
+            assert np.isnan(found.mean[state]).all()
+            continue
+        weight = states.prob[here] / states.prob[here].sum()
+        mean = weight @ states.mean[here][:, cont]
+        off = states.mean[here][:, cont] - mean
+        np.testing.assert_allclose(found.mean[state], mean, rtol=CLOSE, atol=CLOSE)
+        covariance = inside + off.T @ (weight[:, None] * off)
+        np.testing.assert_allclose(found.covariance[state], covariance, rtol=1e-9, atol=CLOSE)
+        if found.gaussian and len(cont):
+            assert np.abs(off).max() < CLOSE
+
+
+@given(models, st.integers(0, 2**20))
+@many
+def test_conditioning_gives_the_same_density_of_the_rest(params, seed):
+    rng = np.random.default_rng(seed)
+    states = brute.enumerate_states(params)
+    x = rng.normal(size=params.n_cont)
+    y = states.codes[np.isfinite(states.log_weight)][0]
+    values = {s: x[s] for s in range(params.n_cont) if rng.random() < 0.5}
+    levels = {j: int(y[j]) for j in range(len(y)) if rng.random() < 0.5}
+    rest = condition(params, values, levels)
+    rest_states = brute.enumerate_states(rest)
+    # The density of any row of the rest differs from the joint one by a constant.
+    free = [s for s in range(params.n_cont) if s not in values]
+    left = [j for j in range(len(y)) if j not in levels]
+    gaps = []
+    for code in rest_states.codes[np.isfinite(rest_states.log_weight)][:6]:
+        x_new, y_new = x.copy(), y.copy()
+        x_new[free], y_new[left] = rng.normal(size=len(free)), code
+        joint = brute.exponent(params, x_new, tuple(y_new))
+        gaps.append(joint - brute.exponent(rest, x_new[free], tuple(code)))
+    np.testing.assert_allclose(gaps, gaps[0], atol=1e-9)
+    # ... which with the constant of the rest is the density of what is known.
+    known = posterior(
+        params, list(values), list(levels), np.array([list(values.values())]), y[None, list(levels)]
+    )
+    assert known.log_weight[0] == pytest.approx(gaps[0] + rest_states.log_z, abs=1e-9)
+    np.testing.assert_allclose(known.mean[0], rest_states.prob @ rest_states.mean, atol=1e-9)
+    hot = one_hot(rest, rest_states)
+    np.testing.assert_allclose(known.levels[0], rest_states.prob @ hot, atol=CLOSE)
+    off = rest_states.mean - known.mean[0]
+    variance = np.diagonal(rest_states.covariance) + rest_states.prob @ off**2
+    np.testing.assert_allclose(known.variance[0], variance, rtol=1e-9)
+
+
+def test_many_rows_at_once_equal_one_by_one():
+    params = brute.random_params(3, 3, (3, 2, 4, 2), density=0.6, dead_level=True)
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(700, 2)), rng.integers(0, 2, size=(700, 2))
+    found = posterior(params, [2, 0], [3, 1], x, y)
+    density = log_marginal(params, [2, 0], [3, 1], x, y)
+    np.testing.assert_allclose(density, found.log_weight - log_partition(params), atol=CLOSE)
+    for i in (0, 350, 699):
+        rest = condition(params, {2: x[i, 0], 0: x[i, 1]}, {3: y[i, 0], 1: y[i, 1]})
+        states = brute.enumerate_states(rest)
+        np.testing.assert_allclose(found.levels[i], states.prob @ one_hot(rest, states))
+        np.testing.assert_allclose(found.mean[i], states.prob @ states.mean)
+
+
+def test_density_of_one_column_integrates_to_one():
+    params = brute.random_params(8, 2, (2, 3))
+    grid = np.linspace(-40, 40, 20001)
+    density = log_marginal(params, [1], [], grid[:, None], np.zeros((len(grid), 0), int))
+    assert np.trapezoid(np.exp(density), grid) == pytest.approx(1.0, abs=1e-8)
+
+
+@given(models, st.integers(0, 2**20))
+@many
+def test_integrating_columns_out_keeps_the_rest(params, seed):
+    out = [s for s in range(params.n_cont) if (seed >> s) & 1]
+    rest = [s for s in range(params.n_cont) if s not in out]
+    reduced, log_constant = integrate_out(params, out)
+    before, after = brute.enumerate_states(params), brute.enumerate_states(reduced)
+    assert after.log_z + log_constant == pytest.approx(before.log_z, abs=1e-9)
+    np.testing.assert_allclose(after.prob, before.prob, atol=CLOSE)
+    np.testing.assert_allclose(after.mean, before.mean[:, rest], atol=1e-8)
+    np.testing.assert_allclose(after.covariance, before.covariance[np.ix_(rest, rest)], rtol=1e-8)
+
+
+def test_columns_without_a_common_continuous_neighbourhood_stay_apart():
+    # x0 - x3 are one connected set, x1 and x2 stand alone; each y hangs on one x.
+    params = Params.independent(4, (2, 2, 2, 2))
+    params.precision[0, 3] = params.precision[3, 0] = 0.37
+    rng = np.random.default_rng(0)
+    for s in range(4):
+        params.category_shift[s, params.levels_of(s)] = rng.normal(size=2)
+    field, _ = integrate_out(params, range(4))
+    joined = {(r, j) for r in range(4) for j in range(r) if (field.block(r, j) != 0).any()}
+    assert joined == {(3, 0)}
+    cliques = exact(params).tree.plan.cliques
+    assert sorted(sorted(clique.columns) for clique in cliques) == [[0, 3], [1], [2]]
+    np.testing.assert_array_equal(field.cat_interaction, field.cat_interaction.T)
+
+
+def test_wrong_evidence_is_refused():
+    params = Params.independent(1, (2, 3))
+    params.cat_bias[4] = -np.inf
+    for values, levels, text in [
+        ({1: 0.0}, {}, "no continuous column 1; there are 1"),
+        ({0: np.nan}, {}, "continuous column 0 must be finite"),
+        ({}, {2: 0}, "no categorical column 2; there are 2"),
+        ({}, {1: 3}, "must be a code from 0 to 2. Got 3"),
+        ({}, {1: 2}, "level 2 of categorical column 1 has probability zero"),
+    ]:
+        with pytest.raises(ParameterError, match=text):
+            condition(params, values, levels)
+    with pytest.raises(ParameterError, match="named twice"):
+        marginal(params, [0, 0])
+    with pytest.raises(ParameterError, match="no categorical column 5"):
+        marginal(params, cat=[5])
+
+
+def test_impossible_columns_and_indefinite_precisions_are_named():
+    params = Params.independent(2, (2,))
+    with pytest.raises(DistributionError, match="no level of columns 2 has a chance"):
+        log_partition(replace(params, cat_bias=np.full(2, -np.inf)))
+    indefinite = replace(params, precision=np.array([[1.0, 2.0], [2.0, 1.0]]))
+    for ask in (log_partition, expectations, lambda bad: marginal(bad, [0])):
+        with pytest.raises(DistributionError, match="smallest eigenvalue is -1"):
+            ask(indefinite)
+    # One column given the other still has a distribution.
+    assert condition(indefinite, {0: 1.0}).cont_bias[0] == -2.0

@@ -1,0 +1,177 @@
+"""Plans and clique trees: structure, large sparse fields, limits."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import logsumexp
+
+from mixedgm.errors import TooLargeError
+from mixedgm.joint import pairs
+from mixedgm.joint.discrete import discrete
+from mixedgm.joint.exact import exact
+from mixedgm.joint.marginals import marginal
+from mixedgm.joint.moments import log_partition
+from mixedgm.joint.plan import make_plan
+from mixedgm.joint.tree import calibrate
+from mixedgm.model.params import Params
+from tests.unit.joint import brute
+
+
+def pairwise_field(n_levels: tuple[int, ...], edges: list[tuple[int, int]], seed: int) -> Params:
+    params = Params.independent(0, n_levels)
+    rng = np.random.default_rng(seed)
+    params.cat_bias[:] = rng.normal(size=sum(n_levels))
+    for r, j in edges:
+        block = 1.5 * rng.normal(size=(n_levels[r], n_levels[j]))
+        params.cat_interaction[params.levels_of(r), params.levels_of(j)] = block
+        params.cat_interaction[params.levels_of(j), params.levels_of(r)] = block.T
+    return params
+
+
+@given(st.integers(1, 9), st.floats(0, 1), st.integers(0, 2**20), st.sampled_from([0, 16, 256]))
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_plans_are_clique_trees(n, density, seed, small):
+    rng = np.random.default_rng(seed)
+    joined = np.triu(rng.random((n, n)) < density, 1)
+    joined |= joined.T
+    masks = tuple(sum(1 << int(j) for j in np.flatnonzero(row)) for row in joined)
+    plan = make_plan(masks, tuple(int(v) for v in rng.integers(1, 5, n)), small=small)
+    # every column is at home exactly once
+    assert sorted(j for clique in plan.cliques for j in clique.residual) == list(range(n))
+    for r, j in zip(*np.nonzero(joined), strict=True):
+        assert plan.holder((int(r), int(j))) is not None
+    for c, clique in enumerate(plan.cliques):
+        assert (clique.parent == -1) == (clique.separator == ())
+        if clique.separator:
+            assert clique.parent < c
+            assert set(clique.separator) <= set(plan.cliques[clique.parent].columns)
+
+
+@given(st.integers(2, 7), st.floats(0, 1), st.integers(0, 2**20), st.booleans())
+@settings(max_examples=80, deadline=None, derandomize=True)
+def test_all_pairs_of_any_graph(q, density, seed, in_chunks):
+    rng = np.random.default_rng(seed)
+    n_levels = tuple(int(v) for v in rng.integers(1, 4, q))
+    params = brute.random_params(seed, 0, n_levels, density=density, strength=2.0)
+    states = brute.enumerate_states(params)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mixedgm.joint.tree._SMALL", 0)
+        if in_chunks:
+            patch.setattr(pairs, "_CARRIED", 30)
+        tree = calibrate(params)
+        for r in range(q):
+            for j in range(r):
+                found = tree.pairs[0][params.levels_of(r), params.levels_of(j)]
+                expected = brute.table(states, n_levels, [r, j])
+                np.testing.assert_allclose(found, expected, atol=1e-12)
+        together = rng.permutation(q)[: rng.integers(1, q + 1)].tolist()
+        table = calibrate(params, together=together).table(together)[0]
+    np.testing.assert_allclose(table, brute.table(states, n_levels, together), atol=1e-12)
+
+
+def test_chain_of_sixty_columns_against_transfer_matrices():
+    q, n = 60, 3
+    params = pairwise_field((n,) * q, [(j, j + 1) for j in range(q - 1)], seed=1)
+    bias = params.cat_bias.reshape(q, n)
+    step = [params.block(j, j + 1) + bias[j + 1] for j in range(q - 1)]
+    forward = [bias[0]]
+    for matrix in step:
+        forward.append(logsumexp(forward[-1][:, None] + matrix, axis=0))
+    backward = [np.zeros(n)]
+    for matrix in reversed(step):
+        backward.insert(0, logsumexp(matrix + backward[0], axis=1))
+    log_z = logsumexp(forward[-1])
+    tree = calibrate(params)
+    assert tree.log_z[0] == pytest.approx(log_z, abs=1e-10)
+    for r, j in [(0, 1), (3, 17), (0, 59), (30, 58)]:
+        between = step[r]
+        for matrix in step[r + 1 : j]:
+            between = logsumexp(between[:, :, None] + matrix, axis=1)
+        joint = np.exp(forward[r][:, None] + between + backward[j] - log_z)
+        block = tree.pairs[0][params.levels_of(r), params.levels_of(j)]
+        np.testing.assert_allclose(block, joint, atol=1e-12)
+        np.testing.assert_allclose(marginal(params, cat=[j, r]).prob, joint.T, atol=1e-12)
+
+
+def test_grid_of_thirty_six_columns_against_transfer_over_rows():
+    side, n = 6, 3
+    across = [(side * i + k, side * i + k + 1) for i in range(side) for k in range(side - 1)]
+    down = [(side * i + k, side * (i + 1) + k) for i in range(side - 1) for k in range(side)]
+    params = pairwise_field((n,) * side**2, across + down, seed=2)
+    rows = np.indices((n,) * side).reshape(side, -1)  # all states of one row of the grid
+
+    def within(i: int) -> np.ndarray:
+        total = np.zeros(rows.shape[1])
+        for k in range(side):
+            total += params.cat_bias[params.levels_of(side * i + k)][rows[k]]
+        for k in range(side - 1):
+            total += params.block(side * i + k, side * i + k + 1)[rows[k], rows[k + 1]]
+        return total
+
+    message = within(0)
+    for i in range(1, side):
+        for k in range(side):  # one column of the row at a time
+            table = message.reshape((n,) * side)
+            block = params.block(side * (i - 1) + k, side * i + k)
+            shape = [1] * side + [n]
+            shape[k] = n
+            table = logsumexp(table[..., None] + block.reshape(shape), axis=k)
+            message = np.moveaxis(table, -1, k).ravel()
+        message = message + within(i)
+    tree = calibrate(params)
+    assert tree.log_z[0] == pytest.approx(logsumexp(message), abs=1e-10)
+    assert tree.plan.entries < 30_000
+    np.testing.assert_allclose(tree.pairs[0].sum(), side**4, rtol=1e-12)
+
+
+def test_fields_side_by_side_equal_one_by_one():
+    params = brute.random_params(4, 0, (3, 2, 4, 2, 3), density=0.4, dead_level=True)
+    unary = params.cat_bias + np.random.default_rng(0).normal(size=(7, 14))
+    tree = calibrate(discrete(params, unary))
+    for i, bias in enumerate(unary):
+        alone = Params((3, 2, 4, 2, 3), *(getattr(params, name) for name in BLOCKS), bias)
+        single = calibrate(alone)
+        np.testing.assert_allclose(tree.log_z[i], single.log_z[0])
+        np.testing.assert_allclose(tree.pairs[i], single.pairs[0], atol=1e-13)
+        np.testing.assert_allclose(tree.levels[i], single.levels[0], atol=1e-13)
+
+
+BLOCKS = ("precision", "cont_bias", "category_shift", "cat_interaction")
+
+
+def test_the_limit_names_the_columns_that_must_stay_together():
+    # 0-1-2 are a triangle of 4 levels, 3-4 a pair: only the triangle is too large.
+    params = pairwise_field((4,) * 5, [(0, 1), (1, 2), (0, 2), (3, 4)], seed=0)
+    with pytest.raises(TooLargeError, match=r"64 entries, more than the limit of 50") as caught:
+        calibrate(params, limit=50)
+    assert caught.value.columns == (0, 1, 2)
+    assert log_partition(params, limit=1000) == pytest.approx(brute.enumerate_states(params).log_z)
+
+
+def test_the_limit_counts_shared_continuous_neighbours_and_nodes():
+    params = Params.independent(2, (10, 10, 10))
+    params.category_shift[1] = np.random.default_rng(0).normal(size=30)
+    with pytest.raises(TooLargeError, match="columns 2, 3, 4 have to be kept") as caught:
+        exact(params, limit=500)
+    assert "'a', 'b', 'c'" in str(caught.value.named(["x", "z", "a", "b", "c"]))
+    with pytest.raises(TooLargeError, match="columns 2, 3, 4"):
+        marginal(params, [0], [0, 1, 2], limit=500)
+
+
+def test_a_table_of_far_columns_is_made_state_by_state_when_one_table_does_not_fit():
+    q = 12
+    params = pairwise_field((3,) * q, [(j, j + 1) for j in range(q - 1)], seed=5)
+    wide = marginal(params, cat=[0, 6, 11]).prob
+    narrow = marginal(params, cat=[0, 6, 11], limit=27 * 4).prob
+    np.testing.assert_allclose(narrow, wide, atol=1e-13)
+
+
+def test_strong_fields_do_not_overflow():
+    params = pairwise_field((3, 3, 3), [(0, 1), (1, 2)], seed=3)
+    params.cat_interaction[:] *= 4000.0
+    params.cat_bias[:] *= 5000.0
+    states = brute.enumerate_states(params)
+    tree = calibrate(params)
+    assert tree.log_z[0] == pytest.approx(states.log_weight.max(), rel=1e-12)
+    assert np.isfinite(tree.pairs).all()
