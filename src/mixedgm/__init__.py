@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from mixedgm.path.stability import StARS as StARS
     from mixedgm.solve.proximal_gradient import ProximalGradient as ProximalGradient
     from mixedgm.solve.proximal_newton import ProximalNewton as ProximalNewton
+    from mixedgm.studies.bootstrap import bootstrap as bootstrap
+    from mixedgm.studies.bootstrap_result import Bootstrap as Bootstrap
     from mixedgm.studies.graphs import compare_graphs as compare_graphs
     from mixedgm.table import Column as Column
     from mixedgm.table import Schema as Schema
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
 _HOME = {
     "AIC": "mixedgm.path.criteria",
     "BIC": "mixedgm.path.criteria",
+    "Bootstrap": "mixedgm.studies.bootstrap_result",
     "CV": "mixedgm.path.crossval",
     "Column": "mixedgm.table",
     "DistributionError": "mixedgm.errors",
@@ -65,6 +68,7 @@ _HOME = {
     "TableError": "mixedgm.errors",
     "TableWarning": "mixedgm.errors",
     "TooLargeError": "mixedgm.errors",
+    "bootstrap": "mixedgm.studies.bootstrap",
     "check": "mixedgm.table",
     "compare_graphs": "mixedgm.studies.graphs",
     "fit_path": "mixedgm.fitting",

@@ -1,0 +1,173 @@
+"""A solved problem -> starts for problems that differ little from it, such as resamples.
+
+The curvature at the solution serves their Newton steps, so that most of them never compute their
+own; and they work from the beginning on every group that is likely to matter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.objective.contract import Evaluation
+from mixedgm.solve.contrasts import Contrasts
+from mixedgm.solve.loop import Solver, State
+from mixedgm.solve.problem import Problem
+from mixedgm.solve.proximal_newton import KnownCurvature, NewtonState, ProximalNewton
+from mixedgm.solve.subproblem import QuadraticModel, flatten, on_layout
+from mixedgm.solve.working_set import Memory, Start
+
+_NEAR = 0.5
+_MOST_STEPS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbour:
+    """What is known from a solved problem.
+
+    Parameters
+    ----------
+    layout : Layout
+        Of that problem.
+    working : ndarray
+        Its active groups, and those that are closest to becoming active.
+    memory : Memory or None
+        Its curvature on these groups, where the solver uses one.
+    """
+
+    layout: Layout
+    working: Ints
+    memory: Memory | None
+
+    def start(self, theta: Floats, evaluation: Evaluation, layout: Layout) -> Start:
+        """A start for a problem on `layout`; on another layout than its own, a plain one."""
+        if not layout.same(self.layout):
+            return Start(theta, evaluation)
+        return Start(theta, evaluation, memory=self.memory, working=self.working)
+
+
+def neighbour_of(problem: Problem, solver: Solver, theta: Floats) -> Neighbour:
+    """Compute what other problems can use of this one, which `theta` solves."""
+    here = problem.smooth.evaluate(theta)
+    groups = _working(problem, theta, here)
+    layout = problem.smooth.layout
+    index = layout.positions(groups)
+    small = problem.restrict(groups)
+    start = Evaluation(here.value, here.gradient[index])
+    state = solver.init(small, theta[index], start, 0.0, None)
+    newton = getattr(solver, "newton", solver)
+    memory = None
+    if isinstance(state, NewtonState) and _keeps_curvature(newton):
+        contrasts = Contrasts(small.smooth.layout)
+        curvature = small.smooth.curvature(theta[index], state.stride)
+        memory = Memory(groups, KnownCurvature(contrasts, flatten(contrasts, curvature)))
+    return Neighbour(layout, groups, memory)
+
+
+def _keeps_curvature(solver: object) -> bool:
+    return (
+        isinstance(solver, ProximalNewton)
+        and solver.hessian != "limited-memory"
+        and solver.subproblem == "coordinate-descent"
+    )
+
+
+def _working(problem: Problem, theta: Floats, here: Evaluation) -> Ints:
+    """Active groups, and the inactive ones whose gradient is nearest to lam * w.
+
+    At most as many of the latter as of the former, and ten.
+    """
+    layout, penalty = problem.smooth.layout, problem.penalty
+    active = layout.group_norms(theta) > 0.0
+    gradient = layout.group_norms(here.gradient)
+    limit = problem.lam * penalty.weights
+    near = np.flatnonzero(~active & (gradient >= _NEAR * limit) & (limit > 0.0))
+    closest = near[np.argsort(-gradient[near] / limit[near], kind="stable")]
+    chosen = active | (penalty.weights == 0.0)
+    chosen[closest[: int(active.sum()) + 10]] = True
+    return np.flatnonzero(chosen)
+
+
+# -- the solver --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Chord:
+    """Newton steps with the curvature of a neighbouring problem, while they get on well.
+
+    A step is taken as it is, without a line search: what counts is that the KKT number falls.  When
+    it falls too slowly to reach the tolerance within a few steps, `solver` goes on from there.
+
+    Parameters
+    ----------
+    solver : Solver
+        For problems of which no neighbour is known, and for those that are too far from theirs.
+    """
+
+    solver: Solver
+
+    def init(
+        self, problem: Problem, theta: Floats, here: Evaluation, tol: float, memory: Any = None
+    ) -> Any:
+        """Start at theta; without curvature in memory, with the other solver."""
+        if not isinstance(memory, KnownCurvature):
+            return self.solver.init(problem, theta, here, tol, memory)
+        return ChordState(
+            theta=theta,
+            objective=problem.objective(here, theta),
+            measure=problem.measure(theta, here.gradient),
+            memory=memory,
+            evaluation=here,
+            eta=memory.contrasts.down(theta),
+            model=on_layout(problem, memory.contrasts.reduced),
+            tol=tol,
+        )
+
+    def step(self, problem: Problem, state: Any) -> State:
+        """Minimise the quadratic model and go there."""
+        if not isinstance(state, ChordState):
+            done: State = self.solver.step(problem, state)
+            return done
+        contrasts = state.memory.contrasts
+        slope = contrasts.down(state.evaluation.gradient)
+        model = QuadraticModel(state.model, state.eta, slope, state.memory.blocks)
+        eta = model.minimise(max(0.1 * state.tol, 0.03 * state.measure))
+        theta = contrasts.up(eta)
+        here = problem.smooth.evaluate(theta)
+        measure = np.inf
+        if np.isfinite(here.value):
+            measure = problem.measure(theta, here.gradient)
+        if _hopeless(state.measure, measure, state.tol):
+            best = (theta, here) if measure < state.measure else (state.theta, state.evaluation)
+            other: State = self.solver.init(problem, *best, state.tol, None)
+            return other
+        objective = problem.objective(here, theta)
+        return replace(
+            state, theta=theta, objective=objective, measure=measure, evaluation=here, eta=eta
+        )
+
+
+def _hopeless(before: float, now: float, tol: float) -> bool:
+    """Whether more steps at this rate would cost more than computing the curvature here."""
+    if now <= tol:
+        return False
+    return now >= before or np.log(tol / now) / np.log(now / before) > _MOST_STEPS
+
+
+@dataclass(frozen=True, eq=False)
+class ChordState:
+    """Everything that changes from step to step, and the model that does not."""
+
+    theta: Floats
+    objective: float
+    measure: float
+    memory: KnownCurvature
+    evaluation: Evaluation
+    eta: Floats
+    model: Problem
+    tol: float
+    halted: bool = False
+    notes: tuple[str, ...] = ()

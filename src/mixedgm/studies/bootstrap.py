@@ -1,0 +1,305 @@
+"""A fitted model and its table -> Bootstrap: how far edges and centralities can be trusted."""
+
+from __future__ import annotations
+
+import json
+import numbers
+import os
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mixedgm.errors import MixedGMError, ParameterError, TableError, near_matches
+from mixedgm.fitted import FittedModel
+from mixedgm.model.layout import Floats, Ints
+from mixedgm.options import Options
+from mixedgm.parallel import Outcome, RandomState, Record, check_n_jobs, fingerprint, run, seeds
+from mixedgm.settings import to_plain
+from mixedgm.studies.bootstrap_replicates import Replicates
+from mixedgm.studies.bootstrap_result import Bootstrap, Failure
+from mixedgm.studies.resampling import Kind, Plan, estimate_record, fitted_record, resample
+from mixedgm.table import apply, as_frame
+from mixedgm.table.encode import Design
+from mixedgm.table.read import Frame
+
+__all__ = ["bootstrap"]
+
+_KINDS = ("nonparametric", "case-dropping")
+_SELECTS = ("fixed", "again")
+_SHARES = tuple(np.linspace(0.05, 0.75, 10).tolist())
+_CLOSE = 0.005
+
+
+def bootstrap(
+    model: Any,
+    X: Any,
+    n_boot: int = 1000,
+    kind: str = "nonparametric",
+    select: str = "fixed",
+    groups: Any = None,
+    *,
+    drop: Sequence[float] | None = None,
+    sample_weight: ArrayLike | None = None,
+    n_jobs: int | None = None,
+    random_state: RandomState = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    verbose: int = 0,
+) -> Bootstrap:
+    """Fit the model again to many resamples of its table.
+
+    Parameters
+    ----------
+    model : MixedGraphicalModel
+        A fitted model.  Its options apply to every resample; its schema and transforms are kept.
+    X : data frame, 2-D array or path
+        The table that the model was fitted to.
+    n_boot : int
+        Number of resamples.
+    kind : {"nonparametric", "case-dropping"}
+        Draw as many rows as there are, with replacement, for intervals and tests; or leave out a
+        growing share of the rows, for the stability of edges and centralities.
+    select : {"fixed", "again"}
+        Keep the model's lam, or choose it again in every resample as the model did.
+    groups : str or array (n,), optional
+        Rows that belong together, as a column of `X` or one label per row: whole groups are drawn.
+    drop : sequence of float, optional
+        Shares of the rows that a case-dropping bootstrap leaves out, in turn; by default ten values
+        from 0.05 to 0.75.
+    sample_weight : array (n,), optional
+        The weights that the model was fitted with.  Whole numbers count identical rows, which are
+        drawn one by one; otherwise a row that is drawn brings its weight.
+    n_jobs : int, optional
+        By default as `joblib.parallel_config` says where one is active, else all cores.  It never
+        changes a result.
+    random_state : int, SeedSequence, Generator or RandomState, optional
+        The same seed gives the same resamples.
+    checkpoint : path of a folder, optional
+        Finished resamples are kept there.  The same call with the same folder goes on where it was,
+        however it was ended.
+    verbose : int
+        1 shows a progress bar.
+
+    Returns
+    -------
+    Bootstrap
+        Tables, tests and pictures.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd, mixedgm as mg
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=300)
+    >>> table = pd.DataFrame({"x": x, "y": x + rng.normal(size=300), "z": rng.normal(size=300)})
+    >>> model = mg.MixedGraphicalModel(lam=0.2).fit(table)
+    >>> found = mg.bootstrap(model, table, n_boot=50, random_state=0, n_jobs=1)
+    >>> found
+    <Bootstrap: 50 resamples, nonparametric, lam fixed>
+    >>> edge = found.edges().iloc[0]
+    >>> edge["source"], edge["target"], float(edge["inclusion"])
+    ('x', 'y', 1.0)
+    """
+    fitted, options = _checked_model(model)
+    _check_choice("kind", kind, _KINDS)
+    _check_choice("select", select, _SELECTS)
+    _check_n_boot(n_boot)
+    check_n_jobs(n_jobs)
+    if checkpoint is not None and random_state is None:
+        raise ParameterError(
+            "a checkpoint needs random_state, so that the same resamples are drawn when the work "
+            "goes on; give an integer, for example random_state=0."
+        )
+    frame = as_frame(X)
+    design = _design(frame, fitted, options, sample_weight)
+    clusters = None if groups is None else _clusters(groups, frame, design)
+    plan = _plan(fitted, options, design, select, cast(Kind, kind), clusters)
+    tasks = list(
+        zip(seeds(random_state, n_boot), _shares(kind, drop, int(n_boot), plan), strict=True)
+    )
+    if plan.options.lam is not None:
+        _check_same_table(plan, fitted)
+    outcomes = run(
+        partial(resample, plan),
+        tasks,
+        n_jobs=n_jobs,
+        what="resamples",
+        show=bool(verbose),
+        checkpoint=checkpoint,
+        identity=fingerprint(plan.key, tasks[0][0].entropy, tasks[0][0].spawn_key, _shared(tasks)),
+    )
+    return _result(fitted, plan, select, outcomes, tasks)
+
+
+# -- what is given -----------------------------------------------------------------------------
+
+
+def _checked_model(model: Any) -> tuple[FittedModel, Options]:
+    from sklearn.utils.validation import check_is_fitted
+
+    if not (hasattr(model, "get_params") and hasattr(model, "fit")):
+        raise ParameterError.must_be("model", "a fitted MixedGraphicalModel", model)
+    check_is_fitted(model, "fitted_")
+    return model.fitted_, Options(**model.get_params(deep=False))
+
+
+def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ParameterError.must_be(name, " or ".join(map(repr, allowed)), value)
+
+
+def _check_n_boot(n_boot: object) -> None:
+    whole = isinstance(n_boot, numbers.Integral) and not isinstance(n_boot, (bool, np.bool_))
+    if not (whole and int(cast(int, n_boot)) >= 1):
+        raise ParameterError.must_be("n_boot", "an integer of at least 1", n_boot)
+
+
+def _design(
+    frame: Frame, fitted: FittedModel, options: Options, sample_weight: ArrayLike | None
+) -> Design:
+    """The table by the model's schema; it must be as large as the one the model was fitted to."""
+    design = apply(frame, fitted.schema, sample_weight=sample_weight, missing=options.missing)
+    report = fitted.report
+    if design.n_rows != report.n_rows:
+        raise ParameterError(
+            f"the model was fitted to {report.n_rows:,} rows and this table has {design.n_rows:,}; "
+            "give the table that the model was fitted to."
+        )
+    if not np.isclose(design.total_weight, report.total_weight, rtol=1e-6):
+        raise ParameterError(
+            f"the model was fitted with a total weight of {report.total_weight:,.6g}, and these "
+            f"rows have {design.total_weight:,.6g}; give the same sample_weight."
+        )
+    return design
+
+
+def _clusters(groups: Any, frame: Frame, design: Design) -> Ints:
+    """Number of the group of every row of the design, in the order in which groups appear."""
+    if isinstance(groups, str):
+        if groups not in frame.positions:
+            hint = near_matches(groups, frame.names)
+            raise ParameterError(f"groups names {groups!r}, which is no column; {hint}")
+        column: Any = frame.columns[frame.positions[groups]]
+        labels = column.tolist() if isinstance(column, np.ndarray) else column.to_list()
+    else:
+        labels = np.asarray(groups).tolist()
+    if not isinstance(labels, list) or len(labels) != frame.n_rows:
+        given = len(labels) if isinstance(labels, list) else "no"
+        raise ParameterError(
+            f"groups must have one label per row. Got {given} labels for {frame.n_rows:,} rows."
+        )
+    if design.kept is not None:
+        labels = [labels[row] for row in design.kept]
+    missing = sum(label is None or label != label for label in labels)
+    if missing:
+        raise TableError(f"groups has {missing} missing labels; every row needs one.")
+    numbered: dict[Any, int] = {}
+    codes = [numbered.setdefault(label, len(numbered)) for label in labels]
+    if len(numbered) < 2:
+        raise ParameterError("groups must have at least two different labels. Got one.")
+    return np.array(codes, dtype=np.int64)
+
+
+def _shares(kind: str, drop: Sequence[float] | None, n_boot: int, plan: Plan) -> list[float]:
+    """Share of the units that each resample leaves out."""
+    if kind == "nonparametric":
+        if drop is not None:
+            raise ParameterError("drop is for kind='case-dropping'; leave it out.")
+        return [0.0] * n_boot
+    shares = list(_SHARES if drop is None else drop)
+    for share in shares:
+        if not (isinstance(share, numbers.Real) and 0.0 < float(share) < 1.0):
+            raise ParameterError.must_be("drop", "a list of numbers in (0, 1)", drop)
+    if not shares or (1.0 - max(shares)) * plan.n_units < 2.0:
+        raise ParameterError(
+            f"drop must leave at least two of the {plan.n_units} rows or groups. Got {drop!r}."
+        )
+    return [float(shares[k % len(shares)]) for k in range(n_boot)]
+
+
+def _shared(tasks: list[tuple[Any, float]]) -> Floats:
+    return np.array([share for _, share in tasks])
+
+
+# -- what is done ------------------------------------------------------------------------------
+
+
+def _plan(
+    fitted: FittedModel,
+    options: Options,
+    design: Design,
+    select: str,
+    kind: Kind,
+    clusters: Ints | None,
+) -> Plan:
+    given = {name: getattr(options, name) for name in options.__dataclass_fields__}
+    given |= {"n_jobs": 1, "verbose": 0}
+    if select == "fixed":
+        given |= {"lam": fitted.report.lam, "lams": None, "select": "ebic"}
+    told = {name: to_plain(value) for name, value in given.items() if name != "random_state"}
+    params = fitted.params
+    key = fingerprint(
+        json.dumps(told, sort_keys=True, default=repr),
+        json.dumps(design.schema.to_dict(), sort_keys=True, default=repr),
+        design.cont,
+        design.codes,
+        design.weights,
+        params.coef,
+        np.diagonal(params.precision).copy(),
+        params.cont_bias,
+        params.cat_bias,
+        kind,
+        clusters,
+    )
+    return Plan(key, design, Options(**given), params, kind, clusters)
+
+
+def _check_same_table(plan: Plan, fitted: FittedModel) -> None:
+    """Fitting the whole table at the model's lam must give the model."""
+    if not fitted.report.converged:
+        return
+    found = fitted_record(plan, plan.design)
+    pairs = np.arange(plan.declared.n_groups)
+    weights = Replicates.gather(plan.declared, [found], pairs).weights[0]
+    u, v = plan.declared.pairs.T
+    own = fitted.edge_weights[u, v]
+    off = np.abs(weights - own)
+    if off.max(initial=0.0) > _CLOSE:
+        worst = int(off.argmax())
+        names = [fitted.schema.nodes[end].name for end in plan.declared.pairs[worst]]
+        raise ParameterError(
+            f"fitting this table at the model's lam = {fitted.report.lam:.4g} does not give the "
+            f"model: the edge of {names[0]!r} and {names[1]!r} has weight {weights[worst]:.3g} "
+            f"instead of {own[worst]:.3g}. Give the table that the model was "
+            "fitted to. If its edges were chosen apart from lam, as by stability selection, "
+            "use select='again'."
+        )
+
+
+def _result(
+    fitted: FittedModel, plan: Plan, select: str, outcomes: list[Outcome], tasks: list[Any]
+) -> Bootstrap:
+    done = [(outcome.index, outcome.record) for outcome in outcomes if outcome.record is not None]
+    failures = [Failure(o.index, o.error) for o in outcomes if o.error is not None]
+    if not done:
+        raise MixedGMError(
+            f"all {len(failures)} resamples failed, the first because: {failures[0].message}"
+        )
+    records: list[Record] = [record for _, record in done]
+    whole = estimate_record(plan, fitted)
+    found = [record["pairs"] for record in (*records, whole)]
+    pairs = np.unique(np.concatenate(found)).astype(np.int64)
+    dropped = None
+    if plan.kind == "case-dropping":
+        dropped = np.array([tasks[index][1] for index, _ in done])
+    return Bootstrap(
+        fitted=fitted,
+        kind=plan.kind,
+        select=select,
+        n_boot=len(tasks),
+        estimate=Replicates.gather(plan.declared, [whole], pairs),
+        replicates=Replicates.gather(plan.declared, records, pairs),
+        failures=tuple(failures),
+        dropped=dropped,
+    )

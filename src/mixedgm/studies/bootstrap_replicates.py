@@ -1,0 +1,140 @@
+"""Records of resamples -> Replicates: the same numbers as arrays, one row per resample."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.parallel import Record
+
+_AT_ONCE = 2**24  # numbers in a stack of graphs
+
+
+@dataclass(frozen=True, eq=False)
+class Replicates:
+    """What is kept of the resamples.
+
+    Parameters
+    ----------
+    layout : Layout
+        All pairs of columns over all declared levels.
+    pairs : ndarray (U,)
+        Numbers of the pairs that have an edge in the estimate or in any resample.
+    values : ndarray (B, K)
+        Parameters of these pairs, one after the other, in the data's own units; zero where there
+        is no edge.
+    node_terms : ndarray (B, T)
+        Linear terms, diagonal of the precision, level biases (-inf for a level without rows).
+    scales : ndarray (B, n)
+        Of every column, in the order of the nodes; zero where it is constant.
+    account : ndarray (B, 3)
+        lam, KKT number, whether it is within tol.
+    """
+
+    layout: Layout
+    pairs: Ints
+    values: Floats
+    node_terms: Floats
+    scales: Floats
+    account: Floats
+
+    @classmethod
+    def gather(cls, layout: Layout, records: Sequence[Record], pairs: Ints) -> Replicates:
+        """Lay the records out over the given pairs, which must cover all of theirs."""
+        small = layout.restrict(pairs)
+        first = layout.n_node_terms
+        values = np.zeros((len(records), small.n_theta - first))
+        for row, record in zip(values, records, strict=True):
+            at = small.positions(np.searchsorted(pairs, record["pairs"]))[first:] - first
+            row[at] = record["values"]
+        n_terms, n_nodes = first, layout.n_nodes
+        return cls(
+            layout,
+            pairs,
+            values,
+            np.array([r["node_terms"] for r in records]).reshape(-1, n_terms),
+            np.array([r["scales"] for r in records]).reshape(-1, n_nodes),
+            np.array([r["account"] for r in records]).reshape(-1, 3),
+        )
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the arrays take, with the edge weights and centralities made from them."""
+        kept = sum(a.nbytes for a in (self.values, self.node_terms, self.scales, self.account))
+        return kept + 8 * len(self) * (2 * len(self.pairs) + 4 * self.layout.n_nodes)
+
+    @property
+    def lam(self) -> Floats:
+        """The penalty of every resample."""
+        return self.account[:, 0]
+
+    @property
+    def converged(self) -> NDArray[np.bool_]:
+        """Whether the KKT number of every resample is within tol."""
+        return self.account[:, 2] > 0.0
+
+    @cached_property
+    def small(self) -> Layout:
+        """The layout of `values`."""
+        return self.layout.restrict(self.pairs)
+
+    @property
+    def ends(self) -> Ints:
+        """(U, 2) nodes of the pairs."""
+        return self.small.pairs
+
+    def columns_of(self, at: int) -> slice:
+        """Where the parameters of the pair at this position are in `values`."""
+        starts = self.small.starts - self.small.n_node_terms
+        return slice(int(starts[at]), int(starts[at + 1]))
+
+    @cached_property
+    def weights(self) -> Floats:
+        """(B, U) edge weights: norms on the calibrated scale, zero where there is no edge."""
+        if len(self.pairs) == 0:
+            return np.zeros((len(self), 0))
+        starts = self.small.starts[:-1] - self.small.n_node_terms
+        norms = np.sqrt(np.add.reduceat(self.values**2, starts, axis=1))
+        u, v = self.ends.T
+        return np.asarray(norms * self.scales[:, u] * self.scales[:, v])
+
+    @cached_property
+    def has_sign(self) -> NDArray[np.bool_]:
+        """(U,) whether an edge of this pair has a sign: no end has three or more levels."""
+        return np.asarray((self.layout.width[self.ends] <= 2).all(axis=1))
+
+    @cached_property
+    def signed(self) -> Floats:
+        """(B, U) weights times the sign where there is one, else the weights."""
+        last = self.small.starts[1:] - self.small.n_node_terms - 1
+        sign = np.where(self.has_sign, np.sign(self.values[:, last]), 1.0)
+        return np.asarray(self.weights * sign)
+
+    def matrices(self, rows: slice) -> tuple[Floats, Floats]:
+        """(B, n, n) weights, and signed weights with zeros where there is no sign."""
+        n = self.layout.n_nodes
+        u, v = self.ends.T
+        weights = np.zeros((len(self.weights[rows]), n, n))
+        signed = np.zeros_like(weights)
+        weights[:, u, v] = weights[:, v, u] = self.weights[rows]
+        signed[:, u, v] = signed[:, v, u] = np.where(self.has_sign, self.signed[rows], 0.0)
+        return weights, signed
+
+    @cached_property
+    def centrality(self) -> dict[str, Floats]:
+        """(B, n) by measure; graphs are laid out a few at a time."""
+        from mixedgm.studies.centrality import MEASURES, centrality
+
+        step = max(1, _AT_ONCE // max(1, self.layout.n_nodes**2))
+        parts = [
+            centrality(*self.matrices(slice(at, at + step))) for at in range(0, len(self), step)
+        ]
+        return {name: np.concatenate([part[name] for part in parts]) for name in MEASURES}

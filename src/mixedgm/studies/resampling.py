@@ -1,0 +1,218 @@
+"""A design, a fitted model and seeds -> one small record per resample.
+
+Rows that are drawn several times are folded into weights, the table is never encoded again, and
+every resample starts from the whole table's estimate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedgm.fitted import FittedModel
+from mixedgm.fitting import fit_design, recipe_of
+from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.model.params import Params
+from mixedgm.options import Options
+from mixedgm.parallel import Record
+from mixedgm.path.evidence import Recipe
+from mixedgm.path.task import Reference, Task
+from mixedgm.solve.neighbour import Chord, Neighbour, neighbour_of
+from mixedgm.solve.working_set import Solution, Start, solve
+from mixedgm.table.encode import Design
+
+Kind = Literal["nonparametric", "case-dropping"]
+Seed = np.random.SeedSequence
+
+# Plans that this process has seen: what they have computed serves all resamples that run here.
+_plans: dict[str, Plan] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Everything that is the same for all resamples.
+
+    Parameters
+    ----------
+    key : str
+        A fingerprint of all the rest.
+    design : Design
+        The whole table.
+    options : Options
+        Of the model; with `lam` given where it is kept.
+    params : Params
+        Of the model: where every resample starts.
+    kind : {"nonparametric", "case-dropping"}
+    clusters : ndarray (n,) or None
+        Number of the cluster of every row; clusters are drawn whole.
+    """
+
+    key: str
+    design: Design
+    options: Options
+    params: Params
+    kind: Kind
+    clusters: Ints | None = None
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        fields = (self.design, self.options, self.params, self.kind, self.clusters)
+        return _plan, (self.key, *fields)
+
+    @cached_property
+    def recipe(self) -> Recipe:
+        """How rows become a problem."""
+        return recipe_of(self.options, self.design.schema)
+
+    @cached_property
+    def whole(self) -> Task:
+        """The problem of the whole table."""
+        return self.recipe.task(self.design, None)
+
+    @cached_property
+    def reference(self) -> Reference:
+        """What resamples keep of the whole table."""
+        return replace(Reference.of(self.design), layout=self.whole.layout)
+
+    @cached_property
+    def declared(self) -> Layout:
+        """All pairs of columns, over all declared levels: how records count parameters."""
+        schema = self.design.schema
+        return Layout.complete(schema.n_cont, schema.n_levels)
+
+    @cached_property
+    def neighbour(self) -> Neighbour:
+        """What resamples at the same lam can use of the whole table's solution."""
+        assert self.options.lam is not None
+        solution = _solved(self.whole, self.options, self.params, None)
+        problem = self.whole.problem(float(self.options.lam))
+        return neighbour_of(problem, self.options.solver_object, solution.theta)
+
+    # -- drawing -----------------------------------------------------------------------------------
+
+    @cached_property
+    def frequencies(self) -> NDArray[np.int64] | None:
+        """Weights that are whole numbers, and so count identical rows."""
+        weights = self.design.weights
+        if weights is None or not np.array_equal(weights, np.rint(weights)):
+            return None
+        return weights.astype(np.int64)
+
+    @property
+    def n_units(self) -> int:
+        """How many things are drawn from: clusters, identical rows one by one, or rows."""
+        if self.clusters is not None:
+            return int(self.clusters.max()) + 1
+        return self.design.n_rows if self.frequencies is None else int(self.frequencies.sum())
+
+    def draw(self, seed: Seed, share: float) -> Design:
+        """The rows of one resample; case-dropping leaves out `share` of them."""
+        rng = np.random.default_rng(seed)
+        n = self.n_units
+        kept = n if self.kind == "nonparametric" else max(1, round((1.0 - share) * n))
+        if self.clusters is None and self.frequencies is not None:
+            return self._folded(self._frequencies_drawn(rng, kept))
+        if self.kind == "nonparametric":
+            count = np.bincount(rng.integers(n, size=n), minlength=n)
+        else:
+            count = np.zeros(n, dtype=np.int64)
+            count[rng.permutation(n)[:kept]] = 1
+        count = count if self.clusters is None else count[self.clusters]
+        if self.design.weights is None:
+            return self._folded(count)
+        return self._folded(count * self.design.weights)
+
+    def _frequencies_drawn(self, rng: np.random.Generator, kept: int) -> NDArray[np.int64]:
+        assert self.frequencies is not None
+        if self.kind == "nonparametric":
+            return rng.multinomial(kept, self.frequencies / self.frequencies.sum())
+        return np.asarray(
+            rng.multivariate_hypergeometric(self.frequencies, kept, method="marginals")
+        )
+
+    def _folded(self, weights: NDArray[Any]) -> Design:
+        rows = np.flatnonzero(weights)
+        return replace(self.design.take(rows), weights=weights[rows].astype(np.float64))
+
+
+def _plan(key: str, *fields: Any) -> Plan:
+    """The plan with this key that the process has already, or a new one."""
+    if key not in _plans:
+        _plans.clear()
+        _plans[key] = Plan(key, *fields)
+    return _plans[key]
+
+
+# -- fitting ---------------------------------------------------------------------------------------
+
+
+def resample(plan: Plan, task: tuple[Seed, float]) -> Record:
+    """Draw one resample, fit it, and keep what the reports need.
+
+    The record holds the numbers of the pairs of columns that have an edge, the parameters of these
+    edges (all declared levels, zero for those without rows), the node terms (minus infinity for a
+    level without rows), the scale of every column (zero for a constant one), lam, the KKT number
+    and whether it is within tol.
+    """
+    seed, share = task
+    design = plan.draw(seed, share)
+    if plan.options.lam is not None:
+        return fitted_record(plan, design)
+    # Folds and the like are drawn by a seed of their own.
+    own = Seed(seed.entropy, spawn_key=(*seed.spawn_key, 0))
+    options = replace(plan.options, random_state=own)
+    return estimate_record(plan, fit_design(design, options, reference=plan.reference))
+
+
+def estimate_record(plan: Plan, fitted: FittedModel) -> Record:
+    """The record of a fitted model."""
+    report = fitted.report
+    account = (report.lam, report.kkt, float(report.converged))
+    return _record(plan.declared, fitted.params, fitted.node_scales, account)
+
+
+def fitted_record(plan: Plan, design: Design) -> Record:
+    """Fit these rows at the plan's lam."""
+    assert plan.options.lam is not None
+    task = plan.recipe.task(design, plan.reference)
+    solution = _solved(task, plan.options, plan.params, plan.neighbour)
+    if plan.options.refit:
+        solution = _refitted(task, solution, plan.options)
+    account = (float(plan.options.lam), solution.kkt, float(solution.converged))
+    return _record(plan.declared, task.params(solution.theta), task.node_scales, account)
+
+
+def _solved(task: Task, options: Options, params: Params, neighbour: Neighbour | None) -> Solution:
+    assert options.lam is not None
+    theta = task.theta_of(params)
+    here = task.smooth.evaluate(theta)
+    start, solver = Start(theta, here), options.solver_object
+    if neighbour is not None:
+        start, solver = neighbour.start(theta, here, task.layout), Chord(solver)
+    problem = task.problem(float(options.lam))
+    return solve(problem, solver, start, tol=options.tol, max_iter=options.max_iter)
+
+
+def _refitted(task: Task, solution: Solution, options: Options) -> Solution:
+    groups = np.flatnonzero(task.layout.group_norms(solution.theta))
+    start = Start(solution.theta, solution.evaluation)
+    return task.unpenalised(groups, start, tol=options.tol, max_iter=options.max_iter)
+
+
+def _record(
+    declared: Layout, params: Params, scales: Floats, account: tuple[float, float, float]
+) -> Record:
+    values = declared.from_matrix(params.coef)
+    pairs = np.flatnonzero(declared.group_sums(values**2))
+    kept = declared.positions(pairs)[declared.n_node_terms :] - declared.n_node_terms
+    terms = (params.cont_bias, np.diagonal(params.precision), params.cat_bias)
+    return {
+        "pairs": pairs.astype(np.int32),
+        "values": values[kept],
+        "node_terms": np.concatenate(terms),
+        "scales": scales,
+        "account": np.array(account),
+    }
