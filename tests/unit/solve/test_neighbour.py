@@ -1,0 +1,86 @@
+"""Starts from a neighbouring problem: the same optimum, without curvature of one's own."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mixedgm.path.task import Reference, prepare
+from mixedgm.solve.choose import Auto
+from mixedgm.solve.neighbour import Chord, neighbour_of
+from mixedgm.solve.proximal_gradient import ProximalGradient
+from mixedgm.solve.proximal_newton import ProximalNewton
+from mixedgm.solve.working_set import Start, solve
+from mixedgm.table import learn
+from tests.support.people import people
+
+LAM, TOL = 0.15, 1e-9
+
+
+@pytest.fixture(scope="module")
+def whole():
+    design, _ = learn(people(400, seed=2))
+    task = prepare(design)
+    start = Start(task.null.theta, task.null.evaluation)
+    return design, task, solve(task.problem(LAM), Auto(), start, tol=TOL, max_iter=200)
+
+
+def reweighted(design, task, seed, spread):
+    rng = np.random.default_rng(seed)
+    weights = rng.gamma(1.0 / spread, spread, design.n_rows) + 1e-3
+    reference = replace(Reference.of(design), layout=task.layout)
+    return prepare(replace(design, weights=weights), reference=reference)
+
+
+def cold(task):
+    start = Start(task.null.theta, task.null.evaluation)
+    return solve(task.problem(LAM), ProximalNewton("exact"), start, tol=TOL, max_iter=200)
+
+
+def warm(task, solver, whole_task, theta):
+    neighbour = neighbour_of(whole_task.problem(LAM), solver, theta)
+    start = neighbour.start(theta, task.smooth.evaluate(theta), task.layout)
+    return solve(task.problem(LAM), Chord(solver), start, tol=TOL, max_iter=2000)
+
+
+@pytest.mark.parametrize(
+    "solver", [Auto(), ProximalNewton(), ProximalNewton("limited-memory"), ProximalGradient()]
+)
+@pytest.mark.parametrize("spread", [0.01, 1.0, 20.0])
+def test_near_and_far_problems_reach_their_own_optimum(whole, solver, spread):
+    design, task, solution = whole
+    other = reweighted(design, task, 1, spread)
+    assert other.layout is task.layout
+    expected = cold(other)
+    found = warm(other, solver, task, solution.theta)
+    assert expected.converged
+    assert found.converged
+    assert np.abs(expected.theta - solution.theta).max() > 1e-3, "the problems do differ"
+    np.testing.assert_allclose(found.theta, expected.theta, atol=1e-6)
+
+
+def test_a_near_problem_needs_no_curvature_and_a_far_one_gets_it(whole):
+    design, task, solution = whole
+    near = warm(reweighted(design, task, 1, 0.01), Auto(), task, solution.theta)
+    assert near.curvature_passes == 0.0
+    assert 0 < near.n_iter < 12
+    far = warm(reweighted(design, task, 1, 20.0), Auto(), task, solution.theta)
+    assert far.curvature_passes > 0.0
+
+
+def test_a_problem_on_another_layout_gets_a_plain_start(whole):
+    design, task, solution = whole
+    neighbour = neighbour_of(task.problem(LAM), Auto(), solution.theta)
+    assert neighbour.memory is not None
+    active = np.flatnonzero(task.layout.group_norms(solution.theta))
+    assert set(active) <= set(neighbour.working)
+    other = task.layout.restrict(np.arange(3))
+    start = neighbour.start(solution.theta, solution.evaluation, other)
+    assert start.memory is None
+    assert start.working is None
+
+
+def test_solvers_that_keep_no_curvature_have_none_in_memory(whole):
+    _, task, solution = whole
+    for solver in (ProximalGradient(), ProximalNewton("limited-memory")):
+        assert neighbour_of(task.problem(LAM), solver, solution.theta).memory is None
