@@ -1,1 +1,42 @@
-"""Params -> the joint distribution: constant, marginals, conditionals, moments, draws."""
+"""Params -> the joint distribution: constant, marginals, conditionals, moments, draws.
+
+Everything here works on `Params` with column positions and level codes; names, tables and frames
+are the business of the rooms below.
+"""
+
+from mixedgm.joint.conditioning import condition
+from mixedgm.joint.field import integrate_out
+from mixedgm.joint.information import Columns, Estimate, entropy, mutual_information
+from mixedgm.joint.marginals import Marginal, marginal
+from mixedgm.joint.moments import Expectations, expectations, log_density, log_partition
+from mixedgm.joint.plan import LIMIT
+from mixedgm.joint.posteriors import Posterior, log_marginal, posterior, posterior_draw
+from mixedgm.joint.repair import Repair, repaired
+from mixedgm.joint.sampled import Effort, sampled_expectations
+from mixedgm.joint.sampling import Draw, draw
+
+__all__ = [
+    "LIMIT",
+    "Columns",
+    "Draw",
+    "Effort",
+    "Estimate",
+    "Expectations",
+    "Marginal",
+    "Posterior",
+    "Repair",
+    "condition",
+    "draw",
+    "entropy",
+    "expectations",
+    "integrate_out",
+    "log_density",
+    "log_marginal",
+    "log_partition",
+    "marginal",
+    "mutual_information",
+    "posterior",
+    "posterior_draw",
+    "repaired",
+    "sampled_expectations",
+]

@@ -138,14 +138,35 @@ def random_start(params: Params, n: int, rng: np.random.Generator) -> Codes:
     return as_codes(params, codes)
 
 
-def sweep(field: Params, codes: Codes, times: int, rng: np.random.Generator) -> None:
-    """Redraw all categorical columns of all chains `times` times, in place."""
+def sweep(
+    field: Params,
+    codes: Codes,
+    times: int,
+    rng: np.random.Generator,
+    unary: Floats | None = None,
+) -> None:
+    """Redraw all categorical columns of all chains `times` times, in place.
+
+    Parameters
+    ----------
+    field : Params
+        The model with its continuous columns integrated out.
+    codes : ndarray (n, q)
+        States of the chains.
+    times : int
+        Number of sweeps.
+    rng : numpy.random.Generator
+        Source of randomness.
+    unary : ndarray (m, sum of levels), optional
+        Biases of m fields with the same interactions, for chains in m equal consecutive blocks.
+    """
     if codes.size == 0:
         return
+    bias = field.cat_bias[None] if unary is None else unary
     uniforms = np.empty(codes.shape)
     for _ in range(times):
         rng.random(out=uniforms)
-        gibbs_sweep(codes, field.cat_bias, field.cat_interaction, field.level_start, uniforms)
+        gibbs_sweep(codes, bias, field.cat_interaction, field.level_start, uniforms)
 
 
 def draw_continuous(

@@ -14,12 +14,12 @@ import numpy as np
 from scipy.special import entr, xlogy
 
 from mixedgm.errors import ParameterError
-from mixedgm.joint.draw import draw
 from mixedgm.joint.exact import exact
 from mixedgm.joint.field import gaussian
 from mixedgm.joint.marginals import check_columns, hidden_columns, marginal
 from mixedgm.joint.plan import LIMIT
-from mixedgm.joint.posterior import log_marginal
+from mixedgm.joint.posteriors import log_marginal
+from mixedgm.joint.sampling import draw
 from mixedgm.joint.tree import Tree
 from mixedgm.model.density import LOG_TWO_PI
 from mixedgm.model.layout import Floats

@@ -32,15 +32,17 @@ def _pick(logits, first, last, u):  # type: ignore[no-untyped-def]
 def gibbs_sweep(codes, unary, pairwise, start, uniforms):  # type: ignore[no-untyped-def]
     """Redraw every column of every chain once, in place.
 
+    `unary` has one row for all chains, or one for each block of consecutive chains of the same
+    length.
     The logits of all levels of all columns are kept up to date while the columns change, so a
     column that keeps its level costs nothing but its own softmax.  They are computed afresh for
     every sweep: rounding does not pile up.
     """
     n, q = codes.shape
-    width = len(unary)
+    n_fields, width = unary.shape
     logits = np.empty(width)
     for i in range(n):
-        logits[:] = unary
+        logits[:] = unary[i * n_fields // n]
         for j in range(q):
             logits += pairwise[start[j] + codes[i, j]]
         for j in range(q):
@@ -157,3 +159,23 @@ def level_terms(codes, start, bias, pairwise):  # type: ignore[no-untyped-def]
             for r in range(j):
                 out[i] += pairwise[at, start[r] + codes[i, r]]
     return out
+
+
+@njit(nogil=True, cache=True)
+def count_pairs(codes, start, counts):  # type: ignore[no-untyped-def]
+    """Add one to every pair of levels of every row; `counts` is (K, K)."""
+    n, q = codes.shape
+    for i in range(n):
+        for j in range(q):
+            at = start[j] + codes[i, j]
+            for r in range(q):
+                counts[at, start[r] + codes[i, r]] += 1.0
+
+
+@njit(nogil=True, cache=True)
+def count_levels(codes, start, counts):  # type: ignore[no-untyped-def]
+    """Add one to the levels of every row; `counts` is (n, K)."""
+    n, q = codes.shape
+    for i in range(n):
+        for j in range(q):
+            counts[i, start[j] + codes[i, j]] += 1.0

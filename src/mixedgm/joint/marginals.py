@@ -10,11 +10,13 @@ import numpy as np
 from scipy.special import logsumexp
 
 from mixedgm.errors import DistributionError, ParameterError, TooLargeError
-from mixedgm.joint.condition import given_rows
+from mixedgm.joint.conditioning import given_rows
 from mixedgm.joint.exact import exact, renumbered
 from mixedgm.joint.field import gaussian, integrate_out
 from mixedgm.joint.plan import LIMIT
-from mixedgm.joint.posterior import Rest
+from mixedgm.joint.rest import Rest
+from mixedgm.joint.sampled import StateMoments, sampled_states
+from mixedgm.joint.sampling import Method, check_method
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params
 
@@ -36,6 +38,12 @@ class Marginal:
     gaussian : bool
         True when the continuous columns are Gaussian in every state.  Otherwise they are a
         mixture over the states of categorical columns outside, with these moments.
+    exact : bool
+        False when it was sampled.
+    prob_error, mean_error : ndarray
+        Standard errors, of the shapes of `prob` and `mean`; zero when exact.
+    note : str
+        How it was sampled; empty when exact.
     """
 
     cont: tuple[int, ...]
@@ -44,12 +52,22 @@ class Marginal:
     mean: Floats
     covariance: Floats
     gaussian: bool
+    exact: bool
+    prob_error: Floats
+    mean_error: Floats
+    note: str = ""
 
 
 def marginal(
-    params: Params, cont: Sequence[int] = (), cat: Sequence[int] = (), *, limit: int = LIMIT
+    params: Params,
+    cont: Sequence[int] = (),
+    cat: Sequence[int] = (),
+    *,
+    method: Method = "auto",
+    rng: np.random.Generator | None = None,
+    limit: int = LIMIT,
 ) -> Marginal:
-    """Exact marginal of some columns.
+    """Marginal of some columns.
 
     Parameters
     ----------
@@ -57,8 +75,17 @@ def marginal(
         The model.
     cont, cat : sequence of int
         Positions of the continuous and of the categorical columns.
+    method : {"auto", "exact", "gibbs"}
+        "auto" is exact when the tables fit the limit, else sampled.
+    rng : numpy.random.Generator, optional
+        Used when sampling; by default a generator with a fixed seed.
     limit : int
         Most entries of all tables together.
+
+    Raises
+    ------
+    TooLargeError
+        When the table asked for, or with method="exact" one on the way, exceeds the limit.
 
     Examples
     --------
@@ -68,6 +95,7 @@ def marginal(
     >>> found.prob.round(3), found.mean.ravel(), found.gaussian
     (array([0.378, 0.622]), array([0., 1.]), True)
     """
+    check_method(method)
     check_columns(params, cont, cat)
     shape = tuple(params.n_levels[j] for j in cat)
     if prod(shape) > limit:
@@ -76,20 +104,46 @@ def marginal(
             f"{limit:,}. To fix: ask for fewer columns at a time, or raise the limit",
             tuple(params.n_cont + j for j in cat),
         )
-    k = len(cont)
-    if k == 0:
-        prob = _probabilities(params, cat, limit)
-        nothing = np.zeros((*shape, 0))
-        return Marginal((), tuple(cat), prob, nothing, np.zeros((*shape, 0, 0)), True)
-    prob, mean, covariance = _per_state(params, cont, cat, limit)
+    found = _states(params, cont, cat, method, rng or np.random.default_rng(0), limit)
     hidden = set(hidden_columns(params, cont).tolist()) - set(cat)
+    k = len(cont)
     return Marginal(
         tuple(cont),
         tuple(cat),
-        prob.reshape(shape),
-        mean.reshape(*shape, k),
-        covariance.reshape(*shape, k, k),
+        found.prob.reshape(shape),
+        found.mean.reshape(*shape, k),
+        found.covariance.reshape(*shape, k, k),
         not hidden,
+        not found.note,
+        found.prob_error.reshape(shape),
+        found.mean_error.reshape(*shape, k),
+        found.note,
+    )
+
+
+def _states(
+    params: Params,
+    cont: Sequence[int],
+    cat: Sequence[int],
+    method: Method,
+    rng: np.random.Generator,
+    limit: int,
+) -> StateMoments:
+    """Exact or sampled, as the method says."""
+    if method == "gibbs":
+        return sampled_states(params, cont, cat, rng=rng)
+    try:
+        if len(cont) == 0:
+            prob = _probabilities(params, cat, limit)
+            mean, covariance = np.zeros((prob.size, 0)), np.zeros((prob.size, 0, 0))
+        else:
+            prob, mean, covariance = _per_state(params, cont, cat, limit)
+    except TooLargeError:
+        if method == "exact":
+            raise
+        return sampled_states(params, cont, cat, rng=rng)
+    return StateMoments(
+        prob, np.zeros_like(prob), mean, np.where(np.isnan(mean), np.nan, 0.0), covariance, ""
     )
 
 

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.joint.condition import log_weight
-from mixedgm.joint.exact import Exact, exact
+from mixedgm.joint.conditioning import log_weight
+from mixedgm.joint.exact import exact
+from mixedgm.joint.field import Gaussian
 from mixedgm.joint.plan import LIMIT
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import Params
@@ -134,19 +135,32 @@ def expectations(params: Params, *, limit: int = LIMIT) -> Expectations:
     array([0.125, 0.125, 0.125, 0.125])
     """
     model = exact(params, limit=limit)
-    return moments_from(model, model.tree.pairs[0])
+    return moments_from(params, model.given_y, model.tree.pairs[0], model.log_partition)
 
 
-def moments_from(model: Exact, pairs: Floats) -> Expectations:
-    """Expectations from the probabilities of all pairs of levels."""
-    given_y, levels = model.given_y, np.diagonal(pairs)
-    shift = given_y.shift
+def moments_from(
+    params: Params, given_y: Gaussian, pairs: Floats, log_z: float = np.nan
+) -> Expectations:
+    """Expectations from the probabilities of all pairs of levels, exact or estimated.
+
+    The continuous columns need no draws: given y their moments are known.
+
+    Parameters
+    ----------
+    params : Params
+        The model.
+    given_y : Gaussian
+        Its continuous columns given the categorical ones.
+    pairs : ndarray (sum of levels, sum of levels)
+        Probabilities of pairs of levels; own blocks diagonal.
+    log_z : float
+        Log partition function, where it is known.
+    """
+    levels, shift = np.diagonal(pairs).copy(), given_y.shift
     moved = shift.T @ levels
     mean = given_y.start + moved
     cross = np.outer(given_y.start, levels) + shift.T @ pairs
     second = given_y.covariance + shift.T @ pairs @ shift
     second += np.outer(given_y.start, mean) + np.outer(moved, given_y.start)
     between = pairs - np.diag(levels)
-    return Expectations(
-        model.params.n_levels, second, mean, cross, between, levels.copy(), model.log_partition
-    )
+    return Expectations(params.n_levels, second, mean, cross, between, levels, log_z)

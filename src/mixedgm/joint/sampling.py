@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from mixedgm.errors import ParameterError, SamplingWarning, TooLargeError
+from mixedgm.errors import ParameterError, TooLargeError
 from mixedgm.joint.diagnostics import Diagnostics
 from mixedgm.joint.exact import exact
 from mixedgm.joint.gibbs import Codes, as_codes, chains, draw_continuous
 from mixedgm.joint.plan import LIMIT
+from mixedgm.joint.sampled import warn_unless_good
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import Params
 
@@ -89,8 +89,7 @@ def draw(
     >>> rows.cont.shape, rows.codes.shape, rows.method
     ((4, 1), (4, 2), 'exact')
     """
-    if method not in ("auto", "exact", "gibbs"):
-        raise ParameterError.must_be("method", "'auto', 'exact' or 'gibbs'", method)
+    check_method(method)
     if n < 0:
         raise ParameterError.must_be("n", "an integer of at least 0", n)
     if method == "gibbs":
@@ -121,12 +120,11 @@ def _by_gibbs(
     codes = found.codes.reshape(n_keep * _CHAINS, -1)[picked]
     text = f"Gibbs: {_CHAINS} chains, {burn_in} sweeps of burn-in, every {thin}th sweep kept; "
     text += str(found.diagnostics)
-    if not found.diagnostics.good:
-        warnings.warn(
-            f"the chains have not mixed well ({found.diagnostics}): the draws may be far from "
-            "the distribution. To change it: more sweeps (burn_in=, thin=), or method='exact' "
-            "with a larger limit where memory allows",
-            SamplingWarning,
-            stacklevel=3,
-        )
+    warn_unless_good(found.diagnostics)
     return Draw(cont, codes, "gibbs", (*notes, text), found.diagnostics)
+
+
+def check_method(method: str) -> None:
+    """Raise ParameterError for a method that there is not."""
+    if method not in ("auto", "exact", "gibbs"):
+        raise ParameterError.must_be("method", "'auto', 'exact' or 'gibbs'", method)

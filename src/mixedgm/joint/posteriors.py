@@ -1,24 +1,20 @@
-"""Rows with the same columns known -> exact distribution of their other columns, row by row.
-
-The rows' models share all interactions, so their trees are worked through side by side.
-"""
+"""Rows with the same columns known -> the distribution of their other columns, row by row."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.errors import DistributionError
-from mixedgm.joint.condition import Given, given_rows
-from mixedgm.joint.exact import exact, renumbered, side_by_side
-from mixedgm.joint.field import Gaussian, gaussian, integrate_out
+from mixedgm.errors import TooLargeError
+from mixedgm.joint.conditioning import given_rows
+from mixedgm.joint.exact import exact
 from mixedgm.joint.kernels import add_level_rows
 from mixedgm.joint.plan import LIMIT
-from mixedgm.joint.tree import Tree
-from mixedgm.model.density import LOG_TWO_PI
+from mixedgm.joint.rest import Rest
+from mixedgm.joint.sampling import Method, check_method
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params
 
@@ -39,7 +35,11 @@ class Posterior:
         Probabilities of the levels of the unknown categorical columns.
     log_weight : ndarray (n,)
         Log density of the known values, up to the log partition function of the whole model:
-        subtract that to have the density.
+        subtract that to have the density.  NaN when sampled.
+    exact : bool
+        False when it was sampled.
+    levels_error : ndarray (n, sum of unknown levels)
+        Standard errors of the probabilities; zero when exact.
     """
 
     cont: Ints
@@ -48,6 +48,8 @@ class Posterior:
     variance: Floats
     levels: Floats
     log_weight: Floats
+    exact: bool
+    levels_error: Floats
 
 
 def posterior(
@@ -57,6 +59,8 @@ def posterior(
     cont: Floats,
     codes: NDArray[np.integer],
     *,
+    method: Method = "auto",
+    rng: np.random.Generator | None = None,
     limit: int = LIMIT,
 ) -> Posterior:
     """Means, variances and level probabilities of the unknown columns of every row.
@@ -69,6 +73,10 @@ def posterior(
         Positions of the known columns.
     cont, codes : ndarray
         Their values and level codes, (n, number of known columns of that kind).
+    method : {"auto", "exact", "gibbs"}
+        "auto" is exact when the tables fit the limit, else sampled.
+    rng : numpy.random.Generator, optional
+        Used when sampling; by default a generator with a fixed seed.
     limit : int
         Most entries of the tables of one row.
 
@@ -80,21 +88,49 @@ def posterior(
     >>> found.mean.round(3), found.levels.round(2)
     (array([[3.999]]), array([[0., 1.]]))
     """
+    check_method(method)
     rest = Rest.of(given_rows(params, known_cont, known_cat, cont, codes))
-    levels, log_weight = np.empty(rest.unary.shape), np.empty(len(rest.unary))
+    if method != "gibbs":
+        try:
+            return _exact(rest, params, limit)
+        except TooLargeError:
+            if method == "exact":
+                raise
+    levels, error, spread = rest.sample(rng or np.random.default_rng(0))
+    return _posterior(rest, levels, spread, np.full(len(levels), np.nan), error, exact=False)
+
+
+def _exact(rest: Rest, params: Params, limit: int) -> Posterior:
+    levels, log_z = np.empty(rest.unary.shape), np.empty(len(rest.unary))
     spread = np.zeros(rest.start.shape)
     shift = rest.given_y.shift
     for block, tree in rest.trees(params, limit):
-        levels[block], log_weight[block] = tree.levels, tree.log_z
+        levels[block], log_z[block] = tree.levels, tree.log_z
         if spread.size:
             spread[block] = ((tree.level_covariance @ shift) * shift).sum(axis=1)
+    log_weight = rest.log_constant + log_z
+    return _posterior(rest, levels, spread, log_weight, np.zeros_like(levels), exact=True)
+
+
+def _posterior(
+    rest: Rest,
+    levels: Floats,
+    spread: Floats,
+    log_weight: Floats,
+    levels_error: Floats,
+    *,
+    exact: bool,
+) -> Posterior:
+    """The result from level probabilities and the variance of E[x | y]."""
     return Posterior(
         rest.given.cont,
         rest.given.cat,
-        rest.start + levels @ shift,
+        rest.start + levels @ rest.given_y.shift,
         np.diagonal(rest.given_y.covariance) + np.maximum(spread, 0.0),
         levels,
-        rest.log_constant + log_weight,
+        log_weight,
+        exact,
+        levels_error,
     )
 
 
@@ -141,9 +177,24 @@ def posterior_draw(
     codes: NDArray[np.integer],
     *,
     rng: np.random.Generator,
+    method: Method = "auto",
+    sweeps: int = 200,
     limit: int = LIMIT,
 ) -> tuple[Floats, NDArray[np.int32]]:
-    """One exact draw of the unknown columns of every row.
+    """One draw of the unknown columns of every row.
+
+    Parameters
+    ----------
+    params, known_cont, known_cat, cont, codes
+        As for `posterior`.
+    rng : numpy.random.Generator
+        Source of randomness.
+    method : {"auto", "exact", "gibbs"}
+        "auto" is exact when the tables fit the limit, else each row ends a Gibbs chain.
+    sweeps : int
+        Length of a Gibbs chain.
+    limit : int
+        Most entries of the tables of one row.
 
     Returns
     -------
@@ -160,63 +211,25 @@ def posterior_draw(
     >>> x.shape, y.shape
     ((5, 0), (5, 1))
     """
+    check_method(method)
     rest = Rest.of(given_rows(params, known_cont, known_cat, cont, codes))
-    drawn = np.empty((len(rest.unary), len(rest.given.cat)), dtype=np.int32)
-    for block, tree in rest.trees(params, limit):
-        drawn[block] = tree.draw(block.stop - block.start, rng)
+    drawn = _draw_codes(rest, params, rng, method, sweeps, limit)
     values = rng.standard_normal(rest.start.shape) @ rest.given_y.factor.root + rest.start
     add_level_rows(values, drawn, rest.given.model.level_start, rest.given_y.shift)
     return np.asarray(values), drawn
 
 
-@dataclass(frozen=True, eq=False)
-class Rest:
-    """The unknown columns with the continuous ones integrated out, row by row.
-
-    Parameters
-    ----------
-    given : Given
-        The models of the rows.
-    given_y : Gaussian
-        Unknown continuous columns given the unknown categorical ones; its `start` is not used.
-    field : Params
-        What the rows share: interactions, and which levels can occur.
-    start : ndarray (n, p')
-        Mean of x without the shift of any unknown level.
-    unary : ndarray (n, levels)
-        Biases of the unknown levels.
-    log_constant : ndarray (n,)
-        What was integrated out, and the terms of the known columns.
-    """
-
-    given: Given
-    given_y: Gaussian
-    field: Params
-    start: Floats
-    unary: Floats
-    log_constant: Floats
-
-    @classmethod
-    def of(cls, given: Given) -> Rest:
-        """Integrate the unknown continuous columns out."""
-        model = given.model
-        field, _ = integrate_out(model, range(model.n_cont))
-        given_y = gaussian(model)
-        root = given_y.factor.root
-        rho, alpha = root @ model.category_shift, given.cont_bias @ root.T
-        constant = 0.5 * (model.n_cont * LOG_TWO_PI - given_y.factor.log_det)
-        return cls(
-            given,
-            given_y,
-            field,
-            alpha @ root,
-            given.cat_bias + alpha @ rho + 0.5 * (rho**2).sum(axis=0),
-            given.log_constant + constant + 0.5 * (alpha**2).sum(axis=1),
-        )
-
-    def trees(self, params: Params, limit: int) -> Iterator[tuple[slice, Tree]]:
-        """Trees of the rows, block by block; errors have the node numbers of `params`."""
+def _draw_codes(
+    rest: Rest, params: Params, rng: np.random.Generator, method: Method, sweeps: int, limit: int
+) -> NDArray[np.int32]:
+    if method != "gibbs":
+        drawn = np.empty((len(rest.unary), len(rest.given.cat)), dtype=np.int32)
         try:
-            yield from side_by_side(self.field, self.unary, limit=limit)
-        except DistributionError as error:
-            raise renumbered(error, params.n_cont + self.given.cat) from None
+            for block, tree in rest.trees(params, limit):
+                drawn[block] = tree.draw(block.stop - block.start, rng)
+        except TooLargeError:
+            if method == "exact":
+                raise
+        else:
+            return drawn
+    return rest.draw_by_gibbs(sweeps, rng)

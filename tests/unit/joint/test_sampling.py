@@ -9,11 +9,11 @@ import pytest
 from scipy import stats
 
 from mixedgm.errors import ParameterError, SamplingWarning, TooLargeError
-from mixedgm.joint.condition import condition
+from mixedgm.joint.conditioning import condition
 from mixedgm.joint.diagnostics import split_r_hat_and_ess
-from mixedgm.joint.draw import draw
 from mixedgm.joint.gibbs import chains
-from mixedgm.joint.posterior import posterior_draw
+from mixedgm.joint.posteriors import posterior_draw
+from mixedgm.joint.sampling import draw
 from mixedgm.model.params import Params
 from tests.unit.joint import brute
 

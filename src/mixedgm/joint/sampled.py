@@ -1,0 +1,186 @@
+"""Params too large for exact answers -> the same answers from Gibbs chains, with their error.
+
+Only the categorical columns are sampled: given them, means and covariances of the continuous
+columns are known and averaged.  Chains are independent of each other, so the spread of their
+averages gives the standard error whatever the correlation within a chain.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedgm.errors import SamplingWarning
+from mixedgm.joint.diagnostics import Diagnostics
+from mixedgm.joint.field import gaussian
+from mixedgm.joint.gibbs import Chains, chains
+from mixedgm.joint.kernels import add_level_rows, count_pairs
+from mixedgm.joint.moments import Expectations, moments_from
+from mixedgm.model.layout import Floats, Ints
+from mixedgm.model.params import Params
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to run the chains.
+
+    Parameters
+    ----------
+    n_chains : int
+        Chains side by side.
+    n_keep : int
+        States kept of each.
+    burn_in, thin : int
+        Sweeps before the first and between two kept states.
+    """
+
+    n_chains: int = 64
+    n_keep: int = 400
+    burn_in: int = 500
+    thin: int = 2
+
+    def run(self, params: Params, rng: np.random.Generator) -> Chains:
+        """Run the chains; warn when they have not mixed."""
+        found = chains(
+            params, self.n_chains, self.n_keep, rng=rng, burn_in=self.burn_in, thin=self.thin
+        )
+        warn_unless_good(found.diagnostics)
+        return found
+
+
+def warn_unless_good(diagnostics: Diagnostics) -> None:
+    """Warn when R-hat or the effective sample size is bad."""
+    if not diagnostics.good:
+        warnings.warn(
+            f"the chains have not mixed well ({diagnostics}): what they give may be far from the "
+            "distribution. To change it: more sweeps (burn_in=, thin=), or method='exact' with a "
+            "larger limit where memory allows",
+            SamplingWarning,
+            stacklevel=4,
+        )
+
+
+def sampled_expectations(
+    params: Params, *, rng: np.random.Generator, effort: Effort | None = None
+) -> tuple[Expectations, Expectations]:
+    """Estimate the expectations of all sufficient statistics.
+
+    Returns
+    -------
+    Expectations
+        The estimates; `log_partition` is NaN.
+    Expectations
+        Their standard errors.
+
+    Examples
+    --------
+    >>> params = Params.independent(n_cont=1, n_levels=(2, 3))
+    >>> found, error = sampled_expectations(params, rng=np.random.default_rng(0))
+    >>> bool(np.all(np.abs(found.cat_bias[:2] - 0.5) < 4 * error.cat_bias[:2]))
+    True
+    """
+    run = (effort or Effort()).run(params, rng)
+    given_y = gaussian(params)
+    n_keep, n_chains = run.codes.shape[:2]
+    total = sum(params.n_levels)
+    pairs = np.zeros((n_chains, total, total))
+    for c in range(n_chains):
+        count_pairs(np.ascontiguousarray(run.codes[:, c]), params.level_start, pairs[c])
+    pairs /= n_keep
+    each = [moments_from(params, given_y, one) for one in pairs]
+    mean = moments_from(params, given_y, pairs.mean(axis=0))
+    errors = {
+        name: np.std([getattr(one, name) for one in each], axis=0, ddof=1) / np.sqrt(n_chains)
+        for name in ("precision", "cont_bias", "category_shift", "cat_interaction", "cat_bias")
+    }
+    return mean, replace(mean, **errors)
+
+
+@dataclass(frozen=True, eq=False)
+class StateMoments:
+    """Estimates for every state of some categorical columns.
+
+    Parameters
+    ----------
+    prob, prob_error : ndarray (states,)
+        Probabilities and their standard errors.
+    mean, mean_error : ndarray (states, k)
+        Means of continuous columns; NaN in a state that was not drawn.
+    covariance : ndarray (states, k, k)
+        Covariances.
+    note : str
+        How they were found.
+    """
+
+    prob: Floats
+    prob_error: Floats
+    mean: Floats
+    mean_error: Floats
+    covariance: Floats
+    note: str
+
+
+def sampled_states(
+    params: Params,
+    cont: Sequence[int],
+    cat: Sequence[int],
+    *,
+    rng: np.random.Generator,
+    effort: Effort | None = None,
+) -> StateMoments:
+    """Estimate the marginal of some columns, state by state of the categorical ones."""
+    run = (effort or Effort()).run(params, rng)
+    n_keep, n_chains = run.codes.shape[:2]
+    codes = run.codes.reshape(n_keep * n_chains, -1)
+    shape = tuple(params.n_levels[j] for j in cat)
+    n_states = prod(shape)
+    state = np.zeros(len(codes), dtype=np.int64)
+    for j, n in zip(cat, shape, strict=True):
+        state = state * n + codes[:, j]
+    cell = state * n_chains + np.tile(np.arange(n_chains), n_keep)
+    count = np.bincount(cell, minlength=n_states * n_chains).reshape(n_states, n_chains)
+    share = count / n_keep
+    given_y = gaussian(params)
+    means = np.tile(given_y.start, (len(codes), 1))
+    add_level_rows(means, codes, params.level_start, given_y.shift)
+    mean, mean_error, spread = _moments(means[:, list(cont)], state, cell, count)
+    return StateMoments(
+        share.mean(axis=1),
+        share.std(axis=1, ddof=1) / np.sqrt(n_chains),
+        mean,
+        mean_error,
+        spread + given_y.covariance[np.ix_(cont, cont)],
+        f"sampled: {run.diagnostics}",
+    )
+
+
+def _moments(
+    values: Floats, state: Ints, cell: Ints, count: NDArray[np.int64]
+) -> tuple[Floats, Floats, Floats]:
+    """Mean of the values in every state, its standard error, and their covariance.
+
+    `cell` numbers the pairs (state, chain), and `count` (states, chains) has their sizes.
+    """
+    n_states, n_chains = count.shape
+    k = values.shape[1]
+    per_state = count.sum(axis=1).astype(np.float64)
+    per_state[per_state == 0] = np.nan
+    mean, error = np.empty((n_states, k)), np.empty((n_states, k))
+    spread = np.empty((n_states, k, k))
+    off = values.copy()
+    for s in range(k):
+        mean[:, s] = np.bincount(state, values[:, s], n_states) / per_state
+        off[:, s] -= mean[state, s]
+        # A ratio of two averages: its error is that of the chains' sums of residuals.
+        sums = np.bincount(cell, off[:, s], n_states * n_chains).reshape(n_states, n_chains)
+        scale = np.sqrt(n_chains / (n_chains - 1))
+        error[:, s] = scale * np.sqrt((sums**2).sum(axis=1)) / per_state
+        for t in range(s + 1):
+            spread[:, s, t] = np.bincount(state, off[:, s] * off[:, t], n_states) / per_state
+            spread[:, t, s] = spread[:, s, t]
+    return mean, error, spread
