@@ -96,12 +96,12 @@ class Bootstrap:
     def _only(self, kind: str, what: str) -> None:
         if self.kind == kind:
             return
-        other = {
-            "nonparametric": "stability() and cs_coefficient()",
-            "case-dropping": "edges(), parameters(), differences() and centrality()",
+        own = {
+            "case-dropping": "stability() and cs_coefficient()",
+            "nonparametric": "edges(), parameters(), differences() and centrality()",
         }[self.kind]
         raise ParameterError(
-            f"{what} needs a bootstrap with kind={kind!r}; this one is {self.kind}: use {other}."
+            f"{what} needs a bootstrap with kind={kind!r}; this one is {self.kind}: use {own}."
         )
 
     # -- tables ------------------------------------------------------------------------------------
