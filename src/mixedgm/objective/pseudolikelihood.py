@@ -195,13 +195,15 @@ def _gaussian(moments: Moments, layout: Layout, theta: Floats, values: Floats) -
     # product[s] = S c_s, a row for every node
     if last > 0.3 * p * layout.n_columns:
         dense = np.zeros((p, layout.n_columns))
-        dense[target, columns] = coef
+        dense.ravel()[target * layout.n_columns + columns] = coef
         product = dense @ moments.second
+        coef_square = np.einsum("sa,sa->s", dense, product)
+        mean_z = dense @ moments.mean
     else:
         product = np.zeros((p, layout.n_columns))
         moment_products(moments.second, ptr, columns, coef, product)
-    coef_square = np.bincount(target, coef * product[target, columns], p)
-    mean_z = np.bincount(target, coef * moments.mean[columns], p)
+        coef_square = np.bincount(target, coef * product[target, columns], p)
+        mean_z = np.bincount(target, coef * moments.mean[columns], p)
     cross = product[own, own]
     variance = moments.second[own, own]
     mean_x = moments.mean[:p]
@@ -213,8 +215,11 @@ def _gaussian(moments: Moments, layout: Layout, theta: Floats, values: Floats) -
         + 2.0 * (bias * mean_z - diagonal * cross - diagonal * bias * mean_x)
     )
     value = float(np.sum(-0.5 * np.log(diagonal) + square / (2.0 * diagonal)))
-    residual = product.T + np.outer(moments.mean, bias) - moments.second[:, :p] * diagonal
-    by_column = residual / diagonal
+    by_node = product
+    by_node += bias[:, None] * moments.mean
+    by_node -= diagonal[:, None] * moments.second[:p]
+    by_node /= diagonal[:, None]
+    by_column = by_node.T
     return _Gaussian(
         value,
         by_column,
