@@ -22,6 +22,9 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+_MANY_GROUPS = 2000
+"""From here on a compiled loop is worth loading the compiler for."""
+
 _RESTRICTED_KEPT = 8
 
 
@@ -187,7 +190,13 @@ class Layout:
 
     def group_norms(self, theta: Floats) -> Floats:
         """Euclidean norm of every group."""
-        return np.sqrt(self.group_sums(theta[self.edges] ** 2))
+        if self.n_groups < _MANY_GROUPS:
+            return np.sqrt(self.group_sums(theta[self.edges] ** 2))
+        from mixedgm.model.kernels import group_norms
+
+        out = np.empty(self.n_groups)
+        group_norms(self.starts, theta, out)
+        return out
 
     def group_sums(self, edge_values: Floats) -> Floats:
         """Sum over the parameters of each group; `edge_values` covers the edge part of theta."""
@@ -266,9 +275,11 @@ class Layout:
                 block -= block.mean(axis=1, keepdims=True)
             if self.width[u] > 1:
                 block -= block.mean(axis=0, keepdims=True)
-        for node in range(self.n_cont, self.n_nodes):
-            bias = self.node_terms_of(node)
-            theta[bias] -= theta[bias].mean()
+        if self.n_levels:
+            width = self.width[self.n_cont :]
+            first = self.column_start[self.n_cont : -1] - self.n_cont
+            means = np.add.reduceat(theta[self.cat_bias], first) / width
+            theta[self.cat_bias] -= np.repeat(means, width)
         return theta
 
     # -- conditionals ---------------------------------------------------------------------------

@@ -59,10 +59,7 @@ def edge_gradient(pairs, column_start, by_cont, by_level, second, out):  # type:
         u, v = pairs[g, 0], pairs[g, 1]
         for a in range(column_start[u], column_start[u + 1]):
             for b in range(column_start[v], column_start[v + 1]):
-                if v < n_cont:
-                    x = by_cont[a, b]
-                else:
-                    x = by_level[a, b - n_cont] - second[a, b]
+                x = by_cont[a, b] if v < n_cont else by_level[a, b - n_cont] - second[a, b]
                 if u < n_cont:
                     x += by_cont[b, a]
                 else:

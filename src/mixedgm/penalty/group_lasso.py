@@ -46,15 +46,11 @@ class GroupLasso:
 
     def subgradient_distance(self, theta: Floats, grad: Floats, lam: float) -> Floats:
         """Per group: distance from -grad_g to lam * w_g * subdifferential of norm at theta_g."""
-        layout = self.layout
-        norms = layout.group_norms(theta)
-        active = norms > 0.0
-        pull = np.where(active, lam * self.weights / np.where(active, norms, 1.0), 0.0)
-        moved = layout.group_sums(
-            (grad[layout.edges] + layout.spread(pull) * theta[layout.edges]) ** 2
-        )
-        idle = np.maximum(0.0, layout.group_norms(grad) - lam * self.weights)
-        return np.where(active, np.sqrt(moved), idle)
+        from mixedgm.penalty.kernels import subgradient_distances
+
+        out = np.empty(self.layout.n_groups)
+        subgradient_distances(self.layout.starts, theta, grad, lam * self.weights, out)
+        return out
 
     def lam_max(self, grad: Floats) -> float:
         """Smallest lam at which every penalised group stays zero, from the gradient there."""

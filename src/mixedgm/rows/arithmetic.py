@@ -6,6 +6,9 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
+FEW_LEVELS = 6
+"""Up to here, comparing whole vectors of codes with every level beats picking row by row."""
+
 _LOG2E = 1.4426950408889634
 _LN2_HIGH = 6.93147180369123816490e-01
 _LN2_LOW = 1.90821492927058770002e-10

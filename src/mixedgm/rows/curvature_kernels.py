@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mixedgm.rows.arithmetic import exp_nonpositive
+from mixedgm.rows.arithmetic import FEW_LEVELS, exp_nonpositive
 
 _LOOSE = {"reassoc", "contract", "nsz"}
 _BLOCK = 64
@@ -37,31 +37,41 @@ def _pack(weights, rows, n_rows, width, turned, by_level, by_row):  # type: igno
 
 
 @njit(nogil=True, cache=True, fastmath=_LOOSE)
-def _add_block(n_rows, used, origin, codes, values, by_level, by_row, gram):  # type: ignore[no-untyped-def]
+def _add_block(n_rows, n_levels, origin, codes, values, by_level, by_row, gram):  # type: ignore[no-untyped-def]
     """gram[a, b] += sum over the block of z_a z_b packed, for predictors a <= b.
 
-    used[m] is 1 for a predictor with a value per row (values[m]), 0 for a categorical one (level
-    codes[m]); origin[m] is its first column of gram.
+    n_levels[m] is 0 for a predictor with a value per row (values[m]), else that of a categorical
+    one (level codes[m]); origin[m] is its first column of gram.
     """
     n_packed = by_level.shape[0]
     x = np.empty(n_rows)
-    for a in range(used.shape[0]):
-        for b in range(a, used.shape[0]):
-            if used[a] and used[b]:
-                for i in range(n_rows):
-                    x[i] = values[a, i] * values[b, i]
-                for k in range(n_packed):
-                    total = 0.0
-                    for i in range(n_rows):
-                        total += x[i] * by_level[k, i]
-                    gram[origin[a], origin[b], k] += total
-            else:
+    for b in range(n_levels.shape[0]):
+        for a in range(b + 1):
+            own = b if n_levels[b] > 0 else a
+            both = a < b and n_levels[a] > 0 and n_levels[b] > 0
+            if both or n_levels[own] > FEW_LEVELS:
                 for i in range(n_rows):
                     at_a = np.uint64(origin[a] + codes[a, i])
                     at_b = np.uint64(origin[b] + codes[b, i])
                     y = values[a, i] * values[b, i]
                     for k in range(n_packed):
                         gram[at_a, at_b, k] += y * by_row[i, k]
+                continue
+            for k in range(n_packed):
+                for i in range(n_rows):
+                    x[i] = values[a, i] * values[b, i] * by_level[k, i]
+                if n_levels[own] == 0:
+                    total = 0.0
+                    for i in range(n_rows):
+                        total += x[i]
+                    gram[origin[a], origin[b], k] += total
+                for level in range(n_levels[own]):
+                    total = 0.0
+                    for i in range(n_rows):
+                        total += x[i] if codes[own, i] == level else 0.0
+                    at_a = origin[a] + (level if n_levels[a] > 0 else 0)
+                    at_b = origin[b] + (level if n_levels[b] > 0 else 0)
+                    gram[at_a, at_b, k] += total
 
 
 @njit(nogil=True, cache=True)
@@ -78,9 +88,10 @@ def _node_curvature(data, rows, cat, level_start, bias, incidence, coefs, gram):
     width = level_start[cat + 1] - level_start[cat]
     first, last = target_ptr[n_cont + cat], target_ptr[n_cont + cat + 1]
     n_used = last - first + 1
-    used, origin = np.ones(n_used, np.int64), np.zeros(n_used, np.int64)
+    n_levels, origin = np.zeros(n_used, np.int64), np.zeros(n_used, np.int64)
     for m in range(first, last):
-        used[m - first + 1] = predictor[m] < n_cont
+        if predictor[m] >= n_cont:
+            n_levels[m - first + 1] = (entry_ptr[m + 1] - entry_ptr[m]) // width
         origin[m - first + 1] = 1 + (entry_ptr[m] - entry_ptr[first]) // width
     block_rows = np.empty(_BLOCK, np.int64)
     levels, values = np.zeros((n_used, _BLOCK), np.int64), np.ones((n_used, _BLOCK))
@@ -106,7 +117,7 @@ def _node_curvature(data, rows, cat, level_start, bias, incidence, coefs, gram):
             _add_predictor(n_rows, entry_ptr[m], width, levels[at], values[at], coefs, turned)
         _probabilities(n_rows, width, turned, top, norm)
         _pack(weights, block_rows, n_rows, width, turned, by_level, by_row)
-        _add_block(n_rows, used, origin, levels, values, by_level, by_row, gram)
+        _add_block(n_rows, n_levels, origin, levels, values, by_level, by_row, gram)
     return total
 
 
@@ -157,10 +168,19 @@ def curvature_sums(data, rows, nodes, level_start, bias, incidence, values, star
 
 
 @njit(nogil=True, cache=True)
-def unpack_curvature(packed, width, scale, matrix):  # type: ignore[no-untyped-def]
-    """Packed (K, K, L (L - 1) / 2) sums -> the symmetric (K L, K L) `matrix`, times `scale`."""
-    size = matrix.shape[0] // width
-    gram = packed.reshape((size, size, width * (width - 1) // 2))
+def unpack_curvatures(packed, start, width, scale, matrix_start, matrices):  # type: ignore[no-untyped-def]
+    """Packed (K, K, L (L - 1) / 2) sums of every node -> symmetric (K L, K L) matrices."""
+    for k in range(width.shape[0]):
+        n_packed = width[k] * (width[k] - 1) // 2
+        size = int(np.sqrt(matrix_start[k + 1] - matrix_start[k]) + 0.5) // width[k]
+        gram = packed[start[k] : start[k + 1]].reshape((size, size, n_packed))
+        matrix = matrices[matrix_start[k] : matrix_start[k + 1]]
+        _unpack(gram, width[k], scale, matrix.reshape((size * width[k], size * width[k])))
+
+
+@njit(nogil=True, cache=True)
+def _unpack(gram, width, scale, matrix):  # type: ignore[no-untyped-def]
+    size = gram.shape[0]
     block = np.zeros((width, width))
     for a in range(size):
         for b in range(a, size):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mixedgm.rows.arithmetic import exp_nonpositive, log_positive
+from mixedgm.rows.arithmetic import FEW_LEVELS, exp_nonpositive, log_positive
 
 _LOOSE = {"reassoc", "contract", "nsz"}
 
@@ -32,13 +32,14 @@ def _fill_block(cont, codes, first, n_rows, level_start, block):  # type: ignore
 
 
 @njit(nogil=True, cache=True, fastmath=_LOOSE)
-def _predict_node(codes, first, n_rows, cat, incidence, values, turned_cont, logits):  # type: ignore[no-untyped-def]
+def _predict_node(turned, n_rows, cat, incidence, values, logits):  # type: ignore[no-untyped-def]
     """Logits of one node less their bias, levels by rows, from its listed blocks only.
 
-    turned_cont is (p, rows).
+    turned = (continuous columns, level codes), columns by rows.
     """
+    cont, codes = turned
     target_ptr, predictor, entry_ptr = incidence
-    width, n_cont = logits.shape[0], turned_cont.shape[0]
+    width, n_cont = logits.shape[0], cont.shape[0]
     for k in range(width):
         for i in range(n_rows):
             logits[k, i] = 0.0
@@ -48,30 +49,48 @@ def _predict_node(codes, first, n_rows, cat, incidence, values, turned_cont, log
             for k in range(width):
                 x = values[entry + k]
                 for i in range(n_rows):
-                    logits[k, i] += x * turned_cont[u, i]
+                    logits[k, i] += x * cont[u, i]
+            continue
+        level, n_levels = codes[u - n_cont], (entry_ptr[m + 1] - entry) // width
+        if n_levels <= FEW_LEVELS:
+            for k in range(width):
+                for a in range(n_levels):
+                    x = values[entry + a * width + k]
+                    for i in range(n_rows):
+                        logits[k, i] += x if level[i] == a else 0.0
         else:
             for i in range(n_rows):
-                at = np.uint64(entry + np.int64(codes[first + i, u - n_cont]) * width)
+                at = np.uint64(entry + level[i] * width)
                 for k in range(width):
                     logits[k, i] += values[at + np.uint64(k)]
 
 
 @njit(nogil=True, cache=True, fastmath=_LOOSE)
-def _collect_node(codes, first, n_rows, cat, incidence, turned_cont, probs, grad):  # type: ignore[no-untyped-def]
+def _collect_node(turned, n_rows, cat, incidence, probs, grad):  # type: ignore[no-untyped-def]
     """Add z P' of one node for its listed blocks; probs holds P, levels by rows."""
+    cont, codes = turned
     target_ptr, predictor, entry_ptr = incidence
-    width, n_cont = probs.shape[0], turned_cont.shape[0]
+    width, n_cont = probs.shape[0], cont.shape[0]
     for m in range(target_ptr[n_cont + cat], target_ptr[n_cont + cat + 1]):
         u, entry = predictor[m], entry_ptr[m]
         if u < n_cont:
             for k in range(width):
                 total = 0.0
                 for i in range(n_rows):
-                    total += turned_cont[u, i] * probs[k, i]
+                    total += cont[u, i] * probs[k, i]
                 grad[entry + k] += total
+            continue
+        level, n_levels = codes[u - n_cont], (entry_ptr[m + 1] - entry) // width
+        if n_levels <= FEW_LEVELS:
+            for k in range(width):
+                for a in range(n_levels):
+                    total = 0.0
+                    for i in range(n_rows):
+                        total += probs[k, i] if level[i] == a else 0.0
+                    grad[entry + a * width + k] += total
         else:
             for i in range(n_rows):
-                at = np.uint64(entry + np.int64(codes[first + i, u - n_cont]) * width)
+                at = np.uint64(entry + level[i] * width)
                 for k in range(width):
                     grad[at + np.uint64(k)] += probs[k, i]
 
@@ -160,7 +179,8 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
     # A block of Z is only made for the products with it.
     z = np.zeros((block if is_dense or want == 2 else 0, n_columns))
     logits = np.zeros((mean_prob.shape[1], block))
-    turned_cont = np.empty((cont.shape[1], 0 if is_dense else block))
+    columns = 0 if is_dense else block
+    turned = (np.empty((cont.shape[1], columns)), np.empty((n_cat, columns), np.int64))
     work = (np.empty(block), np.empty(block), np.empty(block))
     product = np.empty((mean_prob.shape[1] if want == 2 else 0, n_columns))
     for c in range(chunks[0], chunks[1]):
@@ -171,17 +191,18 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
             if is_dense:
                 np.dot(dense.T, z.T, logits)
             else:
-                _turn(cont, first, n_rows, turned_cont)
+                _turn(cont, first, n_rows, turned[0])
+                _turn(codes, first, n_rows, turned[1])
             for j in range(n_cat):
                 levels = slice(level_start[j], level_start[j + 1])
                 own = logits[levels]
                 if not is_dense:
-                    _predict_node(codes, first, n_rows, j, incidence, values, turned_cont, own)
+                    _predict_node(turned, n_rows, j, incidence, values, own)
                 loss[c, j] += _softmax_node(
                     codes, weights, first, n_rows, j, bias[levels], own, work
                 )
                 if want == 1:
-                    _collect_node(codes, first, n_rows, j, incidence, turned_cont, own, support[c])
+                    _collect_node(turned, n_rows, j, incidence, own, support[c])
                 if want > 0:
                     _add_row_sums(own, n_rows, mean_prob[c, levels])
             if want == 2 and first == bounds[c]:

@@ -126,7 +126,7 @@ class MemoryRows:
         # Whole vector registers: the columns added here belong to no node and are cut off again.
         width = -(-levels // _LANES) * _LANES
         out = _accumulators(n_chunks, (len(self.n_levels), len(coef.values), d, width), gradient)
-        block = self._block(d + width)
+        block = self._block(d + width, products=whole_rows or gradient == "all")
         work = self.n_rows * (len(coef.values) + (d * levels if gradient == "all" else 0))
         n_shares = min(self._threads_for(work), n_chunks)
         shares = np.linspace(0, n_chunks, n_shares + 1).astype(np.int64)
@@ -160,12 +160,14 @@ class MemoryRows:
             all_pairs[:levels].T if gradient == "all" else None,
         )
 
-    def _block(self, width: int) -> int:
-        """Rows per block: `width` numbers for each stay in the cache of one core.
+    def _block(self, width: int, *, products: bool) -> int:
+        """Rows per block, so that `width` numbers for each of them stay in the cache of one core.
 
-        Every chunk has about a whole number of blocks, because products take whole ones.
+        Wide matrix products bring their own order, and gain from long blocks.  They take whole
+        blocks, so every chunk has about a whole number of them.
         """
-        most = int(np.clip(2**19 // width // 8 * 8, 512 if width > 200 else 64, 512))
+        fitting = 2**19 // width // 8 * 8
+        most = 512 if products and width > 200 else int(np.clip(fitting, 64, 256))
         chunk = int(np.diff(self._bounds).max())
         return -(-chunk // (8 * -(-chunk // most))) * 8
 
@@ -197,7 +199,7 @@ class MemoryRows:
 
     def softmax_curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> list[Floats]:
         """Second derivatives of the mean loss of categorical nodes, from every stride-th row."""
-        from mixedgm.rows.curvature_kernels import curvature_sums, unpack_curvature
+        from mixedgm.rows.curvature_kernels import curvature_sums, unpack_curvatures
 
         clock = time.perf_counter()
         self.curvature_passes += 1.0 / stride
@@ -235,9 +237,13 @@ class MemoryRows:
         )
         total = sum(weight for weight, one in zip(weights, tasks, strict=True) if one[1] == 0)
         packed = sums[0] if len(parts) == 1 else sums.sum(axis=0)
-        matrices = [np.empty((k, k)) for k in (n_columns * width).tolist()]
-        for k, matrix in enumerate(matrices):
-            unpack_curvature(packed[starts[k] : starts[k + 1]], width[k], 1.0 / total, matrix)
+        size = n_columns * width
+        ends = np.concatenate([[0], np.cumsum(size**2)]).astype(np.int64)
+        flat = np.empty(int(ends[-1]))
+        unpack_curvatures(packed, starts, width, 1.0 / total, ends, flat)
+        matrices = [
+            flat[ends[k] : ends[k + 1]].reshape(size[k], size[k]) for k in range(len(nodes))
+        ]
         self._spend(0.0, time.perf_counter() - clock)
         return matrices
 

@@ -17,6 +17,7 @@ from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.solve.problem import Problem
 
 _LARGEST_FACTORISED = 600
+_SPARSE = 0.05
 _MOST_PRODUCTS = 200
 
 
@@ -79,7 +80,8 @@ class ActiveSystem:
     def _dense(self) -> Floats | None:
         from mixedgm.solve.descent import assemble
 
-        if self.layout.n_theta > _LARGEST_FACTORISED:
+        n = self.layout.n_theta
+        if n > _LARGEST_FACTORISED or (self.blocks.node_size**2).sum() < _SPARSE * n**2:
             return None
         out = np.zeros((self.layout.n_theta, self.layout.n_theta))
         assemble(self.blocks.nodes, self.blocks.runs, self.where, out)
@@ -128,7 +130,7 @@ class ActiveSystem:
         return None
 
     def _by_products(self, pull: Floats, unit: Floats, right: Floats) -> Floats | None:
-        """Preconditioned conjugate gradients, to a thousandth of the right-hand side."""
+        """Preconditioned conjugate gradients, to a hundredth of the right-hand side."""
         from mixedgm.solve.descent import precondition
 
         layout, blocks = self.layout, self.blocks
@@ -151,7 +153,7 @@ class ActiveSystem:
         x, residual = np.zeros(len(right)), right.copy()
         z = preconditioned(residual)
         direction, size = z, float(residual @ z)
-        goal = 1e-6 * size
+        goal = 1e-4 * size
         for _ in range(_MOST_PRODUCTS):
             if size <= goal:
                 break

@@ -135,6 +135,31 @@ class Contrasts:
         local = before[:-1] - before[ptr[:-1]][node]
         return Runs(ptr, wide, narrow, position, local, basis, bases, group, node)
 
+    @cached_property
+    def blocks(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """(start, size, touch_node, touch_at) of every block of contrasts.
+
+        Blocks are every continuous bias and diagonal, every categorical node's biases, and every
+        edge group.  Each touches one or two nodes, and begins at touch_at within them.
+        """
+        layout, runs = self.reduced, self.runs
+        p, n_node_blocks = layout.n_cont, layout.n_cont + layout.n_nodes
+        start = np.concatenate(
+            [np.arange(2 * p), p + layout.column_start[p:-1], layout.starts[:-1]]
+        )
+        size = np.concatenate([np.ones(2 * p, dtype=np.int64), layout.width[p:], layout.sizes])
+        # The block of every run, and whether its node is the edge's second end.
+        edge = runs.group >= 0
+        block = np.where(runs.node < p, runs.node, p + runs.node)
+        block[runs.ptr[:p] + 1] += p
+        block[edge] = n_node_blocks + runs.group[edge]
+        side = np.zeros(len(block), dtype=np.int64)
+        side[edge] = layout.pairs[runs.group[edge], 1] == runs.node[edge]
+        touch_node = np.full((len(start), 2), -1)
+        touch_at = np.zeros((len(start), 2), dtype=np.int64)
+        touch_node[block, side], touch_at[block, side] = runs.node, runs.local
+        return start, size, touch_node, touch_at
+
     def _basis_table(self, node: Ints, group: Ints) -> tuple[Ints, Floats]:
         """The basis of every run, each distinct one stored once.
 

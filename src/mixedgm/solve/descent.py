@@ -30,6 +30,10 @@ def block_eigen(blocks, nodes, eigen_start, vectors, values):  # type: ignore[no
                 row = matrix_start[v] + (at + i) * width + at
                 for j in range(m):
                     block[i, j] += matrices[row + j]
+        if m == 1:
+            values[start[b]] = max(block[0, 0], 1e-12)
+            vectors[eigen_start[b]] = 1.0
+            continue
         lam, q = np.linalg.eigh(block)
         floor = max(1e-12, 1e-10 * lam[m - 1])
         for i in range(m):

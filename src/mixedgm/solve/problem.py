@@ -60,16 +60,18 @@ class Problem:
 
     def measure(self, theta: Floats, grad: Floats) -> float:
         """The KKT number for a gradient that the caller claims to be that at theta."""
-        edges = self.edge_distance(theta, grad).max(initial=0.0)
+        return self._worst(self.edge_distance(theta, grad), grad)
+
+    def _worst(self, edge_distance: Floats, grad: Floats) -> float:
         nodes = np.abs(grad[: self.smooth.layout.n_node_terms]).max(initial=0.0)
-        return float(max(edges, nodes))
+        return float(max(edge_distance.max(initial=0.0), nodes))
 
     def certificate(self, theta: Floats) -> Certificate:
         """Evaluate at theta from scratch and report how optimal it is."""
         evaluation = self.smooth.evaluate(theta)
         distance = self.edge_distance(theta, evaluation.gradient)
         return Certificate(
-            self.measure(theta, evaluation.gradient),
+            self._worst(distance, evaluation.gradient),
             self.objective(evaluation, theta),
             evaluation,
             distance,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
+
 from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Floats
 from mixedgm.objective.contract import Evaluation
@@ -71,6 +73,9 @@ class ProximalNewton:
         """Start at theta, whose evaluation is `here`, with curvature from an earlier run if any."""
         n_rows = problem.smooth.n_rows
         stride = max(1, n_rows // self.sample_rows) if self.hessian == "sampled" else 1
+        first = stride
+        if memory is None and self.hessian == "sampled":
+            first = max(stride, n_rows // _rows_for_a_first_step(problem))
         return NewtonState(
             theta=theta,
             objective=problem.objective(here, theta),
@@ -78,6 +83,7 @@ class ProximalNewton:
             tol=tol,
             evaluation=here,
             stride=stride,
+            first=first,
             pairs=LimitedMemory(self.memory),
             memory=memory,
             contrasts=Contrasts(problem.smooth.layout) if memory is None else memory.contrasts,
@@ -93,14 +99,16 @@ class ProximalNewton:
         theta, evaluation = found
         measure = problem.measure(theta, evaluation.gradient)
         slow = measure > max(_SLOW * state.measure, state.tol)
-        keep = memory is not None and not slow and self._dear(problem, state.stride)
+        rough = not stale and state.first > state.stride
+        keep = memory is not None and not slow and not rough and self._dear(problem, state.stride)
         return replace(
             state,
             theta=theta,
             objective=problem.objective(evaluation, theta),
             measure=measure,
             evaluation=evaluation,
-            stride=max(1, state.stride // 4) if slow and not stale else state.stride,
+            stride=max(1, state.stride // 4) if slow and not stale and not rough else state.stride,
+            first=state.stride,
             memory=memory if keep else None,
             pairs=state.pairs.updated(
                 theta - state.theta, evaluation.gradient - state.evaluation.gradient
@@ -121,7 +129,7 @@ class ProximalNewton:
     ) -> tuple[Floats, KnownCurvature | None]:
         # Solve the model just well enough: a fraction of the current KKT number that shrinks
         # with it (superlinear), never far below what is asked of the whole problem.
-        forcing = max(0.1 * state.tol, min(0.1, state.measure**0.5) * state.measure)
+        forcing = max(0.3 * state.tol, min(0.1, state.measure**0.5) * state.measure)
         theta, grad = state.theta, state.evaluation.gradient
         if self.hessian == "limited-memory":
             return minimise_by_products(problem, state.pairs.product, (theta, grad), forcing), None
@@ -130,7 +138,7 @@ class ProximalNewton:
             return minimise_by_products(problem, curvature.product, (theta, grad), forcing), None
         contrasts, memory = state.contrasts, state.memory
         if memory is None:
-            curvature = problem.smooth.curvature(theta, state.stride)
+            curvature = problem.smooth.curvature(theta, max(state.first, state.stride))
             memory = KnownCurvature(contrasts, flatten(contrasts, curvature))
         small = on_layout(problem, contrasts.reduced)
         here = contrasts.down(theta)
@@ -142,7 +150,7 @@ class ProximalNewton:
         if stale:
             return replace(state, memory=None)
         if self.hessian == "sampled" and state.stride > 1:
-            return replace(state, stride=1)
+            return replace(state, stride=1, first=1)
         if self.hessian == "limited-memory" and state.pairs.pairs:
             return replace(state, pairs=LimitedMemory(self.memory))
         bound = 1.0
@@ -166,6 +174,16 @@ class ProximalNewton:
         return replace(state, halted=True)
 
 
+def _rows_for_a_first_step(problem: Problem) -> int:
+    """Rows whose curvature is good enough for the step that a new lam begins with.
+
+    That step goes far, so exact curvature where it begins would soon be outdated; the second
+    step, near the solution, takes the better sample.
+    """
+    start, _ = problem.smooth.layout.conditional
+    return max(250, 4 * int(np.diff(start).max(initial=0)))
+
+
 @dataclass(frozen=True, eq=False)
 class KnownCurvature:
     """Curvature in contrasts that may serve several steps, and the next lam."""
@@ -184,6 +202,7 @@ class NewtonState:
     tol: float
     evaluation: Evaluation
     stride: int
+    first: int
     pairs: LimitedMemory
     contrasts: Contrasts
     memory: KnownCurvature | None = None

@@ -20,31 +20,13 @@ from mixedgm.solve.problem import Problem
 
 
 def flatten(contrasts: Contrasts, curvature: Curvature) -> Blocks:
-    """Write the curvature in contrasts and lay it out for the kernels.
-
-    Blocks are every continuous bias and diagonal, every categorical node's biases, and every edge
-    group.
-    """
+    """Write the curvature in contrasts and lay it out for the kernels."""
     from mixedgm.solve.descent import block_eigen
 
-    layout, runs = contrasts.reduced, contrasts.runs
-    p, n_node_blocks = layout.n_cont, layout.n_cont + layout.n_nodes
-    start = np.concatenate([np.arange(2 * p), p + layout.column_start[p:-1], layout.starts[:-1]])
-    size = np.concatenate([np.ones(2 * p, dtype=np.int64), layout.width[p:], layout.sizes])
-    # The block of every run, and whether its node is the edge's second end.
-    edge = runs.group >= 0
-    block = np.where(runs.node < p, runs.node, p + runs.node)
-    block[runs.ptr[:p] + 1] += p
-    block[edge] = n_node_blocks + runs.group[edge]
-    side = np.zeros(len(block), dtype=np.int64)
-    side[edge] = layout.pairs[runs.group[edge], 1] == runs.node[edge]
-    touch_node = np.full((len(start), 2), -1)
-    touch_at = np.zeros((len(start), 2), dtype=np.int64)
-    touch_node[block, side], touch_at[block, side] = runs.node, runs.local
+    layout, runs, blocks = contrasts.reduced, contrasts.runs, contrasts.blocks
     node_size, matrix_start, matrices = contrasts.curvature(curvature)
-    eigen_start = np.concatenate([[0], np.cumsum(size**2)]).astype(np.int64)
+    eigen_start = np.concatenate([[0], np.cumsum(blocks[1] ** 2)]).astype(np.int64)
     vectors, values = np.empty(eigen_start[-1]), np.empty(layout.n_theta)
-    blocks = (start, size, touch_node, touch_at)
     block_eigen(blocks, (matrix_start, node_size, matrices), eigen_start, vectors, values)
     return Blocks(
         *blocks,
@@ -56,7 +38,7 @@ def flatten(contrasts: Contrasts, curvature: Curvature) -> Blocks:
         eigen_start=eigen_start,
         vectors=vectors,
         values=values,
-        n_node_blocks=n_node_blocks,
+        n_node_blocks=layout.n_cont + layout.n_nodes,
     )
 
 
@@ -101,13 +83,18 @@ class QuadraticModel:
                 )
             )  # fmt: skip
 
-        used = 0
+        used, wait, pause, last, jumped = 0, 0, 1, np.inf, False
         before: Ints | None = None
         while used < max_sweeps:
             worst = descend(everything)
             used += 1
             if worst <= tol:
                 break
+            if jumped and worst > 0.5 * last:
+                # Groups outside disagree with the Newton steps, and descent with both: it could
+                # go on like this for ever.
+                wait, pause = pause, 2 * pause
+            last, jumped = worst, False
             active = np.flatnonzero(layout.group_norms(new))
             order = np.concatenate([everything[:ends], ends + active])
             for _ in range(5):
@@ -116,10 +103,11 @@ class QuadraticModel:
                 if not slow:
                     break
             settled = np.flatnonzero(layout.group_norms(new))
-            if slow and before is not None and np.array_equal(settled, before):
+            wait -= 1
+            if slow and wait < 0 and before is not None and np.array_equal(settled, before):
                 better = self._newton(new, settled, tol)
                 if better is not None:
-                    new = better
+                    new, jumped = better, True
                     product = self._node_products(new - self.theta)
             before = settled
         return new

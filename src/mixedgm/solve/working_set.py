@@ -18,6 +18,8 @@ from mixedgm.objective.contract import Evaluation, Smooth
 from mixedgm.solve.loop import Run, Solver, Status, TraceRow, run
 from mixedgm.solve.problem import Certificate, Problem
 
+_GROWTH = 0.25
+
 
 @dataclass(frozen=True, eq=False)
 class Solution:
@@ -130,17 +132,17 @@ def solve(problem: Problem, solver: Solver, start: Start, *, tol: float, max_ite
 def screened(problem: Problem, start: Start) -> Ints:
     """Active and free groups, and those whose gradient may exceed lam * w at the solution.
 
-    Strong rule (Tibshirani et al. 2012): from the solution at lam_0, a group whose gradient norm
-    is below (2 lam - lam_0) w will most likely stay zero at lam.  After a long jump the rule
-    keeps everything; then only groups that are violated at the start are taken.
+    The strong rule (Tibshirani et al. 2012) allows a gradient to grow as fast as lam falls:
+    from the solution at lam_0 it keeps all above (2 lam - lam_0) w.  That is safe but most of
+    what it keeps stays zero, and curvature is dear; a quarter of that growth misses next to
+    nothing, and what it misses the certificate finds.  After a long jump only groups that are
+    violated at the start are taken.
     """
     layout, penalty = problem.smooth.layout, problem.penalty
     active = layout.group_norms(start.theta) > 0.0
-    strong = 2.0 * problem.lam - (start.lam or np.inf)
-    threshold = min(strong, problem.lam) if strong > 0.5 * problem.lam else problem.lam
+    fall = (start.lam or np.inf) - problem.lam
+    threshold = problem.lam - _GROWTH * fall if 0.0 < fall < 0.5 * problem.lam else problem.lam
     candidate = layout.group_norms(start.evaluation.gradient) >= threshold * penalty.weights
-    if start.working is not None:
-        candidate[start.working] = True
     return np.flatnonzero(active | candidate | (penalty.weights == 0.0))
 
 
