@@ -202,8 +202,9 @@ def _gaussian(moments: Moments, layout: Layout, theta: Floats, values: Floats) -
     else:
         product = np.zeros((p, layout.n_columns))
         moment_products(moments.second, ptr, columns, coef, product)
-        coef_square = np.bincount(target, coef * product[target, columns], p)
-        mean_z = np.bincount(target, coef * moments.mean[columns], p)
+        # Without any entry bincount would answer in integers.
+        coef_square = np.bincount(target, coef * product[target, columns], p).astype(np.float64)
+        mean_z = np.bincount(target, coef * moments.mean[columns], p).astype(np.float64)
     cross = product[own, own]
     variance = moments.second[own, own]
     mean_x = moments.mean[:p]

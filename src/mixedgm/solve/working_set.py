@@ -143,6 +143,8 @@ def screened(problem: Problem, start: Start) -> Ints:
     fall = (start.lam or np.inf) - problem.lam
     threshold = problem.lam - _GROWTH * fall if 0.0 < fall < 0.5 * problem.lam else problem.lam
     candidate = layout.group_norms(start.evaluation.gradient) >= threshold * penalty.weights
+    if start.working is not None:
+        candidate[start.working] = True
     return np.flatnonzero(active | candidate | (penalty.weights == 0.0))
 
 
