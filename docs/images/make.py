@@ -13,13 +13,17 @@ HERE = Path(__file__).resolve().parent
 
 
 def main() -> None:
-    """Fit the survey once and draw the three views of it."""
+    """Fit the survey and draw the views of it."""
     mpl.use("Agg")
-    model = mg.MixedGraphicalModel().fit(mg.datasets.load_wage())
+    wage = mg.datasets.load_wage()
+    model = mg.MixedGraphicalModel().fit(wage)
+    wrong = mg.MixedGraphicalModel(refit=True, forbid=[("age", "marital")]).fit(wage)
     drawings = {
         "network": model.plot().ax,
         "path": model.plot_path(),
         "parameters": model.plot_parameters(),
+        "predictability": model.plot(predictability=wage).ax,
+        "check": wrong.check(wage, random_state=0).plot(),
     }
     for name, ax in drawings.items():
         ax.get_figure(root=True).savefig(HERE / f"{name}.png", dpi=110, metadata={"Software": None})

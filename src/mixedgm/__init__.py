@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mixedgm.errors import ModelFileError as ModelFileError
     from mixedgm.errors import NotYetError as NotYetError
     from mixedgm.errors import ParameterError as ParameterError
+    from mixedgm.errors import SamplingWarning as SamplingWarning
     from mixedgm.errors import TableError as TableError
     from mixedgm.errors import TableWarning as TableWarning
     from mixedgm.errors import TooLargeError as TooLargeError
@@ -62,6 +63,7 @@ _HOME = {
     "Params": "mixedgm.model.params",
     "ProximalGradient": "mixedgm.solve.proximal_gradient",
     "ProximalNewton": "mixedgm.solve.proximal_newton",
+    "SamplingWarning": "mixedgm.errors",
     "Schema": "mixedgm.table",
     "StARS": "mixedgm.path.stability",
     "StabilitySelection": "mixedgm.path.stability",

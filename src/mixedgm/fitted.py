@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.errors import DistributionError, ParameterError
-from mixedgm.joint.gibbs import draw
+from mixedgm.joint.sampling import Draw, Method, draw
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import Params
 from mixedgm.path.path import Path
@@ -178,19 +178,19 @@ class FittedModel:
     # -- new data ----------------------------------------------------------------------------------
 
     @property
-    def _n_observed(self) -> float:
+    def n_observed(self) -> float:
         """Rows behind the model; a given one is exact, so an impossible level stays impossible."""
         return self.report.total_weight if self.report.was_fitted else np.inf
 
     def node_losses(self, design: Design) -> dict[str, float]:
         """Mean negative log conditional likelihood per column, in the table's order."""
-        loss = mean_losses(self.params, design.cont, design.codes, design.weights, self._n_observed)
+        loss = mean_losses(self.params, design.cont, design.codes, design.weights, self.n_observed)
         named = {node.name: float(x) for node, x in zip(self.schema.nodes, loss, strict=True)}
         return {name: named[name] for name in self.schema.names}
 
     def predict(self, design: Design) -> tuple[Floats, NDArray[np.int64]]:
         """Every column given all others: means of continuous, level codes of categorical ones."""
-        return predictions(self.params, design.cont, design.codes, self._n_observed)
+        return predictions(self.params, design.cont, design.codes, self.n_observed)
 
     def predict_proba(self, design: Design, column: str) -> Floats:
         """(n, L) level probabilities of one categorical column given all others."""
@@ -200,13 +200,13 @@ class FittedModel:
                 f"{column!r} is continuous, so it has no level probabilities; use predict."
             )
         cat = node - self.schema.n_cont
-        return probabilities(self.params, design.cont, design.codes, cat, self._n_observed)
+        return probabilities(self.params, design.cont, design.codes, cat, self.n_observed)
 
     # -- the joint distribution --------------------------------------------------------------------
 
-    def draw(self, n: int, rng: np.random.Generator) -> tuple[Floats, NDArray[np.integer]]:
+    def draw(self, n: int, rng: np.random.Generator, method: Method = "auto") -> Draw:
         """Draw rows: continuous columns, and level codes of the categorical ones."""
         try:
-            return draw(self.params, n, rng=rng)
+            return draw(self.params, n, rng=rng, method=method)
         except DistributionError as error:
             raise error.named([node.name for node in self.schema.nodes]) from None

@@ -7,6 +7,9 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from mixedgm.estimator.base import HasModel
+from mixedgm.parallel import RandomState
+from mixedgm.studies.adequacy import check_model
+from mixedgm.studies.model_check import ModelCheck
 from mixedgm.studies.predictability import predictability_frame
 from mixedgm.table import apply
 
@@ -41,3 +44,51 @@ class AdequacyMethods(HasModel):
         """
         model = self._model
         return predictability_frame(model, apply(X, model.schema, sample_weight=sample_weight))
+
+    def check(
+        self,
+        X: Any,
+        *,
+        sample_weight: ArrayLike | None = None,
+        n_sim: int = 200,
+        alpha: float = 0.05,
+        random_state: RandomState = None,
+        n_jobs: int | None = 1,
+    ) -> ModelCheck:
+        """Compare rows with tables drawn from the model, to see where the model is wrong.
+
+        Parameters
+        ----------
+        X : data frame or 2-D array
+            The training table, or new rows.
+        sample_weight : array (n,), optional
+            Frequencies of the rows.
+        n_sim : int
+            Simulated tables, each with as many rows as `X` (or as the weights sum to).
+        alpha : float
+            Chance that anything is flagged when the model is right (by Holm's rule over all columns
+            and pairs).
+        random_state : int, Generator or None
+            Equal numbers give equal results, whatever `n_jobs` is.
+        n_jobs : int, optional
+            Tables simulated at the same time; -1 for all cores.
+
+        Returns
+        -------
+        ModelCheck
+            Prints what is flagged.  `nodes()`: residuals of every column given all others, and how
+            odd they are.  `pairs()`: strength of every pair in the rows and in simulated tables.
+            `levels()`: observed and expected counts.  `plot()`: all of it in one picture.
+
+        Notes
+        -----
+        A penalised fit is shrunken, and simulated relations are then weaker than observed ones:
+        with many rows the check shows that, too.  To see what the graph itself misses, check a
+        model with ``refit=True``.  On the rows of the fit the check is cautious: the model has
+        already moved towards them.
+        """
+        model = self._model
+        design = apply(X, model.schema, sample_weight=sample_weight)
+        return check_model(
+            model, design, n_sim=n_sim, alpha=alpha, random_state=random_state, n_jobs=n_jobs
+        )

@@ -9,6 +9,7 @@ import numpy as np
 
 from mixedgm.errors import ParameterError
 from mixedgm.estimator.base import HasModel
+from mixedgm.joint.sampling import Method
 from mixedgm.parallel import RandomState, seeds
 from mixedgm.table import decode
 
@@ -16,7 +17,9 @@ from mixedgm.table import decode
 class JointMethods(HasModel):
     """What can be asked of the joint distribution of all columns."""
 
-    def sample(self, n: int = 1, *, random_state: RandomState = None) -> Any:
+    def sample(
+        self, n: int = 1, *, random_state: RandomState = None, method: Method = "auto"
+    ) -> Any:
         """Draw new rows from the model.
 
         Parameters
@@ -25,6 +28,8 @@ class JointMethods(HasModel):
             How many.
         random_state : int, Generator or None
             Equal numbers give equal rows.
+        method : {"auto", "exact", "gibbs"}
+            Exact draws, Gibbs chains, or whichever fits: exact unless its tables are too large.
 
         Returns
         -------
@@ -37,6 +42,13 @@ class JointMethods(HasModel):
         DistributionError
             When the precision matrix is not positive definite, so that there is no joint
             distribution.  The conditionals, and so `predict`, work all the same.
+        TooLargeError
+            When ``method="exact"`` would need too much memory.
+
+        Warns
+        -----
+        SamplingWarning
+            When Gibbs chains were needed and did not mix well.
 
         Examples
         --------
@@ -48,5 +60,6 @@ class JointMethods(HasModel):
         model = self._model
         if not isinstance(n, numbers.Integral) or isinstance(n, (bool, np.bool_)) or n < 1:
             raise ParameterError.must_be("n", "an integer of at least 1", n)
-        cont, codes = model.draw(int(n), np.random.default_rng(seeds(random_state, 1)[0]))
-        return decode(model.schema, cont, codes, model.library)
+        rng = np.random.default_rng(seeds(random_state, 1)[0])
+        rows = model.draw(int(n), rng, method)
+        return decode(model.schema, rows.cont, rows.codes, model.library)

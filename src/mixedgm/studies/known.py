@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from mixedgm.errors import ParameterError
+from mixedgm.errors import ParameterError, TooLargeError
 from mixedgm.fitted import FitReport, FittedModel
-from mixedgm.joint.gibbs import draw
+from mixedgm.joint import expectations, sampled_expectations
 from mixedgm.joint.validity import SMALLEST_PIVOT, smallest_eigenvalue
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import Params
@@ -23,7 +23,6 @@ ParamsArg = Params | Mapping[str, Any]
 
 _BLOCKS = tuple(field.name for field in fields(Params) if field.name != "n_levels")
 _ROUNDING = 1e-10
-_SIMULATED = 5_000
 
 
 def schema_of(columns: ColumnsArg) -> Schema:
@@ -88,13 +87,18 @@ def given_model(columns: ColumnsArg, params: ParamsArg, library: str) -> FittedM
 
 def node_scales(params: Params) -> tuple[Floats, tuple[str, ...]]:
     """Return sqrt(tr cov) of every column under the model, and what to know about the numbers."""
-    cont, codes = draw(params, _SIMULATED, rng=np.random.default_rng(0))
-    traces = list(cont.var(axis=0))
-    for cat, n_levels in enumerate(params.n_levels):
-        share = np.bincount(codes[:, cat], minlength=n_levels) / _SIMULATED
-        traces.append(float(share @ (1.0 - share)))
-    note = f"edge weights are on the scale of {_SIMULATED:,} simulated rows"
-    return np.sqrt(np.array(traces)), (note,)
+    notes: tuple[str, ...] = ()
+    try:
+        found = expectations(params)
+    except TooLargeError:
+        found, _ = sampled_expectations(params, rng=np.random.default_rng(0))
+        notes = ("edge weights are on the scale of simulated rows",)
+    levels = found.cat_bias
+    traces = [
+        levels[params.levels_of(cat)] @ (1.0 - levels[params.levels_of(cat)])
+        for cat in range(len(params.n_levels))
+    ]
+    return np.sqrt(np.array([*np.diagonal(found.covariance), *traces])), notes
 
 
 def checked_params(schema: Schema, params: ParamsArg) -> Params:

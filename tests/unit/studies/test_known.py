@@ -117,9 +117,22 @@ def test_scales_are_those_of_the_distribution():
     truth = mg.from_params(
         {"x": "continuous", "y": 2}, {"precision": [[2.0]], "category_shift": [[2.0, -2.0]]}
     )
-    np.testing.assert_allclose(truth.fitted_.node_scales, [np.sqrt(1.5), np.sqrt(0.5)], rtol=0.05)
+    np.testing.assert_allclose(truth.fitted_.node_scales, [np.sqrt(1.5), np.sqrt(0.5)], rtol=1e-12)
     weight = truth.edges_[0].weight
-    assert weight == pytest.approx(np.sqrt(8.0) * np.sqrt(1.5) * np.sqrt(0.5), rel=0.05)
+    assert weight == pytest.approx(np.sqrt(8.0) * np.sqrt(1.5) * np.sqrt(0.5), rel=1e-12)
+
+
+def test_scales_are_simulated_where_tables_do_not_fit(monkeypatch):
+    def too_large(params):
+        raise mg.TooLargeError("too large")
+
+    columns, blocks = {"x": "continuous", "y": 3}, {"category_shift": [[1.0, 0.0, -1.0]]}
+    exact = mg.from_params(columns, blocks)
+    monkeypatch.setattr("mixedgm.studies.known.expectations", too_large)
+    simulated = mg.from_params(columns, blocks)
+    assert "simulated" in simulated.summary().notes[0]
+    assert exact.summary().notes == ()
+    np.testing.assert_allclose(simulated.fitted_.node_scales, exact.fitted_.node_scales, rtol=0.03)
 
 
 @pytest.mark.parametrize("frame", ["pandas", "polars", "pyarrow", "numpy"])

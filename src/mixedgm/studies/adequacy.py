@@ -1,0 +1,225 @@
+"""A fitted model and rows in -> ModelCheck: where the rows are not as the model says."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from mixedgm.errors import ParameterError
+from mixedgm.fitted import FittedModel
+from mixedgm.model.layout import Floats
+from mixedgm.parallel import RandomState, run, seeds
+from mixedgm.penalty.factors import edge_kind
+from mixedgm.studies.discrepancy import MOMENTS, Oddity, Statistics, holm, oddity, statistics
+from mixedgm.studies.model_check import LevelCheck, ModelCheck, NodeCheck, PairCheck
+from mixedgm.table.encode import Design
+from mixedgm.views.text import cut
+
+__all__ = ["check_model"]
+
+_FEWEST = 20
+
+
+def check_model(
+    fitted: FittedModel,
+    design: Design,
+    *,
+    n_sim: int = 200,
+    alpha: float = 0.05,
+    random_state: RandomState = None,
+    n_jobs: int | None = 1,
+    show: bool = False,
+) -> ModelCheck:
+    """Compare rows with tables of as many rows drawn from the model."""
+    whole = isinstance(n_sim, numbers.Integral) and not isinstance(n_sim, (bool, np.bool_))
+    if not whole or n_sim < _FEWEST:
+        raise ParameterError.must_be("n_sim", f"an integer of at least {_FEWEST}", n_sim)
+    if not (isinstance(alpha, numbers.Real) and 0.0 < alpha < 1.0):
+        raise ParameterError.must_be("alpha", "a float in (0, 1)", alpha)
+    n_rows = max(2, round(design.total_weight))
+    observed = statistics(fitted, design)
+    fitted.draw(1, np.random.default_rng(0))  # raises where there is no joint distribution
+    outcomes = run(
+        partial(_simulated, fitted, n_rows),
+        seeds(random_state, int(n_sim)),
+        n_jobs=n_jobs,
+        what="simulated tables",
+        show=show,
+    )
+    records = [outcome.record for outcome in outcomes if outcome.record is not None]
+    simulated = {name: np.array([record[name] for record in records]) for name in records[0]}
+    return _Comparison(fitted, design, observed, simulated, n_rows).result(float(alpha))
+
+
+def _simulated(
+    fitted: FittedModel, n_rows: int, seed: np.random.SeedSequence
+) -> dict[str, np.ndarray]:
+    rows = fitted.draw(n_rows, np.random.default_rng(seed))
+    found = statistics(fitted, Design(fitted.schema, rows.cont, rows.codes))
+    names = ("covariance", "moments", "shares", "dispersion")
+    return {name: getattr(found, name) for name in names}
+
+
+@dataclass(frozen=True, eq=False)
+class _Comparison:
+    """Observed and simulated statistics of one model, item by item."""
+
+    fitted: FittedModel
+    design: Design
+    observed: Statistics
+    simulated: dict[str, Floats]
+    n_rows: int
+
+    def result(self, alpha: float) -> ModelCheck:
+        schema = self.fitted.schema
+        order = [schema.node_index(name) for name in schema.names]
+        node_odds = [self._node(node) for node in order]
+        pairs = [(u, v) for u in range(len(order)) for v in range(u + 1, len(order))]
+        pair_odds = [self._pair(u, v) for u, v in pairs]
+        p_values = np.array([odd.p_value for odd in (*node_odds, *pair_odds)])
+        adjusted = holm(p_values)
+        nodes = tuple(
+            self._node_check(node, odd, float(p), alpha)
+            for node, odd, p in zip(order, node_odds, adjusted, strict=False)
+        )
+        found = [
+            self._pair_check(u, v, odd, float(p), alpha)
+            for (u, v), odd, p in zip(pairs, pair_odds, adjusted[len(order) :], strict=True)
+        ]
+        found.sort(key=lambda pair: (pair.p_value, -pair.distance))
+        n_simulated = len(self.simulated["shares"])
+        return ModelCheck(
+            nodes,
+            tuple(found),
+            self._levels(),
+            self.n_rows,
+            n_simulated,
+            alpha,
+            self.fitted.library,
+        )
+
+    def _columns(self, node: int) -> slice:
+        p = self.fitted.schema.n_cont
+        if node < p:
+            return slice(node, node + 1)
+        levels = self.fitted.params.levels_of(node - p)
+        return slice(p + levels.start, p + levels.stop)
+
+    def _node(self, node: int) -> Oddity:
+        """A continuous column by its moments, a categorical one by shares and dispersion."""
+        p, own, drawn = self.fitted.schema.n_cont, self.observed, self.simulated
+        floor = 0.5 / self.n_rows
+        if node < p:
+            return oddity(_even(own.moments[node]), _even(drawn["moments"][:, node]), 1e-12)
+        levels, cat = self.fitted.params.levels_of(node - p), node - p
+        return oddity(
+            np.append(own.shares[levels], np.log(own.dispersion[cat])),
+            np.column_stack([drawn["shares"][:, levels], np.log(drawn["dispersion"][:, cat])]),
+            floor,
+        )
+
+    def _pair(self, u: int, v: int) -> Oddity:
+        block = (self._columns(u), self._columns(v))
+        drawn = self.simulated["covariance"][:, block[0], block[1]]
+        return oddity(
+            self.observed.covariance[block].ravel(),
+            drawn.reshape(len(drawn), -1),
+            0.5 / self.n_rows,
+        )
+
+    def _strength(self, covariance: Floats, shares: Floats, u: int, v: int) -> float:
+        """Correlation, correlation ratio or Cramer's V, from a block of covariances."""
+        p = self.fitted.schema.n_cont
+        block = covariance[self._columns(u), self._columns(v)]
+        if v < p:
+            return float(block[0, 0])
+        base = [np.ones(1) if node < p else shares[self._levels_of(node)] for node in (u, v)]
+        share = np.outer(*base)
+        seen = share > 0.0
+        total = float((block[seen] ** 2 / share[seen]).sum())
+        if u >= p:
+            total /= max(min(len(part) for part in base) - 1, 1)
+        return float(np.sqrt(total))
+
+    def _levels_of(self, node: int) -> slice:
+        return self.fitted.params.levels_of(node - self.fitted.schema.n_cont)
+
+    def _node_check(self, node: int, odd: Oddity, adjusted: float, alpha: float) -> NodeCheck:
+        column, p, own = self.fitted.schema.nodes[node], self.fitted.schema.n_cont, self.observed
+        continuous = node < p
+        names = MOMENTS if continuous else (*column.level_names, "dispersion")
+        moments = own.moments[node] if continuous else np.full(len(MOMENTS), np.nan)
+        return NodeCheck(
+            column.name,
+            column.kind,
+            residual_mean=float(moments[2]),
+            residual_sd=float(moments[3]),
+            skewness=float(moments[4]),
+            kurtosis=float(moments[5]),
+            largest=float(own.largest[node]) if continuous else np.nan,
+            n_outliers=float(own.n_outliers[node]) if continuous else np.nan,
+            dispersion=np.nan if continuous else float(own.dispersion[node - p]),
+            distance=odd.distance,
+            p_value=odd.p_value,
+            p_adjusted=adjusted,
+            flagged=adjusted <= alpha,
+            where=_where(names, odd.scaled),
+        )
+
+    def _pair_check(self, u: int, v: int, odd: Oddity, adjusted: float, alpha: float) -> PairCheck:
+        schema, drawn = self.fitted.schema, self.simulated
+        rows, columns = (schema.nodes[node].level_names for node in (u, v))
+        if rows and columns:
+            names = [f"{a} & {b}" for a in rows for b in columns]
+        else:
+            names = list(rows or columns or ("",))
+        simulated = [
+            self._strength(covariance, shares, u, v)
+            for covariance, shares in zip(drawn["covariance"], drawn["shares"], strict=True)
+        ]
+        return PairCheck(
+            schema.nodes[u].name,
+            schema.nodes[v].name,
+            edge_kind(schema, u, v),
+            bool(self.fitted.edge_weights[u, v] > 0.0),
+            self._strength(self.observed.covariance, self.observed.shares, u, v),
+            float(np.mean(simulated)),
+            odd.distance,
+            odd.p_value,
+            adjusted,
+            adjusted <= alpha,
+            _where(names, odd.scaled),
+        )
+
+    def _levels(self) -> tuple[LevelCheck, ...]:
+        total, own, found = self.design.total_weight, self.observed, []
+        for column in self.fitted.schema.columns:
+            if column.kind == "continuous":
+                continue
+            levels = self._levels_of(self.fitted.schema.node_index(column.name))
+            for name, at in zip(column.level_names, range(levels.start, levels.stop), strict=True):
+                gap = total * (own.shares[at] - own.expected[at])
+                spread = np.sqrt(total * own.spread[at])
+                z = float(gap / spread) if spread > 0.0 else float("nan")
+                counts = float(total * own.shares[at]), float(total * own.expected[at])
+                found.append(LevelCheck(column.name, name, *counts, z))
+        return tuple(found)
+
+
+def _even(moments: Floats) -> Floats:
+    """Moments on scales on which they are nearly normal: logarithms of spread and of tails."""
+    out = np.array(moments, dtype=np.float64)
+    for at in (1, 3):
+        out[..., at] = np.log(np.maximum(out[..., at], 1e-300))
+    out[..., 5] = np.log(np.maximum(out[..., 5] + 3.0, 1e-300))
+    return out
+
+
+def _where(names: Sequence[str], scaled: Floats) -> str:
+    """Name the statistic that is farthest off, and by how many standard deviations."""
+    at = int(np.abs(scaled).argmax())
+    return f"{cut(names[at], 40)} {scaled[at]:+.1f}".strip()

@@ -1,0 +1,185 @@
+"""Rows and a model in -> statistics of columns and pairs, and how odd they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import fdtrc
+
+from mixedgm.fitted import FittedModel
+from mixedgm.model.density import conditionals
+from mixedgm.model.layout import Floats
+from mixedgm.table.encode import Design
+
+__all__ = ["MOMENTS", "Oddity", "Statistics", "holm", "oddity", "statistics"]
+
+MOMENTS = ("mean", "sd", "residual mean", "residual sd", "skewness", "kurtosis")
+"""Of a continuous column; the last four are those of residuals, standardised by the model."""
+
+OUTLIER = 4.0
+_CELLS_PER_BLOCK = 2**20
+_ENOUGH = 10  # simulated tables beyond the observed one, for their share to be the p-value
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """What one table looks like to a model.
+
+    Parameters
+    ----------
+    covariance : ndarray (d, d)
+        Of continuous columns, each standardised within this table, and of level indicators: its
+        blocks are the correlation of two continuous columns, the group means of a mixed pair (times
+        the groups' shares), and a table less the product of its margins.
+    moments : ndarray (p, 6)
+        The `MOMENTS` of continuous columns.
+    largest : ndarray (p,)
+        Largest standardised residual in size.
+    n_outliers : ndarray (p,)
+        Total weight of rows whose residual is beyond `OUTLIER`.
+    shares : ndarray (sum of levels,)
+        Of the levels.
+    expected : ndarray (sum of levels,)
+        Mean probability of each level given the other columns.
+    spread : ndarray (sum of levels,)
+        Mean of p(1 - p) over those probabilities.
+    dispersion : ndarray (q,)
+        Mean squared Pearson residual of a categorical column, 1 when the model is right.
+    """
+
+    covariance: Floats
+    moments: Floats
+    largest: Floats
+    n_outliers: Floats
+    shares: Floats
+    expected: Floats
+    spread: Floats
+    dispersion: Floats
+
+
+def statistics(fitted: FittedModel, design: Design) -> Statistics:
+    """Look at the rows in blocks; only sums are kept."""
+    params, schema = fitted.params, fitted.schema
+    p, total = schema.n_cont, design.total_weight
+    weights = np.ones(design.n_rows) if design.weights is None else design.weights
+    centre = weights @ design.cont / total
+    scale = np.sqrt(weights @ (design.cont - centre) ** 2 / total)
+    scale[scale == 0.0] = 1.0
+    d = p + sum(params.n_levels)
+    second, mean = np.zeros((d, d)), np.zeros(d)
+    powers, outliers, largest = np.zeros((4, p)), np.zeros(p), np.zeros(p)
+    expected, spread = np.zeros(d - p), np.zeros(d - p)
+    pearson = np.zeros(schema.n_cat)
+    size = max(1, _CELLS_PER_BLOCK // max(d, 1))
+    for first in range(0, design.n_rows, size):
+        cut = slice(first, first + size)
+        cont, codes, w = design.cont[cut], design.codes[cut], weights[cut]
+        found = conditionals(params, cont, codes, fitted.n_observed)
+        hot = _indicators(codes, params.level_start)
+        z = np.hstack([(cont - centre) / scale, hot])
+        second += z.T @ (w[:, None] * z)
+        mean += w @ z
+        residual = (cont - found.mean) / np.sqrt(found.variance)
+        powers += np.array([w @ residual**k for k in (1, 2, 3, 4)]).reshape(4, p)
+        outliers += w @ (np.abs(residual) > OUTLIER)
+        largest = np.maximum(largest, np.abs(residual).max(axis=0, initial=0.0))
+        chance = np.exp(found.log_prob)
+        expected += w @ chance
+        spread += w @ (chance * (1.0 - chance))
+        for j, n_levels in enumerate(params.n_levels):
+            levels = params.levels_of(j)
+            own = np.maximum((hot * chance)[:, levels].sum(axis=1), 1e-300)
+            # sum over levels of (indicator - p)^2 / p, over its expectation L - 1
+            pearson[j] += w @ (1.0 / own - 1.0) / max(n_levels - 1, 1)
+    mean /= total
+    return Statistics(
+        second / total - np.outer(mean, mean),
+        _moments(centre, scale, powers / total),
+        largest,
+        outliers,
+        mean[p:],
+        expected / total,
+        spread / total,
+        pearson / total,
+    )
+
+
+def _indicators(codes: np.ndarray, level_start: np.ndarray) -> Floats:
+    hot = np.zeros((len(codes), int(level_start[-1])))
+    rows = np.arange(len(codes))
+    for j in range(codes.shape[1]):
+        hot[rows, level_start[j] + codes[:, j]] = 1.0
+    return hot
+
+
+def _moments(centre: Floats, scale: Floats, powers: Floats) -> Floats:
+    first, second, third, fourth = powers
+    variance = np.maximum(second - first**2, 1e-300)
+    skewness = (third - 3.0 * first * second + 2.0 * first**3) / variance**1.5
+    central = fourth - 4.0 * first * third + 6.0 * first**2 * second - 3.0 * first**4
+    kurtosis = central / variance**2 - 3.0
+    return np.column_stack([centre, scale, first, np.sqrt(variance), skewness, kurtosis])
+
+
+@dataclass(frozen=True, eq=False)
+class Oddity:
+    """How far the observed statistics of one column or pair are from simulated ones.
+
+    Parameters
+    ----------
+    scaled : ndarray (k,)
+        Observed minus simulated mean of every entry, in standard deviations of the simulation.
+    distance : float
+        Root mean square of `scaled`, divided by what it is in simulated tables: about 1 when the
+        model is right.
+    p_value : float
+        Chance of a larger distance under the model.
+    """
+
+    scaled: Floats
+    distance: float
+    p_value: float
+
+
+def oddity(observed: Floats, simulated: Floats, floor: float) -> Oddity:
+    """Compare k statistics with their values in S simulated tables, an (S, k) array.
+
+    The p-value is the share of simulated tables that are farther from the simulated mean; where
+    fewer than ten are, the tail of an F distribution whose degrees of freedom follow from the
+    statistics' correlations and from the spread of the simulated distances.  `floor` is the
+    smallest standard deviation to divide by.
+    """
+    n, k = simulated.shape
+    centre = simulated.mean(axis=0)
+    scale = np.maximum(simulated.std(axis=0, ddof=1), floor)
+    # A simulated table is part of the mean that it is compared with, the observed one is not.
+    scaled = (observed - centre) / (scale * np.sqrt(1.0 + 1.0 / n))
+    drawn = (simulated - centre) / (scale * np.sqrt(1.0 - 1.0 / n))
+    reference = np.mean(drawn**2, axis=1)
+    own, mean = float(np.mean(scaled**2)), float(reference.mean())
+    if mean <= 0.0:  # none of the statistics varies under the model
+        return Oddity(scaled, float(np.sqrt(own)), 1.0 if own < 1.0 else 0.0)
+    beyond = int(np.count_nonzero(reference >= own))
+    if beyond >= _ENOUGH:
+        return Oddity(scaled, float(np.sqrt(own / mean)), (beyond + 1.0) / (n + 1.0))
+    # Sum of squares of correlated normals: mean k, variance 2 |R|^2.  Rare cells vary more.
+    by_correlation = 2.0 * float(np.sum((drawn.T @ drawn / n) ** 2)) / k**2
+    variance = max(by_correlation, float(reference.var(ddof=1)))
+    p_value = float(fdtrc(2.0 * mean**2 / variance, n - 1.0, own / mean))
+    return Oddity(scaled, float(np.sqrt(own / mean)), p_value)
+
+
+def holm(p_values: Floats) -> Floats:
+    """Adjust p-values so that one at most alpha is a false alarm with probability at most alpha.
+
+    Examples
+    --------
+    >>> holm(np.array([0.01, 0.5, 0.02])).tolist()
+    [0.03, 0.5, 0.04]
+    """
+    order = np.argsort(p_values, kind="stable")
+    left = len(p_values) - np.arange(len(p_values))
+    adjusted = np.empty(len(p_values))
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p_values[order] * left))
+    return adjusted

@@ -1,0 +1,159 @@
+"""Distances of pairs and columns in -> a picture that shows where a model is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedgm.model.layout import Floats
+from mixedgm.views.canvas import INK, axes, label, pixel_in_points
+from mixedgm.views.colours import SIGN_COLOURS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["CheckPicture", "plot_check"]
+
+_SMALLEST_TEXT = 5.0  # points
+_ODD = SIGN_COLOURS["-"]
+
+
+@dataclass(frozen=True, eq=False)
+class CheckPicture:
+    """What is drawn.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Columns.
+    distance : ndarray (n, n)
+        Of every pair, 1 as expected; NaN on the diagonal.
+    flagged, edge : bool ndarray (n, n)
+        Pairs that are not as the model says; pairs that have an edge in it.
+    nodes : sequence of (float, bool, str)
+        Distance of every column, whether it is flagged, and why.
+    """
+
+    names: Sequence[str]
+    distance: Floats
+    flagged: NDArray[np.bool_]
+    edge: NDArray[np.bool_]
+    nodes: Sequence[tuple[float, bool, str]]
+
+
+def plot_check(picture: CheckPicture, *, ax: Axes | None = None) -> Axes:
+    """Draw a matrix of the pairs, and a bar for every column beside it.
+
+    Parameters
+    ----------
+    picture : CheckPicture
+        The values.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        Of the matrix; its last sibling in the figure holds the bars.
+
+    Notes
+    -----
+    White is as the model expects (a distance of 1 or less), vermilion is far from it, on a
+    logarithmic scale.  A frame marks what is flagged, a dot an edge of the model.
+    """
+    from matplotlib.colors import LinearSegmentedColormap, LogNorm
+
+    n = len(picture.names)
+    size = float(np.clip(2.2 + 0.32 * n, 3.4, 9.5))
+    ax = axes(ax, (size + 4.0, size + 1.0), layout="constrained")
+    colours = LinearSegmentedColormap.from_list("odd", ["#FFFFFF", "#F6C9A8", _ODD, "#7A2E00"])
+    worst = float(np.nanmax(picture.distance, initial=0.0))
+    shown = np.ma.masked_invalid(np.maximum(picture.distance, 1.0))
+    image = ax.imshow(
+        shown,
+        cmap=colours.with_extremes(bad="#E9E9E9"),
+        norm=LogNorm(1.0, max(worst, 4.0)),
+        interpolation="none",
+        aspect="equal",
+    )
+    cell = float(ax.get_window_extent().height * pixel_in_points(ax) / max(n, 1))
+    _mark(ax, picture, cell, max(worst, 4.0))
+    text = float(np.clip(0.75 * cell, _SMALLEST_TEXT, 9.0))
+    names = [label(name, 20) for name in picture.names] if cell >= _SMALLEST_TEXT else []
+    at = np.arange(len(names))
+    ax.set_xticks(at, labels=names, rotation=90, fontsize=text)
+    ax.set_yticks(at, labels=names, fontsize=text)
+    ax.tick_params(length=0)
+    for tick in (*ax.get_xticklabels(), *ax.get_yticklabels()):
+        tick.set_parse_math(False)
+    for spine in ax.spines.values():
+        spine.set_color(INK)
+    ax.set_title("pairs: frame = flagged, dot = edge", fontsize=9, color=INK)
+    _draw_bars(ax, picture, text)
+    _draw_colour_bar(ax, image)
+    return ax
+
+
+def _mark(ax: Axes, picture: CheckPicture, cell: float, darkest: float) -> None:
+    from matplotlib.collections import PatchCollection
+    from matplotlib.patches import Rectangle
+
+    u, v = np.nonzero(picture.edge)
+    ax.scatter(v, u, s=float(np.clip(0.16 * cell, 1.0, 5.0)) ** 2, color=INK, linewidths=0.0)
+    places = np.argwhere(picture.flagged)
+    frames = [Rectangle((b - 0.44, a - 0.44), 0.88, 0.88) for a, b in places]
+    dark = np.log(np.maximum(picture.distance[picture.flagged], 1.0)) > 0.85 * np.log(darkest)
+    colours = ["white" if own else INK for own in dark]
+    ax.add_collection(
+        PatchCollection(frames, facecolor="none", edgecolor=colours, linewidth=1.2, gid="flagged")
+    )
+
+
+def _draw_bars(ax: Axes, picture: CheckPicture, text: float) -> None:
+    """Draw one bar per column, in the rows of the matrix."""
+    beside = ax.inset_axes((1.03, 0.0, 0.5, 1.0), sharey=ax)
+    distance = np.array([node[0] for node in picture.nodes])
+    colours = [_ODD if flagged else "#B9B9B9" for _, flagged, _ in picture.nodes]
+    beside.barh(np.arange(len(distance)), distance, height=0.62, color=colours)
+    beside.axvline(1.0, color=INK, linewidth=0.8, linestyle=(0, (3, 2)))
+    right = max(float(distance.max(initial=0.0)), 2.0)
+    beside.set_xlim(0.0, 1.1 * right)
+    for row, (length, flagged, why) in enumerate(picture.nodes):
+        if not flagged:
+            continue
+        inside = length > 0.6 * right
+        beside.annotate(
+            label(why, 26),
+            (length, row),
+            xytext=(-3 if inside else 3, 0),
+            textcoords="offset points",
+            ha="right" if inside else "left",
+            va="center",
+            fontsize=min(text, 7.5),
+            color="white" if inside else INK,
+            parse_math=False,
+        )
+    beside.tick_params(axis="y", length=0, labelleft=False)
+    beside.tick_params(axis="x", labelsize=8)
+    beside.spines[["top", "right", "left"]].set_visible(False)
+    beside.set_title("columns: distance", fontsize=9, color=INK)
+
+
+def _draw_colour_bar(ax: Axes, image: Any) -> None:
+    from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
+
+    figure: Any = ax.get_figure(root=True)
+    bar = figure.colorbar(image, ax=ax, location="bottom", shrink=0.6, pad=0.02, aspect=35)
+    bar.ax.tick_params(labelsize=8)
+    top = float(image.norm.vmax)
+    steps = [1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 50.0, 100.0, 200.0, 500.0, 1000.0]
+    bar.locator = FixedLocator([step for step in steps if step <= top])
+    bar.formatter = ScalarFormatter()
+    bar.minorlocator = NullLocator()
+    bar.update_ticks()
+    bar.set_label("distance from the model (1 = as expected)", fontsize=8)
+    bar.outline.set_visible(False)

@@ -1,0 +1,255 @@
+"""Does the model fit: statistics against SciPy's, a missing edge is found, a right model passes."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.stats.contingency import association
+
+import mixedgm as mg
+from mixedgm.studies.discrepancy import holm, oddity, statistics
+from mixedgm.table import apply
+from tests.support.people import CONTINUOUS, LEVELS, as_library, people
+
+N_SIM = 40
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return people(150)
+
+
+@pytest.fixture(scope="module")
+def model(frame):
+    return mg.MixedGraphicalModel(lam=0.1).fit(people(400, seed=3))
+
+
+@pytest.fixture(scope="module")
+def checked(model, frame):
+    return model.check(frame, n_sim=N_SIM, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def ladder():
+    return mg.datasets.make_ladder(600, 3, n_levels=[2, 3, 2], random_state=0)
+
+
+def test_strengths_of_pairs_are_those_of_textbooks(checked, frame):
+    pairs = {(pair.source, pair.target): pair for pair in checked.pair_checks}
+    assert len(pairs) == 10
+    found = pairs["height", "weight"].observed
+    assert found == pytest.approx(np.corrcoef(frame["height"], frame["weight"])[0, 1])
+    for name in LEVELS:
+        groups = frame.groupby(name, observed=True)["height"]
+        between = (groups.size() * (groups.mean() - frame["height"].mean()) ** 2).sum()
+        ratio = np.sqrt(between / ((frame["height"] - frame["height"].mean()) ** 2).sum())
+        assert pairs["height", name].observed == pytest.approx(ratio)
+    for a, b in combinations(LEVELS, 2):
+        table = frame.groupby([a, b], observed=True).size().unstack(fill_value=0).to_numpy()
+        assert pairs[a, b].observed == pytest.approx(association(table, method="cramer"))
+
+
+def test_residuals_are_those_of_the_predictions(checked, model, frame):
+    nodes = checked.nodes().set_index("column")
+    for name in CONTINUOUS:
+        at = model.schema_.node_index(name)
+        residual = frame[name] - model.predict(frame, name)
+        residual = (residual * np.sqrt(model.params_.precision[at, at])).to_numpy()
+        own = nodes.loc[name]
+        assert own["residual_mean"] == pytest.approx(residual.mean())
+        assert own["residual_sd"] == pytest.approx(residual.std())
+        assert own["skewness"] == pytest.approx(stats.skew(residual))
+        assert own["kurtosis"] == pytest.approx(stats.kurtosis(residual))
+        assert own["largest"] == pytest.approx(np.abs(residual).max())
+        assert own["n_outliers"] == np.count_nonzero(np.abs(residual) > 4)
+        assert np.isnan(own["dispersion"])
+
+
+def test_counts_and_dispersion_are_those_of_the_probabilities(checked, model, frame):
+    levels = checked.levels().set_index(["column", "level"])
+    nodes = checked.nodes().set_index("column")
+    for name, names in LEVELS.items():
+        chance = model.predict_proba(frame, name)
+        pearson = np.zeros(len(frame))
+        for level in map(str, names):
+            p, hit = chance[level].to_numpy(), (frame[name].astype(str) == level).to_numpy()
+            own = levels.loc[(name, level)]
+            assert own["observed"] == pytest.approx(hit.sum())
+            assert own["expected"] == pytest.approx(p.sum())
+            z = (hit.sum() - p.sum()) / np.sqrt((p * (1 - p)).sum())
+            assert own["z"] == pytest.approx(z)
+            pearson += (hit - p) ** 2 / p
+        assert nodes.loc[name, "dispersion"] == pytest.approx(pearson.mean() / (len(names) - 1))
+
+
+def test_a_weight_of_two_is_the_row_twice(model, frame):
+    import pandas as pd
+
+    weights = np.where(np.arange(len(frame)) < 50, 2.0, 1.0)
+    twice = pd.concat([frame, frame.head(50)])
+    one = statistics(model.fitted_, apply(frame, model.schema_, sample_weight=weights))
+    two = statistics(model.fitted_, apply(twice, model.schema_))
+    for name in vars(one):
+        np.testing.assert_allclose(getattr(one, name), getattr(two, name), atol=1e-10, err_msg=name)
+    assert model.check(frame, sample_weight=weights, n_sim=20).n_rows == len(twice)
+
+
+def test_rows_in_blocks_are_rows_at_once(model, frame, monkeypatch):
+    design = apply(frame, model.schema_)
+    whole = statistics(model.fitted_, design)
+    monkeypatch.setattr("mixedgm.studies.discrepancy._CELLS_PER_BLOCK", 100)
+    parts = statistics(model.fitted_, design)
+    for name in vars(whole):
+        np.testing.assert_allclose(getattr(whole, name), getattr(parts, name), atol=1e-10)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("pair", [("x1", "x2"), ("x2", "y2"), ("y2", "y3")])
+def test_a_missing_edge_is_flagged_where_it_is_missing(ladder, pair):
+    """The edges shift statistics by six standard deviations or more; the seeds are fixed."""
+    table, truth = ladder
+    edges = [(edge.source, edge.target) for edge in truth.edges_]
+    others = [p for p in combinations(truth.schema_.names, 2) if p not in edges]
+    wrong = mg.MixedGraphicalModel(lam=1e-4, forbid=[*others, pair]).fit(table)
+    found = wrong.check(table, n_sim=N_SIM, random_state=0)
+    assert found.pair_checks[0][:2] == pair
+    assert found.pair_checks[0].flagged
+    assert not found.pair_checks[0].edge
+    assert pair in found.flagged
+    right = mg.MixedGraphicalModel(lam=1e-4, forbid=others).fit(table)
+    assert right.check(table, n_sim=N_SIM, random_state=0).flagged == ()
+
+
+@pytest.mark.statistical
+def test_a_true_model_is_flagged_as_seldom_as_it_says(ladder):
+    """Twenty tables of the truth at alpha = 0.05: more than five alarms have a chance of 3e-4.
+
+    A rule without adjustment for the 21 columns and pairs would give an alarm in two tables of
+    three.
+    """
+    _, truth = ladder
+    alarms = sum(
+        bool(truth.check(truth.sample(300, random_state=seed), n_sim=30, random_state=seed).flagged)
+        for seed in range(20)
+    )
+    assert alarms <= 5
+
+
+@pytest.mark.statistical
+def test_tails_that_are_not_normal_are_seen_at_their_column(ladder):
+    table, truth = ladder
+    heavy = table.assign(x1=table["x1"] * np.where(np.arange(len(table)) % 20 == 0, 5.0, 1.0))
+    found = truth.check(heavy, n_sim=N_SIM, random_state=0)
+    nodes = {node.column: node for node in found.node_checks}
+    assert nodes["x1"].flagged
+    assert nodes["x1"].where.split()[0] in ("kurtosis", "sd", "residual")
+    assert nodes["x1"].n_outliers > 0
+    assert ("x1",) in found.flagged
+    assert not nodes["x3"].flagged
+
+
+def test_p_values_are_uniform_under_the_null():
+    """2,000 draws of correlated normals: the share below q is within four standard errors."""
+    rng = np.random.default_rng(0)
+    mix = rng.normal(size=(4, 6))  # six statistics of rank four
+    p = []
+    for _ in range(2000):
+        drawn = rng.normal(size=(101, 4)) @ mix
+        p.append(oddity(drawn[0], drawn[1:], 1e-12).p_value)
+    for q in (0.5, 0.1, 0.01):
+        assert abs(np.mean(np.array(p) <= q) - q) < 4 * np.sqrt(q * (1 - q) / 2000) + 0.2 * q
+
+
+def test_the_distance_is_one_where_nothing_is_odd_and_grows():
+    rng = np.random.default_rng(1)
+    simulated = rng.normal(size=(500, 3))
+    near = oddity(np.array([1.0, -1.0, 1.0]), simulated, 1e-12)
+    far = oddity(np.array([10.0, -10.0, 10.0]), simulated, 1e-12)
+    assert near.distance == pytest.approx(1.0, abs=0.1)
+    assert far.distance == pytest.approx(10.0, rel=0.1)
+    assert far.p_value < 1e-20 < near.p_value
+    np.testing.assert_allclose(far.scaled, [10, -10, 10], rtol=0.15)
+
+
+def test_a_statistic_that_never_varies_is_odd_only_where_it_differs():
+    simulated = np.zeros((50, 2))
+    assert oddity(np.zeros(2), simulated, 0.001).p_value == 1.0
+    assert oddity(np.array([0.0, 0.5]), simulated, 0.001).p_value == 0.0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_holm_is_closed_testing_with_bonferroni(seed):
+    p = np.random.default_rng(seed).uniform(0, 0.2, size=5)
+    expected = [
+        max(
+            min(1.0, len(group) * min(p[list(group)]))
+            for size in range(1, 6)
+            for group in combinations(range(5), size)
+            if at in group
+        )
+        for at in range(5)
+    ]
+    np.testing.assert_allclose(holm(p), expected)
+
+
+def test_equal_seeds_give_equal_results_whatever_n_jobs(model, frame):
+    one = model.check(frame, n_sim=20, random_state=7)
+    two = model.check(frame, n_sim=20, random_state=7, n_jobs=2)
+    other = model.check(frame, n_sim=20, random_state=8)
+    assert one.nodes().equals(two.nodes())
+    assert one.pairs().equals(two.pairs())
+    assert not one.pairs().equals(other.pairs())
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_frames_are_of_the_library_of_the_training_table(library):
+    table = as_library(people(80), library)
+    found = mg.MixedGraphicalModel(lam=0.3).fit(table).check(table, n_sim=20, random_state=0)
+    for made in (found.nodes(), found.pairs(), found.levels()):
+        assert type(made) is type(table)
+
+
+def test_the_text_says_what_is_flagged(ladder):
+    table, truth = ladder
+    swapped = table.assign(x1=table["x3"], x3=table["x1"])
+    text = repr(truth.check(swapped, n_sim=N_SIM, random_state=0))
+    assert text.startswith("Model check: ")
+    assert f"{N_SIM} simulated tables of 600 rows" in " ".join(text.split())
+    assert "x1 - y1" in text
+    assert max(map(len, text.splitlines())) <= 80
+    quiet = repr(truth.check(table, n_sim=N_SIM, random_state=0))
+    assert "0 of 21 columns and pairs flagged" in quiet
+    assert "Pairs" not in quiet
+
+
+def test_columns_of_one_kind_only():
+    x = people(200)[list(CONTINUOUS)]
+    found = mg.MixedGraphicalModel(lam=0.1).fit(x).check(x, n_sim=20, random_state=0)
+    assert len(found.pair_checks) == 1
+    assert found.level_checks == ()
+    y = people(200)[list(LEVELS)]
+    found = mg.MixedGraphicalModel(lam=0.1).fit(y).check(y, n_sim=20, random_state=0)
+    assert len(found.pair_checks) == 3
+    assert len(found.level_checks) == 7
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_sim": 5}, "n_sim must be an integer of at least 20"),
+        ({"n_sim": 50.0}, "n_sim must be"),
+        ({"alpha": 0}, "alpha must be"),
+        ({"alpha": 1.5}, "alpha must be"),
+        ({"random_state": "a"}, "random_state must be"),
+        ({"n_jobs": 0}, "n_jobs must be"),
+    ],
+)
+def test_bad_arguments(model, frame, options, message):
+    with pytest.raises(mg.ParameterError, match=message):
+        model.check(frame, **options)
+
+
+def test_rows_that_do_not_fit_the_schema_are_refused(model, frame):
+    with pytest.raises(mg.TableError, match="'weight'"):
+        model.check(frame.drop(columns="weight"))
