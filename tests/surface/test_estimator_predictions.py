@@ -196,3 +196,30 @@ def test_the_optimum_is_that_of_the_conic_solver(fitted):
     found = {(nodes.index(edge.source), nodes.index(edge.target)) for edge in model.edges_}
     assert found == set(exact.edges)
     assert_same_params(model.params_, exact, atol=2e-3)
+
+
+def numbered(frame):
+    """The same frame with the names 0, 1, ..., as pandas gives them to an array."""
+    return frame.set_axis(range(frame.shape[1]), axis=1)
+
+
+def test_columns_named_by_numbers_come_back_as_numbers(tmp_path):
+    frame = numbered(people())
+    model = mg.MixedGraphicalModel(lam=0.2).fit(frame)
+    model.save(tmp_path / "model.mgm")
+    for own in (model, mg.load(tmp_path / "model.mgm")):
+        assert own.predict(frame).columns.tolist() == [0, 1, 2, 3, 4]
+        assert own.predict(frame, [3, 0]).columns.tolist() == [3, 0]
+        assert own.predict(frame.drop(columns=2), 2).name == 2
+        assert own.sample(3, random_state=0).columns.tolist() == [0, 1, 2, 3, 4]
+    named = mg.MixedGraphicalModel(lam=0.2).fit(people())
+    assert named.predict(people())["height"].tolist() == model.predict(frame)[0].tolist()
+
+
+def test_only_some_columns_are_named_by_numbers():
+    frame = people().rename(columns={"group": 7})
+    model = mg.MixedGraphicalModel(lam=0.2).fit(frame)
+    expected = ["height", 7, "weight", "smoker", "colour"]
+    assert model.predict(frame).columns.tolist() == expected
+    assert model.schema_.names == ("height", "7", "weight", "smoker", "colour")
+    assert model.predict(frame, 7).tolist() == model.predict(frame)[7].tolist()

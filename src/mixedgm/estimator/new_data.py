@@ -60,7 +60,9 @@ class NewDataMethods(HasModel):
         out = _aligned(decode(part, means[:, cont], modes[:, cat], frame.library), X)
         if columns is None or isinstance(columns, (list, tuple, np.ndarray)):
             return out
-        return out[:, 0] if frame.library == "numpy" else out[wanted[0]]
+        if frame.library == "numpy":
+            return out[:, 0]
+        return out.iloc[:, 0] if frame.library == "pandas" else out[wanted[0]]
 
     @available_if(_has_categorical_target)
     def predict_proba(self, X: Any, column: str | None = None) -> Any:

@@ -68,6 +68,15 @@ class Checked:
     keep: Mask | None
     weights: NDArray[np.float64] | None
 
+    def __repr__(self) -> str:
+        errors = sum(finding.severity == "error" for finding in self.findings)
+        counts = (("error", errors), ("warning", len(self.findings) - errors))
+        found = ", ".join(f"{n} {noun}{'' if n == 1 else 's'}" for noun, n in counts)
+        lines = [f"Table of {self.frame.n_rows:,} rows: {found}", "", str(self.schema)]
+        if self.findings:
+            lines += ["", *(f"[{finding.severity}] {finding}" for finding in self.findings)]
+        return "\n".join(lines)
+
 
 def check(
     X: object,
@@ -221,10 +230,12 @@ class _Columns:
         name = values.name
         role: Role = "covariate" if name in self.options.covariates else "target"
         dtype = f"{values.library}:{values.dtype}"
+        labels = self.frame.labels
+        label = labels[self.frame.positions[name]] if labels else None
         if kind == "continuous":
-            return Column(name, kind, role, dtype=dtype)
+            return Column(name, kind, role, dtype=dtype, label=label)
         factor = self.factors[name]
-        return Column(name, kind, role, factor.levels, factor.ordered, dtype)
+        return Column(name, kind, role, factor.levels, factor.ordered, dtype, label=label)
 
 
 def shape_findings(frame: Frame, minimum: int) -> list[Finding]:

@@ -66,7 +66,13 @@ def decode(schema: Schema, cont: ArrayLike, codes: ArrayLike, like: str | nw.Imp
     for at, column in enumerate(schema.categorical):
         columns[column.name] = make(column, positions[:, at], _own_dtype(column, library))
     ordered = {name: columns[name] for name in schema.names}
-    return _array(ordered) if library == "numpy" else assembled(ordered, library)
+    if library == "numpy":
+        return _array(ordered)
+    table = assembled(ordered, library)
+    if library == "pandas" and any(column.label is not None for column in schema.columns):
+        labels = [c.name if c.label is None else c.label for c in schema.columns]
+        table = table.set_axis(labels, axis=1)
+    return table
 
 
 def _own_dtype(column: Column, library: str) -> str | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
+from numbers import Integral
 from os import PathLike, fspath
 from typing import Any
 
@@ -35,6 +36,8 @@ class Frame:
         Number of rows.
     library : str
         "pandas", "polars", "pyarrow" or "numpy".
+    labels : tuple of int or None
+        The numbers that pandas has for names, None where a name is text; empty when all are.
 
     Examples
     --------
@@ -47,6 +50,7 @@ class Frame:
     columns: tuple[RawColumn, ...]
     n_rows: int
     library: str
+    labels: tuple[int | None, ...] = ()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -135,9 +139,11 @@ def _eager_native(X: object) -> Any | None:
 def _from_native(native: Any) -> Frame:
     """Take the columns by position, so that repeated names survive until they are reported."""
     columns: list[Any]
+    labels: tuple[int | None, ...] = ()
     if nw.dependencies.is_pandas_dataframe(native):
         library, names = "pandas", list(native.columns)
         columns = [native.iloc[:, at] for at in range(len(names))]
+        labels = _numbers_as_names(names)
     elif nw.dependencies.is_polars_dataframe(native):
         library, names, columns = "polars", native.columns, native.get_columns()
     else:
@@ -147,7 +153,17 @@ def _from_native(native: Any) -> Frame:
         columns=tuple(nw.from_native(column, series_only=True) for column in columns),
         n_rows=native.shape[0],
         library=library,
+        labels=labels,
     )
+
+
+def _numbers_as_names(names: list[Any]) -> tuple[int | None, ...]:
+    """Return whole numbers that stand for names, nothing when there are none."""
+    labels = tuple(
+        int(name) if isinstance(name, Integral) and not isinstance(name, bool | np.bool_) else None
+        for name in names
+    )
+    return labels if any(label is not None for label in labels) else ()
 
 
 def _as_array(X: object) -> NDArray[Any]:

@@ -41,6 +41,8 @@ class Column:
         The frame library and its data type, for example "pandas:category[str]".
     transform : Nonparanormal or None
         The transform of a continuous column; the model then works in normal scores.
+    label : int or None
+        The name in a pandas frame where that is a whole number; `name` is then its text.
 
     Examples
     --------
@@ -55,6 +57,7 @@ class Column:
     ordered: bool = False
     dtype: str = "float64"
     transform: Nonparanormal | None = None
+    label: int | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -82,7 +85,7 @@ class Column:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the column as values that JSON can hold."""
-        return {
+        stored = {
             "name": self.name,
             "kind": self.kind,
             "role": self.role,
@@ -91,6 +94,7 @@ class Column:
             "dtype": self.dtype,
             "transform": None if self.transform is None else self.transform.to_dict(),
         }
+        return stored if self.label is None else {**stored, "label": self.label}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Column:
@@ -106,6 +110,7 @@ class Column:
             ordered=bool(stored["ordered"]),
             dtype=str(stored["dtype"]),
             transform=None if transform is None else Nonparanormal.from_dict(transform),
+            label=None if stored.get("label") is None else int(stored["label"]),
         )
 
 

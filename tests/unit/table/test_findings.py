@@ -373,3 +373,13 @@ def test_missing_values_in_rows_of_weight_zero_are_no_matter():
     assert design.cont.ravel().tolist() == [1.5, 2.5, 3.5]
     assert design.weights.tolist() == [1, 1, 2]
     assert design.total_weight == 4
+
+
+def test_the_result_of_a_check_prints_what_it_found():
+    text = repr(check([[1.5, "a"], [2.5, "b"], [None, "a"]]))
+    assert text.startswith("Table of 3 rows: 1 error, 1 warning\n")
+    assert "x1      categorical" in text
+    assert "[error] column 'x0': 1 missing value" in text
+    fine = repr(check([[1.5, "a"], [2.5, "b"], [0.5, "a"]]))
+    assert "0 errors, 0 warnings" in fine
+    assert "[" not in fine
