@@ -74,13 +74,14 @@ def test_the_path_is_long_enough_to_choose_from(refits):
     assert losses[-1] < losses[0] - 0.1
 
 
-def test_the_default_is_ebic_over_fifty_values(table):
+def test_the_default_is_ebic_over_a_grid_of_fifty_to_a_hundredth(table):
+    """The grid is followed as far down as the choice needs it."""
     model = mg.MixedGraphicalModel().fit(table)
     assert model.fitted_.report.criterion == "EBIC (gamma = 0.5)"
     lams = model.path_.lams
-    assert len(lams) == 50
     np.testing.assert_allclose(lams[1:] / lams[:-1], 0.01 ** (1 / 49), rtol=1e-12)
     assert lams[0] == model.path_.lam_max
+    assert lams[-1] <= 0.2 * model.lam_ < lams[-2]
     twin = mg.MixedGraphicalModel(select=mg.EBIC(gamma=0.5)).fit(table)
     assert_same_params(twin.params_, model.params_)
 
@@ -194,6 +195,7 @@ def simulated(name):
     ("name", "n_true", "n_false", "lam_max", "lam", "optimum"),
     [
         ("a", 28, 0, 0.908589, 0.1, 9.0234725),
+        ("b", 148, 1, 0.698182, 0.2, 89.5720618),
         ("c10k", 21, 1, 1.048309, 0.05, 10.3514296),
     ],
 )

@@ -65,9 +65,16 @@ def test_the_grid_ends_where_smaller_values_have_been_tried(select, share):
     assert len(list(model.fitted_.scores.values())[0]) == len(model.path_)
 
 
-def test_a_grid_that_is_long_enough_does_not_grow():
-    model = Model(n_lams=12, lam_min_ratio=0.01).fit(people(250, seed=3))
-    assert len(model.path_) == 12
+def test_a_criterion_that_says_nothing_gets_the_grid_as_it_is():
+    class Third:
+        def choose(self, evidence):
+            from mixedgm.path.evidence import Choice
+
+            assert len(evidence.path) == 12
+            return Choice(2, "third", {})
+
+    model = Model(select=Third(), n_lams=12, lam_min_ratio=0.01).fit(people(250, seed=3))
+    assert model.lam_ == model.path_.lams[2]
 
 
 def test_given_values_are_not_added_to_but_the_end_is_noted():

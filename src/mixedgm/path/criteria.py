@@ -34,6 +34,8 @@ _CONDITIONALS_PER_EDGE = 2
 class _AtRefits:
     """What criteria that score unshrunken refits have in common."""
 
+    by_parts = True
+
     def enough(self, task: Task, point: PathPoint) -> bool:
         """Whether the graph is too dense to be refitted, and so are those of smaller lam."""
         return not refittable(task, point.groups)
@@ -131,14 +133,13 @@ def _information(evidence: Evidence, name: str, label: str, price: _Price) -> Ch
             f"dense to be refitted to {task.smooth.n_rows} rows"
         )
     best = int(np.argmin(scores))
+    ended = bool(np.isinf(losses[-1])) or evidence.saturated
     return Choice(
         best,
         label,
         {name: scores, "refit_loss": losses, "degrees_of_freedom": df.astype(np.float64)},
         tuple(notes),
-        more=evidence.ends_above(_LOOK_BELOW, best)
-        and bool(np.isfinite(losses[-1]))
-        and not evidence.saturated,
+        down_to=None if ended else evidence.below(best, _LOOK_BELOW),
     )
 
 

@@ -25,6 +25,8 @@ _LOOK_BELOW = 0.5
 class _ByPrediction:
     """What criteria that score rows held out have in common."""
 
+    by_parts = True
+
     def enough(self, task: Task, point: PathPoint) -> bool:
         """Whether a column has as many predictors as rows, so that it is fitted perfectly."""
         return interpolates(task, point.groups)
@@ -76,7 +78,7 @@ class Holdout(_ByPrediction):
             self.label,
             {"holdout": losses},
             evidence.all_notes(found.notes),
-            more=evidence.ends_above(_LOOK_BELOW, best),
+            down_to=evidence.below(best, _LOOK_BELOW),
         )
 
     def _split(self, evidence: Evidence) -> Split:
@@ -163,7 +165,7 @@ class CV(_ByPrediction):
             self.label,
             scores,
             evidence.all_notes(found.notes),
-            more=evidence.ends_above(_LOOK_BELOW, best),
+            down_to=evidence.below(best, _LOOK_BELOW),
             memory=splits,
         )
 

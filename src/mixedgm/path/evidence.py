@@ -88,8 +88,8 @@ class Choice:
         One value per point of the path; the first entry is the score that decided.
     notes : tuple of str
         What the user should know.
-    more : bool
-        Whether a smaller lam than those of the path might be chosen.
+    down_to : float, optional
+        How far down the path should go for the choice to be certain; None when it is.
     groups : ndarray, optional
         The chosen edges, where they are not just those of the point.
     frequencies : ndarray (n_groups,), optional
@@ -102,7 +102,7 @@ class Choice:
     label: str
     scores: dict[str, Floats]
     notes: tuple[str, ...] = ()
-    more: bool = False
+    down_to: float | None = None
     groups: Ints | None = None
     frequencies: Floats | None = None
     memory: Any = None
@@ -191,10 +191,10 @@ class Evidence:
         earlier = () if self.before is None else self.before.notes
         return tuple(dict.fromkeys([*earlier, *fresh]))
 
-    def ends_above(self, share: float, best: int) -> bool:
-        """Whether the path ends above that share of the lam at which the score is best."""
-        lams = self.path.lams
-        return bool(lams[-1] > share * lams[best])
+    def below(self, best: int, share: float) -> float | None:
+        """That share of the lam at which the score is best; None if the path has been there."""
+        wanted = share * float(self.path.lams[best])
+        return wanted if self.path.lams[-1] > wanted else None
 
     @property
     def saturated(self) -> bool:
@@ -207,7 +207,7 @@ class Criterion(Protocol):
 
     A criterion may have two more attributes.  ``enough(task, point) -> bool`` tells whether no
     smaller lam can be chosen, so that a default path may end at this point.  ``by_parts = True``
-    asks for the default path in parts, each only if the choice from those before it wants more.
+    asks for the default path in parts, each only as far as the choice from those before it wants.
     """
 
     def choose(self, evidence: Evidence) -> Choice:

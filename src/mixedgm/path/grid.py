@@ -26,19 +26,19 @@ def geometric(lam_max: float, n_lams: int, min_ratio: float) -> Floats:
     return np.geomspace(lam_max, lam_max * min_ratio, n_lams)
 
 
-def continued(lams: Floats, n_more: int, floor: float) -> Floats:
-    """The next `n_more` values below a geometric grid, at its ratio, but none below `floor`.
+def continued(lams: Floats, floor: float) -> Floats:
+    """A geometric grid, and more values at its ratio, none of them below `floor`.
 
     Examples
     --------
-    >>> continued(np.array([1.0, 0.1, 0.01]), 2, floor=1e-4).round(5).tolist()
-    [0.001, 0.0001]
+    >>> continued(np.array([1.0, 0.1]), floor=1e-3).round(5).tolist()
+    [1.0, 0.1, 0.01, 0.001]
     """
-    if len(lams) < 2 or lams[-1] <= 0.0:
-        return np.zeros(0)
+    if len(lams) < 2 or lams[-1] <= floor:
+        return lams
     ratio = (lams[-1] / lams[0]) ** (1.0 / (len(lams) - 1))
-    more = lams[-1] * ratio ** np.arange(1, n_more + 1)
-    return np.asarray(more[more >= floor * (1.0 - 1e-9)])
+    n_more = int(np.log(floor / lams[-1]) / np.log(ratio) + 1e-9)
+    return np.concatenate([lams, lams[-1] * ratio ** np.arange(1, n_more + 1)])
 
 
 def given(lams: ArrayLike) -> Floats:

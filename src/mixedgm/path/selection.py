@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
+
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import Params
 from mixedgm.path import grid
@@ -40,26 +42,23 @@ def choose_from(setup: Setup, criterion: Criterion, lams: Floats) -> tuple[Path,
 def choose_growing(
     setup: Setup, criterion: Criterion, lams: Floats, start: Params | None = None
 ) -> tuple[Path, Choice]:
-    """Solve a geometric grid, and more of it at its ratio as long as the choice wants more.
+    """Follow a geometric grid down, past its end if need be, until the choice is certain.
 
     A criterion that works by parts sees the grid in parts, so that nothing is solved far below
-    the lam it chooses.  The first lam starts from `start`.
+    the lam it chooses; others see the whole grid first.  The first lam starts from `start`.
     """
     by_parts = getattr(criterion, "by_parts", False)
     size = min(_PART, len(lams)) if by_parts else len(lams)
-    part, rest = lams[:size], lams[size:]
-    path = _solved(setup, criterion, part, None, start)
+    lams = grid.continued(lams, FLOOR * setup.task.lam_max)
+    path = _solved(setup, criterion, lams[:size], None, start)
     choice = criterion.choose(Evidence(setup, path))
-    n_before, size = 0, max(_PART, len(lams) // 5)
-    while choice.more and len(path) - n_before == len(part):  # else it has ended already
-        part, rest = rest[:size], rest[size:]
-        if len(part) == 0:
-            part = grid.continued(path.lams, size, FLOOR * setup.task.lam_max)
-        n_before = len(path)
-        path = _solved(setup, criterion, part, path)
-        if len(path) == n_before:
-            break
-        choice = criterion.choose(Evidence(setup, path, choice, n_before))
+    n_wanted = size
+    while choice.down_to is not None and len(path) == n_wanted < len(lams):
+        n_before, last = len(path), int(np.argmax(np.append(lams, 0.0) <= choice.down_to))
+        n_wanted = min(max(last, n_before) + 1, n_before + _PART, len(lams))
+        path = _solved(setup, criterion, lams[n_before:n_wanted], path)
+        if len(path) > n_before:
+            choice = criterion.choose(Evidence(setup, path, choice, n_before))
     return path, _with_end_noted(path, choice, "no smaller value was tried")
 
 
@@ -83,7 +82,7 @@ def _solved(
 
 
 def _with_end_noted(path: Path, choice: Choice, what: str) -> Choice:
-    if not choice.more:
+    if choice.down_to is None:
         return choice
     note = f"the choice lies near the end of the path at lam = {path.lams[-1]:.4g}; {what}"
     return replace(choice, notes=(*choice.notes, note))

@@ -93,7 +93,7 @@ class StARS(_BySubsamples):
             self.label,
             scores,
             evidence.all_notes(notes),
-            more=bool(stable[-1]) and not evidence.saturated,
+            down_to=0.0 if stable[-1] and not evidence.saturated else None,
         )
 
     def _subsamples(self, evidence: Evidence) -> list[Ints]:
@@ -207,7 +207,7 @@ class StabilitySelection(_BySubsamples):
             self.label,
             scores,
             evidence.all_notes((*found.notes, *self._notes(allowed))),
-            more=bool(allowed[-1]) and not evidence.saturated,
+            down_to=0.0 if allowed[-1] and not evidence.saturated else None,
             groups=groups,
             frequencies=frequencies,
         )

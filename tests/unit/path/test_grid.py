@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mixedgm.errors import ParameterError
-from mixedgm.path.grid import geometric, given
+from mixedgm.path.grid import continued, geometric, given
 
 
 def test_geometric_grid_falls_by_equal_ratios_between_its_ends():
@@ -21,6 +21,19 @@ def test_one_value_is_lam_max():
 
 def test_without_penalised_edges_the_only_value_is_zero():
     np.testing.assert_array_equal(geometric(0.0, 50, 0.01), [0.0])
+
+
+def test_a_grid_goes_on_at_its_ratio_down_to_the_floor():
+    lams = geometric(2.0, 11, 0.5)
+    found = continued(lams, floor=2e-3)
+    np.testing.assert_array_equal(found[:11], lams)
+    np.testing.assert_allclose(found[1:] / found[:-1], 0.5**0.1)
+    assert 2e-3 <= found[-1] < 2e-3 / 0.5**0.1
+
+
+@pytest.mark.parametrize("lams", [[0.7], [0.0], [1.0, 1e-5]])
+def test_a_grid_without_a_ratio_or_below_the_floor_stays(lams):
+    np.testing.assert_array_equal(continued(np.array(lams), floor=1e-4), lams)
 
 
 def test_given_values_are_sorted_down_without_repeats():
