@@ -17,6 +17,7 @@ ROOMS = (
     "errors",
     "progress",
     "atomic",
+    "compiled",
     "parallel",
     "table",
     "model",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from mixedgm.compiled import kernel
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+@kernel(fastmath={"reassoc", "contract"})
 def group_norms(starts, theta, out):  # type: ignore[no-untyped-def]
     """out[g] = norm of theta[starts[g]:starts[g + 1]]."""
     for g in range(out.shape[0]):

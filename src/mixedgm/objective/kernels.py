@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from numba import njit
+from mixedgm.compiled import kernel
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+@kernel(fastmath={"reassoc", "contract"})
 def moment_products(second, column_ptr, columns, values, out):  # type: ignore[no-untyped-def]
     """out[s] = second @ c_s for sparse coefficient vectors c_s (out is zero before)."""
     for s in range(out.shape[0]):
@@ -15,7 +15,7 @@ def moment_products(second, column_ptr, columns, values, out):  # type: ignore[n
                 out[s, k] += x * second[a, k]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def gaussian_curvatures(moments, terms, column_ptr, columns, values, start, out):  # type: ignore[no-untyped-def]
     """Second derivative of every Gaussian term in (bias, diagonal, coefficients).
 
@@ -48,7 +48,7 @@ def gaussian_curvatures(moments, terms, column_ptr, columns, values, start, out)
         out[at + width + 1] = 0.5 / b**2 + square / b**3
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def edge_gradient(pairs, column_start, by_cont, by_level, second, out):  # type: ignore[no-untyped-def]
     """Sum over both conditionals of every edge; `out` is the edge part of theta's gradient.
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from mixedgm.compiled import kernel
 
 _LOOSE = {"reassoc", "contract"}
 
 
-@njit(nogil=True, cache=True, fastmath=_LOOSE)
+@kernel(fastmath=_LOOSE)
 def subgradient_distances(starts, theta, grad, pull, out):  # type: ignore[no-untyped-def]
     """out[g] = distance from -grad_g to pull[g] times the subdifferential of the norm."""
     for g in range(out.shape[0]):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from mixedgm.compiled import inner
 
 FEW_LEVELS = 6
 """Up to here, comparing whole vectors of codes with every level beats picking row by row."""
@@ -33,7 +35,7 @@ def _as_float(typingctx, bits):  # type: ignore[no-untyped-def]
     return types.float64(types.int64), codegen
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})
+@inner(fastmath={"contract"})
 def exp_nonpositive(x):  # type: ignore[no-untyped-def]
     """exp(x) for x <= 0, to 2e-16, in plain arithmetic so that loops over it vectorise.
 
@@ -59,7 +61,7 @@ def exp_nonpositive(x):  # type: ignore[no-untyped-def]
     return _as_float(_as_bits(p) + (_as_bits(shifted) << 52))
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})
+@inner(fastmath={"contract"})
 def log_positive(x):  # type: ignore[no-untyped-def]
     """log(x) for normal x > 0, to 2e-16, in plain arithmetic so that loops over it vectorise."""
     bits = _as_bits(x) - _SQRT_HALF_BITS

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from mixedgm.compiled import inner, kernel
 from mixedgm.rows.arithmetic import FEW_LEVELS, exp_nonpositive
 
 _LOOSE = {"reassoc", "contract", "nsz"}
 _BLOCK = 64
 
 
-@njit(nogil=True, cache=True, fastmath=_LOOSE)
+@inner(fastmath=_LOOSE)
 def _pack(weights, rows, n_rows, width, turned, by_level, by_row):  # type: ignore[no-untyped-def]
     """Lower triangle of w (diag(p) - p p') over levels 1 to L - 1, for a block of rows.
 
@@ -36,7 +36,7 @@ def _pack(weights, rows, n_rows, width, turned, by_level, by_row):  # type: igno
             by_row[i, k] = by_level[k, i]
 
 
-@njit(nogil=True, cache=True, fastmath=_LOOSE)
+@inner(fastmath=_LOOSE)
 def _add_block(n_rows, n_levels, origin, codes, values, by_level, by_row, gram):  # type: ignore[no-untyped-def]
     """gram[a, b] += sum over the block of z_a z_b packed, for predictors a <= b.
 
@@ -74,7 +74,7 @@ def _add_block(n_rows, n_levels, origin, codes, values, by_level, by_row, gram):
                     gram[at_a, at_b, k] += total
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _node_curvature(data, rows, cat, level_start, bias, incidence, coefs, gram):  # type: ignore[no-untyped-def]
     """Sum over rows of w (diag(p) - p p') x (z z') for one categorical node.
 
@@ -99,11 +99,11 @@ def _node_curvature(data, rows, cat, level_start, bias, incidence, coefs, gram):
     by_level, by_row = np.empty((gram.shape[2], _BLOCK)), np.empty((_BLOCK, gram.shape[2]))
     total = 0.0
     for begin in range(rows[0], rows[1], rows[2] * _BLOCK):
-        n_rows = 0
-        for i in range(begin, min(begin + rows[2] * _BLOCK, rows[1]), rows[2]):
-            block_rows[n_rows] = i
-            total += weights[i] if weights.shape[0] > 0 else 1.0
-            n_rows += 1
+        end = min(begin + rows[2] * _BLOCK, rows[1])
+        n_rows = (end - begin + rows[2] - 1) // rows[2]
+        for k in range(n_rows):
+            block_rows[k] = begin + k * rows[2]
+            total += weights[block_rows[k]] if weights.shape[0] > 0 else 1.0
         for k in range(width):
             turned[k, :] = bias[level_start[cat] + k]
         for m in range(first, last):
@@ -121,7 +121,7 @@ def _node_curvature(data, rows, cat, level_start, bias, incidence, coefs, gram):
     return total
 
 
-@njit(nogil=True, cache=True, fastmath=_LOOSE)
+@inner(fastmath=_LOOSE)
 def _add_predictor(n_rows, entry, width, levels, values, coefs, turned):  # type: ignore[no-untyped-def]
     """turned[k, i] += value * coefficient of the row's level."""
     for i in range(n_rows):
@@ -130,7 +130,7 @@ def _add_predictor(n_rows, entry, width, levels, values, coefs, turned):  # type
             turned[k, i] += values[i] * coefs[at + np.uint64(k)]
 
 
-@njit(nogil=True, cache=True, fastmath=_LOOSE)
+@inner(fastmath=_LOOSE)
 def _probabilities(n_rows, width, turned, top, norm):  # type: ignore[no-untyped-def]
     """Softmax over levels, in place."""
     for i in range(n_rows):
@@ -149,7 +149,7 @@ def _probabilities(n_rows, width, turned, top, norm):  # type: ignore[no-untyped
             turned[k, i] /= norm[i]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def curvature_sums(data, rows, nodes, level_start, bias, incidence, values, start, out):  # type: ignore[no-untyped-def]
     """`_node_curvature` for each categorical node in `nodes`.
 
@@ -167,39 +167,44 @@ def curvature_sums(data, rows, nodes, level_start, bias, incidence, values, star
     return weight
 
 
-@njit(nogil=True, cache=True)
-def unpack_curvatures(packed, start, width, scale, matrix_start, matrices):  # type: ignore[no-untyped-def]
-    """Packed (K, K, L (L - 1) / 2) sums of every node -> symmetric (K L, K L) matrices."""
-    for k in range(width.shape[0]):
-        n_packed = width[k] * (width[k] - 1) // 2
-        size = int(np.sqrt(matrix_start[k + 1] - matrix_start[k]) + 0.5) // width[k]
-        gram = packed[start[k] : start[k + 1]].reshape((size, size, n_packed))
-        matrix = matrices[matrix_start[k] : matrix_start[k + 1]]
-        _unpack(gram, width[k], scale, matrix.reshape((size * width[k], size * width[k])))
+@kernel
+def unpack_curvatures(packed, width, size, scale, matrices):  # type: ignore[no-untyped-def]
+    """Packed (K, K, L (L - 1) / 2) sums of every node -> symmetric (K L, K L) matrices, in a row.
+
+    Node k has width[k] = L levels and size[k] = K predictor columns.
+    """
+    source, first = 0, 0
+    for node in range(width.shape[0]):
+        levels, n_columns = width[node], size[node]
+        n = n_columns * levels
+        block = np.zeros((levels, levels))
+        for a in range(n_columns):
+            for b in range(n_columns):
+                if a <= b:
+                    _unpack(packed, source, levels, scale, block)
+                    for k in range(levels):
+                        for m in range(levels):
+                            x = block[k, m]
+                            matrices[first + (a * levels + k) * n + b * levels + m] = x
+                            matrices[first + (b * levels + k) * n + a * levels + m] = x
+                source += levels * (levels - 1) // 2
+        first += n * n
 
 
-@njit(nogil=True, cache=True)
-def _unpack(gram, width, scale, matrix):  # type: ignore[no-untyped-def]
-    size = gram.shape[0]
-    block = np.zeros((width, width))
-    for a in range(size):
-        for b in range(a, size):
-            at = 0
-            for k in range(1, width):
-                for m in range(1, k + 1):
-                    x = gram[a, b, at] * scale
-                    block[k, m] = x
-                    block[m, k] = x
-                    at += 1
-            block[0, 0] = 0.0
-            for k in range(1, width):
-                x = 0.0
-                for m in range(1, width):
-                    x -= block[k, m]
-                block[k, 0] = x
-                block[0, k] = x
-                block[0, 0] -= x
-            for k in range(width):
-                for m in range(width):
-                    matrix[a * width + k, b * width + m] = block[k, m]
-                    matrix[b * width + k, a * width + m] = block[k, m]
+@inner
+def _unpack(packed, source, levels, scale, block):  # type: ignore[no-untyped-def]
+    """The triangle over levels 1 to L - 1 -> all levels; rows and columns sum to zero."""
+    for k in range(1, levels):
+        for m in range(1, k + 1):
+            x = packed[source] * scale
+            block[k, m] = x
+            block[m, k] = x
+            source += 1
+    block[0, 0] = 0.0
+    for k in range(1, levels):
+        x = 0.0
+        for m in range(1, levels):
+            x -= block[k, m]
+        block[k, 0] = x
+        block[0, k] = x
+        block[0, 0] -= x

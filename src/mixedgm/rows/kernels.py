@@ -10,14 +10,14 @@ are, their coefficients are picked by level.  Every kernel releases the GIL.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from mixedgm.compiled import inner, kernel
 from mixedgm.rows.arithmetic import FEW_LEVELS, exp_nonpositive, log_positive
 
 _LOOSE = {"reassoc", "contract", "nsz"}
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _fill_block(cont, codes, first, n_rows, level_start, block):  # type: ignore[no-untyped-def]
     """block[i] = z of row first + i: continuous columns, then an indicator per level; then 0."""
     n_cont = cont.shape[1]
@@ -31,7 +31,7 @@ def _fill_block(cont, codes, first, n_rows, level_start, block):  # type: ignore
     block[n_rows:] = 0.0
 
 
-@njit(nogil=True, cache=True, fastmath=_LOOSE)
+@inner(fastmath=_LOOSE)
 def _predict_node(turned, n_rows, cat, incidence, values, logits):  # type: ignore[no-untyped-def]
     """Logits of one node less their bias, levels by rows, from its listed blocks only.
 
@@ -65,7 +65,7 @@ def _predict_node(turned, n_rows, cat, incidence, values, logits):  # type: igno
                     logits[k, i] += values[at + np.uint64(k)]
 
 
-@njit(nogil=True, cache=True, fastmath=_LOOSE)
+@inner(fastmath=_LOOSE)
 def _collect_node(turned, n_rows, cat, incidence, probs, grad):  # type: ignore[no-untyped-def]
     """Add z P' of one node for its listed blocks; probs holds P, levels by rows."""
     cont, codes = turned
@@ -95,7 +95,7 @@ def _collect_node(turned, n_rows, cat, incidence, probs, grad):  # type: ignore[
                     grad[at + np.uint64(k)] += probs[k, i]
 
 
-@njit(nogil=True, cache=True, fastmath=_LOOSE)
+@inner(fastmath=_LOOSE)
 def _softmax_node(codes, weights, first, n_rows, cat, bias, logits, work):  # type: ignore[no-untyped-def]
     """Logits of one node less their bias -> weighted probabilities in place; returns the loss.
 
@@ -134,7 +134,7 @@ def _softmax_node(codes, weights, first, n_rows, cat, bias, logits, work):  # ty
     return total
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _turn(table, first, n_rows, turned):  # type: ignore[no-untyped-def]
     """turned[k, i] = table[first + i, k]."""
     for k in range(table.shape[1]):
@@ -142,7 +142,7 @@ def _turn(table, first, n_rows, turned):  # type: ignore[no-untyped-def]
             turned[k, i] = table[first + i, k]
 
 
-@njit(nogil=True, cache=True, fastmath=_LOOSE)
+@inner(fastmath=_LOOSE)
 def _add_row_sums(turned, n_rows, total):  # type: ignore[no-untyped-def]
     for k in range(turned.shape[0]):
         x = 0.0
@@ -151,14 +151,14 @@ def _add_row_sums(turned, n_rows, total):  # type: ignore[no-untyped-def]
         total[k] += x
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _add(term, total):  # type: ignore[no-untyped-def]
     for a in range(total.shape[0]):
         for k in range(total.shape[1]):
             total[a, k] += term[a, k]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def softmax_chunks(  # type: ignore[no-untyped-def]
     data, bounds, chunks, level_start, bias, dense, incidence, values, want, sizes, out
 ):
@@ -212,7 +212,7 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
                 _add(product, all_pairs[c])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def fill_dense(incidence, level_start, values, dense):  # type: ignore[no-untyped-def]
     """dense[column, level] = coefficient, for all categorical targets; dense is zero before."""
     target_ptr, entry_ptr, entry_column = incidence
@@ -228,7 +228,7 @@ def fill_dense(incidence, level_start, values, dense):  # type: ignore[no-untype
                 column += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def level_moments(data, level_start, cont_by_level, level_by_level):  # type: ignore[no-untyped-def]
     """Sums of w x_s over the rows of each level, and of w over pairs of levels (upper triangle)."""
     cont, codes, weights = data

@@ -240,7 +240,7 @@ class MemoryRows:
         size = n_columns * width
         ends = np.concatenate([[0], np.cumsum(size**2)]).astype(np.int64)
         flat = np.empty(int(ends[-1]))
-        unpack_curvatures(packed, starts, width, 1.0 / total, ends, flat)
+        unpack_curvatures(packed, width, n_columns, 1.0 / total, flat)
         matrices = [
             flat[ends[k] : ends[k + 1]].reshape(size[k], size[k]) for k in range(len(nodes))
         ]

@@ -8,41 +8,11 @@ and in each of the one or two nodes that it touches.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from mixedgm.compiled import inner, kernel
 
 
-@njit(cache=True)
-def block_eigen(blocks, nodes, eigen_start, vectors, values):  # type: ignore[no-untyped-def]
-    """Eigendecomposition of the diagonal block of H for every block of theta."""
-    start, size, touch_node, touch_at = blocks
-    matrix_start, node_size, matrices = nodes
-    for b in range(start.shape[0]):
-        m = size[b]
-        if m == 0:
-            continue
-        block = np.zeros((m, m))
-        for k in range(2):
-            v = touch_node[b, k]
-            if v < 0:
-                continue
-            width, at = node_size[v], touch_at[b, k]
-            for i in range(m):
-                row = matrix_start[v] + (at + i) * width + at
-                for j in range(m):
-                    block[i, j] += matrices[row + j]
-        if m == 1:
-            values[start[b]] = max(block[0, 0], 1e-12)
-            vectors[eigen_start[b]] = 1.0
-            continue
-        lam, q = np.linalg.eigh(block)
-        floor = max(1e-12, 1e-10 * lam[m - 1])
-        for i in range(m):
-            values[start[b] + i] = max(lam[i], floor)
-            for j in range(m):
-                vectors[eigen_start[b] + i * m + j] = q[i, j]
-
-
-@njit(cache=True)
+@inner
 def _solve_block(c, lam_w, values, first, m, out):  # type: ignore[no-untyped-def]
     """argmin_v  v'Dv/2 - c'v + lam_w |v|  for diagonal D, in place of `out`."""
     norm = 0.0
@@ -75,7 +45,7 @@ def _solve_block(c, lam_w, values, first, m, out):  # type: ignore[no-untyped-de
         out[i] = c[i] * t / (values[first + i] * t + lam_w)
 
 
-@njit(cache=True)
+@kernel
 def sweep(blocks, nodes, eigen, node_start, order, lam_w, yard, grad, theta, product):  # type: ignore[no-untyped-def]
     """One pass of coordinate descent over the blocks in `order`; theta and product change in place.
 
@@ -132,7 +102,7 @@ def sweep(blocks, nodes, eigen, node_start, order, lam_w, yard, grad, theta, pro
     return worst
 
 
-@njit(cache=True)
+@inner
 def _violation(g, theta, first, m, lam_w):  # type: ignore[no-untyped-def]
     """Distance of -g to the subdifferential of lam_w |.| at the block (largest entry if free)."""
     norm, size = 0.0, 0.0
@@ -149,7 +119,7 @@ def _violation(g, theta, first, m, lam_w):  # type: ignore[no-untyped-def]
     return np.sqrt(total)
 
 
-@njit(cache=True)
+@kernel
 def assemble(nodes, runs, where, out):  # type: ignore[no-untyped-def]
     """Add every node's matrix into the dense `out`; where[theta position] = row of out, or -1.
 
@@ -173,7 +143,7 @@ def assemble(nodes, runs, where, out):  # type: ignore[no-untyped-def]
                         out[row, column + np.uint64(j)] += matrices[at + np.uint64(j)]
 
 
-@njit(cache=True, fastmath={"reassoc", "contract"})
+@kernel(fastmath={"reassoc", "contract"})
 def project(matrices, run_ptr, wide, narrow, basis, bases, start, out):  # type: ignore[no-untyped-def]
     """Every node's matrix M -> U'MU, U block-diagonal with the basis of each of its runs.
 
@@ -211,7 +181,7 @@ def project(matrices, run_ptr, wide, narrow, basis, bases, start, out):  # type:
         at += n_wide * n_wide
 
 
-@njit(cache=True)
+@kernel
 def node_products(nodes, runs, delta, out):  # type: ignore[no-untyped-def]
     """Every node's matrix times its part of delta, node by node in a row."""
     matrix_start, node_size, matrices = nodes
@@ -229,7 +199,7 @@ def node_products(nodes, runs, delta, out):  # type: ignore[no-untyped-def]
         at += width
 
 
-@njit(cache=True, fastmath={"reassoc", "contract"})
+@kernel(fastmath={"reassoc", "contract"})
 def sparse_product(nodes, runs, where, delta, out):  # type: ignore[no-untyped-def]
     """Out = H delta on the theta positions with where >= 0, all in the numbering of `where`."""
     matrix_start, node_size, matrices = nodes
@@ -251,7 +221,7 @@ def sparse_product(nodes, runs, where, delta, out):  # type: ignore[no-untyped-d
                     out[where[position[a]] + i] += total
 
 
-@njit(cache=True, fastmath={"reassoc", "contract"})
+@kernel(fastmath={"reassoc", "contract"})
 def precondition(blocks, eigen, where, extra, x, out):  # type: ignore[no-untyped-def]
     """Out = (H_bb + extra_b I)^-1 x_b for every active block b."""
     start, size, touch_node, touch_at = blocks

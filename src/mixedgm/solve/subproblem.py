@@ -21,13 +21,9 @@ from mixedgm.solve.problem import Problem
 
 def flatten(contrasts: Contrasts, curvature: Curvature) -> Blocks:
     """Write the curvature in contrasts and lay it out for the kernels."""
-    from mixedgm.solve.descent import block_eigen
-
     layout, runs, blocks = contrasts.reduced, contrasts.runs, contrasts.blocks
     node_size, matrix_start, matrices = contrasts.curvature(curvature)
-    eigen_start = np.concatenate([[0], np.cumsum(blocks[1] ** 2)]).astype(np.int64)
-    vectors, values = np.empty(eigen_start[-1]), np.empty(layout.n_theta)
-    block_eigen(blocks, (matrix_start, node_size, matrices), eigen_start, vectors, values)
+    eigen_start, vectors, values = _block_eigen(blocks, (matrix_start, node_size, matrices))
     return Blocks(
         *blocks,
         matrix_start=matrix_start,
@@ -40,6 +36,34 @@ def flatten(contrasts: Contrasts, curvature: Curvature) -> Blocks:
         values=values,
         n_node_blocks=layout.n_cont + layout.n_nodes,
     )
+
+
+def _block_eigen(
+    blocks: tuple[Ints, Ints, Ints, Ints], nodes: tuple[Ints, Ints, Floats]
+) -> tuple[Ints, Floats, Floats]:
+    """Eigendecomposition of the diagonal block of H for every block: (start, vectors, values)."""
+    start, size, touch_node, touch_at = blocks
+    matrix_start, node_size, matrices = nodes
+    eigen_start = np.concatenate([[0], np.cumsum(size**2)]).astype(np.int64)
+    vectors, values = np.ones(eigen_start[-1]), np.empty(int(size.sum()))
+    for m in np.unique(size[size > 0]).tolist():
+        which = np.flatnonzero(size == m)
+        inside = np.arange(m)
+        found = np.zeros((len(which), m, m))
+        for side in range(2):
+            touched = touch_node[which, side] >= 0
+            v, at = touch_node[which[touched], side], touch_at[which[touched], side]
+            width = node_size[v][:, None, None]
+            corner = (matrix_start[v] + at)[:, None, None] + at[:, None, None] * width
+            found[touched] += matrices[corner + inside[:, None] * width + inside]
+        if m > 1:
+            lam, basis = np.linalg.eigh(found)
+            vectors[eigen_start[which][:, None] + np.arange(m * m)] = basis.reshape(-1, m * m)
+        else:
+            lam = found[:, :, 0]
+        floor = np.maximum(1e-12, 1e-10 * lam[:, -1:])
+        values[start[which][:, None] + inside] = np.maximum(lam, floor)
+    return eigen_start, vectors, values
 
 
 @dataclass(eq=False)
