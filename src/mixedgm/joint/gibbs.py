@@ -17,7 +17,7 @@ from mixedgm.joint.diagnostics import Diagnostics, diagnose
 from mixedgm.joint.field import Gaussian, gaussian, integrate_out
 from mixedgm.joint.kernels import add_level_rows, gibbs_sweep
 from mixedgm.joint.validity import allowed_levels
-from mixedgm.model.layout import Floats
+from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params
 
 Codes = NDArray[np.uint8 | np.uint16 | np.int32]
@@ -163,10 +163,25 @@ def sweep(
     if codes.size == 0:
         return
     bias = field.cat_bias[None] if unary is None else unary
+    runs = _runs(field)
     uniforms = np.empty(codes.shape)
     for _ in range(times):
         rng.random(out=uniforms)
-        gibbs_sweep(codes, bias, field.cat_interaction, field.level_start, uniforms)
+        gibbs_sweep(codes, bias, field.cat_interaction, field.level_start, runs, uniforms)
+
+
+def _runs(field: Params) -> Ints:
+    """(q, m, 2) for every column the stretches of levels that it interacts with."""
+    first = field.level_start[:-1]
+    touched = np.logical_or.reduceat(field.cat_interaction != 0, first, axis=0)
+    found = []
+    for row in np.logical_or.reduceat(touched, first, axis=1):
+        edge = np.flatnonzero(np.diff(np.concatenate([[False], row, [False]]).astype(np.int8)))
+        found.append(field.level_start[edge].reshape(-1, 2))
+    runs = np.zeros((len(found), max(map(len, found)), 2), dtype=np.int64)
+    for j, stretches in enumerate(found):
+        runs[j, : len(stretches)] = stretches
+    return runs
 
 
 def draw_continuous(

@@ -29,14 +29,14 @@ def _pick(logits, first, last, u):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def gibbs_sweep(codes, unary, pairwise, start, uniforms):  # type: ignore[no-untyped-def]
+def gibbs_sweep(codes, unary, pairwise, start, runs, uniforms):  # type: ignore[no-untyped-def]
     """Redraw every column of every chain once, in place.
 
     `unary` has one row for all chains, or one for each block of consecutive chains of the same
-    length.
-    The logits of all levels of all columns are kept up to date while the columns change, so a
-    column that keeps its level costs nothing but its own softmax.  They are computed afresh for
-    every sweep: rounding does not pile up.
+    length.  ``runs[j]`` are the stretches of levels with which column j interacts, first and end;
+    unused ones have length zero.  The logits of all levels are kept up to date while the columns
+    change, so a column that keeps its level costs nothing but its own softmax.  They are computed
+    afresh for every sweep: rounding does not pile up.
     """
     n, q = codes.shape
     n_fields, width = unary.shape
@@ -44,14 +44,19 @@ def gibbs_sweep(codes, unary, pairwise, start, uniforms):  # type: ignore[no-unt
     for i in range(n):
         logits[:] = unary[i * n_fields // n]
         for j in range(q):
-            logits += pairwise[start[j] + codes[i, j]]
+            row = pairwise[start[j] + codes[i, j]]
+            for first, end in runs[j]:
+                for a in range(first, end):
+                    logits[a] += row[a]
         for j in range(q):
             old = codes[i, j]
             new = _pick(logits, start[j], start[j + 1], uniforms[i, j])
             if new != old:
                 codes[i, j] = new
-                for a in range(width):
-                    logits[a] += pairwise[start[j] + new, a] - pairwise[start[j] + old, a]
+                came, went = pairwise[start[j] + new], pairwise[start[j] + old]
+                for first, end in runs[j]:
+                    for a in range(first, end):
+                        logits[a] += came[a] - went[a]
 
 
 @njit(nogil=True, cache=True)

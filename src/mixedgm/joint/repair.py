@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import eigh
+from scipy.optimize import minimize
 
 from mixedgm.errors import DistributionError, ParameterError
 from mixedgm.joint.validity import factor, smallest_eigenvalue
@@ -16,8 +17,8 @@ from mixedgm.model.params import Params
 # variance that it would have without relations.
 FLOOR = 0.01
 
-_TOLERANCE = 1e-12
-_MOST_STEPS = 10_000
+_TOLERANCE = 1e-9
+_MOST_STEPS = 2_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,26 +132,42 @@ def _is_valid(precision: Floats) -> bool:
 def _nearest(matrix: Floats, floor: float) -> Floats:
     """Projection on the matrices with this pattern, unit diagonal and eigenvalues >= floor.
 
-    Dykstra's alternating projections: onto the cone of large eigenvalues, with the correction
-    that makes the limit the nearest point, and onto the pattern, which is linear and needs none.
+    With H = matrix - floor I, the multipliers Y of the fixed entries (diagonal and absent edges)
+    minimise ``|(H + Y)+|^2 / 2 - <Y, D>``, where + keeps the positive eigenvalues and D holds what
+    the fixed entries must be; it is smooth, and ``(H + Y)+ + floor I`` is the projection.
     """
-    pattern = matrix != 0
-    free = pattern & ~np.eye(len(matrix), dtype=bool)
-    current, correction = matrix, np.zeros_like(matrix)
-    for _ in range(_MOST_STEPS):
-        shifted = current - correction
+    p = len(matrix)
+    upper = np.triu_indices(p)
+    fixed = (matrix[upper] == 0) | (upper[0] == upper[1])
+    rows, columns = upper[0][fixed], upper[1][fixed]
+    goal = np.where(rows == columns, 1.0 - floor, 0.0)
+    # An entry off the diagonal stands twice in the matrix.
+    weight = np.where(rows == columns, 1.0, np.sqrt(2.0))
+
+    def positive_part(y: Floats) -> Floats:
+        shifted = matrix - floor * np.eye(p)
+        shifted[rows, columns] += y / weight
+        shifted[columns, rows] = shifted[rows, columns]
         values, vectors = eigh(shifted)
-        lifted = (vectors * np.maximum(values, floor)) @ vectors.T
-        correction = lifted - shifted
-        moved = np.where(free, lifted, np.eye(len(matrix)))
-        moved = 0.5 * (moved + moved.T)
-        done = np.abs(moved - current).max() < _TOLERANCE
-        current = moved
-        if done:
-            break
-    # The limit lies on the border; the last step must not leave it on the wrong side.
-    smallest = smallest_eigenvalue(current)
+        kept = vectors[:, values > 0]
+        return np.asarray((kept * values[values > 0]) @ kept.T)
+
+    def dual(y: Floats) -> tuple[float, Floats]:
+        part = positive_part(y)
+        gradient = weight * (part[rows, columns] - goal)
+        return 0.5 * float((part**2).sum() - 2.0 * (weight * goal) @ y), gradient
+
+    found = minimize(
+        dual,
+        np.zeros(len(rows)),
+        jac=True,
+        method="L-BFGS-B",
+        options={"gtol": _TOLERANCE, "ftol": 0.0, "maxiter": _MOST_STEPS, "maxfun": _MOST_STEPS},
+    )
+    part = positive_part(found.x)
+    new = np.where((matrix != 0) & ~np.eye(p, dtype=bool), 0.5 * (part + part.T), np.eye(p))
+    # The projection lies on the border; rounding must not leave it on the wrong side.
+    smallest = smallest_eigenvalue(new)
     if smallest < floor:
-        shrink = (1.0 - floor) / (1.0 - smallest)
-        current = np.where(free, current * shrink, current)
-    return current
+        new = np.where(np.eye(p, dtype=bool), new, new * (1.0 - floor) / (1.0 - smallest))
+    return new
