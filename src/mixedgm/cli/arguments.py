@@ -125,6 +125,45 @@ def _predict(command: argparse.ArgumentParser) -> None:
     _format(command, default="csv")
 
 
+def _bootstrap(command: argparse.ArgumentParser) -> None:
+    _model(command)
+    _table(command)
+    _output(command, "FOLDER", "where to write tables and pictures", required=True)
+    command.add_argument(
+        "--n-boot", type=int, default=1000, metavar="N", help="resamples (default: 1000)"
+    )
+    command.add_argument(
+        "--kind",
+        choices=("nonparametric", "case-dropping"),
+        default="nonparametric",
+        help="draw rows with replacement (default), or leave more and more rows out",
+    )
+    command.add_argument(
+        "--select",
+        choices=("fixed", "again"),
+        default="fixed",
+        help="keep the penalty of the model (default), or choose it again in every resample",
+    )
+    command.add_argument(
+        "--groups", metavar="NAME", help="column that says which rows belong together"
+    )
+    command.add_argument(
+        "--weights-column", metavar="NAME", help="column with the weights of the fit"
+    )
+    command.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="which resamples are drawn (default: 0)"
+    )
+    command.add_argument(
+        "--jobs", type=int, metavar="N", help="processor cores to use (default: all)"
+    )
+    command.add_argument("--checkpoint", metavar="FOLDER", help="where finished resamples are kept")
+    command.add_argument(
+        "--resume", action="store_true", help="go on with the work that --checkpoint holds"
+    )
+    command.set_defaults(drop=None)
+    _quiet(command)
+
+
 def _demo(command: argparse.ArgumentParser) -> None:
     _output(command, "FOLDER", "where to write (default: mixedgm-demo)", default="mixedgm-demo")
     _quiet(command)
@@ -246,5 +285,6 @@ _ARGUMENTS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "edges": _edges,
     "plot": _plot,
     "predict": _predict,
+    "bootstrap": _bootstrap,
     "demo": _demo,
 }

@@ -21,7 +21,7 @@ from mixedgm.fitted import FittedModel
 if TYPE_CHECKING:
     from mixedgm.estimator import MixedGraphicalModel
 
-__all__ = ["check", "demo", "edges", "fit", "path", "plot", "predict"]
+__all__ = ["bootstrap", "check", "demo", "edges", "fit", "path", "plot", "predict"]
 
 
 def check(args: Namespace, console: Console) -> int:
@@ -149,6 +149,13 @@ def predict(args: Namespace, console: Console) -> None:
         with console.announcing_compilation():
             predicted = model.predict(frame, None if args.column is None else [args.column])
     deliver(nw.from_native(predicted, eager_only=True).to_dict(as_series=False), args, console)
+
+
+def bootstrap(args: Namespace, console: Console) -> int:
+    """Resample the table of a model; 130 when Ctrl-C cut it short."""
+    from mixedgm.cli.bootstrap import run_bootstrap
+
+    return run_bootstrap(args, console)
 
 
 def demo(args: Namespace, console: Console) -> None:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from mixedgm.atomic import write_bytes
 from mixedgm.cli.console import Console
-from mixedgm.cli.output import draw, prepare_drawing
-from mixedgm.errors import ParameterError
+from mixedgm.cli.output import draw, make_folder, prepare_drawing
 
 if TYPE_CHECKING:
     from mixedgm.estimator import MixedGraphicalModel
@@ -28,9 +27,7 @@ def run_demo(folder: Path, console: Console) -> None:
     """Fit the wage survey, print what was found and write it into a folder."""
     from mixedgm.datasets import load_wage
 
-    if folder.exists() and not folder.is_dir():
-        raise ParameterError(f"{str(folder)!r} is a file; give the name of a folder.")
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     console.out("A wage survey: 3,000 men in the Middle Atlantic region, 2003 to 2009.")
     console.out("Which of its columns are directly related, given all the others?\n")
     console.out(f"{_fit_and_print(load_wage(), folder, console)}")

@@ -112,6 +112,23 @@ COMMANDS = {
         mixedgm predict survey.mgm new.csv --column jobclass --proba -o chances.csv
         """,
     ),
+    "bootstrap": About(
+        "MODEL TABLE -o FOLDER [options]",
+        "resample the table of a model: intervals, inclusion, stability",
+        """
+        Fit the model again to many resamples of the table it was fitted to, and write tables and
+        pictures into a folder. The nonparametric bootstrap draws rows with replacement: how often
+        each edge is found, intervals of edges, parameters and centralities, tests between edges.
+        The case-dropping bootstrap leaves rows out: how many can be lost before the network looks
+        different. With --checkpoint, finished resamples are kept, and --resume goes on after the
+        work was stopped in whatever way, with the same results.
+        """,
+        """
+        mixedgm bootstrap survey.mgm survey.csv -o boot
+        mixedgm bootstrap survey.mgm survey.csv -o stability --kind case-dropping
+        mixedgm bootstrap survey.mgm survey.csv -o boot --checkpoint kept --resume
+        """,
+    ),
     "demo": About(
         "[-o FOLDER] [--quiet]",
         "fit a bundled survey, print the edges and draw pictures",

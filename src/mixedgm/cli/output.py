@@ -20,7 +20,17 @@ from mixedgm.errors import MixedGMError, ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.table.assemble import Columns
 
-__all__ = ["check_edges", "check_output", "check_picture", "deliver", "draw", "prepare_drawing"]
+__all__ = [
+    "check_edges",
+    "check_output",
+    "check_picture",
+    "deliver",
+    "draw",
+    "make_folder",
+    "prepare_drawing",
+    "save_picture",
+    "write_csv",
+]
 
 _FORMAT_OF = {".csv": "csv", ".json": "json", ".txt": "table"}
 _PICTURES = (".png", ".svg", ".pdf")
@@ -134,7 +144,27 @@ def draw(fitted: FittedModel, kind: str, output: str | Path, layout: str = "spri
         ax = views.plot_network(fitted, layout=layout).ax
     else:
         ax = {"path": views.plot_path, "parameters": views.plot_parameters}[kind](fitted)
+    save_picture(ax, output)
+
+
+def save_picture(ax: Any, output: str | Path) -> None:
+    """Write the figure of these axes into a file, completely or not at all, and close it."""
+    import matplotlib.pyplot as plt
+
     buffer = io.BytesIO()
-    ending = Path(output).suffix[1:].lower()
-    ax.get_figure(root=True).savefig(buffer, format=ending, dpi=_DPI)  # type: ignore[union-attr]
+    figure = ax.get_figure(root=True)
+    figure.savefig(buffer, format=Path(output).suffix[1:].lower(), dpi=_DPI)
+    plt.close(figure)
     write_bytes(output, buffer.getvalue())
+
+
+def write_csv(columns: Columns, output: str | Path) -> None:
+    """Write columns as a CSV file, completely or not at all."""
+    write_bytes(output, f"{_csv(columns)}\n".encode("utf-8", "backslashreplace"))
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder and those above it, unless it is there."""
+    if folder.exists() and not folder.is_dir():
+        raise ParameterError(f"{str(folder)!r} is a file; give the name of a folder.")
+    folder.mkdir(parents=True, exist_ok=True)

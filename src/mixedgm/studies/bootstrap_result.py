@@ -280,8 +280,9 @@ class Bootstrap:
         lines = [f"Bootstrap: {self._counts()}", *self._troubles()]
         if self.kind == "nonparametric":
             columns = tables.edges_columns(self._material, 0.95)
-            shown = ("source", "target", "inclusion", "estimate", "lower", "upper")
-            top = {name: columns[name][:12] for name in shown}
+            top: dict[str, Any] = {name: columns[name][:12] for name in ("source", "target")}
+            for name in ("inclusion", "estimate", "lower", "upper"):
+                top[name] = [f"{value: .3f}" for value in columns[name][:12]]
             n_edges = len(columns["source"])
             lines += ["", "Edges, 95 % intervals" + (f" (12 of {n_edges})" if n_edges > 12 else "")]
             lines.append(table_text(top, 80) if n_edges else "none in any resample")
@@ -289,7 +290,9 @@ class Bootstrap:
             assert self.dropped is not None
             found = stability.cs_coefficients(self._material, self.dropped, 0.7, 0.95)
             lines += ["", "CS-coefficients (correlation 0.7, probability 0.95)"]
-            lines += [f"  {name:<20}{value:.2f}" for name, value in found.items()]
+            for name, value in found.items():
+                text = "none: too few different values" if np.isnan(value) else f"{value:.2f}"
+                lines.append(f"  {name:<20}{text}")
         return "\n".join(lines)
 
     def __str__(self) -> str:
