@@ -110,6 +110,8 @@ class FittedModel:
         The whole path when one was solved.
     scores : mapping of str to ndarray
         Selection scores per lam of the path, by name.
+    selection_frequency : ndarray (p + q, p + q) or None
+        Share of the subsamples that have each edge at the chosen lam, where subsamples chose it.
     """
 
     schema: Schema
@@ -119,6 +121,7 @@ class FittedModel:
     library: str
     path: Path | None = None
     scores: Mapping[str, Floats] = field(default_factory=dict)
+    selection_frequency: Floats | None = None
 
     # -- graph -------------------------------------------------------------------------------------
 

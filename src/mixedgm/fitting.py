@@ -146,6 +146,7 @@ def fit_design(
         library=library,
         path=path,
         scores=choice.scores,
+        selection_frequency=_by_nodes(setup.task, choice.frequencies),
     )
 
 
@@ -218,6 +219,16 @@ def _estimate(task: Task, path: Path, choice: Choice, options: Options) -> tuple
     )
     note = f"the {len(choice.groups)} chosen edges were estimated alone, all others left out"
     return solution.theta, _of_solution(report, solution, task, note)
+
+
+def _by_nodes(task: Task, per_group: Floats | None) -> Floats | None:
+    """A value per edge group as a symmetric matrix over nodes."""
+    if per_group is None:
+        return None
+    matrix = np.zeros((task.layout.n_nodes, task.layout.n_nodes))
+    u, v = task.layout.pairs.T
+    matrix[u, v] = matrix[v, u] = per_group
+    return matrix
 
 
 def _of_solution(report: FitReport, solution: Solution, task: Task, note: str) -> FitReport:

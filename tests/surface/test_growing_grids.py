@@ -171,6 +171,9 @@ def test_scores_survive_in_a_file(select, tmp_path):
     assert list(twin.fitted_.scores) == list(model.fitted_.scores)
     for name, scores in model.fitted_.scores.items():
         np.testing.assert_array_equal(twin.fitted_.scores[name], scores)
+    np.testing.assert_array_equal(
+        twin.fitted_.selection_frequency, model.fitted_.selection_frequency
+    )
     assert twin.fitted_.report == model.fitted_.report
     assert twin.select == model.select
 

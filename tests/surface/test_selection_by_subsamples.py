@@ -147,6 +147,28 @@ def test_frequencies_bound_and_stable_edges(table, drawn):
     stable = {frozenset(p) for p, f in zip(PAIRS, by_lam[index], strict=True) if f >= 0.8}
     assert {frozenset((e.source, e.target)) for e in model.edges_} == stable
     assert stable
+    frame = model.edges()
+    found = {frozenset(row[:2]): row[-1] for row in frame.itertuples(index=False)}
+    expected = {
+        frozenset(p): f for p, f in zip(PAIRS, by_lam[index], strict=True) if frozenset(p) in stable
+    }
+    assert frame.columns[-1] == "frequency"
+    assert found == pytest.approx(expected)
+    matrix, nodes = model.fitted_.selection_frequency, [c.name for c in model.schema_.nodes]
+    for (a, b), f in zip(PAIRS, by_lam[index], strict=True):
+        assert matrix[nodes.index(a), nodes.index(b)] == matrix[nodes.index(b), nodes.index(a)] == f
+
+
+def test_frequencies_are_those_of_the_chosen_lam_when_the_path_grows(table, drawn):
+    """The grid comes in parts of ten; the choice may be the last lam of a part before."""
+    for select in (mg.StARS(n_subsamples=6), mg.StabilitySelection(n_subsamples=6)):
+        for n_lams in (40, 41, 43, 46, 50):
+            options = {"n_lams": n_lams, "random_state": 1}
+            model = Model(select=select, **options).fit(table)
+            alone = Model(select=select, lams=[model.lam_], random_state=1).fit(table)
+            np.testing.assert_array_equal(
+                model.fitted_.selection_frequency, alone.fitted_.selection_frequency
+            )
 
 
 def test_the_stable_edges_are_estimated_alone(table):

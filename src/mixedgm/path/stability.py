@@ -16,6 +16,8 @@ from mixedgm.path.path import PathPoint
 from mixedgm.path.resamples import Counts, edge_counts
 from mixedgm.path.task import Task
 
+_ROUNDING = 1e-12
+
 
 class _BySubsamples:
     """What criteria that count edges in subsamples have in common."""
@@ -88,12 +90,14 @@ class StARS(_BySubsamples):
         notes = found.notes
         if not stable[0]:
             notes = (*notes, "no lam is as stable as asked for; the largest was taken")
+        index = max(int(stable.sum()) - 1, 0)
         return Choice(
-            max(int(stable.sum()) - 1, 0),
+            index,
             self.label,
             scores,
             evidence.all_notes(notes),
             down_to=0.0 if stable[-1] and not evidence.saturated else None,
+            frequencies=_frequencies(evidence, found, index),
         )
 
     def _subsamples(self, evidence: Evidence) -> list[Ints]:
@@ -106,6 +110,15 @@ class StARS(_BySubsamples):
             np.sort(np.random.default_rng(seed).permutation(n)[:size])
             for seed in evidence.setup.seeds(self.n_subsamples)
         ]
+
+
+def _frequencies(evidence: Evidence, found: Counts, index: int) -> Floats:
+    """Share of the subsamples that have each edge at the chosen point of the path."""
+    here, before = index - evidence.n_before, evidence.before
+    # A choice before this part can only be the last lam of the part before.
+    if here < 0 and before is not None and before.frequencies is not None:
+        return before.frequencies
+    return np.asarray(found.edges[here] / found.n_subsamples)
 
 
 def _instability(task: Task, found: Counts) -> Floats:
@@ -185,7 +198,7 @@ class StabilitySelection(_BySubsamples):
         penalised = evidence.task.penalty.weights > 0.0
         share = found.edges / found.n_subsamples
         selected = evidence.joined("stability_selected", share[:, penalised].sum(axis=1))
-        stable = share >= self.threshold - 1e-12
+        stable = share >= self.threshold - _ROUNDING
         false = self.expected_false(selected, int(penalised.sum()))
         allowed = np.logical_and.accumulate(false <= self.max_false)
         scores = {
@@ -197,18 +210,14 @@ class StabilitySelection(_BySubsamples):
             ),
         }
         index = max(int(allowed.sum()) - 1, 0)
-        here, before = index - evidence.n_before, evidence.before
-        if here < 0 and before is not None:  # the part before this one ended at its last lam
-            frequencies, groups = before.frequencies, before.groups
-        else:
-            frequencies, groups = share[here], np.flatnonzero(stable[here])
+        frequencies = _frequencies(evidence, found, index)
         return Choice(
             index,
             self.label,
             scores,
             evidence.all_notes((*found.notes, *self._notes(allowed))),
             down_to=0.0 if allowed[-1] and not evidence.saturated else None,
-            groups=groups,
+            groups=np.flatnonzero(frequencies >= self.threshold - _ROUNDING),
             frequencies=frequencies,
         )
 

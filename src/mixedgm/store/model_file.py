@@ -74,6 +74,8 @@ def save(
     arrays["node_scales"] = fitted.node_scales
     for at, scores in enumerate(fitted.scores.values()):
         arrays[f"scores_{at}"] = np.asarray(scores, dtype=np.float64)
+    if fitted.selection_frequency is not None:
+        arrays["selection_frequency"] = fitted.selection_frequency
     path_document = None
     if fitted.path is not None:
         path_document, path_arrays = path_to_parts(fitted.path)
@@ -148,14 +150,18 @@ def _read(stream: BinaryIO) -> tuple[FittedModel, dict[str, Any]]:
             name: archive.array(f"scores_{at}", "float64", (None,))
             for at, name in enumerate(_list_of(str, document["scores"]))
         }
+        n_nodes, frequency = len(schema.nodes), None
+        if "selection_frequency" in document["arrays"]:
+            frequency = archive.array("selection_frequency", "float64", (n_nodes, n_nodes))
         fitted = FittedModel(
             schema=schema,
             params=params,
-            node_scales=archive.array("node_scales", "float64", (len(schema.nodes),)),
+            node_scales=archive.array("node_scales", "float64", (n_nodes,)),
             report=_report(document["report"]),
             library=_typed(str, document["library"]),
             path=path_from_archive(archive, schema),
             scores=scores,
+            selection_frequency=frequency,
         )
         return fitted, _typed(dict, document["settings"])
 

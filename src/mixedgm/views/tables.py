@@ -29,7 +29,7 @@ __all__ = [
 def edges_columns(fitted: FittedModel) -> Columns:
     """Return the edges, heaviest first: source, target, kind, weight, sign, partial_correlation."""
     edges = fitted.edges
-    return {
+    columns: dict[str, Any] = {
         "source": [edge.source for edge in edges],
         "target": [edge.target for edge in edges],
         "kind": [edge.kind for edge in edges],
@@ -44,6 +44,13 @@ def edges_columns(fitted: FittedModel) -> Columns:
             dtype=np.float64,
         ),
     }
+    if fitted.selection_frequency is not None:
+        at = fitted.schema.node_index
+        columns["frequency"] = np.array(
+            [fitted.selection_frequency[at(edge.source), at(edge.target)] for edge in edges],
+            dtype=np.float64,
+        )
+    return columns
 
 
 def edges_frame(fitted: FittedModel) -> Any:
@@ -59,7 +66,8 @@ def edges_frame(fitted: FittedModel) -> Any:
     data frame
         One row per edge, heaviest first. `weight` is free of units. `sign` is "+" or "-", and
         missing where an end has three or more levels; `partial_correlation` is missing unless
-        both ends are continuous.
+        both ends are continuous. Where subsamples chose the graph, `frequency` is the share of
+        them that have the edge.
     """
     return frame(edges_columns(fitted), fitted.library)
 
