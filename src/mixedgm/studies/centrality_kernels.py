@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
+
+from mixedgm.compiled import inner, kernel
 
 _TIE = 1e-12
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def shortest_path_measures(weights: Any, closeness: Any, betweenness: Any) -> None:
     """Fill (B, n) closeness and betweenness of B graphs given as (B, n, n) symmetric weights.
 
@@ -44,7 +45,7 @@ def shortest_path_measures(weights: Any, closeness: Any, betweenness: Any) -> No
             betweenness[b] /= (n - 1.0) * (n - 2.0)
 
 
-@numba.njit(cache=True, nogil=True)
+@inner
 def _search(length: Any, source: Any, distance: Any, paths: Any, order: Any) -> Any:
     """Dijkstra: distances, numbers of shortest paths, nodes from near to far; how many."""
     n = length.shape[0]
