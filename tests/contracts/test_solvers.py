@@ -220,8 +220,8 @@ class Liar:
             return here
         return Evaluation(here.value, self.gradient_factor * here.grad)
 
-    def curvature(self, theta, stride=1):
-        true = self.honest.curvature(theta, stride)
+    def curvature(self, theta, stride=1, nodes=None):
+        true = self.honest.curvature(theta, stride, nodes)
         nodes = [
             NodeCurvature(node.index, self.curvature_factor * node.matrix) for node in true.nodes
         ]

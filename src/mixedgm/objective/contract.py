@@ -90,8 +90,8 @@ class Smooth(Protocol):
         """Value and, if asked, gradient."""
         ...
 
-    def curvature(self, theta: Floats, stride: int = 1) -> Curvature:
-        """Hessian at theta, from every `stride`-th row."""
+    def curvature(self, theta: Floats, stride: int = 1, nodes: Ints | None = None) -> Curvature:
+        """Hessian at theta, from every `stride`-th row; the part of some nodes, if named."""
         ...
 
     def restrict(self, groups: Ints) -> Smooth:

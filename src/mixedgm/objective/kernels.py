@@ -16,17 +16,18 @@ def moment_products(second, column_ptr, columns, values, out):  # type: ignore[n
 
 
 @kernel
-def gaussian_curvatures(moments, terms, column_ptr, columns, values, start, out):  # type: ignore[no-untyped-def]
-    """Second derivative of every Gaussian term in (bias, diagonal, coefficients).
+def gaussian_curvatures(moments, terms, nodes, column_ptr, columns, values, start, out):  # type: ignore[no-untyped-def]
+    """Second derivative of the nodes' Gaussian terms in (bias, diagonal, coefficients).
 
     moments = (mean, second); terms = (bias, diagonal); node s has the coefficients
-    column_ptr[s]:column_ptr[s + 1], and its matrix begins at start[s] of the flat `out`.
+    column_ptr[s]:column_ptr[s + 1]; the matrix of nodes[k] begins at start[k] of the flat `out`.
     """
     mean, second = moments
     bias, diagonal = terms
-    for s in range(bias.shape[0]):
+    for k in range(nodes.shape[0]):
+        s = nodes[k]
         first, size = column_ptr[s], column_ptr[s + 1] - column_ptr[s]
-        width, at, b = size + 2, start[s], diagonal[s]
+        width, at, b = size + 2, start[k], diagonal[s]
         mean_eta, square = bias[s], 0.0
         for i in range(size):
             a = columns[first + i]

@@ -152,18 +152,22 @@ class Pseudolikelihood:
 
     # -- curvature ---------------------------------------------------------------------------------
 
-    def curvature(self, theta: Floats, stride: int = 1) -> Curvature:
+    def curvature(self, theta: Floats, stride: int = 1, nodes: Ints | None = None) -> Curvature:
         """Exact second derivative; the softmax terms from every `stride`-th row."""
         layout, incidence = self.layout, self.layout.incidence
+        nodes = np.arange(layout.n_nodes) if nodes is None else nodes
+        cont, cat = nodes[nodes < layout.n_cont], nodes[nodes >= layout.n_cont] - layout.n_cont
         values = theta[incidence.theta_index]
-        matrices = _gaussian_curvatures(self.moments, layout, theta, values)
-        if layout.n_levels:
+        matrices = _gaussian_curvatures(self.moments, layout, theta, values, cont)
+        if len(cat):
             coef = Coefficients(incidence, values, theta[layout.cat_bias])
-            nodes = np.arange(len(layout.n_levels))
-            matrices += self.rows.softmax_curvature(coef, nodes, stride)
+            matrices += self.rows.softmax_curvature(coef, cat, stride)
         start, index = layout.conditional
         return Curvature(
-            [NodeCurvature(index[start[v] : start[v + 1]], m) for v, m in enumerate(matrices)],
+            [
+                NodeCurvature(index[start[v] : start[v + 1]], matrix)
+                for v, matrix in zip(nodes.tolist(), matrices, strict=True)
+            ],
             layout.n_theta,
         )
 
@@ -230,23 +234,24 @@ def _gaussian(moments: Moments, layout: Layout, theta: Floats, values: Floats) -
 
 
 def _gaussian_curvatures(
-    moments: Moments, layout: Layout, theta: Floats, values: Floats
+    moments: Moments, layout: Layout, theta: Floats, values: Floats, nodes: Ints
 ) -> list[Floats]:
-    """Second derivative of every Gaussian term, in the order of ``layout.conditional``."""
+    """Second derivative of these Gaussian terms, in the order of ``layout.conditional``."""
     from mixedgm.objective.kernels import gaussian_curvatures
 
     p, incidence = layout.n_cont, layout.incidence
     ptr = incidence.entry_ptr[incidence.target_ptr[: p + 1]]
-    size = np.diff(ptr) + 2
+    size = np.diff(ptr)[nodes] + 2
     start = np.concatenate([[0], np.cumsum(size**2)]).astype(np.int64)
     out = np.empty(int(start[-1]))
     gaussian_curvatures(
         (moments.mean, moments.second),
         (theta[layout.cont_bias], theta[layout.diagonal]),
+        nodes,
         ptr,
         incidence.entry_column,
         values,
         start,
         out,
     )
-    return [out[start[s] : start[s + 1]].reshape(size[s], size[s]) for s in range(p)]
+    return [out[start[k] : start[k + 1]].reshape(m, m) for k, m in enumerate(size.tolist())]

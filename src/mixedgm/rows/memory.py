@@ -129,7 +129,7 @@ class MemoryRows:
         block = self._block(d + width, products=whole_rows or gradient == "all")
         work = self.n_rows * (len(coef.values) + (d * levels if gradient == "all" else 0))
         n_shares = min(self._threads_for(work), n_chunks)
-        shares = np.linspace(0, n_chunks, n_shares + 1).astype(np.int64)
+        shares = [k * n_chunks // n_shares for k in range(n_shares + 1)]
         incidence = coef.incidence
         blocks = (incidence.target_ptr, incidence.predictor, incidence.entry_ptr)
         dense = self._dense(coef, width) if whole_rows else _NO_MATRIX
@@ -138,7 +138,7 @@ class MemoryRows:
             return lambda: softmax_chunks(
                 self._data,
                 bounds,
-                (int(shares[k]), int(shares[k + 1])),
+                (shares[k], shares[k + 1]),
                 self._level_start,
                 coef.bias,
                 dense,
@@ -151,7 +151,7 @@ class MemoryRows:
 
         with single_threaded_blas():
             run_all([share(k) for k in range(len(shares) - 1)], self._threads_for(work))
-        loss, mean_prob, support, all_pairs = (part.sum(axis=0) / self.total_weight for part in out)
+        loss, mean_prob, support, all_pairs = (self._mean(part) for part in out)
         self._spend(time.perf_counter() - clock, 0.0)
         return SoftmaxSums(
             loss,
@@ -160,6 +160,10 @@ class MemoryRows:
             all_pairs[:levels].T if gradient == "all" else None,
         )
 
+    def _mean(self, sums: Floats) -> Floats:
+        total = sums[0] if len(sums) == 1 else sums.sum(axis=0)
+        return np.asarray(total / self.total_weight)
+
     def _block(self, width: int, *, products: bool) -> int:
         """Rows per block, so that `width` numbers for each of them stay in the cache of one core.
 
@@ -167,8 +171,8 @@ class MemoryRows:
         blocks, so every chunk has about a whole number of them.
         """
         fitting = 2**19 // width // 8 * 8
-        most = 512 if products and width > 200 else int(np.clip(fitting, 64, 256))
-        chunk = int(np.diff(self._bounds).max())
+        most = 512 if products and width > 200 else min(max(fitting, 64), 256)
+        chunk = -(-self.n_rows // (len(self._bounds) - 1))
         return -(-chunk // (8 * -(-chunk // most))) * 8
 
     def _is_dense(self, coef: Coefficients) -> bool:
@@ -202,7 +206,7 @@ class MemoryRows:
         from mixedgm.rows.curvature_kernels import curvature_sums, unpack_curvatures
 
         clock = time.perf_counter()
-        self.curvature_passes += 1.0 / stride
+        self.curvature_passes += len(nodes) / len(self.n_levels) / stride
         incidence, p = coef.incidence, self.cont.shape[1]
         blocks = (incidence.target_ptr, incidence.predictor, incidence.entry_ptr)
         width = np.array(self.n_levels, dtype=np.int64)[nodes]
@@ -213,7 +217,8 @@ class MemoryRows:
         n_predictors = 1 + np.diff(incidence.target_ptr)[p + nodes]
         work = (self.n_rows // stride + 1) * n_predictors**2 * width**2
         parts = self._row_parts(int(work.sum()), int(starts[-1]), stride)
-        shares = _shares(work, 1 if len(parts) >= 4 else 8)
+        n_threads = self._threads_for(int(work.sum()))
+        shares = _shares(work, 1 if len(parts) >= 4 or n_threads == 1 else 4 * n_threads)
         sums = np.zeros((len(parts), int(starts[-1])))
 
         def task(part: int, first: int, last: int) -> float:
@@ -232,9 +237,7 @@ class MemoryRows:
             )
 
         tasks = [(part, *share) for part in range(len(parts)) for share in shares]
-        weights = run_all(
-            [partial(task, *one) for one in tasks], self._threads_for(int(work.sum()))
-        )
+        weights = run_all([partial(task, *one) for one in tasks], n_threads)
         total = sum(weight for weight, one in zip(weights, tasks, strict=True) if one[1] == 0)
         packed = sums[0] if len(parts) == 1 else sums.sum(axis=0)
         size = n_columns * width

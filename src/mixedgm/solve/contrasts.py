@@ -10,13 +10,15 @@ What is left is a smaller problem on a layout of its own, without directions of 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from scipy.linalg import helmert
 
 from mixedgm.model.layout import Floats, Ints, Layout
-from mixedgm.objective.contract import Curvature
+from mixedgm.objective.contract import Smooth
+
+_BATCH = 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,18 +58,6 @@ class Contrasts:
         layout = self.layout
         return Layout(layout.n_cont, tuple(n - 1 for n in layout.n_levels), layout.pairs)
 
-    @cached_property
-    def _level_bases(self) -> dict[int, Floats]:
-        """(L, L - 1) orthonormal columns that sum to zero, by number of levels."""
-        return {
-            n: helmert(n).T.copy() if n > 1 else np.zeros((1, 0)) for n in set(self.layout.n_levels)
-        }
-
-    @cached_property
-    def _edge_bases(self) -> dict[int, Floats]:
-        """The same by width of a node that has edges: a column with one level has none."""
-        return {**self._level_bases, 1: np.ones((1, 1))}
-
     # -- vectors -----------------------------------------------------------------------------------
 
     @cached_property
@@ -76,7 +66,8 @@ class Contrasts:
         full, small, p = self.layout, self.reduced, self.layout.n_cont
         out = []
         levels = np.array(full.n_levels, dtype=np.int64)
-        for n, basis in self._level_bases.items():
+        for n in sorted(set(full.n_levels)):
+            basis = _level_basis(n)
             nodes = p + np.flatnonzero(levels == n)
             wide = (p + full.column_start[nodes])[:, None] + np.arange(n)
             narrow = (p + small.column_start[nodes])[:, None] + np.arange(n - 1)
@@ -86,7 +77,7 @@ class Contrasts:
         for key in np.unique(code):
             groups = np.flatnonzero(code == key)
             u, v = widths[groups[0]]
-            basis = _kron(self._edge_bases[int(u)], self._edge_bases[int(v)])
+            basis = _edge_basis(int(u), int(v))
             wide = full.starts[groups][:, None] + np.arange(basis.shape[0])
             narrow = small.starts[groups][:, None] + np.arange(basis.shape[1])
             out.append((wide, narrow, basis))
@@ -178,29 +169,54 @@ class Contrasts:
         tables = []
         for k in keys.tolist():
             if k < 0:
-                tables.append(np.ones((1, 1)) if k == -1 else self._level_bases[-1 - k])
+                tables.append(np.ones((1, 1)) if k == -1 else _level_basis(-1 - k))
                 continue
             outer, inner = divmod(k // 2, most)
-            basis = _kron(self._edge_bases[outer], self._edge_bases[inner])
+            basis = _edge_basis(outer, inner)
             if k % 2:
-                shape = (-1, self._edge_bases[outer].shape[1], self._edge_bases[inner].shape[1])
+                shape = (-1, max(1, outer - 1), max(1, inner - 1))
                 basis = basis.reshape(shape).swapaxes(1, 2).reshape(basis.shape)
             tables.append(basis)
         starts = np.concatenate([[0], np.cumsum([table.size for table in tables])])
         return starts[which].astype(np.int64), np.concatenate([t.ravel() for t in tables])
 
-    def curvature(self, curvature: Curvature) -> tuple[Ints, Ints, Floats]:
-        """Second derivative in the contrasts: (size of every node, start, matrices in a row)."""
+    def curvature(self, smooth: Smooth, theta: Floats, stride: int) -> tuple[Ints, Ints, Floats]:
+        """Second derivative in the contrasts: (size of every node, start, matrices in a row).
+
+        Nodes are taken a few at a time, so that their much larger matrices in theta's own
+        coordinates never stand in memory all together.
+        """
         from mixedgm.solve.descent import project
 
         runs = self.runs
         size = np.add.reduceat(runs.narrow, runs.ptr[:-1])
         start = np.concatenate([[0], np.cumsum(size**2)]).astype(np.int64)
-        wide = np.concatenate([node.matrix.ravel() for node in curvature.nodes])
         out = np.zeros(int(start[-1]))
-        project(wide, runs.ptr, runs.wide, runs.narrow, runs.basis, runs.bases, start, out)
+        wide_size = np.add.reduceat(runs.wide, runs.ptr[:-1])
+        for a, b in _batches(wide_size**2):
+            curvature = smooth.curvature(theta, stride, np.arange(a, b))
+            wide = np.concatenate([node.matrix.ravel() for node in curvature.nodes])
+            ptr = runs.ptr[a : b + 1]
+            project(wide, ptr, runs.wide, runs.narrow, runs.basis, runs.bases, start[a:b], out)
         return size, start, out
 
 
-def _kron(outer: Floats, inner: Floats) -> Floats:
-    return np.asarray(np.kron(outer, inner), dtype=np.float64)
+def _batches(sizes: Ints) -> list[tuple[int, int]]:
+    """Consecutive nodes whose sizes add up to about `_BATCH` at most."""
+    number = np.cumsum(sizes) // _BATCH
+    cuts = np.flatnonzero(np.diff(number)) + 1
+    edges = [0, *cuts.tolist(), len(sizes)]
+    return list(zip(edges[:-1], edges[1:], strict=True))
+
+
+@cache
+def _level_basis(n: int) -> Floats:
+    """(n, n - 1) orthonormal columns that sum to zero."""
+    return np.asarray(helmert(n).T.copy() if n > 1 else np.zeros((1, 0)), dtype=np.float64)
+
+
+@cache
+def _edge_basis(outer: int, inner: int) -> Floats:
+    """The same for an edge between nodes of these widths; one of width 1 is continuous."""
+    ends = [np.ones((1, 1)) if n == 1 else _level_basis(n) for n in (outer, inner)]
+    return np.asarray(np.kron(*ends), dtype=np.float64)

@@ -65,7 +65,7 @@ class ProductModel:
         bent = self.product(delta)
         return Evaluation(float(self.grad @ delta + 0.5 * delta @ bent), self.grad + bent)
 
-    def curvature(self, theta: Floats, stride: int = 1) -> Curvature:
+    def curvature(self, theta: Floats, stride: int = 1, nodes: Ints | None = None) -> Curvature:
         """Not available."""
         raise NotImplementedError("a product model has no node blocks")
 

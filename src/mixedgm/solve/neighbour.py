@@ -62,8 +62,8 @@ def neighbour_of(problem: Problem, solver: Solver, theta: Floats) -> Neighbour:
     memory = None
     if isinstance(state, NewtonState) and _keeps_curvature(newton):
         contrasts = Contrasts(small.smooth.layout)
-        curvature = small.smooth.curvature(theta[index], state.stride)
-        memory = Memory(groups, KnownCurvature(contrasts, flatten(contrasts, curvature)))
+        blocks = flatten(contrasts, small.smooth, theta[index], state.stride)
+        memory = Memory(groups, KnownCurvature(contrasts, blocks))
     return Neighbour(layout, groups, memory)
 
 

@@ -138,8 +138,8 @@ class ProximalNewton:
             return minimise_by_products(problem, curvature.product, (theta, grad), forcing), None
         contrasts, memory = state.contrasts, state.memory
         if memory is None:
-            curvature = problem.smooth.curvature(theta, max(state.first, state.stride))
-            memory = KnownCurvature(contrasts, flatten(contrasts, curvature))
+            stride = max(state.first, state.stride)
+            memory = KnownCurvature(contrasts, flatten(contrasts, problem.smooth, theta, stride))
         small = on_layout(problem, contrasts.reduced)
         here = contrasts.down(theta)
         model = QuadraticModel(small, here, contrasts.down(grad), memory.blocks)

@@ -19,10 +19,10 @@ from mixedgm.solve.contrasts import Contrasts
 from mixedgm.solve.problem import Problem
 
 
-def flatten(contrasts: Contrasts, curvature: Curvature) -> Blocks:
-    """Write the curvature in contrasts and lay it out for the kernels."""
+def flatten(contrasts: Contrasts, smooth: Smooth, theta: Floats, stride: int) -> Blocks:
+    """Curvature at theta, in contrasts and laid out for the kernels."""
     layout, runs, blocks = contrasts.reduced, contrasts.runs, contrasts.blocks
-    node_size, matrix_start, matrices = contrasts.curvature(curvature)
+    node_size, matrix_start, matrices = contrasts.curvature(smooth, theta, stride)
     eigen_start, vectors, values = _block_eigen(blocks, (matrix_start, node_size, matrices))
     return Blocks(
         *blocks,
@@ -77,7 +77,7 @@ class QuadraticModel:
     theta, grad : ndarray (n_theta,)
         Where the model is taken, and the gradient there.
     blocks : Blocks
-        ``flatten(contrasts, curvature)``, which may serve several models.
+        From `flatten`, which may serve several models.
     """
 
     problem: Problem
@@ -215,7 +215,7 @@ class _LayoutOnly:
     def evaluate(self, theta: Floats, gradient: bool = True) -> Evaluation:
         raise NotImplementedError
 
-    def curvature(self, theta: Floats, stride: int = 1) -> Curvature:
+    def curvature(self, theta: Floats, stride: int = 1, nodes: Ints | None = None) -> Curvature:
         raise NotImplementedError
 
     def restrict(self, groups: Ints) -> Smooth:
