@@ -81,6 +81,10 @@ class GraphMethods(HasModel):
         """Draw edge weights against lam, with the chosen value marked."""
         return views.plot_path(self._model, ax=ax, **options)
 
+    def plot_selection(self, *, ax: Axes | None = None, **options: Any) -> Any:
+        """Draw the scores from which lam was chosen, with the choice marked."""
+        return views.plot_selection(self._model, ax=ax, **options)
+
     def plot_parameters(self, *, ax: Axes | None = None, **options: Any) -> Any:
         """Draw the symmetric matrix of all parameters."""
         return views.plot_parameters(self._model, ax=ax, **options)

@@ -29,13 +29,16 @@ class MixedGraphicalModel(
     ----------
     lam : float, optional
         Penalty.  By default a path of values is solved and `select` chooses.
-    select : {"ebic", "bic", "aic"} or object
-        How lam is chosen, e.g. ``mixedgm.EBIC(gamma=0.25)``.
+    select : {"ebic", "bic", "aic", "cv", "holdout", "stars", "stability"} or object
+        How lam is chosen.  An object carries options: ``mixedgm.EBIC(gamma=0.25)``, `BIC`, `AIC`,
+        ``CV(cv=5, one_se=True, groups=None)``, ``Holdout(fraction=0.2)``, ``StARS(beta=0.05)``,
+        ``StabilitySelection(threshold=0.75, max_false=1)``.
     lams : sequence of float, optional
-        The values of the path; by default `n_lams` values from lam_max down to
-        ``lam_min_ratio * lam_max``.
+        The values of the path.  By default a geometric grid from lam_max down, as far as the
+        choice needs it.
     n_lams : int
     lam_min_ratio : float
+        Spacing of the default grid: `n_lams` values down to ``lam_min_ratio * lam_max``.
     loss : {"pseudolikelihood"}
     weights : {"calibrated", "uniform"}
         Penalty weights of the edges; calibrated ones make the estimate free of units and fair
@@ -60,9 +63,10 @@ class MixedGraphicalModel(
     max_iter : int
         Steps per lam.
     n_jobs : int, optional
-        Threads; all cores by default.  It never changes a result.
-    random_state : int, optional
-        Not used by the fit, which is deterministic.
+        Threads of the fit, and processes for the folds and subsamples of `select`; all cores by
+        default.  It never changes a result.
+    random_state : int, Generator or None
+        Draws the folds and subsamples of `select`.  Everything else is deterministic.
     verbose : int
         1 shows a progress bar.
 

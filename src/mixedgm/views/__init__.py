@@ -5,6 +5,7 @@ from mixedgm.views.notebook import html
 from mixedgm.views.plot import NetworkDrawing, plot_network
 from mixedgm.views.plot_parameters import plot_parameters
 from mixedgm.views.plot_path import plot_path
+from mixedgm.views.plot_selection import plot_selection
 from mixedgm.views.positions import positions
 from mixedgm.views.summary import Summary, summarise
 from mixedgm.views.tables import (
@@ -34,6 +35,7 @@ __all__ = [
     "plot_network",
     "plot_parameters",
     "plot_path",
+    "plot_selection",
     "positions",
     "probability_frame",
     "summarise",

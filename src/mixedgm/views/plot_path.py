@@ -17,7 +17,7 @@ from mixedgm.views.tables import path_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["path_weights", "plot_path"]
+__all__ = ["draw_counts", "path_weights", "plot_path", "set_lam_axis"]
 
 _TOP_TICKS = 8
 
@@ -69,14 +69,14 @@ def plot_path(
     order = _order(lams, weights, fitted.report.lam)
     named = order[:n_labels]
     _draw_lines(ax, fitted, lams, weights, order, named)
-    _set_lam_axis(ax, lams)
+    set_lam_axis(ax, lams)
     ax.set_ylim(bottom=0.0)
     ax.set_xlabel("lam")
     ax.set_ylabel("edge weight")
     ax.spines[["right"]].set_visible(False)
     if lams[-1] <= fitted.report.lam <= lams[0]:
         ax.axvline(fitted.report.lam, color=INK, linewidth=1.0, linestyle=(0, (4, 3)), zorder=3)
-    _draw_counts(ax, lams, path.n_edges[keep])
+    draw_counts(ax, lams, path.n_edges[keep])
     _draw_names(ax, fitted, weights, named)
     if legend and len(order):
         _draw_legend(ax, fitted, order)
@@ -114,7 +114,7 @@ def _draw_lines(
         )
 
 
-def _set_lam_axis(ax: Axes, lams: Floats) -> None:
+def set_lam_axis(ax: Axes, lams: Floats) -> None:
     """Make the axis logarithmic, the largest lam at the left, with plain numbers."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -128,7 +128,7 @@ def _set_lam_axis(ax: Axes, lams: Floats) -> None:
     ax.xaxis.set_minor_formatter(NullFormatter())
 
 
-def _draw_counts(ax: Axes, lams: Floats, n_edges: Ints) -> None:
+def draw_counts(ax: Axes, lams: Floats, n_edges: Ints) -> None:
     """Write the number of edges along the top, at lams about equally far apart."""
     wanted = np.linspace(np.log(lams[0]), np.log(lams[-1]), min(_TOP_TICKS, len(lams)))
     at = sorted({int(np.abs(np.log(lams) - value).argmin()) for value in wanted})
