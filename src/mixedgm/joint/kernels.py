@@ -15,17 +15,13 @@ def _pick(logits, first, last, u):  # type: ignore[no-untyped-def]
     total = 0.0
     for a in range(first, last):
         total += np.exp(logits[a] - top)
-    goal = u * total
+    goal = u * total  # below the total, since u is below 1: also after rounding
     reached = 0.0
-    level = 0
     for a in range(first, last):
-        chance = np.exp(logits[a] - top)
-        if chance > 0.0:  # a level without a chance is never drawn, not even by rounding
-            level = a - first
-            reached += chance
-            if reached > goal:
-                break
-    return level
+        reached += np.exp(logits[a] - top)
+        if reached > goal:  # so a level without a chance is never the one that exceeds
+            return a - first
+    return last - first - 1
 
 
 @njit(nogil=True, cache=True)
@@ -111,7 +107,7 @@ def draw_residual(codes, cumulated, separator, residual, n_levels, uniforms):  #
         for j in separator:
             state = state * n_levels[j] + codes[i, j]
         sums = cumulated[i if b > 1 else 0, state]
-        goal = min(uniforms[i] * sums[-1], np.nextafter(sums[-1], 0.0))
+        goal = uniforms[i] * sums[-1]
         low, high = 0, n_states - 1
         while low < high:  # the first state whose running sum exceeds the goal
             middle = (low + high) // 2

@@ -6,6 +6,8 @@ from scipy import stats
 
 from mixedgm.errors import DistributionError
 from mixedgm.joint import gibbs
+from mixedgm.joint.field import integrate_out
+from mixedgm.joint.kernels import _pick
 from mixedgm.model.params import Params
 from tests.unit.joint import brute
 
@@ -63,6 +65,27 @@ def test_tables_of_one_kind_and_many_levels(n_cont, n_levels):
         assert codes[:, 1].max() > 256
 
 
+def test_states_are_kept_after_the_burn_in_and_then_every_so_often():
+    params = brute.random_params(5, 1, (2, 3, 2))
+    found = gibbs.chains(params, 6, 3, rng=np.random.default_rng(4), burn_in=10, thin=2)
+    rng = np.random.default_rng(4)
+    state = gibbs.random_start(params, 6, rng)
+    field, _ = integrate_out(params, [0])
+    for kept, sweeps in zip(found.codes, (10, 2, 2), strict=True):
+        gibbs.sweep(field, state, sweeps, rng)
+        np.testing.assert_array_equal(kept, state)
+
+
+@pytest.mark.parametrize("u", [0.0, 2.0**-53, 0.5, 1 - 2.0**-53])
+def test_levels_without_a_chance_are_not_picked_by_extreme_numbers(u):
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        logits = 30 * rng.normal(size=6)
+        dead = rng.permutation(6)[: rng.integers(1, 6)]
+        logits[dead] = -np.inf
+        assert _pick(logits, 0, 6, u) not in dead
+
+
 def test_an_indefinite_precision_is_refused_with_eigenvalue_columns_and_remedy():
     precision = np.eye(3)
     precision[0, 2] = precision[2, 0] = 1.5
@@ -75,4 +98,11 @@ def test_a_column_without_any_possible_level_is_named():
     params = Params.independent(1, (2, 2))
     params.cat_bias[2:] = -np.inf
     with pytest.raises(DistributionError, match="no level of columns 2 has a chance"):
+        gibbs.draw(params, 1, rng=np.random.default_rng(0))
+
+
+def test_a_column_that_is_a_linear_function_of_another_is_refused():
+    params = Params.independent(2, ())
+    params.precision[0, 1] = params.precision[1, 0] = 1 - 1e-12
+    with pytest.raises(DistributionError, match=r"eigenvalue is 1e-12 .*columns 0, 1"):
         gibbs.draw(params, 1, rng=np.random.default_rng(0))

@@ -10,7 +10,7 @@ from scipy import stats
 
 from mixedgm.errors import ParameterError, SamplingWarning, TooLargeError
 from mixedgm.joint.conditioning import condition
-from mixedgm.joint.diagnostics import split_r_hat_and_ess
+from mixedgm.joint.diagnostics import _correlation_time, split_r_hat_and_ess
 from mixedgm.joint.gibbs import chains
 from mixedgm.joint.posteriors import posterior_draw
 from mixedgm.joint.sampling import draw
@@ -141,6 +141,12 @@ def test_r_hat_sees_chains_that_differ_and_chains_that_drift():
     assert np.isnan(split_r_hat_and_ess(np.zeros((400, 4)))[0])
     stuck = np.tile(np.arange(4.0), (400, 1))
     assert split_r_hat_and_ess(stuck) == (np.inf, 8.0)
+
+
+def test_geyers_sequence_stops_at_a_negative_pair_and_never_rises():
+    correlation = np.array([1.0, 0.2, 0.1, 0.05, 0.3, 0.2, -0.5, -0.1, 9.0, 9.0])
+    # pairs 1.2, 0.15, 0.5 -> 0.15, then stop: 2 * 1.5 - 1
+    assert _correlation_time(correlation) == pytest.approx(2.0)
 
 
 def test_long_chains_are_judged_by_their_end():

@@ -48,6 +48,36 @@ def test_plans_are_clique_trees(n, density, seed, small):
             assert set(clique.separator) <= set(plan.cliques[clique.parent].columns)
 
 
+def greedy_entries(joined: np.ndarray, n_levels: tuple[int, ...], by_fill: bool) -> int:
+    """Entries of the maximal cliques of a greedy order, all prices computed anew at every step."""
+    near = {v: set(np.flatnonzero(row).tolist()) for v, row in enumerate(joined)}
+    cliques: list[set[int]] = []
+    while near:
+        prices = []
+        for v, around in near.items():
+            fill = sum(u < w and w not in near[u] for u in around for w in around)
+            weight = int(np.prod([n_levels[u] for u in {v, *around}]))
+            prices.append((fill, weight, v) if by_fill else (weight, fill, v))
+        v = min(prices)[2]
+        around = near.pop(v)
+        for u in around:
+            near[u] = (near[u] | around) - {u, v}
+        if not any({v, *around} <= clique for clique in cliques):
+            cliques.append({v, *around})
+    return sum(int(np.prod([n_levels[j] for j in clique])) for clique in cliques)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_plans_follow_the_better_of_two_greedy_rules(seed):
+    rng = np.random.default_rng(seed)
+    joined = np.triu(rng.random((14, 14)) < rng.uniform(0.1, 0.5), 1)
+    joined |= joined.T
+    masks = tuple(sum(1 << int(j) for j in np.flatnonzero(row)) for row in joined)
+    n_levels = tuple(int(v) for v in rng.integers(2, 6, 14))
+    wanted = min(greedy_entries(joined, n_levels, rule) for rule in (True, False))
+    assert make_plan(masks, n_levels, limit=10**12).entries == wanted
+
+
 @given(st.integers(2, 7), st.floats(0, 1), st.integers(0, 2**20), st.booleans())
 @settings(max_examples=80, deadline=None, derandomize=True)
 def test_all_pairs_of_any_graph(q, density, seed, in_chunks):
