@@ -16,8 +16,8 @@ from math import prod
 
 from mixedgm.errors import TooLargeError
 
-# Entries of all tables of a plan together.  16.8 million entries of eight bytes are 128 MiB; two
-# sets of tables are held, and one pass over them takes about a tenth of a second.
+# Entries of all tables of a plan together.  16.8 million entries of eight bytes are 128 MiB; up to
+# three such sets are alive at a time, and an answer at the limit takes about a second.
 LIMIT = 2**24
 
 
