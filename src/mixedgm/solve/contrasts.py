@@ -18,7 +18,7 @@ from scipy.linalg import helmert
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.objective.contract import Smooth
 
-_BATCH = 2**20
+_BATCH = 2**18
 
 
 @dataclass(frozen=True, eq=False)
