@@ -5,23 +5,25 @@ from __future__ import annotations
 import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
-from mixedgm.errors import ParameterError
+from mixedgm.errors import DistributionError, ParameterError
 from mixedgm.fitted import FittedModel
+from mixedgm.joint.validity import factor
 from mixedgm.model.layout import Floats
-from mixedgm.parallel import RandomState, run, seeds
+from mixedgm.parallel import RandomState
 from mixedgm.penalty.factors import edge_kind
 from mixedgm.studies.discrepancy import MOMENTS, Oddity, Statistics, holm, oddity, statistics
 from mixedgm.studies.model_check import LevelCheck, ModelCheck, NodeCheck, PairCheck
+from mixedgm.studies.simulated import Simulated, simulate
 from mixedgm.table.encode import Design
 from mixedgm.views.text import cut
 
 __all__ = ["check_model"]
 
 _FEWEST = 20
+_PairOddity = tuple[Oddity, float, float]
 
 
 def check_model(
@@ -41,27 +43,19 @@ def check_model(
     if not (isinstance(alpha, numbers.Real) and 0.0 < alpha < 1.0):
         raise ParameterError.must_be("alpha", "a float in (0, 1)", alpha)
     n_rows = max(2, round(design.total_weight))
+    _require_distribution(fitted)
     observed = statistics(fitted, design)
-    fitted.draw(1, np.random.default_rng(0))  # raises where there is no joint distribution
-    outcomes = run(
-        partial(_simulated, fitted, n_rows),
-        seeds(random_state, int(n_sim)),
-        n_jobs=n_jobs,
-        what="simulated tables",
-        show=show,
+    simulated = simulate(
+        fitted, n_rows, int(n_sim), random_state=random_state, n_jobs=n_jobs, show=show
     )
-    records = [outcome.record for outcome in outcomes if outcome.record is not None]
-    simulated = {name: np.array([record[name] for record in records]) for name in records[0]}
     return _Comparison(fitted, design, observed, simulated, n_rows).result(float(alpha))
 
 
-def _simulated(
-    fitted: FittedModel, n_rows: int, seed: np.random.SeedSequence
-) -> dict[str, np.ndarray]:
-    rows = fitted.draw(n_rows, np.random.default_rng(seed))
-    found = statistics(fitted, Design(fitted.schema, rows.cont, rows.codes))
-    names = ("covariance", "moments", "shares", "dispersion")
-    return {name: getattr(found, name) for name in names}
+def _require_distribution(fitted: FittedModel) -> None:
+    try:
+        factor(fitted.params.precision)
+    except DistributionError as error:
+        raise error.named([node.name for node in fitted.schema.nodes]) from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +65,7 @@ class _Comparison:
     fitted: FittedModel
     design: Design
     observed: Statistics
-    simulated: dict[str, Floats]
+    simulated: Simulated
     n_rows: int
 
     def result(self, alpha: float) -> ModelCheck:
@@ -80,24 +74,23 @@ class _Comparison:
         node_odds = [self._node(node) for node in order]
         pairs = [(u, v) for u in range(len(order)) for v in range(u + 1, len(order))]
         pair_odds = [self._pair(u, v) for u, v in pairs]
-        p_values = np.array([odd.p_value for odd in (*node_odds, *pair_odds)])
-        adjusted = holm(p_values)
+        p_values = [odd.p_value for odd in (*node_odds, *(found[0] for found in pair_odds))]
+        adjusted = holm(np.array(p_values))
         nodes = tuple(
             self._node_check(node, odd, float(p), alpha)
-            for node, odd, p in zip(order, node_odds, adjusted, strict=False)
+            for node, odd, p in zip(order, node_odds, adjusted[: len(order)], strict=True)
         )
         found = [
-            self._pair_check(u, v, odd, float(p), alpha)
-            for (u, v), odd, p in zip(pairs, pair_odds, adjusted[len(order) :], strict=True)
+            self._pair_check(pair, odd, float(p), alpha)
+            for pair, odd, p in zip(pairs, pair_odds, adjusted[len(order) :], strict=True)
         ]
         found.sort(key=lambda pair: (pair.p_value, -pair.distance))
-        n_simulated = len(self.simulated["shares"])
         return ModelCheck(
             nodes,
             tuple(found),
             self._levels(),
             self.n_rows,
-            n_simulated,
+            self.simulated.n_tables,
             alpha,
             self.fitted.library,
         )
@@ -112,38 +105,38 @@ class _Comparison:
     def _node(self, node: int) -> Oddity:
         """A continuous column by its moments, a categorical one by shares and dispersion."""
         p, own, drawn = self.fitted.schema.n_cont, self.observed, self.simulated
-        floor = 0.5 / self.n_rows
         if node < p:
-            return oddity(_even(own.moments[node]), _even(drawn["moments"][:, node]), 1e-12)
-        levels, cat = self.fitted.params.levels_of(node - p), node - p
+            return oddity(_even(own.moments[node]), _even(drawn.moments[:, node]), 1e-12)
+        levels, cat = self._levels_of(node), node - p
         return oddity(
-            np.append(own.shares[levels], np.log(own.dispersion[cat])),
-            np.column_stack([drawn["shares"][:, levels], np.log(drawn["dispersion"][:, cat])]),
-            floor,
-        )
-
-    def _pair(self, u: int, v: int) -> Oddity:
-        block = (self._columns(u), self._columns(v))
-        drawn = self.simulated["covariance"][:, block[0], block[1]]
-        return oddity(
-            self.observed.covariance[block].ravel(),
-            drawn.reshape(len(drawn), -1),
+            np.append(own.shares[levels], _log(own.dispersion[cat])),
+            np.column_stack([drawn.shares[:, levels], _log(drawn.dispersion[:, cat])]),
             0.5 / self.n_rows,
         )
 
-    def _strength(self, covariance: Floats, shares: Floats, u: int, v: int) -> float:
-        """Correlation, correlation ratio or Cramer's V, from a block of covariances."""
+    def _pair(self, u: int, v: int) -> _PairOddity:
+        """How odd the pair is, its observed strength and its mean simulated one."""
+        rows, columns = self._columns(u), self._columns(v)
+        own = self.observed.covariance[rows, columns]
+        drawn = self.simulated.block(rows, columns)
+        odd = oddity(own.ravel(), drawn.reshape(len(drawn), -1), 0.5 / self.n_rows)
+        observed = self._strength(own[None], self.observed.shares[None], u, v)
+        simulated = self._strength(drawn, self.simulated.shares, u, v)
+        return odd, float(observed[0]), float(simulated.mean())
+
+    def _strength(self, blocks: Floats, shares: Floats, u: int, v: int) -> Floats:
+        """Correlation, correlation ratio or Cramer's V of each table, from its covariances."""
         p = self.fitted.schema.n_cont
-        block = covariance[self._columns(u), self._columns(v)]
         if v < p:
-            return float(block[0, 0])
-        base = [np.ones(1) if node < p else shares[self._levels_of(node)] for node in (u, v)]
-        share = np.outer(*base)
-        seen = share > 0.0
-        total = float((block[seen] ** 2 / share[seen]).sum())
+            return np.asarray(blocks[:, 0, 0])
+        one = np.ones((len(blocks), 1))
+        rows, columns = (one if n < p else shares[:, self._levels_of(n)] for n in (u, v))
+        share = rows[:, :, None] * columns[:, None, :]
+        # A level without rows has covariance zero.
+        total = np.sum(blocks**2 / np.where(share > 0.0, share, 1.0), axis=(1, 2))
         if u >= p:
-            total /= max(min(len(part) for part in base) - 1, 1)
-        return float(np.sqrt(total))
+            total = total / max(min(rows.shape[1], columns.shape[1]) - 1, 1)
+        return np.asarray(np.sqrt(total))
 
     def _levels_of(self, node: int) -> slice:
         return self.fitted.params.levels_of(node - self.fitted.schema.n_cont)
@@ -170,24 +163,25 @@ class _Comparison:
             where=_where(names, odd.scaled),
         )
 
-    def _pair_check(self, u: int, v: int, odd: Oddity, adjusted: float, alpha: float) -> PairCheck:
-        schema, drawn = self.fitted.schema, self.simulated
-        rows, columns = (schema.nodes[node].level_names for node in (u, v))
+    def _pair_check(
+        self,
+        pair: tuple[int, int],
+        found: tuple[Oddity, float, float],
+        adjusted: float,
+        alpha: float,
+    ) -> PairCheck:
+        schema, (u, v), (odd, observed, simulated) = self.fitted.schema, pair, found
+        rows, columns = (schema.nodes[node].level_names for node in pair)
+        names = list(rows or columns or ("",))
         if rows and columns:
             names = [f"{a} & {b}" for a in rows for b in columns]
-        else:
-            names = list(rows or columns or ("",))
-        simulated = [
-            self._strength(covariance, shares, u, v)
-            for covariance, shares in zip(drawn["covariance"], drawn["shares"], strict=True)
-        ]
         return PairCheck(
             schema.nodes[u].name,
             schema.nodes[v].name,
             edge_kind(schema, u, v),
             bool(self.fitted.edge_weights[u, v] > 0.0),
-            self._strength(self.observed.covariance, self.observed.shares, u, v),
-            float(np.mean(simulated)),
+            observed,
+            simulated,
             odd.distance,
             odd.p_value,
             adjusted,
@@ -214,9 +208,13 @@ def _even(moments: Floats) -> Floats:
     """Moments on scales on which they are nearly normal: logarithms of spread and of tails."""
     out = np.array(moments, dtype=np.float64)
     for at in (1, 3):
-        out[..., at] = np.log(np.maximum(out[..., at], 1e-300))
-    out[..., 5] = np.log(np.maximum(out[..., 5] + 3.0, 1e-300))
+        out[..., at] = _log(out[..., at])
+    out[..., 5] = _log(out[..., 5] + 3.0)
     return out
+
+
+def _log(values: Floats) -> Floats:
+    return np.log(np.maximum(values, 1e-300))
 
 
 def _where(names: Sequence[str], scaled: Floats) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
-from mixedgm.errors import ParameterError, TooLargeError
+from mixedgm.errors import ParameterError, SamplingWarning, TooLargeError
 from mixedgm.fitted import FitReport, FittedModel
 from mixedgm.joint import expectations, sampled_expectations
 from mixedgm.joint.validity import SMALLEST_PIVOT, smallest_eigenvalue
@@ -91,8 +92,12 @@ def node_scales(params: Params) -> tuple[Floats, tuple[str, ...]]:
     try:
         found = expectations(params)
     except TooLargeError:
-        found, _ = sampled_expectations(params, rng=np.random.default_rng(0))
-        notes = ("edge weights are on the scale of simulated rows",)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", SamplingWarning)
+            found, _ = sampled_expectations(params, rng=np.random.default_rng(0))
+        bad = any(issubclass(warning.category, SamplingWarning) for warning in caught)
+        rough = ", roughly: the chains that drew them have not mixed well" if bad else ""
+        notes = (f"edge weights are on the scale of simulated rows{rough}",)
     levels = found.cat_bias
     traces = [
         levels[params.levels_of(cat)] @ (1.0 - levels[params.levels_of(cat)])

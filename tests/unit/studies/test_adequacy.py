@@ -1,5 +1,6 @@
 """Does the model fit: statistics against SciPy's, a missing edge is found, a right model passes."""
 
+import warnings
 from itertools import combinations
 
 import numpy as np
@@ -8,7 +9,9 @@ from scipy import stats
 from scipy.stats.contingency import association
 
 import mixedgm as mg
+from mixedgm.joint import draw
 from mixedgm.studies.discrepancy import holm, oddity, statistics
+from mixedgm.studies.simulated import Simulated
 from mixedgm.table import apply
 from tests.support.people import CONTINUOUS, LEVELS, as_library, people
 
@@ -253,3 +256,30 @@ def test_bad_arguments(model, frame, options, message):
 def test_rows_that_do_not_fit_the_schema_are_refused(model, frame):
     with pytest.raises(mg.TableError, match="'weight'"):
         model.check(frame.drop(columns="weight"))
+
+
+def test_packed_covariances_are_unpacked_where_they_belong():
+    d = 7
+    full = np.arange(d * d, dtype=float).reshape(d, d)
+    packed = np.array([full[np.triu_indices(d, 1)]], dtype=np.float32)
+    drawn = Simulated(packed, np.zeros((1, 0, 6)), np.zeros((1, 0)), np.zeros((1, 0)))
+    np.testing.assert_array_equal(drawn.block(slice(0, 1), slice(3, 4))[0], full[:1, 3:4])
+    np.testing.assert_array_equal(drawn.block(slice(1, 4), slice(4, 7))[0], full[1:4, 4:7])
+
+
+def test_without_a_joint_distribution_the_columns_are_named(frame):
+    model = mg.MixedGraphicalModel(lam=0.2).fit(frame)
+    object.__setattr__(model.fitted_.params, "precision", np.array([[1.0, 2.0], [2.0, 1.0]]))
+    with pytest.raises(mg.DistributionError, match="'height', 'weight'"):
+        model.check(frame)
+
+
+def test_badly_mixed_chains_are_reported_once(model, frame, monkeypatch):
+    def badly(self, n, rng, method="auto"):
+        warnings.warn("bad", mg.SamplingWarning, stacklevel=1)
+        return draw(self.params, n, rng=rng)
+
+    monkeypatch.setattr(type(model.fitted_), "draw", badly)
+    with pytest.warns(mg.SamplingWarning, match="in 2 of 2 batches") as caught:
+        model.check(frame, n_sim=30, random_state=0)
+    assert len(caught) == 1
