@@ -39,17 +39,50 @@ def test_all_columns():
     assert entropy(params).value == pytest.approx(expected, abs=1e-10)
 
 
-@pytest.mark.statistical
-def test_a_mixture_is_sampled_and_its_error_is_honest():
-    """False alarm at four and a half standard errors: about 7e-6 for each of two numbers."""
-    params = brute.random_params(6, 2, (3, 2))
+@pytest.mark.parametrize("strength", [0.3, 1.0, 3.0])
+def test_one_continuous_column_is_integrated(strength):
+    params = brute.random_params(6, 2, (3, 2), strength=strength, dead_level=strength == 1.0)
     states = brute.enumerate_states(params)
-    grid = np.linspace(-60, 60, 60_001)
     spread = np.sqrt(states.covariance[0, 0])
+    low, high = states.mean[:, 0].min() - 12 * spread, states.mean[:, 0].max() + 12 * spread
+    grid = np.linspace(low, high, 200_001)
     given = stats.norm.pdf(grid[:, None], states.mean[:, 0], spread)
+
+    def integral(weight: np.ndarray) -> float:
+        density = given @ weight
+        return -float(np.trapezoid(density * np.log(np.maximum(density, 1e-300)), grid))
+
+    alone = integral(states.prob)
+    found = entropy(params, Columns(cont=(0,)))
+    assert found.exact
+    assert found.value == pytest.approx(alone, abs=1e-8)
+    joint = sum(integral(states.prob * (states.codes[:, 0] == a)) for a in range(3))
+    shared = mutual_information(params, Columns(cont=(0,)), Columns(cat=(0,)))
+    expected = alone + table_entropy(brute.table(states, (3, 2), [0])) - joint
+    assert shared.exact
+    assert shared.value == pytest.approx(expected, abs=1e-8)
+
+
+@pytest.mark.statistical
+def test_a_mixture_in_two_dimensions_is_sampled_and_its_error_is_honest():
+    """False alarm at four and a half standard errors: about 7e-6 for each of two numbers."""
+    params = brute.random_params(6, 2, (3, 2), strength=0.5)
+    states = brute.enumerate_states(params)
+    side = np.sqrt(np.diagonal(states.covariance))
+    axes = [
+        np.linspace(
+            states.mean[:, s].min() - 8 * side[s], states.mean[:, s].max() + 8 * side[s], 300
+        )
+        for s in range(2)
+    ]
+    mesh = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
+    cell = (axes[0][1] - axes[0][0]) * (axes[1][1] - axes[1][0])
+    given = np.stack(
+        [stats.multivariate_normal(mean, states.covariance).pdf(mesh) for mean in states.mean], -1
+    )
     density = given @ states.prob
-    expected = -np.trapezoid(density * np.log(np.maximum(density, 1e-300)), grid)
-    found = entropy(params, Columns(cont=(0,)), rng=np.random.default_rng(1))
+    expected = -(density * np.log(np.maximum(density, 1e-300))).sum() * cell
+    found = entropy(params, Columns(cont=(0, 1)), rng=np.random.default_rng(1))
     assert not found.exact
     assert 0 < found.error < 0.02
     assert abs(found.value - expected) < 4.5 * found.error
@@ -58,12 +91,21 @@ def test_a_mixture_is_sampled_and_its_error_is_honest():
     for a in range(3):
         weight = states.prob * (states.codes[:, 0] == a)
         piece = given @ weight / weight.sum()
-        within -= weight.sum() * np.trapezoid(piece * np.log(np.maximum(piece, 1e-300)), grid)
+        within -= weight.sum() * (piece * np.log(np.maximum(piece, 1e-300))).sum() * cell
     shared = mutual_information(
-        params, Columns(cont=(0,)), Columns(cat=(0,)), rng=np.random.default_rng(2)
+        params, Columns(cont=(0, 1)), Columns(cat=(0,)), rng=np.random.default_rng(2)
     )
     assert not shared.exact
     assert abs(shared.value - (expected - within)) < 4.5 * shared.error
+
+
+def test_integrals_that_would_take_long_are_sampled(monkeypatch):
+    monkeypatch.setattr("mixedgm.joint.information._WORK", 1_000)
+    params = brute.random_params(6, 2, (3, 2))
+    found = entropy(params, Columns(cont=(0,)))
+    assert not found.exact
+    monkeypatch.undo()
+    assert abs(found.value - entropy(params, Columns(cont=(0,))).value) < 5 * found.error
 
 
 def test_sets_with_a_common_column_are_refused():
