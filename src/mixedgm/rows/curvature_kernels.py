@@ -74,60 +74,26 @@ def _add_block(n_rows, n_levels, origin, codes, values, by_level, by_row, gram):
                     gram[at_a, at_b, k] += total
 
 
-@inner
-def _node_curvature(data, rows, cat, level_start, bias, incidence, coefs, gram):  # type: ignore[no-untyped-def]
-    """Sum over rows of w (diag(p) - p p') x (z z') for one categorical node.
-
-    rows = (first, last, stride).  gram is (K, K, L (L - 1) / 2): predictors (the intercept
-    first, then the node's incidence) by the packed levels of `_pack`.  Only pairs of predictors
-    a <= b are filled.  Returns the weight of the rows used.
-    """
-    cont, codes, weights = data
-    target_ptr, predictor, entry_ptr = incidence
-    n_cont = cont.shape[1]
-    width = level_start[cat + 1] - level_start[cat]
-    first, last = target_ptr[n_cont + cat], target_ptr[n_cont + cat + 1]
-    n_used = last - first + 1
-    n_levels, origin = np.zeros(n_used, np.int64), np.zeros(n_used, np.int64)
-    for m in range(first, last):
-        if predictor[m] >= n_cont:
-            n_levels[m - first + 1] = (entry_ptr[m + 1] - entry_ptr[m]) // width
-        origin[m - first + 1] = 1 + (entry_ptr[m] - entry_ptr[first]) // width
-    block_rows = np.empty(_BLOCK, np.int64)
-    levels, values = np.zeros((n_used, _BLOCK), np.int64), np.ones((n_used, _BLOCK))
-    turned, top, norm = np.empty((width, _BLOCK)), np.empty(_BLOCK), np.empty(_BLOCK)
-    by_level, by_row = np.empty((gram.shape[2], _BLOCK)), np.empty((_BLOCK, gram.shape[2]))
-    total = 0.0
-    for begin in range(rows[0], rows[1], rows[2] * _BLOCK):
-        end = min(begin + rows[2] * _BLOCK, rows[1])
-        n_rows = (end - begin + rows[2] - 1) // rows[2]
-        for k in range(n_rows):
-            block_rows[k] = begin + k * rows[2]
-            total += weights[block_rows[k]] if weights.shape[0] > 0 else 1.0
-        for k in range(width):
-            turned[k, :] = bias[level_start[cat] + k]
-        for m in range(first, last):
-            u, at = predictor[m], m - first + 1
-            if u < n_cont:
-                for i in range(n_rows):
-                    values[at, i] = cont[block_rows[i], u]
-            else:
-                for i in range(n_rows):
-                    levels[at, i] = codes[block_rows[i], u - n_cont]
-            _add_predictor(n_rows, entry_ptr[m], width, levels[at], values[at], coefs, turned)
-        _probabilities(n_rows, width, turned, top, norm)
-        _pack(weights, block_rows, n_rows, width, turned, by_level, by_row)
-        _add_block(n_rows, n_levels, origin, levels, values, by_level, by_row, gram)
-    return total
-
-
 @inner(fastmath=_LOOSE)
-def _add_predictor(n_rows, entry, width, levels, values, coefs, turned):  # type: ignore[no-untyped-def]
-    """turned[k, i] += value * coefficient of the row's level."""
-    for i in range(n_rows):
-        at = np.uint64(entry + levels[i] * width)
-        for k in range(width):
-            turned[k, i] += values[i] * coefs[at + np.uint64(k)]
+def _load(data, block_rows, n_rows, node, incidence, coefs, levels, values, turned):  # type: ignore[no-untyped-def]
+    """Predictors of one node for a block of rows; its logits are added to `turned`.
+
+    node = (first and last block of the incidence, levels of the node).
+    """
+    cont, codes, _ = data
+    target_ptr, predictor, entry_ptr = incidence
+    first, last, width = node
+    for m in range(first, last):
+        u, at = predictor[m], m - first + 1
+        for i in range(n_rows):
+            if u < cont.shape[1]:
+                values[at, i] = cont[block_rows[i], u]
+            else:
+                levels[at, i] = codes[block_rows[i], u - cont.shape[1]]
+        for i in range(n_rows):
+            entry = np.uint64(entry_ptr[m] + levels[at, i] * width)
+            for k in range(width):
+                turned[k, i] += values[at, i] * coefs[entry + np.uint64(k)]
 
 
 @inner(fastmath=_LOOSE)
@@ -150,21 +116,51 @@ def _probabilities(n_rows, width, turned, top, norm):  # type: ignore[no-untyped
 
 
 @kernel
-def curvature_sums(data, rows, nodes, level_start, bias, incidence, values, start, out):  # type: ignore[no-untyped-def]
-    """`_node_curvature` for each categorical node in `nodes`.
+def curvature_sums(data, rows, nodes, level_start, bias, incidence, coefs, start, out):  # type: ignore[no-untyped-def]
+    """Sum over rows of w (diag(p) - p p') x (z z') for each categorical node in `nodes`.
 
-    The sums of nodes[k] begin at start[k] of the flat `out`.  Returns the weight of the rows.
+    rows = (first, last, stride).  The sums of nodes[k] begin at start[k] of the flat `out`:
+    (K, K, L (L - 1) / 2), predictors (the intercept first, then the node's incidence) by the
+    packed levels of `_pack`.  Only pairs of predictors a <= b are filled.  Returns the weight of
+    the rows used.
     """
     target_ptr, predictor, entry_ptr = incidence
-    n_cont = data[0].shape[1]
-    weight = 0.0
-    for k in range(nodes.shape[0]):
-        v = n_cont + nodes[k]
-        width = level_start[nodes[k] + 1] - level_start[nodes[k]]
-        size = 1 + (entry_ptr[target_ptr[v + 1]] - entry_ptr[target_ptr[v]]) // width
-        gram = out[start[k] : start[k + 1]].reshape((size, size, width * (width - 1) // 2))
-        weight = _node_curvature(data, rows, nodes[k], level_start, bias, incidence, values, gram)
-    return weight
+    n_cont, weights = data[0].shape[1], data[2]
+    block_rows, top, norm = np.empty(_BLOCK, np.int64), np.empty(_BLOCK), np.empty(_BLOCK)
+    total = 0.0
+    for node in range(nodes.shape[0]):
+        base, width = (
+            level_start[nodes[node]],
+            level_start[nodes[node] + 1] - level_start[nodes[node]],
+        )
+        first, last = target_ptr[n_cont + nodes[node]], target_ptr[n_cont + nodes[node] + 1]
+        n_levels, origin = (
+            np.zeros(last - first + 1, np.int64),
+            np.zeros(last - first + 1, np.int64),
+        )
+        for m in range(first, last):
+            if predictor[m] >= n_cont:
+                n_levels[m - first + 1] = (entry_ptr[m + 1] - entry_ptr[m]) // width
+            origin[m - first + 1] = 1 + (entry_ptr[m] - entry_ptr[first]) // width
+        n_packed, size = width * (width - 1) // 2, 1 + (entry_ptr[last] - entry_ptr[first]) // width
+        gram = out[start[node] : start[node + 1]].reshape((size, size, n_packed))
+        levels, values = np.zeros((len(origin), _BLOCK), np.int64), np.ones((len(origin), _BLOCK))
+        turned = np.empty((width, _BLOCK))
+        by_level, by_row = np.empty((n_packed, _BLOCK)), np.empty((_BLOCK, n_packed))
+        total = 0.0
+        for begin in range(rows[0], rows[1], rows[2] * _BLOCK):
+            n_rows = (min(begin + rows[2] * _BLOCK, rows[1]) - begin + rows[2] - 1) // rows[2]
+            for i in range(n_rows):
+                block_rows[i] = begin + i * rows[2]
+                total += weights[block_rows[i]] if weights.shape[0] > 0 else 1.0
+            for k in range(width):
+                turned[k, :] = bias[base + k]
+            own = (first, last, width)
+            _load(data, block_rows, n_rows, own, incidence, coefs, levels, values, turned)
+            _probabilities(n_rows, width, turned, top, norm)
+            _pack(weights, block_rows, n_rows, width, turned, by_level, by_row)
+            _add_block(n_rows, n_levels, origin, levels, values, by_level, by_row, gram)
+    return total
 
 
 @kernel
@@ -173,7 +169,7 @@ def unpack_curvatures(packed, width, size, scale, matrices):  # type: ignore[no-
 
     Node k has width[k] = L levels and size[k] = K predictor columns.
     """
-    source, first = 0, 0
+    source, first = np.int64(0), np.int64(0)  # a literal 0 would be compiled for apart
     for node in range(width.shape[0]):
         levels, n_columns = width[node], size[node]
         n = n_columns * levels
