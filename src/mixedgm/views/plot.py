@@ -211,54 +211,7 @@ def _draw_nodes(ax: Axes, fitted: FittedModel, places: Positions, size: float) -
 
 
 def _draw_legend(ax: Axes, fitted: FittedModel, edges: Sequence[Edge], rings: bool) -> None:
-    from matplotlib.lines import Line2D
-
-    kinds = [kind for kind in _MARKERS if any(c.kind == kind for c in fitted.schema.columns)]
-    keys = [
-        Line2D(
-            [],
-            [],
-            linestyle="",
-            marker=_MARKERS[kind],
-            markersize=9,
-            label=kind,
-            markerfacecolor=NODE_COLOURS[kind],
-            markeredgecolor=INK,
-        )
-        for kind in kinds
-    ]
-    present = {edge.sign for edge in edges}
-    keys += [
-        Line2D([], [], color=colour, linewidth=2.2, linestyle=_DASHES[sign], label=SIGN_NAMES[sign])
-        for sign, colour in SIGN_COLOURS.items()
-        if sign in present
-    ]
-    if edges:
-        heaviest = edges[0].weight
-        keys.append(
-            Line2D(
-                [],
-                [],
-                color=INK,
-                linewidth=_WIDEST,
-                label=f"weight {heaviest:.2g}",
-                solid_capstyle="butt",
-            )
-        )
-    if rings:
-        keys.append(
-            Line2D(
-                [],
-                [],
-                linestyle="",
-                marker="o",
-                markersize=9,
-                label="predicted share",
-                markerfacecolor="none",
-                markeredgecolor=RING_COLOUR,
-                markeredgewidth=2.2,
-            )
-        )
+    keys = _keys(fitted, edges, rings)
     ax.legend(
         handles=keys,
         loc="upper center",
@@ -270,3 +223,30 @@ def _draw_legend(ax: Axes, fitted: FittedModel, edges: Sequence[Edge], rings: bo
         columnspacing=1.4,
         borderaxespad=0.2,
     )
+
+
+def _keys(fitted: FittedModel, edges: Sequence[Edge], rings: bool) -> list[Any]:
+    """Return what the legend shows: kinds of columns, signs that occur, a width, a ring."""
+    from matplotlib.lines import Line2D
+
+    def node(marker: str, label: str, **colours: Any) -> Line2D:
+        return Line2D([], [], linestyle="", marker=marker, markersize=9, label=label, **colours)
+
+    keys = [
+        node(marker, kind, markerfacecolor=NODE_COLOURS[kind], markeredgecolor=INK)
+        for kind, marker in _MARKERS.items()
+        if any(column.kind == kind for column in fitted.schema.columns)
+    ]
+    present = {edge.sign for edge in edges}
+    keys += [
+        Line2D([], [], color=colour, linewidth=2.2, linestyle=_DASHES[sign], label=SIGN_NAMES[sign])
+        for sign, colour in SIGN_COLOURS.items()
+        if sign in present
+    ]
+    if edges:
+        text = f"weight {edges[0].weight:.2g}"
+        keys.append(Line2D([], [], color=INK, linewidth=_WIDEST, label=text, solid_capstyle="butt"))
+    if rings:
+        line = {"markerfacecolor": "none", "markeredgecolor": RING_COLOUR, "markeredgewidth": 2.2}
+        keys.append(node("o", "predicted share", **line))
+    return keys
