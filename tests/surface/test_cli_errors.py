@@ -43,7 +43,7 @@ BAD: list[tuple[list[str], str]] = [
     ([*FIT, "--n-lams", "0"], "n_lams must be"),
     ([*FIT, "--max-iter", "0"], "max_iter must be"),
     ([*FIT, "--lams", "a,b"], "--lams takes numbers as 0.5,0.1. Got 'a,b' instead."),
-    ([*FIT, "--select", "cv"], "select='cv' is not available yet"),
+    ([*FIT, "--select", "luck"], "select must be one of 'ebic', 'bic', 'aic', 'cv'"),
     ([*FIT, "--solver", "magic"], "solver must be one of"),
     ([*FIT, "--types", "mood"], "--types takes NAME=categorical. Got 'mood' instead."),
     ([*FIT, "--types", "mod=categorical"], "types names 'mod', which is no column"),
@@ -354,7 +354,7 @@ def test_progress_is_drawn_for_a_terminal_only(here: Path) -> None:
     os.close(terminal)
     assert done.returncode == 0
     assert "lam:" in shown
-    assert "/40" in shown
+    assert "/10" in shown  # the first part of the path
     assert "/40" not in mixedgm(*FIT, "--n-lams", "40", cwd=here).stderr
 
 

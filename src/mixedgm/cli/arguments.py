@@ -91,6 +91,50 @@ def _path(command: argparse.ArgumentParser) -> None:
     _fitting(command)
 
 
+def _select(command: argparse.ArgumentParser) -> None:
+    _table(command)
+    _output(command, "MODEL", "write the model with the chosen penalty")
+    command.add_argument("--scores", metavar="FILE", help="write all scores (.csv or .json)")
+    command.add_argument("--plot", metavar="PICTURE", help="draw the scores (.png, .svg or .pdf)")
+    command.add_argument(
+        "--refit", action="store_true", help="fit the chosen network again without shrinkage"
+    )
+    group = command.add_argument_group("criterion", "Each option belongs to one criterion.")
+    for option, (kind, metavar, text) in _CRITERION_OPTIONS.items():
+        group.add_argument(option, type=kind, metavar=metavar, help=text)
+    group.add_argument(
+        "--lowest",
+        action="store_true",
+        help="cv: take the lowest mean, not the sparsest within one standard error of it",
+    )
+    _columns(command)
+    _fitting(command, "--criterion")
+
+
+_CRITERION_OPTIONS: dict[str, tuple[Callable[[str], Any], str, str]] = {
+    "--gamma": (float, "G", "ebic: extra price of an edge, 0 to 1 (default: 0.5)"),
+    "--folds": (int, "K", "cv: number of folds (default: 5)"),
+    "--groups": (
+        str,
+        "NAME",
+        "cv: column that says which rows belong together; not part of the model",
+    ),
+    "--fraction": (float, "F", "holdout: share of the rows held out (default: 0.2)"),
+    "--beta": (float, "B", "stars: instability that is allowed (default: 0.05)"),
+    "--subsamples": (int, "N", "stars, stability: how many (default: 20 and 100)"),
+    "--threshold": (
+        float,
+        "T",
+        "stability: share of the half-samples that must have an edge (default: 0.75)",
+    ),
+    "--max-false": (
+        float,
+        "V",
+        "stability: false edges that are expected at most (default: 1)",
+    ),
+}
+
+
 def _edges(command: argparse.ArgumentParser) -> None:
     _model(command)
     _output(command, "FILE", "where to write (.csv, .json, .txt, or .graphml for network programs)")
@@ -102,9 +146,10 @@ def _plot(command: argparse.ArgumentParser) -> None:
     _output(command, "PICTURE", "the picture to write: .png, .svg or .pdf", required=True)
     command.add_argument(
         "--kind",
-        choices=("network", "path", "parameters"),
+        choices=("network", "path", "parameters", "selection"),
         default="network",
-        help="the network (default), the edges against the penalty, or all parameters as a matrix",
+        help="the network (default), the edges against the penalty, all parameters as a matrix, "
+        "or the scores from which the penalty was chosen",
     )
     command.add_argument(
         "--layout",
@@ -225,14 +270,29 @@ def _columns(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _fitting(command: argparse.ArgumentParser) -> None:
+def _fitting(command: argparse.ArgumentParser, select: str = "--select") -> None:
     group = command.add_argument_group("fitting")
     group.add_argument(
-        "--select", default="ebic", help="how to choose the penalty: ebic (default), bic or aic"
+        select,
+        dest="select",
+        default="ebic",
+        metavar="NAME",
+        help="how to choose the penalty: ebic (default), bic, aic, cv, holdout, stars or stability",
+    )
+    group.add_argument(
+        "--seed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="which folds and subsamples are drawn (default: 0)",
     )
     group.add_argument("--lams", metavar="L1,L2,...", help="the penalties to try")
     group.add_argument(
-        "--n-lams", type=int, default=50, metavar="N", help="how many to try (default: 50)"
+        "--n-lams",
+        type=int,
+        default=50,
+        metavar="N",
+        help="how many down to --lam-min-ratio: their spacing (default: 50)",
     )
     group.add_argument(
         "--lam-min-ratio",
@@ -281,6 +341,7 @@ def _fitting(command: argparse.ArgumentParser) -> None:
 _ARGUMENTS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "check": _check,
     "fit": _fit,
+    "select": _select,
     "path": _path,
     "edges": _edges,
     "plot": _plot,

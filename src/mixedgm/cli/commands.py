@@ -21,7 +21,7 @@ from mixedgm.fitted import FittedModel
 if TYPE_CHECKING:
     from mixedgm.estimator import MixedGraphicalModel
 
-__all__ = ["bootstrap", "check", "demo", "edges", "fit", "path", "plot", "predict"]
+__all__ = ["bootstrap", "check", "demo", "edges", "fit", "path", "plot", "predict", "select"]
 
 
 def check(args: Namespace, console: Console) -> int:
@@ -58,13 +58,20 @@ def fit(args: Namespace, console: Console) -> None:
     console.say(f"wrote {args.output}")
 
 
+def select(args: Namespace, console: Console) -> int:
+    """Choose the penalty and list the scores; 130 when Ctrl-C cut it short."""
+    from mixedgm.cli.selecting import run_select
+
+    return run_select(args, console)
+
+
 def path(args: Namespace, console: Console) -> int:
     """Solve a path and list it; 130 when Ctrl-C cut it short."""
     from mixedgm.views.tables import path_columns
 
     check_output(args.output, args.table)
     console.keeps_partial = True
-    model = _fitted(args, console)
+    model = _fitted(args, console, whole_grid=True)
     deliver(
         path_columns(model.fitted_), args, console, lambda width: _path_text(model.fitted_, width)
     )
@@ -85,12 +92,16 @@ def _path_text(fitted: FittedModel, width: int) -> str:
     return table_text(short, width)
 
 
-def _fitted(args: Namespace, console: Console) -> MixedGraphicalModel:
+def _fitted(args: Namespace, console: Console, *, whole_grid: bool = False) -> MixedGraphicalModel:
     from mixedgm.cli.reading import fit_options, read_columns
     from mixedgm.estimator import MixedGraphicalModel
+    from mixedgm.path.selection import NAMED, WholeGrid
 
     frame, weights = read_columns(args)
-    model = MixedGraphicalModel(**fit_options(args, frame), verbose=int(console.shows_progress))
+    options = fit_options(args, frame)
+    if whole_grid and options["select"] in NAMED:
+        options["select"] = WholeGrid(NAMED[options["select"]])
+    model = MixedGraphicalModel(**options, verbose=int(console.shows_progress))
     with console.announcing_compilation():
         model.fit(frame, sample_weight=weights)
     model.verbose = 0  # the file should not depend on who watched

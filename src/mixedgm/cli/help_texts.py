@@ -59,6 +59,21 @@ COMMANDS = {
         mixedgm fit survey.csv -o survey.mgm --lam 0.1 --forbid age:region
         """,
     ),
+    "select": About(
+        "TABLE [--criterion NAME] [-o MODEL] [options]",
+        "choose the penalty by a criterion and list all scores",
+        """
+        Follow the path of penalties from the largest down, score each, and mark the one that is
+        chosen. Information criteria (ebic, bic, aic) weigh fit against the number of parameters;
+        cv and holdout predict rows that were not fitted; stars and stability ask which edges come
+        back in subsamples. The same --seed gives the same answer, whatever --jobs is.
+        """,
+        """
+        mixedgm select survey.csv
+        mixedgm select survey.csv --criterion cv --folds 10 --plot cv.png
+        mixedgm select survey.csv --criterion stability --max-false 2 -o stable.mgm
+        """,
+    ),
     "path": About(
         "TABLE [-o FILE] [options]",
         "solve for many penalties and list how the network grows",

@@ -29,6 +29,7 @@ __all__ = [
     "make_folder",
     "prepare_drawing",
     "save_picture",
+    "write_columns",
     "write_csv",
 ]
 
@@ -143,7 +144,12 @@ def draw(fitted: FittedModel, kind: str, output: str | Path, layout: str = "spri
     if kind == "network":
         ax = views.plot_network(fitted, layout=layout).ax
     else:
-        ax = {"path": views.plot_path, "parameters": views.plot_parameters}[kind](fitted)
+        drawings = {
+            "path": views.plot_path,
+            "parameters": views.plot_parameters,
+            "selection": views.plot_selection,
+        }
+        ax = drawings[kind](fitted)
     save_picture(ax, output)
 
 
@@ -161,6 +167,12 @@ def save_picture(ax: Any, output: str | Path) -> None:
 def write_csv(columns: Columns, output: str | Path) -> None:
     """Write columns as a CSV file, completely or not at all."""
     write_bytes(output, f"{_csv(columns)}\n".encode("utf-8", "backslashreplace"))
+
+
+def write_columns(columns: Columns, output: str | Path) -> None:
+    """Write columns as .json or .csv, as the ending says, completely or not at all."""
+    text = _json(columns) if Path(output).suffix.lower() == ".json" else _csv(columns)
+    write_bytes(output, f"{text}\n".encode("utf-8", "backslashreplace"))
 
 
 def make_folder(folder: Path) -> None:

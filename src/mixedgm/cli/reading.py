@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mixedgm.errors import ParameterError, near_matches
 from mixedgm.table import Frame, as_frame
 
-__all__ = ["column_options", "fit_options", "listed", "read_columns"]
+__all__ = ["column_options", "fit_options", "listed", "read_columns", "without_column"]
 
 
 _PASSED_ON = ("select", "n_lams", "lam_min_ratio", "weights", "solver", "tol", "max_iter")
@@ -22,14 +22,15 @@ def read_columns(args: Namespace) -> tuple[Frame, NDArray[Any] | None]:
     """Read the table; leave out --drop and --weights-column, and return the latter's values."""
     frame = as_frame(args.table)
     for name in listed(args.drop):
-        frame, _ = _without(frame, name, "--drop")
+        frame, _ = without_column(frame, name, "--drop")
     if args.weights_column is None:
         return frame, None
-    frame, column = _without(frame, args.weights_column, "--weights-column")
+    frame, column = without_column(frame, args.weights_column, "--weights-column")
     return frame, column.to_numpy()
 
 
-def _without(frame: Frame, name: str, option: str) -> tuple[Frame, Any]:
+def without_column(frame: Frame, name: str, option: str) -> tuple[Frame, Any]:
+    """Return the frame without a column, and that column; `option` named it."""
     if name not in frame.positions:
         hint = near_matches(name, frame.names)
         raise ParameterError(f"{option} names {name!r}, which is no column; {hint}")
@@ -56,6 +57,7 @@ def fit_options(args: Namespace, frame: Frame) -> dict[str, Any]:
     """Return the parameters of the estimator."""
     options = column_options(args) | {name: getattr(args, name) for name in _PASSED_ON}
     options["n_jobs"] = args.jobs
+    options["random_state"] = args.seed
     options["lams"] = _numbers(args.lams)
     for name in ("require", "forbid"):
         pairs = [_pair(text, frame.names, f"--{name}") for text in listed(getattr(args, name))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -13,8 +13,9 @@ from mixedgm.path import grid
 from mixedgm.path.criteria import AIC, BIC, EBIC
 from mixedgm.path.crossval import CV, Holdout
 from mixedgm.path.evidence import Choice, Criterion, Evidence, Setup
-from mixedgm.path.path import Path
+from mixedgm.path.path import Path, PathPoint
 from mixedgm.path.stability import StabilitySelection, StARS
+from mixedgm.path.task import Task
 
 NAMED: dict[str, Criterion] = {
     "ebic": EBIC(),
@@ -28,6 +29,22 @@ NAMED: dict[str, Criterion] = {
 # No grid grows below this share of lam_max: there the penalty hardly acts any more.
 FLOOR = 1e-4
 _PART = 10
+
+
+@dataclass(frozen=True)
+class WholeGrid:
+    """A criterion that sees the default grid as it is, however far down it chooses."""
+
+    criterion: Criterion
+
+    def choose(self, evidence: Evidence) -> Choice:
+        """As the criterion chooses from these values."""
+        return replace(self.criterion.choose(evidence), down_to=None)
+
+    def enough(self, task: Task, point: PathPoint) -> bool:
+        """As the criterion says."""
+        enough = getattr(self.criterion, "enough", None)
+        return enough is not None and bool(enough(task, point))
 
 
 def choose_from(setup: Setup, criterion: Criterion, lams: Floats) -> tuple[Path, Choice]:

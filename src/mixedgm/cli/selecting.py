@@ -1,0 +1,141 @@
+"""A table and a criterion -> the scores of all penalties, and what was chosen."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mixedgm.cli.console import Console
+from mixedgm.cli.output import (
+    check_output,
+    check_picture,
+    draw,
+    prepare_drawing,
+    write_columns,
+)
+from mixedgm.errors import ParameterError
+
+if TYPE_CHECKING:
+    from mixedgm.estimator import MixedGraphicalModel
+    from mixedgm.fitted import FittedModel
+    from mixedgm.table.assemble import Columns
+
+__all__ = ["run_select"]
+
+INTERRUPTED = 130
+# Option of the command -> criterion -> the criterion's own parameter.
+_BELONGS = {
+    "gamma": {"ebic": "gamma"},
+    "folds": {"cv": "cv"},
+    "groups": {"cv": "groups"},
+    "lowest": {"cv": "one_se"},
+    "fraction": {"holdout": "fraction"},
+    "beta": {"stars": "beta"},
+    "subsamples": {"stars": "n_subsamples", "stability": "n_subsamples"},
+    "threshold": {"stability": "threshold"},
+    "max_false": {"stability": "max_false"},
+}
+_SCORES = (".csv", ".json")
+
+
+def run_select(args: Namespace, console: Console) -> int:
+    """Choose, print the scores, write what was asked for; 130 when Ctrl-C cut it short."""
+    for output in (args.output, args.scores, args.plot):
+        check_output(output, args.table)
+    if args.scores is not None and Path(args.scores).suffix.lower() not in _SCORES:
+        wanted = f"a file name that ends in {' or '.join(_SCORES)}"
+        raise ParameterError.must_be("the file of scores", wanted, args.scores)
+    if args.plot is not None:
+        check_picture(args.plot)
+        prepare_drawing()
+    console.keeps_partial = True
+    model = _chosen(args, console)
+    fitted = model.fitted_
+    console.out(_text(fitted, console.width))
+    console.out(f"\n{fitted.report.criterion}: lam = {model.lam_:.4g}, {len(fitted.edges)} edges")
+    for note in fitted.report.notes:
+        console.note(note)
+    if args.scores is not None:
+        write_columns(_columns(fitted), args.scores)
+        console.say(f"wrote {args.scores}")
+    if args.plot is not None:
+        draw(fitted, "selection", args.plot)
+        console.say(f"wrote {args.plot}")
+    if args.output is not None:
+        model.save(args.output)
+        console.say(f"wrote {args.output}")
+    return INTERRUPTED if console.interrupted else 0
+
+
+def _chosen(args: Namespace, console: Console) -> MixedGraphicalModel:
+    from mixedgm.cli.reading import fit_options, read_columns, without_column
+    from mixedgm.estimator import MixedGraphicalModel
+
+    _check_options(args)
+    frame, weights = read_columns(args)
+    groups = None
+    if args.groups is not None:
+        frame, column = without_column(frame, args.groups, "--groups")
+        groups = column.to_numpy()
+    options = fit_options(args, frame) | {"select": _criterion(args, groups)}
+    model = MixedGraphicalModel(**options, verbose=int(console.shows_progress))
+    with console.announcing_compilation():
+        model.fit(frame, sample_weight=weights)
+    model.verbose = 0  # the file should not depend on who watched
+    return model
+
+
+def _check_options(args: Namespace) -> None:
+    """Refuse options of other criteria than the chosen one."""
+    for option, owners in _BELONGS.items():
+        if getattr(args, option) not in (None, False) and args.select not in owners:
+            raise ParameterError(
+                f"--{option.replace('_', '-')} belongs to --criterion {' or '.join(owners)}, "
+                f"not to {args.select}."
+            )
+
+
+def _criterion(args: Namespace, groups: Any) -> Any:
+    """The criterion by its name, with the options that were given."""
+    from dataclasses import replace
+
+    from mixedgm.path.selection import NAMED
+
+    given: dict[str, Any] = {}
+    for option, owners in _BELONGS.items():
+        value = getattr(args, option)
+        if value is not None and option != "lowest":
+            given[owners[args.select]] = groups if option == "groups" else value
+    if args.lowest:
+        given["one_se"] = False
+    if not given:
+        return args.select
+    return replace(NAMED[args.select], **given)  # type: ignore[type-var]
+
+
+def _columns(fitted: FittedModel) -> Columns:
+    """lam, number of edges, all scores, and whether it was chosen."""
+    from mixedgm.views.tables import path_of
+
+    path = path_of(fitted)
+    columns: dict[str, Any] = {"lam": path.lams, "n_edges": path.n_edges}
+    columns |= {name: np.asarray(values) for name, values in fitted.scores.items()}
+    return columns | {"chosen": path.lams == fitted.report.lam}
+
+
+def _text(fitted: FittedModel, width: int) -> str:
+    """The columns that decide, with an arrow at the chosen lam."""
+    from mixedgm.views.text import table_text
+
+    columns = _columns(fitted)
+    shown: dict[str, Any] = {"lam": columns["lam"], "n_edges": columns["n_edges"]}
+    name = next(iter(fitted.scores))
+    for each in (name, f"{name}_se", f"{name}_limit", f"{name}_stable", "degrees_of_freedom"):
+        if each in columns:
+            digits = 4 if np.nanmax(np.abs(np.ma.masked_invalid(columns[each]))) < 1e3 else 2
+            shown[each] = [f"{value:.{digits}f}".rstrip("0").rstrip(".") for value in columns[each]]
+    shown["chosen"] = ["<--" if is_it else "" for is_it in columns["chosen"]]
+    return table_text(shown, width)
