@@ -101,9 +101,6 @@ def bootstrap(
     >>> edge["source"], edge["target"], float(edge["inclusion"])
     ('x', 'y', 1.0)
     """
-    fitted, options = _checked_model(model)
-    _check_choice("kind", kind, _KINDS)
-    _check_choice("select", select, _SELECTS)
     _check_n_boot(n_boot)
     check_n_jobs(n_jobs)
     if checkpoint is not None and random_state is None:
@@ -111,10 +108,7 @@ def bootstrap(
             "a checkpoint needs random_state, so that the same resamples are drawn when the work "
             "goes on; give an integer, for example random_state=0."
         )
-    frame = as_frame(X)
-    design = _design(frame, fitted, options, sample_weight)
-    clusters = None if groups is None else _clusters(groups, frame, design)
-    plan = _plan(fitted, options, design, select, cast(Kind, kind), clusters)
+    fitted, plan = prepared(model, X, kind, select, groups, sample_weight)
     tasks = list(
         zip(seeds(random_state, n_boot), _shares(kind, drop, int(n_boot), plan), strict=True)
     )
@@ -133,6 +127,24 @@ def bootstrap(
 
 
 # -- what is given -----------------------------------------------------------------------------
+
+
+def prepared(
+    model: Any,
+    X: Any,
+    kind: str = "nonparametric",
+    select: str = "fixed",
+    groups: Any = None,
+    sample_weight: ArrayLike | None = None,
+) -> tuple[FittedModel, Plan]:
+    """Check what `bootstrap` is given; return the model and what all its resamples share."""
+    _check_choice("kind", kind, _KINDS)
+    _check_choice("select", select, _SELECTS)
+    fitted, options = _checked_model(model)
+    frame = as_frame(X)
+    design = _design(frame, fitted, options, sample_weight)
+    clusters = None if groups is None else _clusters(groups, frame, design)
+    return fitted, _plan(fitted, options, design, select, cast(Kind, kind), clusters)
 
 
 def _checked_model(model: Any) -> tuple[FittedModel, Options]:
