@@ -242,8 +242,7 @@ def _draw_cells(ax: Axes, matrix: NDArray[np.float64], texts: Sequence[str]) -> 
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
 
-    colours = ListedColormap([_ALIKE, _DIFFERENT])
-    colours.set_bad("white")
+    colours = ListedColormap([_ALIKE, _DIFFERENT]).with_extremes(bad="white")
     ax.imshow(np.ma.masked_invalid(matrix), cmap=colours, vmin=0.0, vmax=1.0)
     ticks = range(len(texts))
     ax.set_xticks(ticks, texts, rotation=90, fontsize=7)

@@ -1,0 +1,123 @@
+"""Pictures of a bootstrap: what is drawn is what the tables say."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.colors import to_hex
+
+import mixedgm as mg
+from mixedgm.errors import ParameterError
+from tests.support.people import people
+
+
+@pytest.fixture(scope="module")
+def boot() -> mg.Bootstrap:
+    table = people(150)
+    model = mg.MixedGraphicalModel(lam=0.12).fit(table)
+    return mg.bootstrap(model, table, n_boot=10, random_state=0, n_jobs=1)
+
+
+@pytest.fixture(scope="module")
+def dropping() -> mg.Bootstrap:
+    table = people(150)
+    model = mg.MixedGraphicalModel(lam=0.12).fit(table)
+    return mg.bootstrap(
+        model, table, 20, "case-dropping", drop=[0.2, 0.6], random_state=0, n_jobs=1
+    )
+
+
+def drawn(ax):
+    """Rows from bottom to top: name, lower, upper, estimate, colour of the dot."""
+    (lines,) = [c for c in ax.collections if isinstance(c, LineCollection)]
+    dots = [c for c in ax.collections if isinstance(c, PathCollection)][-1]
+    names = [text.get_text() for text in ax.get_yticklabels()]
+    spans = [segment[:, 0].tolist() for segment in lines.get_segments()]
+    places = dots.get_offsets()
+    assert places[:, 1].tolist() == list(range(len(names)))
+    colours = [to_hex(c) for c in dots.get_facecolors()]
+    return list(zip(names, spans, places[:, 0].tolist(), colours, strict=True))
+
+
+def test_edges_are_drawn_with_their_intervals_and_colours(boot):
+    table = boot.edges(level=0.8)
+    rows = drawn(boot.plot_edges(level=0.8))
+    by_name = {f"{r.source} – {r.target}": r for r in table.itertuples()}
+    assert {name for name, *_ in rows} == set(by_name)
+    assert [row[2] for row in rows] == sorted(row[2] for row in rows), "largest on top"
+    colours = {"+": "#0072b2", "-": "#d55e00"}
+    for name, (low, high), estimate, colour in rows:
+        own = by_name[name]
+        assert (low, high, estimate) == pytest.approx((own.lower, own.upper, own.estimate))
+        assert colour == colours.get(own.sign, "#8a8a8a")
+
+
+def test_inclusion_stands_beside_every_edge(boot):
+    ax = boot.plot_edges()
+    texts = {text.xy[1]: text.get_text() for text in ax.texts}
+    names = [text.get_text() for text in ax.get_yticklabels()]
+    shares = {f"{r.source} – {r.target}": r.inclusion for r in boot.edges().itertuples()}
+    assert [texts[row] for row in range(len(names))] == [f"{100 * shares[n]:.0f} %" for n in names]
+
+
+def test_the_heaviest_edges_only(boot):
+    assert len(drawn(boot.plot_edges(max_edges=2))) == 2
+    heaviest = {f"{r.source} – {r.target}" for r in boot.edges().head(2).itertuples()}
+    assert {name for name, *_ in drawn(boot.plot_edges(max_edges=2))} == heaviest
+    assert len(boot.plot_differences(max_edges=2).get_yticklabels()) == 2
+    for wrong in (0, True, 1.5):
+        with pytest.raises(ParameterError, match="max_edges must be"):
+            boot.plot_edges(max_edges=wrong)
+
+
+def test_the_matrix_shows_which_edges_differ(boot):
+    ax = boot.plot_differences()
+    matrix = np.ma.filled(ax.get_images()[0].get_array(), np.nan)
+    names = [text.get_text() for text in ax.get_yticklabels()]
+    assert names == [
+        f"{r.source} – {r.target}" for r in boot.edges().query("weight > 0").itertuples()
+    ]
+    assert np.isnan(np.diagonal(matrix)).all()
+    for row in boot.differences().itertuples():
+        i = names.index(f"{row.first_source} – {row.first_target}")
+        j = names.index(f"{row.second_source} – {row.second_target}")
+        assert matrix[i, j] == matrix[j, i] == float(row.significant)
+    weights = [float(text.get_text()) for text in ax.texts]
+    np.testing.assert_allclose(weights, boot.edges()["weight"].head(len(names)), atol=0.005)
+
+
+@pytest.mark.parametrize("measure", ["strength", "expected_influence", "betweenness"])
+def test_centrality_is_drawn_where_it_exists(boot, measure):
+    ax = boot.plot_centrality(measure)
+    table = boot.centrality()
+    own = table[(table["measure"] == measure) & table["estimate"].notna()].set_index("column")
+    rows = drawn(ax)
+    assert {name for name, *_ in rows} == set(own.index)
+    for name, (low, high), estimate, _ in rows:
+        assert (low, high, estimate) == pytest.approx(
+            tuple(own.loc[name, ["lower", "upper", "estimate"]])
+        )
+    assert ax.get_xlabel() == measure.replace("_", " ")
+
+
+def test_stability_has_a_line_for_every_statistic(dropping):
+    ax = dropping.plot_stability()
+    table = dropping.stability()
+    lines = {line.get_label(): line for line in ax.get_lines() if len(line.get_xdata()) == 2}
+    for name, own in table.dropna(subset="mean").groupby("statistic"):
+        line = lines[name.replace("_", " ")]
+        np.testing.assert_allclose(line.get_xdata(), [20, 60])
+        np.testing.assert_allclose(line.get_ydata(), own["mean"])
+    assert any(np.allclose(line.get_ydata(), 0.7) for line in ax.get_lines())
+
+
+def test_pictures_go_where_they_are_asked_to(boot, dropping):
+    figure, ax = plt.subplots()
+    assert boot.plot_edges(ax=ax) is ax
+    figure, ax = plt.subplots()
+    assert dropping.plot_stability(ax=ax) is ax
+    for plot in (boot.plot_edges, boot.plot_differences, boot.plot_centrality):
+        plot().figure.canvas.draw()
+    with pytest.raises(ParameterError, match="ax must be"):
+        boot.plot_edges(ax="here")
+    del figure
