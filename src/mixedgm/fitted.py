@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.errors import DistributionError, ParameterError
-from mixedgm.joint.sampling import Draw, Method, draw
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import Params
 from mixedgm.path.path import Path
@@ -19,6 +18,9 @@ from mixedgm.penalty.factors import edge_kind
 from mixedgm.rows.predict import mean_losses, predictions, probabilities
 from mixedgm.table.encode import Design
 from mixedgm.table.schema import Schema
+
+if TYPE_CHECKING:
+    from mixedgm.joint.sampling import Draw, Method
 
 
 class Edge(NamedTuple):
@@ -209,6 +211,8 @@ class FittedModel:
 
     def draw(self, n: int, rng: np.random.Generator, method: Method = "auto") -> Draw:
         """Draw rows: continuous columns, and level codes of the categorical ones."""
+        from mixedgm.joint.sampling import draw
+
         try:
             return draw(self.params, n, rng=rng, method=method)
         except DistributionError as error:

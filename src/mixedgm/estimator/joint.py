@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mixedgm.errors import ParameterError
 from mixedgm.estimator.base import HasModel
-from mixedgm.joint.sampling import Method
 from mixedgm.parallel import RandomState, seeds
 from mixedgm.table import decode
+
+if TYPE_CHECKING:
+    from mixedgm.joint.sampling import Method
 
 
 class JointMethods(HasModel):

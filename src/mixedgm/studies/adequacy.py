@@ -10,7 +10,6 @@ import numpy as np
 
 from mixedgm.errors import DistributionError, ParameterError
 from mixedgm.fitted import FittedModel
-from mixedgm.joint.validity import factor
 from mixedgm.model.layout import Floats
 from mixedgm.parallel import RandomState
 from mixedgm.penalty.factors import edge_kind
@@ -52,6 +51,8 @@ def check_model(
 
 
 def _require_distribution(fitted: FittedModel) -> None:
+    from mixedgm.joint.validity import factor
+
     try:
         factor(fitted.params.precision)
     except DistributionError as error:

@@ -11,8 +11,6 @@ import numpy as np
 
 from mixedgm.errors import ParameterError, SamplingWarning, TooLargeError
 from mixedgm.fitted import FitReport, FittedModel
-from mixedgm.joint import expectations, sampled_expectations
-from mixedgm.joint.validity import SMALLEST_PIVOT, smallest_eigenvalue
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import Params
 from mixedgm.table.schema import Column, Schema
@@ -88,6 +86,8 @@ def given_model(columns: ColumnsArg, params: ParamsArg, library: str) -> FittedM
 
 def node_scales(params: Params) -> tuple[Floats, tuple[str, ...]]:
     """Return sqrt(tr cov) of every column under the model, and what to know about the numbers."""
+    from mixedgm.joint import expectations, sampled_expectations
+
     notes: tuple[str, ...] = ()
     try:
         found = expectations(params)
@@ -213,6 +213,8 @@ def _self_interactions(schema: Schema, params: Params) -> list[str]:
 
 
 def _indefinite(params: Params) -> list[str]:
+    from mixedgm.joint.validity import SMALLEST_PIVOT, smallest_eigenvalue
+
     if params.n_cont == 0:
         return []
     smallest = smallest_eigenvalue(_symmetric(params.precision))

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from mixedgm.errors import ParameterError
-from mixedgm.joint.validity import smallest_eigenvalue
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import Params
 from mixedgm.penalty.factors import EDGE_KINDS, edge_kind
@@ -158,6 +157,8 @@ def _contrast(n_rows: int, params: Params, v: int, size: float, rng: np.random.G
 
 
 def _definite(precision: Floats) -> tuple[Floats, tuple[str, ...]]:
+    from mixedgm.joint.validity import smallest_eigenvalue
+
     smallest = smallest_eigenvalue(precision)
     if smallest >= _SMALLEST:
         return precision, ()

@@ -128,7 +128,7 @@ def test_scales_are_simulated_where_tables_do_not_fit(monkeypatch):
 
     columns, blocks = {"x": "continuous", "y": 3}, {"category_shift": [[1.0, 0.0, -1.0]]}
     exact = mg.from_params(columns, blocks)
-    monkeypatch.setattr("mixedgm.studies.known.expectations", too_large)
+    monkeypatch.setattr("mixedgm.joint.expectations", too_large)
     simulated = mg.from_params(columns, blocks)
     assert "simulated" in simulated.summary().notes[0]
     assert exact.summary().notes == ()
