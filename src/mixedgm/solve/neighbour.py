@@ -7,7 +7,7 @@ own; and they work from the beginning on every group that is likely to matter.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -134,7 +134,9 @@ class Chord:
         contrasts = state.memory.contrasts
         slope = contrasts.down(state.evaluation.gradient)
         model = QuadraticModel(state.model, state.eta, slope, state.memory.blocks)
-        eta = model.minimise(max(0.1 * state.tol, 0.03 * state.measure))
+        target = model.minimise(max(0.1 * state.tol, 0.03 * state.measure))
+        step = Step(target, target - state.eta)
+        eta = _mixed(step, state.last)
         theta = contrasts.up(eta)
         here = problem.smooth.evaluate(theta)
         measure = np.inf
@@ -146,8 +148,36 @@ class Chord:
             return other
         objective = problem.objective(here, theta)
         return replace(
-            state, theta=theta, objective=objective, measure=measure, evaluation=here, eta=eta
+            state,
+            theta=theta,
+            objective=objective,
+            measure=measure,
+            evaluation=here,
+            eta=eta,
+            last=step,
         )
+
+
+class Step(NamedTuple):
+    """Where a model has its minimum, and how far from its own point that is."""
+
+    target: Floats
+    length: Floats
+
+
+def _mixed(step: Step, last: Step | None) -> Floats:
+    """Anderson's mixture (1965) of this target and the last, where both have the same groups.
+
+    The one that would have the shortest step if steps changed linearly between the two.
+    """
+    if last is None or not np.array_equal(step.target == 0.0, last.target == 0.0):
+        return step.target
+    change = step.length - last.length
+    square = float(change @ change)
+    share = float(change @ step.length) / square if square > 0.0 else 0.0
+    if abs(share) > 0.5:
+        return step.target
+    return step.target - share * (step.target - last.target)
 
 
 def _hopeless(before: float, now: float, tol: float) -> bool:
@@ -169,5 +199,6 @@ class ChordState:
     eta: Floats
     model: Problem
     tol: float
+    last: Step | None = None
     halted: bool = False
     notes: tuple[str, ...] = ()

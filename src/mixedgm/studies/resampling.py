@@ -87,9 +87,28 @@ class Plan:
     def neighbour(self) -> Neighbour:
         """What resamples at the same lam can use of the whole table's solution."""
         assert self.options.lam is not None
-        solution = _solved(self.whole, self.options, self.params, None)
-        problem = self.whole.problem(float(self.options.lam))
-        return neighbour_of(problem, self.options.solver_object, solution.theta)
+        theta = self.whole.theta_of(self.params)
+        solver = self.options.solver_object
+        if self.options.refit:  # the model's parameters are those of the refit, not of this lam
+            theta = _solved(self.whole, self.options, theta).theta
+        return neighbour_of(self.whole.problem(float(self.options.lam)), solver, theta)
+
+    @cached_property
+    def biases(self) -> Floats:
+        """Level biases of the whole table without edges: logarithms of the frequencies."""
+        return self.whole.smooth.null()[self.whole.layout.cat_bias]
+
+    def start(self, task: Task) -> Floats:
+        """The model's parameters, with biases moved as the frequencies of the levels have moved.
+
+        Curvature at a rare level is as variable as its frequency.  The logarithm takes account of
+        the whole change at once, where Newton steps would need several.
+        """
+        theta = task.theta_of(self.params)
+        if task.layout is self.whole.layout:
+            bias = task.layout.cat_bias
+            theta[bias] += task.smooth.null()[bias] - self.biases
+        return theta
 
     # -- drawing -----------------------------------------------------------------------------------
 
@@ -178,16 +197,17 @@ def fitted_record(plan: Plan, design: Design) -> Record:
     """Fit these rows at the plan's lam."""
     assert plan.options.lam is not None
     task = plan.recipe.task(design, plan.reference)
-    solution = _solved(task, plan.options, plan.params, plan.neighbour)
+    solution = _solved(task, plan.options, plan.start(task), plan.neighbour)
     if plan.options.refit:
         solution = _refitted(task, solution, plan.options)
     account = (float(plan.options.lam), solution.kkt, float(solution.converged))
     return _record(plan.declared, task.params(solution.theta), task.node_scales, account)
 
 
-def _solved(task: Task, options: Options, params: Params, neighbour: Neighbour | None) -> Solution:
+def _solved(
+    task: Task, options: Options, theta: Floats, neighbour: Neighbour | None = None
+) -> Solution:
     assert options.lam is not None
-    theta = task.theta_of(params)
     here = task.smooth.evaluate(theta)
     start, solver = Start(theta, here), options.solver_object
     if neighbour is not None:
