@@ -303,6 +303,52 @@ def test_when_all_folds_fail_that_is_an_error(table, monkeypatch):
         Model(select=mg.CV(KFold(4)), **TIGHT).fit(table)
 
 
+def impatient(monkeypatch, n_done):
+    """Ctrl-C during the fold after these."""
+    import mixedgm.path.resamples as resamples
+
+    honest, calls = resamples._score_split, []
+
+    def interrupted(work, split):
+        calls.append(split)
+        if len(calls) > n_done:
+            raise KeyboardInterrupt
+        return honest(work, split)
+
+    monkeypatch.setattr(resamples, "_score_split", interrupted)
+
+
+def test_ctrl_c_keeps_the_folds_that_are_done(table, monkeypatch):
+    whole = Model(select=mg.CV(KFold(4)), **TIGHT).fit(table).fitted_
+    impatient(monkeypatch, 3)
+    model = Model(select=mg.CV(KFold(4)), **TIGHT)
+    with pytest.warns(RuntimeWarning, match="interrupted"):
+        model.fit(table)
+    assert "interrupted: 3 of 4 folds were used" in model.fitted_.report.notes
+    expected = np.mean([whole.scores[f"cv_fold_{f}"] for f in (1, 2, 3)], axis=0)
+    np.testing.assert_allclose(model.fitted_.scores["cv"], expected)
+
+
+def test_ctrl_c_ends_the_growth_of_the_grid(table, monkeypatch):
+    impatient(monkeypatch, 3)
+    model = Model(select=mg.CV(KFold(4)), n_lams=30)
+    with pytest.warns(RuntimeWarning, match="interrupted"):
+        model.fit(table)
+    assert len(model.path_) == 10  # the first part
+
+
+def test_ctrl_c_within_a_resample_is_passed_on(table, monkeypatch):
+    """Whoever runs many fits must not take half a choice for a whole one."""
+    from mixedgm.fitting import encode, fit_design
+    from mixedgm.options import Options
+
+    options = Options(select=mg.CV(KFold(4)), **TIGHT)
+    design = encode(table, options)
+    impatient(monkeypatch, 3)
+    with pytest.raises(KeyboardInterrupt), pytest.warns(RuntimeWarning, match="interrupted"):
+        fit_design(design, options)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

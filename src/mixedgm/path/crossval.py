@@ -78,7 +78,7 @@ class Holdout(_ByPrediction):
             self.label,
             {"holdout": losses},
             evidence.all_notes(found.notes),
-            down_to=evidence.below(best, _LOOK_BELOW),
+            down_to=None if found.interrupted else evidence.below(best, _LOOK_BELOW),
         )
 
     def _split(self, evidence: Evidence) -> Split:
@@ -165,7 +165,7 @@ class CV(_ByPrediction):
             self.label,
             scores,
             evidence.all_notes(found.notes),
-            down_to=evidence.below(best, _LOOK_BELOW),
+            down_to=None if found.interrupted else evidence.below(best, _LOOK_BELOW),
             memory=splits,
         )
 

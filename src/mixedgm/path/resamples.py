@@ -58,16 +58,17 @@ class HeldOut:
     losses: Floats
     weights: Floats
     notes: tuple[str, ...]
+    interrupted: bool
 
 
 def held_out(evidence: Evidence, splits: Sequence[Split], what: str) -> HeldOut:
     """Fit the first part of each split at the fresh lams and score the second."""
-    records, notes = _records(evidence, _score_split, splits, what)
+    found = _records(evidence, _score_split, splits, what)
     losses = np.full((len(splits), len(evidence.fresh)), np.nan)
     weights = np.array([evidence.design.take(test).total_weight for _, test in splits])
-    for at, record in records.items():
+    for at, record in found.records.items():
         losses[at] = record["loss"]
-    return HeldOut(losses, weights, notes)
+    return HeldOut(losses, weights, found.notes, found.interrupted)
 
 
 def _score_split(work: _Work, split: Split) -> Record:
@@ -85,19 +86,20 @@ class Counts:
     edges: NDArray[np.int64]
     n_subsamples: int
     notes: tuple[str, ...]
+    interrupted: bool
 
 
 def edge_counts(evidence: Evidence, subsamples: Sequence[Ints]) -> Counts:
     """Fit every subsample at the fresh lams and count its edges, over the groups of all rows."""
-    records, notes = _records(evidence, _find_edges, subsamples, "subsamples")
+    found = _records(evidence, _find_edges, subsamples, "subsamples")
     layout = evidence.task.layout
     counts = np.zeros((len(evidence.fresh), layout.n_groups), dtype=np.int64)
     # A subsample has no edge that the whole table has not: its own pairs are among the layout's.
     codes = layout.pairs @ [layout.n_nodes, 1]
-    for record in records.values():
+    for record in found.records.values():
         at = np.searchsorted(codes, record["pair"] @ [layout.n_nodes, 1])
         np.add.at(counts, (record["lam"], at), 1)
-    return Counts(counts, len(records), notes)
+    return Counts(counts, len(found.records), found.notes, found.interrupted)
 
 
 def _find_edges(work: _Work, rows: Ints) -> Record:
@@ -107,10 +109,19 @@ def _find_edges(work: _Work, rows: Ints) -> Record:
     return record | {"pair": np.concatenate(pairs), "lam": lam}
 
 
+@dataclass(frozen=True, eq=False)
+class _Records:
+    """Records of the tasks that went well, by number; notes about all; whether Ctrl-C came."""
+
+    records: dict[int, Record]
+    notes: tuple[str, ...]
+    interrupted: bool
+
+
 def _records(
     evidence: Evidence, function: Callable[[_Work, T], Record], tasks: Sequence[T], what: str
-) -> tuple[dict[int, Record], tuple[str, ...]]:
-    """Records of the tasks that went well, by number, and notes about all."""
+) -> _Records:
+    """Call the function for every task, with what every task needs."""
     setup = evidence.setup
     work = _Work(
         setup.design,
@@ -120,7 +131,8 @@ def _records(
         evidence.path.params(evidence.n_before - 1) if evidence.n_before else None,
     )
     outcomes = run(partial(function, work), tasks, n_jobs=setup.n_jobs, what=what, show=setup.show)
-    if len(outcomes) < len(tasks) and not setup.keep_interrupted:
+    interrupted = len(outcomes) < len(tasks)
+    if interrupted and not setup.keep_interrupted:
         raise KeyboardInterrupt
     records = {done.index: done.record for done in outcomes if done.record is not None}
     errors = [outcome.error for outcome in outcomes if outcome.error is not None]
@@ -129,9 +141,9 @@ def _records(
     notes = _notes(evidence, list(records.values()), len(tasks), what)
     if errors:
         notes.append(f"{len(errors)} of {len(tasks)} {what} failed; the first one: {errors[0]}")
-    if len(outcomes) < len(tasks):
+    if interrupted:
         notes.append(f"interrupted: {len(outcomes)} of {len(tasks)} {what} were used")
-    return records, tuple(notes)
+    return _Records(records, tuple(notes), interrupted)
 
 
 def _notes(evidence: Evidence, records: list[Record], n_tasks: int, what: str) -> list[str]:

@@ -96,7 +96,7 @@ class StARS(_BySubsamples):
             self.label,
             scores,
             evidence.all_notes(notes),
-            down_to=0.0 if stable[-1] and not evidence.saturated else None,
+            down_to=_next_part(evidence, found, bool(stable[-1])),
             frequencies=_frequencies(evidence, found, index),
         )
 
@@ -110,6 +110,11 @@ class StARS(_BySubsamples):
             np.sort(np.random.default_rng(seed).permutation(n)[:size])
             for seed in evidence.setup.seeds(self.n_subsamples)
         ]
+
+
+def _next_part(evidence: Evidence, found: Counts, within: bool) -> float | None:
+    """As far as a part goes, if the last lam is within the limit and smaller ones may be."""
+    return 0.0 if within and not evidence.saturated and not found.interrupted else None
 
 
 def _frequencies(evidence: Evidence, found: Counts, index: int) -> Floats:
@@ -216,7 +221,7 @@ class StabilitySelection(_BySubsamples):
             self.label,
             scores,
             evidence.all_notes((*found.notes, *self._notes(allowed))),
-            down_to=0.0 if allowed[-1] and not evidence.saturated else None,
+            down_to=_next_part(evidence, found, bool(allowed[-1])),
             groups=np.flatnonzero(frequencies >= self.threshold - _ROUNDING),
             frequencies=frequencies,
         )
