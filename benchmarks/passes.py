@@ -155,8 +155,9 @@ def _with_threads(smooth: Pseudolikelihood, n_threads: int) -> Pseudolikelihood:
 
 
 def _coefficients(task: Task, theta: product.Floats) -> Coefficients:
-    incidence = task.layout.incidence
-    return Coefficients(incidence, theta[incidence.theta_index], theta[task.layout.cat_bias])
+    layout, incidence = task.layout, task.layout.incidence
+    values, bias = theta[incidence.theta_index], theta[layout.cat_bias]
+    return Coefficients(incidence, values, bias, layout.predicted_categories)
 
 
 def _products(task: Task, theta: product.Floats) -> MatrixProducts:

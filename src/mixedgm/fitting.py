@@ -235,7 +235,7 @@ def _of_solution(report: FitReport, solution: Solution, task: Task, note: str) -
     """The report with the certificate of this solution."""
     return replace(
         report,
-        objective=solution.objective + task.units.log_jacobian,
+        objective=solution.objective + task.log_jacobian,
         kkt=solution.kkt,
         converged=solution.converged,
         message=solution.status.value,

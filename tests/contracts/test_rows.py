@@ -59,7 +59,10 @@ def make(shape, size=0.5, seed=0):
         layout = Layout(p, n_levels, np.array(pairs, dtype=np.int64).reshape(-1, 2))
     theta = random_theta(layout, seed + 1, size)
     coef = Coefficients(
-        layout.incidence, theta[layout.incidence.theta_index], theta[layout.cat_bias]
+        layout.incidence,
+        theta[layout.incidence.theta_index],
+        theta[layout.cat_bias],
+        layout.predicted_categories,
     )
     case = Case((X, table.design.codes, n_levels, table.row_weights), layout, coef)
     case.dense_coef = layout.to_matrix(theta)[:, p:]
@@ -247,7 +250,10 @@ def test_wide_level_codes(store):
     layout = Layout.complete(1, n_levels)
     theta = random_theta(layout, 4)
     coef = Coefficients(
-        layout.incidence, theta[layout.incidence.theta_index], theta[layout.cat_bias]
+        layout.incidence,
+        theta[layout.incidence.theta_index],
+        theta[layout.cat_bias],
+        layout.predicted_categories,
     )
     case = Case((table.X, table.design.codes, n_levels, None), layout, coef)
     prob, _ = case.prob(layout.to_matrix(theta)[:, 1:])

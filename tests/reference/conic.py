@@ -7,6 +7,7 @@ compared with.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
@@ -80,8 +81,12 @@ def solve(
     weights: str | Floats = "calibrated",
     factors: Floats | None = None,
     row_weights: Floats | None = None,
+    targets: Sequence[int] | None = None,
 ) -> ConicOptimum:
     """Minimise F over all parameters; `X` (n, p) in its own units, `Y` (n, q) level codes.
+
+    With `targets`, only these nodes have a conditional, and only pairs with one of them exist;
+    the weights are then to be given with the factors that such pairs need.
 
     `weights` and `factors` are symmetric over nodes, continuous before categorical; their
     product is the weight of a pair, 0 leaves it free and inf leaves it out.
@@ -92,11 +97,12 @@ def solve(
     blocks = {
         (u, v): cp.Variable((columns.features[u].shape[1], columns.features[v].shape[1]))
         for u, v in combinations(range(columns.n_nodes), 2)
-        if np.isfinite(pair_weights[u, v])
+        if np.isfinite(pair_weights[u, v]) and (targets is None or {u, v} & set(targets))
     }
     biases = [cp.Variable((1, f.shape[1])) for f in columns.features]
     beta = [cp.Variable() for _ in range(columns.n_cont)]
-    loss = sum(_node_loss(columns, u, blocks, biases[u], beta) for u in range(columns.n_nodes))
+    nodes = range(columns.n_nodes) if targets is None else targets
+    loss = sum(_node_loss(columns, u, blocks, biases[u], beta) for u in nodes)
     penalty = sum(
         lam * pair_weights[pair] * cp.norm(block, "fro")
         for pair, block in blocks.items()
@@ -171,6 +177,10 @@ def _solve_tightly(problem: cp.Problem) -> tuple[float, float]:
 def _in_own_units(columns, problem, solved, variables) -> ConicOptimum:
     """Undo x = mean + scale * standardised, put unobserved levels back, round small blocks."""
     blocks, biases, beta = variables
+    predicted = [variable.value is not None for variable in beta]
+    for variable in (*biases, *beta):
+        # The terms of a node without a conditional are not in the problem.
+        variable.value = np.zeros(variable.shape) if variable.value is None else variable.value
     p, n_nodes, scale = columns.n_cont, columns.n_nodes, columns.scale
     ends = np.cumsum([0, *columns.n_levels])
     places = [ends[j] + keep for j, keep in enumerate(columns.seen)]
@@ -199,7 +209,7 @@ def _in_own_units(columns, problem, solved, variables) -> ConicOptimum:
     standard_bias = np.array([b.value[0, 0] for b in biases[:p]]).reshape(p)
     return ConicOptimum(
         n_levels=columns.n_levels,
-        value=float(problem.value + np.log(scale).sum()),
+        value=float(problem.value + np.log(scale[predicted]).sum()),
         precision=precision,
         cont_bias=standard_bias / scale + precision @ columns.mean,
         category_shift=shift,

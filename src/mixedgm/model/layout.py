@@ -13,7 +13,7 @@ every linear predictor reads ``bias + Z @ coef``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
@@ -65,6 +65,9 @@ class Layout:
         Levels of every categorical node.
     pairs : ndarray (n_groups, 2)
         Permitted edges, u < v, sorted.
+    covariates : tuple of int
+        Nodes that predict but are not predicted: they have no conditional.  Their own terms stand
+        in theta like all others, and nothing depends on them.
 
     Examples
     --------
@@ -78,17 +81,23 @@ class Layout:
     n_cont: int
     n_levels: tuple[int, ...]
     pairs: Ints
+    covariates: tuple[int, ...] = ()
 
     @classmethod
     def complete(
-        cls, n_cont: int, n_levels: tuple[int, ...], absent: NDArray[np.bool_] | None = None
+        cls,
+        n_cont: int,
+        n_levels: tuple[int, ...],
+        absent: NDArray[np.bool_] | None = None,
+        covariates: tuple[int, ...] = (),
     ) -> Layout:
-        """All pairs, less those marked in the symmetric node-by-node mask `absent`."""
+        """All pairs, less those of two covariates and those marked in the mask `absent`."""
         u, v = np.triu_indices(n_cont + len(n_levels), 1)
+        keep = ~(np.isin(u, covariates) & np.isin(v, covariates))
         if absent is not None:
-            keep = ~absent[u, v]
-            u, v = u[keep], v[keep]
-        return cls(n_cont, n_levels, np.column_stack([u, v]).astype(np.int64))
+            keep &= ~absent[u, v]
+        pairs = np.column_stack([u[keep], v[keep]]).astype(np.int64)
+        return cls(n_cont, n_levels, pairs, covariates)
 
     @cached_property
     def n_nodes(self) -> int:
@@ -104,6 +113,18 @@ class Layout:
     def width(self) -> Ints:
         """Design columns per node: 1, or the number of levels."""
         return np.array([1] * self.n_cont + list(self.n_levels), dtype=np.int64)
+
+    @cached_property
+    def is_target(self) -> NDArray[np.bool_]:
+        """Whether a node has a conditional."""
+        found = np.ones(self.n_nodes, dtype=bool)
+        found[list(self.covariates)] = False
+        return found
+
+    @cached_property
+    def predicted_categories(self) -> Ints:
+        """Categorical columns that have a conditional, counted from 0."""
+        return np.flatnonzero(self.is_target[self.n_cont :])
 
     @cached_property
     def column_start(self) -> Ints:
@@ -210,7 +231,8 @@ class Layout:
 
     def same(self, other: Layout) -> bool:
         """Whether another layout has the same nodes and edges."""
-        if (self.n_cont, self.n_levels) != (other.n_cont, other.n_levels):
+        mine = (self.n_cont, self.n_levels, self.covariates)
+        if mine != (other.n_cont, other.n_levels, other.covariates):
             return False
         return np.array_equal(self.pairs, other.pairs)
 
@@ -222,7 +244,7 @@ class Layout:
         key = groups.tobytes()
         found = self._restricted.get(key)
         if found is None:
-            found = Layout(self.n_cont, self.n_levels, self.pairs[groups])
+            found = Layout(self.n_cont, self.n_levels, self.pairs[groups], self.covariates)
             # A new dict each time: another thread may be reading the old one.
             last = list(self._restricted.items())[1 - _RESTRICTED_KEPT :]
             vars(self)["_restricted"] = dict([*last, (key, found)])
@@ -234,7 +256,7 @@ class Layout:
 
     def __getstate__(self) -> dict[str, object]:
         """Only what defines it: the rest is computed anew where it is unpickled."""
-        return {"n_cont": self.n_cont, "n_levels": self.n_levels, "pairs": self.pairs}
+        return {field.name: vars(self)[field.name] for field in fields(self)}
 
     def positions(self, groups: Ints) -> Ints:
         """Theta positions of the node terms and these groups, in the restricted layout's order."""
@@ -292,6 +314,7 @@ class Layout:
         predictor = np.concatenate([u, v])
         group = np.concatenate([np.arange(self.n_groups)] * 2)
         order = np.lexsort((predictor, target))
+        order = order[self.is_target[target[order]]]
         target, predictor, group = target[order], predictor[order], group[order]
         rows, columns = self.width[predictor], self.width[target]
         sizes = rows * columns

@@ -50,8 +50,8 @@ def gaussian_curvatures(moments, terms, nodes, column_ptr, columns, values, star
 
 
 @kernel
-def edge_gradient(pairs, column_start, by_cont, by_level, second, out):  # type: ignore[no-untyped-def]
-    """Sum over both conditionals of every edge; `out` is the edge part of theta's gradient.
+def edge_gradient(pairs, is_target, column_start, by_cont, by_level, second, out):  # type: ignore[no-untyped-def]
+    """Sum over the conditionals that every edge is in; `out` is the edge part of theta's gradient.
 
     by_cont[a, s] is the mean of z_a E_s, by_level[a, l] that of z_a P_l.
     """
@@ -60,10 +60,10 @@ def edge_gradient(pairs, column_start, by_cont, by_level, second, out):  # type:
         u, v = pairs[g, 0], pairs[g, 1]
         for a in range(column_start[u], column_start[u + 1]):
             for b in range(column_start[v], column_start[v + 1]):
-                x = by_cont[a, b] if v < n_cont else by_level[a, b - n_cont] - second[a, b]
-                if u < n_cont:
-                    x += by_cont[b, a]
-                else:
-                    x += by_level[b, a - n_cont] - second[b, a]
+                x = 0.0
+                if is_target[v]:
+                    x += by_cont[a, b] if v < n_cont else by_level[a, b - n_cont] - second[a, b]
+                if is_target[u]:
+                    x += by_cont[b, a] if u < n_cont else by_level[b, a - n_cont] - second[b, a]
                 out[at] = x
                 at += 1

@@ -1,5 +1,8 @@
 """Rows and a layout -> the mean negative log pseudolikelihood, its gradient and its curvature.
 
+Covariates of the layout have no conditional, so with some the function is that of the conditional
+model of all other columns given them; with all but one, a regression of that one.
+
 All in standardised units.  Gaussian conditionals depend on the rows through the moments only;
 categorical ones take a softmax pass over the rows.
 """
@@ -85,10 +88,10 @@ class Pseudolikelihood:
         gauss = _gaussian(self.moments, layout, theta, values)
         sums = (
             self.rows.softmax(
-                Coefficients(incidence, values, theta[layout.cat_bias]),
+                self._coefficients(layout, values, theta),
                 "support" if gradient else "none",
             )
-            if layout.n_levels
+            if len(layout.predicted_categories)
             else None
         )
         value = gauss.value + (float(sums.loss.sum()) if sums else 0.0)
@@ -115,10 +118,10 @@ class Pseudolikelihood:
         gauss = _gaussian(self.moments, support, small, values)
         sums = (
             self.rows.softmax(
-                Coefficients(support.incidence, values, theta[layout.cat_bias]),
+                self._coefficients(support, values, theta),
                 "all" if gradient else "none",
             )
-            if layout.n_levels
+            if len(layout.predicted_categories)
             else None
         )
         value = gauss.value + (float(sums.loss.sum()) if sums else 0.0)
@@ -128,6 +131,7 @@ class Pseudolikelihood:
         grad = np.empty(layout.n_theta)
         edge_gradient(
             layout.pairs,
+            layout.is_target,
             layout.column_start,
             gauss.by_column,
             by_level,
@@ -146,9 +150,16 @@ class Pseudolikelihood:
         return layout.restrict(active), theta[layout.positions(active)]
 
     def _node_gradient(self, gauss: _Gaussian, mean_prob: Floats | None) -> Floats:
-        p = self.layout.n_cont
-        discrete = [] if mean_prob is None else [mean_prob - self.moments.mean[p:]]
-        return np.concatenate([gauss.cont_bias, gauss.diagonal, *discrete])
+        layout, p = self.layout, self.layout.n_cont
+        discrete = np.zeros(layout.n_cat_columns)
+        if mean_prob is not None:
+            predicted = np.repeat(layout.is_target[p:], layout.width[p:])
+            discrete[predicted] = (mean_prob - self.moments.mean[p:])[predicted]
+        return np.concatenate([gauss.cont_bias, gauss.diagonal, discrete])
+
+    def _coefficients(self, layout: Layout, values: Floats, theta: Floats) -> Coefficients:
+        bias = theta[layout.cat_bias]
+        return Coefficients(layout.incidence, values, bias, layout.predicted_categories)
 
     # -- curvature ---------------------------------------------------------------------------------
 
@@ -156,17 +167,23 @@ class Pseudolikelihood:
         """Exact second derivative; the softmax terms from every `stride`-th row."""
         layout, incidence = self.layout, self.layout.incidence
         nodes = np.arange(layout.n_nodes) if nodes is None else nodes
-        cont, cat = nodes[nodes < layout.n_cont], nodes[nodes >= layout.n_cont] - layout.n_cont
+        targets = nodes[layout.is_target[nodes]]
+        cont, cat = targets[targets < layout.n_cont], targets[targets >= layout.n_cont]
         values = theta[incidence.theta_index]
         matrices = _gaussian_curvatures(self.moments, layout, theta, values, cont)
         if len(cat):
-            coef = Coefficients(incidence, values, theta[layout.cat_bias])
-            matrices += self.rows.softmax_curvature(coef, cat, stride)
+            coef = self._coefficients(layout, values, theta)
+            matrices += self.rows.softmax_curvature(coef, cat - layout.n_cont, stride)
+        found = dict(zip([*cont.tolist(), *cat.tolist()], matrices, strict=True))
         start, index = layout.conditional
+        size = np.diff(start)
         return Curvature(
             [
-                NodeCurvature(index[start[v] : start[v + 1]], matrix)
-                for v, matrix in zip(nodes.tolist(), matrices, strict=True)
+                NodeCurvature(
+                    index[start[v] : start[v + 1]],
+                    found[v] if v in found else np.zeros((size[v], size[v])),
+                )
+                for v in nodes.tolist()
             ],
             layout.n_theta,
         )
@@ -219,18 +236,18 @@ def _gaussian(moments: Moments, layout: Layout, theta: Floats, values: Floats) -
         + diagonal**2 * variance
         + 2.0 * (bias * mean_z - diagonal * cross - diagonal * bias * mean_x)
     )
-    value = float(np.sum(-0.5 * np.log(diagonal) + square / (2.0 * diagonal)))
+    loss = -0.5 * np.log(diagonal) + square / (2.0 * diagonal)
     by_node = product
     by_node += bias[:, None] * moments.mean
     by_node -= diagonal[:, None] * moments.second[:p]
     by_node /= diagonal[:, None]
-    by_column = by_node.T
-    return _Gaussian(
-        value,
-        by_column,
-        (bias + mean_z - diagonal * mean_x) / diagonal,
-        -0.5 / diagonal - by_column[own, own] - 0.5 * square / diagonal**2,
-    )
+    slope = (bias + mean_z - diagonal * mean_x) / diagonal
+    steepness = -0.5 / diagonal - by_node[own, own] - 0.5 * square / diagonal**2
+    if layout.covariates:
+        unpredicted = ~layout.is_target[:p]
+        for part in (loss, by_node, slope, steepness):
+            part[unpredicted] = 0.0
+    return _Gaussian(float(loss.sum()), by_node.T, slope, steepness)
 
 
 def _gaussian_curvatures(

@@ -191,7 +191,7 @@ def refit_losses(
     first = 0 if known is None else len(known)
     done: dict[bytes, float] = {}
     if known is not None:
-        losses[:first] = known - task.units.log_jacobian
+        losses[:first] = known - task.log_jacobian
         done = {path.points[k].groups.tobytes(): float(losses[k]) for k in range(first)}
     start = task.null
     for k in track(range(first, len(path)), show=show, what="refit", total=len(path) - first):
@@ -206,7 +206,7 @@ def refit_losses(
             start = Start(refit.theta, refit.evaluation)
             done[key] = refit.evaluation.value
         losses[k] = done[key]
-    return losses + task.units.log_jacobian
+    return losses + task.log_jacobian
 
 
 def _refit(task: Task, path: Path, k: int, before: Floats) -> Solution:

@@ -269,7 +269,7 @@ def _point(task: Task, lam: float, solution: Solution, keep_trace: bool) -> Path
         kept[: layout.n_node_terms],
         groups,
         kept[layout.n_node_terms :],
-        solution.objective + task.units.log_jacobian,
+        solution.objective + task.log_jacobian,
         solution.kkt,
         solution.status,
         solution.n_iter,

@@ -1,7 +1,8 @@
 """Moments and the user's wishes -> one penalty weight per edge.
 
 Calibrated weights make the expected squared gradient of every group equal under independence:
-w_uv = sqrt(tr cov(z_u)) * sqrt(tr cov(z_v)), population moments.
+w_uv = (m_uv / m) sqrt(tr cov(z_u)) * sqrt(tr cov(z_v)), population moments, where the objective
+has m_uv terms that contain the edge, at most m: two conditionals, or one with a covariate.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ def node_scales(layout: Layout, column_mean: Floats, column_variance: Floats) ->
 
 
 def calibrated(layout: Layout, scales: Floats) -> Floats:
-    """c_g = scale_u * scale_v."""
-    return np.asarray(scales[layout.pairs[:, 0]] * scales[layout.pairs[:, 1]])
+    """c_g = scale_u * scale_v, times the share of the edge's two conditionals that there are."""
+    u, v = layout.pairs[:, 0], layout.pairs[:, 1]
+    share = 0.5 * (layout.is_target[u].astype(np.float64) + layout.is_target[v])
+    return np.asarray(share * scales[u] * scales[v])
 
 
 def uniform(layout: Layout, unit: Floats) -> Floats:

@@ -27,7 +27,7 @@ class Moments:
 
 @dataclass(frozen=True, eq=False)
 class Coefficients:
-    """Linear predictors of the categorical nodes, by blocks.
+    """Linear predictors of categorical nodes, by blocks.
 
     `values` covers all entries of `incidence`; those whose target is categorical are used.
     """
@@ -36,6 +36,8 @@ class Coefficients:
     values: Floats
     bias: Floats
     """(sum of levels,)"""
+    nodes: Ints
+    """Categorical nodes that are predicted; the sums of the others are zero."""
 
 
 @dataclass(frozen=True, eq=False)

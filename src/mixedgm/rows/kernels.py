@@ -119,14 +119,18 @@ def _softmax_node(codes, weights, first, n_rows, cat, bias, logits, work):  # ty
             e = exp_nonpositive(logits[k, i] - top[i])
             logits[k, i] = e
             norm[i] += e
+    # Sums run in loops that write nothing.  A loop that also writes exists twice, in vectors and
+    # not, and where the arrays happen to lie decides which runs: the last bit would depend on it.
     total = 0.0
     if weights.shape[0] > 0:
         for i in range(n_rows):
             total += weights[first + i] * (top[i] - seen[i] + log_positive(norm[i]))
+        for i in range(n_rows):
             norm[i] = weights[first + i] / norm[i]
     else:
         for i in range(n_rows):
             total += top[i] - seen[i] + log_positive(norm[i])
+        for i in range(n_rows):
             norm[i] = 1.0 / norm[i]
     for k in range(bias.shape[0]):
         for i in range(n_rows):
@@ -160,11 +164,12 @@ def _add(term, total):  # type: ignore[no-untyped-def]
 
 @kernel
 def softmax_chunks(  # type: ignore[no-untyped-def]
-    data, bounds, chunks, level_start, bias, dense, incidence, values, want, sizes, out
+    data, bounds, chunks, level_start, nodes, bias, dense, incidence, values, want, sizes, out
 ):
     """Run the chunks of rows ``chunks[0]:chunks[1]``, each into its own slot of `out`.
 
     data = (cont, codes, weights); chunk c holds the rows bounds[c]:bounds[c + 1].
+    nodes = the categorical columns to predict.
     dense = (d, levels) coefficients, or empty when `incidence` and `values` hold them.
     want = 0 value, 1 gradient on the support, 2 gradient for all pairs.
     sizes = (rows per block, d); out = (loss, mean_prob, support, all_pairs).
@@ -193,7 +198,7 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
             else:
                 _turn(cont, first, n_rows, turned[0])
                 _turn(codes, first, n_rows, turned[1])
-            for j in range(n_cat):
+            for j in nodes:
                 levels = slice(level_start[j], level_start[j + 1])
                 own = logits[levels]
                 if not is_dense:

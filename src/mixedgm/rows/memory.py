@@ -140,6 +140,7 @@ class MemoryRows:
                 bounds,
                 (shares[k], shares[k + 1]),
                 self._level_start,
+                coef.nodes,
                 coef.bias,
                 dense,
                 blocks,

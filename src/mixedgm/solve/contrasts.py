@@ -56,7 +56,8 @@ class Contrasts:
     def reduced(self) -> Layout:
         """The layout of the contrasts: one level fewer everywhere."""
         layout = self.layout
-        return Layout(layout.n_cont, tuple(n - 1 for n in layout.n_levels), layout.pairs)
+        levels = tuple(n - 1 for n in layout.n_levels)
+        return Layout(layout.n_cont, levels, layout.pairs, layout.covariates)
 
     # -- vectors -----------------------------------------------------------------------------------
 
