@@ -84,27 +84,33 @@ class Plan:
         return Layout.complete(schema.n_cont, schema.n_levels)
 
     @cached_property
+    def penalised(self) -> Params:
+        """The whole table's optimum at the model's lam; the model itself unless refitted."""
+        if not self.options.refit:
+            return self.params
+        theta = self.whole.theta_of(self.params)
+        return self.whole.params(_solved(self.whole, self.options, theta).theta)
+
+    @cached_property
     def neighbour(self) -> Neighbour:
         """What resamples at the same lam can use of the whole table's solution."""
         assert self.options.lam is not None
-        theta = self.whole.theta_of(self.params)
-        solver = self.options.solver_object
-        if self.options.refit:  # the model's parameters are those of the refit, not of this lam
-            theta = _solved(self.whole, self.options, theta).theta
-        return neighbour_of(self.whole.problem(float(self.options.lam)), solver, theta)
+        problem = self.whole.problem(float(self.options.lam))
+        theta = self.whole.theta_of(self.penalised)
+        return neighbour_of(problem, self.options.solver_object, theta)
 
     @cached_property
     def biases(self) -> Floats:
         """Level biases of the whole table without edges: logarithms of the frequencies."""
         return self.whole.smooth.null()[self.whole.layout.cat_bias]
 
-    def start(self, task: Task) -> Floats:
-        """The model's parameters, with biases moved as the frequencies of the levels have moved.
+    def start(self, task: Task, params: Params) -> Floats:
+        """Parameters of the whole table, biases moved as the frequencies of the levels have moved.
 
         Curvature at a rare level is as variable as its frequency.  The logarithm takes account of
         the whole change at once, where Newton steps would need several.
         """
-        theta = task.theta_of(self.params)
+        theta = task.theta_of(params)
         if task.layout is self.whole.layout:
             bias = task.layout.cat_bias
             theta[bias] += task.smooth.null()[bias] - self.biases
@@ -197,9 +203,9 @@ def fitted_record(plan: Plan, design: Design) -> Record:
     """Fit these rows at the plan's lam."""
     assert plan.options.lam is not None
     task = plan.recipe.task(design, plan.reference)
-    solution = _solved(task, plan.options, plan.start(task), plan.neighbour)
+    solution = _solved(task, plan.options, plan.start(task, plan.penalised), plan.neighbour)
     if plan.options.refit:
-        solution = _refitted(task, solution, plan.options)
+        solution = _refitted(plan, task, solution)
     account = (float(plan.options.lam), solution.kkt, float(solution.converged))
     return _record(plan.declared, task.params(solution.theta), task.node_scales, account)
 
@@ -216,9 +222,15 @@ def _solved(
     return solve(problem, solver, start, tol=options.tol, max_iter=options.max_iter)
 
 
-def _refitted(task: Task, solution: Solution, options: Options) -> Solution:
-    groups = np.flatnonzero(task.layout.group_norms(solution.theta))
-    start = Start(solution.theta, solution.evaluation)
+def _refitted(plan: Plan, task: Task, solution: Solution) -> Solution:
+    """The resample's own graph without shrinkage, starting from the whole table's refit."""
+    layout, options = task.layout, plan.options
+    groups = np.flatnonzero(layout.group_norms(solution.theta))
+    theta = plan.start(task, plan.params)
+    new = groups[layout.group_norms(theta)[groups] == 0.0]
+    at = layout.positions(new)[layout.n_node_terms :]
+    theta[at] = solution.theta[at]
+    start = Start(theta, solution.evaluation)
     return task.unpenalised(groups, start, tol=options.tol, max_iter=options.max_iter)
 
 
