@@ -14,7 +14,7 @@ from mixedgm.errors import DistributionError, ParameterError
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import Params
 from mixedgm.path.path import Path
-from mixedgm.penalty.factors import edge_kind
+from mixedgm.penalty.factors import EDGE_KINDS, edge_kind
 from mixedgm.rows.predict import mean_losses, predictions, probabilities
 from mixedgm.table.encode import Design
 from mixedgm.table.schema import Schema
@@ -28,7 +28,8 @@ class Edge(NamedTuple):
 
     `weight` is the norm of the edge's parameters on the calibrated scale: free of units and
     comparable between kinds.  `sign` is "+", "-" or None where the edge has no sign (an end with
-    three or more levels).  `partial_correlation` exists for two continuous columns only.
+    three or more levels).  `partial_correlation` exists for two continuous columns only.  An edge
+    from a covariate is `directed`: its source is the covariate, which predicts the target.
     """
 
     source: str
@@ -37,6 +38,7 @@ class Edge(NamedTuple):
     weight: float
     sign: str | None
     partial_correlation: float | None
+    directed: bool = False
 
 
 class Interaction(NamedTuple):
@@ -148,17 +150,21 @@ class FittedModel:
         return tuple(self._edge(int(u[k]), int(v[k])) for k in order)
 
     def _edge(self, u: int, v: int) -> Edge:
-        nodes = self.schema.nodes
+        nodes, kind = self.schema.nodes, edge_kind(self.schema, u, v)
         precision, partial = self.params.precision, None
-        if v < self.schema.n_cont:
+        directed = bool({u, v} & set(self.schema.covariates))
+        if v in self.schema.covariates:
+            u, v = v, u
+        if kind == EDGE_KINDS[0] and not directed:
             partial = float(-precision[u, v] / np.sqrt(precision[u, u] * precision[v, v]))
         return Edge(
             nodes[u].name,
             nodes[v].name,
-            edge_kind(self.schema, u, v),
+            kind,
             float(self.edge_weights[u, v]),
             self._sign(u, v),
             partial,
+            directed,
         )
 
     def _sign(self, u: int, v: int) -> str | None:
@@ -191,7 +197,7 @@ class FittedModel:
         """Mean negative log conditional likelihood per column, in the table's order."""
         loss = mean_losses(self.params, design.cont, design.codes, design.weights, self.n_observed)
         named = {node.name: float(x) for node, x in zip(self.schema.nodes, loss, strict=True)}
-        return {name: named[name] for name in self.schema.names}
+        return {name: named[name] for name in self.schema.targets}
 
     def predict(self, design: Design) -> tuple[Floats, NDArray[np.int64]]:
         """Every column given all others: means of continuous, level codes of categorical ones."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mixedgm.errors import ParameterError
 from mixedgm.fitted import FitReport, FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import Params
@@ -158,15 +159,24 @@ def encode(X: Any, options: Options, sample_weight: ArrayLike | None = None) -> 
         X,
         types=options.types,
         transform=options.transform,
+        covariates=options.covariates,
         missing=options.missing,
         sample_weight=sample_weight,
     )
+    if not design.schema.targets:
+        raise ParameterError("all columns are covariates; leave at least one to be modelled.")
     return design
 
 
 def recipe_of(options: Options, schema: Schema) -> Recipe:
     """How the rows of a table with this schema become a path."""
-    factors = factor_matrix(schema, options.penalty_factors, options.require, options.forbid)
+    factors = factor_matrix(
+        schema,
+        options.penalty_factors,
+        options.require,
+        options.forbid,
+        penalize_covariates=options.penalize_covariates,
+    )
     return Recipe(options.solver_object, options.tol, options.max_iter, options.weights, factors)
 
 

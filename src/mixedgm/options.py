@@ -87,17 +87,10 @@ class Options:
             raise NotYetError(
                 f"loss={self.loss!r} is not available yet; use loss='pseudolikelihood'."
             )
-        for name, default in (("rule", "and"), ("penalize_covariates", True)):
-            if getattr(self, name) != default:
-                given = getattr(self, name)
-                raise NotYetError(
-                    f"{name}={given!r} is not available yet; leave it at {default!r}."
-                )
-        for name in ("covariates", "moderators"):
-            if getattr(self, name) is not None:
-                raise NotYetError(
-                    f"{name} are not available yet; leave {name}=None to model all columns jointly."
-                )
+        if self.rule != "and":
+            raise NotYetError(f"rule={self.rule!r} is not available yet; leave it at 'and'.")
+        if self.moderators is not None:
+            raise NotYetError("moderators are not available yet; leave moderators=None.")
 
     @property
     def criterion(self) -> Criterion | None:

@@ -17,7 +17,7 @@ from mixedgm.table import Schema, apply, as_frame, decode
 
 def _has_categorical_target(model: HasModel) -> bool:
     fitted = getattr(model, "fitted_", None)
-    return fitted is not None and fitted.schema.n_cat > 0
+    return fitted is not None and any(c.role == "target" for c in fitted.schema.categorical)
 
 
 class NewDataMethods(HasModel):
@@ -82,8 +82,9 @@ class NewDataMethods(HasModel):
         """
         model = self._model
         if column is None:
-            return {c.name: self.predict_proba(X, c.name) for c in model.schema.categorical}
-        node = model.schema.nodes[model.schema.node_index(column)]
+            targets = [c.name for c in model.schema.categorical if c.role == "target"]
+            return {name: self.predict_proba(X, name) for name in targets}
+        node = model.schema.nodes[model.schema.node_index(_wanted(model.schema, column)[0])]
         frame = as_frame(X)
         design = apply(frame, model.schema, require=set(model.schema.names) - {node.name})
         probability = model.predict_proba(design, node.name)
@@ -99,8 +100,15 @@ def _aligned(out: Any, X: Any) -> Any:
 
 def _wanted(schema: Schema, columns: str | Sequence[str] | None) -> list[str]:
     if columns is None:
-        return list(schema.names)
+        return list(schema.targets)
     names = list(columns) if isinstance(columns, (list, tuple, np.ndarray)) else [columns]
     if not names:
         raise ParameterError.must_be("columns", "at least one column name", columns)
-    return [schema.nodes[schema.node_index(name)].name for name in names]
+    found = [schema.nodes[schema.node_index(name)].name for name in names]
+    for name in found:
+        if name not in schema.targets:
+            raise ParameterError(
+                f"{name!r} is a covariate: it predicts and is not predicted. "
+                f"The model has {', '.join(map(repr, schema.targets))} to predict."
+            )
+    return found

@@ -189,10 +189,12 @@ class Path:
         return np.array([-self.losses(k, design).sum() for k in range(len(self))])
 
     def losses(self, k: int, design: Design) -> Floats:
-        """Mean negative log conditional of every node at the k-th lam."""
-        return mean_losses(
+        """Mean negative log conditional of every node at the k-th lam; 0 for covariates."""
+        found = mean_losses(
             self.params(k), design.cont, design.codes, design.weights, self.total_weight
         )
+        found[list(self.schema.covariates)] = 0.0
+        return found
 
 
 def solve_path(

@@ -213,7 +213,7 @@ def prepare(
     absent = np.logical_or.outer(scales == 0.0, scales == 0.0)
     if factors is not None:
         absent |= np.isinf(factors)
-    layout = Layout.complete(design.schema.n_cont, kept, absent, covariates_of(design.schema))
+    layout = Layout.complete(design.schema.n_cont, kept, absent, design.schema.covariates)
     shared = None if reference is None else reference.layout
     if shared is not None and layout.same(shared):
         layout = shared
@@ -234,11 +234,6 @@ def prepare(
         design.total_weight,
         _degenerate(design.schema, scales == 0.0, observed, reference),
     )
-
-
-def covariates_of(schema: Schema) -> tuple[int, ...]:
-    """Positions of the nodes that are never predicted."""
-    return tuple(k for k, node in enumerate(schema.nodes) if node.role == "covariate")
 
 
 def _standardised(design: Design, reference: Reference | None = None) -> tuple[Units, Floats]:

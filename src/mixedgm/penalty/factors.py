@@ -25,11 +25,17 @@ def edge_kind(schema: Schema, u: int, v: int) -> str:
 
 
 def factor_matrix(
-    schema: Schema, factors: FactorsArg = None, require: PairsArg = None, forbid: PairsArg = None
+    schema: Schema,
+    factors: FactorsArg = None,
+    require: PairsArg = None,
+    forbid: PairsArg = None,
+    *,
+    penalize_covariates: bool = True,
 ) -> Floats:
     """Symmetric node-by-node matrix of factors: 1 by default, 0 = free, inf = absent.
 
-    A pair of names overrides an edge kind; `require` and `forbid` override both.
+    A pair of names overrides an edge kind, and both override `penalize_covariates`; `require` and
+    `forbid` override all.
 
     Examples
     --------
@@ -42,7 +48,8 @@ def factor_matrix(
     kinds, pairs = _split(factors)
     for u in range(len(matrix)):
         for v in range(u + 1, len(matrix)):
-            matrix[u, v] = matrix[v, u] = kinds.get(edge_kind(schema, u, v), 1.0)
+            free = not penalize_covariates and {u, v} & set(schema.covariates)
+            matrix[u, v] = matrix[v, u] = kinds.get(edge_kind(schema, u, v), 0.0 if free else 1.0)
     seen: dict[tuple[int, int], float] = {}
     for pair, factor in pairs:
         u, v = _nodes(schema, pair, "penalty_factors")

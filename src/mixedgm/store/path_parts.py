@@ -126,7 +126,9 @@ def _layout(archive: Archive, schema: Schema, observed: NDArray[np.bool_]) -> La
     bits = archive.array("path_permitted", "uint8", (-(-n_pairs // 8),))
     absent = np.zeros((n_nodes, n_nodes), dtype=bool)
     absent[np.triu_indices(n_nodes, 1)] = np.unpackbits(bits, count=n_pairs) == 0
-    return Layout.complete(schema.n_cont, tuple(int(n) for n in n_observed), absent)
+    return Layout.complete(
+        schema.n_cont, tuple(int(n) for n in n_observed), absent, schema.covariates
+    )
 
 
 def _groups(

@@ -165,6 +165,16 @@ class Schema:
         """Continuous, then categorical columns: the order of all numeric blocks."""
         return self.continuous + self.categorical
 
+    @cached_property
+    def targets(self) -> tuple[str, ...]:
+        """Names of the columns that are predicted, in the table's order."""
+        return tuple(column.name for column in self.columns if column.role == "target")
+
+    @cached_property
+    def covariates(self) -> tuple[int, ...]:
+        """Positions in `nodes` of the columns that predict but are never predicted."""
+        return tuple(k for k, node in enumerate(self.nodes) if node.role == "covariate")
+
     @property
     def n_cont(self) -> int:
         """Number of continuous columns, p."""

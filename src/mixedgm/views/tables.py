@@ -44,6 +44,8 @@ def edges_columns(fitted: FittedModel) -> Columns:
             dtype=np.float64,
         ),
     }
+    if fitted.schema.covariates:
+        columns["directed"] = np.array([edge.directed for edge in edges], dtype=bool)
     if fitted.selection_frequency is not None:
         at = fitted.schema.node_index
         columns["frequency"] = np.array(
@@ -66,7 +68,8 @@ def edges_frame(fitted: FittedModel) -> Any:
     data frame
         One row per edge, heaviest first. `weight` is free of units. `sign` is "+" or "-", and
         missing where an end has three or more levels; `partial_correlation` is missing unless
-        both ends are continuous. Where subsamples chose the graph, `frequency` is the share of
+        both ends are continuous. Where the model has covariates, `directed` edges lead from a
+        covariate to what it predicts. Where subsamples chose the graph, `frequency` is the share of
         them that have the edge.
     """
     return frame(edges_columns(fitted), fitted.library)
