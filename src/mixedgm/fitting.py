@@ -80,11 +80,12 @@ def fit_table(
         n_jobs=options.n_jobs,
         keep_interrupted=True,
     )
-    if fitted.path is not None:
-        warn_unless_converged(fitted.path, options.tol)
-    report = fitted.report
-    if options.refit and not report.converged:
-        _warn(f"refit: {report.message} (KKT {report.kkt:.1e}, tol {report.tol:g}).")
+    report, path = fitted.report, fitted.path
+    if path is not None:
+        warn_unless_converged(path, options.tol)
+    if not report.converged and (options.refit or path is None or path.converged.all()):
+        what = "refit" if options.refit else "estimate of the chosen edges"
+        _warn(f"{what}: {report.message} (KKT {report.kkt:.1e}, tol {report.tol:g}).")
     return fitted
 
 
@@ -128,8 +129,8 @@ def fit_design(
     setup = Setup(
         design,
         recipe,
-        Reference.of(design) if reference is None else reference,
         recipe.task(design, reference, n_threads),
+        reference,
         seeds(options.random_state, 1)[0],
         n_jobs,
         keep_interrupted,

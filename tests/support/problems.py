@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mixedgm.model.layout import Layout
 from mixedgm.path.evidence import Evidence, Recipe, Setup
 from mixedgm.path.path import Path
-from mixedgm.path.task import Reference, Task, prepare
+from mixedgm.path.task import Task, prepare
 from mixedgm.solve.proximal_gradient import VARIANTS, ProximalGradient
 from mixedgm.solve.proximal_newton import ProximalNewton
 from mixedgm.solve.working_set import Solution, Start, solve
@@ -99,9 +99,7 @@ def evidence_of(table: Table, path: Path, task: Task | None = None, **setup) -> 
     recipe = Recipe(ProximalNewton(), 1e-8, 500, "calibrated", np.ones((n_nodes, n_nodes)))
     task = table.task() if task is None else task
     seed = np.random.SeedSequence(setup.pop("seed", 0))
-    return Evidence(
-        Setup(table.design, recipe, Reference.of(table.design), task, seed, **setup), path
-    )
+    return Evidence(Setup(table.design, recipe, task, None, seed, **setup), path)
 
 
 def edges_of(task: Task, theta: Floats) -> set[tuple[int, int]]:

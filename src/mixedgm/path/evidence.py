@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -118,10 +119,10 @@ class Setup:
         The rows.
     recipe : Recipe
         How to fit some of them.
-    reference : Reference
-        Of the whole table.
     task : Task
         Of the rows.
+    table : Reference or None
+        Of the table that the rows are a resample of; None when they are a whole table.
     seed : SeedSequence
         For everything that is drawn.
     n_jobs : int, optional
@@ -134,12 +135,17 @@ class Setup:
 
     design: Design
     recipe: Recipe
-    reference: Reference
     task: Task
+    table: Reference | None
     seed: np.random.SeedSequence
     n_jobs: int | None = 1
     keep_interrupted: bool = False
     show: bool = False
+
+    @cached_property
+    def reference(self) -> Reference:
+        """What folds and subsamples keep of the whole table."""
+        return Reference.of(self.design) if self.table is None else self.table
 
     def seeds(self, n: int) -> list[np.random.SeedSequence]:
         """One seed for each of n tasks, the same at every call."""
