@@ -8,11 +8,11 @@ STAMP := $(VENV)/.installed
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-fast bench bench-peers lint format clean
+.PHONY: help install demo test test-fast test-statistical bench bench-peers lint format clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /:/' | \
-	    awk -F: '{ printf "  make %-12s %s\n", $$1, $$2 }'
+	    awk -F: '{ printf "  make %-16s %s\n", $$1, $$2 }'
 
 install: $(STAMP)  ## create .venv and install the package with all it needs for development
 
@@ -32,6 +32,9 @@ test: $(STAMP)  ## run the whole test suite, doctests included
 
 test-fast: $(STAMP)  ## run the tests that are neither slow nor statistical
 	$(BIN)/python -m pytest -n $(JOBS) -m "not slow and not statistical" $(ARGS)
+
+test-statistical: $(STAMP)  ## run the tests that compare with known truth by random numbers
+	$(BIN)/python -m pytest -n $(JOBS) -m statistical $(ARGS)
 
 bench: $(STAMP)  ## measure against the goals (about 20 minutes); ARGS=--quick
 	$(BIN)/python -m benchmarks $(ARGS)
