@@ -161,6 +161,17 @@ def test_options_and_transform_of_the_model_apply(table) -> None:
     assert np.ptp(terms) > 0.01
 
 
+def test_it_is_said_whether_weights_are_shrunken(found, table) -> None:
+    assert not found.refit
+    assert "intervals of shrunken weights" in found.summary()
+    model = mg.MixedGraphicalModel(lam=LAM, refit=True).fit(table)
+    refitted = mg.bootstrap(model, table, n_boot=3, random_state=5, n_jobs=1)
+    assert refitted.refit
+    assert "intervals of weights without shrinkage" in refitted.summary()
+    both = [b.edges().set_index(["source", "target"])["mean"].abs() for b in (refitted, found)]
+    assert both[0].iloc[0] > both[1].loc[both[0].index[0]]
+
+
 def test_rows_with_missing_values_are_left_out_as_in_the_fit(table) -> None:
     holes = table.copy()
     holes.loc[[3, 77], "weight"] = np.nan

@@ -53,6 +53,9 @@ class Bootstrap:
         The numbers themselves: `weights` (resamples, pairs), `ends` (pairs, 2), `values`, ...
     dropped : ndarray (n_done,) or None
         Share of the rows (or clusters) that each resample of a case-dropping bootstrap left out.
+    refit : bool
+        Whether model and resamples were refitted without shrinkage.  Without it, intervals are of
+        shrunken values and hardly ever cover the true ones.
     fitted : FittedModel
         The model.
     """
@@ -65,6 +68,7 @@ class Bootstrap:
     replicates: Replicates
     failures: tuple[Failure, ...] = ()
     dropped: Floats | None = None
+    refit: bool = False
 
     @property
     def n_done(self) -> int:
@@ -284,7 +288,9 @@ class Bootstrap:
             for name in ("inclusion", "estimate", "lower", "upper"):
                 top[name] = [f"{value: .3f}" for value in columns[name][:12]]
             n_edges = len(columns["source"])
-            lines += ["", "Edges, 95 % intervals" + (f" (12 of {n_edges})" if n_edges > 12 else "")]
+            what = "weights without shrinkage" if self.refit else "shrunken weights"
+            shown = f" (12 of {n_edges})" if n_edges > 12 else ""
+            lines += ["", f"Edges, 95 % intervals of {what}{shown}"]
             lines.append(table_text(top, 80) if n_edges else "none in any resample")
         else:
             assert self.dropped is not None
