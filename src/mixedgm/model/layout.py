@@ -9,11 +9,14 @@ level; node v covers the columns ``column_start[v]:column_start[v + 1]``.  Theta
 with one contiguous group per permitted edge (u, v), u < v, holding the ``width[u] x width[v]``
 block in row-major order.  For two continuous nodes the entry is *minus* the precision, so that
 every linear predictor reads ``bias + Z @ coef``.
+
+An edge is shared by the conditionals of both its ends, unless the layout is *nodewise*: then every
+node has coefficients of its own, and the group (u, v) is what u says in the conditional of v.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -64,10 +67,12 @@ class Layout:
     n_levels : tuple of int
         Levels of every categorical node.
     pairs : ndarray (n_groups, 2)
-        Permitted edges, u < v, sorted.
+        Permitted edges, sorted; u < v, or in both directions when nodewise.
     covariates : tuple of int
         Nodes that predict but are not predicted: they have no conditional.  Their own terms stand
         in theta like all others, and nothing depends on them.
+    nodewise : bool
+        Whether every node has its own copy of the coefficients.
 
     Examples
     --------
@@ -82,6 +87,7 @@ class Layout:
     n_levels: tuple[int, ...]
     pairs: Ints
     covariates: tuple[int, ...] = ()
+    nodewise: bool = False
 
     @classmethod
     def complete(
@@ -90,14 +96,20 @@ class Layout:
         n_levels: tuple[int, ...],
         absent: NDArray[np.bool_] | None = None,
         covariates: tuple[int, ...] = (),
+        nodewise: bool = False,
     ) -> Layout:
         """All pairs, less those of two covariates and those marked in the mask `absent`."""
-        u, v = np.triu_indices(n_cont + len(n_levels), 1)
-        keep = ~(np.isin(u, covariates) & np.isin(v, covariates))
+        n_nodes = n_cont + len(n_levels)
+        u, v = np.triu_indices(n_nodes, 1)
+        if nodewise:
+            u, v = np.nonzero(~np.eye(n_nodes, dtype=bool))
+        keep = ~np.isin(v, covariates)
+        if not nodewise:
+            keep |= ~np.isin(u, covariates)
         if absent is not None:
             keep &= ~absent[u, v]
         pairs = np.column_stack([u[keep], v[keep]]).astype(np.int64)
-        return cls(n_cont, n_levels, pairs, covariates)
+        return cls(n_cont, n_levels, pairs, covariates, nodewise)
 
     @cached_property
     def n_nodes(self) -> int:
@@ -225,14 +237,25 @@ class Layout:
             return np.zeros(0)
         return np.asarray(np.add.reduceat(edge_values, self.starts[:-1] - self.n_node_terms))
 
+    @cached_property
+    def conditionals(self) -> Ints:
+        """In how many conditionals each group is."""
+        found = self.is_target[self.pairs[:, 1]].astype(np.int64)
+        return found if self.nodewise else found + self.is_target[self.pairs[:, 0]]
+
+    @property
+    def conditionals_at_most(self) -> int:
+        """In how many conditionals a group can be."""
+        return 1 if self.nodewise else 2
+
     def spread(self, per_group: Floats) -> Floats:
         """One value per group -> one value per edge parameter."""
         return np.repeat(per_group, self.sizes)
 
     def same(self, other: Layout) -> bool:
         """Whether another layout has the same nodes and edges."""
-        mine = (self.n_cont, self.n_levels, self.covariates)
-        if mine != (other.n_cont, other.n_levels, other.covariates):
+        mine = (self.n_cont, self.n_levels, self.covariates, self.nodewise)
+        if mine != (other.n_cont, other.n_levels, other.covariates, other.nodewise):
             return False
         return np.array_equal(self.pairs, other.pairs)
 
@@ -244,7 +267,7 @@ class Layout:
         key = groups.tobytes()
         found = self._restricted.get(key)
         if found is None:
-            found = Layout(self.n_cont, self.n_levels, self.pairs[groups], self.covariates)
+            found = replace(self, pairs=self.pairs[groups])
             # A new dict each time: another thread may be reading the old one.
             last = list(self._restricted.items())[1 - _RESTRICTED_KEPT :]
             vars(self)["_restricted"] = dict([*last, (key, found)])
@@ -266,11 +289,15 @@ class Layout:
     # -- symmetric matrix of design columns ----------------------------------------------------
 
     def to_matrix(self, theta: Floats) -> Floats:
-        """Edge parameters as the symmetric d x d matrix with zero diagonal blocks."""
+        """Edge parameters as the d x d matrix with zero diagonal blocks.
+
+        Column by column the coefficients of a conditional; symmetric unless nodewise.
+        """
         matrix = np.zeros((self.n_columns, self.n_columns))
         row, column = self.edge_position
+        if not self.nodewise:
+            matrix[column, row] = theta[self.edges]
         matrix[row, column] = theta[self.edges]
-        matrix[column, row] = theta[self.edges]
         return matrix
 
     def from_matrix(self, matrix: Floats) -> Floats:
@@ -291,6 +318,8 @@ class Layout:
         ):
             block = theta[start : start + size].reshape(self.width[u], self.width[v])
             for mean, node in ((block.mean(axis=1), u), (block.mean(axis=0), v)):
+                if node == u and self.nodewise:
+                    continue  # the same for all levels of v: no conditional changes
                 if self.width[v if node == u else u] > 1:
                     theta[self.node_terms_of(node)[: self.width[node]]] += mean
             if self.width[v] > 1:
@@ -310,9 +339,10 @@ class Layout:
     def incidence(self) -> Incidence:
         """Every coefficient of every conditional, sorted by target node, then predictor."""
         u, v = self.pairs[:, 0], self.pairs[:, 1]
-        target = np.concatenate([v, u])
-        predictor = np.concatenate([u, v])
-        group = np.concatenate([np.arange(self.n_groups)] * 2)
+        target, predictor, group = v, u, np.arange(self.n_groups)
+        if not self.nodewise:
+            target, predictor = np.concatenate([v, u]), np.concatenate([u, v])
+            group = np.concatenate([group] * 2)
         order = np.lexsort((predictor, target))
         order = order[self.is_target[target[order]]]
         target, predictor, group = target[order], predictor[order], group[order]
@@ -321,8 +351,8 @@ class Layout:
         entry_ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         within = np.arange(entry_ptr[-1]) - np.repeat(entry_ptr[:-1], sizes)
         row, column = within // np.repeat(columns, sizes), within % np.repeat(columns, sizes)
-        # In theta the lower-numbered node runs along the rows of the block.
-        first = np.repeat(predictor < target, sizes)
+        # In theta the first node of a pair runs along the rows of the block.
+        first = np.repeat(predictor == self.pairs[group, 0], sizes)
         offset = np.where(first, within, column * np.repeat(rows, sizes) + row)
         return Incidence(
             target_ptr=np.searchsorted(target, np.arange(self.n_nodes + 1)).astype(np.int64),

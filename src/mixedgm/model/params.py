@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -100,6 +100,40 @@ class Params:
 
 
 @dataclass(frozen=True, eq=False)
+class NodewiseParams(Params):
+    """Parameters of separate regressions: every node has coefficients of its own.
+
+    ``precision[t, s]`` and ``category_shift[s, l]`` are what x_s says in the conditionals of x_t's
+    and of level l's columns, so neither needs to agree with its counterpart: precision is not
+    symmetric, and what a level says about a continuous column is apart.  Blocks read column by
+    column, a column being a target.
+
+    Parameters
+    ----------
+    level_effect : ndarray (sum of levels, p)
+        What each level says in the conditional of each continuous column.
+    """
+
+    level_effect: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+
+    @cached_property
+    def coef(self) -> Floats:
+        """d x d matrix of all blocks: a row per predictor, a column per target."""
+        cont = -self.precision.copy()
+        np.fill_diagonal(cont, 0.0)
+        return np.block([[cont, self.category_shift], [self.level_effect, self.cat_interaction]])
+
+    def says(self, u: int, v: int) -> Floats:
+        """What node u says in the conditional of node v: a row per level of u."""
+        start = np.concatenate([np.arange(self.n_cont), self.n_cont + self.level_start])
+        return self.coef[start[u] : start[u + 1], start[v] : start[v + 1]]
+
+    def block(self, u: int, v: int) -> Floats:
+        """Mean of what the two nodes say in each other's conditional."""
+        return 0.5 * (self.says(u, v) + self.says(v, u).T)
+
+
+@dataclass(frozen=True, eq=False)
 class Units:
     """Centre and scale of the continuous columns: x = centre + scale * standardised x."""
 
@@ -115,23 +149,29 @@ class Units:
         """Standardised units -> the data's own units."""
         precision = params.precision / np.outer(self.scale, self.scale)
         shift = params.category_shift / self.scale[:, None]
-        return replace(
+        own = replace(
             params,
             precision=precision,
-            cont_bias=params.cont_bias / self.scale + precision @ self.centre,
+            cont_bias=params.cont_bias / self.scale + precision.T @ self.centre,
             category_shift=shift,
             cat_bias=params.cat_bias - self.centre @ shift,
         )
+        if isinstance(own, NodewiseParams):
+            own = replace(own, level_effect=own.level_effect / self.scale)
+        return own
 
     def to_standard(self, params: Params) -> Params:
         """The data's own units -> standardised units."""
-        return replace(
+        standard = replace(
             params,
             precision=params.precision * np.outer(self.scale, self.scale),
-            cont_bias=(params.cont_bias - params.precision @ self.centre) * self.scale,
+            cont_bias=(params.cont_bias - params.precision.T @ self.centre) * self.scale,
             category_shift=params.category_shift * self.scale[:, None],
             cat_bias=params.cat_bias + self.centre @ params.category_shift,
         )
+        if isinstance(standard, NodewiseParams):
+            standard = replace(standard, level_effect=standard.level_effect * self.scale)
+        return standard
 
 
 def from_theta(layout: Layout, theta: Floats) -> Params:
@@ -140,7 +180,7 @@ def from_theta(layout: Layout, theta: Floats) -> Params:
     matrix = layout.to_matrix(theta)
     precision = -matrix[:p, :p]
     np.fill_diagonal(precision, theta[layout.diagonal])
-    return Params(
+    blocks = (
         layout.n_levels,
         precision,
         theta[layout.cont_bias].copy(),
@@ -148,6 +188,7 @@ def from_theta(layout: Layout, theta: Floats) -> Params:
         matrix[p:, p:],
         theta[layout.cat_bias].copy(),
     )
+    return NodewiseParams(*blocks, matrix[p:, :p]) if layout.nodewise else Params(*blocks)
 
 
 def to_theta(layout: Layout, params: Params) -> Floats:
@@ -178,6 +219,11 @@ def with_all_levels(
     phi[np.ix_(keep, keep)] = params.cat_interaction
     bias = np.full(total, -np.inf)
     bias[keep] = params.cat_bias
-    return replace(
+    found = replace(
         params, n_levels=tuple(n_levels), category_shift=shift, cat_interaction=phi, cat_bias=bias
     )
+    if isinstance(found, NodewiseParams):
+        effect = np.zeros((total, params.n_cont))
+        effect[keep] = found.level_effect
+        found = replace(found, level_effect=effect)
+    return found

@@ -50,10 +50,11 @@ def gaussian_curvatures(moments, terms, nodes, column_ptr, columns, values, star
 
 
 @kernel
-def edge_gradient(pairs, is_target, column_start, by_cont, by_level, second, out):  # type: ignore[no-untyped-def]
+def edge_gradient(pairs, shared, is_target, column_start, by_cont, by_level, second, out):  # type: ignore[no-untyped-def]
     """Sum over the conditionals that every edge is in; `out` is the edge part of theta's gradient.
 
-    by_cont[a, s] is the mean of z_a E_s, by_level[a, l] that of z_a P_l.
+    by_cont[a, s] is the mean of z_a E_s, by_level[a, l] that of z_a P_l.  An edge that is not
+    shared is in the conditional of its second node only.
     """
     n_cont, at = by_cont.shape[1], 0
     for g in range(pairs.shape[0]):
@@ -63,7 +64,7 @@ def edge_gradient(pairs, is_target, column_start, by_cont, by_level, second, out
                 x = 0.0
                 if is_target[v]:
                     x += by_cont[a, b] if v < n_cont else by_level[a, b - n_cont] - second[a, b]
-                if is_target[u]:
+                if shared and is_target[u]:
                     x += by_cont[b, a] if u < n_cont else by_level[b, a - n_cont] - second[b, a]
                 out[at] = x
                 at += 1

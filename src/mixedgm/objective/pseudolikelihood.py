@@ -131,6 +131,7 @@ class Pseudolikelihood:
         grad = np.empty(layout.n_theta)
         edge_gradient(
             layout.pairs,
+            not layout.nodewise,
             layout.is_target,
             layout.column_start,
             gauss.by_column,

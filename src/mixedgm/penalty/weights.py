@@ -23,9 +23,9 @@ def node_scales(layout: Layout, column_mean: Floats, column_variance: Floats) ->
 
 
 def calibrated(layout: Layout, scales: Floats) -> Floats:
-    """c_g = scale_u * scale_v, times the share of the edge's two conditionals that there are."""
+    """c_g = (m_g / m) * scale_u * scale_v."""
     u, v = layout.pairs[:, 0], layout.pairs[:, 1]
-    share = 0.5 * (layout.is_target[u].astype(np.float64) + layout.is_target[v])
+    share = layout.conditionals / layout.conditionals_at_most
     return np.asarray(share * scales[u] * scales[v])
 
 

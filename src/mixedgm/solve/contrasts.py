@@ -9,7 +9,7 @@ What is left is a smaller problem on a layout of its own, without directions of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 import numpy as np
@@ -56,8 +56,7 @@ class Contrasts:
     def reduced(self) -> Layout:
         """The layout of the contrasts: one level fewer everywhere."""
         layout = self.layout
-        levels = tuple(n - 1 for n in layout.n_levels)
-        return Layout(layout.n_cont, levels, layout.pairs, layout.covariates)
+        return replace(layout, n_levels=tuple(n - 1 for n in layout.n_levels))
 
     # -- vectors -----------------------------------------------------------------------------------
 
