@@ -67,6 +67,22 @@ def test_scores_agree_with_refits_by_another_route(table, refits, select, name, 
     assert {(e.source, e.target) for e in model.edges_} == set(path.edges(best))
 
 
+def test_an_edge_of_a_covariate_is_priced_for_its_one_conditional(table):
+    model = mg.MixedGraphicalModel(covariates=["height", "group"], **GRID).fit(table)
+    path, scores = model.path_, model.fitted_.scores
+    expected = []
+    for k in range(len(path)):
+        price = 0.0
+        for a, b in path.edges(k):
+            conditionals = 2 - (a in ("height", "group")) - (b in ("height", "group"))
+            assert conditionals > 0
+            price += conditionals * (FREE[a] * FREE[b] * np.log(90) + 4 * 0.5 * np.log(5))
+        expected.append(2 * 90 * scores["refit_loss"][k] + price)
+    np.testing.assert_allclose(scores["ebic"], expected, rtol=1e-9)
+    kinds = {sum(name in ("height", "group") for name in pair) for pair in path.edges(5)}
+    assert kinds == {0, 1}
+
+
 def test_the_path_is_long_enough_to_choose_from(refits):
     path, losses = refits
     assert path.n_edges[0] == 0

@@ -25,10 +25,6 @@ _REFIT_STEPS = 50
 # Scores of supports jump, so a minimum may be local; a path that goes down to this share of the
 # lam chosen has seen the others.
 _LOOK_BELOW = 0.2
-# An edge is in the conditionals of both its ends, so its gain 2 n (loss - loss with it) is about
-# twice a chi-square of its degrees of freedom where there is nothing to find; its price is twice
-# that of a likelihood, too (the composite-likelihood criterion of Gao & Song 2010).
-_CONDITIONALS_PER_EDGE = 2
 
 
 class _AtRefits:
@@ -82,7 +78,7 @@ class EBIC(_AtRefits):
         """Lowest score; the largest lam among equals."""
         n, columns = evidence.task.total_weight, evidence.task.layout.n_nodes
 
-        def price(df: float, edges: int) -> float:
+        def price(df: float, edges: float) -> float:
             return float(df * np.log(n) + 4.0 * self.gamma * edges * np.log(columns))
 
         return _information(evidence, "ebic", self.label, price)
@@ -108,7 +104,9 @@ class AIC(_AtRefits):
 
 
 class _Price(Protocol):
-    def __call__(self, df: float, edges: int, /) -> float: ...
+    """Price of edges in a likelihood, by their parameters and their number; linear in both."""
+
+    def __call__(self, df: float, edges: float, /) -> float: ...
 
 
 def _information(evidence: Evidence, name: str, label: str, price: _Price) -> Choice:
@@ -116,13 +114,8 @@ def _information(evidence: Evidence, name: str, label: str, price: _Price) -> Ch
     known = None if evidence.before is None else evidence.before.scores["refit_loss"]
     losses = refit_losses(task, path, known=known, show=evidence.setup.show)
     df = np.array([degrees_of_freedom(task, point.groups) for point in path.points])
-    scores = np.array(
-        [
-            2.0 * task.total_weight * loss
-            + _CONDITIONALS_PER_EDGE * price(float(d), len(point.groups))
-            for loss, d, point in zip(losses, df, path.points, strict=True)
-        ]
-    )
+    prices = np.array([price(*_per_conditional(task, point.groups)) for point in path.points])
+    scores = 2.0 * task.total_weight * losses + prices
     n_dense = int(np.isinf(losses).sum())
     notes = []
     if n_dense == len(path):
@@ -145,10 +138,34 @@ def _information(evidence: Evidence, name: str, label: str, price: _Price) -> Ch
 
 def degrees_of_freedom(task: Task, groups: Ints) -> int:
     """Identifiable parameters of these edges, over observed levels."""
-    width = task.layout.width
-    own = np.where(np.arange(len(width)) < task.layout.n_cont, 1, width - 1)
-    pairs = task.layout.pairs[groups]
-    return int((own[pairs[:, 0]] * own[pairs[:, 1]]).sum())
+    return int(_parameters(task, groups).sum())
+
+
+def _parameters(task: Task, groups: Ints) -> Ints:
+    """Identifiable parameters of each of these edges."""
+    own = _own_parameters(task)
+    u, v = task.layout.pairs[groups].T
+    return np.asarray(own[u] * own[v])
+
+
+def _own_parameters(task: Task) -> Ints:
+    """1 for a continuous node, levels - 1 for a categorical one."""
+    layout = task.layout
+    return np.where(np.arange(layout.n_nodes) < layout.n_cont, 1, layout.width - 1)
+
+
+def _per_conditional(task: Task, groups: Ints) -> tuple[float, float]:
+    """Parameters and edges, each counted once for every conditional that it is in.
+
+    An edge is in the conditionals of both its ends, so its gain 2 n (loss - loss with it) is about
+    twice a chi-square of its degrees of freedom where there is nothing to find; its price is twice
+    that of a likelihood, too (the composite-likelihood criterion of Gao and Song 2010).  An edge of
+    a covariate is in one conditional.
+    """
+    u, v = task.layout.pairs[groups].T
+    target = task.layout.is_target.astype(np.int64)
+    times = target[u] + target[v]
+    return float(times @ _parameters(task, groups)), float(times.sum())
 
 
 def refittable(task: Task, groups: Ints) -> bool:
@@ -170,12 +187,11 @@ def interpolates(task: Task, groups: Ints) -> bool:
 
 
 def _predictors(task: Task, groups: Ints) -> tuple[Floats, Ints]:
-    """Free predictors of every column, and its own free parameters per predictor."""
-    layout = task.layout
-    own = np.where(np.arange(layout.n_nodes) < layout.n_cont, 1, layout.width - 1)
+    """Free predictors of every predicted column, and its own free parameters per predictor."""
+    layout, own = task.layout, _own_parameters(task)
     u, v = layout.pairs[groups].T
     count = np.bincount(u, own[v], layout.n_nodes) + np.bincount(v, own[u], layout.n_nodes)
-    return count.astype(np.float64), own
+    return np.where(layout.is_target, count, 0.0), own
 
 
 def refit_losses(
