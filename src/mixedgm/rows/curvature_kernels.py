@@ -154,7 +154,8 @@ def curvature_sums(data, rows, nodes, level_start, bias, incidence, coefs, start
                 block_rows[i] = begin + i * rows[2]
                 total += weights[block_rows[i]] if weights.shape[0] > 0 else 1.0
             for k in range(width):
-                turned[k, :] = bias[base + k]
+                for i in range(n_rows):
+                    turned[k, i] = bias[base + k]
             own = (first, last, width)
             _load(data, block_rows, n_rows, own, incidence, coefs, levels, values, turned)
             _probabilities(n_rows, width, turned, top, norm)

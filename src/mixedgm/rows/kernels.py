@@ -28,7 +28,9 @@ def _fill_block(cont, codes, first, n_rows, level_start, block):  # type: ignore
             block[i, k] = 0.0
         for j in range(codes.shape[1]):
             block[i, n_cont + level_start[j] + np.int64(codes[first + i, j])] = 1.0
-    block[n_rows:] = 0.0
+    for i in range(n_rows, block.shape[0]):
+        for k in range(block.shape[1]):
+            block[i, k] = 0.0
 
 
 @inner(fastmath=_LOOSE)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from mixedgm.model.layout import Floats
@@ -11,20 +13,29 @@ from mixedgm.solve.problem import Problem
 _SUFFICIENT = 1e-4
 
 
+class Step(NamedTuple):
+    """An accepted point, its evaluation, and the objective there."""
+
+    theta: Floats
+    evaluation: Evaluation
+    objective: float
+
+
 def armijo(
-    problem: Problem, theta: Floats, here: Evaluation, direction: Floats, trials: int = 30
-) -> tuple[Floats, Evaluation] | None:
+    problem: Problem,
+    begin: tuple[Floats, Evaluation, float],
+    direction: Floats,
+    trials: int = 30,
+) -> Step | None:
     """Halve the step from 1 until the objective falls by a fraction of what the model promises.
 
-    Every trial computes the gradient too: the first one is almost always accepted and its
-    gradient is the next step's.  Returns None when no step is accepted.
+    `begin` is the point, its evaluation, and the objective there.  Every trial computes the
+    gradient too: the first one is almost always accepted and its gradient is the next step's.
+    Returns None when no step is accepted.
     """
-    penalty = problem.penalty
-    old_penalty = penalty.value(theta)
-    objective = here.value + problem.lam * old_penalty
-    measure = problem.measure(theta, here.gradient)
-    full_penalty = penalty.value(theta + direction)
-    promise = float(here.gradient @ direction) + problem.lam * (full_penalty - old_penalty)
+    theta, here, objective = begin
+    full = problem.lam * problem.penalty.value(theta + direction)
+    promise = float(here.gradient @ direction) + full - (objective - here.value)
     # Near the optimum the promised decrease drowns in rounding; there the KKT number decides.
     rounding = 1e-12 * max(1.0, abs(objective))
     if promise > rounding or not np.isfinite(promise):
@@ -34,10 +45,12 @@ def armijo(
         point = theta + step * direction
         there = problem.smooth.evaluate(point)
         if np.isfinite(there.value):
-            change = problem.objective(there, point) - objective
-            if change <= _SUFFICIENT * step * promise and promise < 0.0:
-                return point, there
-            if abs(change) <= rounding and problem.measure(point, there.gradient) < measure:
-                return point, there
+            new = there.value + full if step == 1.0 else problem.objective(there, point)
+            if new - objective <= _SUFFICIENT * step * promise and promise < 0.0:
+                return Step(point, there, new)
+            if abs(new - objective) <= rounding and problem.measure(
+                point, there.gradient
+            ) < problem.measure(theta, here.gradient):
+                return Step(point, there, new)
         step *= 0.5
     return None

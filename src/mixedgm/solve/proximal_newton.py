@@ -93,10 +93,11 @@ class ProximalNewton:
         """Model, direction, line search."""
         stale = state.memory is not None
         target, memory = self._model_minimiser(problem, state)
-        found = armijo(problem, state.theta, state.evaluation, target - state.theta)
+        begin = (state.theta, state.evaluation, state.objective)
+        found = armijo(problem, begin, target - state.theta)
         if found is None:
             return self._fall_back(problem, state, stale)
-        theta, evaluation = found
+        theta, evaluation, objective = found
         measure = problem.measure(theta, evaluation.gradient)
         slow = measure > max(_SLOW * state.measure, state.tol)
         rough = not stale and state.first > state.stride
@@ -104,7 +105,7 @@ class ProximalNewton:
         return replace(
             state,
             theta=theta,
-            objective=problem.objective(evaluation, theta),
+            objective=objective,
             measure=measure,
             evaluation=evaluation,
             stride=max(1, state.stride // 4) if slow and not stale and not rough else state.stride,
@@ -158,14 +159,15 @@ class ProximalNewton:
             target = problem.penalty.prox(
                 state.theta - state.evaluation.gradient / bound, problem.lam / bound
             )
-            found = armijo(problem, state.theta, state.evaluation, target - state.theta, trials=1)
+            begin = (state.theta, state.evaluation, state.objective)
+            found = armijo(problem, begin, target - state.theta, trials=1)
             if found is not None:
-                theta, evaluation = found
+                theta, evaluation, objective = found
                 note = "a Newton line search failed; a proximal gradient step was taken instead"
                 return replace(
                     state,
                     theta=theta,
-                    objective=problem.objective(evaluation, theta),
+                    objective=objective,
                     measure=problem.measure(theta, evaluation.gradient),
                     evaluation=evaluation,
                     notes=tuple(dict.fromkeys([*state.notes, note])),
