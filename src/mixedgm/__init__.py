@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mixedgm.errors import TableWarning as TableWarning
     from mixedgm.errors import TooLargeError as TooLargeError
     from mixedgm.estimator import MixedGraphicalModel as MixedGraphicalModel
+    from mixedgm.estimator import MixedImputer as MixedImputer
     from mixedgm.estimator import from_params as from_params
     from mixedgm.estimator import load as load
     from mixedgm.estimator import random_model as random_model
@@ -57,6 +58,7 @@ _HOME = {
     "Holdout": "mixedgm.path.crossval",
     "MixedGMError": "mixedgm.errors",
     "MixedGraphicalModel": "mixedgm.estimator",
+    "MixedImputer": "mixedgm.estimator",
     "ModelFileError": "mixedgm.errors",
     "NotYetError": "mixedgm.errors",
     "ParameterError": "mixedgm.errors",

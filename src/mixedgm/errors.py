@@ -179,7 +179,38 @@ class NotYetError(MixedGMError, NotImplementedError):
 
 
 class SamplingWarning(UserWarning):
-    """Draws whose diagnostics say that they cannot be relied on."""
+    """Draws whose diagnostics say that they cannot be relied on.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong; ``{places}`` stands where columns and levels are to be named.
+    places : tuple of int
+        What it is about: positions among the continuous columns and then all levels.
+
+    Examples
+    --------
+    >>> warning = SamplingWarning("bad draws of {places}.", (0, 2))
+    >>> print(warning)
+    bad draws of quantities 0, 2.
+    >>> print(warning.named(["'age'", "'sex' = F", "'sex' = M"]))
+    bad draws of 'age', 'sex' = M.
+    """
+
+    def __init__(self, message: str, places: tuple[int, ...] = ()) -> None:
+        self.message = message
+        self.places = places
+        super().__init__(message, places)
+
+    def __str__(self) -> str:
+        """Return the message with the places as numbers."""
+        numbers = ", ".join(map(str, self.places))
+        return self.message.replace("{places}", f"quantities {numbers}")
+
+    def named(self, names: Sequence[str]) -> Self:
+        """Return the same warning with names; `names` are those of all columns and levels."""
+        listed = ", ".join(names[place] for place in self.places)
+        return type(self)(self.message.replace("{places}", listed), self.places)
 
 
 class TableWarning(UserWarning):

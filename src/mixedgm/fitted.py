@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.errors import DistributionError, ParameterError
+from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import Params
 from mixedgm.path.path import Path
 from mixedgm.penalty.factors import EDGE_KINDS, edge_kind
 from mixedgm.rows.predict import mean_losses, predictions, probabilities
 from mixedgm.table.encode import Design
+from mixedgm.table.naming import with_names
 from mixedgm.table.schema import Schema
 
 if TYPE_CHECKING:
@@ -219,7 +220,4 @@ class FittedModel:
         """Draw rows: continuous columns, and level codes of the categorical ones."""
         from mixedgm.joint.sampling import draw
 
-        try:
-            return draw(self.params, n, rng=rng, method=method)
-        except DistributionError as error:
-            raise error.named([node.name for node in self.schema.nodes]) from None
+        return with_names(self.schema, draw, self.params, n, rng=rng, method=method)

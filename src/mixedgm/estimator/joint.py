@@ -1,26 +1,107 @@
-"""A fitted estimator -> what only its joint distribution can say: new rows."""
+"""A fitted estimator -> what its joint distribution gives: densities, new rows, a valid model."""
 
 from __future__ import annotations
 
-import numbers
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from mixedgm.errors import ParameterError
 from mixedgm.estimator.base import HasModel
-from mixedgm.parallel import RandomState, seeds
-from mixedgm.table import decode
+from mixedgm.model.layout import Floats
+from mixedgm.parallel import RandomState
+from mixedgm.studies.conditioned import repaired_model
+from mixedgm.studies.queries import GivenArg, How, log_densities, log_partition_of, sample_rows
+from mixedgm.table import apply
 
 if TYPE_CHECKING:
     from mixedgm.joint.sampling import Method
 
 
 class JointMethods(HasModel):
-    """What can be asked of the joint distribution of all columns."""
+    """The joint distribution of all columns."""
+
+    def log_likelihood(
+        self, X: Any, sample_weight: ArrayLike | None = None, *, limit: int | None = None
+    ) -> float:
+        """Mean joint log density of rows; higher is better.
+
+        Unlike `score`, which adds the conditionals of all columns, this is a likelihood.
+
+        Parameters
+        ----------
+        X : data frame or 2-D array
+            The rows.
+        sample_weight : array (n,), optional
+            Frequencies of the rows.
+        limit : int, optional
+            Most entries of all tables together; 2**24 by default.
+
+        Returns
+        -------
+        float
+            ``-inf`` where a row has a level that had no rows in the fit.  A column with a transform
+            counts in normal scores.
+
+        Raises
+        ------
+        DistributionError
+            When the precision matrix is not positive definite; see `repaired`.
+        TooLargeError
+            When the tables exceed the limit.
+        """
+        model = self._model
+        design = apply(X, model.schema, sample_weight=sample_weight)
+        found = log_densities(model, design, How(limit=limit))
+        return float(np.average(found, weights=design.weights))
+
+    def log_density(self, X: Any, *, limit: int | None = None) -> Floats:
+        """Joint log density of every row, as of `log_likelihood`.
+
+        Examples
+        --------
+        >>> import mixedgm as mg
+        >>> truth = mg.from_params({"height": "continuous", "sex": ["f", "m"]}, {}, frame="numpy")
+        >>> truth.log_density([[0.0, "f"], [1.0, "m"]]).round(3)
+        array([-1.612, -2.112])
+        """
+        model = self._model
+        return log_densities(model, apply(X, model.schema), How(limit=limit))
+
+    def log_partition(self, *, limit: int | None = None) -> float:
+        """Logarithm of the partition function of `params_`."""
+        return log_partition_of(self._model, How(limit=limit))
+
+    def repaired(self) -> Self:
+        """Return the nearest model that has a joint distribution.
+
+        The pseudolikelihood does not force the precision matrix to be positive definite.  Where it
+        is not, columns can be predicted from all others, but there is no joint distribution to
+        sample from or to ask.
+
+        Returns
+        -------
+        MixedGraphicalModel
+            A new one.  Partial correlations are moved as little as possible (in the Frobenius
+            norm) until the smallest eigenvalue of the precision matrix with a unit diagonal is
+            0.01.  No edge is added, and all other parameters stay as they are.  `summary` tells
+            what was changed; `kkt_` and `objective_` are NaN.  A model that is valid already comes
+            back as it is.
+        """
+        model = type(self)(**self.get_params(deep=False))
+        model._adopt(repaired_model(self._model))
+        return model
 
     def sample(
-        self, n: int = 1, *, random_state: RandomState = None, method: Method = "auto"
+        self,
+        n: int = 1,
+        given: GivenArg = None,
+        *,
+        method: Method = "auto",
+        random_state: RandomState = None,
+        limit: int | None = None,
+        burn_in: int = 500,
+        thin: int = 5,
     ) -> Any:
         """Draw new rows from the model.
 
@@ -28,22 +109,28 @@ class JointMethods(HasModel):
         ----------
         n : int
             How many.
-        random_state : int, Generator or None
-            Equal numbers give equal rows.
+        given : mapping of column name to value, optional
+            Known values; the other columns are drawn given these.
         method : {"auto", "exact", "gibbs"}
             Exact draws, Gibbs chains, or whichever fits: exact unless its tables are too large.
+        random_state : int, Generator or None
+            Equal numbers give equal rows.
+        limit : int, optional
+            Most entries of all tables together; 2**24 by default.
+        burn_in, thin : int
+            Sweeps of the Gibbs chains before the first and between two kept states.
 
         Returns
         -------
         frame of the library of the training table, or ndarray after a fit to an array
-            With its columns, levels and data types.  A column of whole numbers becomes one of
-            decimals: the model takes it as continuous.
+            With its columns, levels and data types; columns that are given hold their value.  A
+            column of whole numbers becomes one of decimals: the model takes it as continuous.
 
         Raises
         ------
         DistributionError
             When the precision matrix is not positive definite, so that there is no joint
-            distribution.  The conditionals, and so `predict`, work all the same.
+            distribution; see `repaired`.  The conditionals, and so `predict`, work all the same.
         TooLargeError
             When ``method="exact"`` would need too much memory.
 
@@ -56,12 +143,8 @@ class JointMethods(HasModel):
         --------
         >>> import mixedgm as mg
         >>> truth = mg.from_params({"height": "continuous", "sex": ["f", "m"]}, {})
-        >>> truth.sample(3, random_state=0).shape
-        (3, 2)
+        >>> truth.sample(3, {"sex": "m"}, random_state=0)["sex"].tolist()
+        ['m', 'm', 'm']
         """
-        model = self._model
-        if not isinstance(n, numbers.Integral) or isinstance(n, (bool, np.bool_)) or n < 1:
-            raise ParameterError.must_be("n", "an integer of at least 1", n)
-        rng = np.random.default_rng(seeds(random_state, 1)[0])
-        rows = model.draw(int(n), rng, method)
-        return decode(model.schema, rows.cont, rows.codes, model.library)
+        how = How(method, random_state, limit)
+        return sample_rows(self._model, n, given, how, burn_in=burn_in, thin=thin)[0]

@@ -12,16 +12,24 @@ from mixedgm import store
 from mixedgm.estimator.adequacy import AdequacyMethods
 from mixedgm.estimator.base import Unseen
 from mixedgm.estimator.graph import GraphMethods
+from mixedgm.estimator.impute import ImputeMethods
 from mixedgm.estimator.joint import JointMethods
 from mixedgm.estimator.keeping import KeepingMethods
 from mixedgm.estimator.new_data import NewDataMethods
+from mixedgm.estimator.queries import QueryMethods
 from mixedgm.fitting import fit_table
 from mixedgm.options import Options
 from mixedgm.table import as_frame
 
 
 class MixedGraphicalModel(
-    GraphMethods, NewDataMethods, AdequacyMethods, JointMethods, KeepingMethods
+    GraphMethods,
+    NewDataMethods,
+    AdequacyMethods,
+    JointMethods,
+    QueryMethods,
+    ImputeMethods,
+    KeepingMethods,
 ):
     """Sparse graphical model over continuous and categorical columns.
 

@@ -59,6 +59,13 @@ class Diagnostics:
         """True when R-hat is at most 1.01 and the effective sample size at least 400."""
         return self.worst_r_hat <= LARGEST_R_HAT and self.worst_ess >= SMALLEST_ESS
 
+    @property
+    def worst(self) -> tuple[int, ...]:
+        """Positions of at most three quantities that fail, worst R-hat first."""
+        fails = (self.r_hat > LARGEST_R_HAT) | (self.ess < SMALLEST_ESS)
+        order = np.argsort(-np.where(fails, self.r_hat, -np.inf), kind="stable")
+        return tuple(int(at) for at in order[: min(3, np.count_nonzero(fails))])
+
     def __str__(self) -> str:
         """Return both numbers as a sentence."""
         return (

@@ -57,7 +57,7 @@ class Estimate:
     Parameters
     ----------
     value : float
-        The number, in nats.
+        The number; entropies and information are in nats.
     error : float
         Its standard error; 0 when exact.
     exact : bool
@@ -67,6 +67,10 @@ class Estimate:
     value: float
     error: float = 0.0
     exact: bool = True
+
+    def __float__(self) -> float:
+        """Return the number."""
+        return self.value
 
 
 def entropy(

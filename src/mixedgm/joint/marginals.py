@@ -101,7 +101,7 @@ def marginal(
     if prod(shape) > limit:
         raise TooLargeError(
             f"a table over {{columns}} has {prod(shape):.3g} entries, more than the limit of "
-            f"{limit:,}. To fix: ask for fewer columns at a time, or raise the limit",
+            f"{limit:,}. To fix: ask for fewer columns at a time, or raise limit=",
             tuple(params.n_cont + j for j in cat),
         )
     found = _states(params, cont, cat, method, rng or np.random.default_rng(0), limit)

@@ -131,7 +131,7 @@ def _too_large(size: int, columns: tuple[int, ...], limit: int) -> TooLargeError
     return TooLargeError(
         f"the exact answer needs tables of {size:.3g} entries, more than the limit of {limit:,}: "
         "{columns} have to be kept in one table (columns that share continuous neighbours count "
-        "as neighbours). To fix: sample instead, or raise the limit",
+        "as neighbours). To fix: sample instead, or raise limit=",
         columns,
     )
 

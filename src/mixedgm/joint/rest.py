@@ -61,8 +61,11 @@ class Rest:
     def of(cls, given: Given) -> Rest:
         """Integrate the unknown continuous columns out."""
         model = given.model
+        try:
+            given_y = gaussian(model)
+        except DistributionError as error:  # about what is left of the whole model
+            raise renumbered(error, given.cont) from None
         field, _ = integrate_out(model, range(model.n_cont))
-        given_y = gaussian(model)
         root = given_y.factor.root
         rho, alpha = root @ model.category_shift, given.cont_bias @ root.T
         constant = 0.5 * (model.n_cont * LOG_TWO_PI - given_y.factor.log_det)

@@ -56,13 +56,12 @@ class Effort:
 def warn_unless_good(diagnostics: Diagnostics) -> None:
     """Warn when R-hat or the effective sample size is bad."""
     if not diagnostics.good:
-        warnings.warn(
-            f"the chains have not mixed well ({diagnostics}): what they give may be far from the "
-            "distribution. To change it: more sweeps (burn_in=, thin=), or method='exact' with a "
-            "larger limit where memory allows",
-            SamplingWarning,
-            stacklevel=4,
+        message = (
+            f"the chains have not mixed well ({diagnostics}; worst: {{places}}), so what they give "
+            "may be far from the distribution. To change it: more sweeps (burn_in= and thin= when "
+            "rows are sampled), or method='exact' with a larger limit= where memory allows"
         )
+        warnings.warn(SamplingWarning(message, diagnostics.worst), stacklevel=4)
 
 
 def sampled_expectations(

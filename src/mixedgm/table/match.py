@@ -17,7 +17,7 @@ from mixedgm.table.schema import Column, Schema
 from mixedgm.table.values import Factor, Values, read_values
 from mixedgm.table.wording import counted, odd_values, rows
 
-__all__ = ["Matched", "match"]
+__all__ = ["Matched", "find_columns", "match"]
 
 Mask = NDArray[np.bool_]
 
@@ -70,7 +70,7 @@ def match(
         The new data.
     schema : Schema
         What the model expects.
-    missing : {"error", "drop"}
+    missing : {"error", "drop", "keep"}
         What to do about missing values.
     sample_weight : array of shape (n,) or None
         Frequencies of the rows.
@@ -85,7 +85,7 @@ def match(
     frame = as_frame(X)
     needed = {schema.nodes[schema.node_index(name)].name for name in require or ()}
     columns = [c for c in schema.columns if require is None or c.name in needed]
-    positions, findings = _positions(frame, schema, columns)
+    positions, findings = find_columns(frame, schema, columns)
     findings += [f for f in shape_findings(frame, 1) if f.column is None or f.column in positions]
     weights, weight_findings = read_weights(sample_weight, frame.n_rows)
     findings += [finding for finding in weight_findings if finding.severity == "error"]
@@ -118,7 +118,7 @@ def match(
     return Matched((*findings, *gap.findings), values, codes, gap.keep, kept_weights, frame.n_rows)
 
 
-def _positions(
+def find_columns(
     frame: Frame, schema: Schema, columns: list[Column]
 ) -> tuple[dict[str, int], list[Finding]]:
     """Return where each column is: by name in a frame, by position in an array."""

@@ -66,8 +66,8 @@ def check_missing(
         Where each column has missing values.
     weights : float64 array or None
         Weights of the rows; those with weight zero are absent.
-    missing : {"error", "drop"}
-        Whether missing values are an error or their rows are dropped.
+    missing : {"error", "drop", "keep"}
+        Whether missing values are an error, their rows are dropped, or they are let be.
     learning : bool
         Whether a schema is learnt: a column without any value is then an error of its own, and two
         rows have to remain. New data needs one row.
@@ -91,7 +91,7 @@ def check_missing(
             counts[name] = count
             incomplete = gap if incomplete is None else incomplete | gap
     findings = [Finding(name, "all of its values are missing", drop_line(name)) for name in empty]
-    if incomplete is None:
+    if incomplete is None or missing == "keep":
         return Missing(present, tuple(findings), tuple(empty))
     keep = ~incomplete if present is None else present & ~incomplete
     n_incomplete, n_kept = int(np.count_nonzero(incomplete)), int(np.count_nonzero(keep))

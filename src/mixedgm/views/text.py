@@ -13,7 +13,7 @@ from mixedgm.penalty.factors import EDGE_KINDS
 from mixedgm.table.assemble import Columns
 from mixedgm.views.summary import Summary
 
-__all__ = ["cut", "edges_text", "facts", "one_line", "summary_text", "table_text"]
+__all__ = ["cell_text", "cut", "edges_text", "facts", "one_line", "summary_text", "table_text"]
 
 TOP_EDGES = 12
 NO_SIGN = "no sign: a column with three or more levels"
@@ -180,7 +180,7 @@ def table_text(columns: Columns, width: int = 80) -> str:
     """
     names = [one_line(name) for name in columns]
     right = [_numeric(values) for values in columns.values()]
-    cells = [[_cell(value) for value in values] for values in columns.values()]
+    cells = [[cell_text(value) for value in values] for values in columns.values()]
     widths = [max(map(_width, [name, *column])) for name, column in zip(names, cells, strict=True)]
     text = [at for at, numeric in enumerate(right) if not numeric]
     while text and sum(widths) + 2 * (len(widths) - 1) > width:
@@ -210,7 +210,8 @@ def _numeric(values: Iterable[object]) -> bool:
     )
 
 
-def _cell(value: object) -> str:
+def cell_text(value: object) -> str:
+    """Return a value as a table shows it: four digits, and nothing for None and NaN."""
     if value is None:
         return ""
     if isinstance(value, Real) and not isinstance(value, Integral):

@@ -1,0 +1,143 @@
+"""Rows with missing cells in -> completed rows, as a step of a scikit-learn pipeline."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from mixedgm.errors import ParameterError
+from mixedgm.estimator.model import MixedGraphicalModel
+from mixedgm.parallel import RandomState
+
+__all__ = ["MixedImputer"]
+
+
+class MixedImputer(TransformerMixin, BaseEstimator):
+    """Fill missing cells from a mixed graphical model of all columns.
+
+    Parameters
+    ----------
+    estimator : MixedGraphicalModel, optional
+        The model to fit; by default ``MixedGraphicalModel()``.  Its `missing` is ignored: rows with
+        missing cells are left out of the fit.
+    strategy : {"mean", "draw"}
+        Conditional means and most probable levels given the observed cells of a row, or a draw from
+        their joint distribution.
+    random_state : int, Generator or None
+        For draws.
+
+    Attributes
+    ----------
+    model_ : MixedGraphicalModel
+        The fitted model.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only when the table had column names.
+
+    Notes
+    -----
+    The model is fitted to the complete rows only, and a `TableWarning` counts those left out.  That
+    is unbiased when cells are missing at random regardless of all values; otherwise the fit leans
+    to the kind of rows that tend to be complete.
+
+    Examples
+    --------
+    >>> import mixedgm as mg
+    >>> wage = mg.datasets.load_wage(frame="pandas")
+    >>> imputer = mg.MixedImputer(mg.MixedGraphicalModel(lam=0.1)).fit(wage)
+    >>> gappy = wage.iloc[[0, 3]].assign(education=None)
+    >>> imputer.transform(gappy)["education"].tolist()
+    ['2. HS Grad', '4. College Grad']
+    """
+
+    def __init__(
+        self,
+        estimator: MixedGraphicalModel | None = None,
+        *,
+        strategy: Literal["mean", "draw"] = "mean",
+        random_state: RandomState = None,
+    ) -> None:
+        self.estimator = estimator
+        self.strategy = strategy
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> MixedImputer:
+        """Fit the model to the complete rows of a table.
+
+        Parameters
+        ----------
+        X : data frame, 2-D array or path of a CSV or Parquet file
+            The table.
+        y : ignored
+            For scikit-learn's pipelines.
+        sample_weight : array (n,), optional
+            Frequencies of the rows.
+
+        Returns
+        -------
+        MixedImputer
+            Itself.
+        """
+        if self.strategy not in ("mean", "draw"):
+            raise ParameterError.must_be("strategy", "'mean' or 'draw'", self.strategy)
+        model = MixedGraphicalModel() if self.estimator is None else clone(self.estimator)
+        if not isinstance(model, MixedGraphicalModel):
+            raise ParameterError.must_be("estimator", "a MixedGraphicalModel", self.estimator)
+        self.model_ = model.set_params(missing="drop").fit(X, sample_weight=sample_weight)
+        self.n_features_in_ = model.n_features_in_
+        if hasattr(model, "feature_names_in_"):
+            self.feature_names_in_ = model.feature_names_in_
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Fill the missing cells of rows.
+
+        Parameters
+        ----------
+        X : data frame or 2-D array
+            The rows.
+
+        Returns
+        -------
+        frame of the library of `X`, or ndarray for an array
+            As of ``MixedGraphicalModel.impute``, with the columns of the fit only; in another
+            library after ``set_output``.
+        """
+        check_is_fitted(self, "model_")
+        if self.strategy == "draw":
+            done = self.model_.impute(X, 1, random_state=self.random_state)[0]
+        else:
+            done = self.model_.impute(X)
+        return _columns(done, self.get_feature_names_out().tolist())
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Names of the columns, which are those of the fit."""
+        check_is_fitted(self, "model_")
+        names = np.array(self.model_.schema_.names, dtype=object)
+        if input_features is not None and list(map(str, input_features)) != names.tolist():
+            raise ValueError("input_features is not equal to feature_names_in_")
+        return names
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+def _columns(table: Any, names: list[str]) -> Any:
+    """The columns of the fit, in its order, so that later steps see what they were fitted to."""
+    if isinstance(table, np.ndarray):
+        return table
+    if hasattr(table, "iloc"):
+        at = {str(name): k for k, name in enumerate(table.columns)}
+        return table.iloc[:, [at[name] for name in names]]
+    return table.select(names)

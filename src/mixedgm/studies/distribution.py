@@ -1,0 +1,270 @@
+"""The moments of some columns, state by state -> Distribution: frames, text, density."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mixedgm.errors import ParameterError
+from mixedgm.fitted import FittedModel
+from mixedgm.model.layout import Floats
+from mixedgm.studies.evidence import Evidence, column_positions, level_code, read_evidence
+from mixedgm.table import apply
+from mixedgm.table.assemble import Columns, frame, unused_name
+from mixedgm.table.naming import with_names
+from mixedgm.table.schema import Column, Schema
+from mixedgm.views.result import how_found, result_html, result_text, square_frame
+
+if TYPE_CHECKING:
+    from mixedgm.joint import Marginal
+
+__all__ = ["Distribution"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Distribution:
+    """The distribution of some columns, all others averaged out.
+
+    Parameters
+    ----------
+    columns : tuple of Column
+        The columns, in the order in which they were asked for.
+    given : Evidence
+        The known values that it depends on.
+    found : Marginal
+        Probability, mean and covariance for every state of the categorical columns.
+    model : FittedModel
+        The model of all columns that are not given.
+    limit : int
+        Most entries of all tables together, for densities.
+    """
+
+    columns: tuple[Column, ...]
+    given: Evidence
+    found: Marginal
+    model: FittedModel
+    limit: int
+
+    @property
+    def exact(self) -> bool:
+        """False when it was sampled; then `frame` has standard errors."""
+        return self.found.exact
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether the continuous columns are Gaussian in every state.
+
+        Otherwise they are a mixture over columns that are averaged out, with these moments.
+        """
+        return self.found.gaussian
+
+    @property
+    def continuous(self) -> tuple[Column, ...]:
+        """The continuous columns, in the order in which they were asked for."""
+        return tuple(column for column in self.columns if column.kind == "continuous")
+
+    @property
+    def categorical(self) -> tuple[Column, ...]:
+        """The categorical columns, in the order in which they were asked for."""
+        return tuple(column for column in self.columns if column.kind == "categorical")
+
+    # -- tables ------------------------------------------------------------------------------------
+
+    def frame(self) -> Any:
+        """One row for every state of the categorical columns, as a frame.
+
+        Returns
+        -------
+        frame of the library of the training table
+            The level of every categorical column and `probability`; for every continuous column
+            `<name>_mean` and `<name>_sd` in that state.  A column with a transform has
+            `<name>_median`, `<name>_low` and `<name>_high` instead: the mean of its normal scores,
+            less and plus their standard deviation, in the data's own units.  (That is the median
+            where the column is Gaussian in the state, and a central interval of 68 per cent.)
+            Sampled results have standard errors in `probability_error` and `<name>_error`; the
+            latter are in normal scores for a column with a transform.
+        """
+        return frame(self._columns(), self.model.library)
+
+    def _columns(self) -> Columns:
+        shape, out = self.found.prob.shape, dict[str, Any]()
+
+        def put(name: str, values: Any) -> None:
+            out[unused_name(name, [*out, *(column.name for column in self.categorical)])] = values
+
+        for code, column in zip(np.indices(shape), self.categorical, strict=True):
+            out[column.name] = [column.levels[at] for at in code.ravel()]
+        if self.categorical:
+            put("probability", self.found.prob.ravel())
+        if self.categorical and not self.exact:
+            put("probability_error", self.found.prob_error.ravel())
+        n_states = self.found.prob.size
+        mean = self.found.mean.reshape(n_states, -1)
+        variance = np.diagonal(self.found.covariance, axis1=-2, axis2=-1).reshape(n_states, -1)
+        for at, column in enumerate(self.continuous):
+            for name, values in _spread(column, mean[:, at], np.sqrt(variance[:, at])).items():
+                put(f"{column.name}_{name}", values)
+            if not self.exact:
+                put(f"{column.name}_error", self.found.mean_error.reshape(n_states, -1)[:, at])
+        return out
+
+    # -- moments and density -----------------------------------------------------------------------
+
+    @property
+    def mean(self) -> dict[str, float]:
+        """Mean of every continuous column over all states.
+
+        For a column with a transform it is the mean of its normal scores, put back into the data's
+        own units.
+        """
+        mean, _ = self._mixture()
+        return {
+            column.name: float(
+                value if column.transform is None else column.transform.inverse(value)
+            )
+            for column, value in zip(self.continuous, mean, strict=True)
+        }
+
+    def covariance(self, state: Mapping[str, Any] | None = None) -> Any:
+        """Covariance of the continuous columns.
+
+        Parameters
+        ----------
+        state : mapping of column name to level, optional
+            A level for every categorical column of the distribution.  By default the covariance
+            over all states, with the differences between their means in it.
+
+        Returns
+        -------
+        frame
+            Column names on both axes.  A column with a transform is in normal scores.
+        """
+        if state is None:
+            _, matrix = self._mixture()
+        else:
+            known = read_evidence(Schema(self.categorical), state)
+            if len(known.cat) < len(self.categorical):
+                absent = [c.name for c in self.categorical if c.name not in known.values]
+                raise ParameterError(f"state needs a level of {', '.join(map(repr, absent))}, too.")
+            matrix = self.found.covariance[tuple(known.cat[at] for at in range(len(known.cat)))]
+        names = [column.name for column in self.continuous]
+        return square_frame(names, matrix, self.model.library)
+
+    def _mixture(self) -> tuple[Floats, Floats]:
+        """Mean and covariance over all states."""
+        prob = self.found.prob.ravel()
+        alive = prob > 0
+        prob, k = prob[alive], len(self.continuous)
+        mean = self.found.mean.reshape(-1, k)[alive]
+        within = self.found.covariance.reshape(-1, k, k)[alive]
+        centre = prob @ mean
+        off = mean - centre
+        return centre, np.tensordot(prob, within, 1) + (prob[:, None] * off).T @ off
+
+    def density(self, x: Any) -> Any:
+        """Density at some points, exactly, also where the continuous columns are a mixture.
+
+        Parameters
+        ----------
+        x : mapping of column name to value or array, or data frame
+            A value of every column.  Arrays must have one length, and go with single values.
+
+        Returns
+        -------
+        float, or ndarray (n,) for arrays and frames
+            Probability of the levels times density of the numbers.  A column with a transform
+            counts in normal scores.
+
+        Raises
+        ------
+        TooLargeError
+            Where exact tables do not fit the limit.
+        """
+        from mixedgm.joint import log_marginal
+
+        schema = Schema(self.columns)
+        cont, codes, single = self._points(x, schema)
+        known_cont, known_cat = column_positions(self.model.schema, self.columns)
+        log_p = with_names(
+            self.model.schema,
+            log_marginal,
+            self.model.params,
+            known_cont,
+            known_cat,
+            cont,
+            codes,
+            limit=self.limit,
+        )
+        return float(np.exp(log_p[0])) if single else np.exp(log_p)
+
+    def _points(self, x: Any, schema: Schema) -> tuple[Floats, Any, bool]:
+        if not isinstance(x, Mapping):
+            design = apply(x, schema)
+            return design.cont, design.codes, False
+        given = {schema.nodes[schema.node_index(name)].name: value for name, value in x.items()}
+        absent = [name for name in schema.names if name not in given]
+        if absent:
+            raise ParameterError(f"x needs a value of {', '.join(map(repr, absent))}, too.")
+        arrays = {name: np.asarray(given[name]) for name in schema.names}
+        if any(array.ndim > 1 for array in arrays.values()):
+            raise ParameterError("x takes single values and arrays with one dimension.")
+        try:
+            shape = np.broadcast_shapes(*(array.shape for array in arrays.values()))
+        except ValueError:
+            raise ParameterError("the arrays in x have different lengths.") from None
+        n = shape[0] if shape else 1
+        cont = [_scores(column, arrays[column.name], n) for column in schema.continuous]
+        codes = [_codes(column, arrays[column.name], n) for column in schema.categorical]
+        empty = np.zeros((n, 0))
+        return (
+            np.column_stack([empty, *cont]),
+            np.column_stack([empty, *codes]).astype(np.int64),
+            shape == (),
+        )
+
+    # -- how it looks ------------------------------------------------------------------------------
+
+    def _title(self) -> str:
+        names = ", ".join(column.name for column in self.columns)
+        given = f" given {self.given}" if self.given.values else ""
+        return f"Distribution of {names}{given}"
+
+    def _notes(self) -> list[str]:
+        notes = [how_found(self.exact, self.found.note)]
+        if self.continuous and not self.gaussian:
+            notes.append("continuous columns: mixtures of Gaussians, of which these are moments")
+        return notes
+
+    def __repr__(self) -> str:
+        return result_text(self._title(), self._columns(), self._notes())
+
+    def _repr_html_(self) -> str:
+        """Return the same as HTML, with everything from the data escaped."""
+        return result_html(self._title(), self._columns(), self._notes())
+
+
+def _spread(column: Column, mean: Floats, sd: Floats) -> dict[str, Floats]:
+    """Mean and standard deviation, or what a transform makes of them."""
+    if column.transform is None:
+        return {"mean": mean, "sd": sd}
+    back = column.transform.inverse
+    return {"median": back(mean), "low": back(mean - sd), "high": back(mean + sd)}
+
+
+def _scores(column: Column, values: Any, n: int) -> Floats:
+    try:
+        numbers = np.broadcast_to(np.asarray(values, dtype=np.float64), (n,))
+    except (TypeError, ValueError):
+        raise ParameterError.must_be(f"the value of {column.name!r}", "numbers", values) from None
+    if not np.isfinite(numbers).all():
+        raise ParameterError(f"the values of {column.name!r} must be finite.")
+    return numbers if column.transform is None else column.transform.forward(numbers)
+
+
+def _codes(column: Column, values: Any, n: int) -> Any:
+    cells = np.broadcast_to(values, (n,)).tolist()
+    code = {cell: level_code(column, cell) for cell in set(cells)}
+    return np.array([code[cell] for cell in cells], dtype=np.int64)

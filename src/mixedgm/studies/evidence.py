@@ -1,0 +1,174 @@
+"""Column names and known values in -> positions, numbers and level codes, or what is wrong."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mixedgm.errors import ParameterError, near_matches
+from mixedgm.table.schema import Column, Level, Schema
+
+__all__ = ["Evidence", "column_positions", "level_code", "read_columns", "read_evidence"]
+
+_SHOWN_LEVELS = 10
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Known values of some columns.
+
+    Parameters
+    ----------
+    values : mapping of str to float or level
+        By column name, in the table's order and in the data's own units.
+    cont : mapping of int to float
+        Values of continuous columns by position; normal scores where a column has a transform.
+    cat : mapping of int to int
+        Level codes of categorical columns by position.
+    """
+
+    values: Mapping[str, float | Level] = field(default_factory=dict)
+    cont: Mapping[int, float] = field(default_factory=dict)
+    cat: Mapping[int, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """Return "age = 40, sex = Female"."""
+        return ", ".join(f"{name} = {_shown(value)}" for name, value in self.values.items())
+
+
+def read_evidence(schema: Schema, given: Mapping[Any, Any] | None) -> Evidence:
+    """Return known values as numbers and level codes.
+
+    Parameters
+    ----------
+    schema : Schema
+        The columns.
+    given : mapping of column name to value, or None
+        A number for a continuous column, in the data's own units; a level for a categorical one,
+        as it is in the table or as its text.  None and NaN mean that nothing is known.
+
+    Raises
+    ------
+    ParameterError
+        With everything that is wrong.
+
+    Examples
+    --------
+    >>> sex = Column("sex", "categorical", levels=("F", "M"))
+    >>> schema = Schema((sex, Column("age", "continuous")))
+    >>> print(read_evidence(schema, {"age": 40, "sex": "F"}))
+    sex = F, age = 40
+    """
+    if given is None:
+        return Evidence()
+    if not hasattr(given, "items"):
+        raise ParameterError.must_be("given", "a dict such as {'sex': 'Female', 'age': 40}", given)
+    wrong: list[str] = []
+    found: dict[str, tuple[float | Level, float]] = {}
+    for name, value in given.items():
+        try:
+            column = schema.nodes[schema.node_index(name)]
+            if not _missing(value):
+                found[column.name] = _known(column, value)
+        except ParameterError as error:
+            wrong.append(str(error).rstrip("."))
+    if wrong:
+        text = "; ".join(wrong)
+        raise ParameterError(text if text.endswith("?") else f"{text}.")
+    ordered = {name: found[name] for name in schema.names if name in found}
+    at, p = schema.node_index, schema.n_cont
+    return Evidence(
+        {name: value for name, (value, _) in ordered.items()},
+        {at(name): number for name, (_, number) in ordered.items() if at(name) < p},
+        {at(name) - p: int(code) for name, (_, code) in ordered.items() if at(name) >= p},
+    )
+
+
+def _known(column: Column, value: Any) -> tuple[float | Level, float]:
+    """Return a value in the data's own units, and as the model has it."""
+    if column.kind == "categorical":
+        code = level_code(column, value)
+        return column.levels[code], code
+    try:
+        if isinstance(value, (bool, np.bool_)):
+            raise TypeError
+        own = float(value)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"column {column.name!r} is continuous, so its value must be a number. Got {value!r} "
+            "instead"
+        ) from None
+    if not np.isfinite(own):
+        raise ParameterError(f"the value of column {column.name!r} must be finite. Got {own}")
+    if column.transform is None:
+        return own, own
+    return own, float(column.transform.forward(own))
+
+
+def level_code(column: Column, value: Any) -> int:
+    """Return the position of a level that is given as itself or as its text.
+
+    Examples
+    --------
+    >>> level_code(Column("year", "categorical", levels=(2008, 2009)), "2009")
+    1
+    """
+    value = value.item() if isinstance(value, np.generic) else value
+    for at, level in enumerate(column.levels):
+        # 1 is no truth value here, and False is not the level 0.
+        if level == value and isinstance(level, bool) == isinstance(value, bool):
+            return at
+    text = str(value)
+    if text in column.level_names:
+        return column.level_names.index(text)
+    hint = near_matches(text, column.level_names)
+    if not hint.startswith("did"):
+        shown = ", ".join(repr(level) for level in column.levels[:_SHOWN_LEVELS])
+        more = len(column.levels) - _SHOWN_LEVELS
+        hint = f"its levels are {shown}" + (f" and {more} more" if more > 0 else "")
+    raise ParameterError(f"column {column.name!r} has no level {value!r}; {hint}")
+
+
+def read_columns(schema: Schema, columns: Any, option: str = "columns") -> tuple[Column, ...]:
+    """Return the columns that a name or a sequence of names stands for, in that order.
+
+    Raises
+    ------
+    ParameterError
+        For an unknown name, a name that comes twice, and for no name at all.
+    """
+    single = isinstance(columns, (str, numbers.Integral))
+    names = [columns] if single else list(columns) if np.iterable(columns) else []
+    if not names:
+        raise ParameterError.must_be(option, "a column name or a list of them", columns)
+    found = [schema.nodes[schema.node_index(name)] for name in names]
+    for at, column in enumerate(found):
+        if column in found[:at]:
+            raise ParameterError(f"column {column.name!r} is named twice.")
+    return tuple(found)
+
+
+def column_positions(
+    schema: Schema, columns: Sequence[Column]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return positions of the continuous and of the categorical ones among their kind."""
+    at, p = schema.node_index, schema.n_cont
+    return (
+        tuple(at(column.name) for column in columns if column.kind == "continuous"),
+        tuple(at(column.name) - p for column in columns if column.kind == "categorical"),
+    )
+
+
+def _missing(value: Any) -> bool:
+    """Whether a cell holds nothing: None, NaN, NaT or NA."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
+
+
+def _shown(value: float | Level) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

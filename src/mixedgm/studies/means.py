@@ -1,0 +1,111 @@
+"""Expected values of columns -> Means: by name, as a frame, as text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mixedgm.model.layout import Floats
+from mixedgm.studies.evidence import Evidence
+from mixedgm.table.assemble import Columns, frame
+from mixedgm.table.schema import Schema
+from mixedgm.views.result import how_found, result_html, result_text
+
+__all__ = ["Means"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Means:
+    """Mean of every continuous column and probability of every level.
+
+    ``means["age"]`` is a number, ``means["sex"]`` a dictionary of levels.
+
+    Parameters
+    ----------
+    schema : Schema
+        The columns.
+    given : Evidence
+        The known values that they depend on.
+    mean, mean_error : ndarray (p,)
+        Means of the continuous columns, normal scores where a column has a transform, and their
+        standard errors.
+    levels, levels_error : ndarray (sum of levels,)
+        Probabilities of the levels and their standard errors; errors are zero when exact.
+    exact : bool
+        False when they were sampled.
+    library : str
+        Library of the frame.
+    """
+
+    schema: Schema
+    given: Evidence
+    mean: Floats
+    levels: Floats
+    mean_error: Floats
+    levels_error: Floats
+    exact: bool
+    library: str
+
+    def __getitem__(self, name: Any) -> float | dict[Any, float]:
+        """Return the mean of a continuous column, or the probabilities of a categorical one."""
+        node, p = self.schema.node_index(name), self.schema.n_cont
+        if node < p:
+            return float(self._own_units()[node])
+        column, start = self.schema.nodes[node], int(sum(self.schema.n_levels[: node - p]))
+        part = self.levels[start : start + len(column.levels)].tolist()
+        return dict(zip(column.levels, part, strict=True))
+
+    def _own_units(self) -> Floats:
+        """Means in the data's own units."""
+        return np.array(
+            [
+                value if column.transform is None else float(column.transform.inverse(value))
+                for column, value in zip(self.schema.continuous, self.mean, strict=True)
+            ]
+        )
+
+    def frame(self) -> Any:
+        """One row for every continuous column and every level, as a frame.
+
+        Returns
+        -------
+        frame of the library of the training table
+            `column`, `level` (missing for a continuous column), `mean` (of a level: its
+            probability), and `error`, the standard error, where it was sampled.  The mean of a
+            column with a transform is that of its normal scores, put back into the data's own
+            units; its error is in normal scores.
+        """
+        return frame(self._columns(), self.library)
+
+    def _columns(self) -> Columns:
+        own, rows = self._own_units(), list[tuple[str, str | None, float, float]]()
+        at = 0
+        starts = np.concatenate([[0], np.cumsum(self.schema.n_levels)]).astype(int)
+        first = dict(zip((c.name for c in self.schema.categorical), starts, strict=False))
+        for column in self.schema.columns:
+            if column.kind == "continuous":
+                rows.append((column.name, None, own[at], self.mean_error[at]))
+                at += 1
+                continue
+            for k, level in enumerate(column.level_names, start=int(first[column.name])):
+                rows.append((column.name, level, self.levels[k], self.levels_error[k]))
+        names = ("column", "level", "mean", "error")
+        found: dict[str, Any] = {
+            name: [row[k] for row in rows] for k, name in enumerate(names[: 3 + (not self.exact)])
+        }
+        return found
+
+    def _title(self) -> str:
+        return f"Means given {self.given}" if self.given.values else "Means"
+
+    def _notes(self) -> list[str]:
+        return [how_found(self.exact), "of a level: its probability"]
+
+    def __repr__(self) -> str:
+        return result_text(self._title(), self._columns(), self._notes())
+
+    def _repr_html_(self) -> str:
+        """Return the same as HTML, with everything from the data escaped."""
+        return result_html(self._title(), self._columns(), self._notes())

@@ -1,0 +1,269 @@
+"""A fitted model and a question about its joint distribution -> the answer, with its error."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mixedgm.errors import ParameterError, TooLargeError
+from mixedgm.fitted import FittedModel
+from mixedgm.model.layout import Floats
+from mixedgm.parallel import RandomState, seeds
+from mixedgm.studies.conditioned import conditioned
+from mixedgm.studies.distribution import Distribution
+from mixedgm.studies.evidence import Evidence, column_positions, read_columns, read_evidence
+from mixedgm.studies.means import Means
+from mixedgm.table import decode
+from mixedgm.table.encode import Design
+from mixedgm.table.naming import with_names
+from mixedgm.table.schema import Schema
+
+if TYPE_CHECKING:
+    from mixedgm.joint import Columns, Draw, Estimate
+    from mixedgm.joint.sampling import Method
+
+__all__ = [
+    "GivenArg",
+    "How",
+    "distribution_of",
+    "entropy_of",
+    "expectation_of",
+    "information_of",
+    "log_densities",
+    "log_partition_of",
+    "means_of",
+    "sample_rows",
+]
+
+GivenArg = Mapping[Any, Any] | None
+
+
+@dataclass(frozen=True)
+class How:
+    """How a question is answered.
+
+    Parameters
+    ----------
+    method : {"auto", "exact", "gibbs"}
+        Exactly, by Gibbs chains, or exactly when the tables fit the limit and else by chains.
+    random_state : int, Generator or None
+        For what is drawn.
+    limit : int or None
+        Most entries of all tables together; None for the default.
+    """
+
+    method: Method = "auto"
+    random_state: RandomState = 0
+    limit: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.method not in ("auto", "exact", "gibbs"):
+            raise ParameterError.must_be("method", "'auto', 'exact' or 'gibbs'", self.method)
+        whole = isinstance(self.limit, numbers.Integral) and not isinstance(self.limit, bool)
+        if self.limit is not None and not (whole and self.limit > 0):
+            raise ParameterError.must_be("limit", "a positive integer, or None", self.limit)
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """A generator at its start."""
+        return np.random.default_rng(seeds(self.random_state, 1)[0])
+
+    @property
+    def entries(self) -> int:
+        """The limit as a number."""
+        from mixedgm.joint import LIMIT
+
+        return LIMIT if self.limit is None else int(self.limit)
+
+
+def log_partition_of(fitted: FittedModel, how: How) -> float:
+    """Logarithm of the partition function."""
+    from mixedgm.joint import log_partition
+
+    return with_names(fitted.schema, log_partition, fitted.params, limit=how.entries)
+
+
+def log_densities(fitted: FittedModel, design: Design, how: How) -> Floats:
+    """(n,) joint log density of rows."""
+    from mixedgm.joint import log_density
+
+    return with_names(
+        fitted.schema, log_density, fitted.params, design.cont, design.codes, limit=how.entries
+    )
+
+
+def distribution_of(fitted: FittedModel, columns: Any, given: GivenArg, how: How) -> Distribution:
+    """Return the distribution of some columns, all others but the known ones averaged out."""
+    from mixedgm.joint import marginal
+
+    evidence = read_evidence(fitted.schema, given)
+    wanted = read_columns(fitted.schema, columns)
+    _refuse_known(wanted, evidence)
+    rest = conditioned(fitted, evidence)
+    cont, cat = column_positions(rest.schema, wanted)
+    found = with_names(
+        rest.schema,
+        marginal,
+        rest.params,
+        cont,
+        cat,
+        method=how.method,
+        rng=how.rng,
+        limit=how.entries,
+    )
+    return Distribution(wanted, evidence, found, rest, how.entries)
+
+
+def means_of(fitted: FittedModel, given: GivenArg, how: How) -> Means:
+    """Return means and level probabilities of all columns that are not known."""
+    evidence = read_evidence(fitted.schema, given)
+    rest = conditioned(fitted, evidence)
+    parts = with_names(rest.schema, _moments, rest, how)
+    return Means(rest.schema, evidence, *parts, library=rest.library)
+
+
+def _moments(fitted: FittedModel, how: How) -> tuple[Floats, Floats, Floats, Floats, bool]:
+    """Means, level probabilities, the errors of both, and whether they are exact."""
+    from mixedgm.joint import posterior, sampled_expectations
+
+    if how.method != "gibbs":
+        nothing = np.zeros((1, 0))
+        try:
+            found = posterior(
+                fitted.params,
+                [],
+                [],
+                nothing,
+                nothing.astype(int),
+                method="exact",
+                limit=how.entries,
+            )
+            mean, levels = found.mean[0], found.levels[0]
+            return mean, levels, np.zeros_like(mean), np.zeros_like(levels), True
+        except TooLargeError:
+            if how.method == "exact":
+                raise
+    mean, error = sampled_expectations(fitted.params, rng=how.rng)
+    return mean.cont_bias, mean.cat_bias, error.cont_bias, error.cat_bias, False
+
+
+def entropy_of(fitted: FittedModel, columns: Any, given: GivenArg, how: How) -> Estimate:
+    """Return the entropy of some columns, or of all that are not known."""
+    from mixedgm.joint import entropy
+
+    evidence = read_evidence(fitted.schema, given)
+    rest = conditioned(fitted, evidence)
+    asked = None if columns is None else _side(fitted, rest, columns, evidence, "columns")
+    return with_names(rest.schema, entropy, rest.params, asked, rng=how.rng, limit=how.entries)
+
+
+def information_of(fitted: FittedModel, a: Any, b: Any, given: GivenArg, how: How) -> Estimate:
+    """Return the mutual information of two columns, or of two sets of columns."""
+    from mixedgm.joint import mutual_information
+
+    evidence = read_evidence(fitted.schema, given)
+    rest = conditioned(fitted, evidence)
+    first, second = (
+        _side(fitted, rest, columns, evidence, name) for columns, name in ((a, "a"), (b, "b"))
+    )
+    common = {c.name for c in read_columns(fitted.schema, a)} & {
+        c.name for c in read_columns(fitted.schema, b)
+    }
+    if common:
+        raise ParameterError(f"column {sorted(common)[0]!r} is in both a and b.")
+    return with_names(
+        rest.schema,
+        mutual_information,
+        rest.params,
+        first,
+        second,
+        rng=how.rng,
+        limit=how.entries,
+    )
+
+
+def _side(
+    fitted: FittedModel, rest: FittedModel, columns: Any, evidence: Evidence, option: str
+) -> Columns:
+    from mixedgm.joint import Columns
+
+    wanted = read_columns(fitted.schema, columns, option)
+    _refuse_known(wanted, evidence)
+    return Columns(*column_positions(rest.schema, wanted))
+
+
+def _refuse_known(wanted: tuple[Any, ...], evidence: Evidence) -> None:
+    known = [column.name for column in wanted if column.name in evidence.values]
+    if known:
+        raise ParameterError(f"column {known[0]!r} is given, so it has no distribution of its own.")
+
+
+# -- draws -----------------------------------------------------------------------------------------
+
+
+def sample_rows(
+    fitted: FittedModel, n: int, given: GivenArg, how: How, **sweeps: int
+) -> tuple[Any, Draw]:
+    """Draw rows as a table like the one of the fit; known columns hold their values."""
+    from mixedgm.joint import draw
+
+    for name, value in {"n": n, **sweeps}.items():
+        whole = isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_))
+        if not whole or value < 1:
+            raise ParameterError.must_be(name, "an integer of at least 1", value)
+    evidence, schema = read_evidence(fitted.schema, given), fitted.schema
+    rest = conditioned(fitted, evidence)
+    drawn = with_names(
+        rest.schema,
+        draw,
+        rest.params,
+        int(n),
+        rng=how.rng,
+        method=how.method,
+        limit=how.entries,
+        **sweeps,
+    )
+    if not evidence.values:
+        return decode(schema, drawn.cont, drawn.codes, fitted.library), drawn
+    cont = np.empty((int(n), schema.n_cont))
+    codes = np.empty((int(n), schema.n_cat), dtype=np.int64)
+    left_cont, left_cat = column_positions(schema, rest.schema.columns)
+    cont[:, left_cont], codes[:, left_cat] = drawn.cont, drawn.codes
+    for cat, code in evidence.cat.items():
+        codes[:, cat] = code
+    for at in evidence.cont:  # in own units, so that no rounding of a transform shows
+        cont[:, at] = evidence.values[schema.continuous[at].name]
+    plain = Schema(
+        tuple(
+            replace(c, transform=None) if c.name in evidence.values else c for c in schema.columns
+        )
+    )
+    return decode(plain, cont, codes, fitted.library), drawn
+
+
+def expectation_of(
+    fitted: FittedModel, function: Callable[[Any], Any], given: GivenArg, n: int, how: How
+) -> Estimate:
+    """Mean of a function over drawn rows, and its standard error."""
+    from mixedgm.joint import Estimate
+
+    rows, drawn = sample_rows(fitted, n, given, how)
+    returned = function(rows)
+    try:
+        values = np.asarray(returned, dtype=np.float64)
+    except (TypeError, ValueError):
+        wanted = "one number for each row of the table"
+        raise ParameterError.must_be("what f returns", wanted, returned) from None
+    if values.shape != (n,):
+        raise ParameterError(
+            f"f must return one number for each of {n} rows. Got an array of shape {values.shape} "
+            "instead."
+        )
+    # Rows of Gibbs chains are worth as many independent ones as the chains say.
+    worth = n if drawn.diagnostics is None else min(n, drawn.diagnostics.worst_ess)
+    spread = float(values.std(ddof=1)) if n > 1 else np.nan
+    return Estimate(float(values.mean()), spread / float(np.sqrt(worth)), exact=False)

@@ -1,0 +1,226 @@
+"""A table with gaps and completed numbers in -> the table with its gaps filled, all else as it was.
+
+Only missing cells are written; a column without gaps is handed on untouched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedgm.table.assemble import assembled
+from mixedgm.table.decode import decode
+from mixedgm.table.gaps import Gaps
+from mixedgm.table.match import find_columns
+from mixedgm.table.read import Frame
+from mixedgm.table.schema import Column, Schema
+from mixedgm.table.values import as_levels
+
+__all__ = ["filled"]
+
+Mask = NDArray[np.bool_]
+
+
+def filled(
+    X: object, frame: Frame, gaps: Gaps, cont: NDArray[np.float64], codes: NDArray[Any]
+) -> Any:
+    """Return the table with its missing cells filled.
+
+    Parameters
+    ----------
+    X : data frame, 2-D array or path
+        What the frame was made of.
+    frame : Frame
+        The table.
+    gaps : Gaps
+        Where its cells are missing.
+    cont : array (n, p)
+        Completed continuous columns, normal scores where a column has a transform.
+    codes : array (n, q)
+        Completed categorical columns.
+
+    Returns
+    -------
+    data frame of the library of `X`, or ndarray
+        Columns that the schema does not know are kept.  A column of whole numbers becomes one of
+        decimals when a number that fills it is not whole.
+    """
+    schema, missing = gaps.schema, gaps.missing
+    positions, _ = find_columns(frame, schema, list(schema.columns))
+    columns: list[Any] = [getattr(c, "to_native", lambda c=c: c)() for c in frame.columns]
+    fill = {"pandas": _pandas, "polars": _polars, "pyarrow": _pyarrow, "numpy": _numpy}
+    for node, column in enumerate(schema.nodes):
+        gap = missing[:, node]
+        if gap.any():
+            at, p = positions[column.name], schema.n_cont
+            given = cont[:, node] if node < p else codes[:, node - p]
+            cells = _Cells(column, gap, np.asarray(given), frame.library)
+            columns[at] = fill[frame.library](columns[at], cells)
+    if frame.library == "numpy":
+        table = _array(columns, frame)
+        return table if isinstance(X, np.ndarray) or not _numeric(schema) else table.astype(float)
+    if frame.library == "pandas":
+        return _pandas_table(X, frame, columns)
+    return assembled(dict(zip(frame.names, columns, strict=True)), frame.library)
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """The completed values of one column, and which of them are new."""
+
+    column: Column
+    gap: Mask
+    given: NDArray[Any]
+    library: str
+
+    def whole_column(self) -> Any:
+        """The column as the model's own table has it."""
+        column = replace(self.column, label=None)
+        n = len(self.given)
+        part, nothing = self.given.reshape(n, 1), np.zeros((n, 0))
+        cont, codes = (part, nothing) if column.kind == "continuous" else (nothing, part)
+        return decode(Schema((column,)), cont, codes, self.library)[column.name]
+
+    @property
+    def numbers(self) -> NDArray[np.float64]:
+        """All values of a continuous column, in the data's own units."""
+        transform = self.column.transform
+        return self.given if transform is None else transform.inverse(self.given)
+
+    @property
+    def levels(self) -> list[Any]:
+        """All values of a categorical column."""
+        return [self.column.levels[code] for code in self.given]
+
+    @property
+    def new(self) -> Any:
+        """The values that fill the gaps."""
+        if self.column.kind == "continuous":
+            return self.numbers[self.gap]
+        return [self.column.levels[code] for code in self.given[self.gap]]
+
+    @property
+    def whole(self) -> bool:
+        """Whether all numbers that fill the gaps are whole."""
+        new = self.numbers[self.gap]
+        return bool((new == np.floor(new)).all())
+
+
+# -- pandas ----------------------------------------------------------------------------------------
+
+
+def _pandas(series: Any, cells: _Cells) -> Any:
+    import pandas as pd
+
+    if cells.gap.all():
+        return cells.whole_column().set_axis(series.index)
+    out, new = series.copy(), cells.new
+    if cells.column.kind == "continuous":
+        if isinstance(out.dtype, pd.CategoricalDtype):
+            out = out.astype("float64")
+        elif pd.api.types.is_integer_dtype(out.dtype) and not cells.whole:
+            arrow = isinstance(out.dtype, pd.ArrowDtype)
+            out = out.astype("double[pyarrow]" if arrow else "Float64")
+    elif isinstance(out.dtype, pd.CategoricalDtype):
+        unknown = [each for each in dict.fromkeys(new) if each not in out.cat.categories]
+        out = out.cat.add_categories(unknown) if unknown else out
+    if isinstance(out.dtype, np.dtype) and out.dtype.kind == "f":
+        new = np.asarray(new, dtype=out.dtype)
+    out.iloc[np.flatnonzero(cells.gap)] = new
+    return out
+
+
+def _pandas_table(X: object, frame: Frame, columns: list[Any]) -> Any:
+    import pandas as pd
+
+    table = pd.DataFrame(
+        {at: column.array for at, column in enumerate(columns)}, index=columns[0].index
+    )
+    return table.set_axis(getattr(X, "columns", list(frame.names)), axis=1)
+
+
+# -- polars ----------------------------------------------------------------------------------------
+
+
+def _polars(series: Any, cells: _Cells) -> Any:
+    import polars as pl
+
+    if cells.gap.all():
+        return cells.whole_column().alias(series.name)
+    if cells.column.kind == "continuous":
+        if series.dtype.is_integer() and not cells.whole:
+            series = series.cast(pl.Float64)
+        complete = pl.Series(cells.numbers).cast(series.dtype, strict=False)
+    elif series.dtype.is_numeric() or series.dtype == pl.Boolean:
+        complete = pl.Series(cells.levels).cast(series.dtype)
+    else:
+        complete = pl.Series(list(map(str, cells.levels)))
+        if series.dtype == pl.Enum and not set(complete) <= set(series.dtype.categories):
+            series = series.cast(pl.String).cast(pl.Enum(cells.column.level_names))
+        complete = complete.cast(series.dtype)
+    return series.zip_with(pl.Series(~cells.gap), complete)
+
+
+# -- pyarrow ---------------------------------------------------------------------------------------
+
+
+def _pyarrow(array: Any, cells: _Cells) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if cells.gap.all():
+        return cells.whole_column()
+    if pa.types.is_dictionary(array.type):
+        return _arrow_dictionary(array, cells)
+    if cells.column.kind == "continuous":
+        if pa.types.is_integer(array.type) and not cells.whole:
+            array = array.cast(pa.float64())
+        complete = pa.array(np.where(cells.gap, cells.numbers, 0.0)).cast(array.type)
+    else:
+        complete = pa.array(cells.levels).cast(array.type)
+    return pc.if_else(pa.array(~cells.gap), array, complete)
+
+
+def _arrow_dictionary(array: Any, cells: _Cells) -> Any:
+    """Fill by positions in the dictionary, which keeps its order and its type."""
+    import pyarrow as pa
+
+    single = array.unify_dictionaries().combine_chunks()
+    single = single.chunk(0) if isinstance(single, pa.ChunkedArray) else single
+    if cells.column.kind == "continuous":
+        return _pyarrow(pa.chunked_array([single.dictionary_decode()]), cells)
+    values = single.dictionary
+    known = list(as_levels(values.to_pylist()))
+    absent = [level for level in dict.fromkeys(cells.new) if level not in known]
+    if absent:
+        values = pa.concat_arrays([values, pa.array(absent).cast(values.type)])
+    position = {level: at for at, level in enumerate(known + absent)}
+    lookup = np.array([position.get(level, 0) for level in cells.column.levels])[cells.given]
+    old = single.indices.fill_null(0).to_numpy(zero_copy_only=False)
+    indices = pa.array(np.where(cells.gap, lookup, old)).cast(array.type.index_type)
+    return pa.DictionaryArray.from_arrays(indices, values, ordered=array.type.ordered)
+
+
+# -- arrays ----------------------------------------------------------------------------------------
+
+
+def _numpy(column: NDArray[Any], cells: _Cells) -> NDArray[Any]:
+    out = column.copy()
+    out[cells.gap] = cells.new
+    return out
+
+
+def _numeric(schema: Schema) -> bool:
+    """Whether a list of rows by this schema is an array of numbers."""
+    levels = [level for column in schema.categorical for level in column.levels]
+    return all(isinstance(level, (int, float)) and not isinstance(level, bool) for level in levels)
+
+
+def _array(columns: list[NDArray[Any]], frame: Frame) -> NDArray[Any]:
+    out = np.empty(frame.shape, dtype=columns[0].dtype)
+    for at, column in enumerate(columns):
+        out[:, at] = column
+    return out

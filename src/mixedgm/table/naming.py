@@ -1,0 +1,60 @@
+"""A function that speaks of column numbers -> the same with column names in errors and warnings."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+from mixedgm.errors import DistributionError, SamplingWarning
+from mixedgm.table.check import level_of_caller
+from mixedgm.table.schema import Schema
+
+__all__ = ["with_names"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def with_names(
+    schema: Schema, function: Callable[P, T], /, *args: P.args, **options: P.kwargs
+) -> T:
+    """Call a function; its errors and warnings about the joint distribution get column names.
+
+    Parameters
+    ----------
+    schema : Schema
+        The columns of the model that the function works on.
+    function : callable
+        One that may raise DistributionError or warn with SamplingWarning.
+    *args, **options
+        What it takes.
+
+    Examples
+    --------
+    >>> from mixedgm.table import Column
+    >>> def fails(number):
+    ...     raise DistributionError("no distribution of {columns}", (number,))
+    >>> with_names(Schema((Column("age", "continuous"),)), fails, 0)
+    Traceback (most recent call last):
+    mixedgm.errors.DistributionError: no distribution of 'age'
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", SamplingWarning)
+        try:
+            found = function(*args, **options)
+        except DistributionError as error:
+            raise error.named([node.name for node in schema.nodes]) from None
+    for warning in caught:
+        if isinstance(warning.message, SamplingWarning):
+            warnings.warn(warning.message.named(_places(schema)), stacklevel=level_of_caller())
+        else:
+            message, category = warning.message, warning.category
+            warnings.warn_explicit(message, category, warning.filename, warning.lineno)
+    return found
+
+
+def _places(schema: Schema) -> list[str]:
+    """Return names of the continuous columns, then of all levels."""
+    levels = [f"{c.name!r} = {level}" for c in schema.categorical for level in c.level_names]
+    return [*(repr(column.name) for column in schema.continuous), *levels]

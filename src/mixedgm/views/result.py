@@ -1,0 +1,89 @@
+"""A title, columns of values and notes in -> the text and the HTML of a small result."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from html import escape
+from numbers import Real
+from typing import Any
+
+from mixedgm.model.layout import Floats
+from mixedgm.table.assemble import Columns, frame, frame_library, unused_name
+from mixedgm.views.text import cell_text, one_line, table_text
+
+__all__ = ["how_found", "result_html", "result_text", "square_frame"]
+
+_SHOWN = 24
+_WIDTH = 80
+_TABLE = "border-collapse:collapse;margin:.3em 0 .6em 0;color:inherit;background:transparent"
+_CELL = (
+    "text-align:{align};padding:.15em .9em .15em 0;border:0;background:transparent;color:inherit"
+)
+_HEAD = _CELL + ";font-weight:600;border-bottom:1px solid rgba(128,128,128,.5)"
+
+
+def how_found(exact: bool, note: str = "") -> str:
+    """Return how a result was found, for the line below it."""
+    return "exact" if exact else note or "sampled"
+
+
+def result_text(title: str, columns: Columns, notes: Sequence[str]) -> str:
+    """Return a result as text: title, the first rows of its table, notes.
+
+    Examples
+    --------
+    >>> print(result_text("Means", {"column": ["age"], "mean": [41.5]}, ["exact"]))
+    Means
+    column  mean
+    age     41.5
+    (exact)
+    """
+    n_rows = len(next(iter(columns.values())))
+    shown = {name: list(values)[:_SHOWN] for name, values in columns.items()}
+    lines = [textwrap.fill(one_line(title), _WIDTH, subsequent_indent="  "), table_text(shown)]
+    if n_rows > _SHOWN:
+        lines.append(f"... {_SHOWN} of {n_rows:,} rows; frame() has all")
+    return "\n".join([*lines, textwrap.fill(f"({'; '.join(notes)})", _WIDTH)])
+
+
+def result_html(title: str, columns: Columns, notes: Sequence[str]) -> str:
+    """Return the same as HTML that needs nothing else; everything is escaped."""
+    n_rows = len(next(iter(columns.values())))
+    align = [
+        "right" if all(isinstance(v, Real) or v is None for v in values) else "left"
+        for values in columns.values()
+    ]
+    head = _row("th", _HEAD, list(columns), align)
+    shown = [list(values)[:_SHOWN] for values in columns.values()]
+    body = "".join(
+        _row("td", _CELL, [cell_text(cell) for cell in row], align)
+        for row in zip(*shown, strict=True)
+    )
+    below = [f"{_SHOWN} of {n_rows:,} rows; frame() has all"] if n_rows > _SHOWN else []
+    return (
+        f'<div style="color:inherit;line-height:1.35"><strong>{escape(one_line(title))}</strong>'
+        f'<table style="{_TABLE}"><thead>{head}</thead><tbody>{body}</tbody></table>'
+        f'<div style="opacity:.7">{escape("; ".join([*below, *notes]))}</div></div>'
+    )
+
+
+def _row(tag: str, style: str, cells: Sequence[str], align: Sequence[str]) -> str:
+    inner = "".join(
+        f'<{tag} style="{style.format(align=side)}">{escape(one_line(cell))}</{tag}>'
+        for cell, side in zip(cells, align, strict=True)
+    )
+    return f"<tr>{inner}</tr>"
+
+
+def square_frame(names: Sequence[str], matrix: Floats, library: str) -> Any:
+    """Return a matrix as a frame with names on both axes.
+
+    pandas: names on index and columns; polars and pyarrow: a first column `column` holds the names
+    of the rows.
+    """
+    library = frame_library(library)
+    by_column = {name: matrix[:, at] for at, name in enumerate(names)}
+    if library != "pandas":
+        return frame({unused_name("column", list(names)): list(names), **by_column}, library)
+    return frame(by_column, library).set_axis(list(names), axis=0)
