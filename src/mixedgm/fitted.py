@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.errors import ParameterError
+from mixedgm.errors import DistributionError, ParameterError
 from mixedgm.model.layout import Floats
-from mixedgm.model.params import Params
+from mixedgm.model.params import NodewiseParams, Params
 from mixedgm.path.path import Path
 from mixedgm.penalty.factors import EDGE_KINDS, edge_kind
 from mixedgm.rows.predict import mean_losses, predictions, probabilities
@@ -216,8 +216,18 @@ class FittedModel:
 
     # -- the joint distribution --------------------------------------------------------------------
 
+    @property
+    def joint_params(self) -> Params:
+        """The parameters of the joint distribution; separate regressions have none."""
+        if isinstance(self.params, NodewiseParams):
+            raise DistributionError(
+                "separate regressions have no joint distribution: what two columns say about each "
+                "other need not agree. To fix: fit with another loss, such as 'pseudolikelihood'"
+            )
+        return self.params
+
     def draw(self, n: int, rng: np.random.Generator, method: Method = "auto") -> Draw:
         """Draw rows: continuous columns, and level codes of the categorical ones."""
         from mixedgm.joint.sampling import draw
 
-        return with_names(self.schema, draw, self.params, n, rng=rng, method=method)
+        return with_names(self.schema, draw, self.joint_params, n, rng=rng, method=method)

@@ -17,7 +17,8 @@ from mixedgm.cli import main
 from mixedgm.store import load
 from tests.support.command_line import environment, mixedgm, survey, write_csv
 
-COMMANDS = ("check", "fit", "select", "path", "edges", "plot", "predict", "bootstrap", "demo")
+COMMANDS = ("check", "fit", "select", "path", "edges", "plot", "predict")
+COMMANDS += ("query", "sample", "impute", "bootstrap", "demo")
 FIELDS = ["source", "target", "kind", "weight", "sign", "partial_correlation"]
 
 

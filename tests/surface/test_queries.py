@@ -418,3 +418,23 @@ def test_names_that_collide_with_the_result_are_kept_apart():
     model = mg.from_params({"probability": ["a", "b"], "x": "continuous", "x_mean": ["c", "d"]}, {})
     frame = model.marginal(["probability", "x", "x_mean"]).frame()
     assert list(frame.columns) == ["probability", "x_mean", "probability_", "x_mean_", "x_sd"]
+
+
+def test_separate_regressions_have_no_joint_distribution():
+    from dataclasses import replace
+
+    from mixedgm.model.params import NodewiseParams
+
+    model, _ = known_model(1)
+    blocks = {f: getattr(model.params_, f) for f in model.params_.__dataclass_fields__}
+    separate = NodewiseParams(**blocks, level_effect=model.params_.category_shift.T)
+    model._adopt(replace(model.fitted_, params=separate))
+    for ask in (
+        lambda: model.log_partition(),
+        lambda: model.condition({"sex": "Male"}),
+        lambda: model.mean(),
+        lambda: model.sample(2),
+        lambda: model.repaired(),
+    ):
+        with pytest.raises(mg.DistributionError, match="separate regressions have no joint"):
+            ask()

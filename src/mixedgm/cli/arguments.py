@@ -8,11 +8,17 @@ from collections.abc import Callable
 from textwrap import dedent, fill, indent
 from typing import Any, NoReturn
 
+from mixedgm.cli.common_arguments import (
+    add_format,
+    add_model,
+    add_output,
+    add_quiet,
+    add_table,
+)
 from mixedgm.cli.help_texts import COMMANDS, WELCOME
+from mixedgm.cli.joint_arguments import add_impute, add_query, add_sample
 
-__all__ = ["FORMATS", "build_parser"]
-
-FORMATS = ("table", "csv", "json")
+__all__ = ["build_parser"]
 
 
 class _Parser(argparse.ArgumentParser):
@@ -64,13 +70,13 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _check(command: argparse.ArgumentParser) -> None:
-    _table(command)
+    add_table(command)
     _columns(command)
 
 
 def _fit(command: argparse.ArgumentParser) -> None:
-    _table(command)
-    _output(command, "MODEL", "the model file to write, by custom ending in .mgm", required=True)
+    add_table(command)
+    add_output(command, "MODEL", "the model file to write, by custom ending in .mgm", required=True)
     command.add_argument(
         "--lam",
         type=float,
@@ -84,16 +90,16 @@ def _fit(command: argparse.ArgumentParser) -> None:
 
 
 def _path(command: argparse.ArgumentParser) -> None:
-    _table(command)
-    _output(command, "FILE", "where to write, instead of to the terminal")
-    _format(command)
+    add_table(command)
+    add_output(command, "FILE", "where to write, instead of to the terminal")
+    add_format(command)
     _columns(command)
     _fitting(command)
 
 
 def _select(command: argparse.ArgumentParser) -> None:
-    _table(command)
-    _output(command, "MODEL", "write the model with the chosen penalty")
+    add_table(command)
+    add_output(command, "MODEL", "write the model with the chosen penalty")
     command.add_argument("--scores", metavar="FILE", help="write all scores (.csv or .json)")
     command.add_argument("--plot", metavar="PICTURE", help="draw the scores (.png, .svg or .pdf)")
     command.add_argument(
@@ -136,14 +142,16 @@ _CRITERION_OPTIONS: dict[str, tuple[Callable[[str], Any], str, str]] = {
 
 
 def _edges(command: argparse.ArgumentParser) -> None:
-    _model(command)
-    _output(command, "FILE", "where to write (.csv, .json, .txt, or .graphml for network programs)")
-    _format(command)
+    add_model(command)
+    add_output(
+        command, "FILE", "where to write (.csv, .json, .txt, or .graphml for network programs)"
+    )
+    add_format(command)
 
 
 def _plot(command: argparse.ArgumentParser) -> None:
-    _model(command)
-    _output(command, "PICTURE", "the picture to write: .png, .svg or .pdf", required=True)
+    add_model(command)
+    add_output(command, "PICTURE", "the picture to write: .png, .svg or .pdf", required=True)
     command.add_argument(
         "--kind",
         choices=("network", "path", "parameters", "selection"),
@@ -160,20 +168,20 @@ def _plot(command: argparse.ArgumentParser) -> None:
 
 
 def _predict(command: argparse.ArgumentParser) -> None:
-    _model(command)
-    _table(command)
+    add_model(command)
+    add_table(command)
     command.add_argument("--column", metavar="NAME", help="the column to predict (default: all)")
     command.add_argument(
         "--proba", action="store_true", help="probabilities of the levels of a categorical --column"
     )
-    _output(command, "FILE", "where to write, instead of to the terminal")
-    _format(command, default="csv")
+    add_output(command, "FILE", "where to write, instead of to the terminal")
+    add_format(command, default="csv")
 
 
 def _bootstrap(command: argparse.ArgumentParser) -> None:
-    _model(command)
-    _table(command)
-    _output(command, "FOLDER", "where to write tables and pictures", required=True)
+    add_model(command)
+    add_table(command)
+    add_output(command, "FOLDER", "where to write tables and pictures", required=True)
     command.add_argument(
         "--n-boot", type=int, default=1000, metavar="N", help="resamples (default: 1000)"
     )
@@ -206,37 +214,15 @@ def _bootstrap(command: argparse.ArgumentParser) -> None:
         "--resume", action="store_true", help="go on with the work that --checkpoint holds"
     )
     command.set_defaults(drop=None)
-    _quiet(command)
+    add_quiet(command)
 
 
 def _demo(command: argparse.ArgumentParser) -> None:
-    _output(command, "FOLDER", "where to write (default: mixedgm-demo)", default="mixedgm-demo")
-    _quiet(command)
+    add_output(command, "FOLDER", "where to write (default: mixedgm-demo)", default="mixedgm-demo")
+    add_quiet(command)
 
 
 # -- what several commands take ----------------------------------------------------------------
-
-
-def _table(command: argparse.ArgumentParser) -> None:
-    command.add_argument("table", metavar="TABLE", help="a .csv, .tsv or .parquet file")
-
-
-def _model(command: argparse.ArgumentParser) -> None:
-    command.add_argument("model", metavar="MODEL", help="a model file that `mixedgm fit` wrote")
-
-
-def _output(command: argparse.ArgumentParser, metavar: str, text: str, **options: Any) -> None:
-    command.add_argument("-o", "--output", metavar=metavar, help=text, **options)
-
-
-def _format(command: argparse.ArgumentParser, default: str = "table") -> None:
-    text = f"how to write (default: as the ending of the output says, else {default})"
-    command.add_argument("--format", choices=FORMATS, help=text)
-    command.set_defaults(default_format=default)
-
-
-def _quiet(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--quiet", action="store_true", help="no notes and no progress")
 
 
 def _columns(command: argparse.ArgumentParser) -> None:
@@ -335,7 +321,7 @@ def _fitting(command: argparse.ArgumentParser, select: str = "--select") -> None
     group.add_argument(
         "--jobs", type=int, metavar="N", help="processor cores to use (default: all)"
     )
-    _quiet(command)
+    add_quiet(command)
 
 
 _ARGUMENTS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
@@ -346,6 +332,9 @@ _ARGUMENTS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "edges": _edges,
     "plot": _plot,
     "predict": _predict,
+    "query": add_query,
+    "sample": add_sample,
+    "impute": add_impute,
     "bootstrap": _bootstrap,
     "demo": _demo,
 }

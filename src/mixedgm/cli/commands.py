@@ -21,7 +21,20 @@ from mixedgm.fitted import FittedModel
 if TYPE_CHECKING:
     from mixedgm.estimator import MixedGraphicalModel
 
-__all__ = ["bootstrap", "check", "demo", "edges", "fit", "path", "plot", "predict", "select"]
+__all__ = [
+    "bootstrap",
+    "check",
+    "demo",
+    "edges",
+    "fit",
+    "impute",
+    "path",
+    "plot",
+    "predict",
+    "query",
+    "sample",
+    "select",
+]
 
 
 def check(args: Namespace, console: Console) -> int:
@@ -167,6 +180,27 @@ def bootstrap(args: Namespace, console: Console) -> int:
     from mixedgm.cli.bootstrap import run_bootstrap
 
     return run_bootstrap(args, console)
+
+
+def query(args: Namespace, console: Console) -> None:
+    """Answer a question about the distribution of columns."""
+    from mixedgm.cli.asking import run_query
+
+    run_query(args, console)
+
+
+def sample(args: Namespace, console: Console) -> None:
+    """Draw new rows."""
+    from mixedgm.cli.asking import run_sample
+
+    run_sample(args, console)
+
+
+def impute(args: Namespace, console: Console) -> None:
+    """Fill the missing cells of a table."""
+    from mixedgm.cli.asking import run_impute
+
+    run_impute(args, console)
 
 
 def demo(args: Namespace, console: Console) -> None:

@@ -20,6 +20,14 @@ __all__ = ["Console", "in_options"]
 _TYPES = re.compile(r'types=\{"((?:[^"\\]|\\.)*)": "(\w+)"\}')
 _LEAVE_OUT = re.compile(r"leave column '([^']*)' out")
 _WEIGHTS = re.compile(r"\bsample_weight (?=has|holds|sums|must)")
+_OPTIONS = {
+    'missing="drop"': "--missing drop",
+    "model.repaired() gives": "--repair takes",
+    "method='exact'": "--method exact",
+    "limit=": "--limit",
+    "burn_in=": "--burn-in",
+    "thin=": "--thin",
+}
 _WIDE = 10_000
 
 
@@ -127,4 +135,7 @@ def in_options(text: str) -> str:
     """
     text = _TYPES.sub(lambda found: f"--types {shlex.quote(f'{found[1]}={found[2]}')}", text)
     text = _LEAVE_OUT.sub(lambda found: f"--drop {shlex.quote(found[1])}", text)
-    return _WEIGHTS.sub("--weights-column ", text).replace('missing="drop"', "--missing drop")
+    text = _WEIGHTS.sub("--weights-column ", text)
+    for python, option in _OPTIONS.items():
+        text = text.replace(python, option)
+    return text

@@ -127,6 +127,48 @@ COMMANDS = {
         mixedgm predict survey.mgm new.csv --column jobclass --proba -o chances.csv
         """,
     ),
+    "query": About(
+        "MODEL (--marginal A,B | --mean | ...) [--given A=X,...]",
+        "ask a model for distributions, means and information",
+        """
+        Ask the joint distribution of all columns. --marginal gives the distribution of some
+        columns, all others averaged out: probabilities of levels, and means and standard
+        deviations of continuous columns. --given states what is known. Answers are exact where
+        their tables fit, else sampled, with standard errors.
+        """,
+        """
+        mixedgm query survey.mgm --marginal jobclass,wage --given sex=Female,age=40
+        mixedgm query survey.mgm --mean --given "education=HS Grad"
+        mixedgm query survey.mgm --mutual-information wage,education
+        """,
+    ),
+    "sample": About(
+        "MODEL [-n N] [-o FILE] [--given A=X,...]",
+        "draw new rows from a model",
+        """
+        Draw rows from the joint distribution of all columns, with the names and levels of the
+        table that the model was fitted to. Columns that --given names hold these values, and the
+        others are drawn given them. The same --seed gives the same rows.
+        """,
+        """
+        mixedgm sample survey.mgm -n 1000 -o rows.csv
+        mixedgm sample survey.mgm -n 10 --given sex=Female --seed 7
+        """,
+    ),
+    "impute": About(
+        "MODEL TABLE [-o FILE] [--draws N]",
+        "fill the missing cells of a table",
+        """
+        Fill each missing cell of a table from what its row has: with the expected value of a
+        continuous column, the most probable level of a categorical one, or with draws from their
+        distribution (--draws, for multiple imputation). Everything else stays as it is. To have a
+        whole column filled, add it to the table without values.
+        """,
+        """
+        mixedgm impute survey.mgm new.csv -o filled.csv
+        mixedgm impute survey.mgm new.csv -o filled.csv --draws 20 --seed 1
+        """,
+    ),
     "bootstrap": About(
         "MODEL TABLE -o FOLDER [options]",
         "resample the table of a model: intervals, inclusion, stability",

@@ -33,7 +33,7 @@ def conditioned(fitted: FittedModel, evidence: Evidence) -> FittedModel:
     if not rest:
         raise ParameterError("all columns are given, so that nothing is left; give fewer.")
     _refuse_impossible(fitted, evidence)
-    params = condition(fitted.params, evidence.cont, evidence.cat)
+    params = condition(fitted.joint_params, evidence.cont, evidence.cat)
     left = Schema(rest)
     before = fitted.report.message.removeprefix(_GIVEN) if is_conditioned(fitted) else ""
     message = f"{_GIVEN}{before}{', ' if before else ''}{evidence}"
@@ -49,7 +49,8 @@ def is_conditioned(fitted: FittedModel) -> bool:
 
 def _refuse_impossible(fitted: FittedModel, evidence: Evidence) -> None:
     for cat, code in evidence.cat.items():
-        if np.isneginf(fitted.params.cat_bias[fitted.params.level_start[cat] + code]):
+        params = fitted.joint_params
+        if np.isneginf(params.cat_bias[params.level_start[cat] + code]):
             column = fitted.schema.categorical[cat]
             raise ParameterError(
                 f"level {column.levels[code]!r} of column {column.name!r} cannot occur in this "
@@ -64,7 +65,7 @@ def repaired_model(fitted: FittedModel) -> FittedModel:
     """
     from mixedgm.joint import repaired
 
-    params, repair = with_names(fitted.schema, repaired, fitted.params)
+    params, repair = with_names(fitted.schema, repaired, fitted.joint_params)
     if not repair.needed:
         return fitted
     names = [column.name for column in fitted.schema.continuous]

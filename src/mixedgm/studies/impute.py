@@ -61,7 +61,7 @@ def expected(fitted: FittedModel, gaps: Gaps, how: How) -> Completed:
         found: Posterior = with_names(
             fitted.schema,
             posterior,
-            fitted.params,
+            fitted.joint_params,
             pattern.known_cont,
             pattern.known_cat,
             *_known(gaps, pattern),
@@ -101,7 +101,7 @@ def _drawn(
     return with_names(
         fitted.schema,
         posterior_draw,
-        fitted.params,
+        fitted.joint_params,
         pattern.known_cont,
         pattern.known_cat,
         *_known(gaps, pattern),

@@ -84,7 +84,7 @@ def log_partition_of(fitted: FittedModel, how: How) -> float:
     """Logarithm of the partition function."""
     from mixedgm.joint import log_partition
 
-    return with_names(fitted.schema, log_partition, fitted.params, limit=how.entries)
+    return with_names(fitted.schema, log_partition, fitted.joint_params, limit=how.entries)
 
 
 def log_densities(fitted: FittedModel, design: Design, how: How) -> Floats:
@@ -92,7 +92,12 @@ def log_densities(fitted: FittedModel, design: Design, how: How) -> Floats:
     from mixedgm.joint import log_density
 
     return with_names(
-        fitted.schema, log_density, fitted.params, design.cont, design.codes, limit=how.entries
+        fitted.schema,
+        log_density,
+        fitted.joint_params,
+        design.cont,
+        design.codes,
+        limit=how.entries,
     )
 
 
@@ -108,7 +113,7 @@ def distribution_of(fitted: FittedModel, columns: Any, given: GivenArg, how: How
     found = with_names(
         rest.schema,
         marginal,
-        rest.params,
+        rest.joint_params,
         cont,
         cat,
         method=how.method,
@@ -134,7 +139,7 @@ def _moments(fitted: FittedModel, how: How) -> tuple[Floats, Floats, Floats, Flo
         nothing = np.zeros((1, 0))
         try:
             found = posterior(
-                fitted.params,
+                fitted.joint_params,
                 [],
                 [],
                 nothing,
@@ -147,7 +152,7 @@ def _moments(fitted: FittedModel, how: How) -> tuple[Floats, Floats, Floats, Flo
         except TooLargeError:
             if how.method == "exact":
                 raise
-    mean, error = sampled_expectations(fitted.params, rng=how.rng)
+    mean, error = sampled_expectations(fitted.joint_params, rng=how.rng)
     return mean.cont_bias, mean.cat_bias, error.cont_bias, error.cat_bias, False
 
 
@@ -158,7 +163,9 @@ def entropy_of(fitted: FittedModel, columns: Any, given: GivenArg, how: How) -> 
     evidence = read_evidence(fitted.schema, given)
     rest = conditioned(fitted, evidence)
     asked = None if columns is None else _side(fitted, rest, columns, evidence, "columns")
-    return with_names(rest.schema, entropy, rest.params, asked, rng=how.rng, limit=how.entries)
+    return with_names(
+        rest.schema, entropy, rest.joint_params, asked, rng=how.rng, limit=how.entries
+    )
 
 
 def information_of(fitted: FittedModel, a: Any, b: Any, given: GivenArg, how: How) -> Estimate:
@@ -178,7 +185,7 @@ def information_of(fitted: FittedModel, a: Any, b: Any, given: GivenArg, how: Ho
     return with_names(
         rest.schema,
         mutual_information,
-        rest.params,
+        rest.joint_params,
         first,
         second,
         rng=how.rng,
@@ -220,7 +227,7 @@ def sample_rows(
     drawn = with_names(
         rest.schema,
         draw,
-        rest.params,
+        rest.joint_params,
         int(n),
         rng=how.rng,
         method=how.method,
