@@ -118,7 +118,7 @@ class NodewiseParams(Params):
 
     @cached_property
     def coef(self) -> Floats:
-        """d x d matrix of all blocks: a row per predictor, a column per target."""
+        """All blocks as one d x d matrix: a row per predictor, a column per target."""
         cont = -self.precision.copy()
         np.fill_diagonal(cont, 0.0)
         return np.block([[cont, self.category_shift], [self.level_effect, self.cat_interaction]])
