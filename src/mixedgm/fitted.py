@@ -230,4 +230,9 @@ class FittedModel:
         """Draw rows: continuous columns, and level codes of the categorical ones."""
         from mixedgm.joint.sampling import draw
 
+        if self.schema.covariates:
+            raise ParameterError(
+                "the model has no distribution of its covariates, so that rows can only be drawn "
+                "given their values."
+            )
         return with_names(self.schema, draw, self.joint_params, n, rng=rng, method=method)

@@ -10,7 +10,7 @@ import numpy as np
 from mixedgm.errors import ParameterError
 from mixedgm.estimator.base import HasModel
 from mixedgm.parallel import RandomState
-from mixedgm.studies.impute import draws, expected
+from mixedgm.studies.impute import draws, expected, refuse_unknown_covariates
 from mixedgm.studies.queries import How
 from mixedgm.table import as_frame
 from mixedgm.table.fill import filled
@@ -81,6 +81,7 @@ class ImputeMethods(HasModel):
         model, frame = self._model, as_frame(X)
         how = How(method, random_state, limit)
         gaps = read_gaps(frame, model.schema)
+        refuse_unknown_covariates(gaps)
         if n_draws is None:
             found = expected(model, gaps, how)
             return filled(X, frame, gaps, found.cont, found.codes)

@@ -26,7 +26,8 @@ class JointMethods(HasModel):
     ) -> float:
         """Mean joint log density of rows; higher is better.
 
-        Unlike `score`, which adds the conditionals of all columns, this is a likelihood.
+        Unlike `score`, which adds the conditionals of all columns, this is a likelihood; where the
+        model has covariates, that of the other columns given these.
 
         Parameters
         ----------

@@ -2,20 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from mixedgm.errors import ParameterError
 from mixedgm.fitted import FitReport, FittedModel
-from mixedgm.studies.evidence import Evidence
+from mixedgm.model.params import Params
+from mixedgm.studies.evidence import Evidence, read_evidence
 from mixedgm.table.naming import with_names
 from mixedgm.table.schema import Schema
 
-__all__ = ["conditioned", "is_conditioned", "repaired_model"]
+__all__ = ["asked_model", "conditioned", "is_conditioned", "repaired_model"]
 
 _LISTED = 5
 _GIVEN = "those of a larger model given "
+
+
+def asked_model(
+    fitted: FittedModel, given: Mapping[Any, Any] | None
+) -> tuple[Evidence, FittedModel]:
+    """Read known values; return them and the model of the other columns.
+
+    Raises
+    ------
+    ParameterError
+        When a covariate is not among the known values: the model says nothing about covariates.
+    """
+    evidence = read_evidence(fitted.schema, given)
+    rest = conditioned(fitted, evidence)
+    unknown = [rest.schema.nodes[node].name for node in rest.schema.covariates]
+    if unknown:
+        raise ParameterError(
+            f"the model has no distribution of its covariates; give values of "
+            f"{', '.join(map(repr, unknown))}, too: given={{{unknown[0]!r}: ...}}."
+        )
+    return evidence, rest
 
 
 def conditioned(fitted: FittedModel, evidence: Evidence) -> FittedModel:
@@ -65,10 +89,16 @@ def repaired_model(fitted: FittedModel) -> FittedModel:
     """
     from mixedgm.joint import repaired
 
-    params, repair = with_names(fitted.schema, repaired, fitted.joint_params)
+    # Covariates are always known, so only the targets need a distribution.
+    inside = [s for s in range(fitted.schema.n_cont) if s not in fitted.schema.covariates]
+    targets = Schema(tuple(fitted.schema.continuous[s] for s in inside))
+    block, whole = np.ix_(inside, inside), fitted.joint_params
+    part = replace(Params.independent(len(inside), ()), precision=whole.precision[block])
+    valid, repair = with_names(targets, repaired, part)
     if not repair.needed:
         return fitted
-    names = [column.name for column in fitted.schema.continuous]
+    precision, names = whole.precision.copy(), targets.names
+    precision[block] = valid.precision
     size = np.abs(repair.partial_after - repair.partial_before)
     largest = np.argsort(-size, kind="stable")[:_LISTED]
     listed = ", ".join(
@@ -87,4 +117,4 @@ def repaired_model(fitted: FittedModel) -> FittedModel:
         message="the parameters were repaired after the fit, so its certificate does not hold",
         notes=(*fitted.report.notes, note),
     )
-    return replace(fitted, params=params, report=report)
+    return replace(fitted, params=replace(whole, precision=precision), report=report)

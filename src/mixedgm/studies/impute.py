@@ -13,19 +13,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.errors import SamplingWarning
+from mixedgm.errors import Finding, SamplingWarning
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.parallel import seeds
 from mixedgm.studies.queries import How
-from mixedgm.table.check import level_of_caller
+from mixedgm.table.check import level_of_caller, raise_or_warn
 from mixedgm.table.gaps import Gaps
 from mixedgm.table.naming import with_names
+from mixedgm.table.wording import number_of
 
 if TYPE_CHECKING:
     from mixedgm.joint import Posterior
 
-__all__ = ["Completed", "draws", "expected"]
+__all__ = ["Completed", "draws", "expected", "refuse_unknown_covariates"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +46,20 @@ class _Pattern:
     known_cat: list[int]
     cont: list[int]
     cat: list[int]
+
+
+def refuse_unknown_covariates(gaps: Gaps) -> None:
+    """Raise TableError where covariates are missing: the model has no distribution of them."""
+    missing = gaps.missing[:, list(gaps.schema.covariates)].sum(axis=0)
+    raise_or_warn(
+        Finding(
+            gaps.schema.nodes[node].name,
+            f"it is a covariate, and {number_of(int(n), 'value is', 'values are')} missing",
+            "fill it in before: the model says how covariates act, not which are likely",
+        )
+        for node, n in zip(gaps.schema.covariates, missing, strict=True)
+        if n
+    )
 
 
 def expected(fitted: FittedModel, gaps: Gaps, how: How) -> Completed:

@@ -13,9 +13,9 @@ from mixedgm.errors import ParameterError, TooLargeError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.parallel import RandomState, seeds
-from mixedgm.studies.conditioned import conditioned
+from mixedgm.studies.conditioned import asked_model
 from mixedgm.studies.distribution import Distribution
-from mixedgm.studies.evidence import Evidence, column_positions, read_columns, read_evidence
+from mixedgm.studies.evidence import Evidence, column_positions, read_columns
 from mixedgm.studies.means import Means
 from mixedgm.table import decode
 from mixedgm.table.encode import Design
@@ -84,31 +84,34 @@ def log_partition_of(fitted: FittedModel, how: How) -> float:
     """Logarithm of the partition function."""
     from mixedgm.joint import log_partition
 
-    return with_names(fitted.schema, log_partition, fitted.joint_params, limit=how.entries)
+    _, rest = asked_model(fitted, None)
+    return with_names(rest.schema, log_partition, rest.joint_params, limit=how.entries)
 
 
 def log_densities(fitted: FittedModel, design: Design, how: How) -> Floats:
-    """(n,) joint log density of rows."""
-    from mixedgm.joint import log_density
+    """(n,) joint log density of rows, given their covariates where there are some."""
+    from mixedgm.joint import log_density, posterior
 
-    return with_names(
-        fitted.schema,
-        log_density,
-        fitted.joint_params,
-        design.cont,
-        design.codes,
-        limit=how.entries,
+    schema, params = fitted.schema, fitted.joint_params
+    if not schema.covariates:
+        return with_names(schema, log_density, params, design.cont, design.codes, limit=how.entries)
+    known = [schema.nodes[node] for node in schema.covariates]
+    cont, cat = column_positions(schema, known)
+    x, y = design.cont[:, list(cont)], design.codes[:, list(cat)]
+    constant = with_names(
+        schema, posterior, params, cont, cat, x, y, method="exact", limit=how.entries
     )
+    weight = log_density(params, design.cont, design.codes, log_z=0.0)
+    return np.asarray(weight - constant.log_weight)
 
 
 def distribution_of(fitted: FittedModel, columns: Any, given: GivenArg, how: How) -> Distribution:
     """Return the distribution of some columns, all others but the known ones averaged out."""
     from mixedgm.joint import marginal
 
-    evidence = read_evidence(fitted.schema, given)
     wanted = read_columns(fitted.schema, columns)
+    evidence, rest = asked_model(fitted, given)
     _refuse_known(wanted, evidence)
-    rest = conditioned(fitted, evidence)
     cont, cat = column_positions(rest.schema, wanted)
     found = with_names(
         rest.schema,
@@ -125,8 +128,7 @@ def distribution_of(fitted: FittedModel, columns: Any, given: GivenArg, how: How
 
 def means_of(fitted: FittedModel, given: GivenArg, how: How) -> Means:
     """Return means and level probabilities of all columns that are not known."""
-    evidence = read_evidence(fitted.schema, given)
-    rest = conditioned(fitted, evidence)
+    evidence, rest = asked_model(fitted, given)
     parts = with_names(rest.schema, _moments, rest, how)
     return Means(rest.schema, evidence, *parts, library=rest.library)
 
@@ -160,8 +162,7 @@ def entropy_of(fitted: FittedModel, columns: Any, given: GivenArg, how: How) -> 
     """Return the entropy of some columns, or of all that are not known."""
     from mixedgm.joint import entropy
 
-    evidence = read_evidence(fitted.schema, given)
-    rest = conditioned(fitted, evidence)
+    evidence, rest = asked_model(fitted, given)
     asked = None if columns is None else _side(fitted, rest, columns, evidence, "columns")
     return with_names(
         rest.schema, entropy, rest.joint_params, asked, rng=how.rng, limit=how.entries
@@ -172,8 +173,7 @@ def information_of(fitted: FittedModel, a: Any, b: Any, given: GivenArg, how: Ho
     """Return the mutual information of two columns, or of two sets of columns."""
     from mixedgm.joint import mutual_information
 
-    evidence = read_evidence(fitted.schema, given)
-    rest = conditioned(fitted, evidence)
+    evidence, rest = asked_model(fitted, given)
     first, second = (
         _side(fitted, rest, columns, evidence, name) for columns, name in ((a, "a"), (b, "b"))
     )
@@ -222,8 +222,8 @@ def sample_rows(
         whole = isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_))
         if not whole or value < 1:
             raise ParameterError.must_be(name, "an integer of at least 1", value)
-    evidence, schema = read_evidence(fitted.schema, given), fitted.schema
-    rest = conditioned(fitted, evidence)
+    evidence, rest = asked_model(fitted, given)
+    schema = fitted.schema
     drawn = with_names(
         rest.schema,
         draw,
