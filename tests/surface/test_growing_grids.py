@@ -30,7 +30,10 @@ def graph(model):
 GRIDS = [(10, 0.5), (20, 0.5), (40, 0.5), (10, 0.1), (40, 0.1), (80, 0.1), (20, 0.01), (80, 0.01)]
 
 
-@pytest.mark.parametrize("select", ["ebic", "aic", "cv", "stars"])
+@pytest.mark.parametrize(
+    "select",
+    ["ebic", "aic", *(pytest.param(name, marks=pytest.mark.slow) for name in ("cv", "stars"))],
+)
 def test_the_answer_depends_on_the_spacing_of_the_grid_only(select):
     """lam is that of the finest grid, up to the two neighbours in the grid's own spacing."""
     frame = people(250, seed=3)
