@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mixedgm.errors import DistributionError, ParameterError
 from mixedgm.model.layout import Floats
-from mixedgm.model.params import NodewiseParams, Params
+from mixedgm.model.params import NodewiseParams, Params, joined
 from mixedgm.path.path import Path
 from mixedgm.penalty.factors import EDGE_KINDS, edge_kind
 from mixedgm.rows.predict import mean_losses, predictions, probabilities
@@ -72,6 +72,8 @@ class FitReport:
     notes: tuple[str, ...] = ()
     criterion: str | None = None
     """How lam was chosen, e.g. "EBIC (gamma = 0.5)"; None for a given lam."""
+    rule: str = "and"
+    """Whether both of two separate regressions, or either, must have an edge."""
 
     @classmethod
     def given(cls, notes: tuple[str, ...] = ()) -> FitReport:
@@ -132,14 +134,22 @@ class FittedModel:
 
     @cached_property
     def edge_weights(self) -> Floats:
-        """(p + q, p + q) symmetric matrix of edge weights, zero where there is no edge."""
+        """(p + q, p + q) symmetric matrix of edge weights, zero where there is no edge.
+
+        Separate regressions have two weights for an edge, whose mean this is, where the rule
+        finds one at all.
+        """
         p = self.schema.n_cont
         square = self.params.coef**2
         starts = np.concatenate([np.arange(p), p + self.params.level_start[:-1]]).astype(int)
         if len(starts) == 0:
             return np.zeros((0, 0))
         summed = np.add.reduceat(np.add.reduceat(square, starts, axis=0), starts, axis=1)
-        upper = np.triu(np.sqrt(summed) * np.outer(self.node_scales, self.node_scales), 1)
+        weights = np.sqrt(summed) * np.outer(self.node_scales, self.node_scales)
+        if isinstance(self.params, NodewiseParams):
+            there = joined(weights > 0.0, self.report.rule)
+            weights = np.where(there, 0.5 * (weights + weights.T), 0.0)
+        upper = np.triu(weights, 1)
         return np.asarray(upper + upper.T)
 
     @cached_property

@@ -133,6 +133,18 @@ class NodewiseParams(Params):
         return 0.5 * (self.says(u, v) + self.says(v, u).T)
 
 
+def joined(says: NDArray[np.bool_], rule: str) -> NDArray[np.bool_]:
+    """Edges of separate regressions: where both nodes have one ("and"), or either ("or").
+
+    Examples
+    --------
+    >>> says = np.array([[False, True], [False, False]])
+    >>> bool(joined(says, "and").any()), bool(joined(says, "or").all(where=~np.eye(2, dtype=bool)))
+    (False, True)
+    """
+    return says | says.T if rule == "or" else says & says.T
+
+
 @dataclass(frozen=True, eq=False)
 class Units:
     """Centre and scale of the continuous columns: x = centre + scale * standardised x."""

@@ -190,7 +190,9 @@ def _predictors(task: Task, groups: Ints) -> tuple[Floats, Ints]:
     """Free predictors of every predicted column, and its own free parameters per predictor."""
     layout, own = task.layout, _own_parameters(task)
     u, v = layout.pairs[groups].T
-    count = np.bincount(u, own[v], layout.n_nodes) + np.bincount(v, own[u], layout.n_nodes)
+    count = np.bincount(v, own[u], layout.n_nodes).astype(np.float64)
+    if not layout.nodewise:
+        count += np.bincount(u, own[v], layout.n_nodes)
     return np.where(layout.is_target, count, 0.0), own
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.model.layout import Floats, Ints, Layout
-from mixedgm.model.params import Params, Units, from_theta, with_all_levels
+from mixedgm.model.params import Params, Units, from_theta, joined, with_all_levels
 from mixedgm.path.task import Task
 from mixedgm.progress import track
 from mixedgm.rows.predict import mean_losses
@@ -79,6 +79,7 @@ class Path:
     units: Units
     observed: NDArray[np.bool_]
     total_weight: float
+    rule: str = "and"
 
     def __len__(self) -> int:
         return len(self.points)
@@ -102,7 +103,7 @@ class Path:
     @cached_property
     def n_edges(self) -> NDArray[np.int64]:
         """Number of edges."""
-        return np.array([len(point.groups) for point in self.points], dtype=np.int64)
+        return np.array([len(self.pairs(k)) for k in range(len(self))], dtype=np.int64)
 
     @cached_property
     def objective(self) -> Floats:
@@ -166,7 +167,12 @@ class Path:
 
     def pairs(self, k: int) -> Ints:
         """Edges at the k-th lam as pairs of node positions (continuous columns first)."""
-        return self.layout.pairs[self.points[k].groups]
+        found = self.layout.pairs[self.points[k].groups]
+        if not self.layout.nodewise:
+            return found
+        there = np.zeros((self.layout.n_nodes, self.layout.n_nodes), dtype=bool)
+        there[found[:, 0], found[:, 1]] = True
+        return np.argwhere(np.triu(joined(there, self.rule)))
 
     def edges(self, k: int) -> tuple[tuple[str, str], ...]:
         """Edges at the k-th lam as pairs of column names."""

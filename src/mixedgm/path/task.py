@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 
 from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Floats, Ints, Layout
-from mixedgm.model.params import Params, Units, from_theta, to_theta, with_all_levels
+from mixedgm.model.params import (
+    NodewiseParams,
+    Params,
+    Units,
+    from_theta,
+    to_theta,
+    with_all_levels,
+)
 from mixedgm.objective.contract import Smooth
 from mixedgm.objective.pseudolikelihood import Pseudolikelihood
 from mixedgm.penalty import weights as edge_weights
@@ -285,13 +292,16 @@ def _by_column(observed: NDArray[np.bool_], n_levels: tuple[int, ...]) -> list[N
 def _over_observed(params: Params, observed: NDArray[np.bool_]) -> Params:
     """The blocks of the observed levels only."""
     keep = np.flatnonzero(observed)
-    return replace(
+    found = replace(
         params,
         n_levels=tuple(int(part.sum()) for part in _by_column(observed, params.n_levels)),
         category_shift=params.category_shift[:, keep],
         cat_interaction=params.cat_interaction[np.ix_(keep, keep)],
         cat_bias=params.cat_bias[keep],
     )
+    if isinstance(found, NodewiseParams):
+        found = replace(found, level_effect=found.level_effect[keep])
+    return found
 
 
 def _degenerate(

@@ -14,7 +14,7 @@ import numpy as np
 
 from mixedgm.errors import ModelFileError
 from mixedgm.fitted import FitReport, FittedModel
-from mixedgm.model.params import Params
+from mixedgm.model.params import NodewiseParams, Params
 from mixedgm.store.archive import Archive, Arrays, ForeignFileError, write_archive
 from mixedgm.store.path_parts import path_from_archive, path_to_parts
 from mixedgm.table.schema import Schema
@@ -70,7 +70,8 @@ def save(
     """
     params = fitted.params
     _check_params(fitted.schema, params)
-    arrays: Arrays = {name: getattr(params, name) for name in _shapes(fitted.schema)}
+    nodewise = isinstance(params, NodewiseParams)
+    arrays: Arrays = {name: getattr(params, name) for name in _shapes(fitted.schema, nodewise)}
     arrays["node_scales"] = fitted.node_scales
     for at, scores in enumerate(fitted.scores.values()):
         arrays[f"scores_{at}"] = np.asarray(scores, dtype=np.float64)
@@ -141,10 +142,12 @@ def _read(stream: BinaryIO) -> tuple[FittedModel, dict[str, Any]]:
         archive = Archive(opened)
         document = archive.document
         schema = Schema.from_dict(document["schema"])
+        nodewise = "level_effect" in document["arrays"]
         blocks = {
-            name: archive.array(name, "float64", shape) for name, shape in _shapes(schema).items()
+            name: archive.array(name, "float64", shape)
+            for name, shape in _shapes(schema, nodewise).items()
         }
-        params = Params(schema.n_levels, **blocks)
+        params = (NodewiseParams if nodewise else Params)(schema.n_levels, **blocks)
         _check_params(schema, params)
         scores = {
             name: archive.array(f"scores_{at}", "float64", (None,))
@@ -166,10 +169,11 @@ def _read(stream: BinaryIO) -> tuple[FittedModel, dict[str, Any]]:
         return fitted, _typed(dict, document["settings"])
 
 
-def _shapes(schema: Schema) -> dict[str, tuple[int, ...]]:
+def _shapes(schema: Schema, nodewise: bool) -> dict[str, tuple[int, ...]]:
     """The fields of Params that are arrays, and the shapes that a schema gives them."""
     n_cont, n_level_columns = schema.n_cont, sum(schema.n_levels)
-    return {
+    own = {"level_effect": (n_level_columns, n_cont)} if nodewise else {}
+    return own | {
         "precision": (n_cont, n_cont),
         "cont_bias": (n_cont,),
         "category_shift": (n_cont, n_level_columns),
@@ -180,7 +184,8 @@ def _shapes(schema: Schema) -> dict[str, tuple[int, ...]]:
 
 def _check_params(schema: Schema, params: Params) -> None:
     """Refuse blocks that no fit returns; only a bias may be infinite, and only downwards."""
-    for name, shape in _shapes(schema).items():
+    nodewise = isinstance(params, NodewiseParams)
+    for name, shape in _shapes(schema, nodewise).items():
         block = getattr(params, name)
         if block.shape != shape:
             raise ModelFileError(f"{name} has shape {block.shape} where its schema needs {shape}")
@@ -191,7 +196,7 @@ def _check_params(schema: Schema, params: Params) -> None:
             raise ModelFileError(f"{name} holds {np.count_nonzero(~allowed)} impossible numbers")
     if not (np.diagonal(params.precision) > 0.0).all():
         raise ModelFileError("the diagonal of precision is not positive")
-    for name in ("precision", "cat_interaction"):
+    for name in () if nodewise else ("precision", "cat_interaction"):
         if not np.array_equal(getattr(params, name), getattr(params, name).T):
             raise ModelFileError(f"{name} is not symmetric")
 
@@ -210,6 +215,7 @@ def _report(stored: Mapping[str, Any]) -> FitReport:
         total_weight=_typed(float, stored["total_weight"]),
         notes=tuple(_list_of(str, stored["notes"])),
         criterion=None if criterion is None else _typed(str, criterion),
+        rule=_typed(str, stored.get("rule", "and")),
     )
 
 
