@@ -288,6 +288,12 @@ def _fitting(command: argparse.ArgumentParser, select: str = "--select") -> None
         help="smallest penalty as a part of the one that leaves no edges (default: 0.01)",
     )
     group.add_argument(
+        "--covariates",
+        metavar="NAME,...",
+        action="append",
+        help="columns that predict the others and are not predicted themselves",
+    )
+    group.add_argument(
         "--require",
         metavar="A:B,...",
         action="append",

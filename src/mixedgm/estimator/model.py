@@ -56,8 +56,12 @@ class MixedGraphicalModel(
         ``{("age", "wage"): 0.5, "categorical-categorical": 2}``; 0 = free, inf = absent.
     require, forbid : list of pairs of names, optional
         Edges free of penalty, and edges left out.
-    covariates, penalize_covariates, moderators, rule
-        Reserved for conditional and nodewise models.
+    covariates : list of names, optional
+        Columns that predict and are not predicted: the model is that of all others given them.
+    penalize_covariates : bool
+        Whether their edges are penalised (with half the weight, since only one end is predicted).
+    moderators, rule
+        Reserved for moderated and nodewise models.
     types : mapping, optional
         Kinds that override inference, e.g. ``{"stage": "categorical"}``.
     transform : "nonparanormal" or mapping, optional
