@@ -163,22 +163,8 @@ NOT_YET = [
         "loss='likelihood' is not available yet; use loss='pseudolikelihood'.",
     ),
     ("loss", "nodewise", "loss='nodewise' is not available yet; use loss='pseudolikelihood'."),
-    (
-        "covariates",
-        ["height"],
-        "covariates are not available yet; leave covariates=None to model all columns jointly.",
-    ),
-    (
-        "moderators",
-        ["group"],
-        "moderators are not available yet; leave moderators=None to model all columns jointly.",
-    ),
+    ("moderators", ["group"], "moderators are not available yet; leave moderators=None."),
     ("rule", "or", "rule='or' is not available yet; leave it at 'and'."),
-    (
-        "penalize_covariates",
-        False,
-        "penalize_covariates=False is not available yet; leave it at True.",
-    ),
 ]
 
 
