@@ -39,8 +39,9 @@ test-statistical: $(STAMP)  ## run the tests that compare with known truth by ra
 bench: $(STAMP)  ## measure against the goals (about 20 minutes); ARGS=--quick
 	$(BIN)/python -m benchmarks $(ARGS)
 
-bench-peers: $(STAMP)  ## make the environment of the peer that needs one
+bench-peers: $(STAMP)  ## make the environments of the peers that need one
 	$(BIN)/python benchmarks/peers/adelie_env.py
+	$(BIN)/python benchmarks/peers/field_env.py
 
 lint: $(STAMP)  ## check style, formatting and types
 	$(BIN)/ruff check .

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from mixedgm.compiled import kernel
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _pick(logits, first, last, u):  # type: ignore[no-untyped-def]
     """Level drawn from the softmax of ``logits[first:last]`` with one uniform number."""
     top = logits[first]
@@ -24,7 +25,7 @@ def _pick(logits, first, last, u):  # type: ignore[no-untyped-def]
     return last - first - 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def gibbs_sweep(codes, unary, pairwise, start, runs, uniforms):  # type: ignore[no-untyped-def]
     """Redraw every column of every chain once, in place.
 
@@ -55,7 +56,7 @@ def gibbs_sweep(codes, unary, pairwise, start, runs, uniforms):  # type: ignore[
                         logits[a] += came[a] - went[a]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_level_rows(out, codes, start, rows):  # type: ignore[no-untyped-def]
     """Add to every row of `out` the rows that belong to its levels, in place."""
     n, q = codes.shape
@@ -66,7 +67,7 @@ def add_level_rows(out, codes, start, rows):  # type: ignore[no-untyped-def]
                 out[i, s] += rows[row, s]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def split_sums(table):  # type: ignore[no-untyped-def]
     """Sum a (b, m, k, l) table over m, and over k, in one pass."""
     b, m, k, width = table.shape
@@ -82,7 +83,7 @@ def split_sums(table):  # type: ignore[no-untyped-def]
     return pair, rest
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def row_sums(table):  # type: ignore[no-untyped-def]
     """Sum a (b, m, k) table over k; NumPy is slow when k is small."""
     b, m, k = table.shape
@@ -94,7 +95,7 @@ def row_sums(table):  # type: ignore[no-untyped-def]
     return out
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def draw_residual(codes, cumulated, separator, residual, n_levels, uniforms):  # type: ignore[no-untyped-def]
     """Draw the residual columns of a clique given its separator, for every row, in place.
 
@@ -121,7 +122,7 @@ def draw_residual(codes, cumulated, separator, residual, n_levels, uniforms):  #
             low //= n_levels[j]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_column(total, block):  # type: ignore[no-untyped-def]
     """(n, w) and (k, w) -> (n * k, w) all sums of two rows; NumPy is slow when w is small."""
     n, width = total.shape
@@ -134,7 +135,7 @@ def add_column(total, block):  # type: ignore[no-untyped-def]
     return out
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def grow(table, joined, unary):  # type: ignore[no-untyped-def]
     """(b, n), (n, w) and (b, w) -> (b, n * w) all sums of three."""
     n, width = joined.shape
@@ -148,7 +149,7 @@ def grow(table, joined, unary):  # type: ignore[no-untyped-def]
     return out
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def level_terms(codes, start, bias, pairwise):  # type: ignore[no-untyped-def]
     """Biases and interactions of the levels of every row."""
     n, q = codes.shape
@@ -162,7 +163,7 @@ def level_terms(codes, start, bias, pairwise):  # type: ignore[no-untyped-def]
     return out
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def count_pairs(codes, start, counts):  # type: ignore[no-untyped-def]
     """Add one to every pair of levels of every row; `counts` is (K, K)."""
     n, q = codes.shape
@@ -173,7 +174,7 @@ def count_pairs(codes, start, counts):  # type: ignore[no-untyped-def]
                 counts[at, start[r] + codes[i, r]] += 1.0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def count_levels(codes, start, counts):  # type: ignore[no-untyped-def]
     """Add one to the levels of every row; `counts` is (n, K)."""
     n, q = codes.shape
