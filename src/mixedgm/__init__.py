@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mixedgm.errors import TooLargeError as TooLargeError
     from mixedgm.estimator import MixedGraphicalModel as MixedGraphicalModel
     from mixedgm.estimator import MixedImputer as MixedImputer
+    from mixedgm.estimator import compare as compare
     from mixedgm.estimator import from_params as from_params
     from mixedgm.estimator import load as load
     from mixedgm.estimator import random_model as random_model
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from mixedgm.solve.proximal_newton import ProximalNewton as ProximalNewton
     from mixedgm.studies.bootstrap import bootstrap as bootstrap
     from mixedgm.studies.bootstrap_result import Bootstrap as Bootstrap
+    from mixedgm.studies.compare_result import GroupComparison as GroupComparison
     from mixedgm.studies.graphs import compare_graphs as compare_graphs
     from mixedgm.table import Column as Column
     from mixedgm.table import Schema as Schema
@@ -55,6 +57,7 @@ _HOME = {
     "Column": "mixedgm.table",
     "DistributionError": "mixedgm.errors",
     "EBIC": "mixedgm.path.criteria",
+    "GroupComparison": "mixedgm.studies.compare_result",
     "Holdout": "mixedgm.path.crossval",
     "MixedGMError": "mixedgm.errors",
     "MixedGraphicalModel": "mixedgm.estimator",
@@ -74,6 +77,7 @@ _HOME = {
     "TooLargeError": "mixedgm.errors",
     "bootstrap": "mixedgm.studies.bootstrap",
     "check": "mixedgm.table",
+    "compare": "mixedgm.estimator",
     "compare_graphs": "mixedgm.studies.graphs",
     "fit_path": "mixedgm.fitting",
     "from_params": "mixedgm.estimator",

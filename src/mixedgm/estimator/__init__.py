@@ -1,7 +1,15 @@
 """The scikit-learn face of the package: parameters in, FittedModel behind, frames out."""
 
+from mixedgm.estimator.groups import compare
 from mixedgm.estimator.imputer import MixedImputer
 from mixedgm.estimator.known import from_params, random_model
 from mixedgm.estimator.model import MixedGraphicalModel, load
 
-__all__ = ["MixedGraphicalModel", "MixedImputer", "from_params", "load", "random_model"]
+__all__ = [
+    "MixedGraphicalModel",
+    "MixedImputer",
+    "compare",
+    "from_params",
+    "load",
+    "random_model",
+]

@@ -151,7 +151,7 @@ def prepared(
     frame = as_frame(X)
     design = _design(frame, fitted, options, sample_weight)
     clusters = None if groups is None else _clusters(groups, frame, design)
-    return fitted, _plan(fitted, options, design, select, cast(Kind, kind), clusters)
+    return fitted, plan_of(fitted, options, design, select, cast(Kind, kind), clusters)
 
 
 def _checked_model(model: Any) -> tuple[FittedModel, Options]:
@@ -244,7 +244,7 @@ def _shared(tasks: list[tuple[Any, float]]) -> Floats:
 # -- what is done ------------------------------------------------------------------------------
 
 
-def _plan(
+def plan_of(
     fitted: FittedModel,
     options: Options,
     design: Design,
@@ -252,6 +252,7 @@ def _plan(
     kind: Kind,
     clusters: Ints | None,
 ) -> Plan:
+    """What all resamples share; `select` "fixed" keeps the lam of the model, "again" does not."""
     given = {name: getattr(options, name) for name in options.__dataclass_fields__}
     given |= {"n_jobs": 1, "verbose": 0}
     if select == "fixed":

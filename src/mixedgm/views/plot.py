@@ -19,7 +19,7 @@ from mixedgm.views.rings import RING_COLOUR, RING_WIDTH, draw_rings
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["NetworkDrawing", "plot_network"]
+__all__ = ["NetworkDrawing", "legend_keys", "plot_network"]
 
 _MARKERS = {"continuous": "o", "categorical": "s"}
 _DASHES: dict[str | None, Any] = {"+": "solid", "-": (0, (4.0, 1.6)), None: "solid"}
@@ -50,6 +50,7 @@ def plot_network(
     node_size: float | None = None,
     legend: bool = True,
     rings: Mapping[str, float] | None = None,
+    heaviest: float | None = None,
 ) -> NetworkDrawing:
     """Draw the network: circles are continuous columns, squares categorical ones.
 
@@ -71,6 +72,9 @@ def plot_network(
         Whether to explain shapes, colours and widths below the picture.
     rings : mapping of name to float, optional
         A ring around each of these nodes, filled to the share that is given; below 0 it is empty.
+    heaviest : float, optional
+        Weight of the widest line, the same for pictures that are to be compared; by default that of
+        the heaviest edge.
 
     Returns
     -------
@@ -83,6 +87,10 @@ def plot_network(
     edges have no sign, because an end has three or more levels.
     """
     edges = _drawn(fitted, max_edges)
+    if heaviest is None:
+        heaviest = max((edge.weight for edge in edges), default=1.0)
+    elif not heaviest > 0.0:
+        raise ParameterError.must_be("heaviest", "a number in (0, inf)", heaviest)
     if isinstance(layout, NetworkDrawing):
         layout = layout.positions
     places = positions(fitted, layout)
@@ -101,13 +109,14 @@ def plot_network(
     ax.set_axis_off()
     ax.set_aspect("equal")
     _set_limits(ax, places, margin)
-    _draw_edges(ax, places, edges)
+    _draw_edges(ax, places, edges, heaviest)
     draw_rings(ax, places, rings or {}, node_size)
     _draw_nodes(ax, fitted, places, node_size)
     points = np.array(list(places.values())).reshape(-1, 2)
     label_nodes(ax, points, texts, reach / 2.0, _segments(places, edges), size)
     if legend and places:
-        _draw_legend(ax, fitted, edges, bool(rings))
+        keys = legend_keys(fitted, edges, heaviest, rings=bool(rings))
+        _draw_legend(ax, keys)
     return NetworkDrawing(ax, places)
 
 
@@ -168,12 +177,11 @@ def _line_width(weight: float, heaviest: float) -> float:
     return _THINNEST + (_WIDEST - _THINNEST) * weight / heaviest
 
 
-def _draw_edges(ax: Axes, places: Positions, edges: Sequence[Edge]) -> None:
+def _draw_edges(ax: Axes, places: Positions, edges: Sequence[Edge], heaviest: float) -> None:
     """Draw one collection per sign, labelled by it; heavy edges on top of light ones."""
     from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgba
 
-    heaviest = max((edge.weight for edge in edges), default=1.0)
     for sign, colour in SIGN_COLOURS.items():
         chosen = [edge for edge in reversed(edges) if edge.sign == sign]
         if not chosen:
@@ -210,10 +218,9 @@ def _draw_nodes(ax: Axes, fitted: FittedModel, places: Positions, size: float) -
             )
 
 
-def _draw_legend(ax: Axes, fitted: FittedModel, edges: Sequence[Edge], rings: bool) -> None:
-    keys = _keys(fitted, edges, rings)
+def _draw_legend(ax: Axes, keys: Sequence[Any]) -> None:
     ax.legend(
-        handles=keys,
+        handles=list(keys),
         loc="upper center",
         bbox_to_anchor=(0.5, 0.0),
         ncols=len(keys) if len(keys) <= _KEYS_IN_A_ROW else -(-len(keys) // 2),
@@ -225,7 +232,9 @@ def _draw_legend(ax: Axes, fitted: FittedModel, edges: Sequence[Edge], rings: bo
     )
 
 
-def _keys(fitted: FittedModel, edges: Sequence[Edge], rings: bool) -> list[Any]:
+def legend_keys(
+    fitted: FittedModel, edges: Sequence[Edge], heaviest: float, *, rings: bool = False
+) -> list[Any]:
     """Return what the legend shows: kinds of columns, signs that occur, a width, a ring."""
     from matplotlib.lines import Line2D
 
@@ -244,7 +253,7 @@ def _keys(fitted: FittedModel, edges: Sequence[Edge], rings: bool) -> list[Any]:
         if sign in present
     ]
     if edges:
-        text = f"weight {edges[0].weight:.2g}"
+        text = f"weight {heaviest:.2g}"
         keys.append(Line2D([], [], color=INK, linewidth=_WIDEST, label=text, solid_capstyle="butt"))
     if rings:
         line = {"markerfacecolor": "none", "markeredgecolor": RING_COLOUR, "markeredgewidth": 2.2}

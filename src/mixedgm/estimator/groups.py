@@ -1,0 +1,122 @@
+"""A table in groups -> GroupComparison, with an estimator for every group."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import ArrayLike
+
+from mixedgm.estimator.model import MixedGraphicalModel
+from mixedgm.fitted import FittedModel
+from mixedgm.options import Options
+
+if TYPE_CHECKING:
+    from mixedgm.parallel import RandomState
+    from mixedgm.studies.compare_result import GroupComparison
+
+
+def compare(
+    X: Any,
+    groups: Any,
+    *,
+    lam: float | None = None,
+    select: Any = "ebic",
+    penalty: str = "common",
+    blocks: Any = None,
+    n_perm: int = 500,
+    alpha: float = 0.05,
+    sample_weight: ArrayLike | None = None,
+    n_jobs: int | None = None,
+    random_state: RandomState = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    verbose: int = 0,
+    **options: Any,
+) -> GroupComparison:
+    """Fit one graph per group of rows, and test whether the graphs differ.
+
+    Parameters
+    ----------
+    X : data frame, 2-D array or path
+        The table.  Kinds, levels and transforms are those of the whole table.
+    groups : str or array (n,)
+        A column of `X`, which is then no part of the graphs, or one label per row.  Two or more
+        groups.
+    lam : float, optional
+        The penalty of all groups.
+    select : str or object
+        How the penalty is chosen where `lam` is not given, as for `MixedGraphicalModel`.
+    penalty : {"common", "own"}
+        One penalty for all groups: chosen on the whole table, times the root of the number of
+        groups, since a group has fewer rows.  Or chosen in every group for itself, and again after
+        every shuffle of the labels, which takes long.
+    blocks : str or array (n,), optional
+        Labels are shuffled within blocks of rows only.  A column of `X` is then no part of the
+        graphs.
+    n_perm : int
+        How often labels are shuffled; 0 for graphs without tests.
+    alpha : float
+        Level of the column `significant`.
+    sample_weight : array (n,), optional
+        Frequencies of the rows.  Whole numbers count identical rows, which change groups one by
+        one; otherwise a row changes its group with its weight.
+    n_jobs : int, optional
+        By default as `joblib.parallel_config` says where one is active, else all cores.  It never
+        changes a result.
+    random_state : int, SeedSequence, Generator or RandomState, optional
+        The same seed gives the same shuffles.
+    checkpoint : path of a folder, optional
+        Finished permutations are kept there.  The same call with the same folder goes on where it
+        was, however it was ended.
+    verbose : int
+        1 shows a progress bar.
+    **options
+        Other options of `MixedGraphicalModel`.
+
+    Returns
+    -------
+    GroupComparison
+        Models, tables, tests and pictures.
+
+    Notes
+    -----
+    A p-value is (1 + number of shuffles at least as extreme) / (1 + number of shuffles).  It is
+    exact when rows of all groups come from the same distribution, whatever the sizes of the groups:
+    the penalty does not depend on the labels.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd, mixedgm as mg
+    >>> rng = np.random.default_rng(0)
+    >>> site = np.repeat(["north", "south"], 200)
+    >>> x, y, z = rng.normal(size=(3, 400))
+    >>> y = np.where(site == "north", y + x, y)
+    >>> table = pd.DataFrame({"x": x, "y": y, "z": z, "site": site})
+    >>> found = mg.compare(table, "site", lam=0.1, n_perm=49, random_state=0, n_jobs=1)
+    >>> found
+    <GroupComparison: 2 groups, 49 permutations, common penalty>
+    >>> edge = found.edges().iloc[0]
+    >>> edge["source"], edge["target"], edge["present_in"], float(edge["p_max"])
+    ('x', 'y', 'north', 0.02)
+    """
+    from mixedgm.studies.compare import Request, compare_groups
+
+    asked = Request(
+        groups, blocks, penalty, n_perm, alpha, n_jobs, random_state, checkpoint, verbose
+    )
+    found = compare_groups(X, Options(lam=lam, select=select, **options), asked, sample_weight)
+    given = {"select": select, "n_jobs": n_jobs, "random_state": random_state, **options}
+    if penalty == "common":
+        given["lams"] = None
+    pairs = zip(found.groups, found.fitted, strict=True)
+    models = {label: _model(fitted, given, penalty) for label, fitted in pairs}
+    return replace(found, models=models)
+
+
+def _model(fitted: FittedModel, given: dict[str, Any], penalty: str) -> MixedGraphicalModel:
+    """The estimator that would fit this group: at its lam, or choosing it again."""
+    lam = fitted.report.lam if penalty == "common" else None
+    model = MixedGraphicalModel(lam=lam, **given)
+    model._adopt(fitted)
+    return model

@@ -1,0 +1,176 @@
+"""A table in groups -> GroupComparison: one graph per group, and tests by shuffled labels."""
+
+from __future__ import annotations
+
+import numbers
+import os
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mixedgm.errors import ParameterError
+from mixedgm.fitted import FittedModel
+from mixedgm.fitting import encode, fit_design, warn_unless_converged
+from mixedgm.options import Options
+from mixedgm.parallel import Outcome, RandomState, Record, check_n_jobs, fingerprint, run, seeds
+from mixedgm.studies.bootstrap import plan_of
+from mixedgm.studies.bootstrap_result import Failure
+from mixedgm.studies.compare_labels import Groups, read_groups, without_labels
+from mixedgm.studies.compare_result import GroupComparison
+from mixedgm.studies.compare_shuffle import Shuffle, gathered, shuffled, statistics
+from mixedgm.studies.resampling import Plan, Seed, estimate_record
+from mixedgm.table import as_frame
+from mixedgm.table.encode import Design
+
+__all__ = ["PENALTIES", "Request", "compare_groups"]
+
+PENALTIES = ("common", "own")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `mixedgm.compare`, whose documentation explains it, is asked for besides the model."""
+
+    groups: Any
+    blocks: Any = None
+    penalty: str = "common"
+    n_perm: int = 500
+    alpha: float = 0.05
+    n_jobs: int | None = None
+    random_state: RandomState = None
+    checkpoint: str | os.PathLike[str] | None = None
+    verbose: int = 0
+
+    def __post_init__(self) -> None:
+        if self.penalty not in PENALTIES:
+            raise ParameterError.must_be("penalty", " or ".join(map(repr, PENALTIES)), self.penalty)
+        n, alpha = cast(object, self.n_perm), cast(object, self.alpha)
+        whole = isinstance(n, numbers.Integral) and not isinstance(n, (bool, np.bool_))
+        if not (whole and self.n_perm >= 0):
+            raise ParameterError.must_be("n_perm", "an integer of at least 0", n)
+        if not (isinstance(alpha, numbers.Real) and 0.0 < self.alpha < 1.0):
+            raise ParameterError.must_be("alpha", "a number in (0, 1)", alpha)
+        check_n_jobs(self.n_jobs)
+        if self.checkpoint is not None and self.random_state is None:
+            raise ParameterError(
+                "a checkpoint needs random_state, so that the labels are shuffled in the same way "
+                "when the work goes on; give an integer, for example random_state=0."
+            )
+
+
+def compare_groups(
+    X: Any, options: Options, request: Request, sample_weight: ArrayLike | None = None
+) -> GroupComparison:
+    """Fit every group, shuffle the labels, fit again, and compare."""
+    if request.penalty == "own" and options.lam is not None:
+        raise ParameterError("penalty='own' chooses lam in every group; leave lam out.")
+    first, *rest = seeds(request.random_state, int(request.n_perm) + 1)
+    options = replace(options, random_state=first, n_jobs=request.n_jobs, verbose=0)
+    frame = as_frame(X)
+    design = encode(without_labels(frame, request.groups, request.blocks), options, sample_weight)
+    groups = read_groups(frame, request.groups, request.blocks, design)
+    pooled, options = _pooled(design, options, request, len(groups), frame.library)
+    plan = plan_of(
+        pooled,
+        options,
+        design,
+        "fixed" if request.penalty == "common" else "again",
+        "nonparametric",
+        None,
+    )
+    fits = _fits(plan, groups, pooled, options)
+    records = [estimate_record(plan, fitted) for fitted in fits]
+    every = gathered(plan.declared, records)
+    observed = statistics(plan, records, every.pairs)
+    outcomes = _shuffles(Shuffle(plan, groups, every.pairs), rest, request)
+    done = [outcome.record for outcome in outcomes if outcome.record is not None]
+    return GroupComparison(
+        groups=groups.labels,
+        fitted=fits,
+        models={},
+        penalty=request.penalty,
+        n_perm=int(request.n_perm),
+        alpha=float(request.alpha),
+        n_pairs=plan.whole.layout.n_groups,
+        estimates=every,
+        observed=observed,
+        permutations=_stacked(done, observed),
+        failures=tuple(Failure(o.index, o.error) for o in outcomes if o.error is not None),
+    )
+
+
+def _pooled(
+    design: Design, options: Options, request: Request, n_groups: int, library: str
+) -> tuple[FittedModel, Options]:
+    """The whole table's fit at the lam of the groups, and options with that lam.
+
+    A group has fewer rows than the table, so that its gradients are noisier by the root of that
+    ratio: lam grows likewise, by the same factor for all groups.
+    """
+    threads, jobs = options.n_threads, request.n_jobs
+    pooled = fit_design(design, options, library=library, n_threads=threads, n_jobs=jobs)
+    _warn(pooled, options)
+    if request.penalty == "own" or options.lam is not None:
+        return pooled, options
+    lam = pooled.report.lam * float(np.sqrt(n_groups))
+    options = replace(options, lam=lam, lams=None, select="ebic")
+    pooled = fit_design(design, options, library=library, start=pooled.params, n_threads=threads)
+    return pooled, options
+
+
+def _fits(
+    plan: Plan, groups: Groups, pooled: FittedModel, options: Options
+) -> tuple[FittedModel, ...]:
+    fits = []
+    for group in range(len(groups)):
+        fitted = fit_design(
+            plan.design.take(groups.rows(group)),
+            options,
+            library=pooled.library,
+            reference=plan.reference,
+            start=None if options.lam is None else plan.penalised,
+            n_threads=options.n_threads,
+            n_jobs=options.n_jobs,
+        )
+        _warn(fitted, options)
+        fits.append(fitted)
+    return tuple(fits)
+
+
+def _warn(fitted: FittedModel, options: Options) -> None:
+    if fitted.path is not None:
+        warn_unless_converged(fitted.path, options.tol)
+
+
+def _shuffles(shuffle: Shuffle, rest: list[Seed], request: Request) -> list[Outcome]:
+    if not rest:
+        return []
+    groups = shuffle.groups
+    return run(
+        partial(shuffled, shuffle),
+        rest,
+        n_jobs=request.n_jobs,
+        what="permutations",
+        show=bool(request.verbose),
+        checkpoint=request.checkpoint,
+        identity=fingerprint(
+            shuffle.plan.key,
+            groups.codes,
+            groups.blocks,
+            groups.names,
+            shuffle.pairs,
+            rest[0].entropy,
+            rest[0].spawn_key,
+        ),
+    )
+
+
+def _stacked(records: list[Record], like: Record) -> dict[str, Any]:
+    """One row per permutation; of the shape of the observed record where there is none."""
+    return {
+        name: np.array([record[name] for record in records]).reshape(-1, *value.shape)
+        for name, value in like.items()
+    }

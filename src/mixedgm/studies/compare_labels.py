@@ -1,0 +1,140 @@
+"""A column or an array of labels -> Groups: who belongs where, and which rows may change places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mixedgm.errors import ParameterError, TableError, near_matches
+from mixedgm.model.layout import Ints
+from mixedgm.table.encode import Design
+from mixedgm.table.read import Frame
+
+_FEWEST = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The rows of a design in groups.
+
+    Parameters
+    ----------
+    labels : tuple
+        One label per group, sorted; as the user gave them.
+    codes : ndarray (n,)
+        Number of the group of every row.
+    blocks : ndarray (n,) or None
+        Number of the block of every row; labels are shuffled within blocks only.
+    """
+
+    labels: tuple[Any, ...]
+    codes: Ints
+    blocks: Ints | None = None
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The labels as text."""
+        return tuple(str(label) for label in self.labels)
+
+    def rows(self, group: int) -> Ints:
+        """Positions of the rows of one group."""
+        return np.flatnonzero(self.codes == group)
+
+
+def without_labels(frame: Frame, groups: Any, blocks: Any) -> Frame:
+    """The frame without the columns that `groups` and `blocks` name."""
+    given = {"groups": groups, "blocks": blocks}
+    named = {name: which for name, which in given.items() if isinstance(which, str)}
+    for name, which in named.items():
+        if which not in frame.positions:
+            hint = near_matches(which, frame.names)
+            raise ParameterError(f"{name} names {which!r}, which is no column; {hint}")
+    left = [at for at, name in enumerate(frame.names) if name not in named.values()]
+    return Frame(
+        tuple(frame.names[at] for at in left),
+        tuple(frame.columns[at] for at in left),
+        frame.n_rows,
+        frame.library,
+        tuple(frame.labels[at] for at in left) if frame.labels else (),
+    )
+
+
+def read_groups(frame: Frame, groups: Any, blocks: Any, design: Design) -> Groups:
+    """Number the groups, and the blocks where there are some; rows that were left out are too."""
+    labels, codes = _numbered(_labels("groups", groups, frame, design))
+    if len(labels) < 2:
+        raise ParameterError(f"groups must have at least two different labels. Got {labels!r}.")
+    if len({str(label) for label in labels}) < len(labels):
+        raise ParameterError("groups has labels that differ in type only, such as 1 and '1'.")
+    for label, count in zip(labels, np.bincount(codes), strict=True):
+        if count < _FEWEST:
+            raise ParameterError(
+                f"group {label!r} has {count} row; a group needs at least {_FEWEST}. Leave its "
+                "rows out, or join it with another group."
+            )
+    _refuse_twins(design, codes, len(labels))
+    if blocks is None:
+        return Groups(labels, codes)
+    _, block = _numbered(_labels("blocks", blocks, frame, design))
+    if len(np.unique(np.column_stack([block, codes]), axis=0)) == block.max() + 1:
+        raise ParameterError(
+            "every block has rows of one group only, so that no label can change its place; "
+            "give blocks in which groups meet, or none."
+        )
+    return Groups(labels, codes, block)
+
+
+def _labels(name: str, given: Any, frame: Frame, design: Design) -> list[Any]:
+    column: Any = frame.columns[frame.positions[given]] if isinstance(given, str) else given
+    if hasattr(column, "to_list"):  # of pandas, polars and narwhals; types stay as they are
+        labels = column.to_list()
+    else:
+        labels = column.to_pylist() if hasattr(column, "to_pylist") else np.asarray(column).tolist()
+    if not isinstance(labels, list) or len(labels) != frame.n_rows:
+        count = len(labels) if isinstance(labels, list) else "no"
+        raise ParameterError(
+            f"{name} must have one label per row. Got {count} labels for {frame.n_rows:,} rows."
+        )
+    if design.kept is not None:
+        labels = [labels[row] for row in design.kept]
+    missing = sum(_is_missing(label) for label in labels)
+    if missing:
+        raise TableError(
+            f"{name} has {missing} missing label{'' if missing == 1 else 's'}; every row needs "
+            "one. Leave these rows out, or give them a label of their own."
+        )
+    return labels
+
+
+def _is_missing(label: Any) -> bool:
+    # pandas' own missing values do not even equal themselves.
+    return label is None or type(label).__name__ in ("NAType", "NaTType") or bool(label != label)
+
+
+def _numbered(labels: Sequence[Any]) -> tuple[tuple[Any, ...], Ints]:
+    """Different labels in sorted order, so that the order of the rows does not matter."""
+    found = set(labels)
+    try:
+        ordered = sorted(found)
+    except TypeError:
+        ordered = sorted(found, key=str)
+    number = {label: at for at, label in enumerate(ordered)}
+    return tuple(ordered), np.array([number[label] for label in labels], dtype=np.int64)
+
+
+def _refuse_twins(design: Design, codes: Ints, n_groups: int) -> None:
+    """A column that says the same as the groups has no place in a model of each group."""
+    for at, column in enumerate(design.schema.categorical):
+        levels = design.codes[:, at]
+        pairs = np.unique(np.column_stack([levels, codes]), axis=0)
+        if len(pairs) == n_groups == len(np.unique(levels)):
+            raise ParameterError(
+                f"column {column.name!r} tells the groups apart exactly, so it is constant in "
+                f"each of them; give groups={column.name!r}, or leave the column out."
+            )

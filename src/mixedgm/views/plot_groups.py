@@ -1,0 +1,179 @@
+"""Models of several groups in -> their networks side by side, and their edges in one picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mixedgm.errors import ParameterError
+from mixedgm.fitted import FittedModel
+from mixedgm.table.assemble import Columns
+from mixedgm.views.canvas import INK, axes, label
+from mixedgm.views.plot import NetworkDrawing, legend_keys, plot_network
+from mixedgm.views.positions import LayoutArg, positions
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_differences", "plot_groups"]
+
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+_MARKERS = ("o", "s", "D", "^", "v", "P")
+_MOST_IN_A_ROW = 3
+_SIDE = 4.6
+_BETWEEN = " – "
+
+
+def plot_groups(
+    fitted: Sequence[FittedModel],
+    names: Sequence[str],
+    *,
+    layout: LayoutArg | NetworkDrawing = "spring",
+    labels: bool | Mapping[str, str] = True,
+    max_edges: int | None = None,
+    node_size: float | None = None,
+) -> list[NetworkDrawing]:
+    """Draw one network per group in a new figure.
+
+    Parameters
+    ----------
+    fitted : sequence of FittedModel
+        One per group, over the same columns.
+    names : sequence of str
+        Of the groups.
+    layout : {"spring", "circle", "kamada-kawai"}, mapping of name to (x, y), or NetworkDrawing
+        Where the nodes are in all pictures; a name lays out the edges of all groups together.
+    labels, max_edges, node_size
+        As for `plot_network`.
+
+    Returns
+    -------
+    list of NetworkDrawing
+        In the order of the groups; nodes in the same places, widths on the same scale.
+    """
+    places = layout.positions if isinstance(layout, NetworkDrawing) else layout
+    if isinstance(places, str):
+        places = positions(_together(fitted), places)
+    edges = [edge for model in fitted for edge in model.edges]
+    heaviest = max((edge.weight for edge in edges), default=1.0)
+    across = min(len(fitted), _MOST_IN_A_ROW)
+    down = -(-len(fitted) // across)
+    first = axes(None, (_SIDE * across, (_SIDE * 0.9) * down + 0.4))
+    figure: Any = first.get_figure(root=True)
+    figure.clear()
+    panels = figure.subplots(down, across, squeeze=False).ravel()
+    figure.subplots_adjust(
+        left=0.01, right=0.99, top=1.0 - 0.3 / figure.get_figheight(), bottom=0.12 / down,
+        wspace=0.03, hspace=0.12,
+    )  # fmt: skip
+    for panel in panels[len(fitted) :]:
+        panel.set_axis_off()
+    drawn = []
+    for model, name, panel in zip(fitted, names, panels, strict=False):
+        drawing = plot_network(
+            model,
+            layout=places,
+            ax=panel,
+            labels=labels,
+            max_edges=max_edges,
+            node_size=node_size,
+            legend=False,
+            heaviest=heaviest,
+        )
+        panel.set_title(f"{label(name, 40)} (n = {model.report.n_rows:,})", fontsize=10, color=INK)
+        drawn.append(drawing)
+    keys = legend_keys(fitted[0], edges, heaviest)
+    figure.legend(handles=keys, loc="lower center", ncols=len(keys), frameon=False, fontsize=9)
+    return drawn
+
+
+def _together(fitted: Sequence[FittedModel]) -> FittedModel:
+    """A model with every edge of any group: absolute values, so that no two cancel."""
+    params = [model.params for model in fitted]
+    added = {
+        name: np.abs([getattr(each, name) for each in params]).mean(axis=0)
+        for name in ("precision", "category_shift", "cat_interaction")
+    }
+    scales = np.max([model.node_scales for model in fitted], axis=0)
+    return replace(fitted[0], params=replace(params[0], **added), node_scales=scales)
+
+
+def plot_differences(
+    columns: Columns,
+    names: Sequence[str],
+    *,
+    max_edges: int | None = 40,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw one row per edge with its weight in every group, the most different on top.
+
+    Parameters
+    ----------
+    columns : Columns
+        source, target, p_max, significant; weight_<group> and sign_<group> for every group.
+    names : sequence of str
+        Of the groups.
+    max_edges : int, optional
+        Draw this many of the first edges only; None for all.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        Edges whose difference is significant have dark lines; beside each is its adjusted p-value.
+    """
+    count = len(columns["source"])
+    if max_edges is not None:
+        if isinstance(max_edges, bool) or not isinstance(max_edges, int) or max_edges < 1:
+            raise ParameterError.must_be(
+                "max_edges", "an integer of at least 1, or None", max_edges
+            )
+        count = min(count, max_edges)
+    ax = axes(ax, (7.0, float(np.clip(1.2 + 0.24 * count, 2.0, 40.0))), layout="constrained")
+    rows = np.arange(count)[::-1]
+    signed = np.array([_signed(columns, name)[:count] for name in names]).reshape(-1, count)
+    dark = np.asarray(columns["significant"], dtype=bool)[:count]
+    low, high = signed.min(axis=0), signed.max(axis=0)
+    ax.axvline(0.0, color="#BBBBBB", linewidth=0.8, zorder=0)
+    colours = [INK if each else "#CCCCCC" for each in dark]
+    ax.hlines(rows, low, high, color=colours, linewidth=1.6, zorder=1)
+    for k, (name, values) in enumerate(zip(names, signed, strict=True)):
+        ax.scatter(
+            values,
+            rows,
+            s=26,
+            color=_COLOURS[k % len(_COLOURS)],
+            marker=_MARKERS[k % len(_MARKERS)],
+            label=label(name, 40),
+            zorder=2,
+        )
+    for row, p in zip(rows, np.asarray(columns["p_max"])[:count], strict=True):
+        text = "" if np.isnan(p) else f"p = {p:.2g}"
+        ax.annotate(
+            text,
+            (1.0, row),
+            xytext=(4, 0),
+            xycoords=("axes fraction", "data"),
+            textcoords="offset points",
+            va="center",
+            fontsize=7,
+            color=INK,
+        )
+    pairs = zip(columns["source"][:count], columns["target"][:count], strict=True)
+    ax.set_yticks(rows, [label(f"{a}{_BETWEEN}{b}", 40) for a, b in pairs], fontsize=8)
+    ax.tick_params(axis="y", length=0)
+    ax.set_ylim(-0.7, count - 0.3)
+    ax.set_xlabel("weight, negative where the sign is")
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    ax.legend(frameon=False, fontsize=8, loc="lower right")
+    return ax
+
+
+def _signed(columns: Columns, name: str) -> Any:
+    weights, signs = np.asarray(columns[f"weight_{name}"]), columns[f"sign_{name}"]
+    return weights * np.where([sign == "-" for sign in signs], -1.0, 1.0)
