@@ -217,6 +217,36 @@ def _bootstrap(command: argparse.ArgumentParser) -> None:
     add_quiet(command)
 
 
+def _compare(command: argparse.ArgumentParser) -> None:
+    add_table(command)
+    add_output(command, "FOLDER", "where to write models, tables and pictures", required=True)
+    command.add_argument(
+        "--groups", metavar="NAME", required=True, help="column that says who is in which group"
+    )
+    command.add_argument(
+        "--permutations", type=int, default=500, metavar="N", help="shuffles (default: 500)"
+    )
+    command.add_argument(
+        "--penalty",
+        choices=("common", "own"),
+        default="common",
+        help="one penalty for all groups (default), or one chosen in each, which takes long",
+    )
+    command.add_argument("--lam", type=float, help="the penalty, instead of choosing it")
+    command.add_argument(
+        "--blocks", metavar="NAME", help="column: labels are shuffled within its values only"
+    )
+    command.add_argument(
+        "--alpha", type=float, default=0.05, help="level of significance (default: 0.05)"
+    )
+    command.add_argument("--checkpoint", metavar="FOLDER", help="where finished shuffles are kept")
+    command.add_argument(
+        "--resume", action="store_true", help="go on with the work that --checkpoint holds"
+    )
+    _columns(command)
+    _fitting(command)
+
+
 def _demo(command: argparse.ArgumentParser) -> None:
     add_output(command, "FOLDER", "where to write (default: mixedgm-demo)", default="mixedgm-demo")
     add_quiet(command)
@@ -342,5 +372,6 @@ _ARGUMENTS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "sample": add_sample,
     "impute": add_impute,
     "bootstrap": _bootstrap,
+    "compare": _compare,
     "demo": _demo,
 }

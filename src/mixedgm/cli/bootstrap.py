@@ -15,7 +15,7 @@ from mixedgm.errors import ParameterError
 if TYPE_CHECKING:
     from mixedgm.studies.bootstrap_result import Bootstrap
 
-__all__ = ["run_bootstrap"]
+__all__ = ["check_checkpoint", "columns_of", "run_bootstrap"]
 
 INTERRUPTED = 130
 _TABLES = {
@@ -30,7 +30,7 @@ def run_bootstrap(args: Namespace, console: Console) -> int:
     from mixedgm.estimator import load
     from mixedgm.studies.bootstrap import bootstrap
 
-    _check_checkpoint(args)
+    check_checkpoint(args, "resamples")
     folder = Path(args.output)
     make_folder(folder)
     model = load(args.model)
@@ -57,7 +57,8 @@ def run_bootstrap(args: Namespace, console: Console) -> int:
     return INTERRUPTED if console.interrupted else 0
 
 
-def _check_checkpoint(args: Namespace) -> None:
+def check_checkpoint(args: Namespace, what: str) -> None:
+    """Refuse --resume without a folder, and a folder with work without --resume."""
     from mixedgm.parallel import holds_work
 
     if args.checkpoint is None:
@@ -66,14 +67,14 @@ def _check_checkpoint(args: Namespace) -> None:
         return
     if holds_work(args.checkpoint) and not args.resume:
         raise ParameterError(
-            f"{args.checkpoint!r} already holds finished resamples; "
+            f"{args.checkpoint!r} already holds finished {what}; "
             "add --resume to go on with them, or give another folder."
         )
 
 
 def _write(found: Bootstrap, folder: Path, console: Console) -> None:
     for name in (*_TABLES[found.kind], "degenerate"):
-        write_csv(_columns(getattr(found, name)()), folder / f"{name}.csv")
+        write_csv(columns_of(getattr(found, name)()), folder / f"{name}.csv")
     write_text(folder / "summary.txt", f"{found.summary()}\n")
     if find_spec("matplotlib") is None:
         console.note('no pictures: matplotlib is missing. To fix: pip install "mixedgm[plot]"')
@@ -88,7 +89,8 @@ def _write(found: Bootstrap, folder: Path, console: Console) -> None:
         save_picture(found.plot_centrality(measure), folder / f"{measure}.png")
 
 
-def _columns(frame: Any) -> dict[str, list[Any]]:
+def columns_of(frame: Any) -> dict[str, list[Any]]:
+    """The columns of a frame of any library."""
     import narwhals as nw
 
     found: dict[str, list[Any]] = nw.from_native(frame, eager_only=True).to_dict(as_series=False)

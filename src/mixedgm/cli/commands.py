@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "bootstrap",
     "check",
+    "compare",
     "demo",
     "edges",
     "fit",
@@ -201,6 +202,13 @@ def impute(args: Namespace, console: Console) -> None:
     from mixedgm.cli.asking import run_impute
 
     run_impute(args, console)
+
+
+def compare(args: Namespace, console: Console) -> int:
+    """Compare the networks of groups; 130 when Ctrl-C cut it short."""
+    from mixedgm.cli.comparing import run_compare
+
+    return run_compare(args, console)
 
 
 def demo(args: Namespace, console: Console) -> None:

@@ -186,6 +186,22 @@ COMMANDS = {
         mixedgm bootstrap survey.mgm survey.csv -o boot --checkpoint kept --resume
         """,
     ),
+    "compare": About(
+        "TABLE --groups COLUMN -o FOLDER [options]",
+        "learn one network per group of rows and test whether they differ",
+        """
+        Learn a network in each group of rows, at the same penalty, and list the edges side by side.
+        Then shuffle the group labels many times and learn the networks again: differences that
+        hardly ever arise in this way are significant. Models, tables and pictures go into a
+        folder. With --checkpoint, finished shuffles are kept, and --resume goes on after the work
+        was stopped in whatever way, with the same results.
+        """,
+        """
+        mixedgm compare survey.csv --groups site -o sites
+        mixedgm compare survey.csv --groups site -o sites --permutations 2000 --blocks school
+        mixedgm compare survey.csv --groups site -o sites --checkpoint kept --resume
+        """,
+    ),
     "demo": About(
         "[-o FOLDER] [--quiet]",
         "fit a bundled survey, print the edges and draw pictures",

@@ -293,7 +293,8 @@ class GroupComparison:
         names = ("group", "n_rows", "lam", "n_edges", "strength")
         lines += ["", table_text({name: self._groups[name] for name in names}, 80)]
         p = p_values(self.observed["tests"], self.permutations["tests"])
-        tests = {"whole graphs": TESTS, "value": self.observed["tests"], "p_value": p}
+        tests: dict[str, Any] = {"whole graphs": TESTS}
+        tests |= {"value": self.observed["tests"], "p_value": p}
         lines += ["", table_text(tests, 80)]
         n_edges = len(self._edges["source"])
         shown = f", {_SHOWN} of {n_edges}" if n_edges > _SHOWN else ""

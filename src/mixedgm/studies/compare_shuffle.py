@@ -113,7 +113,7 @@ def statistics(plan: Plan, records: list[Record], pairs: Ints) -> Record:
         "tests": np.array(tests, dtype=np.float64),
         "constant": constant,
         "lacking": lacking,
-        "converged": every.converged.all(keepdims=True),
+        "converged": np.array([every.converged.all()]),
     }
 
 

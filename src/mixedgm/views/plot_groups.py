@@ -13,7 +13,7 @@ from mixedgm.fitted import FittedModel
 from mixedgm.table.assemble import Columns
 from mixedgm.views.canvas import INK, axes, label
 from mixedgm.views.plot import NetworkDrawing, legend_keys, plot_network
-from mixedgm.views.positions import LayoutArg, positions
+from mixedgm.views.positions import LayoutArg, Positions, positions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,16 +59,7 @@ def plot_groups(
         places = positions(_together(fitted), places)
     edges = [edge for model in fitted for edge in model.edges]
     heaviest = max((edge.weight for edge in edges), default=1.0)
-    across = min(len(fitted), _MOST_IN_A_ROW)
-    down = -(-len(fitted) // across)
-    first = axes(None, (_SIDE * across, (_SIDE * 0.9) * down + 0.4))
-    figure: Any = first.get_figure(root=True)
-    figure.clear()
-    panels = figure.subplots(down, across, squeeze=False).ravel()
-    figure.subplots_adjust(
-        left=0.01, right=0.99, top=1.0 - 0.3 / figure.get_figheight(), bottom=0.12 / down,
-        wspace=0.03, hspace=0.12,
-    )  # fmt: skip
+    figure, panels = _panels(len(fitted), positions(fitted[0], places))
     for panel in panels[len(fitted) :]:
         panel.set_axis_off()
     drawn = []
@@ -88,6 +79,22 @@ def plot_groups(
     keys = legend_keys(fitted[0], edges, heaviest)
     figure.legend(handles=keys, loc="lower center", ncols=len(keys), frameon=False, fontsize=9)
     return drawn
+
+
+def _panels(count: int, places: Positions) -> tuple[Any, Any]:
+    """A figure with axes for this many networks, shaped like their common layout."""
+    across = 2 if count == 4 else min(count, _MOST_IN_A_ROW)
+    down = -(-count // across)
+    extent = np.ptp(np.array(list(places.values()) or [(0.0, 0.0)]), axis=0)
+    shape = float(extent[1] / extent[0]) if extent[0] > 0.0 else 1.0
+    height = _SIDE * float(np.clip(shape, 0.5, 0.9)) + 0.5
+    figure: Any = axes(None, (_SIDE * across, height * down + 0.4)).get_figure(root=True)
+    figure.clear()
+    panels = figure.subplots(down, across, squeeze=False).ravel()
+    tall = figure.get_figheight()
+    figure.subplots_adjust(left=0.01, right=0.99, top=1.0 - 0.3 / tall, bottom=0.4 / tall)
+    figure.subplots_adjust(wspace=0.03, hspace=0.12)
+    return figure, panels
 
 
 def _together(fitted: Sequence[FittedModel]) -> FittedModel:

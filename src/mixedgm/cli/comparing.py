@@ -1,0 +1,66 @@
+"""A table and a column of groups -> a folder with models, tables and pictures of a comparison."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mixedgm.atomic import write_text
+from mixedgm.cli.bootstrap import INTERRUPTED, check_checkpoint, columns_of
+from mixedgm.cli.console import Console
+from mixedgm.cli.output import make_folder, prepare_drawing, save_picture, write_csv
+
+if TYPE_CHECKING:
+    from mixedgm.studies.compare_result import GroupComparison
+
+__all__ = ["run_compare"]
+
+
+def run_compare(args: Namespace, console: Console) -> int:
+    """Fit, shuffle, write everything, print the summary; 130 when Ctrl-C cut it short."""
+    from mixedgm.cli.reading import fit_options, read_columns
+    from mixedgm.estimator import compare
+
+    check_checkpoint(args, "permutations")
+    folder = Path(args.output)
+    make_folder(folder)
+    frame, weights = read_columns(args)
+    console.keeps_partial = True
+    with console.announcing_compilation():
+        found = compare(
+            frame,
+            args.groups,
+            penalty=args.penalty,
+            blocks=args.blocks,
+            n_perm=args.permutations,
+            alpha=args.alpha,
+            sample_weight=weights,
+            checkpoint=args.checkpoint,
+            verbose=int(console.shows_progress),
+            **fit_options(args, frame),
+        )
+    _write(found, folder, console)
+    if not args.quiet:
+        console.out(found.summary())
+    console.say(f"wrote {folder}")
+    return INTERRUPTED if console.interrupted else 0
+
+
+def _write(found: GroupComparison, folder: Path, console: Console) -> None:
+    # Labels may hold anything, so the files are numbered; groups.csv says which is which.
+    files = [f"group{k + 1}.mgm" for k in range(len(found.groups))]
+    for file, model in zip(files, found.models.values(), strict=True):
+        model.save(folder / file)
+    groups = columns_of(found.group_table())
+    write_csv({**groups, "model": files}, folder / "groups.csv")
+    for name in ("edges", "tests", "degenerate"):
+        write_csv(columns_of(getattr(found, name)()), folder / f"{name}.csv")
+    write_text(folder / "summary.txt", f"{found.summary()}\n")
+    if find_spec("matplotlib") is None:
+        console.note('no pictures: matplotlib is missing. To fix: pip install "mixedgm[plot]"')
+        return
+    prepare_drawing()
+    save_picture(next(iter(found.plot().values())).ax, folder / "networks.png")
+    save_picture(found.plot_differences(), folder / "differences.png")

@@ -1,0 +1,59 @@
+"""`mixedgm compare`: files and checkpoints of the command."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mixedgm as mg
+from mixedgm.cli import main
+from tests.support.command_line import survey, write_csv
+
+
+def words(folder: Path, *more: object) -> list[str]:
+    base = [folder / "survey.csv", "--groups", "town", "-o", folder / "out", "--lam", 0.2]
+    base += ["--permutations", 6, "--jobs", 1, "--seed", 3, *more]
+    return ["compare", *map(str, base)]
+
+
+def rows_of(file: Path) -> list[dict[str, str]]:
+    with file.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_compare_writes_models_tables_and_pictures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    columns = survey(200)
+    town = np.repeat(["north/1", "south"], 100).tolist()
+    write_csv(tmp_path / "survey.csv", {**columns, "town": town})
+    kept = ("--checkpoint", tmp_path / "kept")
+    assert main(words(tmp_path, *kept)) == 0
+    assert "largest edge difference" in capsys.readouterr().out
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    tables = {"edges.csv", "tests.csv", "groups.csv", "degenerate.csv", "summary.txt"}
+    assert names == tables | {"networks.png", "differences.png", "group1.mgm", "group2.mgm"}
+    groups = rows_of(tmp_path / "out" / "groups.csv")
+    assert [(g["group"], g["model"]) for g in groups] == [
+        ("north/1", "group1.mgm"),
+        ("south", "group2.mgm"),
+    ]
+    model = mg.load(tmp_path / "out" / "group2.mgm")
+    assert "town" not in model.schema_.names
+    assert model.fitted_.report.n_rows == 100
+    edges = (tmp_path / "out" / "edges.csv").read_bytes()
+    assert main(words(tmp_path, *kept)) == 2
+    assert "add --resume" in capsys.readouterr().err
+    assert main(words(tmp_path, *kept, "--resume", "--quiet")) == 0
+    assert (tmp_path / "out" / "edges.csv").read_bytes() == edges
+
+
+def test_compare_says_which_columns_there_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_csv(tmp_path / "survey.csv", survey(50))
+    assert main(words(tmp_path)) == 2
+    assert "'town', which is no column" in capsys.readouterr().err

@@ -1,0 +1,319 @@
+"""`compare`: graphs of groups, p-values by shuffled labels, odd groups, checkpoints."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mixedgm as mg
+from mixedgm.fitting import encode
+from mixedgm.options import Options
+from mixedgm.parallel import seeds
+from mixedgm.studies.bootstrap import plan_of
+from mixedgm.studies.compare_labels import Groups
+from mixedgm.studies.compare_shuffle import Shuffle
+
+PERMS = 39
+
+
+def table(n: int = 240, seed: int = 0, planted: bool = True, n_groups: int = 2) -> pd.DataFrame:
+    """x - y differs between the first site and the others where planted; y - c is everywhere."""
+    rng = np.random.default_rng(seed)
+    site = rng.permutation(np.arange(n) % n_groups)
+    x, z = rng.normal(size=(2, n))
+    y = rng.normal(size=n) + np.where(planted & (site == 0), 1.2, 0.0) * x
+    c = (y + rng.normal(size=n) > 0).astype(int)
+    d = rng.integers(0, 3, n)
+    return pd.DataFrame(
+        {
+            "x": x,
+            "y": y,
+            "z": z,
+            "c": np.array(["no", "yes"])[c],
+            "d": np.array(["p", "q", "r"])[d],
+            "site": np.array(["north", "south", "west"])[site],
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def found() -> mg.GroupComparison:
+    return mg.compare(table(), "site", lam=0.15, n_perm=PERMS, random_state=0, n_jobs=1)
+
+
+def test_a_planted_difference_is_found(found: mg.GroupComparison) -> None:
+    edges = found.edges()
+    first = edges.iloc[0]
+    assert (first["source"], first["target"], first["present_in"]) == ("x", "y", "north")
+    assert first["p_value"] == first["p_max"] == 1 / (1 + PERMS)
+    assert edges["significant"].tolist() == [True] + [False] * (len(edges) - 1)
+    p = found.tests().set_index("statistic")["p_value"]
+    assert p["largest edge difference"] == p["variance among groups"] == 1 / (1 + PERMS)
+
+
+def test_p_values_follow_from_the_stored_statistics(found: mg.GroupComparison) -> None:
+    kept, here = found.permutations, found.observed
+    single, largest = [], []
+    for k, value in enumerate(here["edges"]):
+        single.append((1 + sum(row[k] >= value for row in kept["edges"])) / (1 + PERMS))
+        largest.append((1 + sum(row[0] >= value for row in kept["tests"])) / (1 + PERMS))
+    order = sorted(range(len(single)), key=lambda k: -here["edges"][k])
+    edges = found.edges()
+    np.testing.assert_allclose(edges["p_value"], [single[k] for k in order])
+    np.testing.assert_allclose(edges["p_max"], [largest[k] for k in order])
+    # Holm over all ten pairs of the five columns; those without an edge have p = 1.
+    every = sorted([*single, *[1.0] * (10 - len(single))])
+    stepped = np.minimum(np.maximum.accumulate([p * (10 - k) for k, p in enumerate(every)]), 1.0)
+    np.testing.assert_allclose(edges["p_holm"], [stepped[every.index(single[k])] for k in order])
+    tests = [
+        (1 + sum(row[k] >= here["tests"][k] for row in kept["tests"])) / (1 + PERMS)
+        for k in range(4)
+    ]
+    np.testing.assert_allclose(found.tests()["p_value"], tests)
+    assert (kept["edges"].max(axis=1) <= kept["tests"][:, 0]).all()
+
+
+@pytest.mark.parametrize("at", [0, 7])
+def test_a_permutation_is_what_estimators_give(found: mg.GroupComparison, at: int) -> None:
+    """Shuffle by hand, fit each part with the estimator, and take differences of its weights."""
+    data = table()
+    rows = np.arange(len(data))
+    codes = (data["site"] == "south").to_numpy().astype(int)
+    codes = codes[np.random.default_rng(seeds(0, PERMS + 1)[1 + at]).permutation(rows)]
+    plain = data.drop(columns="site")
+    models = [mg.MixedGraphicalModel(lam=0.15).fit(plain[codes == g]) for g in (0, 1)]
+    _check_statistics(models, found.permutations["tests"][at])
+
+
+def test_observed_statistics_are_those_of_the_models(found: mg.GroupComparison) -> None:
+    plain = table().drop(columns="site")
+    site = table()["site"]
+    for label, model in found.models.items():
+        again = mg.MixedGraphicalModel(**model.get_params()).fit(plain[site == label])
+        assert model.lam_ == 0.15 and model.schema_.names == tuple(plain.columns)
+        np.testing.assert_allclose(again.fitted_.edge_weights, model.fitted_.edge_weights, atol=1e-5)
+    _check_statistics(list(found.models.values()), found.observed["tests"])
+    side = found.edges().set_index(["source", "target"])
+    for label, model in found.models.items():
+        own = {(e.source, e.target): (e.weight, e.sign) for e in model.edges_}
+        for pair, row in side.iterrows():
+            weight, sign = own.get(pair, (0.0, None))
+            assert row[f"weight_{label}"] == pytest.approx(weight, rel=1e-12)
+            assert (sign is None) == pd.isna(row[f"sign_{label}"])
+
+
+def _check_statistics(models: list[mg.MixedGraphicalModel], tests: np.ndarray) -> None:
+    """Differences, strengths and Hamming distance from single interactions of the models."""
+    apart, spread = [], 0.0
+    for a, b in combinations([node.name for node in models[0].schema_.nodes], 2):
+        blocks = []
+        for model in models:
+            at = [model.schema_.node_index(name) for name in (a, b)]
+            scale = model.fitted_.node_scales[at].prod()
+            blocks.append(model.fitted_.interaction(a, b).values * scale)
+        apart.append(np.linalg.norm(blocks[0] - blocks[1]))
+        spread += ((blocks[0] - blocks[1]) ** 2).sum() / 4  # variance of two numbers
+    strength = [sum(edge.weight for edge in model.edges_) for model in models]
+    pairs = [{frozenset(edge[:2]) for edge in model.edges_} for model in models]
+    expected = [max(apart), abs(strength[0] - strength[1]), spread, len(pairs[0] ^ pairs[1])]
+    np.testing.assert_allclose(tests, expected, atol=2e-4)
+
+
+def test_equal_groups_raise_few_alarms() -> None:
+    """24 tables without a difference: at level 0.1, 2.4 alarms per test are expected.
+
+    Seven or more have probability 0.009 in each; the mean p-value is 0.525 with standard error
+    0.06.
+    """
+    p = []
+    for seed in range(24):
+        data = table(100, seed, planted=False)[["x", "y", "c", "site"]]
+        found = mg.compare(data, "site", lam=0.1, n_perm=19, random_state=seed, n_jobs=1)
+        p.append(found.tests()["p_value"].to_numpy()[:3])
+    assert ((np.array(p) <= 0.1).sum(axis=0) <= 6).all()
+    assert (np.abs(np.mean(p, axis=0) - 0.525) < 0.2).all()
+
+
+def test_jobs_and_checkpoints_change_nothing(tmp_path: Path, found: mg.GroupComparison) -> None:
+    given = dict(lam=0.15, n_perm=PERMS, random_state=0)
+    two = mg.compare(table(), "site", n_jobs=2, checkpoint=tmp_path / "kept", **given)
+    files = sorted((tmp_path / "kept").glob("*.npz"))
+    assert len(files) == PERMS
+    for file in files[:30]:
+        file.unlink()
+    resumed = mg.compare(table(), "site", n_jobs=1, checkpoint=tmp_path / "kept", **given)
+    for other in (two, resumed):
+        for name, values in found.permutations.items():
+            np.testing.assert_array_equal(other.permutations[name], values)
+    with pytest.raises(mg.ParameterError, match="other data, options or seed"):
+        changed = table()
+        changed.loc[0, "site"] = "south" if changed.loc[0, "site"] == "north" else "north"
+        mg.compare(changed, "site", n_jobs=1, checkpoint=tmp_path / "kept", **given)
+    with pytest.raises(mg.ParameterError, match="random_state"):
+        mg.compare(table(), "site", checkpoint=tmp_path / "new")
+
+
+def test_more_permutations_begin_with_the_same(found: mg.GroupComparison) -> None:
+    few = mg.compare(table(), "site", lam=0.15, n_perm=5, random_state=0, n_jobs=1)
+    np.testing.assert_array_equal(few.permutations["edges"], found.permutations["edges"][:5])
+
+
+def test_three_groups() -> None:
+    data = table(300, n_groups=3)
+    found = mg.compare(data, "site", lam=0.15, n_perm=19, random_state=1, n_jobs=1)
+    assert found.groups == ("north", "south", "west")
+    first = found.edges().iloc[0]
+    assert (first["source"], first["target"]) == ("x", "y")
+    signed = [first[f"weight_{g}"] for g in found.groups]  # all positive or absent
+    assert first["difference"] == pytest.approx(max(signed) - min(signed))
+    assert first["between"].startswith("north - ")
+    assert first["p_max"] == 0.05
+    strength = found.group_table()["strength"]
+    assert found.observed["tests"][1] == pytest.approx(strength.max() - strength.min())
+    assert len(found.permutations["tests"]) == found.n_done == 19
+
+
+def test_a_missing_level_and_a_constant_column_are_counted() -> None:
+    data = table(200)
+    south = data["site"] == "south"
+    data.loc[south & (data["d"] == "r"), "d"] = "p"
+    data.loc[south, "z"] = 1.5
+    found = mg.compare(data, "site", lam=0.1, n_perm=9, random_state=0, n_jobs=1)
+    odd = found.degenerate().set_index("column")
+    assert odd.loc["d", "lacks_levels_in"] == "south" and pd.isna(odd.loc["d", "constant_in"])
+    assert odd.loc["z", "constant_in"] == "south"
+    assert found.n_done == 9 and found.n_failed == 0
+    edges = found.edges()
+    of_z = (edges["source"] == "z") | (edges["target"] == "z")
+    assert (edges.loc[of_z, "weight_south"] == 0.0).all()
+    assert found.models["south"].schema_.nodes[-1].level_names == ("p", "q", "r")
+    assert "constant in group south" in str(found)
+
+
+def test_rare_levels_are_lost_in_some_permutations() -> None:
+    data = table(120)
+    data.loc[data["d"] == "r", "d"] = "p"
+    data.loc[:1, "d"] = "r"
+    data.loc[:1, "site"] = ["north", "south"]
+    found = mg.compare(data, "site", lam=0.2, n_perm=19, random_state=0, n_jobs=1)
+    lacking = found.degenerate().set_index("column").loc["d", "lacking"]
+    assert 0 < lacking == found.n_degenerate < 19
+
+
+def test_the_common_penalty_comes_from_the_whole_table() -> None:
+    data = table()
+    found = mg.compare(data, "site", n_perm=0)
+    whole = mg.MixedGraphicalModel().fit(data.drop(columns="site"))
+    assert set(found.lam) == {"north", "south"}
+    for lam in found.lam.values():
+        assert lam == pytest.approx(whole.lam_ * np.sqrt(2))
+    assert found.tests()["p_value"].isna().all() and not found.edges()["significant"].any()
+
+
+def test_own_penalties_are_chosen_again() -> None:
+    data = table()
+    found = mg.compare(data, "site", penalty="own", n_perm=2, random_state=0, n_jobs=1, n_lams=10)
+    plain, site = data.drop(columns="site"), data["site"]
+    for label, lam in found.lam.items():
+        alone = mg.MixedGraphicalModel(n_lams=10).fit(plain[site == label])
+        assert lam == pytest.approx(alone.lam_) and found.models[label].lam is None
+    with pytest.raises(mg.ParameterError, match="leave lam out"):
+        mg.compare(data, "site", penalty="own", lam=0.1)
+
+
+@pytest.mark.filterwarnings("ignore:sample_weight sums to:mixedgm.TableWarning")
+def test_whole_weights_are_repeated_rows() -> None:
+    data = table(120)
+    weight = np.random.default_rng(1).integers(1, 4, len(data))
+    given = dict(lam=0.15, n_perm=1, random_state=0, n_jobs=1)
+    weighted = mg.compare(data, "site", sample_weight=weight, **given)
+    repeated = mg.compare(data.loc[data.index.repeat(weight)], "site", **given)
+    np.testing.assert_allclose(weighted.observed["tests"], repeated.observed["tests"], atol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore:sample_weight sums to:mixedgm.TableWarning")
+@pytest.mark.parametrize("weighted", [False, True])
+def test_labels_move_within_blocks_only(weighted: bool) -> None:
+    """Blocks of two rows, one of each group: after a shuffle the blocks are the same."""
+    data, block = table(60)[["x", "y"]], np.arange(60) // 2
+    weight = 1 + np.arange(60) % 4 if weighted else np.ones(60, dtype=int)
+    options = Options(lam=0.1)
+    design = encode(data, options, weight if weighted else None)
+    fitted = mg.MixedGraphicalModel(lam=0.1).fit(data).fitted_
+    plan = plan_of(fitted, options, design, "fixed", "nonparametric", None)
+    shuffle = Shuffle(plan, Groups(("a", "b"), np.arange(60) % 2, block), np.zeros(0, dtype=int))
+    dealt = np.zeros((2, 60))
+    for row, part in zip(dealt, shuffle.draw(seeds(0, 1)[0]), strict=True):
+        row[part.kept] = 1.0 if part.weights is None else part.weights
+    np.testing.assert_array_equal(dealt.sum(axis=0), weight)  # every row once
+    before = np.array([np.where(np.arange(60) % 2 == g, weight, 0) for g in (0, 1)])
+    for g in (0, 1):
+        totals = [np.bincount(block, weights=each[g]) for each in (dealt, before)]
+        np.testing.assert_array_equal(*totals)
+        assert not np.array_equal(dealt[g], before[g])
+
+
+def test_an_array_of_labels_and_another_library() -> None:
+    polars = pytest.importorskip("polars")
+    data = table(120)
+    found = mg.compare(data, "site", lam=0.15, n_perm=3, random_state=0, n_jobs=1)
+    plain = polars.from_pandas(data.drop(columns="site"))
+    other = mg.compare(plain, data["site"].to_numpy(), lam=0.15, n_perm=3, random_state=0, n_jobs=1)
+    assert isinstance(other.edges(), polars.DataFrame)
+    np.testing.assert_array_equal(other.permutations["edges"], found.permutations["edges"])
+
+
+@pytest.mark.parametrize(
+    ("groups", "options", "message"),
+    [
+        ("sites", {}, "did you mean 'site'"),
+        (["a"] * 3, {}, "3 labels for 60 rows"),
+        (["a"] * 60, {}, "at least two"),
+        (["a"] * 59 + ["b"], {}, "'b' has 1 row"),
+        (["a"] * 59 + [None], {}, "1 missing label"),
+        ("site", {"blocks": "d", "n_perm": -1}, "n_perm must be"),
+        ("site", {"alpha": 0}, "alpha must be"),
+        ("site", {"penalty": "none"}, "penalty must be"),
+        ("site", {"n_jobs": 0}, "n_jobs must be"),
+    ],
+)
+def test_what_is_refused(groups: object, options: dict, message: str) -> None:
+    with pytest.raises(mg.MixedGMError, match=message):
+        mg.compare(table(60), groups, lam=0.2, **options)
+
+
+def test_a_column_that_says_the_same_as_the_groups_is_refused() -> None:
+    data = table(60)
+    with pytest.raises(mg.ParameterError, match="give groups='site'"):
+        mg.compare(data, data["site"].to_numpy(), lam=0.2)
+    with pytest.raises(mg.ParameterError, match="rows of one group only"):
+        mg.compare(data.assign(block=data["site"]), "site", blocks="block", lam=0.2)
+
+
+def test_pictures_share_places_and_widths(found: mg.GroupComparison) -> None:
+    import matplotlib.pyplot as plt
+    from matplotlib.collections import LineCollection
+
+    drawn = found.plot()
+    assert list(drawn) == ["north", "south"]
+    assert drawn["north"].positions == drawn["south"].positions
+    heaviest = max(edge.weight for model in found.models.values() for edge in model.edges_)
+    for label, drawing in drawn.items():
+        assert label in drawing.ax.get_title()
+        lines = [c for c in drawing.ax.collections if isinstance(c, LineCollection)]
+        widest = max(width for each in lines for width in each.get_linewidth())
+        own = found.models[label].edges_[0].weight
+        assert widest == pytest.approx(0.5 + 4.5 * own / heaviest)
+    ax = found.plot_differences(max_edges=2)
+    assert len(ax.get_yticks()) == 2
+    plt.close("all")
+
+
+def test_text(found: mg.GroupComparison) -> None:
+    assert repr(found) == f"<GroupComparison: 2 groups, {PERMS} permutations, common penalty>"
+    for word in ("north", "south", "largest edge difference", "p_max", "120"):
+        assert word in str(found)
