@@ -94,8 +94,10 @@ def test_observed_statistics_are_those_of_the_models(found: mg.GroupComparison) 
     site = table()["site"]
     for label, model in found.models.items():
         again = mg.MixedGraphicalModel(**model.get_params()).fit(plain[site == label])
-        assert model.lam_ == 0.15 and model.schema_.names == tuple(plain.columns)
-        np.testing.assert_allclose(again.fitted_.edge_weights, model.fitted_.edge_weights, atol=1e-5)
+        assert model.lam_ == 0.15
+        assert model.schema_.names == tuple(plain.columns)
+        weights = [each.fitted_.edge_weights for each in (again, model)]
+        np.testing.assert_allclose(*weights, atol=1e-5)
     _check_statistics(list(found.models.values()), found.observed["tests"])
     side = found.edges().set_index(["source", "target"])
     for label, model in found.models.items():
@@ -139,7 +141,7 @@ def test_equal_groups_raise_few_alarms() -> None:
 
 
 def test_jobs_and_checkpoints_change_nothing(tmp_path: Path, found: mg.GroupComparison) -> None:
-    given = dict(lam=0.15, n_perm=PERMS, random_state=0)
+    given = {"lam": 0.15, "n_perm": PERMS, "random_state": 0}
     two = mg.compare(table(), "site", n_jobs=2, checkpoint=tmp_path / "kept", **given)
     files = sorted((tmp_path / "kept").glob("*.npz"))
     assert len(files) == PERMS
@@ -149,9 +151,9 @@ def test_jobs_and_checkpoints_change_nothing(tmp_path: Path, found: mg.GroupComp
     for other in (two, resumed):
         for name, values in found.permutations.items():
             np.testing.assert_array_equal(other.permutations[name], values)
+    changed = table()
+    changed.loc[0, "site"] = "south" if changed.loc[0, "site"] == "north" else "north"
     with pytest.raises(mg.ParameterError, match="other data, options or seed"):
-        changed = table()
-        changed.loc[0, "site"] = "south" if changed.loc[0, "site"] == "north" else "north"
         mg.compare(changed, "site", n_jobs=1, checkpoint=tmp_path / "kept", **given)
     with pytest.raises(mg.ParameterError, match="random_state"):
         mg.compare(table(), "site", checkpoint=tmp_path / "new")
@@ -184,9 +186,10 @@ def test_a_missing_level_and_a_constant_column_are_counted() -> None:
     data.loc[south, "z"] = 1.5
     found = mg.compare(data, "site", lam=0.1, n_perm=9, random_state=0, n_jobs=1)
     odd = found.degenerate().set_index("column")
-    assert odd.loc["d", "lacks_levels_in"] == "south" and pd.isna(odd.loc["d", "constant_in"])
+    assert odd.loc["d", "lacks_levels_in"] == "south"
+    assert pd.isna(odd.loc["d", "constant_in"])
     assert odd.loc["z", "constant_in"] == "south"
-    assert found.n_done == 9 and found.n_failed == 0
+    assert (found.n_done, found.n_failed) == (9, 0)
     edges = found.edges()
     of_z = (edges["source"] == "z") | (edges["target"] == "z")
     assert (edges.loc[of_z, "weight_south"] == 0.0).all()
@@ -211,7 +214,8 @@ def test_the_common_penalty_comes_from_the_whole_table() -> None:
     assert set(found.lam) == {"north", "south"}
     for lam in found.lam.values():
         assert lam == pytest.approx(whole.lam_ * np.sqrt(2))
-    assert found.tests()["p_value"].isna().all() and not found.edges()["significant"].any()
+    assert found.tests()["p_value"].isna().all()
+    assert not found.edges()["significant"].any()
 
 
 def test_own_penalties_are_chosen_again() -> None:
@@ -220,7 +224,8 @@ def test_own_penalties_are_chosen_again() -> None:
     plain, site = data.drop(columns="site"), data["site"]
     for label, lam in found.lam.items():
         alone = mg.MixedGraphicalModel(n_lams=10).fit(plain[site == label])
-        assert lam == pytest.approx(alone.lam_) and found.models[label].lam is None
+        assert lam == pytest.approx(alone.lam_)
+        assert found.models[label].lam is None
     with pytest.raises(mg.ParameterError, match="leave lam out"):
         mg.compare(data, "site", penalty="own", lam=0.1)
 
@@ -229,7 +234,7 @@ def test_own_penalties_are_chosen_again() -> None:
 def test_whole_weights_are_repeated_rows() -> None:
     data = table(120)
     weight = np.random.default_rng(1).integers(1, 4, len(data))
-    given = dict(lam=0.15, n_perm=1, random_state=0, n_jobs=1)
+    given = {"lam": 0.15, "n_perm": 1, "random_state": 0, "n_jobs": 1}
     weighted = mg.compare(data, "site", sample_weight=weight, **given)
     repeated = mg.compare(data.loc[data.index.repeat(weight)], "site", **given)
     np.testing.assert_allclose(weighted.observed["tests"], repeated.observed["tests"], atol=1e-4)
