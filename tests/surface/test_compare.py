@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -216,6 +217,59 @@ def test_the_common_penalty_comes_from_the_whole_table() -> None:
         assert lam == pytest.approx(whole.lam_ * np.sqrt(2))
     assert found.tests()["p_value"].isna().all()
     assert not found.edges()["significant"].any()
+    assert "0 permutations" in str(found)
+
+
+def test_graphs_without_edges_do_not_differ() -> None:
+    found = mg.compare(table(80), "site", lam=9.0, n_perm=2, random_state=0, n_jobs=1)
+    assert len(found.edges()) == 0
+    assert found.tests()["value"].tolist() == [0.0] * 4
+    assert found.tests()["p_value"].tolist() == [1.0] * 4
+    assert "none in any group" in str(found)
+    found.plot()
+    assert len(found.plot_differences().get_yticks()) == 0
+    plt.close("all")
+
+
+def test_covariates_refits_and_transforms() -> None:
+    found = mg.compare(
+        table(160),
+        "site",
+        covariates=["x"],
+        refit=True,
+        transform="nonparanormal",
+        lam=0.2,
+        n_perm=2,
+        random_state=0,
+        n_jobs=1,
+    )
+    first = found.edges().iloc[0]
+    assert (first["source"], first["target"]) == ("x", "y")
+    north = found.models["north"]
+    assert north.schema_.continuous[0].transform is not None
+    assert any("without shrinkage" in note for note in north.fitted_.report.notes)
+    assert found.n_pairs == 10
+    assert found.n_unconverged == 0
+
+
+def test_failures_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mixedgm.studies import compare_shuffle
+
+    real, calls = compare_shuffle.fitted_record, []
+
+    def sometimes(plan, design):
+        calls.append(1)
+        if len(calls) == 3:  # the first group of the second permutation
+            raise np.linalg.LinAlgError("not this time")
+        return real(plan, design)
+
+    monkeypatch.setattr(compare_shuffle, "fitted_record", sometimes)
+    found = mg.compare(table(80), "site", lam=0.3, n_perm=4, random_state=0, n_jobs=1)
+    assert (found.n_done, found.n_failed, found.failures[0].resample) == (3, 1, 1)
+    assert "3 of 4 permutations" in repr(found)
+    assert "not this time" in str(found)
+    p = found.tests()["p_value"].to_numpy() * 4
+    np.testing.assert_allclose(p, np.rint(p))
 
 
 def test_own_penalties_are_chosen_again() -> None:
@@ -300,7 +354,6 @@ def test_a_column_that_says_the_same_as_the_groups_is_refused() -> None:
 
 
 def test_pictures_share_places_and_widths(found: mg.GroupComparison) -> None:
-    import matplotlib.pyplot as plt
     from matplotlib.collections import LineCollection
 
     drawn = found.plot()

@@ -97,8 +97,8 @@ def compare(
     >>> found
     <GroupComparison: 2 groups, 49 permutations, common penalty>
     >>> edge = found.edges().iloc[0]
-    >>> edge["source"], edge["target"], edge["present_in"], float(edge["p_max"])
-    ('x', 'y', 'north', 0.02)
+    >>> edge["source"], edge["target"], float(edge["p_max"])
+    ('x', 'y', 0.02)
     """
     from mixedgm.studies.compare import Request, compare_groups
 

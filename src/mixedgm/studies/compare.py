@@ -171,6 +171,8 @@ def _shuffles(shuffle: Shuffle, rest: list[Seed], request: Request) -> list[Outc
 def _stacked(records: list[Record], like: Record) -> dict[str, Any]:
     """One row per permutation; of the shape of the observed record where there is none."""
     return {
-        name: np.array([record[name] for record in records]).reshape(-1, *value.shape)
+        name: np.array([record[name] for record in records], dtype=value.dtype).reshape(
+            len(records), *value.shape
+        )
         for name, value in like.items()
     }

@@ -142,7 +142,7 @@ def plot_differences(
         count = min(count, max_edges)
     ax = axes(ax, (7.0, float(np.clip(1.2 + 0.24 * count, 2.0, 40.0))), layout="constrained")
     rows = np.arange(count)[::-1]
-    signed = np.array([_signed(columns, name)[:count] for name in names]).reshape(-1, count)
+    signed = np.array([_signed(columns, name)[:count] for name in names]).reshape(len(names), count)
     dark = np.asarray(columns["significant"], dtype=bool)[:count]
     low, high = signed.min(axis=0), signed.max(axis=0)
     ax.axvline(0.0, color="#BBBBBB", linewidth=0.8, zorder=0)
