@@ -178,7 +178,7 @@ class MemoryRows:
 
     def _is_dense(self, coef: Coefficients) -> bool:
         """Whether whole rows of the coefficient matrix are cheaper than picking blocks."""
-        return len(coef.values) > 0.2 * self._n_columns**2
+        return len(coef.values) > 0.35 * self._n_columns**2
 
     def _dense(self, coef: Coefficients, width: int) -> Floats:
         from mixedgm.rows.kernels import fill_dense
