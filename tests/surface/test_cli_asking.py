@@ -116,6 +116,11 @@ def test_rows_given_values_and_seeds(here: Path, capsys: pytest.CaptureFixture[s
     assert run(capsys, *words, "--seed", 2) != run(capsys, *words, "--seed", 3)
 
 
+def test_chains_report_how_they_went(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sample", "survey.mgm", "-n", "3", "--method", "gibbs"]) == 0
+    assert "note: Gibbs: 64 chains, 500 sweeps of burn-in" in capsys.readouterr().err
+
+
 # -- impute ------------------------------------------------------------------------------------
 
 

@@ -68,6 +68,24 @@ def test_chains_that_are_stuck_are_reported_by_name(ask):
     assert caught[0].filename == __file__
 
 
+def test_a_report_has_names():
+    model, _ = known_model(1)
+    given = {"sex": "Male"}
+    rows, report = model.sample(40, given, method="gibbs", random_state=0, report=True)
+    assert rows.equals(model.sample(40, given, method="gibbs", random_state=0))
+    assert (report.method, report.good) == ("gibbs", True)
+    frame = report.frame()
+    assert frame["column"].tolist() == ["age", "wage", "height", *["city"] * 3, *["smoker"] * 2]
+    assert frame["level"].iloc[3:6].tolist() == COLUMNS["city"]
+    assert frame["r_hat"].between(0.99, 1.01).all()
+    assert (frame["ess"] > 400).all()
+    assert "64 chains" in repr(report)
+    assert "&lt;b&gt;Rome" in report._repr_html_()
+    _, exact = model.sample(4, random_state=0, report=True)
+    assert (exact.method, exact.good, len(exact.frame())) == ("exact", True, 0)
+    assert repr(exact).startswith("Exact draws\n")
+
+
 def test_more_sweeps_can_be_asked_for():
     model, _ = known_model(1)
     short = model.sample(50, method="gibbs", random_state=0)

@@ -61,7 +61,7 @@ def run_sample(args: Namespace, console: Console) -> None:
     model = _model(args, console)
     given = known_values(args.given, model.schema_)
     with console.announcing_compilation():
-        rows = model.sample(
+        rows, report = model.sample(
             args.rows,
             given,
             method=args.method,
@@ -69,7 +69,10 @@ def run_sample(args: Namespace, console: Console) -> None:
             limit=args.limit,
             burn_in=args.burn_in,
             thin=args.thin,
+            report=True,
         )
+    for note in report.notes:
+        console.note(note)
     deliver(_plain(rows), args, console)
 
 

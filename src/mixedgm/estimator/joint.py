@@ -12,6 +12,7 @@ from mixedgm.model.layout import Floats
 from mixedgm.parallel import RandomState
 from mixedgm.studies.conditioned import repaired_model
 from mixedgm.studies.queries import GivenArg, How, log_densities, log_partition_of, sample_rows
+from mixedgm.studies.sample_report import SampleReport
 from mixedgm.table import apply
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ class JointMethods(HasModel):
         limit: int | None = None,
         burn_in: int = 500,
         thin: int = 5,
+        report: bool = False,
     ) -> Any:
         """Draw new rows from the model.
 
@@ -120,6 +122,9 @@ class JointMethods(HasModel):
             Most entries of all tables together; 2**24 by default.
         burn_in, thin : int
             Sweeps of the Gibbs chains before the first and between two kept states.
+        report : bool
+            Whether to return a SampleReport as well: how the rows were drawn, and with Gibbs chains
+            R-hat and effective sample size of every column and level.
 
         Returns
         -------
@@ -148,4 +153,5 @@ class JointMethods(HasModel):
         ['m', 'm', 'm']
         """
         how = How(method, random_state, limit)
-        return sample_rows(self._model, n, given, how, burn_in=burn_in, thin=thin)[0]
+        rows, draw, schema = sample_rows(self._model, n, given, how, burn_in=burn_in, thin=thin)
+        return (rows, SampleReport.of(schema, draw, self._model.library)) if report else rows

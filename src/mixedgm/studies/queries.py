@@ -214,8 +214,11 @@ def _refuse_known(wanted: tuple[Any, ...], evidence: Evidence) -> None:
 
 def sample_rows(
     fitted: FittedModel, n: int, given: GivenArg, how: How, **sweeps: int
-) -> tuple[Any, Draw]:
-    """Draw rows as a table like the one of the fit; known columns hold their values."""
+) -> tuple[Any, Draw, Schema]:
+    """Draw rows as a table like the one of the fit; known columns hold their values.
+
+    Returns the table, the draws behind it, and the columns that were drawn.
+    """
     from mixedgm.joint import draw
 
     for name, value in {"n": n, **sweeps}.items():
@@ -235,7 +238,7 @@ def sample_rows(
         **sweeps,
     )
     if not evidence.values:
-        return decode(schema, drawn.cont, drawn.codes, fitted.library), drawn
+        return decode(schema, drawn.cont, drawn.codes, fitted.library), drawn, schema
     cont = np.empty((int(n), schema.n_cont))
     codes = np.empty((int(n), schema.n_cat), dtype=np.int64)
     left_cont, left_cat = column_positions(schema, rest.schema.columns)
@@ -249,7 +252,7 @@ def sample_rows(
             replace(c, transform=None) if c.name in evidence.values else c for c in schema.columns
         )
     )
-    return decode(plain, cont, codes, fitted.library), drawn
+    return decode(plain, cont, codes, fitted.library), drawn, rest.schema
 
 
 def expectation_of(
@@ -258,7 +261,7 @@ def expectation_of(
     """Mean of a function over drawn rows, and its standard error."""
     from mixedgm.joint import Estimate
 
-    rows, drawn = sample_rows(fitted, n, given, how)
+    rows, drawn, _ = sample_rows(fitted, n, given, how)
     returned = function(rows)
     try:
         values = np.asarray(returned, dtype=np.float64)
