@@ -48,9 +48,9 @@ def compare(
     select : str or object
         How the penalty is chosen where `lam` is not given, as for `MixedGraphicalModel`.
     penalty : {"common", "own"}
-        One penalty for all groups: chosen on the whole table, times the root of the number of
-        groups, since a group has fewer rows.  Or chosen in every group for itself, and again after
-        every shuffle of the labels, which takes long.
+        One penalty for all groups, chosen on the whole table with rows weighted such that it counts
+        as much as a mean group.  Or chosen in every group for itself, and again after every shuffle
+        of the labels, which takes long.
     blocks : str or array (n,), optional
         Labels are shuffled within blocks of rows only.  A column of `X` is then no part of the
         graphs.

@@ -107,17 +107,18 @@ def _pooled(
 ) -> tuple[FittedModel, Options]:
     """The whole table's fit at the lam of the groups, and options with that lam.
 
-    A group has fewer rows than the table, so that its gradients are noisier by the root of that
-    ratio: lam grows likewise, by the same factor for all groups.
+    Where it is chosen, rows are weighted such that the whole table counts as much as a mean group:
+    EBIC and its like then choose the graph that so many rows support.
     """
     threads, jobs = options.n_threads, request.n_jobs
+    if request.penalty == "common" and options.lam is None:
+        weights = np.ones(design.n_rows) if design.weights is None else design.weights
+        as_group = replace(design, weights=weights / n_groups)
+        chosen = fit_design(as_group, options, library=library, n_threads=threads, n_jobs=jobs)
+        _warn(chosen, options)
+        options = replace(options, lam=chosen.report.lam, lams=None, select="ebic")
     pooled = fit_design(design, options, library=library, n_threads=threads, n_jobs=jobs)
     _warn(pooled, options)
-    if request.penalty == "own" or options.lam is not None:
-        return pooled, options
-    lam = pooled.report.lam * float(np.sqrt(n_groups))
-    options = replace(options, lam=lam, lams=None, select="ebic")
-    pooled = fit_design(design, options, library=library, start=pooled.params, n_threads=threads)
     return pooled, options
 
 
