@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from mixedgm.path.crossval import Holdout as Holdout
     from mixedgm.path.stability import StabilitySelection as StabilitySelection
     from mixedgm.path.stability import StARS as StARS
+    from mixedgm.solve.monte_carlo import MonteCarlo as MonteCarlo
     from mixedgm.solve.proximal_gradient import ProximalGradient as ProximalGradient
     from mixedgm.solve.proximal_newton import ProximalNewton as ProximalNewton
     from mixedgm.studies.bootstrap import bootstrap as bootstrap
@@ -63,6 +64,7 @@ _HOME = {
     "MixedGraphicalModel": "mixedgm.estimator",
     "MixedImputer": "mixedgm.estimator",
     "ModelFileError": "mixedgm.errors",
+    "MonteCarlo": "mixedgm.solve.monte_carlo",
     "NotYetError": "mixedgm.errors",
     "ParameterError": "mixedgm.errors",
     "Params": "mixedgm.model.params",

@@ -74,6 +74,10 @@ class FitReport:
     """How lam was chosen, e.g. "EBIC (gamma = 0.5)"; None for a given lam."""
     rule: str = "and"
     """Whether both of two separate regressions, or either, must have an edge."""
+    loss: str = "pseudolikelihood"
+    kkt_error: float = 0.0
+    """Monte Carlo standard error of `kkt`; zero unless gradients were sampled."""
+    objective_error: float = 0.0
 
     @classmethod
     def given(cls, notes: tuple[str, ...] = ()) -> FitReport:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixedgm.errors import ParameterError
+from mixedgm.errors import DistributionError, ParameterError
 from mixedgm.fitted import FitReport, FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import Params
@@ -62,7 +64,8 @@ def fit_path(
     recipe = recipe_of(chosen, design.schema)
     task = recipe.task(design, None, chosen.n_threads)
     show = chosen.verbose > 0
-    path = recipe.path(task, _grid(task, chosen), keep_interrupted=True, show=show)
+    with _naming(design.schema):
+        path = recipe.path(task, _grid(task, chosen), keep_interrupted=True, show=show)
     warn_unless_converged(path, chosen.tol)
     return path
 
@@ -136,10 +139,11 @@ def fit_design(
         keep_interrupted,
         options.verbose > 0,
     )
-    path, choice = _path_and_choice(setup, options, start)
-    theta, report = _estimate(setup.task, path, choice, options)
-    if options.refit:
-        theta, report = _refitted(setup.task, theta, report, options)
+    with _naming(design.schema):
+        path, choice = _path_and_choice(setup, options, start)
+        theta, report = _estimate(setup.task, path, choice, options)
+        if options.refit:
+            theta, report = _refitted(setup.task, theta, report, options)
     return FittedModel(
         schema=path.schema,
         params=setup.task.params(theta),
@@ -178,7 +182,24 @@ def recipe_of(options: Options, schema: Schema) -> Recipe:
         options.forbid,
         penalize_covariates=options.penalize_covariates,
     )
-    return Recipe(options.solver_object, options.tol, options.max_iter, options.weights, factors)
+    return Recipe(
+        options.solver_object,
+        options.tol,
+        options.max_iter,
+        options.weights,
+        factors,
+        options.loss,
+        seeds(options.random_state, 1)[0] if options.loss == "likelihood-mc" else None,
+    )
+
+
+@contextmanager
+def _naming(schema: Schema) -> Iterator[None]:
+    """Errors about the joint distribution with the names of the columns."""
+    try:
+        yield
+    except DistributionError as error:
+        raise error.named([node.name for node in schema.nodes]) from None
 
 
 def _grid(task: Task, options: Options) -> Floats:
@@ -217,6 +238,9 @@ def _estimate(task: Task, path: Path, choice: Choice, options: Options) -> tuple
         total_weight=task.total_weight,
         notes=(*point.notes, *choice.notes, *_degenerate_notes(task)),
         criterion=choice.label or None,
+        loss=options.loss,
+        kkt_error=point.kkt_error,
+        objective_error=point.objective_error,
     )
     if choice.groups is None or np.array_equal(choice.groups, point.groups):
         return theta, report
@@ -248,6 +272,8 @@ def _of_solution(report: FitReport, solution: Solution, task: Task, note: str) -
         report,
         objective=solution.objective + task.log_jacobian,
         kkt=solution.kkt,
+        kkt_error=solution.kkt_error,
+        objective_error=solution.objective_error,
         converged=solution.converged,
         message=solution.status.value,
         n_iter=solution.n_iter,

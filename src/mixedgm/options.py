@@ -16,6 +16,7 @@ from mixedgm.path.evidence import Criterion
 from mixedgm.path.selection import NAMED
 from mixedgm.solve.choose import solver_for
 from mixedgm.solve.loop import Solver
+from mixedgm.solve.monte_carlo import MonteCarlo
 
 _LOSSES = ("pseudolikelihood", "likelihood", "likelihood-mc", "nodewise")
 
@@ -29,7 +30,7 @@ class Options:
     lams: ArrayLike | None = None
     n_lams: int = 50
     lam_min_ratio: float = 0.01
-    loss: str = "pseudolikelihood"
+    loss: Any = "pseudolikelihood"
     weights: Any = "calibrated"
     penalty_factors: Any = None
     require: Any = None
@@ -83,9 +84,14 @@ class Options:
             raise ParameterError.must_be(
                 "loss", f"one of {', '.join(map(repr, _LOSSES))}", self.loss
             )
-        if self.loss != "pseudolikelihood":
+        if self.loss == "nodewise":
             raise NotYetError(
                 f"loss={self.loss!r} is not available yet; use loss='pseudolikelihood'."
+            )
+        if self.loss != "pseudolikelihood" and self.covariates is not None and len(self.covariates):
+            raise NotYetError(
+                f"covariates are not available yet with loss={self.loss!r}; "
+                "use loss='pseudolikelihood'."
             )
         if self.rule != "and":
             raise NotYetError(f"rule={self.rule!r} is not available yet; leave it at 'and'.")
@@ -111,7 +117,13 @@ class Options:
     @property
     def solver_object(self) -> Solver:
         """The solver that `solver` names."""
-        return solver_for(self.solver)
+        sampled = self.loss == "likelihood-mc"
+        if sampled and self.solver == "auto":
+            return MonteCarlo()
+        if sampled != isinstance(self.solver, MonteCarlo):
+            wanted = "'auto' or a MonteCarlo(...)" if sampled else "another than MonteCarlo"
+            raise ParameterError.must_be("solver", f"{wanted} with loss={self.loss!r}", self.solver)
+        return cast(Solver, self.solver) if sampled else solver_for(self.solver)
 
     @property
     def n_threads(self) -> int:

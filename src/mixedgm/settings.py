@@ -11,12 +11,13 @@ import numpy as np
 from mixedgm.path.criteria import AIC, BIC, EBIC
 from mixedgm.path.crossval import CV, Holdout
 from mixedgm.path.stability import StabilitySelection, StARS
+from mixedgm.solve.monte_carlo import MonteCarlo
 from mixedgm.solve.proximal_gradient import ProximalGradient
 from mixedgm.solve.proximal_newton import ProximalNewton
 
 _CRITERIA = (EBIC, BIC, AIC, Holdout, CV, StARS, StabilitySelection)
 _OBJECTS: dict[str, Any] = {
-    cls.__name__: cls for cls in (*_CRITERIA, ProximalGradient, ProximalNewton)
+    cls.__name__: cls for cls in (*_CRITERIA, MonteCarlo, ProximalGradient, ProximalNewton)
 }
 
 

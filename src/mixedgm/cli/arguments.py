@@ -333,6 +333,12 @@ def _fitting(command: argparse.ArgumentParser, select: str = "--select") -> None
         "--forbid", metavar="A:B,...", action="append", help="edges that may not be there"
     )
     group.add_argument(
+        "--loss",
+        default="pseudolikelihood",
+        metavar="NAME",
+        help="pseudolikelihood (default), likelihood, or likelihood-mc (sampled, for dense graphs)",
+    )
+    group.add_argument(
         "--weights",
         choices=("calibrated", "uniform"),
         default="calibrated",

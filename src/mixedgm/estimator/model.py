@@ -47,7 +47,10 @@ class MixedGraphicalModel(
     n_lams : int
     lam_min_ratio : float
         Spacing of the default grid: `n_lams` values down to ``lam_min_ratio * lam_max``.
-    loss : {"pseudolikelihood"}
+    loss : {"pseudolikelihood", "likelihood", "likelihood-mc"}
+        What is minimised besides the penalty.  The likelihood is exact where its tables fit into
+        memory; "likelihood-mc" samples it.  lam has another scale: lam_max of the likelihood is
+        half that of the pseudolikelihood.
     weights : {"calibrated", "uniform"}
         Penalty weights of the edges; calibrated ones make the estimate free of units and fair
         between kinds of edges.
@@ -70,6 +73,8 @@ class MixedGraphicalModel(
     refit : bool
         Refit the chosen graph without shrinkage.
     solver : {"auto", "proximal-newton", "proximal-gradient"} or object
+        An object carries options: `ProximalNewton`, `ProximalGradient`; `MonteCarlo` for
+        ``loss="likelihood-mc"``.
     tol : float
         Largest KKT number of a converged solution.
     max_iter : int
@@ -78,7 +83,8 @@ class MixedGraphicalModel(
         Threads of the fit, and processes for the folds and subsamples of `select`; all cores by
         default.  It never changes a result.
     random_state : int, Generator or None
-        Draws the folds and subsamples of `select`.  Everything else is deterministic.
+        Draws the folds and subsamples of `select`, and the chains of ``loss="likelihood-mc"``.
+        Everything else is deterministic.
     verbose : int
         1 shows a progress bar.
 

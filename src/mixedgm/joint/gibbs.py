@@ -144,6 +144,7 @@ def sweep(
     times: int,
     rng: np.random.Generator,
     unary: Floats | None = None,
+    runs: Ints | None = None,
 ) -> None:
     """Redraw all categorical columns of all chains `times` times, in place.
 
@@ -159,18 +160,20 @@ def sweep(
         Source of randomness.
     unary : ndarray (m, sum of levels), optional
         Biases of m fields with the same interactions, for chains in m equal consecutive blocks.
+    runs : ndarray, optional
+        What `runs_of` says of the field; computed when not given.
     """
     if codes.size == 0:
         return
     bias = field.cat_bias[None] if unary is None else unary
-    runs = _runs(field)
+    runs = runs_of(field) if runs is None else runs
     uniforms = np.empty(codes.shape)
     for _ in range(times):
         rng.random(out=uniforms)
         gibbs_sweep(codes, bias, field.cat_interaction, field.level_start, runs, uniforms)
 
 
-def _runs(field: Params) -> Ints:
+def runs_of(field: Params) -> Ints:
     """(q, m, 2) for every column the stretches of levels that it interacts with."""
     first = field.level_start[:-1]
     touched = np.logical_or.reduceat(field.cat_interaction != 0, first, axis=0)

@@ -58,6 +58,22 @@ class Curvature:
         return out
 
 
+class WholeCurvature(Protocol):
+    """A Hessian in which everything may touch everything: one dense matrix."""
+
+    def product(self, delta: Floats) -> Floats:
+        """Hessian times `delta`."""
+        ...
+
+    def dense(self) -> Floats:
+        """The matrix."""
+        ...
+
+    def on(self, layout: Layout, columns: Floats) -> Floats:
+        """The matrix for the design columns ``z @ columns``, laid out as `layout`."""
+        ...
+
+
 class Smooth(Protocol):
     """A convex smooth function of theta on a layout."""
 
@@ -68,7 +84,7 @@ class Smooth(Protocol):
 
     @property
     def passes(self) -> float:
-        """Passes over the rows so far (a value alone counts one half)."""
+        """Passes over the rows so far (a value alone counts one half; 0 if it needs none)."""
         ...
 
     @property
@@ -78,7 +94,7 @@ class Smooth(Protocol):
 
     @property
     def part_seconds(self) -> tuple[float, float]:
-        """Wall time so far in passes over the rows, and in their curvature."""
+        """Wall time so far in evaluations, and in curvature."""
         ...
 
     @property
@@ -86,12 +102,37 @@ class Smooth(Protocol):
         """Number of rows behind the function."""
         ...
 
+    @property
+    def terms_per_edge(self) -> int:
+        """How many of the terms that the function adds up have an edge between targets in them."""
+        ...
+
+    @property
+    def by_nodes(self) -> bool:
+        """Whether the Hessian is a sum over nodes; else it is one matrix."""
+        ...
+
+    @property
+    def curvature_rows(self) -> int:
+        """Rows, or states of the model, that curvature is summed over with a stride of 1."""
+        ...
+
+    @property
+    def exact_curvature(self) -> bool:
+        """Whether curvature with a stride of 1 is exact."""
+        ...
+
     def evaluate(self, theta: Floats, gradient: bool = True) -> Evaluation:
         """Value and, if asked, gradient."""
         ...
 
-    def curvature(self, theta: Floats, stride: int = 1, nodes: Ints | None = None) -> Curvature:
-        """Hessian at theta, from every `stride`-th row; the part of some nodes, if named."""
+    def curvature(
+        self, theta: Floats, stride: int = 1, nodes: Ints | None = None
+    ) -> Curvature | WholeCurvature:
+        """Hessian at theta, from every `stride`-th row; the part of some nodes, if named.
+
+        With `by_nodes` it is a Curvature, else a WholeCurvature.
+        """
         ...
 
     def restrict(self, groups: Ints) -> Smooth:

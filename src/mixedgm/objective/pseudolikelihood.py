@@ -15,6 +15,7 @@ import numpy as np
 
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.objective.contract import Curvature, Evaluation, NodeCurvature
+from mixedgm.objective.moments import independent
 from mixedgm.rows.contract import Coefficients, Moments, Rows
 
 
@@ -60,17 +61,33 @@ class Pseudolikelihood:
         """Number of rows."""
         return self.rows.n_rows
 
+    @property
+    def terms_per_edge(self) -> int:
+        """Every edge is in the conditionals of both its ends."""
+        return 2
+
+    @property
+    def by_nodes(self) -> bool:
+        """The curvature is a sum over nodes."""
+        return True
+
+    @property
+    def curvature_rows(self) -> int:
+        """All rows."""
+        return self.rows.n_rows
+
+    @property
+    def exact_curvature(self) -> bool:
+        """From all rows it is."""
+        return True
+
     def restrict(self, groups: Ints) -> Pseudolikelihood:
         """The same function with all other groups zero."""
         return Pseudolikelihood(self.rows, self.layout.restrict(groups), self.moments, True)
 
     def null(self) -> Floats:
         """Closed form: mean 0, precision 1, log frequencies."""
-        p = self.layout.n_cont
-        theta = np.zeros(self.layout.n_theta)
-        theta[self.layout.diagonal] = 1.0
-        theta[self.layout.cat_bias] = np.log(self.moments.mean[p:])
-        return self.layout.centred(theta, np.zeros(0, dtype=np.int64))
+        return independent(self.layout, self.moments)
 
     # -- value and gradient ------------------------------------------------------------------------
 

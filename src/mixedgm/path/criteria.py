@@ -110,11 +110,11 @@ class _Price(Protocol):
 
 
 def _information(evidence: Evidence, name: str, label: str, price: _Price) -> Choice:
-    task, path = evidence.task, evidence.path
+    task, path = evidence.task.scoring, evidence.path
     known = None if evidence.before is None else evidence.before.scores["refit_loss"]
     losses = refit_losses(task, path, known=known, show=evidence.setup.show)
     df = np.array([degrees_of_freedom(task, point.groups) for point in path.points])
-    prices = np.array([price(*_per_conditional(task, point.groups)) for point in path.points])
+    prices = np.array([price(*_per_term(task, point.groups)) for point in path.points])
     scores = 2.0 * task.total_weight * losses + prices
     n_dense = int(np.isinf(losses).sum())
     notes = []
@@ -125,6 +125,8 @@ def _information(evidence: Evidence, name: str, label: str, price: _Price) -> Ch
             f"{n_dense} of {len(path)} values of lam were not considered: their graphs are too "
             f"dense to be refitted to {task.smooth.n_rows} rows"
         )
+    if task is not evidence.task:
+        notes.append(f"{label} of the pseudolikelihood: a sampled likelihood has no exact value")
     best = int(np.argmin(scores))
     ended = bool(np.isinf(losses[-1])) or evidence.saturated
     return Choice(
@@ -154,17 +156,18 @@ def _own_parameters(task: Task) -> Ints:
     return np.where(np.arange(layout.n_nodes) < layout.n_cont, 1, layout.width - 1)
 
 
-def _per_conditional(task: Task, groups: Ints) -> tuple[float, float]:
-    """Parameters and edges, each counted once for every conditional that it is in.
+def _per_term(task: Task, groups: Ints) -> tuple[float, float]:
+    """Parameters and edges, each counted once for every term of the loss that it is in.
 
-    An edge is in the conditionals of both its ends, so its gain 2 n (loss - loss with it) is about
-    twice a chi-square of its degrees of freedom where there is nothing to find; its price is twice
-    that of a likelihood, too (the composite-likelihood criterion of Gao and Song 2010).  An edge of
-    a covariate is in one conditional.
+    A likelihood is one term.  In a pseudolikelihood an edge is in the conditionals of both its
+    ends, so its gain 2 n (loss - loss with it) is about twice a chi-square of its degrees of
+    freedom where there is nothing to find; its price is twice that of a likelihood, too (the
+    composite-likelihood criterion of Gao and Song 2010).  An edge of a covariate is in one
+    conditional.
     """
     u, v = task.layout.pairs[groups].T
     target = task.layout.is_target.astype(np.int64)
-    times = target[u] + target[v]
+    times = np.minimum(target[u] + target[v], task.smooth.terms_per_edge)
     return float(times @ _parameters(task, groups)), float(times.sum())
 
 

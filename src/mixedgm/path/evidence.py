@@ -13,8 +13,9 @@ from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params
 from mixedgm.parallel import seeds
 from mixedgm.path.path import Path, PathPoint, solve_path
-from mixedgm.path.task import Reference, Task, Weights, prepare
+from mixedgm.path.task import Loss, Reference, Sampler, Task, Weights, prepare
 from mixedgm.solve.loop import Solver
+from mixedgm.solve.monte_carlo import MonteCarlo
 from mixedgm.table.encode import Design
 
 
@@ -30,6 +31,9 @@ class Recipe:
     weights : {"calibrated", "uniform"}
     factors : ndarray (p + q, p + q)
         Penalty factors by pair of nodes.
+    loss : {"pseudolikelihood", "likelihood", "likelihood-mc"}
+    seed : SeedSequence, optional
+        For losses that are sampled.
     """
 
     solver: Solver
@@ -37,16 +41,26 @@ class Recipe:
     max_iter: int
     weights: Weights
     factors: Floats
+    loss: Loss = "pseudolikelihood"
+    seed: np.random.SeedSequence | None = None
 
     def task(self, design: Design, reference: Reference | None, n_threads: int = 1) -> Task:
         """Set up the problem of these rows."""
         return prepare(
             design,
+            loss=self.loss,
             weights=self.weights,
             factors=self.factors,
             reference=reference,
             n_threads=n_threads,
+            sampler=self._sampler,
         )
+
+    @property
+    def _sampler(self) -> Sampler | None:
+        if not isinstance(self.solver, MonteCarlo):
+            return None
+        return Sampler(self.solver, self.seed or np.random.SeedSequence(0))
 
     def path(
         self,

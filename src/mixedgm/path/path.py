@@ -10,9 +10,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mixedgm.errors import TooLargeError
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.params import Params, Units, from_theta, joined, with_all_levels
-from mixedgm.path.task import Task
+from mixedgm.path.task import Loss, Task
 from mixedgm.progress import track
 from mixedgm.rows.predict import mean_losses
 from mixedgm.rows.threads import single_threaded_blas
@@ -45,11 +46,14 @@ class PathPoint:
     curvature_seconds: float = 0.0
     notes: tuple[str, ...] = ()
     trace: tuple[TraceRow, ...] = ()
+    kkt_error: float = 0.0
+    """Standard error of `kkt` where gradients were sampled; `objective_error` likewise."""
+    objective_error: float = 0.0
 
     @property
     def converged(self) -> bool:
-        """Whether the KKT number is within tol."""
-        return self.status is Status.CONVERGED
+        """Whether the KKT number is within tol, or within its sampling error."""
+        return self.status.good
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +70,8 @@ class Path:
         Smallest lam without penalised edges.
     schema : Schema
         Of the table.
+    loss : str
+        What was minimised, besides the penalty.
 
     See Also
     --------
@@ -80,6 +86,7 @@ class Path:
     observed: NDArray[np.bool_]
     total_weight: float
     rule: str = "and"
+    loss: Loss = "pseudolikelihood"
 
     def __len__(self) -> int:
         return len(self.points)
@@ -87,8 +94,9 @@ class Path:
     def __repr__(self) -> str:
         if not self.points:
             return "<Path of 0 lam>"
+        loss = "" if self.loss == "pseudolikelihood" else f"{self.loss}, "
         return (
-            f"<Path of {len(self)} lam, {self.lams[0]:.4g} to {self.lams[-1]:.4g}: "
+            f"<Path of {len(self)} lam, {loss}{self.lams[0]:.4g} to {self.lams[-1]:.4g}: "
             f"{self.n_edges[0]} to {self.n_edges[-1]} edges, KKT at most {self.kkt.max():.1e}>"
         )
 
@@ -194,6 +202,20 @@ class Path:
         design = apply(X, self.schema, sample_weight=sample_weight)
         return np.array([-self.losses(k, design).sum() for k in range(len(self))])
 
+    def held_out_loss(self, k: int, design: Design) -> float:
+        """Mean loss of other rows at the k-th lam, constant included.
+
+        After ``loss="likelihood"`` the negative log likelihood, else the negative log
+        pseudolikelihood.
+        """
+        if self.loss != "likelihood":
+            return float(self.losses(k, design).sum())
+        from mixedgm.joint.scoring import mean_loss
+
+        return mean_loss(
+            self.params(k), design.cont, design.codes, design.weights, self.total_weight
+        )
+
     def losses(self, k: int, design: Design) -> Floats:
         """Mean negative log conditional of every node at the k-th lam; 0 for covariates."""
         found = mean_losses(
@@ -224,7 +246,7 @@ def solve_path(
     after the first point that is `enough`.
 
     With `keep_interrupted`, Ctrl-C keeps what is solved and warns; it is raised again only when
-    nothing is.
+    nothing is.  The same holds for a graph that is too dense for an exact likelihood.
     """
     here = _begin(task, start, after)
     points: list[PathPoint] = []
@@ -237,16 +259,16 @@ def solve_path(
             points.append(_point(task, float(lam), solution, keep_trace))
             if enough is not None and enough(points[-1]):
                 break
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, TooLargeError) as stopped:
         if not keep_interrupted or not (points or after):
             raise
         ends = points[-1].lam if points else after.points[-1].lam  # type: ignore[union-attr]
-        warnings.warn(
-            f"interrupted: the path ends at lam = {ends:.4g}, "
-            f"{len(points)} of {len(lams)} values solved",
-            RuntimeWarning,
-            stacklevel=level_of_caller(),
-        )
+        what = f"the path ends at lam = {ends:.4g}, {len(points)} of {len(lams)} values solved"
+        if isinstance(stopped, TooLargeError):
+            what = f"{what}: {stopped.named([node.name for node in task.schema.nodes])}"
+        else:
+            what = f"interrupted: {what}"
+        warnings.warn(what, RuntimeWarning, stacklevel=level_of_caller())
     return Path(
         (*(after.points if after is not None else ()), *points),
         task.lam_max,
@@ -255,6 +277,7 @@ def solve_path(
         task.units,
         task.observed,
         task.total_weight,
+        loss=task.loss,
     )
 
 
@@ -264,7 +287,9 @@ def _begin(task: Task, params: Params | None, after: Path | None) -> Start:
         return Start(theta, task.smooth.evaluate(theta), after.points[-1].lam)
     if params is not None:
         theta = task.theta_of(params)
-        return Start(theta, task.smooth.evaluate(theta))
+        here = task.smooth.evaluate(theta)
+        if here.grad is not None:
+            return Start(theta, here)
     return Start(task.null.theta, task.null.evaluation, task.lam_max)
 
 
@@ -288,4 +313,6 @@ def _point(task: Task, lam: float, solution: Solution, keep_trace: bool) -> Path
         solution.curvature_seconds,
         solution.notes,
         tuple(solution.trace) if keep_trace else (),
+        solution.kkt_error,
+        solution.objective_error,
     )

@@ -75,7 +75,7 @@ def _score_split(work: _Work, split: Split) -> Record:
     train, test = split
     path, record = work.path(train)
     rows = work.design.take(test)
-    loss = np.array([path.losses(k, rows).sum() for k in range(len(path))])
+    loss = np.array([path.held_out_loss(k, rows) for k in range(len(path))])
     return record | {"loss": loss}
 
 

@@ -6,7 +6,7 @@ columns standardised, levels without rows left out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -24,6 +24,7 @@ from mixedgm.model.params import (
     with_all_levels,
 )
 from mixedgm.objective.contract import Smooth
+from mixedgm.objective.likelihood import Likelihood
 from mixedgm.objective.pseudolikelihood import Pseudolikelihood
 from mixedgm.penalty import weights as edge_weights
 from mixedgm.penalty.group_lasso import GroupLasso
@@ -31,12 +32,14 @@ from mixedgm.rows.contract import Moments
 from mixedgm.rows.memory import MemoryRows
 from mixedgm.solve.choose import Auto
 from mixedgm.solve.loop import Solver
+from mixedgm.solve.monte_carlo import MonteCarlo
 from mixedgm.solve.problem import Problem
 from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.table.encode import Design
 from mixedgm.table.schema import Schema
 
 Weights = Literal["calibrated", "uniform"]
+Loss = Literal["pseudolikelihood", "likelihood", "likelihood-mc"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +102,17 @@ class Task:
     node_scales: Floats
     total_weight: float
     degenerate: tuple[str, ...] = ()
+    loss: Loss = "pseudolikelihood"
+    solver: Solver = field(default_factory=Auto)
+    """For optima without penalty."""
+    scoring_smooth: Smooth | None = None
+
+    @property
+    def scoring(self) -> Task:
+        """The task whose loss scores a graph: this one, unless its loss has no exact value."""
+        if self.scoring_smooth is None:
+            return self
+        return replace(self, smooth=self.scoring_smooth, solver=Auto(), scoring_smooth=None)
 
     @property
     def layout(self) -> Layout:
@@ -159,7 +173,7 @@ class Task:
         problem = Problem(
             small, GroupLasso(small.layout, np.zeros(len(groups))), 0.0, self.yardstick[groups]
         )
-        return self._confined(problem, groups, start, Auto(), tol, max_iter)
+        return self._confined(problem, groups, start, self.solver, tol, max_iter)
 
     def penalised(
         self, groups: Ints, lam: float, start: Start, *, solver: Solver, tol: float, max_iter: int
@@ -179,6 +193,10 @@ class Task:
     ) -> Solution:
         index = self.layout.positions(groups)
         begin = Start(start.theta[index], problem.smooth.evaluate(start.theta[index]))
+        if begin.evaluation.grad is None:
+            # A start put together from two points need not be a distribution.
+            theta = problem.smooth.null()
+            begin = Start(theta, problem.smooth.evaluate(theta))
         solution = solve(problem, solver, begin, tol=tol, max_iter=max_iter)
         theta = np.zeros(self.layout.n_theta)
         theta[index] = solution.theta
@@ -190,20 +208,37 @@ class Task:
         return self.penalty.lam_max(self.null.evaluation.gradient)
 
 
+@dataclass(frozen=True)
+class Sampler:
+    """How a likelihood is sampled: the options of its chains, and a seed for them."""
+
+    solver: MonteCarlo = field(default_factory=MonteCarlo)
+    seed: np.random.SeedSequence = field(default_factory=lambda: np.random.SeedSequence(0))
+
+    def smooth(self, layout: Layout, moments: Moments, n_rows: int) -> Smooth:
+        """The likelihood with chains that have not begun."""
+        from mixedgm.objective.sampled import Chains, SampledLikelihood
+
+        chains = Chains(np.random.default_rng(self.seed), self.solver.n_chains // 64)
+        return SampledLikelihood(layout, moments, n_rows, chains)
+
+
 def prepare(
     design: Design,
     *,
+    loss: Loss = "pseudolikelihood",
     weights: Weights = "calibrated",
     factors: Floats | None = None,
     reference: Reference | None = None,
     n_threads: int = 1,
+    sampler: Sampler | None = None,
 ) -> Task:
     """Standardise, drop levels without rows, lay out the permitted edges and weigh them.
 
     `factors` is the node-by-node matrix of penalty factors; inf leaves an edge out.  `reference`
     describes the whole table when `design` is a resample of it.  A column that is constant in
     `design` has no edges; its node term is then the reference's mean and variance (without a
-    reference: its value, with variance 1).
+    reference: its value, with variance 1).  `sampler` is for ``loss="likelihood-mc"``.
     """
     if weights not in ("calibrated", "uniform"):
         raise ParameterError.must_be("weights", "'calibrated' or 'uniform'", weights)
@@ -228,18 +263,29 @@ def prepare(
     penalty = yardstick if weights == "calibrated" else edge_weights.uniform(layout, units.scale)
     if factors is not None:
         penalty = penalty * factors[layout.pairs[:, 0], layout.pairs[:, 1]]
+    pseudolikelihood = Pseudolikelihood(rows, layout, moments)
+    smooth: Smooth = pseudolikelihood
+    if loss == "likelihood":
+        smooth = Likelihood(layout, moments, rows.n_rows)
+    sampled = loss == "likelihood-mc"
+    sampler = sampler or Sampler()
+    if sampled:
+        smooth = sampler.smooth(layout, moments, rows.n_rows)
     own_scales = scales.copy()
     own_scales[: len(units.scale)] *= units.scale
     return Task(
         units,
         observed,
         design.schema,
-        Pseudolikelihood(rows, layout, moments),
+        smooth,
         GroupLasso(layout, penalty),
         yardstick,
         own_scales,
         design.total_weight,
         _degenerate(design.schema, scales == 0.0, observed, reference),
+        loss,
+        sampler.solver if sampled else Auto(),
+        pseudolikelihood if sampled else None,
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from mixedgm.errors import ParameterError
-from mixedgm.model.layout import Floats
+from mixedgm.model.layout import Floats, Layout
 from mixedgm.objective.contract import Evaluation
 from mixedgm.solve.loop import Solver, State
 from mixedgm.solve.problem import Problem
@@ -24,11 +24,16 @@ class Auto:
     `limit_bytes`, or the cubes of the blocks' sizes add up to more than `limit_cubes` (two columns
     with very many levels), the step is left to accelerated proximal gradient (Nesterov 1983),
     which keeps no curvature.
+
+    A function whose curvature is one matrix (the likelihood) gets it up to `limit_whole` rows and
+    columns, and limited-memory curvature from there on: its evaluations are dear.
     """
 
     limit_bytes: float = 2.0**30
     limit_cubes: float = 2e9
+    limit_whole: int = 2000
     newton: ProximalNewton = field(default_factory=ProximalNewton)
+    memory: ProximalNewton = field(default_factory=lambda: ProximalNewton("limited-memory"))
     gradient: ProximalGradient = field(default_factory=lambda: ProximalGradient("nesterov-1983"))
 
     def init(
@@ -36,6 +41,8 @@ class Auto:
     ) -> State:
         """Choose by the size of the curvature, and start."""
         layout = problem.smooth.layout
+        if not problem.smooth.by_nodes:
+            return self.newton_for(problem).init(problem, theta, here, tol, memory)
         entries = layout.incidence.entry_ptr[layout.incidence.target_ptr]
         needed = 8.0 * float(((entries[1:] - entries[:-1]) ** 2.0).sum())
         small = needed <= self.limit_bytes and (layout.sizes**3.0).sum() <= self.limit_cubes
@@ -43,10 +50,18 @@ class Auto:
         state: State = solver.init(problem, theta, here, tol, memory if small else None)
         return state
 
+    def newton_for(self, problem: Problem) -> ProximalNewton:
+        """Which curvature Newton steps take."""
+        layout = problem.smooth.layout
+        if problem.smooth.by_nodes:
+            return self.newton
+        inside = Layout(layout.n_cont, tuple(n - 1 for n in layout.n_levels), layout.pairs)
+        return self.newton if inside.n_theta <= self.limit_whole else self.memory
+
     def step(self, problem: Problem, state: State) -> State:
         """Go on with the solver that made the state."""
         if isinstance(state, NewtonState):
-            return self.newton.step(problem, state)
+            return self.newton_for(problem).step(problem, state)
         return self.gradient.step(problem, state)  # type: ignore[arg-type]
 
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 import numpy as np
-from scipy.linalg import helmert
+from scipy.linalg import block_diag, helmert
 
 from mixedgm.model.layout import Floats, Ints, Layout
-from mixedgm.objective.contract import Smooth
+from mixedgm.objective.contract import Curvature, Smooth
 
 _BATCH = 2**18
 
@@ -180,6 +180,18 @@ class Contrasts:
         starts = np.concatenate([[0], np.cumsum([table.size for table in tables])])
         return starts[which].astype(np.int64), np.concatenate([t.ravel() for t in tables])
 
+    @cached_property
+    def columns(self) -> Floats:
+        """(d, d') the change of design columns that makes the contrasts: x as it is, levels not."""
+        bases = [_level_basis(n) for n in self.layout.n_levels]
+        return np.asarray(block_diag(np.eye(self.layout.n_cont), *bases), dtype=np.float64)
+
+    def whole_curvature(self, smooth: Smooth, theta: Floats, stride: int) -> Floats:
+        """Second derivative in the contrasts as one matrix, for functions not by nodes."""
+        curvature = smooth.curvature(theta, stride)
+        assert not isinstance(curvature, Curvature)
+        return curvature.on(self.reduced, self.columns)
+
     def curvature(self, smooth: Smooth, theta: Floats, stride: int) -> tuple[Ints, Ints, Floats]:
         """Second derivative in the contrasts: (size of every node, start, matrices in a row).
 
@@ -195,6 +207,7 @@ class Contrasts:
         wide_size = np.add.reduceat(runs.wide, runs.ptr[:-1])
         for a, b in _batches(wide_size**2):
             curvature = smooth.curvature(theta, stride, np.arange(a, b))
+            assert isinstance(curvature, Curvature)
             wide = np.concatenate([node.matrix.ravel() for node in curvature.nodes])
             ptr = runs.ptr[a : b + 1]
             project(wide, ptr, runs.wide, runs.narrow, runs.basis, runs.bases, start[a:b], out)

@@ -56,6 +56,10 @@ class ProductModel:
     curvature_passes: float = 0.0
     part_seconds: tuple[float, float] = (0.0, 0.0)
     n_rows: int = 0
+    terms_per_edge: int = 1
+    by_nodes: bool = True
+    curvature_rows: int = 0
+    exact_curvature: bool = False
 
     def evaluate(self, theta: Floats, gradient: bool = True) -> Evaluation:
         """Model value relative to the centre, and its gradient."""

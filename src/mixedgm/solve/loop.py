@@ -25,7 +25,21 @@ class Status(Enum):
         "no step lowers the objective any further at this precision, but the KKT number is still "
         "above tol: raise tol, or look for nearly collinear columns and very rare levels"
     )
+    WITHIN_ERROR = (
+        "the KKT conditions hold within the Monte Carlo error of the sampled gradients, which is "
+        "stated; tol is not reached"
+    )
+    SAMPLING_LIMIT = (
+        "stopped at the largest number of sweeps before the Monte Carlo error was small enough: "
+        "pass solver=MonteCarlo(accuracy=..., max_sweeps=...) with a larger one of both, or a "
+        "larger lam (strong interactions make chains slow)"
+    )
     UNFINISHED = "running"
+
+    @property
+    def good(self) -> bool:
+        """Whether the solution is what was asked for, as far as that can be known."""
+        return self in (Status.CONVERGED, Status.WITHIN_ERROR)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import numpy as np
 
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.objective.contract import Evaluation
+from mixedgm.solve.choose import Auto
 from mixedgm.solve.contrasts import Contrasts
 from mixedgm.solve.loop import Solver, State
 from mixedgm.solve.problem import Problem
@@ -57,8 +58,10 @@ def neighbour_of(problem: Problem, solver: Solver, theta: Floats) -> Neighbour:
     index = layout.positions(groups)
     small = problem.restrict(groups)
     start = Evaluation(here.value, here.gradient[index])
+    if hasattr(solver, "solve"):  # its gradients are sampled, and so would its curvature be
+        return Neighbour(layout, groups, None)
     state = solver.init(small, theta[index], start, 0.0, None)
-    newton = getattr(solver, "newton", solver)
+    newton = solver.newton_for(small) if isinstance(solver, Auto) else solver
     memory = None
     if isinstance(state, NewtonState) and _keeps_curvature(newton):
         contrasts = Contrasts(small.smooth.layout)

@@ -71,10 +71,15 @@ class ProximalNewton:
         memory: KnownCurvature | None = None,
     ) -> NewtonState:
         """Start at theta, whose evaluation is `here`, with curvature from an earlier run if any."""
-        n_rows = problem.smooth.n_rows
+        n_rows = problem.smooth.curvature_rows
+        if self.hessian == "exact" and not problem.smooth.exact_curvature:
+            raise ParameterError(
+                "hessian='exact' would have to visit too many states of the categorical columns "
+                "for this loss; use hessian='sampled' or 'limited-memory'."
+            )
         stride = max(1, n_rows // self.sample_rows) if self.hessian == "sampled" else 1
         first = stride
-        if memory is None and self.hessian == "sampled":
+        if memory is None and self.hessian == "sampled" and problem.smooth.by_nodes:
             first = max(stride, n_rows // _rows_for_a_first_step(problem))
         return NewtonState(
             theta=theta,
@@ -119,11 +124,12 @@ class ProximalNewton:
     def _dear(self, problem: Problem, stride: int) -> bool:
         """Whether curvature costs more than the pass that an outdated one may cost in addition.
 
-        A row costs about eight times as much in curvature as in a pass.
+        A row costs about eight times as much in curvature as in a pass.  One matrix for
+        everything is always dear.
         """
-        return self.hessian == "sampled" and 8 * (1 + problem.smooth.n_rows // stride) > (
-            problem.smooth.n_rows
-        )
+        smooth = problem.smooth
+        dear = not smooth.by_nodes or 8 * (1 + smooth.n_rows // stride) > smooth.n_rows
+        return self.hessian == "sampled" and dear
 
     def _model_minimiser(
         self, problem: Problem, state: NewtonState

@@ -21,6 +21,8 @@ from mixedgm.solve.problem import Problem
 
 def flatten(contrasts: Contrasts, smooth: Smooth, theta: Floats, stride: int) -> Blocks:
     """Curvature at theta, in contrasts and laid out for the kernels."""
+    if not smooth.by_nodes:
+        return one_matrix(contrasts, contrasts.whole_curvature(smooth, theta, stride))
     layout, runs, blocks = contrasts.reduced, contrasts.runs, contrasts.blocks
     node_size, matrix_start, matrices = contrasts.curvature(smooth, theta, stride)
     eigen_start, vectors, values = _block_eigen(blocks, (matrix_start, node_size, matrices))
@@ -31,6 +33,32 @@ def flatten(contrasts: Contrasts, smooth: Smooth, theta: Floats, stride: int) ->
         node_start=np.concatenate([[0], np.cumsum(node_size)]).astype(np.int64),
         runs=(runs.ptr, runs.local, runs.position, runs.narrow),
         matrices=matrices,
+        eigen_start=eigen_start,
+        vectors=vectors,
+        values=values,
+        n_node_blocks=layout.n_cont + layout.n_nodes,
+    )
+
+
+def one_matrix(contrasts: Contrasts, matrix: Floats) -> Blocks:
+    """A dense Hessian, laid out as the curvature of a single node that every block touches."""
+    layout = contrasts.reduced
+    start, size, _, _ = contrasts.blocks
+    n = layout.n_theta
+    touch_node = np.column_stack([np.zeros(len(start), dtype=np.int64), np.full(len(start), -1)])
+    touch_at = np.column_stack([start, np.zeros_like(start)])
+    node = (np.zeros(1, dtype=np.int64), np.array([n]), matrix.ravel())
+    eigen_start, vectors, values = _block_eigen((start, size, touch_node, touch_at), node)
+    return Blocks(
+        start,
+        size,
+        touch_node,
+        touch_at,
+        matrix_start=node[0],
+        node_size=node[1],
+        node_start=np.array([0, n]),
+        runs=(np.array([0, len(start)]), start, start, size),
+        matrices=node[2],
         eigen_start=eigen_start,
         vectors=vectors,
         values=values,
@@ -211,6 +239,10 @@ class _LayoutOnly:
     curvature_passes: float = 0.0
     part_seconds: tuple[float, float] = (0.0, 0.0)
     n_rows: int = 0
+    terms_per_edge: int = 1
+    by_nodes: bool = True
+    curvature_rows: int = 0
+    exact_curvature: bool = False
 
     def evaluate(self, theta: Floats, gradient: bool = True) -> Evaluation:
         raise NotImplementedError

@@ -41,11 +41,14 @@ class Solution:
     """Part of `seconds` spent in passes over the rows."""
     curvature_seconds: float
     memory: Memory | None = None
+    kkt_error: float = 0.0
+    """Standard error of `kkt` where gradients were sampled."""
+    objective_error: float = 0.0
 
     @property
     def converged(self) -> bool:
-        """Whether the KKT number is within tol."""
-        return self.status is Status.CONVERGED
+        """Whether the KKT number is within tol, or within its sampling error."""
+        return self.status.good
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +76,14 @@ class Memory:
 
 
 def solve(problem: Problem, solver: Solver, start: Start, *, tol: float, max_iter: int) -> Solution:
-    """Solve on growing working sets until the certificate of the whole problem is within `tol`."""
+    """Solve on growing working sets until the certificate of the whole problem is within `tol`.
+
+    A solver that works with sampled gradients has a `solve` of its own, and is left to it.
+    """
+    own = getattr(solver, "solve", None)
+    if own is not None:
+        done: Solution = own(problem, start, tol=tol, max_iter=max_iter)
+        return done
     clock = time.perf_counter()
     smooth = problem.smooth
     before = _effort(smooth)
@@ -97,7 +107,7 @@ def solve(problem: Problem, solver: Solver, start: Start, *, tol: float, max_ite
         n_iter += result.n_iter
         trace += _shifted(result, trace)
         notes = tuple(dict.fromkeys([*notes, *result.notes]))
-        theta = _embedded(problem, index, result.theta)
+        theta = embedded(problem, index, result.theta)
         certificate = problem.certificate(theta)
         evaluation = certificate.evaluation
         if certificate.kkt <= tol or n_iter >= max_iter:
@@ -165,7 +175,7 @@ def _effort(smooth: Smooth) -> Floats:
     return np.array([smooth.passes, smooth.curvature_passes, *smooth.part_seconds])
 
 
-def _embedded(problem: Problem, index: Ints, small: Floats) -> Floats:
+def embedded(problem: Problem, index: Ints, small: Floats) -> Floats:
     """The working set's theta as one of the whole problem, centred where no penalty does it."""
     layout = problem.smooth.layout
     theta = np.zeros(layout.n_theta)

@@ -216,6 +216,10 @@ def _report(stored: Mapping[str, Any]) -> FitReport:
         notes=tuple(_list_of(str, stored["notes"])),
         criterion=None if criterion is None else _typed(str, criterion),
         rule=_typed(str, stored.get("rule", "and")),
+        # Files from before there was a choice do not name it.
+        loss=_typed(str, stored.get("loss", "pseudolikelihood")),
+        kkt_error=_typed(float, stored.get("kkt_error", 0.0)),
+        objective_error=_typed(float, stored.get("objective_error", 0.0)),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import astuple
-from typing import Any
+from typing import Any, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from mixedgm.errors import ModelFileError
 from mixedgm.model.layout import Ints, Layout
 from mixedgm.model.params import Units
 from mixedgm.path.path import Path, PathPoint
+from mixedgm.path.task import Loss
 from mixedgm.solve.loop import Status, TraceRow
 from mixedgm.store.archive import Archive, Arrays
 from mixedgm.table.schema import Schema
@@ -23,6 +24,8 @@ _NUMBERS = (
     *("lam", "objective", "kkt", "passes", "curvature_passes"),
     *("seconds", "pass_seconds", "curvature_seconds"),
 )
+# Zero but for sampled likelihoods, and absent from the first files.
+_ERRORS = ("kkt_error", "objective_error")
 
 
 def path_to_parts(path: Path) -> tuple[dict[str, Any], Arrays]:
@@ -46,7 +49,7 @@ def path_to_parts(path: Path) -> tuple[dict[str, Any], Arrays]:
         "path_group_ends": _ends([point.groups for point in points]),
         "path_values": _joined([point.values for point in points], np.float64),
     }
-    for name in _NUMBERS:
+    for name in (*_NUMBERS, *_ERRORS):
         arrays[f"path_{name}"] = np.array([getattr(point, name) for point in points], np.float64)
     traced = any(point.trace for point in points)
     if traced:
@@ -56,6 +59,7 @@ def path_to_parts(path: Path) -> tuple[dict[str, Any], Arrays]:
     document = {
         "lam_max": float(path.lam_max),
         "total_weight": float(path.total_weight),
+        "loss": path.loss,
         "status": [point.status.name for point in points],
         "notes": [list(point.notes) for point in points],
         "traced": traced,
@@ -90,6 +94,9 @@ def path_from_archive(archive: Archive, schema: Schema) -> Path | None:
     if not (np.isfinite(units.centre).all() and (units.scale > 0).all()):
         raise ModelFileError("its path has impossible units")
     numbers = {name: archive.array(f"path_{name}", "float64", (n_points,)) for name in _NUMBERS}
+    for name in _ERRORS:
+        if f"path_{name}" in archive.document["arrays"]:
+            numbers[name] = archive.array(f"path_{name}", "float64", (n_points,))
     n_iter = archive.array("path_n_iter", "int64", (n_points,))
     node_terms = archive.array("path_node_terms", "float64", (n_points, layout.n_node_terms))
     groups, values = _groups(archive, layout, n_points)
@@ -115,7 +122,14 @@ def path_from_archive(archive: Archive, schema: Schema) -> Path | None:
         units=units,
         observed=observed,
         total_weight=float(document["total_weight"]),
+        loss=_loss(document.get("loss", "pseudolikelihood")),
     )
+
+
+def _loss(name: object) -> Loss:
+    if name not in get_args(Loss):
+        raise ModelFileError(f"its path has the unknown loss {name!r}")
+    return cast(Loss, name)
 
 
 def _layout(archive: Archive, schema: Schema, observed: NDArray[np.bool_]) -> Layout:

@@ -217,7 +217,9 @@ def _solved(
     here = task.smooth.evaluate(theta)
     start, solver = Start(theta, here), options.solver_object
     if neighbour is not None:
-        start, solver = neighbour.start(theta, here, task.layout), Chord(solver)
+        start = neighbour.start(theta, here, task.layout)
+    if start.memory is not None:
+        solver = Chord(solver)
     problem = task.problem(float(options.lam))
     return solve(problem, solver, start, tol=options.tol, max_iter=options.max_iter)
 

@@ -51,6 +51,10 @@ class Summary:
         All edges, heaviest first.
     notes : tuple of str
         What else the fit had to say.
+    loss : str
+        What was minimised, besides the penalty.
+    kkt_error, objective_error : float
+        Their Monte Carlo standard errors; zero unless the likelihood was sampled.
     """
 
     n_rows: int
@@ -71,6 +75,9 @@ class Summary:
     n_possible: int
     edges: tuple[Edge, ...]
     notes: tuple[str, ...] = ()
+    loss: str = "pseudolikelihood"
+    kkt_error: float = 0.0
+    objective_error: float = 0.0
 
     @property
     def edges_by_kind(self) -> dict[str, int]:
@@ -131,6 +138,9 @@ def summarise(fitted: FittedModel) -> Summary:
         n_possible=_possible(fitted),
         edges=fitted.edges,
         notes=report.notes,
+        loss=report.loss,
+        kkt_error=report.kkt_error,
+        objective_error=report.objective_error,
     )
 
 

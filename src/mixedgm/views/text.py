@@ -75,9 +75,11 @@ def facts(summary: Summary) -> list[tuple[str, str]]:
         ("columns", _columns(summary)),
         ("edges", _edges(summary)),
         ("lam", _lam(summary)),
-        ("objective", f"{summary.objective:.7g}"),
+        ("objective", _objective(summary)),
         ("certificate", _certificate(summary)),
     ]
+    if summary.loss != "pseudolikelihood":
+        found.insert(4, ("loss", summary.loss))
     if summary.covariates:
         names = ", ".join(one_line(name) for name in summary.covariates)
         found.insert(2, ("covariates", names))
@@ -122,7 +124,16 @@ def _lam(summary: Summary) -> str:
     return f"{text}, by {summary.criterion} from {summary.n_lams} {values}"
 
 
+def _objective(summary: Summary) -> str:
+    if summary.objective_error == 0.0:
+        return f"{summary.objective:.7g}"
+    return f"{summary.objective:.7g} with a standard error of {summary.objective_error:.1g}"
+
+
 def _certificate(summary: Summary) -> str:
+    if summary.kkt_error > 0.0:
+        found = f"KKT {summary.kkt:.2g}, standard error {summary.kkt_error:.1g}"
+        return f"{found}. {one_line(summary.message)}"
     if summary.converged:
         return f"KKT {summary.kkt:.2g}, at most tol {summary.tol:.2g}: converged"
     found = f"KKT {summary.kkt:.2g}, tol {summary.tol:.2g}: NOT converged"

@@ -1,0 +1,211 @@
+"""States of y and the Gaussian of x given y -> the covariance of all sufficient statistics.
+
+It is the second derivative of the log partition function.  Every statistic is a constant times
+the product of two entries of v = (1, x, indicators).  Given y, v is Gaussian with mean m(y) and a
+covariance C that is the same for all y, so that
+
+    cov(v_a v_b, v_c v_d) = cov(m_a m_b, m_c m_d) + C_ac E_bd + C_ad E_bc + C_bc E_ad + C_bd E_ac
+                            + C_ac C_bd + C_ad C_bc,        E = E[m m'].
+
+Only the first term needs more than pairs of columns; it is a sum over states of y, all of them or
+a sample.  A sample of n draws knows the variance of a cell of probability p to about sqrt(p / n).
+That much is added: a cell that was never drawn would seem to have no curvature at all, and steps
+would go astray.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedgm.model.layout import Floats, Ints, Layout
+
+_CELLS_PER_BLOCK = 2**21
+
+
+@dataclass(eq=False)
+class Effort:
+    """What evaluations have cost so far; shared by all restrictions of one function."""
+
+    evaluations: float = 0.0
+    """With gradient 1, without one half: a gradient takes a second sweep over the tree."""
+    seconds: float = 0.0
+    curvature_seconds: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Covariance:
+    """Second derivative of the log partition function at one point.
+
+    Parameters
+    ----------
+    layout : Layout
+        Of the parameters.
+    codes : ndarray (n, q)
+        States of the categorical columns.
+    probability : ndarray (n,)
+        What each state counts; they sum to one.
+    start : ndarray (p,)
+        Mean of x without any level's shift.
+    shift : ndarray (sum of levels, p)
+        What each level adds to the mean of x.
+    spread : ndarray (p, p)
+        Covariance of x given y.
+    mean, second : ndarray (d,), (d, d)
+        E[m] and E[m m'] over the design columns, exactly.
+    n_draws : int
+        Size of the sample of states; 0 when they are all there.
+    effort : Effort
+        Counters.
+    """
+
+    layout: Layout
+    codes: NDArray[np.integer]
+    probability: Floats
+    start: Floats
+    shift: Floats
+    spread: Floats
+    mean: Floats
+    second: Floats
+    n_draws: int = 0
+    effort: Effort = field(default_factory=Effort)
+
+    def dense(self) -> Floats:
+        """The matrix in theta's coordinates."""
+        return self.on(self.layout, np.eye(self.layout.n_columns))
+
+    @cached_property
+    def _dense(self) -> Floats:
+        return self.dense()
+
+    def product(self, delta: Floats) -> Floats:
+        """Matrix times `delta`."""
+        return np.asarray(self._dense @ delta)
+
+    def variance_of(self, delta: Floats) -> float:
+        """``delta @ matrix @ delta``, the variance of one combination of the statistics.
+
+        It is a quadratic function of v, for which no matrix over pairs of statistics is needed.
+        """
+        layout, p = self.layout, self.layout.n_cont
+        quadratic = layout.to_matrix(delta)
+        own = np.arange(p)
+        quadratic[own, own] = -delta[layout.diagonal]
+        linear = np.concatenate([delta[layout.cont_bias], delta[layout.cat_bias]])
+        inner = quadratic[:p, :p] @ self.spread
+        total, square, given_y = 0.0, 0.0, 0.5 * float(np.sum(inner * inner.T))
+        for means, probability in self._means(np.eye(layout.n_columns), layout.n_columns):
+            slope = means[:, 1:] @ quadratic
+            value = means[:, 1:] @ linear + 0.5 * np.sum(slope * means[:, 1:], axis=1)
+            total += float(probability @ value)
+            square += float(probability @ value**2)
+            moving = slope[:, :p] + linear[:p]
+            given_y += float(probability @ np.sum((moving @ self.spread) * moving, axis=1))
+        return max(0.0, square - total**2) + given_y
+
+    def on(self, layout: Layout, columns: Floats) -> Floats:
+        """The matrix for other design columns, ``z @ columns``, laid out as `layout`."""
+        clock = time.perf_counter()
+        first, second, factor = _factors(layout)
+        # The moments of (1, m) in the new columns.
+        moments = np.block(
+            [
+                [np.ones((1, 1)), (self.mean @ columns)[None]],
+                [(self.mean @ columns)[:, None], columns.T @ self.second @ columns],
+            ]
+        )
+        out = np.zeros((layout.n_theta, layout.n_theta))
+        expected = moments[first, second]
+        for means, probability in self._means(columns, layout.n_theta):
+            products = means[:, first]
+            products *= means[:, second]
+            products -= expected
+            products *= np.sqrt(probability)[:, None]
+            out += products.T @ products  # a product with itself costs half of another
+        out += self._given_y(moments, first, second, layout.n_cont)
+        out *= factor
+        out *= factor[:, None]
+        if self.n_draws:
+            self._add_uncertainty(out, layout, columns)
+        self.effort.curvature_seconds += time.perf_counter() - clock
+        return out
+
+    def _means(self, columns: Floats, n_theta: int) -> Iterator[tuple[Floats, Floats]]:
+        """(1, m) in the new columns for a block of states, and the states' probabilities."""
+        p = self.layout.n_cont
+        level_start = self.layout.column_start[p:-1] - p
+        # Continuous columns stay as they are; levels become contrasts or stay, too.
+        by_level = np.hstack([self.shift, columns[p:, p:]])
+        size = max(1, _CELLS_PER_BLOCK // max(1, n_theta))
+        for at in range(0, len(self.codes), size):
+            codes = self.codes[at : at + size]
+            means = np.zeros((len(codes), 1 + columns.shape[1]))
+            means[:, 0] = 1.0
+            means[:, 1 : 1 + p] = self.start
+            for j, begin in enumerate(level_start.tolist()):
+                means[:, 1:] += by_level[begin + codes[:, j]]
+            yield means, self.probability[at : at + size]
+
+    def _given_y(self, moments: Floats, first: Ints, second: Ints, p: int) -> Floats:
+        """Mean covariance of the statistics given y."""
+        out = np.zeros((len(first), len(first)))
+        moving = np.flatnonzero(((first > 0) & (first <= p)) | ((second > 0) & (second <= p)))
+        if len(moving) == 0:
+            return out
+        noise = np.zeros_like(moments)
+        noise[1 : 1 + p, 1 : 1 + p] = self.spread
+        a, b = first[moving], second[moving]
+        c_aa, c_ab, c_bb = noise[np.ix_(a, a)], noise[np.ix_(a, b)], noise[np.ix_(b, b)]
+        part = c_aa * (moments[np.ix_(b, b)] + c_bb)
+        part += c_ab * (moments[np.ix_(b, a)] + c_ab.T)
+        part += c_ab.T * moments[np.ix_(a, b)]
+        part += c_bb * moments[np.ix_(a, a)]
+        out[np.ix_(moving, moving)] = part
+        return out
+
+    def _add_uncertainty(self, out: Floats, layout: Layout, columns: Floats) -> None:
+        """Add to each block of two categorical columns the error of its cells' variances."""
+        p, old = self.layout.n_cont, self.layout.column_start
+        error = np.sqrt(np.maximum(self.second, 0.0) / self.n_draws)
+        for g in np.flatnonzero(layout.pairs[:, 0] >= p):
+            u, v = layout.pairs[g]
+            rows, cols = slice(old[u], old[u + 1]), slice(old[v], old[v + 1])
+            left = columns[rows, layout.column_start[u] : layout.column_start[u + 1]]
+            right = columns[cols, layout.column_start[v] : layout.column_start[v + 1]]
+            basis = np.kron(left, right)
+            own = slice(layout.starts[g], layout.starts[g + 1])
+            out[own, own] += basis.T @ (error[rows, cols].ravel()[:, None] * basis)
+
+
+def _factors(layout: Layout) -> tuple[Ints, Ints, Floats]:
+    """Every statistic as a constant times two entries of (1, design columns)."""
+    p, d = layout.n_cont, layout.n_columns
+    cont, levels = 1 + np.arange(p), 1 + np.arange(p, d)
+    row, column = layout.edge_position
+    one, none = np.zeros(p, dtype=np.int64), np.zeros(d - p, dtype=np.int64)
+    first = np.concatenate([one, cont, none, 1 + row])
+    second = np.concatenate([cont, cont, levels, 1 + column])
+    factor = np.ones(len(first))
+    factor[layout.diagonal] = -0.5
+    return first, second, factor
+
+
+def distinct(codes: NDArray[np.integer], n_levels: tuple[int, ...]) -> tuple[Ints, Floats]:
+    """The distinct states among draws, and their shares.
+
+    Examples
+    --------
+    >>> distinct(np.array([[0, 1], [1, 0], [0, 1]]), (2, 2))
+    (array([[0, 1], [1, 0]]), array([0.66666667, 0.33333333]))
+    """
+    number = np.zeros(len(codes), dtype=np.uint64)
+    for j, n in enumerate(n_levels):
+        # Beyond 64 bits the numbers wrap around: equal states stay equal, others hardly ever meet.
+        number = number * np.uint64(2 * n + 1) + codes[:, j].astype(np.uint64)
+    _, first, count = np.unique(number, return_index=True, return_counts=True)
+    return codes[first].astype(np.int64), count / len(codes)

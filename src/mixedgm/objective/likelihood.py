@@ -1,0 +1,208 @@
+"""Moments and a layout -> the mean negative log likelihood, its gradient and its curvature.
+
+All in standardised units.  The rows enter through their first and second moments only: the value
+is log Z(theta) less the inner product of theta with the mean of the sufficient statistics, and the
+gradient is the difference of the model's and the rows' expectations of them.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mixedgm.errors import DistributionError, TooLargeError
+from mixedgm.model.density import LOG_TWO_PI
+from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.model.params import from_theta, to_theta
+from mixedgm.objective.contract import Evaluation
+from mixedgm.objective.covariance import Covariance, Effort, distinct
+from mixedgm.objective.moments import independent, statistics
+from mixedgm.rows.contract import Moments
+
+if TYPE_CHECKING:
+    from mixedgm.joint.exact import Exact
+
+# States of y up to which curvature is summed over all of them, and draws of y beyond.
+_MOST_STATES = 2**16
+
+
+@dataclass(frozen=True, eq=False)
+class Likelihood:
+    """-log p(row), averaged over rows, by exact elimination of the categorical columns.
+
+    Parameters
+    ----------
+    layout : Layout
+        Which parameters exist.
+    moments : Moments
+        Of the standardised rows.
+    n_rows : int
+        Number of rows behind the moments.
+    effort : Effort
+        Counters.
+    """
+
+    layout: Layout
+    moments: Moments
+    n_rows: int
+    effort: Effort = field(default_factory=Effort)
+
+    @property
+    def passes(self) -> float:
+        """None: the rows are not needed again."""
+        return 0.0
+
+    @property
+    def curvature_passes(self) -> float:
+        """None."""
+        return 0.0
+
+    @property
+    def terms_per_edge(self) -> int:
+        """There is one term, with everything in it."""
+        return 1
+
+    @property
+    def by_nodes(self) -> bool:
+        """All statistics depend on each other: the curvature is one matrix."""
+        return False
+
+    @property
+    def part_seconds(self) -> tuple[float, float]:
+        """Wall time so far in evaluations, and in curvature."""
+        return self.effort.seconds, self.effort.curvature_seconds
+
+    def restrict(self, groups: Ints) -> Likelihood:
+        """The same function with all other groups zero."""
+        return Likelihood(self.layout.restrict(groups), self.moments, self.n_rows, self.effort)
+
+    def null(self) -> Floats:
+        """Closed form: mean 0, precision 1, log frequencies."""
+        return independent(self.layout, self.moments)
+
+    @cached_property
+    def observed(self) -> Floats:
+        """(n_theta,) mean of the sufficient statistics over the rows."""
+        return statistics(self.layout, self.moments)
+
+    # -- value and gradient ------------------------------------------------------------------------
+
+    def evaluate(self, theta: Floats, gradient: bool = True) -> Evaluation:
+        """Value and, if asked, gradient; +inf where the precision is not positive definite."""
+        clock = time.perf_counter()
+        model = self._exact(theta)
+        if model is None:
+            return Evaluation(np.inf)
+        constant = 0.5 * self.layout.n_cont * LOG_TWO_PI
+        value = float(model.log_partition - constant - theta @ self.observed)
+        grad = self._expected(model) - self.observed if gradient else None
+        self.effort.evaluations += 1.0 if gradient else 0.5
+        self.effort.seconds += time.perf_counter() - clock
+        return Evaluation(value, grad)
+
+    def _exact(self, theta: Floats) -> Exact | None:
+        from mixedgm.joint.exact import exact
+
+        if not np.all(theta[self.layout.diagonal] > 0.0) or not np.isfinite(theta).all():
+            return None
+        try:
+            return exact(from_theta(self.layout, theta))
+        except TooLargeError as error:
+            raise TooLargeError(
+                "the likelihood of a graph as dense as this cannot be computed exactly: {columns} "
+                "would have to be kept in one table (columns that share continuous neighbours "
+                "count as neighbours). To fix: loss='likelihood-mc', which samples; a larger "
+                "lam; or forbid=[...] some of the edges between them",
+                error.columns,
+            ) from None
+        except DistributionError:
+            return None
+
+    def _expected(self, model: Exact) -> Floats:
+        from mixedgm.joint.moments import moments_from
+
+        found = moments_from(model.params, model.given_y, model.tree.pairs[0])
+        return to_theta(self.layout, found.gradient())
+
+    # -- curvature ---------------------------------------------------------------------------------
+
+    @cached_property
+    def _n_states(self) -> int:
+        return prod(self.layout.n_levels)
+
+    @property
+    def curvature_rows(self) -> int:
+        """States of y, or, where they are too many, draws."""
+        return min(self._n_states, _MOST_STATES)
+
+    @property
+    def exact_curvature(self) -> bool:
+        """Whether all states of y can be visited."""
+        return self._n_states <= _MOST_STATES
+
+    def curvature(self, theta: Floats, stride: int = 1, nodes: Ints | None = None) -> Covariance:
+        """Covariance of the statistics, over all states of y or ``curvature_rows / stride`` draws.
+
+        The draws are the same at every call, so that solvers are deterministic.
+        """
+        from mixedgm.joint.moments import moments_from
+
+        if nodes is not None:
+            raise ValueError("the curvature of the likelihood is not a sum over nodes")
+        clock = time.perf_counter()
+        model = self._exact(theta)
+        if model is None:
+            raise ValueError("there is no curvature outside the domain")
+        n_draws = 0
+        if stride <= 1 and self.exact_curvature:
+            codes, probability = _all_states(model)
+        else:
+            n_draws = max(1, self.curvature_rows // stride)
+            codes, probability = _drawn_states(model, n_draws)
+        given_y, pairs = model.given_y, model.tree.pairs[0]
+        found = moments_from(model.params, given_y, pairs)
+        spread, cross = given_y.covariance, found.category_shift
+        out = Covariance(
+            self.layout,
+            codes,
+            probability,
+            given_y.start,
+            given_y.shift,
+            spread,
+            mean=np.concatenate([found.cont_bias, found.cat_bias]),
+            second=np.block([[found.precision - spread, cross], [cross.T, pairs]]),
+            n_draws=n_draws,
+            effort=self.effort,
+        )
+        self.effort.curvature_seconds += time.perf_counter() - clock
+        return out
+
+
+def _drawn_states(model: Exact, n: int) -> tuple[Ints, Floats]:
+    """The distinct ones among n draws of the categorical columns, and their shares."""
+    return distinct(model.tree.draw(n, np.random.default_rng(n)), model.params.n_levels)
+
+
+def _all_states(model: Exact) -> tuple[Ints, Floats]:
+    """Every state of the categorical columns, and its probability."""
+    field = model.tree.field
+    n_levels = field.n_levels
+    n_states = prod(n_levels)
+    codes = np.column_stack(
+        [np.zeros((n_states, 0), dtype=np.int64), *np.unravel_index(np.arange(n_states), n_levels)]
+        if n_levels
+        else [np.zeros((1, 0), dtype=np.int64)]
+    ).astype(np.int64)
+    levels = codes + field.start[:-1]
+    weight = np.zeros(n_states)
+    for j in range(len(n_levels)):
+        at = levels[:, j]
+        weight += field.unary[0, at]
+        for r in range(j):
+            weight += field.pairwise[at, levels[:, r]]
+    return codes, np.exp(weight - weight.max()) / np.exp(weight - weight.max()).sum()

@@ -1,0 +1,218 @@
+"""Moments and Gibbs chains -> estimates of the likelihood's gradient, with their errors.
+
+For fields that are too large to eliminate.  Only the categorical columns are sampled; given them,
+the moments of the continuous columns are known.  The chains persist: a small change of theta
+moves them little, so few sweeps bring them up to date.  They are independent of each other, and
+the spread between batches of them is the error, whatever the correlation along a chain.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mixedgm.errors import DistributionError
+from mixedgm.joint.field import Gaussian, gaussian, integrate_out
+from mixedgm.joint.gibbs import Codes, random_start, runs_of, sweep
+from mixedgm.joint.kernels import count_pairs
+from mixedgm.joint.moments import moments_from
+from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.model.params import Params, from_theta, to_theta
+from mixedgm.objective.contract import Evaluation
+from mixedgm.objective.covariance import Covariance, Effort, distinct
+from mixedgm.objective.moments import independent, statistics
+from mixedgm.rows.contract import Moments
+
+_BATCHES = 64
+# States that curvature is estimated from.
+_KEPT = 4096
+
+
+@dataclass(eq=False)
+class Chains:
+    """Gibbs chains over the categorical columns, which go on from wherever they are.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    per_batch : int
+        Chains in each of the 64 batches.
+    """
+
+    rng: np.random.Generator
+    per_batch: int = 8
+    codes: Codes | None = None
+    sweeps: int = 0
+
+    def run(self, params: Params, sweeps: int) -> tuple[Floats, Codes]:
+        """Frequencies of pairs of levels in every batch, and some of the states visited."""
+        field, _ = integrate_out(params, range(params.n_cont))
+        n_chains = _BATCHES * self.per_batch
+        burn_in = max(2, sweeps // 4)
+        if self.codes is None:
+            self.codes = random_start(field, n_chains, self.rng)
+            burn_in += 100
+        runs = runs_of(field) if self.codes.size else None
+        sweep(field, self.codes, burn_in, self.rng, runs=runs)
+        total = sum(params.n_levels)
+        counts = np.zeros((_BATCHES, total, total))
+        every = max(1, (sweeps * n_chains) // _KEPT)
+        kept = []
+        for k in range(sweeps):
+            sweep(field, self.codes, 1, self.rng, runs=runs)
+            for b in range(_BATCHES):
+                own = self.codes[b * self.per_batch : (b + 1) * self.per_batch]
+                count_pairs(own, field.level_start, counts[b])
+            if (k + 1) % every == 0:
+                kept.append(self.codes.copy())
+        self.sweeps += burn_in + sweeps
+        counts /= sweeps * self.per_batch
+        return counts, np.concatenate(kept)
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """What the chains say at one theta.
+
+    Parameters
+    ----------
+    grad, error : ndarray (n_theta,)
+        Gradient and its standard errors.
+    batches : ndarray (64, n_theta)
+        The gradient by each batch of chains.
+    curvature : Covariance
+        From states that the chains visited.
+    """
+
+    grad: Floats
+    error: Floats
+    batches: Floats
+    curvature: Covariance
+
+    def variance_along(self, direction: Floats) -> float:
+        """Sampling variance of the product of the gradient with a direction."""
+        return float(np.var(self.batches @ direction, ddof=1) / len(self.batches))
+
+
+@dataclass(frozen=True, eq=False)
+class SampledLikelihood:
+    """-log p(row), averaged over rows; only its derivatives are known, up to sampling error.
+
+    Parameters
+    ----------
+    layout : Layout
+        Which parameters exist.
+    moments : Moments
+        Of the standardised rows.
+    n_rows : int
+        Number of rows behind the moments.
+    chains : Chains
+        Shared by all restrictions.
+    effort : Effort
+        Counters.
+    """
+
+    layout: Layout
+    moments: Moments
+    n_rows: int
+    chains: Chains
+    effort: Effort = field(default_factory=Effort)
+
+    passes = 0.0
+    curvature_passes = 0.0
+    terms_per_edge = 1
+    by_nodes = False
+    curvature_rows = _KEPT
+    exact_curvature = False
+
+    @property
+    def part_seconds(self) -> tuple[float, float]:
+        """Wall time so far in sampling, and in curvature."""
+        return self.effort.seconds, self.effort.curvature_seconds
+
+    def restrict(self, groups: Ints) -> SampledLikelihood:
+        """The same function with all other groups zero."""
+        return SampledLikelihood(
+            self.layout.restrict(groups), self.moments, self.n_rows, self.chains, self.effort
+        )
+
+    def null(self) -> Floats:
+        """Closed form: mean 0, precision 1, log frequencies."""
+        return independent(self.layout, self.moments)
+
+    def evaluate(self, theta: Floats, gradient: bool = True) -> Evaluation:
+        """Exactly where there is no edge; else an estimate of the gradient, the value unknown."""
+        if not self.layout.group_norms(theta).any():
+            return self._without_edges(theta)
+        found = self.estimate(theta, _KEPT // (_BATCHES * self.chains.per_batch))
+        return Evaluation(np.inf) if found is None else Evaluation(np.nan, found.grad)
+
+    def curvature(self, theta: Floats, stride: int = 1, nodes: Ints | None = None) -> Covariance:
+        """From states that the chains visit."""
+        found = self.estimate(theta, _KEPT // (_BATCHES * self.chains.per_batch))
+        if found is None:
+            raise ValueError("there is no curvature outside the domain")
+        return found.curvature
+
+    def estimate(self, theta: Floats, sweeps: int) -> Estimate | None:
+        """Let the chains go on at theta; None where the precision is not positive definite."""
+        clock = time.perf_counter()
+        params, given_y = self._model(theta)
+        if params is None or given_y is None:
+            return None
+        pairs, states = self.chains.run(params, sweeps)
+        observed = statistics(self.layout, self.moments)
+        batches = np.array(
+            [to_theta(self.layout, moments_from(params, given_y, one).gradient()) for one in pairs]
+        )
+        batches -= observed
+        error = np.zeros(self.layout.n_theta)
+        if self.layout.n_levels:  # else nothing was sampled, and there is only rounding
+            error = batches.std(axis=0, ddof=1) / np.sqrt(len(batches))
+        self.effort.evaluations += 1.0
+        self.effort.seconds += time.perf_counter() - clock
+        return Estimate(
+            batches.mean(axis=0),
+            error,
+            batches,
+            self._covariance(params, given_y, pairs.mean(axis=0), states),
+        )
+
+    def valid(self, theta: Floats) -> bool:
+        """Whether theta has a distribution."""
+        return self._model(theta)[0] is not None
+
+    def _model(self, theta: Floats) -> tuple[Params | None, Gaussian | None]:
+        if not np.all(theta[self.layout.diagonal] > 0.0) or not np.isfinite(theta).all():
+            return None, None
+        params = from_theta(self.layout, theta)
+        try:
+            return params, gaussian(params)
+        except DistributionError:
+            return None, None
+
+    def _covariance(
+        self, params: Params, given_y: Gaussian, pairs: Floats, states: Codes
+    ) -> Covariance:
+        found = moments_from(params, given_y, pairs)
+        codes, share = distinct(states, params.n_levels)
+        spread, cross = given_y.covariance, found.category_shift
+        return Covariance(
+            self.layout,
+            codes,
+            share,
+            given_y.start,
+            given_y.shift,
+            spread,
+            mean=np.concatenate([found.cont_bias, found.cat_bias]),
+            second=np.block([[found.precision - spread, cross], [cross.T, pairs]]),
+            n_draws=len(states),
+            effort=self.effort,
+        )
+
+    def _without_edges(self, theta: Floats) -> Evaluation:
+        from mixedgm.objective.likelihood import Likelihood
+
+        return Likelihood(self.layout, self.moments, self.n_rows).evaluate(theta)
