@@ -171,7 +171,8 @@ class FittedModel:
         if v in self.schema.covariates:
             u, v = v, u
         if kind == EDGE_KINDS[0] and not directed:
-            partial = float(-precision[u, v] / np.sqrt(precision[u, u] * precision[v, v]))
+            own = np.sqrt(precision[u, u] * precision[v, v])
+            partial = float(self.params.block(u, v)[0, 0] / own)
         return Edge(
             nodes[u].name,
             nodes[v].name,

@@ -190,6 +190,7 @@ def recipe_of(options: Options, schema: Schema) -> Recipe:
         factors,
         options.loss,
         seeds(options.random_state, 1)[0] if options.loss == "likelihood-mc" else None,
+        options.rule,
     )
 
 
@@ -239,6 +240,7 @@ def _estimate(task: Task, path: Path, choice: Choice, options: Options) -> tuple
         notes=(*point.notes, *choice.notes, *_degenerate_notes(task)),
         criterion=choice.label or None,
         loss=options.loss,
+        rule=options.rule,
         kkt_error=point.kkt_error,
         objective_error=point.objective_error,
     )

@@ -84,17 +84,19 @@ class Options:
             raise ParameterError.must_be(
                 "loss", f"one of {', '.join(map(repr, _LOSSES))}", self.loss
             )
-        if self.loss == "nodewise":
-            raise NotYetError(
-                f"loss={self.loss!r} is not available yet; use loss='pseudolikelihood'."
-            )
-        if self.loss != "pseudolikelihood" and self.covariates is not None and len(self.covariates):
+        by_rows = self.loss in ("pseudolikelihood", "nodewise")
+        if not by_rows and self.covariates is not None and len(self.covariates):
             raise NotYetError(
                 f"covariates are not available yet with loss={self.loss!r}; "
                 "use loss='pseudolikelihood'."
             )
-        if self.rule != "and":
-            raise NotYetError(f"rule={self.rule!r} is not available yet; leave it at 'and'.")
+        if self.rule not in ("and", "or"):
+            raise ParameterError.must_be("rule", "'and' or 'or'", self.rule)
+        if self.rule == "or" and self.loss != "nodewise":
+            raise ParameterError(
+                "rule='or' is for separate regressions, where two columns may disagree about an "
+                "edge; leave it at 'and', or use loss='nodewise'."
+            )
         if self.moderators is not None:
             raise NotYetError("moderators are not available yet; leave moderators=None.")
 

@@ -31,9 +31,11 @@ class Recipe:
     weights : {"calibrated", "uniform"}
     factors : ndarray (p + q, p + q)
         Penalty factors by pair of nodes.
-    loss : {"pseudolikelihood", "likelihood", "likelihood-mc"}
+    loss : {"pseudolikelihood", "likelihood", "likelihood-mc", "nodewise"}
     seed : SeedSequence, optional
         For losses that are sampled.
+    rule : {"and", "or"}
+        Which edges separate regressions have.
     """
 
     solver: Solver
@@ -43,6 +45,7 @@ class Recipe:
     factors: Floats
     loss: Loss = "pseudolikelihood"
     seed: np.random.SeedSequence | None = None
+    rule: str = "and"
 
     def task(self, design: Design, reference: Reference | None, n_threads: int = 1) -> Task:
         """Set up the problem of these rows."""
@@ -54,6 +57,7 @@ class Recipe:
             reference=reference,
             n_threads=n_threads,
             sampler=self._sampler,
+            rule=self.rule,
         )
 
     @property

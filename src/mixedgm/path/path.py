@@ -277,6 +277,7 @@ def solve_path(
         task.units,
         task.observed,
         task.total_weight,
+        rule=task.rule,
         loss=task.loss,
     )
 

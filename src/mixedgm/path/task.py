@@ -39,7 +39,7 @@ from mixedgm.table.encode import Design
 from mixedgm.table.schema import Schema
 
 Weights = Literal["calibrated", "uniform"]
-Loss = Literal["pseudolikelihood", "likelihood", "likelihood-mc"]
+Loss = Literal["pseudolikelihood", "likelihood", "likelihood-mc", "nodewise"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +103,7 @@ class Task:
     total_weight: float
     degenerate: tuple[str, ...] = ()
     loss: Loss = "pseudolikelihood"
+    rule: str = "and"
     solver: Solver = field(default_factory=Auto)
     """For optima without penalty."""
     scoring_smooth: Smooth | None = None
@@ -232,13 +233,15 @@ def prepare(
     reference: Reference | None = None,
     n_threads: int = 1,
     sampler: Sampler | None = None,
+    rule: str = "and",
 ) -> Task:
     """Standardise, drop levels without rows, lay out the permitted edges and weigh them.
 
     `factors` is the node-by-node matrix of penalty factors; inf leaves an edge out.  `reference`
     describes the whole table when `design` is a resample of it.  A column that is constant in
     `design` has no edges; its node term is then the reference's mean and variance (without a
-    reference: its value, with variance 1).  `sampler` is for ``loss="likelihood-mc"``.
+    reference: its value, with variance 1).  `sampler` is for ``loss="likelihood-mc"``,
+    `rule` for ``loss="nodewise"``.
     """
     if weights not in ("calibrated", "uniform"):
         raise ParameterError.must_be("weights", "'calibrated' or 'uniform'", weights)
@@ -255,7 +258,9 @@ def prepare(
     absent = np.logical_or.outer(scales == 0.0, scales == 0.0)
     if factors is not None:
         absent |= np.isinf(factors)
-    layout = Layout.complete(design.schema.n_cont, kept, absent, design.schema.covariates)
+    layout = Layout.complete(
+        design.schema.n_cont, kept, absent, design.schema.covariates, nodewise=loss == "nodewise"
+    )
     shared = None if reference is None else reference.layout
     if shared is not None and layout.same(shared):
         layout = shared
@@ -284,6 +289,7 @@ def prepare(
         design.total_weight,
         _degenerate(design.schema, scales == 0.0, observed, reference),
         loss,
+        rule,
         sampler.solver if sampled else Auto(),
         pseudolikelihood if sampled else None,
     )

@@ -60,6 +60,7 @@ def path_to_parts(path: Path) -> tuple[dict[str, Any], Arrays]:
         "lam_max": float(path.lam_max),
         "total_weight": float(path.total_weight),
         "loss": path.loss,
+        "rule": path.rule,
         "status": [point.status.name for point in points],
         "notes": [list(point.notes) for point in points],
         "traced": traced,
@@ -86,7 +87,8 @@ def path_from_archive(archive: Archive, schema: Schema) -> Path | None:
     if len(notes) != n_points:
         raise ModelFileError("its path has notes and statuses for different numbers of points")
     observed = archive.array("path_observed", "bool", (sum(schema.n_levels),))
-    layout = _layout(archive, schema, observed)
+    loss = _loss(document.get("loss", "pseudolikelihood"))
+    layout = _layout(archive, schema, observed, loss)
     units = Units(
         archive.array("path_centre", "float64", (schema.n_cont,)),
         archive.array("path_scale", "float64", (schema.n_cont,)),
@@ -122,7 +124,8 @@ def path_from_archive(archive: Archive, schema: Schema) -> Path | None:
         units=units,
         observed=observed,
         total_weight=float(document["total_weight"]),
-        loss=_loss(document.get("loss", "pseudolikelihood")),
+        loss=loss,
+        rule=str(document.get("rule", "and")),
     )
 
 
@@ -132,7 +135,7 @@ def _loss(name: object) -> Loss:
     return cast(Loss, name)
 
 
-def _layout(archive: Archive, schema: Schema, observed: NDArray[np.bool_]) -> Layout:
+def _layout(archive: Archive, schema: Schema, observed: NDArray[np.bool_], loss: Loss) -> Layout:
     column = np.repeat(np.arange(schema.n_cat), schema.n_levels)
     n_observed = np.bincount(column[observed], minlength=schema.n_cat)
     n_nodes = len(schema.nodes)
@@ -141,7 +144,11 @@ def _layout(archive: Archive, schema: Schema, observed: NDArray[np.bool_]) -> La
     absent = np.zeros((n_nodes, n_nodes), dtype=bool)
     absent[np.triu_indices(n_nodes, 1)] = np.unpackbits(bits, count=n_pairs) == 0
     return Layout.complete(
-        schema.n_cont, tuple(int(n) for n in n_observed), absent, schema.covariates
+        schema.n_cont,
+        tuple(int(n) for n in n_observed),
+        absent | absent.T,
+        schema.covariates,
+        nodewise=loss == "nodewise",
     )
 
 

@@ -147,7 +147,7 @@ def summarise(fitted: FittedModel) -> Summary:
 def _possible(fitted: FittedModel) -> int:
     """Return the pairs that may have an edge; the layout of a path leaves forbidden ones out."""
     if fitted.path is not None:
-        return fitted.path.layout.n_groups
+        return len({tuple(sorted(pair)) for pair in fitted.path.layout.pairs.tolist()})
     n = len(fitted.schema.columns)
     fixed = sum(column.role == "covariate" for column in fitted.schema.columns)
     return n * (n - 1) // 2 - fixed * (fixed - 1) // 2

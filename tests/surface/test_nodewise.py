@@ -1,0 +1,83 @@
+"""loss="nodewise" through the estimator: rules, files, scores, and what it does not claim."""
+
+import numpy as np
+import pytest
+
+import mixedgm as mg
+from tests.support.people import people
+
+LAM = 0.03
+
+
+@pytest.fixture(scope="module")
+def table():
+    return people(300, seed=3)
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    return mg.MixedGraphicalModel(lam=LAM, loss="nodewise").fit(table)
+
+
+def pairs(model):
+    return {frozenset(edge[:2]) for edge in model.edges_}
+
+
+def test_rules_ask_both_regressions_or_either(table, model):
+    either = mg.MixedGraphicalModel(lam=LAM, loss="nodewise", rule="or").fit(table)
+    names = [node.name for node in model.schema_.nodes]
+    says = {
+        (names[u], names[v])
+        for u in range(len(names))
+        for v in range(len(names))
+        if u != v and np.any(model.params_.says(u, v))
+    }
+    both = {frozenset(pair) for pair in says if pair[::-1] in says}
+    assert pairs(model) == both
+    assert pairs(either) == {frozenset(pair) for pair in says}
+    assert pairs(model) < pairs(either), "the rules should differ on this table"
+    assert model.path_.n_edges.tolist() == [len(both)]
+
+
+def test_every_column_is_the_conditional_model_of_that_column(table, model):
+    """One target, all others covariates: the same regression, with half the weight at twice lam."""
+    for name in ("height", "group"):
+        others = [column for column in table.columns if column != name]
+        alone = mg.MixedGraphicalModel(lam=2 * LAM, covariates=others, tol=1e-8).fit(table)
+        tight = mg.MixedGraphicalModel(lam=LAM, loss="nodewise", tol=1e-8).fit(table)
+        assert alone.node_scores(table)[name] == pytest.approx(tight.node_scores(table)[name])
+
+
+def test_scores_are_comparable_and_models_are_kept(table, model, tmp_path):
+    joint = mg.MixedGraphicalModel(lam=2 * LAM).fit(table)
+    assert list(model.node_scores(table)) == list(joint.node_scores(table))
+    assert model.score(table) == pytest.approx(joint.score(table), abs=0.2)
+    model.save(tmp_path / "model.mgm")
+    again = mg.load(tmp_path / "model.mgm")
+    assert again.edges_ == model.edges_
+    assert again.score(table) == model.score(table)
+    assert again.path_.n_edges.tolist() == model.path_.n_edges.tolist()
+    np.testing.assert_array_equal(again.params_.coef, model.params_.coef)
+
+
+def test_no_joint_distribution_is_claimed(model):
+    for ask in (lambda: model.sample(2), lambda: model.marginal(["group"])):
+        with pytest.raises(mg.DistributionError, match="no joint distribution"):
+            ask()
+
+
+def test_the_rule_is_for_separate_regressions_only(table):
+    with pytest.raises(mg.ParameterError, match="rule='or' is for separate regressions"):
+        mg.MixedGraphicalModel(rule="or").fit(table)
+    with pytest.raises(mg.ParameterError, match="'and' or 'or'"):
+        mg.MixedGraphicalModel(loss="nodewise", rule="xor").fit(table)
+
+
+@pytest.mark.parametrize("select", ["ebic", "cv"])
+def test_the_penalty_is_chosen_on_its_own_path(table, select):
+    chosen = mg.MixedGraphicalModel(loss="nodewise", select=select, random_state=0).fit(table)
+    joint = mg.fit_path(table, n_lams=2)
+    assert chosen.converged_
+    assert chosen.path_.lam_max == pytest.approx(0.5 * joint.lam_max, rel=1e-9)
+    n = len(table.columns)
+    assert f"of {n * (n - 1) // 2} possible" in str(chosen.summary())
