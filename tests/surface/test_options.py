@@ -157,9 +157,7 @@ def test_a_pair_that_is_required_and_forbidden_is_refused():
 
 
 NOT_YET = [
-    ("loss", "nodewise", "loss='nodewise' is not available yet; use loss='pseudolikelihood'."),
     ("moderators", ["group"], "moderators are not available yet; leave moderators=None."),
-    ("rule", "or", "rule='or' is not available yet; leave it at 'and'."),
 ]
 
 

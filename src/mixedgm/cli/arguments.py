@@ -336,7 +336,14 @@ def _fitting(command: argparse.ArgumentParser, select: str = "--select") -> None
         "--loss",
         default="pseudolikelihood",
         metavar="NAME",
-        help="pseudolikelihood (default), likelihood, or likelihood-mc (sampled, for dense graphs)",
+        help="pseudolikelihood (default), likelihood, likelihood-mc (sampled, for dense graphs) or "
+        "nodewise (a separate regression for every column)",
+    )
+    group.add_argument(
+        "--rule",
+        choices=("and", "or"),
+        default="and",
+        help="edges of --loss nodewise: those in both regressions (default), or in either",
     )
     group.add_argument(
         "--weights",

@@ -15,7 +15,17 @@ from mixedgm.table import Frame, as_frame
 __all__ = ["column_options", "fit_options", "listed", "read_columns", "without_column"]
 
 
-_PASSED_ON = ("select", "n_lams", "lam_min_ratio", "loss", "weights", "solver", "tol", "max_iter")
+_PASSED_ON = (
+    "select",
+    "n_lams",
+    "lam_min_ratio",
+    "loss",
+    "rule",
+    "weights",
+    "solver",
+    "tol",
+    "max_iter",
+)
 
 
 def read_columns(args: Namespace) -> tuple[Frame, NDArray[Any] | None]:

@@ -47,10 +47,11 @@ class MixedGraphicalModel(
     n_lams : int
     lam_min_ratio : float
         Spacing of the default grid: `n_lams` values down to ``lam_min_ratio * lam_max``.
-    loss : {"pseudolikelihood", "likelihood", "likelihood-mc"}
+    loss : {"pseudolikelihood", "likelihood", "likelihood-mc", "nodewise"}
         What is minimised besides the penalty.  The likelihood is exact where its tables fit into
         memory; "likelihood-mc" samples it.  lam has another scale: lam_max of the likelihood is
-        half that of the pseudolikelihood.
+        half that of the pseudolikelihood.  "nodewise" fits a separate regression for every column,
+        each with its own coefficients; its lam_max is half as well.
     weights : {"calibrated", "uniform"}
         Penalty weights of the edges; calibrated ones make the estimate free of units and fair
         between kinds of edges.
@@ -63,8 +64,10 @@ class MixedGraphicalModel(
         Columns that predict and are not predicted: the model is that of all others given them.
     penalize_covariates : bool
         Whether their edges are penalised (with half the weight, since only one end is predicted).
-    moderators, rule
-        Reserved for moderated and nodewise models.
+    moderators
+        Reserved for moderated models.
+    rule : {"and", "or"}
+        Whether an edge of separate regressions must be in both, or in either.
     types : mapping, optional
         Kinds that override inference, e.g. ``{"stage": "categorical"}``.
     transform : "nonparanormal" or mapping, optional
