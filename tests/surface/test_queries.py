@@ -364,9 +364,9 @@ def test_evidence_and_answers_are_in_own_units():
     assert one["group"] == pytest.approx(other["group"], rel=1e-9)
     transform = next(c.transform for c in skewed.schema_.columns if c.name == "weight")
     group = skewed.marginal(["group", "weight"])
-    assert list(group.frame().columns)[2:] == ["weight_median", "weight_low", "weight_high"]
+    assert list(group.frame().columns)[2:] == ["weight_centre", "weight_low", "weight_high"]
     score, sd = group.found.mean[:, 0], np.sqrt(group.found.covariance[:, 0, 0])
-    np.testing.assert_allclose(group.frame()["weight_median"], transform.inverse(score))
+    np.testing.assert_allclose(group.frame()["weight_centre"], transform.inverse(score))
     np.testing.assert_allclose(group.frame()["weight_high"], transform.inverse(score + sd))
     assert frame["weight"].min() < skewed.mean()["weight"] < frame["weight"].max()
     assert (skewed.sample(3, {"weight": at}, random_state=0)["weight"] == at).all()

@@ -83,7 +83,7 @@ def test_a_report_has_names():
     assert "&lt;b&gt;Rome" in report._repr_html_()
     _, exact = model.sample(4, random_state=0, report=True)
     assert (exact.method, exact.good, len(exact.frame())) == ("exact", True, 0)
-    assert repr(exact).startswith("Exact draws\n")
+    assert repr(exact) == "Exact draws\n(independent rows)"
 
 
 def test_more_sweeps_can_be_asked_for():

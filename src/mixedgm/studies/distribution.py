@@ -81,7 +81,7 @@ class Distribution:
         frame of the library of the training table
             The level of every categorical column and `probability`; for every continuous column
             `<name>_mean` and `<name>_sd` in that state.  A column with a transform has
-            `<name>_median`, `<name>_low` and `<name>_high` instead: the mean of its normal scores,
+            `<name>_centre`, `<name>_low` and `<name>_high` instead: the mean of its normal scores,
             less and plus their standard deviation, in the data's own units.  (That is the median
             where the column is Gaussian in the state, and a central interval of 68 per cent.)
             Sampled results have standard errors in `probability_error` and `<name>_error`; the
@@ -251,7 +251,7 @@ def _spread(column: Column, mean: Floats, sd: Floats) -> dict[str, Floats]:
     if column.transform is None:
         return {"mean": mean, "sd": sd}
     back = column.transform.inverse
-    return {"median": back(mean), "low": back(mean - sd), "high": back(mean + sd)}
+    return {"centre": back(mean), "low": back(mean - sd), "high": back(mean + sd)}
 
 
 def _scores(column: Column, values: Any, n: int) -> Floats:

@@ -41,7 +41,9 @@ def result_text(title: str, columns: Columns, notes: Sequence[str]) -> str:
     """
     n_rows = len(next(iter(columns.values())))
     shown = {name: list(values)[:_SHOWN] for name, values in columns.items()}
-    lines = [textwrap.fill(one_line(title), _WIDTH, subsequent_indent="  "), table_text(shown)]
+    lines = [textwrap.fill(one_line(title), _WIDTH, subsequent_indent="  ")]
+    if n_rows:
+        lines.append(table_text(shown))
     if n_rows > _SHOWN:
         lines.append(f"... {_SHOWN} of {n_rows:,} rows; frame() has all")
     return "\n".join([*lines, textwrap.fill(f"({'; '.join(notes)})", _WIDTH)])
@@ -54,7 +56,7 @@ def result_html(title: str, columns: Columns, notes: Sequence[str]) -> str:
         "right" if all(isinstance(v, Real) or v is None for v in values) else "left"
         for values in columns.values()
     ]
-    head = _row("th", _HEAD, list(columns), align)
+    head = _row("th", _HEAD, list(columns), align) if n_rows else ""
     shown = [list(values)[:_SHOWN] for values in columns.values()]
     body = "".join(
         _row("td", _CELL, [cell_text(cell) for cell in row], align)
