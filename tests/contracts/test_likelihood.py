@@ -9,9 +9,13 @@ from mixedgm.errors import ParameterError, TooLargeError
 from mixedgm.model.layout import Layout
 from mixedgm.model.params import from_theta
 from mixedgm.objective.likelihood import Likelihood
+from mixedgm.penalty.group_lasso import GroupLasso
 from mixedgm.rows.contract import Moments
-from mixedgm.solve.loop import Status
+from mixedgm.solve.choose import Auto
+from mixedgm.solve.loop import Status, run
+from mixedgm.solve.problem import Problem
 from mixedgm.solve.proximal_newton import ProximalNewton
+from mixedgm.solve.working_set import Start, solve
 from tests.reference import likelihood as reference
 from tests.support.problems import SOLVERS, draw, random_theta, solved
 
@@ -157,15 +161,10 @@ def test_exact_curvature_is_refused_where_there_are_too_many_states():
     second[:2, 2:4] = second[2:4, :2] = [[0.4, 0.1], [0.1, 0.4]]
     smooth = Likelihood(layout, Moments(100.0, np.full(40, 0.5), second), 100)
     assert not smooth.exact_curvature
-    from mixedgm.penalty.group_lasso import GroupLasso
-    from mixedgm.solve.problem import Problem
-
     problem = Problem(smooth, GroupLasso(layout, np.ones(1)), 0.01, np.ones(1))
     start = smooth.null(), smooth.evaluate(smooth.null())
     with pytest.raises(ParameterError, match=r"hessian='exact' .* use hessian='sampled'"):
         ProximalNewton("exact").init(problem, *start, 1e-5)
-    from mixedgm.solve.loop import run
-
     found = run(problem, ProximalNewton(), start, tol=1e-7, max_iter=50)
     assert found.status is Status.CONVERGED
 
@@ -215,3 +214,16 @@ def test_a_solve_that_is_cut_short_returns_a_distribution(solver):
     assert solution.status is Status.ITERATION_LIMIT
     assert np.isfinite(solution.objective)
     assert solution.kkt == task.problem(1e-3 * task.lam_max).certificate(solution.theta).kkt
+
+
+def test_auto_takes_limited_memory_curvature_where_the_matrix_is_large(task):
+    lam = 0.1 * task.lam_max
+    start = Start(task.null.theta, task.null.evaluation, task.lam_max)
+    small, large = (
+        solve(task.problem(lam), Auto(limit_whole=limit), start, tol=1e-6, max_iter=500)
+        for limit in (1500, 3)
+    )
+    assert small.converged
+    assert large.converged
+    assert large.n_iter > 2 * small.n_iter
+    assert small.objective == pytest.approx(large.objective, abs=1e-9)

@@ -318,6 +318,13 @@ def test_a_sampled_refit_is_near_the_exact_one(table):
     assert found.objective_ == pytest.approx(exact.objective_, abs=0.02)
 
 
+def test_the_bootstrap_fits_sampled_likelihoods(table):
+    solver = mg.MonteCarlo(accuracy=0.05)
+    model = Model(loss="likelihood-mc", solver=solver, lam=0.2, random_state=0).fit(table)
+    found = mg.bootstrap(model, table, n_boot=3, random_state=0, n_jobs=1)
+    assert found.n_failed == 0
+
+
 def test_solvers_belong_to_their_losses(table):
     with pytest.raises(mg.ParameterError, match=r"'auto' or a MonteCarlo\(\.\.\.\) with loss="):
         Model(loss="likelihood-mc", solver="proximal-newton").fit(table)

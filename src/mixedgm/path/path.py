@@ -264,11 +264,9 @@ def solve_path(
             raise
         ends = points[-1].lam if points else after.points[-1].lam  # type: ignore[union-attr]
         what = f"the path ends at lam = {ends:.4g}, {len(points)} of {len(lams)} values solved"
-        if isinstance(stopped, TooLargeError):
-            what = f"{what}: {stopped.named([node.name for node in task.schema.nodes])}"
-        else:
-            what = f"interrupted: {what}"
-        warnings.warn(what, RuntimeWarning, stacklevel=level_of_caller())
+        why = task.named(stopped) if isinstance(stopped, TooLargeError) else None
+        message = f"interrupted: {what}" if why is None else f"{what}: {why}"
+        warnings.warn(message, RuntimeWarning, stacklevel=level_of_caller())
     return Path(
         (*(after.points if after is not None else ()), *points),
         task.lam_max,

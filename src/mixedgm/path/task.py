@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.errors import ParameterError
+from mixedgm.errors import DistributionError, ParameterError
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.params import (
     NodewiseParams,
@@ -124,6 +124,10 @@ class Task:
     def log_jacobian(self) -> float:
         """Objective in the data's own units minus objective in standardised units."""
         return float(np.log(self.units.scale[self.layout.is_target[: self.layout.n_cont]]).sum())
+
+    def named(self, error: DistributionError) -> DistributionError:
+        """The error with the names of the columns."""
+        return error.named([node.name for node in self.schema.nodes])
 
     def problem(self, lam: float) -> Problem:
         """The problem at one lam."""
@@ -268,21 +272,13 @@ def prepare(
     penalty = yardstick if weights == "calibrated" else edge_weights.uniform(layout, units.scale)
     if factors is not None:
         penalty = penalty * factors[layout.pairs[:, 0], layout.pairs[:, 1]]
-    pseudolikelihood = Pseudolikelihood(rows, layout, moments)
-    smooth: Smooth = pseudolikelihood
-    if loss == "likelihood":
-        smooth = Likelihood(layout, moments, rows.n_rows)
-    sampled = loss == "likelihood-mc"
-    sampler = sampler or Sampler()
-    if sampled:
-        smooth = sampler.smooth(layout, moments, rows.n_rows)
     own_scales = scales.copy()
     own_scales[: len(units.scale)] *= units.scale
-    return Task(
+    task = Task(
         units,
         observed,
         design.schema,
-        smooth,
+        Pseudolikelihood(rows, layout, moments),
         GroupLasso(layout, penalty),
         yardstick,
         own_scales,
@@ -290,9 +286,19 @@ def prepare(
         _degenerate(design.schema, scales == 0.0, observed, reference),
         loss,
         rule,
-        sampler.solver if sampled else Auto(),
-        pseudolikelihood if sampled else None,
     )
+    return _with_loss(task, moments, sampler or Sampler())
+
+
+def _with_loss(task: Task, moments: Moments, sampler: Sampler) -> Task:
+    """The same task with the likelihood, where its loss says so."""
+    n_rows = task.smooth.n_rows
+    if task.loss == "likelihood":
+        return replace(task, smooth=Likelihood(task.layout, moments, n_rows))
+    if task.loss == "likelihood-mc":
+        smooth, solver = sampler.smooth(task.layout, moments, n_rows), sampler.solver
+        return replace(task, smooth=smooth, solver=solver, scoring_smooth=task.smooth)
+    return task
 
 
 def _standardised(design: Design, reference: Reference | None = None) -> tuple[Units, Floats]:

@@ -31,7 +31,7 @@ class Auto:
 
     limit_bytes: float = 2.0**30
     limit_cubes: float = 2e9
-    limit_whole: int = 2000
+    limit_whole: int = 1500
     newton: ProximalNewton = field(default_factory=ProximalNewton)
     memory: ProximalNewton = field(default_factory=lambda: ProximalNewton("limited-memory"))
     gradient: ProximalGradient = field(default_factory=lambda: ProximalGradient("nesterov-1983"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -31,6 +32,12 @@ class LimitedMemory:
         """B times delta."""
         if not self.pairs:
             return delta
+        scale, wide, inverse = self._compact
+        return np.asarray(scale * delta - wide @ (inverse @ (wide.T @ delta)))
+
+    @cached_property
+    def _compact(self) -> tuple[float, Floats, Floats]:
+        """Return s, W and M."""
         moves = np.column_stack([s for s, _ in self.pairs])
         changes = np.column_stack([y for _, y in self.pairs])
         last_s, last_y = self.pairs[-1]
@@ -41,7 +48,7 @@ class LimitedMemory:
             [[scale * moves.T @ moves, lower], [lower.T, -np.diag(np.diagonal(cross))]]
         )
         wide = np.hstack([scale * moves, changes])
-        return np.asarray(scale * delta - wide @ np.linalg.solve(middle, wide.T @ delta))
+        return scale, wide, np.linalg.inv(middle)
 
 
 @dataclass(eq=False)

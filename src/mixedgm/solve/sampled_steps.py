@@ -121,28 +121,20 @@ def solve_sampled(
     begin = kept.at if isinstance(kept, _Kept) else _begin(smooth, start, sweeps)
     theta, here, groups, source = begin.theta, begin.here, screened(problem, start), np.inf
     trace: list[TraceRow] = []
-    n_iter = 0
     while True:
         verdict = judge(problem, theta, here)
         trace.append(TraceRow(np.nan, verdict.kkt, 0.0, time.perf_counter() - clock))
         settled = verdict.within(tol, _CHANCE)
-        if verdict.kkt <= tol and verdict.noise == 0.0:
-            status = Status.CONVERGED
-        elif settled and max(verdict.noise, source / 1.5) <= options.accuracy:
-            status = Status.WITHIN_ERROR
-        elif (left := options.max_sweeps + swept - smooth.chains.sweeps) <= 0:
-            status = Status.SAMPLING_LIMIT
-        elif n_iter >= max_iter:
-            status = Status.ITERATION_LIMIT
-        else:
-            if settled:
-                sweeps = min(_more(sweeps, verdict.noise / options.accuracy), left)
-            groups = np.union1d(groups, _suspects(problem, verdict, tol))
-            source = verdict.noise
-            theta, here = _step(problem, (theta, here), groups, sweeps)
-            n_iter += 1
-            continue
-        break
+        precise = max(verdict.noise, source / 1.5) <= options.accuracy
+        left = options.max_sweeps + swept - smooth.chains.sweeps
+        status = _status(verdict, tol, settled and precise, left, max_iter + 1 - len(trace))
+        if status is not Status.UNFINISHED:
+            break
+        if settled:
+            sweeps = min(_more(sweeps, verdict.noise / options.accuracy), left)
+        groups = np.union1d(groups, _suspects(problem, verdict, tol))
+        source = verdict.noise
+        theta, here = _step(problem, (theta, here), groups, sweeps)
     at = _integrated(smooth, begin, (theta, here), sweeps)
     seconds, curvature_seconds = np.array(smooth.part_seconds) - before
     return Solution(
@@ -150,7 +142,7 @@ def solve_sampled(
         status,
         verdict.kkt,
         at.value + problem.lam * problem.penalty.value(theta),
-        n_iter,
+        len(trace) - 1,
         trace,
         _notes(verdict, at, options, sweeps),
         Evaluation(at.value, here.grad),
@@ -182,6 +174,17 @@ def _integrated(
         assert there is not None  # between two distributions there are others
         at = at.followed(point, there)
     return at.followed(theta, here)
+
+
+def _status(verdict: Verdict, tol: float, good: bool, sweeps: int, steps: int) -> Status:
+    """How the solve ends, if it does, with so many sweeps and steps left."""
+    if verdict.kkt <= tol and verdict.noise == 0.0:
+        return Status.CONVERGED
+    if good:
+        return Status.WITHIN_ERROR
+    if sweeps <= 0:
+        return Status.SAMPLING_LIMIT
+    return Status.ITERATION_LIMIT if steps <= 0 else Status.UNFINISHED
 
 
 @dataclass(frozen=True, eq=False)
