@@ -44,10 +44,11 @@ def main(file: str) -> None:
                 "lam": model.lam_,
                 "edges": len(model.edges_),
             }
-    print("| | " + " | ".join(columns) + " |")
-    print("| --- |" + " --- |" * len(columns))
+    lines = ["| | " + " | ".join(columns) + " |", "| --- |" + " --- |" * len(columns)]
     for row in next(iter(columns.values())):
-        print(f"| {row} | " + " | ".join(f"{found[row]:.4g}" for found in columns.values()) + " |")
+        cells = [f"{found[row]:.4g}" for found in columns.values()]
+        lines.append(f"| {row} | " + " | ".join(cells) + " |")
+    sys.stdout.write("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":
