@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
 from mixedgm.estimator.base import HasModel
 from mixedgm.parallel import RandomState
-from mixedgm.studies.adequacy import check_model
-from mixedgm.studies.model_check import ModelCheck
-from mixedgm.studies.predictability import predictability_frame
 from mixedgm.table import apply
+
+if TYPE_CHECKING:
+    from mixedgm.studies.model_check import ModelCheck
 
 
 class AdequacyMethods(HasModel):
@@ -42,6 +42,8 @@ class AdequacyMethods(HasModel):
         Haslbeck and Waldorp, "How well do network models predict observations?", Behavior Research
         Methods 50 (2018).
         """
+        from mixedgm.studies.predictability import predictability_frame
+
         model = self._model
         return predictability_frame(model, apply(X, model.schema, sample_weight=sample_weight))
 
@@ -87,6 +89,8 @@ class AdequacyMethods(HasModel):
         model with ``refit=True``.  On the rows of the fit the check is cautious: the model has
         already moved towards them.
         """
+        from mixedgm.studies.adequacy import check_model
+
         model = self._model
         design = apply(X, model.schema, sample_weight=sample_weight)
         return check_model(

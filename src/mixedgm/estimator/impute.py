@@ -10,8 +10,6 @@ import numpy as np
 from mixedgm.errors import ParameterError
 from mixedgm.estimator.base import HasModel
 from mixedgm.parallel import RandomState
-from mixedgm.studies.impute import draws, expected, refuse_unknown_covariates
-from mixedgm.studies.queries import How
 from mixedgm.table import as_frame
 from mixedgm.table.fill import filled
 from mixedgm.table.gaps import read_gaps
@@ -78,6 +76,9 @@ class ImputeMethods(HasModel):
         >>> truth.impute([[None, "m"], [-2.0, None]]).tolist()
         [[1.0, 'm'], [-2.0, 'f']]
         """
+        from mixedgm.studies.impute import draws, expected, refuse_unknown_covariates
+        from mixedgm.studies.queries import How
+
         model, frame = self._model, as_frame(X)
         how = How(method, random_state, limit)
         gaps = read_gaps(frame, model.schema)
