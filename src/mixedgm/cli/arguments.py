@@ -317,6 +317,12 @@ def _fitting(command: argparse.ArgumentParser, select: str = "--select") -> None
         metavar="R",
         help="smallest penalty as a part of the one that leaves no edges (default: 0.01)",
     )
+    _model_form(group)
+    add_quiet(command)
+
+
+def _model_form(group: argparse._ArgumentGroup) -> None:
+    """Add what may have an edge, and what is minimised."""
     group.add_argument(
         "--covariates",
         metavar="NAME,...",
@@ -370,7 +376,6 @@ def _fitting(command: argparse.ArgumentParser, select: str = "--select") -> None
     group.add_argument(
         "--jobs", type=int, metavar="N", help="processor cores to use (default: all)"
     )
-    add_quiet(command)
 
 
 _ARGUMENTS: dict[str, Callable[[argparse.ArgumentParser], None]] = {

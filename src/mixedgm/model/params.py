@@ -103,10 +103,10 @@ class Params:
 class NodewiseParams(Params):
     """Parameters of separate regressions: every node has coefficients of its own.
 
-    ``precision[t, s]`` and ``category_shift[s, l]`` are what x_s says in the conditionals of x_t's
-    and of level l's columns, so neither needs to agree with its counterpart: precision is not
-    symmetric, and what a level says about a continuous column is apart.  Blocks read column by
-    column, a column being a target.
+    Off the diagonal, ``-precision[t, s]`` is what x_t says in the conditional of x_s, and
+    ``category_shift[s, l]`` what x_s says in the conditional of the column of level l.  Neither
+    needs to agree with its counterpart: precision and cat_interaction are not symmetric, and what
+    a level says about a continuous column is apart.  A row is a predictor, a column a target.
 
     Parameters
     ----------

@@ -258,10 +258,7 @@ def prepare(
     nodes = Layout(design.schema.n_cont, kept, np.zeros((0, 2), dtype=np.int64))
     varies = (cont != 0.0).any(axis=0).astype(np.float64)
     scales = edge_weights.node_scales(nodes, moments.mean, varies)
-    # A column without variation has no edges; a weight of zero would make them free instead.
-    absent = np.logical_or.outer(scales == 0.0, scales == 0.0)
-    if factors is not None:
-        absent |= np.isinf(factors)
+    absent = _absent(scales, factors)
     layout = Layout.complete(
         design.schema.n_cont, kept, absent, design.schema.covariates, nodewise=loss == "nodewise"
     )
@@ -288,6 +285,15 @@ def prepare(
         rule,
     )
     return _with_loss(task, moments, sampler or Sampler())
+
+
+def _absent(scales: Floats, factors: Floats | None) -> NDArray[np.bool_]:
+    """Pairs without an edge: those of a column without variation, and those left out.
+
+    A weight of zero would make the edges of a constant column free instead.
+    """
+    absent: NDArray[np.bool_] = np.logical_or.outer(scales == 0.0, scales == 0.0)
+    return absent if factors is None else absent | np.isinf(factors)
 
 
 def _with_loss(task: Task, moments: Moments, sampler: Sampler) -> Task:
