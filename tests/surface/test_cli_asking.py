@@ -95,6 +95,12 @@ def test_a_sampled_answer_has_errors(here: Path, capsys: pytest.CaptureFixture[s
 # -- sample ------------------------------------------------------------------------------------
 
 
+def test_a_dash_is_standard_output(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sample", "survey.mgm", "-n", "3", "-o", "-", "--seed", "1"]) == 0
+    assert len(rows_of(capsys.readouterr().out)) == 3
+    assert not (here / "-").exists()
+
+
 def test_rows_can_be_read_and_fitted_again(folder: Path) -> None:
     done = mixedgm("sample", "survey.mgm", "-n", 200, "-o", "rows.csv", "--seed", 1, cwd=folder)
     assert done.returncode == 0, done.stderr

@@ -24,6 +24,41 @@ def test_frames_come_back_as_they_were(library):
     model.score(rows)  # a table that the model itself accepts
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("kind", ["int64", "int8", "uint16", "float32"])
+def test_numbers_keep_their_type(library, kind):
+    ages = (40 + 5 * people()["height"]).round()
+    model = mg.MixedGraphicalModel(lam=0.2).fit(
+        frame := as_library(people().assign(age=ages.clip(0, 120).astype(kind)), library)
+    )
+    for given in (None, {"smoker": people()["smoker"][0]}):
+        rows = model.sample(50, given, random_state=0)
+        types = (rows.schema, frame.schema) if library != "pandas" else (rows.dtypes, frame.dtypes)
+        assert types[0].equals(types[1]) if library != "polars" else types[0] == types[1]
+    assert len(set(np.asarray(rows["age"]).tolist())) > 5
+    # A known value stays what it is; expectations are those of the model, not of rounded rows.
+    known = model.sample(2, {"age": 40.5}, random_state=0)["age"]
+    assert np.asarray(known).tolist() == [40.5, 40.5]
+
+
+def test_whole_numbers_stay_within_their_type():
+    counts = np.random.default_rng(0).poisson(1.5, 300).astype("uint8")
+    frame = people(300).assign(visits=counts)
+    model = mg.MixedGraphicalModel(lam=0.2, types={"visits": "continuous"}).fit(frame)
+    rows = model.sample(2000, random_state=0)
+    assert rows["visits"].dtype == np.uint8
+    assert rows["visits"].min() == 0
+    assert rows["visits"].max() < 20  # what is below zero does not wrap around
+
+
+def test_expectations_are_not_of_rounded_rows():
+    frame = people(300)
+    frame["flag"] = np.random.default_rng(0).integers(0, 3, 300)
+    model = mg.MixedGraphicalModel(lam=0.2, types={"flag": "continuous"}).fit(frame)
+    decimals = model.expectation(lambda rows: rows["flag"] % 1 != 0, n=200, random_state=0)
+    assert decimals.value == 1.0
+
+
 def test_arrays_come_back_as_arrays():
     model = mg.MixedGraphicalModel(lam=0.2, types={1: "categorical"}).fit(
         as_library(people(), "codes")

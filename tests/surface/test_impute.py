@@ -166,6 +166,12 @@ def test_whole_numbers():
     assert str(done["age"].dtype) == "Float64"  # means are not whole
     assert done["age"].drop([2, 7]).tolist() == ages["age"].drop([2, 7]).tolist()
     assert 20 < done["age"][2] < 60
+    for draw in model.impute(ages, 3, random_state=0):
+        assert str(draw["age"].dtype) == "Int64"
+        assert draw["age"].notna().all()
+    floats = ages.assign(age=ages["age"].astype(float))  # as pandas holds gaps by default
+    drawn = model.impute(floats, 1, random_state=0)[0]["age"]
+    assert (drawn == drawn.round()).all()
 
 
 def test_a_column_without_any_value_is_predicted():

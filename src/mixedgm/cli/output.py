@@ -36,12 +36,13 @@ __all__ = [
 _FORMAT_OF = {".csv": "csv", ".json": "json", ".txt": "table"}
 _PICTURES = (".png", ".svg", ".pdf")
 _FILE_WIDTH = 10_000
+_STANDARD_OUTPUT = "-"
 _DPI = 160
 
 
 def check_output(output: str | None, *inputs: str) -> None:
     """Refuse, before any work is done, a file that cannot be written or that is an input."""
-    if output is None:
+    if output is None or output == _STANDARD_OUTPUT:
         return
     target = Path(output)
     if target.is_dir():
@@ -68,20 +69,21 @@ def deliver(
     `table` makes the readable format from the longest line that is allowed; by default it is made
     of all columns.
     """
-    ending = "" if args.output is None else Path(args.output).suffix.lower()
+    output = None if args.output == _STANDARD_OUTPUT else args.output
+    ending = "" if output is None else Path(output).suffix.lower()
     form = args.format or _FORMAT_OF.get(ending, args.default_format)
-    width = console.width if args.output is None else _FILE_WIDTH
+    width = console.width if output is None else _FILE_WIDTH
     if form == "table":
         from mixedgm.views.text import table_text
 
         text = table_text(columns, width) if table is None else table(width)
     else:
         text = (_csv if form == "csv" else _json)(columns)
-    if args.output is None:
+    if output is None:
         console.out(text)
         return
-    write_bytes(args.output, f"{text}\n".encode("utf-8", "backslashreplace"))
-    console.say(f"wrote {args.output}")
+    write_bytes(output, f"{text}\n".encode("utf-8", "backslashreplace"))
+    console.say(f"wrote {output}")
 
 
 def _csv(columns: Columns) -> str:

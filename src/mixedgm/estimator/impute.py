@@ -52,8 +52,9 @@ class ImputeMethods(HasModel):
         -------
         frame of the library of `X`, or ndarray for an array; with `n_draws`, a list of them
             Observed cells, order, index, data types and categories are those of `X`.  A column of
-            whole numbers becomes one of decimals where a mean is not whole.  A column with a
-            transform gets the mean of its normal scores, put back into the data's own units.
+            whole numbers becomes one of decimals where a mean is not whole; draws are rounded, as
+            those of `sample`.  A column with a transform gets the mean of its normal scores, put
+            back into the data's own units.
 
         Warns
         -----
@@ -90,6 +91,6 @@ class ImputeMethods(HasModel):
         if not whole or n_draws < 1:
             raise ParameterError.must_be("n_draws", "an integer of at least 1, or None", n_draws)
         return [
-            filled(X, frame, gaps, found.cont, found.codes)
+            filled(X, frame, gaps, found.cont, found.codes, rounded=True)
             for found in draws(model, gaps, int(n_draws), how)
         ]

@@ -129,8 +129,9 @@ class JointMethods(HasModel):
         Returns
         -------
         frame of the library of the training table, or ndarray after a fit to an array
-            With its columns, levels and data types; columns that are given hold their value.  A
-            column of whole numbers becomes one of decimals: the model takes it as continuous.
+            With its columns, levels and data types; columns that are given hold their value.  The
+            model takes a column of whole numbers as continuous; its draws are rounded, and kept
+            within what its type can hold.
 
         Raises
         ------

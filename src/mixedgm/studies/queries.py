@@ -213,11 +213,18 @@ def _refuse_known(wanted: tuple[Any, ...], evidence: Evidence) -> None:
 
 
 def sample_rows(
-    fitted: FittedModel, n: int, given: GivenArg, how: How, **sweeps: int
+    fitted: FittedModel,
+    n: int,
+    given: GivenArg,
+    how: How,
+    *,
+    rounded: bool = True,
+    **sweeps: int,
 ) -> tuple[Any, Draw, Schema]:
     """Draw rows as a table like the one of the fit; known columns hold their values.
 
-    Returns the table, the draws behind it, and the columns that were drawn.
+    Returns the table, the draws behind it, and the columns that were drawn.  With `rounded`, these
+    are whole where the column of the fit was.
     """
     from mixedgm.joint import draw
 
@@ -227,6 +234,7 @@ def sample_rows(
             raise ParameterError.must_be(name, "an integer of at least 1", value)
     evidence, rest = asked_model(fitted, given)
     schema = fitted.schema
+    whole_names = rest.schema.names if rounded else ()
     drawn = with_names(
         rest.schema,
         draw,
@@ -238,7 +246,8 @@ def sample_rows(
         **sweeps,
     )
     if not evidence.values:
-        return decode(schema, drawn.cont, drawn.codes, fitted.library), drawn, schema
+        table = decode(schema, drawn.cont, drawn.codes, fitted.library, rounded=whole_names)
+        return table, drawn, schema
     cont = np.empty((int(n), schema.n_cont))
     codes = np.empty((int(n), schema.n_cat), dtype=np.int64)
     left_cont, left_cat = column_positions(schema, rest.schema.columns)
@@ -252,7 +261,7 @@ def sample_rows(
             replace(c, transform=None) if c.name in evidence.values else c for c in schema.columns
         )
     )
-    return decode(plain, cont, codes, fitted.library), drawn, rest.schema
+    return decode(plain, cont, codes, fitted.library, rounded=whole_names), drawn, rest.schema
 
 
 def expectation_of(
@@ -261,7 +270,7 @@ def expectation_of(
     """Mean of a function over drawn rows, and its standard error."""
     from mixedgm.joint import Estimate
 
-    rows, drawn, _ = sample_rows(fitted, n, given, how)
+    rows, drawn, _ = sample_rows(fitted, n, given, how, rounded=False)
     returned = function(rows)
     try:
         values = np.asarray(returned, dtype=np.float64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from contextlib import suppress
 from typing import Any
 
@@ -14,12 +15,20 @@ from mixedgm.errors import ParameterError
 from mixedgm.table.assemble import absent, assembled
 from mixedgm.table.schema import Column, Schema
 
-__all__ = ["decode"]
+__all__ = ["as_whole", "decode"]
 
 _LIBRARIES = ("pandas", "polars", "pyarrow", "numpy")
+_WHOLE = re.compile(r"(u?)int(\d+)")
 
 
-def decode(schema: Schema, cont: ArrayLike, codes: ArrayLike, like: str | nw.Implementation) -> Any:
+def decode(
+    schema: Schema,
+    cont: ArrayLike,
+    codes: ArrayLike,
+    like: str | nw.Implementation,
+    *,
+    rounded: Collection[str] = (),
+) -> Any:
     """Return numbers and codes as a table, the way back from a Design.
 
     Columns have the names, the order and, where `like` is the library that the schema was learnt
@@ -38,6 +47,8 @@ def decode(schema: Schema, cont: ArrayLike, codes: ArrayLike, like: str | nw.Imp
     like : {"pandas", "polars", "pyarrow", "numpy"} or narwhals Implementation
         The library of the table to return. "numpy" gives a 2-D array: of float64 when every column
         is a number, else of objects.
+    rounded : collection of str
+        Names of columns whose values are made whole where the column held whole numbers.
 
     Returns
     -------
@@ -62,6 +73,7 @@ def decode(schema: Schema, cont: ArrayLike, codes: ArrayLike, like: str | nw.Imp
     for at, column in enumerate(schema.continuous):
         values = numbers[:, at]
         values = values if column.transform is None else column.transform.inverse(values)
+        values = as_whole(column, values) if column.name in rounded else values
         columns[column.name] = make(column, values, _own_dtype(column, library))
     for at, column in enumerate(schema.categorical):
         columns[column.name] = make(column, positions[:, at], _own_dtype(column, library))
@@ -73,6 +85,22 @@ def decode(schema: Schema, cont: ArrayLike, codes: ArrayLike, like: str | nw.Imp
         labels = [c.name if c.label is None else c.label for c in schema.columns]
         table = table.set_axis(labels, axis=1)
     return table
+
+
+def as_whole(column: Column, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return values rounded to what the column's type can hold, if that is whole numbers.
+
+    Examples
+    --------
+    >>> as_whole(Column("age", "continuous", dtype="pandas:uint8"), np.array([30.6, -2.0]))
+    array([31.,  0.])
+    """
+    found = _WHOLE.search(column.dtype.lower())
+    if found is None:
+        return values
+    unsigned, bits = bool(found[1]), int(found[2])
+    top = 2.0 ** (bits if unsigned else bits - 1)
+    return np.clip(np.rint(values), 0.0 if unsigned else -top, top - 1)
 
 
 def _own_dtype(column: Column, library: str) -> str | None:
@@ -104,7 +132,7 @@ def _whole(values: NDArray[Any]) -> bool:
 
 def _numbers(values: NDArray[np.float64], dtype: str | None) -> NDArray[Any]:
     """Return continuous values; whole numbers where the original type and all values are."""
-    if dtype is None or not re.search(r"int\d", dtype.lower()):
+    if dtype is None or not _WHOLE.search(dtype.lower()):
         return values
     return values.astype(np.int64) if _whole(values) else values
 
@@ -137,7 +165,7 @@ def _pandas(column: Column, values: NDArray[Any], dtype: str | None) -> Any:
 
 def _cast_pandas(series: Any, dtype: str) -> Any:
     """Cast to the original type, unless that is whole numbers and the values are not."""
-    if series.dtype.kind == "f" and re.search(r"int\d", dtype.lower()):
+    if series.dtype.kind == "f" and _WHOLE.search(dtype.lower()):
         return series
     try:
         return series.astype(dtype)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.table.assemble import assembled
-from mixedgm.table.decode import decode
+from mixedgm.table.decode import as_whole, decode
 from mixedgm.table.gaps import Gaps
 from mixedgm.table.match import find_columns
 from mixedgm.table.read import Frame
@@ -25,7 +25,13 @@ Mask = NDArray[np.bool_]
 
 
 def filled(
-    X: object, frame: Frame, gaps: Gaps, cont: NDArray[np.float64], codes: NDArray[Any]
+    X: object,
+    frame: Frame,
+    gaps: Gaps,
+    cont: NDArray[np.float64],
+    codes: NDArray[Any],
+    *,
+    rounded: bool = False,
 ) -> Any:
     """Return the table with its missing cells filled.
 
@@ -41,6 +47,8 @@ def filled(
         Completed continuous columns, normal scores where a column has a transform.
     codes : array (n, q)
         Completed categorical columns.
+    rounded : bool
+        Whether gaps of a column that held whole numbers get whole numbers.
 
     Returns
     -------
@@ -57,7 +65,7 @@ def filled(
         if gap.any():
             at, p = positions[column.name], schema.n_cont
             given = cont[:, node] if node < p else codes[:, node - p]
-            cells = _Cells(column, gap, np.asarray(given), frame.library)
+            cells = _Cells(column, gap, np.asarray(given), frame.library, rounded)
             columns[at] = fill[frame.library](columns[at], cells)
     if frame.library == "numpy":
         table = _array(columns, frame)
@@ -75,6 +83,7 @@ class _Cells:
     gap: Mask
     given: NDArray[Any]
     library: str
+    rounded: bool
 
     def whole_column(self) -> Any:
         """The column as the model's own table has it."""
@@ -82,13 +91,15 @@ class _Cells:
         n = len(self.given)
         part, nothing = self.given.reshape(n, 1), np.zeros((n, 0))
         cont, codes = (part, nothing) if column.kind == "continuous" else (nothing, part)
-        return decode(Schema((column,)), cont, codes, self.library)[column.name]
+        rounded = (column.name,) if self.rounded else ()
+        return decode(Schema((column,)), cont, codes, self.library, rounded=rounded)[column.name]
 
     @property
     def numbers(self) -> NDArray[np.float64]:
         """All values of a continuous column, in the data's own units."""
         transform = self.column.transform
-        return self.given if transform is None else transform.inverse(self.given)
+        values = self.given if transform is None else transform.inverse(self.given)
+        return as_whole(self.column, values) if self.rounded else values
 
     @property
     def levels(self) -> list[Any]:
