@@ -8,11 +8,12 @@ STAMP := $(VENV)/.installed
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-fast test-statistical bench bench-peers lint format clean
+.PHONY: help install demo test test-fast test-statistical bench bench-peers experiments \
+    experiments-quick lint format clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /:/' | \
-	    awk -F: '{ printf "  make %-16s %s\n", $$1, $$2 }'
+	    awk -F: '{ printf "  make %-18s %s\n", $$1, $$2 }'
 
 install: $(STAMP)  ## create .venv and install the package with all it needs for development
 
@@ -42,6 +43,12 @@ bench: $(STAMP)  ## measure against the goals (about 20 minutes); ARGS=--quick
 bench-peers: $(STAMP)  ## make the environments of the peers that need one
 	$(BIN)/python benchmarks/peers/adelie_env.py
 	$(BIN)/python benchmarks/peers/field_env.py
+
+experiments: $(STAMP)  ## figures of the paper into docs/experiments; DATA=folder of atus_wage.parquet
+	$(BIN)/python -m experiments $(if $(DATA),--data $(DATA)) $(ARGS)
+
+experiments-quick: $(STAMP)  ## the same with fewer trials (minutes), into docs/experiments/quick
+	$(BIN)/python -m experiments --quick $(if $(DATA),--data $(DATA)) $(ARGS)
 
 lint: $(STAMP)  ## check style, formatting and types
 	$(BIN)/ruff check .
