@@ -165,6 +165,18 @@ def test_held_out_rows_are_scored_at_every_lam(path):
     np.testing.assert_allclose(path.score(rows, sample_weight=weights), expected, rtol=1e-10)
 
 
+@pytest.mark.parametrize("options", [{}, {"covariates": ["weight", "group"]}, {"loss": "nodewise"}])
+def test_scores_by_column_are_those_of_the_models_on_the_path(options):
+    table, rows = people(), people(60, seed=8)
+    weights = np.random.default_rng(0).integers(0, 3, 60)
+    lams = [0.3, 0.05]
+    found = mg.fit_path(table, lams, tol=1e-7, **options).node_scores(rows, weights)
+    for k, lam in enumerate(lams):
+        model = mg.MixedGraphicalModel(lam, tol=1e-7, **options).fit(table)
+        expected = model.node_scores(rows, weights)
+        assert {name: at[k] for name, at in found.items()} == pytest.approx(expected, rel=1e-5)
+
+
 def test_the_path_of_a_model_is_the_same_path(path):
     model = mg.MixedGraphicalModel(n_lams=6, lam_min_ratio=0.05, tol=1e-7).fit(people())
     np.testing.assert_array_equal(model.path_.lams, path.lams)
