@@ -84,11 +84,11 @@ class Options:
             raise ParameterError.must_be(
                 "loss", f"one of {', '.join(map(repr, _LOSSES))}", self.loss
             )
-        by_rows = self.loss in ("pseudolikelihood", "nodewise")
-        if not by_rows and self.covariates is not None and len(self.covariates):
+        sampled = self.loss == "likelihood-mc"
+        if sampled and self.covariates is not None and len(self.covariates):
             raise NotYetError(
-                f"covariates are not available yet with loss={self.loss!r}; "
-                "use loss='pseudolikelihood'."
+                "covariates are not available yet with loss='likelihood-mc'; use "
+                "loss='likelihood', which is exact, or loss='pseudolikelihood'."
             )
         if self.rule not in ("and", "or"):
             raise ParameterError.must_be("rule", "'and' or 'or'", self.rule)

@@ -114,7 +114,10 @@ class Smooth(Protocol):
 
     @property
     def curvature_rows(self) -> int:
-        """Rows, or states of the model, that curvature is summed over with a stride of 1."""
+        """Rows, or states of the model, that curvature is summed over with a stride of 1.
+
+        Zero where curvature would be too large to be had.
+        """
         ...
 
     @property

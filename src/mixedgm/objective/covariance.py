@@ -16,6 +16,7 @@ would go astray.
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -39,7 +40,36 @@ class Effort:
 
 
 @dataclass(frozen=True, eq=False)
-class Covariance:
+class Whole(ABC):
+    """One dense matrix over all parameters, given by what it is for other design columns.
+
+    Parameters
+    ----------
+    layout : Layout
+        Of the parameters.
+    """
+
+    layout: Layout
+
+    @abstractmethod
+    def on(self, layout: Layout, columns: Floats) -> Floats:
+        """The matrix for other design columns, ``z @ columns``, laid out as `layout`."""
+
+    def dense(self) -> Floats:
+        """The matrix in theta's coordinates."""
+        return self.on(self.layout, np.eye(self.layout.n_columns))
+
+    @cached_property
+    def _dense(self) -> Floats:
+        return self.dense()
+
+    def product(self, delta: Floats) -> Floats:
+        """Matrix times `delta`."""
+        return np.asarray(self._dense @ delta)
+
+
+@dataclass(frozen=True, eq=False)
+class Covariance(Whole):
     """Second derivative of the log partition function at one point.
 
     Parameters
@@ -64,7 +94,6 @@ class Covariance:
         Counters.
     """
 
-    layout: Layout
     codes: NDArray[np.integer]
     probability: Floats
     start: Floats
@@ -74,18 +103,6 @@ class Covariance:
     second: Floats
     n_draws: int = 0
     effort: Effort = field(default_factory=Effort)
-
-    def dense(self) -> Floats:
-        """The matrix in theta's coordinates."""
-        return self.on(self.layout, np.eye(self.layout.n_columns))
-
-    @cached_property
-    def _dense(self) -> Floats:
-        return self.dense()
-
-    def product(self, delta: Floats) -> Floats:
-        """Matrix times `delta`."""
-        return np.asarray(self._dense @ delta)
 
     def variance_of(self, delta: Floats) -> float:
         """``delta @ matrix @ delta``, the variance of one combination of the statistics.
@@ -111,14 +128,8 @@ class Covariance:
     def on(self, layout: Layout, columns: Floats) -> Floats:
         """The matrix for other design columns, ``z @ columns``, laid out as `layout`."""
         clock = time.perf_counter()
-        first, second, factor = _factors(layout)
-        # The moments of (1, m) in the new columns.
-        moments = np.block(
-            [
-                [np.ones((1, 1)), (self.mean @ columns)[None]],
-                [(self.mean @ columns)[:, None], columns.T @ self.second @ columns],
-            ]
-        )
+        first, second, factor = factors(layout)
+        moments = with_one(self.mean @ columns, columns.T @ self.second @ columns)
         out = np.zeros((layout.n_theta, layout.n_theta))
         expected = moments[first, second]
         for means, probability in self._means(columns, layout.n_theta):
@@ -127,7 +138,7 @@ class Covariance:
             products -= expected
             products *= np.sqrt(probability)[:, None]
             out += products.T @ products  # a product with itself costs half of another
-        out += self._given_y(moments, first, second, layout.n_cont)
+        out += covariance_given_y(moments, first, second, self.spread)
         out *= factor
         out *= factor[:, None]
         if self.n_draws:
@@ -151,23 +162,6 @@ class Covariance:
                 means[:, 1:] += by_level[begin + codes[:, j]]
             yield means, self.probability[at : at + size]
 
-    def _given_y(self, moments: Floats, first: Ints, second: Ints, p: int) -> Floats:
-        """Mean covariance of the statistics given y."""
-        out = np.zeros((len(first), len(first)))
-        moving = np.flatnonzero(((first > 0) & (first <= p)) | ((second > 0) & (second <= p)))
-        if len(moving) == 0:
-            return out
-        noise = np.zeros_like(moments)
-        noise[1 : 1 + p, 1 : 1 + p] = self.spread
-        a, b = first[moving], second[moving]
-        c_aa, c_ab, c_bb = noise[np.ix_(a, a)], noise[np.ix_(a, b)], noise[np.ix_(b, b)]
-        part = c_aa * (moments[np.ix_(b, b)] + c_bb)
-        part += c_ab * (moments[np.ix_(b, a)] + c_ab.T)
-        part += c_ab.T * moments[np.ix_(a, b)]
-        part += c_bb * moments[np.ix_(a, a)]
-        out[np.ix_(moving, moving)] = part
-        return out
-
     def _add_uncertainty(self, out: Floats, layout: Layout, columns: Floats) -> None:
         """Add to each block of two categorical columns the error of its cells' variances."""
         p, old = self.layout.n_cont, self.layout.column_start
@@ -182,7 +176,41 @@ class Covariance:
             out[own, own] += basis.T @ (error[rows, cols].ravel()[:, None] * basis)
 
 
-def _factors(layout: Layout) -> tuple[Ints, Ints, Floats]:
+def with_one(mean: Floats, second: Floats) -> Floats:
+    """Second moments of (1, m) from the first and second moments of m."""
+    return np.block([[np.ones((1, 1)), mean[None]], [mean[:, None], second]])
+
+
+def covariance_given_y(moments: Floats, first: Ints, second: Ints, spread: Floats) -> Floats:
+    """Mean covariance, given y, of the products of two entries of v.
+
+    Parameters
+    ----------
+    moments : ndarray (1 + d, 1 + d)
+        E[m m'] of v = (1, x, ...).
+    first, second : ndarray of int
+        The two entries of every product.
+    spread : ndarray (p, p)
+        Covariance of x given y.
+    """
+    p = len(spread)
+    out = np.zeros((len(first), len(first)))
+    moving = np.flatnonzero(((first > 0) & (first <= p)) | ((second > 0) & (second <= p)))
+    if len(moving) == 0:
+        return out
+    noise = np.zeros_like(moments)
+    noise[1 : 1 + p, 1 : 1 + p] = spread
+    a, b = first[moving], second[moving]
+    c_aa, c_ab, c_bb = noise[np.ix_(a, a)], noise[np.ix_(a, b)], noise[np.ix_(b, b)]
+    part = c_aa * (moments[np.ix_(b, b)] + c_bb)
+    part += c_ab * (moments[np.ix_(b, a)] + c_ab.T)
+    part += c_ab.T * moments[np.ix_(a, b)]
+    part += c_bb * moments[np.ix_(a, a)]
+    out[np.ix_(moving, moving)] = part
+    return out
+
+
+def factors(layout: Layout) -> tuple[Ints, Ints, Floats]:
     """Every statistic as a constant times two entries of (1, design columns)."""
     p, d = layout.n_cont, layout.n_columns
     cont, levels = 1 + np.arange(p), 1 + np.arange(p, d)

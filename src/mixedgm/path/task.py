@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.errors import DistributionError, ParameterError
+from mixedgm.errors import DistributionError, ParameterError, TooLargeError
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.params import (
     NodewiseParams,
@@ -23,6 +23,7 @@ from mixedgm.model.params import (
     to_theta,
     with_all_levels,
 )
+from mixedgm.objective.conditional import ConditionalLikelihood
 from mixedgm.objective.contract import Smooth
 from mixedgm.objective.likelihood import Likelihood
 from mixedgm.objective.pseudolikelihood import Pseudolikelihood
@@ -265,7 +266,7 @@ def prepare(
     shared = None if reference is None else reference.layout
     if shared is not None and layout.same(shared):
         layout = shared
-    yardstick = edge_weights.calibrated(layout, scales)
+    yardstick = edge_weights.calibrated(layout, scales, one_term=loss.startswith("likelihood"))
     penalty = yardstick if weights == "calibrated" else edge_weights.uniform(layout, units.scale)
     if factors is not None:
         penalty = penalty * factors[layout.pairs[:, 0], layout.pairs[:, 1]]
@@ -284,7 +285,7 @@ def prepare(
         loss,
         rule,
     )
-    return _with_loss(task, moments, sampler or Sampler())
+    return _with_loss(task, rows, moments, sampler or Sampler())
 
 
 def _absent(scales: Floats, factors: Floats | None) -> NDArray[np.bool_]:
@@ -296,13 +297,17 @@ def _absent(scales: Floats, factors: Floats | None) -> NDArray[np.bool_]:
     return absent if factors is None else absent | np.isinf(factors)
 
 
-def _with_loss(task: Task, moments: Moments, sampler: Sampler) -> Task:
+def _with_loss(task: Task, rows: MemoryRows, moments: Moments, sampler: Sampler) -> Task:
     """The same task with the likelihood, where its loss says so."""
-    n_rows = task.smooth.n_rows
+    if task.loss == "likelihood" and task.layout.covariates:
+        try:
+            return replace(task, smooth=ConditionalLikelihood.of(task.layout, moments, rows))
+        except TooLargeError as error:
+            raise task.named(error) from None
     if task.loss == "likelihood":
-        return replace(task, smooth=Likelihood(task.layout, moments, n_rows))
+        return replace(task, smooth=Likelihood(task.layout, moments, rows.n_rows))
     if task.loss == "likelihood-mc":
-        smooth, solver = sampler.smooth(task.layout, moments, n_rows), sampler.solver
+        smooth, solver = sampler.smooth(task.layout, moments, rows.n_rows), sampler.solver
         return replace(task, smooth=smooth, solver=solver, scoring_smooth=task.smooth)
     return task
 

@@ -2,7 +2,8 @@
 
 Calibrated weights make the expected squared gradient of every group equal under independence:
 w_uv = (m_uv / m) sqrt(tr cov(z_u)) * sqrt(tr cov(z_v)), population moments, where the objective
-has m_uv terms that contain the edge, at most m: two conditionals, or one with a covariate.
+has m_uv terms that contain the edge, at most m: two conditionals, or one with a covariate; in a
+likelihood every edge is in its one term.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ def node_scales(layout: Layout, column_mean: Floats, column_variance: Floats) ->
     return np.sqrt(np.add.reduceat(trace, layout.column_start[:-1]))
 
 
-def calibrated(layout: Layout, scales: Floats) -> Floats:
-    """c_g = (m_g / m) * scale_u * scale_v."""
+def calibrated(layout: Layout, scales: Floats, *, one_term: bool = False) -> Floats:
+    """c_g = (m_g / m) * scale_u * scale_v; m_g = m = 1 for objectives of `one_term`."""
     u, v = layout.pairs[:, 0], layout.pairs[:, 1]
-    share = layout.conditionals / layout.conditionals_at_most
+    share = 1.0 if one_term else layout.conditionals / layout.conditionals_at_most
     return np.asarray(share * scales[u] * scales[v])
 
 

@@ -26,7 +26,8 @@ class Auto:
     which keeps no curvature.
 
     A function whose curvature is one matrix (the likelihood) gets it up to `limit_whole` rows and
-    columns, and limited-memory curvature from there on: its evaluations are dear.
+    columns, and limited-memory curvature from there on, or where it has none: its evaluations are
+    dear.
     """
 
     limit_bytes: float = 2.0**30
@@ -56,7 +57,8 @@ class Auto:
         if problem.smooth.by_nodes:
             return self.newton
         inside = Layout(layout.n_cont, tuple(n - 1 for n in layout.n_levels), layout.pairs)
-        return self.newton if inside.n_theta <= self.limit_whole else self.memory
+        small = inside.n_theta <= self.limit_whole and problem.smooth.curvature_rows > 0
+        return self.newton if small else self.memory
 
     def step(self, problem: Problem, state: State) -> State:
         """Go on with the solver that made the state."""

@@ -1,0 +1,261 @@
+"""Rows, moments and a layout with covariates -> the mean negative log likelihood given these.
+
+All in standardised units.  With the continuous targets integrated out, log Z(f) is a quadratic
+form in the covariates f plus the logarithm of a sum over the K joint states of the categorical
+targets, whose logits are linear in f:
+
+    log p(x, y | f) = log p(y | f) + log p(x | y, f)
+
+The first is a softmax over one column of K levels, the second a Gaussian that needs moments only.
+The gradient is E[T | f] less T, averaged over rows, where E takes the softmax pass and moments.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from mixedgm.errors import DistributionError, TooLargeError
+from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.objective.conditional_covariance import ConditionalCovariance
+from mixedgm.objective.contract import Evaluation
+from mixedgm.objective.covariance import Effort
+from mixedgm.objective.moments import independent, statistics
+from mixedgm.objective.states import Point, Softmax, States
+from mixedgm.rows.contract import Coefficients, Moments, Rows
+from mixedgm.rows.memory import MemoryRows
+from mixedgm.rows.states import with_joint_state
+
+MOST_STATES = 4096
+"""Joint states of the categorical targets up to which all are summed over in every row."""
+
+# Rows and columns of the softmax's curvature, which has one for every state and covariate column.
+_LARGEST = 2048
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionalLikelihood:
+    """-log p(targets of a row | its covariates), averaged over rows.
+
+    Parameters
+    ----------
+    layout : Layout
+        Which parameters exist; it has covariates.
+    moments : Moments
+        Of the standardised rows.
+    states : States
+        Roles of the design columns, and the joint states of the categorical targets.
+    rows : Rows
+        The covariates, and the joint state as their last categorical column.
+    effort : Effort
+        Counters.
+    """
+
+    layout: Layout
+    moments: Moments
+    states: States
+    rows: Rows
+    effort: Effort = field(default_factory=Effort)
+    _kept: dict[bytes, _Sums] = field(default_factory=dict, init=False)
+
+    @classmethod
+    def of(cls, layout: Layout, moments: Moments, rows: MemoryRows) -> ConditionalLikelihood:
+        """Make it from rows with all columns; TooLargeError where there are too many states."""
+        states = States(layout)
+        if states.n_states > MOST_STATES:
+            raise TooLargeError(
+                f"{{columns}} have {states.n_states:,} joint states, and loss='likelihood' with "
+                f"covariates adds up at most {MOST_STATES:,} of them in every row. To fix: "
+                "loss='pseudolikelihood', which needs none; or fewer columns, or levels, to be "
+                "modelled given the covariates",
+                states.columns,
+            )
+        known = np.array(layout.covariates, dtype=np.int64)
+        p = layout.n_cont
+        cat = known[known >= p] - p
+        kept = with_joint_state(rows, known[known < p], cat, layout.predicted_categories)
+        return cls(layout, moments, states, kept)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.rows.n_rows
+
+    @property
+    def passes(self) -> float:
+        """Passes over the rows so far."""
+        return self.rows.passes
+
+    @property
+    def curvature_passes(self) -> float:
+        """Passes over the rows for curvature so far."""
+        return self.rows.curvature_passes
+
+    @property
+    def part_seconds(self) -> tuple[float, float]:
+        """Wall time so far in evaluations, and in curvature."""
+        return self.effort.seconds, self.effort.curvature_seconds
+
+    @property
+    def terms_per_edge(self) -> int:
+        """There is one term, with everything in it."""
+        return 1
+
+    @property
+    def by_nodes(self) -> bool:
+        """All statistics depend on each other: the curvature is one matrix."""
+        return False
+
+    def restrict(self, groups: Ints) -> ConditionalLikelihood:
+        """The same function with all other groups zero."""
+        layout = self.layout.restrict(groups)
+        return ConditionalLikelihood(layout, self.moments, self.states, self.rows, self.effort)
+
+    def null(self) -> Floats:
+        """Closed form: mean 0, precision 1, log frequencies."""
+        return independent(self.layout, self.moments)
+
+    @cached_property
+    def observed(self) -> Floats:
+        """(n_theta,) mean of the sufficient statistics over the rows."""
+        return statistics(self.layout, self.moments)
+
+    @cached_property
+    def softmax(self) -> Softmax:
+        """The regression of the joint state on the covariates that have an edge here."""
+        return self.states.softmax(self.layout)
+
+    # -- value and gradient ------------------------------------------------------------------------
+
+    def evaluate(self, theta: Floats, gradient: bool = True) -> Evaluation:
+        """Value and, if asked, gradient; +inf where the precision is not positive definite."""
+        clock = time.perf_counter()
+        point = self._at(theta)
+        if point is None:
+            return Evaluation(np.inf)
+        sums = self._sums(point, gradient)
+        value = sums.loss + point.gaussian_loss(self.moments)
+        grad = None
+        if gradient:
+            self._kept.clear()
+            self._kept[theta.tobytes()] = sums
+            grad = statistics(self.layout, self._expected(point, sums)) - self.observed
+        self.effort.evaluations += 1.0 if gradient else 0.5
+        self.effort.seconds += time.perf_counter() - clock
+        return Evaluation(value, grad)
+
+    def _at(self, theta: Floats) -> Point | None:
+        if not np.all(theta[self.layout.diagonal] > 0.0) or not np.isfinite(theta).all():
+            return None
+        try:
+            return Point.of(self.layout, self.states, theta)
+        except DistributionError:
+            return None
+
+    def _sums(self, point: Point, gradient: bool) -> _Sums:
+        """The softmax pass; without categorical targets there is one state and nothing to do."""
+        used = self.softmax.columns
+        if self.states.n_states == 1:
+            return _Sums(0.0, np.ones(1), self.moments.mean[used][:, None])
+        found = self.rows.softmax(self._coefficients(point), "support" if gradient else "none")
+        loss = float(found.loss[-1])
+        if found.mean_prob is None or found.support is None:
+            return _Sums(loss, np.zeros(0), np.zeros((0, 0)))
+        between = found.support.reshape(len(used), self.states.n_states)
+        return _Sums(loss, found.mean_prob[-self.states.n_states :], between)
+
+    def _coefficients(self, point: Point) -> Coefficients:
+        softmax = self.softmax
+        bias = np.zeros(softmax.layout.n_cat_columns)
+        bias[-self.states.n_states :] = point.bias
+        slope = point.slope[np.searchsorted(self.states.covariates, softmax.columns)]
+        nodes = np.array([len(softmax.layout.n_levels) - 1])
+        return Coefficients(softmax.layout.incidence, slope.ravel(), bias, nodes)
+
+    def _expected(self, point: Point, sums: _Sums) -> Moments:
+        """Moments of the design columns when the targets are the model's, given the covariates."""
+        states, used = self.states, self.softmax.columns
+        inside, levels, others = states.cont, states.levels, states.others
+        mean, second = self.moments.mean.copy(), self.moments.second.copy()
+        mean[levels] = sums.prob @ states.indicators
+        second[np.ix_(levels, levels)] = states.indicators.T @ (
+            sums.prob[:, None] * states.indicators
+        )
+        between = sums.between @ states.indicators
+        second[np.ix_(used, levels)] = between
+        second[np.ix_(levels, used)] = between.T
+        # x given the others is start + lean'z, with the covariance `spread`.
+        lean = point.lean[others]
+        cross = np.outer(mean[others], point.start) + second[np.ix_(others, others)] @ lean
+        mean[inside] = point.start + mean[others] @ lean
+        second[np.ix_(others, inside)] = cross
+        second[np.ix_(inside, others)] = cross.T
+        own = point.spread + np.outer(point.start, mean[inside]) + lean.T @ cross
+        second[np.ix_(inside, inside)] = 0.5 * (own + own.T)
+        return Moments(self.moments.total_weight, mean, second)
+
+    # -- curvature ---------------------------------------------------------------------------------
+
+    @property
+    def _curvature_size(self) -> int:
+        return self.states.n_states * (1 + len(self.softmax.columns))
+
+    @property
+    def curvature_rows(self) -> int:
+        """All rows; none where the matrix over states and covariate columns would be too large."""
+        return self.n_rows if self.exact_curvature else 0
+
+    @property
+    def exact_curvature(self) -> bool:
+        """Whether there is a curvature: from all rows it is exact."""
+        return self.states.n_states == 1 or self._curvature_size <= _LARGEST
+
+    def curvature(
+        self, theta: Floats, stride: int = 1, nodes: Ints | None = None
+    ) -> ConditionalCovariance:
+        """Mean over rows of the covariance of the statistics given the row's covariates."""
+        if nodes is not None:
+            raise ValueError("the curvature of the likelihood is not a sum over nodes")
+        if not self.exact_curvature:
+            raise TooLargeError(
+                f"the curvature has {self._curvature_size} rows, {self.states.n_states} joint "
+                f"states of {{columns}} times covariates, and at most {_LARGEST} are allowed. To "
+                "fix: solver='auto', or ProximalNewton('limited-memory')",
+                self.states.columns,
+            )
+        clock = time.perf_counter()
+        point = self._at(theta)
+        if point is None:
+            raise ValueError("there is no curvature outside the domain")
+        sums = self._kept.get(theta.tobytes()) or self._sums(point, gradient=True)
+        matrix = None
+        if self.states.n_states > 1:
+            coef = self._coefficients(point)
+            (matrix,) = self.rows.softmax_curvature(coef, coef.nodes, max(1, stride))
+        out = ConditionalCovariance(
+            self.layout,
+            self.states,
+            point,
+            self._expected(point, sums),
+            self.softmax.columns,
+            matrix,
+            self.effort,
+        )
+        self.effort.curvature_seconds += time.perf_counter() - clock
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """What the softmax pass gives.
+
+    `prob` are the mean probabilities of the states, `between` the means of covariate column times
+    probability, for the covariate columns in use.
+    """
+
+    loss: float
+    prob: Floats
+    between: Floats

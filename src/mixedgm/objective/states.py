@@ -1,0 +1,173 @@
+"""A layout with covariates -> roles of its design columns, the targets' states, and one softmax.
+
+Theta on such a layout -> the softmax over joint states and the Gaussian given them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+
+from mixedgm.joint.validity import Factor, factor
+from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.rows.contract import Moments
+
+
+@dataclass(frozen=True, eq=False)
+class Softmax:
+    """The regression of the joint state on some covariates.
+
+    Parameters
+    ----------
+    layout : Layout
+        Of a table of all covariates and the joint state, which is the only target.
+    columns : ndarray of int
+        Design columns of the covariates that are in use, in the numbers of the whole model.
+    """
+
+    layout: Layout
+    columns: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class States:
+    """Which design columns are what, and every joint state of the categorical targets.
+
+    Parameters
+    ----------
+    layout : Layout
+        Of the whole model; which edges it has does not matter.
+
+    Examples
+    --------
+    >>> states = States(Layout.complete(2, (2, 3), covariates=(0, 2)))
+    >>> states.cont, states.levels, states.covariates, states.n_states
+    (array([1]), array([4, 5, 6]), array([0, 2, 3]), 3)
+    """
+
+    layout: Layout
+
+    @cached_property
+    def cont(self) -> Ints:
+        """Design columns of the continuous targets."""
+        return np.flatnonzero(self.layout.is_target[: self.layout.n_cont])
+
+    @cached_property
+    def others(self) -> Ints:
+        """All other design columns."""
+        return np.setdiff1d(np.arange(self.layout.n_columns), self.cont)
+
+    @cached_property
+    def levels(self) -> Ints:
+        """Design columns of the categorical targets."""
+        found = np.flatnonzero(self.layout.is_target[self.layout.column_node])
+        return found[found >= self.layout.n_cont]
+
+    @cached_property
+    def covariates(self) -> Ints:
+        """Design columns of the covariates."""
+        return np.flatnonzero(~self.layout.is_target[self.layout.column_node])
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """Categorical targets, as nodes."""
+        return tuple((self.layout.n_cont + self.layout.predicted_categories).tolist())
+
+    @property
+    def _n_levels(self) -> tuple[int, ...]:
+        return tuple(self.layout.n_levels[j] for j in self.layout.predicted_categories)
+
+    @property
+    def n_states(self) -> int:
+        """Number of joint states of the categorical targets."""
+        return prod(self._n_levels)
+
+    @cached_property
+    def indicators(self) -> Floats:
+        """(n_states, target levels) which levels a state has; the last column changes fastest."""
+        codes = np.indices(self._n_levels).reshape(len(self._n_levels), self.n_states)
+        hot = [np.eye(n)[code] for n, code in zip(self._n_levels, codes, strict=True)]
+        return np.hstack([np.zeros((self.n_states, 0)), *hot])
+
+    def softmax(self, layout: Layout) -> Softmax:
+        """The regression on those covariates that have an edge in `layout`."""
+        nodes = np.flatnonzero(~self.layout.is_target)
+        used = np.isin(nodes, layout.pairs)
+        n_cont = int((nodes < layout.n_cont).sum())
+        n_levels = [layout.n_levels[v - layout.n_cont] for v in nodes[n_cont:]]
+        predictors = np.flatnonzero(used)
+        pairs = np.column_stack([predictors, np.full(len(predictors), len(nodes))])
+        small = Layout(n_cont, (*n_levels, self.n_states), pairs, tuple(range(len(nodes))))
+        inside = np.isin(layout.column_node, nodes[used])
+        return Softmax(small, np.flatnonzero(inside))
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """The model at one theta: a softmax over states, and x given state and covariates.
+
+    Parameters
+    ----------
+    states : States
+        Roles of the columns.
+    factor : Factor
+        Of the targets' precision.
+    linear : ndarray (p',)
+        Linear terms of the continuous targets.
+    pull : ndarray (d, p')
+        What every design column adds to the linear terms; for the targets themselves, minus the
+        precision.
+    bias, slope : ndarray (n_states,), (covariate columns, n_states)
+        The logits of the states: bias + f @ slope.
+    """
+
+    states: States
+    factor: Factor
+    linear: Floats
+    pull: Floats
+    bias: Floats
+    slope: Floats
+
+    @classmethod
+    def of(cls, layout: Layout, states: States, theta: Floats) -> Point:
+        """Integrate the continuous targets out; DistributionError where that is not possible."""
+        inside, levels, covariates = states.cont, states.levels, states.covariates
+        matrix = layout.to_matrix(theta)
+        pull = matrix[:, inside]
+        own = np.arange(len(inside))
+        pull[inside, own] = -theta[layout.diagonal][inside]
+        made = factor(-pull[inside])
+        linear, hot = theta[layout.cont_bias][inside], states.indicators
+        between = matrix[np.ix_(levels, levels)]
+        rooted = (linear + hot @ pull[levels]) @ made.root.T
+        bias = hot @ theta[layout.cat_bias][levels - layout.n_cont]
+        bias += 0.5 * ((hot @ between) * hot).sum(axis=1) + 0.5 * (rooted**2).sum(axis=1)
+        into = matrix[np.ix_(covariates, levels)]
+        into += (pull[covariates] @ made.root.T) @ (pull[levels] @ made.root.T).T
+        return cls(states, made, linear, pull, bias, into @ hot.T)
+
+    @cached_property
+    def spread(self) -> Floats:
+        """(p', p') covariance of the continuous targets given everything else."""
+        return self.factor.inverse
+
+    @property
+    def start(self) -> Floats:
+        """(p',) their mean where all other design columns are zero."""
+        return self.spread @ self.linear
+
+    @cached_property
+    def lean(self) -> Floats:
+        """(d, p') what every other design column adds to their mean; zero for their own."""
+        found = self.pull @ self.spread
+        found[self.states.cont] = 0.0
+        return np.asarray(found)
+
+    def gaussian_loss(self, moments: Moments) -> float:
+        """Mean of -log p(x | y, f), the constant left out."""
+        mean = moments.mean @ self.pull + 0.5 * self.linear
+        square = self.pull.T @ moments.second @ self.pull + 2.0 * np.outer(mean, self.linear)
+        return 0.5 * float(np.sum(self.spread * square) - self.factor.log_det)

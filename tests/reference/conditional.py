@@ -1,0 +1,217 @@
+"""Rows with covariates -> likelihood of the targets, its optimality and its optimum, row by row.
+
+Nothing is shared with the package but the names of the parameter blocks.  Every row is normalised
+by enumerating the joint states of its categorical targets, each a Gaussian integral.  The optimum
+comes from a conic solver: log Z is, row by row, the log-sum-exp of convex functions.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+
+import cvxpy as cp
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.reference.likelihood import Rows, states_of
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Which nodes are covariates: positions of their columns in X and in D, and of the targets'."""
+
+    rows: Rows
+    covariates: tuple[int, ...]
+    cont: list[int] = field(init=False)
+    known_cont: list[int] = field(init=False)
+    levels: list[int] = field(init=False)
+    known_levels: list[int] = field(init=False)
+    states: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        p, starts = self.rows.X.shape[1], self.rows.starts
+        known = set(self.covariates)
+
+        def levels(inside):
+            nodes = [j for j in range(len(self.rows.n_levels)) if (p + j in known) == inside]
+            return [a for j in nodes for a in range(starts[j], starts[j + 1])]
+
+        parts = {
+            "cont": [s for s in range(p) if s not in known],
+            "known_cont": [s for s in range(p) if s in known],
+            "levels": levels(False),
+            "known_levels": levels(True),
+            "states": states_of(
+                tuple(m for j, m in enumerate(self.rows.n_levels) if p + j not in known)
+            ),
+        }
+        for name, value in parts.items():
+            object.__setattr__(self, name, value)
+
+
+def given(params, split: Split, x: Floats, d: Floats):
+    """The targets' model in one row: B, linear terms, biases, interactions."""
+    s, f, t, g = split.cont, split.known_cont, split.levels, split.known_levels
+    linear = (
+        params.cont_bias[s]
+        - params.precision[np.ix_(s, f)] @ x[f]
+        + params.category_shift[np.ix_(s, g)] @ d[g]
+    )
+    bias = (
+        params.cat_bias[t]
+        + x[f] @ params.category_shift[np.ix_(f, t)]
+        + d[g] @ params.cat_interaction[np.ix_(g, t)]
+    )
+    return (
+        params.precision[np.ix_(s, s)],
+        linear,
+        params.category_shift[np.ix_(s, t)],
+        bias,
+        params.cat_interaction[np.ix_(t, t)],
+    )
+
+
+def row_log_density(params, split: Split, x: Floats, d: Floats) -> float:
+    """log p(targets | covariates) of one row, p/2 log 2 pi left out."""
+    precision, linear, shift, bias, between = given(params, split, x, d)
+
+    def energy(own):
+        return bias @ own + 0.5 * own @ between @ own
+
+    terms = []
+    for state in split.states:
+        a = linear + shift @ state
+        quadratic = a @ np.linalg.solve(precision, a) if len(a) else 0.0
+        terms.append(energy(state) + 0.5 * quadratic)
+    log_det = np.linalg.slogdet(precision)[1] if len(linear) else 0.0
+    log_z = np.logaddexp.reduce(terms) - 0.5 * log_det
+    mine, own = x[split.cont], d[split.levels]
+    value = -0.5 * mine @ precision @ mine + (linear + shift @ own) @ mine + energy(own)
+    return float(value - log_z)
+
+
+def loss(params, split: Split) -> float:
+    """Mean negative log likelihood given the covariates."""
+    rows = split.rows
+    return -sum(
+        share * row_log_density(params, split, x, d)
+        for x, d, share in zip(rows.X, rows.D, rows.share, strict=True)
+    )
+
+
+def expected_second(params, split: Split) -> tuple[Floats, Floats]:
+    """Mean over rows of E[z | covariates] and E[zz' | covariates], z = (x, indicators)."""
+    rows = split.rows
+    p = rows.X.shape[1]
+    size = p + rows.D.shape[1]
+    mean, second = np.zeros(size), np.zeros((size, size))
+    levels = [p + a for a in split.levels]
+    for x, d, share in zip(rows.X, rows.D, rows.share, strict=True):
+        precision, linear, shift, bias, between = given(params, split, x, d)
+        spread = np.linalg.inv(precision) if len(linear) else np.zeros((0, 0))
+        weight, points = [], []
+        for state in split.states:
+            a = linear + shift @ state
+            own = bias @ state + 0.5 * state @ between @ state
+            weight.append(own + 0.5 * a @ spread @ a)
+            z = np.concatenate([x, d])
+            z[split.cont], z[levels] = spread @ a, state
+            points.append(z)
+        prob = np.exp(np.array(weight) - np.logaddexp.reduce(weight))
+        points = np.array(points)
+        mean += share * prob @ points
+        second += share * points.T @ (prob[:, None] * points)
+        second[np.ix_(split.cont, split.cont)] += share * spread
+    return mean, second
+
+
+def kkt(params, split: Split, lam: float, edge_weights) -> float:
+    """The KKT number; `edge_weights(u, v)` is the penalty's weight of a pair, inf if absent."""
+    rows = split.rows
+    mean, second = expected_second(params, split)
+    z = np.hstack([rows.X, rows.D])
+    by_node = mean - rows.share @ z
+    gap = second - z.T @ (rows.share[:, None] * z)
+    p, scales = params.n_cont, rows.scales
+    columns = [[s] for s in range(p)]
+    columns += [list(range(p + a, p + b)) for a, b in itertools.pairwise(rows.starts)]
+    worst = [np.abs(by_node).max(), 0.5 * np.abs(np.diag(gap)[:p]).max(initial=0.0)]
+    for u, v in itertools.combinations(range(len(columns)), 2):
+        if {u, v} <= set(split.covariates):
+            continue
+        theta, grad = np.ravel(params.block(u, v)), np.ravel(gap[np.ix_(columns[u], columns[v])])
+        limit, norm = lam * edge_weights(u, v), np.linalg.norm(theta)
+        if np.isinf(limit):
+            continue
+        if norm > 0:
+            distance = np.linalg.norm(grad + limit * theta / norm)
+        else:
+            distance = max(0.0, np.linalg.norm(grad) - limit)
+        worst.append(distance / (scales[u] * scales[v]))
+    return float(max(worst))
+
+
+def optimum(split: Split, lam: float, factor=lambda u, v: 1.0) -> float:
+    """Optimal objective with calibrated weights times `factor`, in standardised units."""
+    rows = split.rows
+    p, scales = rows.X.shape[1], rows.scales
+    z = np.hstack([rows.X, rows.D])
+    columns = [[s] for s in range(p)]
+    columns += [list(range(p + a, p + b)) for a, b in itertools.pairwise(rows.starts)]
+    targets = [u for u in range(len(columns)) if u not in split.covariates]
+    cont, cat = [u for u in targets if u < p], [u for u in targets if u >= p]
+    blocks, penalty = {}, []
+    for u, v in itertools.combinations(range(len(columns)), 2):
+        if {u, v} <= set(split.covariates) or np.isinf(factor(u, v)) or {u, v} <= set(cont):
+            continue
+        blocks[u, v] = cp.Variable((len(columns[u]), len(columns[v])))
+        weight = lam * factor(u, v) * scales[u] * scales[v]
+        if weight > 0:
+            penalty.append(weight * cp.norm(blocks[u, v], "fro"))
+    alpha = {u: cp.Variable(len(columns[u])) for u in targets}
+
+    def predictor(u, values):
+        """Linear term of node u given the values of others, by node."""
+        out = alpha[u]
+        for (a, b), block in blocks.items():
+            if b == u and a in values:
+                out = out + values[a] @ block
+            elif a == u and b in values:
+                out = out + block @ values[b]
+        return out
+
+    B = cp.Variable((len(cont), len(cont)), symmetric=True) if cont else None
+    for i, j in itertools.combinations(range(len(cont)), 2):
+        weight = lam * factor(cont[i], cont[j]) * scales[cont[i]] * scales[cont[j]]
+        penalty.append(weight * cp.abs(B[i, j]))
+
+    def energy(known, y):
+        """What the state y of the categorical targets adds, and the linear terms of x."""
+        own = cp.Constant(0.0)
+        for k, u in enumerate(cat):
+            own = own + y[u] @ predictor(u, {**known, **{v: y[v] for v in cat[:k]}})
+        return own, [predictor(u, {**known, **y}) for u in cont]
+
+    levels = [np.eye(len(columns[u])) for u in cat]
+    total = []
+    for row, share in zip(z, rows.share, strict=True):
+        known = {u: row[columns[u]] for u in split.covariates}
+        terms = []
+        for state in itertools.product(*levels):
+            own, linear = energy(known, dict(zip(cat, state, strict=True)))
+            if cont:
+                own = own + 0.5 * cp.matrix_frac(cp.hstack(linear), B)
+            terms.append(own)
+        here, linear = energy(known, {u: row[columns[u]] for u in cat})
+        value = cp.log_sum_exp(cp.hstack(terms)) - here
+        if cont:
+            x = row[cont]
+            value = value - x @ cp.hstack(linear) + 0.5 * cp.trace(np.outer(x, x) @ B)
+        total.append(share * value)
+    smooth = sum(total) - (0.5 * cp.log_det(B) if cont else 0.0)
+    problem = cp.Problem(cp.Minimize(smooth + sum(penalty)))
+    problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
+    return float(problem.value)
