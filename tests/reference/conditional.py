@@ -14,6 +14,7 @@ import cvxpy as cp
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.reference.conic import solve_tightly
 from tests.reference.likelihood import Rows, states_of
 
 Floats = NDArray[np.float64]
@@ -171,47 +172,51 @@ def optimum(split: Split, lam: float, factor=lambda u, v: 1.0) -> float:
         weight = lam * factor(u, v) * scales[u] * scales[v]
         if weight > 0:
             penalty.append(weight * cp.norm(blocks[u, v], "fro"))
-    alpha = {u: cp.Variable(len(columns[u])) for u in targets}
+    alpha = {u: cp.Variable((1, len(columns[u]))) for u in targets}
+    n = len(z)
 
     def predictor(u, values):
-        """Linear term of node u given the values of others, by node."""
-        out = alpha[u]
+        """(n, width) linear term of node u given (n, width) values of others, by node."""
+        out = np.ones((n, 1)) @ alpha[u]
         for (a, b), block in blocks.items():
             if b == u and a in values:
                 out = out + values[a] @ block
             elif a == u and b in values:
-                out = out + block @ values[b]
+                out = out + values[b] @ block.T
         return out
 
     B = cp.Variable((len(cont), len(cont)), symmetric=True) if cont else None
     for i, j in itertools.combinations(range(len(cont)), 2):
         weight = lam * factor(cont[i], cont[j]) * scales[cont[i]] * scales[cont[j]]
         penalty.append(weight * cp.abs(B[i, j]))
+    known = {u: z[:, columns[u]] for u in split.covariates}
 
-    def energy(known, y):
-        """What the state y of the categorical targets adds, and the linear terms of x."""
-        own = cp.Constant(0.0)
+    def energy(y):
+        """(n,) what the levels y of the categorical targets add, and (n, p') linear terms of x."""
+        own = np.zeros(n)
         for k, u in enumerate(cat):
-            own = own + y[u] @ predictor(u, {**known, **{v: y[v] for v in cat[:k]}})
+            before = {v: y[v] for v in cat[:k]}
+            own = own + cp.sum(cp.multiply(y[u], predictor(u, {**known, **before})), axis=1)
         return own, [predictor(u, {**known, **y}) for u in cont]
 
     levels = [np.eye(len(columns[u])) for u in cat]
-    total = []
-    for row, share in zip(z, rows.share, strict=True):
-        known = {u: row[columns[u]] for u in split.covariates}
-        terms = []
-        for state in itertools.product(*levels):
-            own, linear = energy(known, dict(zip(cat, state, strict=True)))
-            if cont:
-                own = own + 0.5 * cp.matrix_frac(cp.hstack(linear), B)
-            terms.append(own)
-        here, linear = energy(known, {u: row[columns[u]] for u in cat})
-        value = cp.log_sum_exp(cp.hstack(terms)) - here
+    terms, constraints = [], []
+    for state in itertools.product(*levels):
+        own, linear = energy({u: np.tile(d, (n, 1)) for u, d in zip(cat, state, strict=True)})
         if cont:
-            x = row[cont]
-            value = value - x @ cp.hstack(linear) + 0.5 * cp.trace(np.outer(x, x) @ B)
-        total.append(share * value)
-    smooth = sum(total) - (0.5 * cp.log_det(B) if cont else 0.0)
-    problem = cp.Problem(cp.Minimize(smooth + sum(penalty)))
-    problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
+            # One variable for every linear term keeps the expressions small.
+            held = cp.Variable((n, len(cont)))
+            constraints.append(held == cp.hstack(linear))
+            own = own + cp.hstack([0.5 * cp.matrix_frac(held[i], B) for i in range(n)])
+        terms.append(own)
+    here, linear = energy({u: z[:, columns[u]] for u in cat})
+    rows_loss = cp.log_sum_exp(cp.vstack(terms), axis=0) - here
+    smooth = rows.share @ rows_loss
+    if cont:
+        x = z[:, cont]
+        smooth = smooth - rows.share @ cp.sum(cp.multiply(x, cp.hstack(linear)), axis=1)
+        smooth = smooth + 0.5 * cp.trace(x.T @ (rows.share[:, None] * x) @ B)
+        smooth = smooth - 0.5 * cp.log_det(B)
+    problem = cp.Problem(cp.Minimize(smooth + sum(penalty)), constraints)
+    solve_tightly(problem)
     return float(problem.value)

@@ -111,7 +111,7 @@ def solve(
     problem = cp.Problem(
         cp.Minimize(loss + penalty), _centring(columns, blocks, biases, lam * pair_weights)
     )
-    solved = _solve_tightly(problem)
+    solved = solve_tightly(problem)
     return _in_own_units(columns, problem, solved, (blocks, biases, beta))
 
 
@@ -161,7 +161,7 @@ def _centring(columns, blocks, biases, strength) -> list[cp.Constraint]:
     return constraints
 
 
-def _solve_tightly(problem: cp.Problem) -> tuple[float, float]:
+def solve_tightly(problem: cp.Problem) -> tuple[float, float]:
     """Solve to the tightest tolerance that Clarabel reports as reached; give it and the gap."""
     for tol, fraction in product(TOLERANCES, STEP_FRACTIONS):
         options = {"tol_gap_abs": tol, "tol_gap_rel": tol, "tol_feas": tol}

@@ -162,11 +162,28 @@ def log_marginal(
     >>> np.exp(log_marginal(params, [], [1], np.zeros((1, 0)), np.array([[3]])))
     array([0.25])
     """
+    known = known_log_weight(params, known_cont, known_cat, cont, codes, limit=limit)
+    return np.asarray(known - exact(params, limit=limit).log_partition)
+
+
+def known_log_weight(
+    params: Params,
+    known_cont: Sequence[int],
+    known_cat: Sequence[int],
+    cont: Floats,
+    codes: NDArray[np.integer],
+    *,
+    limit: int = LIMIT,
+) -> Floats:
+    """(n,) `log_marginal` plus the log partition function, which this does not need.
+
+    Only the precision of the unknown columns must be positive definite.
+    """
     rest = Rest.of(given_rows(params, known_cont, known_cat, cont, codes))
-    out = rest.log_constant - exact(params, limit=limit).log_partition
+    out = rest.log_constant.copy()
     for block, tree in rest.trees(params, limit):
         out[block] += tree.log_z
-    return np.asarray(out)
+    return out
 
 
 def posterior_draw(

@@ -1,24 +1,48 @@
-"""Params and encoded rows -> their mean negative log likelihood, levels without rows included."""
+"""Params and encoded rows -> their log likelihood, given covariates where there are some."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.joint.moments import log_density, log_partition
-from mixedgm.joint.posteriors import posterior
+from mixedgm.joint.conditioning import log_weight
+from mixedgm.joint.moments import log_partition
+from mixedgm.joint.plan import LIMIT
+from mixedgm.joint.posteriors import known_log_weight
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import Params
 
 
 def log_likelihood(
-    params: Params, cont: Floats, codes: NDArray[np.integer], n_observed: float = np.inf
+    params: Params,
+    cont: Floats,
+    codes: NDArray[np.integer],
+    n_observed: float = np.inf,
+    covariates: Sequence[int] = (),
+    *,
+    limit: int = LIMIT,
 ) -> Floats:
-    """(n,) joint log density of rows, some of which may have levels that no training row had.
+    """(n,) log density of rows, some of which may have levels that no training row had.
 
-    As for the conditionals, a level with bias ``-inf`` gets the probability of half a row among
-    `n_observed` rows, and the other levels of its column share the rest.  It says nothing about
-    the other columns: these keep their joint distribution with that column left out.
+    Parameters
+    ----------
+    params : Params
+        The model; the precision of all but the covariates must be positive definite.
+    cont, codes : ndarray (n, p), (n, q)
+        The rows.
+    n_observed : float
+        As for the conditionals, a level with bias ``-inf`` gets the probability of half a row
+        among so many rows, and the other levels of its column share the rest.  It says nothing
+        about the other columns: these keep their joint distribution with that column left out.
+        By default such a level has no probability.
+    covariates : sequence of int
+        Nodes that are given: the density is that of the others.  A level of theirs without rows
+        says nothing.
+    limit : int
+        Most entries of the tables of one row.
 
     Examples
     --------
@@ -27,28 +51,51 @@ def log_likelihood(
     >>> np.exp(log_likelihood(params, np.zeros((3, 0)), np.array([[0], [1], [2]]), 9.5))
     array([0.475, 0.475, 0.05 ])
     """
+    known_cont = [s for s in covariates if s < params.n_cont]
+    known_cat = [node - params.n_cont for node in covariates if node >= params.n_cont]
+    params = _without_own_levels(params, known_cat)
+
+    def constant(rows: NDArray[np.integer] | slice, cat: Sequence[int], x: Sequence[int]) -> Floats:
+        """Log weight of the known columns of some rows, the others summed out."""
+        values = cont[rows][:, list(x)], codes[rows][:, list(cat)]
+        return known_log_weight(params, x, cat, *values, limit=limit)
+
+    log_z: Floats | float
+    if covariates:
+        log_z = constant(slice(None), known_cat, known_cont)
+    else:
+        log_z = log_partition(params, limit=limit)
     unseen = np.isneginf(params.cat_bias)
-    log_z = log_partition(params)
     if not unseen.any() or not np.isfinite(n_observed):
-        return log_density(params, cont, codes, log_z=log_z)
-    out = np.zeros(len(codes))
+        return log_weight(params, cont, codes) - log_z
     met = unseen[params.level_start[:-1] + codes]
+    out = _shares(params, met, n_observed) - log_z
+    for pattern in np.unique(met, axis=0):
+        rows = np.flatnonzero((met == pattern).all(axis=1))
+        if pattern.any():
+            out[rows] += constant(rows, np.flatnonzero(~pattern).tolist(), range(params.n_cont))
+        else:
+            out[rows] += log_weight(params, cont[rows], codes[rows])
+    return out
+
+
+def _without_own_levels(params: Params, columns: Sequence[int]) -> Params:
+    """Zero biases of columns that are always known, so that levels without rows do no harm."""
+    bias = params.cat_bias.copy()
+    for j in columns:
+        bias[params.levels_of(j)] = 0.0
+    return replace(params, cat_bias=bias)
+
+
+def _shares(params: Params, met: NDArray[np.bool_], n_observed: float) -> Floats:
+    """Log probability of being among the levels with rows, or of the one without."""
+    out = np.zeros(len(met))
+    unseen = np.isneginf(params.cat_bias)
     for j in range(len(params.n_levels)):
         n_unseen = int(unseen[params.levels_of(j)].sum())
         if n_unseen:
             total = n_observed + 0.5 * n_unseen
             out += np.log(np.where(met[:, j], 0.5, n_observed) / total)
-    for pattern in np.unique(met, axis=0):
-        rows = np.flatnonzero((met == pattern).all(axis=1))
-        known = np.flatnonzero(~pattern)
-        if not pattern.any():
-            out[rows] += log_density(params, cont[rows], codes[rows], log_z=log_z)
-            continue
-        every = range(params.n_cont)
-        found = posterior(
-            params, every, known.tolist(), cont[rows], codes[np.ix_(rows, known)], method="exact"
-        )
-        out[rows] += found.log_weight - log_z
     return out
 
 
@@ -58,6 +105,8 @@ def mean_loss(
     codes: NDArray[np.integer],
     weights: Floats | None = None,
     n_observed: float = np.inf,
+    covariates: Sequence[int] = (),
 ) -> float:
     """Weighted mean of the negative log likelihood of rows."""
-    return -float(np.average(log_likelihood(params, cont, codes, n_observed), weights=weights))
+    found = log_likelihood(params, cont, codes, n_observed, covariates)
+    return -float(np.average(found, weights=weights))

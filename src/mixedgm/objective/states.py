@@ -8,12 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mixedgm.joint.validity import Factor, factor
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.rows.contract import Moments
+
+if TYPE_CHECKING:
+    from mixedgm.joint.validity import Factor
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +137,8 @@ class Point:
     @classmethod
     def of(cls, layout: Layout, states: States, theta: Floats) -> Point:
         """Integrate the continuous targets out; DistributionError where that is not possible."""
+        from mixedgm.joint.validity import factor
+
         inside, levels, covariates = states.cont, states.levels, states.covariates
         matrix = layout.to_matrix(theta)
         pull = matrix[:, inside]

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mixedgm.errors import TooLargeError
+from mixedgm.errors import DistributionError, TooLargeError
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.params import Params, Units, from_theta, joined, with_all_levels
 from mixedgm.path.task import Loss, Task
@@ -220,6 +220,37 @@ class Path:
         places = {name: self.schema.node_index(name) for name in self.schema.targets}
         return {name: found[:, place] for name, place in places.items()}
 
+    def log_likelihood(self, X: object, sample_weight: ArrayLike | None = None) -> Floats:
+        """Mean log likelihood of the rows of `X` at every lam, constant included.
+
+        Where the model has covariates, it is that of the other columns given these.  A level that
+        had no rows in the fit counts half a row, as in `score`.  NaN at a lam whose estimate has
+        no joint distribution: a pseudolikelihood does not force it to have one.
+
+        Examples
+        --------
+        >>> import numpy as np, mixedgm as mg
+        >>> x = np.random.default_rng(0).normal(size=(200, 2)) @ [[1, 0.5], [0, 1]]
+        >>> path = mg.fit_path(x, n_lams=3, loss="likelihood", lam_min_ratio=0.1)
+        >>> path.log_likelihood(x).round(3)
+        array([-2.982, -2.894, -2.888])
+        """
+        design = apply(X, self.schema, sample_weight=sample_weight)
+        if self.layout.nodewise:
+            raise DistributionError(
+                "separate regressions have no joint distribution, so rows have no likelihood; "
+                "score(X) adds up their conditionals"
+            )
+        found = np.full(len(self), np.nan)
+        for k in range(len(self)):
+            try:
+                found[k] = -self._negative_log_likelihood(k, design)
+            except TooLargeError as error:
+                raise error.named([node.name for node in self.schema.nodes]) from None
+            except DistributionError:
+                continue
+        return found
+
     def held_out_loss(self, k: int, design: Design) -> float:
         """Mean loss of other rows at the k-th lam, constant included.
 
@@ -228,10 +259,18 @@ class Path:
         """
         if self.loss != "likelihood":
             return float(self.losses(k, design).sum())
+        return self._negative_log_likelihood(k, design)
+
+    def _negative_log_likelihood(self, k: int, design: Design) -> float:
         from mixedgm.joint.scoring import mean_loss
 
         return mean_loss(
-            self.params(k), design.cont, design.codes, design.weights, self.total_weight
+            self.params(k),
+            design.cont,
+            design.codes,
+            design.weights,
+            self.total_weight,
+            self.schema.covariates,
         )
 
     def losses(self, k: int, design: Design) -> Floats:

@@ -36,7 +36,8 @@ def with_joint_state(rows: MemoryRows, cont: Ints, cat: Ints, together: Ints) ->
     for j in together:
         state = state * rows.n_levels[j] + rows.codes[:, j]
     levels = (*(rows.n_levels[j] for j in cat), prod(n_levels))
-    dtype = np.uint8 if max(levels) <= 2**8 else np.uint16 if max(levels) <= 2**16 else np.int32
-    codes = np.column_stack([rows.codes[:, cat], state]).astype(dtype)
+    codes = np.column_stack([rows.codes[:, cat].astype(np.int64), state])
+    if max(levels) <= 2**16:
+        codes = codes.astype(np.uint8 if max(levels) <= 2**8 else np.uint16)
     kept = np.ascontiguousarray(rows.cont[:, cont])
     return MemoryRows(kept, codes, levels, rows.weights, rows.n_threads)

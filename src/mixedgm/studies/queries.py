@@ -90,19 +90,17 @@ def log_partition_of(fitted: FittedModel, how: How) -> float:
 
 def log_densities(fitted: FittedModel, design: Design, how: How) -> Floats:
     """(n,) joint log density of rows, given their covariates where there are some."""
-    from mixedgm.joint import log_density, posterior
+    from mixedgm.joint.scoring import log_likelihood
 
-    schema, params = fitted.schema, fitted.joint_params
-    if not schema.covariates:
-        return with_names(schema, log_density, params, design.cont, design.codes, limit=how.entries)
-    known = [schema.nodes[node] for node in schema.covariates]
-    cont, cat = column_positions(schema, known)
-    x, y = design.cont[:, list(cont)], design.codes[:, list(cat)]
-    constant = with_names(
-        schema, posterior, params, cont, cat, x, y, method="exact", limit=how.entries
+    return with_names(
+        fitted.schema,
+        log_likelihood,
+        fitted.joint_params,
+        design.cont,
+        design.codes,
+        covariates=fitted.schema.covariates,
+        limit=how.entries,
     )
-    weight = log_density(params, design.cont, design.codes, log_z=0.0)
-    return np.asarray(weight - constant.log_weight)
 
 
 def distribution_of(fitted: FittedModel, columns: Any, given: GivenArg, how: How) -> Distribution:
