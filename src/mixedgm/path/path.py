@@ -233,7 +233,7 @@ class Path:
         >>> x = np.random.default_rng(0).normal(size=(200, 2)) @ [[1, 0.5], [0, 1]]
         >>> path = mg.fit_path(x, n_lams=3, loss="likelihood", lam_min_ratio=0.1)
         >>> path.log_likelihood(x).round(3)
-        array([-2.982, -2.894, -2.888])
+        array([-2.951, -2.84 , -2.825])
         """
         design = apply(X, self.schema, sample_weight=sample_weight)
         if self.layout.nodewise:
