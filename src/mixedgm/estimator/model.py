@@ -63,7 +63,8 @@ class MixedGraphicalModel(
     covariates : list of names, optional
         Columns that predict and are not predicted: the model is that of all others given them.
     penalize_covariates : bool
-        Whether their edges are penalised (with half the weight, since only one end is predicted).
+        Whether their edges are penalised (with half the weight in a pseudolikelihood, where only
+        one end is predicted).
     moderators
         Reserved for moderated models.
     rule : {"and", "or"}

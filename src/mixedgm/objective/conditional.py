@@ -33,7 +33,7 @@ MOST_STATES = 4096
 """Joint states of the categorical targets up to which all are summed over in every row."""
 
 # Rows and columns of the softmax's curvature, which has one for every state and covariate column.
-_LARGEST = 2048
+_LARGEST = 4096
 
 
 @dataclass(frozen=True, eq=False)
