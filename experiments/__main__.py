@@ -11,6 +11,10 @@ from experiments.common import parser, perform, run_of, write_times
 EXPERIMENTS = (
     "parameter_matrix",
     "phase_transition",
+    "model_selection",
+    "separate_regressions",
+    "conditional",
+    "solvers",
 )
 
 

@@ -11,6 +11,7 @@ import os
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -141,9 +142,12 @@ class Run:
             kept = found[file]
             assert kept is not None
             self.work.append(kept["seconds"])
-            known = {name: value for name, value in setting.items() if not _is_file(value)}
-            rows += [{**known, **row} for row in kept["rows"]]
+            rows += [{**_columns(setting), **row} for row in kept["rows"]]
         return pd.DataFrame(rows)
+
+    def say(self, message: str) -> None:
+        """Write a line where the progress bars are."""
+        sys.stderr.write(f"{message}\n")
 
     def _file(self, function: Callable[..., Any], setting: Settings) -> Path:
         plain = {k: _identity(v) if _is_file(v) else v for k, v in setting.items()}
@@ -167,6 +171,12 @@ class Run:
 
 def _is_file(value: object) -> bool:
     return isinstance(value, Path)
+
+
+def _columns(setting: Settings) -> dict[str, Any]:
+    """What of a setting goes into the table: no lists, and of a file its name."""
+    plain = {k: v.stem if _is_file(v) else v for k, v in setting.items()}
+    return {k: v for k, v in plain.items() if not isinstance(v, list)}
 
 
 def _identity(file: Path) -> str:
@@ -200,7 +210,10 @@ def _names(code: CodeType) -> set[str]:
 def _work(function: Callable[..., Any], setting: Settings, file: Path) -> Path:
     """Call the function and keep what it returns, completely or not at all."""
     begin = time.perf_counter()
-    rows = function(**setting)
+    with warnings.catch_warnings():
+        # A hundred rows of a survey need not have every level, and half a row stands for one.
+        warnings.simplefilter("ignore", mg.TableWarning)
+        rows = function(**setting)
     kept = {"seconds": time.perf_counter() - begin, "rows": rows}
     file.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=file.parent, suffix=".part")
@@ -263,10 +276,10 @@ def perform(experiment: Callable[[Run], None], run: Run, name: str) -> dict[str,
         with plt.rc_context(STYLE):
             experiment(run)
     except Skip as reason:
-        sys.stderr.write(f"{name}: skipped: {reason}\n")
+        run.say(f"{name}: skipped: {reason}")
         return None
     seconds = time.perf_counter() - begin
-    sys.stderr.write(f"{name}: {seconds:.0f} s, {run.computed} of {len(run.work)} computed\n")
+    run.say(f"{name}: {seconds:.0f} s, {run.computed} of {len(run.work)} calls computed")
     return {
         "experiment": name,
         "wall_seconds": round(seconds, 1),

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 import mixedgm as mg
+from experiments.common import Run
 
 GRID = np.geomspace(0.7, 5e-5, 50)
 """The values of lam of the paper's survey experiments."""
 TARGETS = ("logwage", "education", "jobclass")
 """What the paper's conditional model describes, given all other columns."""
 HELD_OUT = {"atus_wage": 87_492, "taxunits": 100_000, "wage": 2_000}
+"""Rows that no model is fitted to."""
+
+
+def name_of(survey: Path | str) -> str:
+    """The name of a bundled table, or of a file."""
+    return survey.stem if isinstance(survey, Path) else survey
 
 
 @cache
@@ -32,11 +44,94 @@ def shuffled(survey: Path | str) -> pd.DataFrame:
     raise AssertionError("count() has no end")
 
 
-def split(survey: Path | str, n: int, draw: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
+def held_out_of(run: Run, survey: Path | str) -> int:
+    """How many rows are scored."""
+    return run.pick(full=HELD_OUT[name_of(survey)], quick=20_000, toy=500)
+
+
+def split(
+    survey: Path | str, n: int, held_out: int, draw: int = 0
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The draw-th n rows to learn from, and the last rows to score on, which no draw contains."""
     table = shuffled(survey)
-    held_out = HELD_OUT[survey.stem if isinstance(survey, Path) else survey]
-    pool = len(table) - held_out
+    pool = len(table) - HELD_OUT[name_of(survey)]
     if (draw + 1) * n > pool:
         raise ValueError(f"{draw + 1} draws of {n} rows are more than the {pool} rows there are")
-    return table.iloc[draw * n : (draw + 1) * n], table.iloc[pool:]
+    return table.iloc[draw * n : (draw + 1) * n], table.iloc[-held_out:]
+
+
+def comparisons(
+    run: Run, survey: Path | str, draws: dict[int, int], methods: Iterable[str]
+) -> list[dict[str, Any]]:
+    """Settings of two methods on the same tables: so many draws of each size."""
+    lams = GRID[:: run.pick(full=1, quick=2, toy=7)].tolist()
+    same = {"survey": survey, "held_out": held_out_of(run, survey), "lams": lams}
+    return [
+        {**same, "n": n, "draw": draw, "method": method}
+        for n in draws
+        for draw in range(draws[n])
+        for method in methods
+    ]
+
+
+def draws_of_sizes(run: Run) -> dict[int, int]:
+    """Sizes of the tables on which the conditional model is studied, and draws of each."""
+    return run.pick(
+        full={100: 20, 300: 10, 1000: 10, 3000: 3, 10_000: 1},
+        quick={100: 4, 1000: 2, 10_000: 1},
+        toy={100: 2, 400: 1},
+    )
+
+
+def mean_curves(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Losses against lam, averaged over draws."""
+    groups = table.groupby([*by, "lam"], sort=False)
+    return groups.agg(loss=("loss", "mean"), draws=("loss", "size")).reset_index()
+
+
+def at_own_best(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Loss of both methods, each at the lam that is best for it in each draw, and the difference.
+
+    The standard error is that of the mean difference over draws; with one draw there is none.
+    """
+    lowest = table.groupby([*by, "draw", "method"], sort=False).loss.min().unstack("method")
+    first, second = lowest.columns
+    lowest["difference"] = lowest[second] - lowest[first]
+    groups = lowest.groupby(level=by, sort=False)
+    found = groups.mean()
+    found["standard_error"] = groups.difference.sem()
+    found["draws"] = groups.size()
+    return found.reset_index()
+
+
+def draw_curves(ax: Axes, curves: pd.DataFrame, looks: dict[str, tuple[str, str]]) -> None:
+    """One line for each method, a dot at its lowest point; far above that the lines are cut."""
+    for method, (colour, dash) in looks.items():
+        rows = curves[curves.method == method]
+        low = rows.loc[rows.loss.idxmin()]
+        ax.plot(rows.lam, rows.loss, color=colour, ls=dash, lw=1.4, label=method)
+        ax.plot(low.lam, low.loss, "o", color=colour, ms=4)
+    lowest, empty = curves.loss.min(), curves[curves.lam == curves.lam.max()].loss.max()
+    top = max(lowest + 1.4 * (empty - lowest), curves.loss.quantile(0.35))
+    ax.set(xscale="log", ylim=(lowest - 0.06 * (top - lowest), top))
+
+
+def draw_by_size(
+    curves: pd.DataFrame, looks: dict[str, tuple[str, str]], lam: str, loss: dict[str, str]
+) -> Figure:
+    """A column of panels for each n, a row for each criterion; `lam`, `loss`: names of the axes."""
+    sizes = curves.n.unique()
+    shape = (len(loss), len(sizes))
+    size = (2.2 * len(sizes), 0.6 + 2.2 * len(loss))
+    figure, axes = plt.subplots(*shape, figsize=size, sharex=True, squeeze=False)
+    for row, criterion in zip(axes, loss, strict=True):
+        for ax, n in zip(row, sizes, strict=True):
+            rows = curves[(curves.criterion == criterion) & (curves.n == n)]
+            draw_curves(ax, rows, looks)
+            if criterion == next(iter(loss)):
+                draws = rows.draws.iloc[0]
+                ax.set_title(f"n = {n:,}" + ("" if draws == 1 else f" (mean of {draws})"))
+        row[0].set_ylabel(loss[criterion])
+    axes[0, -1].legend(loc="upper left")
+    figure.supxlabel(lam, fontsize=9)
+    return figure
