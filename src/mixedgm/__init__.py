@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mixedgm import datasets as datasets
+    from mixedgm import diagnostics as diagnostics
     from mixedgm.errors import DistributionError as DistributionError
     from mixedgm.errors import MixedGMError as MixedGMError
     from mixedgm.errors import ModelFileError as ModelFileError
@@ -87,12 +88,14 @@ _HOME = {
     "random_model": "mixedgm.estimator",
 }
 
-__all__ = [*_HOME, "__version__", "datasets"]
+_PACKAGES = ("datasets", "diagnostics")
+
+__all__ = [*_HOME, "__version__", "datasets", "diagnostics"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "datasets":
-        return import_module("mixedgm.datasets")
+    if name in _PACKAGES:
+        return import_module(f"mixedgm.{name}")
     if name == "__version__":
         from mixedgm.store import library_version
 

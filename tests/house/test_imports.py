@@ -34,6 +34,7 @@ ROOMS = (
     "store",
     "views",
     "studies",
+    "diagnostics",
     "estimator",
     "datasets",
     "cli",

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
+
+import numpy as np
 
 from mixedgm.errors import DistributionError
 from mixedgm.joint.discrete import discrete
@@ -72,6 +75,31 @@ def exact(params: Params, *, together: Sequence[int] = (), limit: int = LIMIT) -
             error, range(params.n_cont, params.n_cont + len(params.n_levels))
         ) from None
     return Exact(params, given_y, tree, log_constant + float(tree.log_z[0]))
+
+
+def all_states(model: Exact) -> tuple[Ints, Floats]:
+    """Every state of the categorical columns, over the levels that can occur, and its probability.
+
+    Examples
+    --------
+    >>> codes, probability = all_states(exact(Params.independent(n_cont=1, n_levels=(2, 3))))
+    >>> codes[-1], probability.round(3)
+    (array([1, 2]), array([0.167, 0.167, 0.167, 0.167, 0.167, 0.167]))
+    """
+    field = model.tree.field
+    n_levels = field.n_levels
+    n_states = prod(n_levels)
+    codes = np.zeros((n_states, len(n_levels)), dtype=np.int64)
+    if n_levels:
+        codes[:] = np.column_stack(np.unravel_index(np.arange(n_states), n_levels))
+    levels = codes + field.start[:-1]
+    weight = np.zeros(n_states)
+    for j in range(len(n_levels)):
+        weight += field.unary[0, levels[:, j]]
+        for r in range(j):
+            weight += field.pairwise[levels[:, j], levels[:, r]]
+    probability = np.exp(weight - weight.max())
+    return codes, probability / probability.sum()
 
 
 def side_by_side(

@@ -1,0 +1,186 @@
+"""A model taken as the truth -> Consistency: whether its graph can be found from enough rows."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mixedgm.diagnostics.result import Consistency, MissingEdge
+from mixedgm.diagnostics.theorem import Constants
+from mixedgm.errors import ParameterError
+from mixedgm.fitted import FittedModel
+from mixedgm.model.layout import Floats
+from mixedgm.parallel import RandomState, seeds
+from mixedgm.penalty.factors import edge_kind
+from mixedgm.table.naming import with_names
+
+if TYPE_CHECKING:
+    from mixedgm.diagnostics.curvature import Coordinates
+    from mixedgm.diagnostics.irrepresentable import Irrepresentable
+
+__all__ = ["consistency"]
+
+_FEWEST_DRAWS = 1000
+
+
+def consistency(
+    model: Any,
+    *,
+    loss: str = "pseudolikelihood",
+    weights: str = "calibrated",
+    n_draws: int = 50_000,
+    random_state: RandomState = 0,
+) -> Consistency:
+    """Say whether the graph of a known model can be found from enough rows drawn from it.
+
+    Parameters
+    ----------
+    model : MixedGraphicalModel
+        The truth, as of `from_params`, `random_model` or `datasets.make_ladder`.  A fitted model
+        is taken as the truth, too: would it be found again?
+    loss : {"pseudolikelihood", "likelihood"}
+        What the estimator minimises.
+    weights : {"calibrated", "uniform"}
+        The estimator's penalty weights.
+    n_draws : int
+        Rows drawn where the model has too many states for exact expectations.
+    random_state : int, Generator or None
+        For these rows.
+
+    Returns
+    -------
+    Consistency
+        The irrepresentability number between its bounds, restricted convexity, the constants of
+        the theorem, and a number for every pair without an edge.
+
+    Raises
+    ------
+    DistributionError
+        When the model has no joint distribution.
+    TooLargeError
+        With more than 6,000 free parameters, and for a likelihood that is not exact.
+
+    Notes
+    -----
+    Expectations are over the distribution of the model itself: exact up to 65,536 states of the
+    categorical columns and about a million points per column, else from draws.  See
+    "Consistency" in the page on mathematics for what the numbers mean.
+
+    References
+    ----------
+    Lee and Hastie, "Learning the structure of mixed graphical models", Journal of Computational
+    and Graphical Statistics 24 (2015), section 6.
+
+    Examples
+    --------
+    >>> import mixedgm as mg
+    >>> truth = mg.from_params(
+    ...     {"a": "continuous", "b": "continuous", "c": "continuous"},
+    ...     {"precision": [[1.0, 0.3, 0.0], [0.3, 1.0, 0.3], [0.0, 0.3, 1.0]]},
+    ... )
+    >>> found = mg.diagnostics.consistency(truth)
+    >>> found.verdict, round(found.upper, 3), found.pairs[0][:2]
+    ('holds', 0.34, ('a', 'c'))
+    """
+    from mixedgm.diagnostics.curvature import Coordinates
+    from mixedgm.diagnostics.truth import truth_of
+
+    fitted = getattr(model, "fitted_", model)
+    _check(fitted, loss, weights, n_draws)
+    rng = np.random.default_rng(seeds(random_state, 1)[0])
+    truth = with_names(
+        fitted.schema,
+        truth_of,
+        fitted,
+        loss=loss,
+        weights=weights,
+        n_draws=int(n_draws),
+        rng=rng,
+    )
+    return with_names(
+        fitted.schema, _measured, fitted, Coordinates(truth), loss=loss, weights=weights
+    )
+
+
+def _check(fitted: Any, loss: str, weights: str, n_draws: int) -> None:
+    if not isinstance(fitted, FittedModel):
+        raise ParameterError.must_be(
+            "model", "a fitted MixedGraphicalModel, or one of from_params", fitted
+        )
+    if loss not in ("pseudolikelihood", "likelihood"):
+        raise ParameterError.must_be("loss", "'pseudolikelihood' or 'likelihood'", loss)
+    if weights not in ("calibrated", "uniform"):
+        raise ParameterError.must_be("weights", "'calibrated' or 'uniform'", weights)
+    whole = isinstance(n_draws, Integral) and not isinstance(n_draws, bool)
+    if not whole or n_draws < _FEWEST_DRAWS:
+        raise ParameterError.must_be(
+            "n_draws", f"an integer of at least {_FEWEST_DRAWS:,}", n_draws
+        )
+
+
+def _measured(
+    fitted: FittedModel, coordinates: Coordinates, *, loss: str, weights: str
+) -> Consistency:
+    from mixedgm.diagnostics.curvature import smooth_of
+    from mixedgm.diagnostics.lipschitz import curvature_change, gradient_change
+
+    truth, layout = coordinates.truth, coordinates.layout
+    found, errors = _numbers(coordinates, loss)
+    constants = Constants(
+        tau=1.0 - float(found.worst[3]),
+        tau_bar=max(1.0, float(found.worst[3])),
+        convexity=found.convexity,
+        gradient_change=gradient_change(coordinates),
+        curvature_change=curvature_change(coordinates, loss),
+        largest_group=int(layout.sizes.max(initial=0)),
+        n_pairs=layout.n_groups,
+        n_edges=len(coordinates.active),
+        loss=loss,
+    )
+    gradient = coordinates.down(smooth_of(truth, loss).evaluate(truth.theta).gradient)
+    order = np.lexsort((-found.at_truth, -found.upper))
+    nodes, ends = fitted.schema.nodes, layout.pairs[coordinates.inactive]
+    pairs = tuple(
+        MissingEdge(
+            nodes[u].name,
+            nodes[v].name,
+            edge_kind(fitted.schema, u, v),
+            *(float(part[k]) for part in (found.at_truth, found.lower, found.upper)),
+        )
+        for k, (u, v) in ((k, ends[k].tolist()) for k in order.tolist())
+    )
+    return Consistency(
+        loss,
+        weights,
+        pairs,
+        constants,
+        float(errors[1:].max(initial=0.0)),
+        float(errors[0]),
+        float(np.abs(gradient).max(initial=0.0)),
+        truth.exact,
+        truth.notes,
+        fitted.library,
+    )
+
+
+def _numbers(coordinates: Coordinates, loss: str) -> tuple[Irrepresentable, Floats]:
+    """The numbers from all rows, and standard errors of the worst ones by leaving batches out."""
+    from mixedgm.diagnostics.curvature import expected_curvature
+    from mixedgm.diagnostics.irrepresentable import irrepresentable
+
+    def of(columns: Floats) -> Irrepresentable:
+        return irrepresentable(
+            columns, coordinates.layout, coordinates.active, coordinates.directions
+        )
+
+    batches = coordinates.truth.batches
+    if not batches:
+        return of(expected_curvature(coordinates, loss)), np.zeros(4)
+    parts = [expected_curvature(coordinates, loss, rows) for rows in batches]
+    total = np.sum(parts, axis=0)
+    n = len(parts)
+    left = np.array([of((total - part) / (n - 1)).worst for part in parts])
+    errors = np.sqrt((n - 1) / n * np.sum((left - left.mean(axis=0)) ** 2, axis=0))
+    return of(total / n), errors

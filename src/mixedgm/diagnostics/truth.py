@@ -1,0 +1,248 @@
+"""A model taken as the truth -> its distribution in standardised units, all states or draws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mixedgm.diagnostics.states import DIGITS, StateRows, axes_of, grid_size
+from mixedgm.errors import ParameterError, TooLargeError
+from mixedgm.fitted import FittedModel
+from mixedgm.joint.field import Gaussian, gaussian
+from mixedgm.joint.moments import Expectations, moments_from
+from mixedgm.model.layout import Floats, Layout
+from mixedgm.model.params import Params, Units, to_theta
+from mixedgm.penalty import weights as edge_weights
+from mixedgm.rows.contract import Moments, Rows
+from mixedgm.rows.memory import MemoryRows
+
+if TYPE_CHECKING:
+    from mixedgm.joint.exact import Exact
+    from mixedgm.joint.sampling import Draw
+
+__all__ = ["MOST_PARAMETERS", "MOST_ROWS", "MOST_STATES", "Truth", "truth_of"]
+
+MOST_STATES = 2**16
+"""States of y up to which all of them are visited."""
+MOST_ROWS = 2**20
+"""States of y times points of x, for one categorical column, up to which expectations are exact."""
+MOST_PARAMETERS = 6000
+"""Parameters up to which their covariance is held as one matrix: 288 MB."""
+
+N_BATCHES = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """A distribution with everything in standardised units and over the levels that can occur.
+
+    Parameters
+    ----------
+    params : Params
+        The parameters.
+    layout : Layout
+        Of all pairs of columns that vary.
+    theta : ndarray (n_theta,)
+        The parameters, edges summing to zero over levels.
+    weights : ndarray (n_groups,)
+        Penalty weight of every pair, as standardised theta sees it.
+    moments : Moments
+        Of the design columns.
+    given_y : Gaussian
+        x given y.
+    rows : Rows
+        All states, or draws.
+    batches : tuple of Rows
+        The draws in parts; empty for all states.
+    notes : tuple of str
+        How expectations were found.
+    """
+
+    params: Params
+    layout: Layout
+    theta: Floats
+    weights: Floats
+    moments: Moments
+    given_y: Gaussian
+    rows: StateRows | MemoryRows
+    batches: tuple[Rows, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def exact(self) -> bool:
+        """Whether expectations are over all states."""
+        return not self.batches
+
+
+def truth_of(
+    fitted: FittedModel, *, loss: str, weights: str, n_draws: int, rng: np.random.Generator
+) -> Truth:
+    """Standardise a model by its own moments, and prepare expectations over its distribution.
+
+    Raises
+    ------
+    DistributionError
+        For separate regressions, and where the precision is not positive definite.
+    ParameterError
+        For a model with covariates, of which it has no distribution.
+    TooLargeError
+        With more than `MOST_PARAMETERS` parameters; for the likelihood also where there is no exact
+        one.
+    """
+    if fitted.schema.covariates:
+        names = ", ".join(repr(fitted.schema.nodes[k].name) for k in fitted.schema.covariates)
+        raise ParameterError(
+            f"consistency needs the distribution of all columns, and the model has none of its "
+            f"covariates {names}; give a model without covariates."
+        )
+    own = possible_levels(fitted.joint_params)
+    model, expected, draw = _distribution(own, loss, n_draws, rng)
+    units = Units(expected.mean, np.sqrt(np.diagonal(expected.covariance)))
+    params = units.to_standard(own)
+    moments = _standardised(expected, units)
+    layout, edges = _layout(params, moments, units, weights)
+    _refuse_many(layout)
+    theta = to_theta(layout, params)
+    theta = layout.centred(theta, np.flatnonzero(layout.group_norms(theta)))
+    truth = Truth(params, layout, theta, edges, moments, gaussian(params), _NO_ROWS)
+    if model is not None:
+        states = _states(truth, model)
+        if states is not None:
+            return replace(truth, rows=states, notes=(f"exact, {states.n_rows:,} states of y",))
+    return _with_draws(truth, own, units, draw, n_draws, rng)
+
+
+_NO_ROWS = MemoryRows(np.zeros((0, 0)), np.zeros((0, 0), dtype=np.int64), ())
+
+
+def possible_levels(params: Params) -> Params:
+    """The same distribution without the levels that cannot occur."""
+    keep = np.flatnonzero(~np.isneginf(params.cat_bias))
+    if len(keep) == len(params.cat_bias):
+        return params
+    column = np.repeat(np.arange(len(params.n_levels)), params.n_levels)
+    return replace(
+        params,
+        n_levels=tuple(np.bincount(column[keep], minlength=len(params.n_levels)).tolist()),
+        category_shift=params.category_shift[:, keep],
+        cat_interaction=params.cat_interaction[np.ix_(keep, keep)],
+        cat_bias=params.cat_bias[keep],
+    )
+
+
+def _distribution(
+    own: Params, loss: str, n_draws: int, rng: np.random.Generator
+) -> tuple[Exact | None, Expectations, Draw | None]:
+    """Exact expectations where elimination fits its limit, else those of draws."""
+    from mixedgm.joint.exact import exact
+    from mixedgm.joint.sampling import draw
+
+    try:
+        model = exact(own)
+    except TooLargeError:
+        if loss == "likelihood":
+            raise
+        drawn = draw(own, n_draws, rng=rng, method="gibbs")
+        pairs = MemoryRows(drawn.cont[:, :0], drawn.codes, own.n_levels).moments().second
+        return None, moments_from(own, gaussian(own), pairs), drawn
+    return model, moments_from(own, model.given_y, model.tree.pairs[0]), None
+
+
+def _standardised(expected: Expectations, units: Units) -> Moments:
+    """Moments of the design columns with x centred and scaled."""
+    scale, centre = units.scale, units.centre
+    levels = expected.cat_bias
+    second = np.block(
+        [
+            [
+                expected.covariance / np.outer(scale, scale),
+                (expected.category_shift - np.outer(centre, levels)) / scale[:, None],
+            ],
+            [
+                ((expected.category_shift - np.outer(centre, levels)) / scale[:, None]).T,
+                expected.cat_interaction + np.diag(levels),
+            ],
+        ]
+    )
+    return Moments(1.0, np.concatenate([np.zeros(len(scale)), levels]), second)
+
+
+def _layout(params: Params, moments: Moments, units: Units, weights: str) -> tuple[Layout, Floats]:
+    """All pairs of columns that vary, and their penalty weights."""
+    p = params.n_cont
+    nodes = Layout(p, params.n_levels, np.zeros((0, 2), dtype=np.int64))
+    scales = edge_weights.node_scales(nodes, moments.mean, np.ones(p))
+    constant = np.concatenate([np.zeros(p, bool), np.array(params.n_levels, int) == 1])
+    layout = Layout.complete(p, params.n_levels, np.logical_or.outer(constant, constant))
+    if weights == "uniform":
+        return layout, edge_weights.uniform(layout, units.scale)
+    return layout, edge_weights.calibrated(layout, scales)
+
+
+def _refuse_many(layout: Layout) -> None:
+    free = Layout(layout.n_cont, tuple(n - 1 for n in layout.n_levels), layout.pairs).n_theta
+    if free > MOST_PARAMETERS:
+        raise TooLargeError(
+            f"the model has {free:,} free parameters, and their covariance would be a matrix of "
+            f"{free**2 * 8 / 1e9:.1f} GB; the limit is {MOST_PARAMETERS:,}. To fix: take a model "
+            "of fewer columns or levels"
+        )
+
+
+def _states(truth: Truth, model: Exact) -> StateRows | None:
+    """All states of y with grids for x; None where that would be too many points."""
+    from mixedgm.joint.exact import all_states
+
+    n_states = prod(truth.layout.n_levels)
+    if n_states > MOST_STATES:
+        return None
+    for digits in DIGITS:
+        if n_states * _largest_grid(truth, digits) <= MOST_ROWS:
+            codes, probability = all_states(model)
+            return StateRows(
+                truth.given_y,
+                codes,
+                probability,
+                truth.params.n_levels,
+                truth.moments,
+                digits,
+            )
+    return None
+
+
+def _largest_grid(truth: Truth, digits: float) -> int:
+    params, largest = truth.params, 1
+    for cat in range(len(params.n_levels)):
+        slopes = params.category_shift[:, params.levels_of(cat)]
+        slopes = slopes - slopes.mean(axis=1, keepdims=True)
+        _, steps = axes_of(truth.given_y, slopes, digits)
+        largest = max(largest, grid_size(steps, digits))
+    return largest
+
+
+def _with_draws(
+    truth: Truth,
+    own: Params,
+    units: Units,
+    drawn: Draw | None,
+    n_draws: int,
+    rng: np.random.Generator,
+) -> Truth:
+    """Expectations over draws, in parts from which their error is estimated."""
+    from mixedgm.joint.sampling import draw
+
+    if drawn is None:
+        drawn = draw(own, n_draws, rng=rng)
+    cont = np.ascontiguousarray((drawn.cont - units.centre) / units.scale)
+    cuts = np.linspace(0, len(cont), N_BATCHES + 1).astype(int)
+
+    def part(first: int, last: int) -> MemoryRows:
+        return MemoryRows(cont[first:last], drawn.codes[first:last], truth.params.n_levels)
+
+    batches = tuple(part(int(a), int(b)) for a, b in zip(cuts[:-1], cuts[1:], strict=True))
+    how = "exact" if drawn.method == "exact" else "Gibbs"
+    notes = (f"over {len(cont):,} {how} draws, since there are too many states for all of them",)
+    return replace(truth, rows=part(0, len(cont)), batches=batches, notes=(*notes, *drawn.notes))

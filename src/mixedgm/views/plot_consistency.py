@@ -1,0 +1,73 @@
+"""Numbers of pairs without an edge in -> a picture of them against the limit 1."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mixedgm.errors import ParameterError
+from mixedgm.table.assemble import Columns
+from mixedgm.views.canvas import INK, axes, label
+from mixedgm.views.colours import SIGN_COLOURS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_consistency"]
+
+_BELOW, _ABOVE = SIGN_COLOURS["+"], SIGN_COLOURS["-"]
+_BETWEEN = " – "
+
+
+def plot_consistency(
+    columns: Columns, *, max_pairs: int | None = 30, ax: Axes | None = None
+) -> Axes:
+    """Draw one row per pair, the worst on top.
+
+    Parameters
+    ----------
+    columns : Columns
+        source, target, at_truth, lower, upper.
+    max_pairs : int, optional
+        Draw this many of the first pairs only; None for all.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        Dots are the numbers over all directions (a line where only bounds are known), vermilion
+        from 1 on; rings are those of the true directions.
+    """
+    count = len(columns["source"])
+    if max_pairs is not None:
+        if isinstance(max_pairs, bool) or not isinstance(max_pairs, int) or max_pairs < 1:
+            raise ParameterError.must_be(
+                "max_pairs", "an integer of at least 1, or None", max_pairs
+            )
+        count = min(count, max_pairs)
+    ax = axes(ax, (6.4, float(np.clip(1.3 + 0.2 * count, 2.0, 40.0))), layout="constrained")
+    rows = np.arange(count)[::-1]
+    truth, lower, upper = (
+        np.asarray(columns[name], dtype=np.float64)[:count]
+        for name in ("at_truth", "lower", "upper")
+    )
+    colours = [_ABOVE if value >= 1.0 else _BELOW for value in upper]
+    ax.axvline(1.0, color=INK, linewidth=1.0, linestyle="--", zorder=0)
+    ax.hlines(rows, lower, upper, color=colours, linewidth=2.0, zorder=1)
+    ax.scatter(upper, rows, s=26, color=colours, label="all directions", zorder=2)
+    ax.scatter(
+        truth, rows, s=26, facecolors="white", edgecolors=INK, label="true directions", zorder=3
+    )
+    pairs = zip(columns["source"][:count], columns["target"][:count], strict=True)
+    ax.set_yticks(rows, [label(f"{a}{_BETWEEN}{b}", 40) for a, b in pairs], fontsize=8)
+    ax.tick_params(axis="y", length=0)
+    ax.set_ylim(-0.7, max(count, 1) - 0.3)
+    ax.set_xlim(left=0.0)
+    ax.set_xlabel("irrepresentability of the missing edge (must be below 1)")
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    if count:
+        ax.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
+    return ax
