@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["consistency"]
 
 _FEWEST_DRAWS = 1000
+_TIES = 8
 
 
 def consistency(
@@ -140,7 +141,8 @@ def _measured(
         loss=loss,
     )
     gradient = coordinates.down(smooth_of(truth, loss).evaluate(truth.theta).gradient)
-    order = np.lexsort((-found.at_truth, -found.upper))
+    # Rounded, so that equal pairs of a symmetric model keep their order on every machine.
+    order = np.lexsort((-found.at_truth.round(_TIES), -found.upper.round(_TIES)))
     nodes, ends = fitted.schema.nodes, layout.pairs[coordinates.inactive]
     pairs = tuple(
         MissingEdge(

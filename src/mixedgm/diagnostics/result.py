@@ -151,7 +151,7 @@ class Consistency:
     def _condition(self) -> str:
         if not self.pairs:
             return "no pair lacks an edge, so there is nothing to find wrongly"
-        worst = max(self.pairs, key=lambda pair: pair.upper)
+        worst = self.pairs[0]
         number = _number(self.lower, self.upper, self.standard_error)
         said = {
             "holds": "below 1, the condition holds",
@@ -163,7 +163,7 @@ class Consistency:
     def _condition_at_truth(self) -> str:
         if not self.pairs:
             return ""
-        worst = max(self.pairs, key=lambda pair: pair.at_truth)
+        worst = max(self.pairs, key=lambda pair: round(pair.at_truth, 8))
         number = _with_error(self.at_truth, self.standard_error)
         said = {
             "holds": "below 1, enough rows find this graph",

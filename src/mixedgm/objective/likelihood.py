@@ -150,6 +150,7 @@ class Likelihood:
 
         The draws are the same at every call, so that solvers are deterministic.
         """
+        from mixedgm.joint.exact import all_states
         from mixedgm.joint.moments import moments_from
 
         if nodes is not None:
@@ -160,7 +161,7 @@ class Likelihood:
             raise ValueError("there is no curvature outside the domain")
         n_draws = 0
         if stride <= 1 and self.exact_curvature:
-            codes, probability = _all_states(model)
+            codes, probability = all_states(model)
         else:
             n_draws = max(1, self.curvature_rows // stride)
             codes, probability = _drawn_states(model, n_draws)
@@ -186,23 +187,3 @@ class Likelihood:
 def _drawn_states(model: Exact, n: int) -> tuple[Ints, Floats]:
     """The distinct ones among n draws of the categorical columns, and their shares."""
     return distinct(model.tree.draw(n, np.random.default_rng(n)), model.params.n_levels)
-
-
-def _all_states(model: Exact) -> tuple[Ints, Floats]:
-    """Every state of the categorical columns, and its probability."""
-    field = model.tree.field
-    n_levels = field.n_levels
-    n_states = prod(n_levels)
-    codes = np.column_stack(
-        [np.zeros((n_states, 0), dtype=np.int64), *np.unravel_index(np.arange(n_states), n_levels)]
-        if n_levels
-        else [np.zeros((1, 0), dtype=np.int64)]
-    ).astype(np.int64)
-    levels = codes + field.start[:-1]
-    weight = np.zeros(n_states)
-    for j in range(len(n_levels)):
-        at = levels[:, j]
-        weight += field.unary[0, at]
-        for r in range(j):
-            weight += field.pairwise[at, levels[:, r]]
-    return codes, np.exp(weight - weight.max()) / np.exp(weight - weight.max()).sum()

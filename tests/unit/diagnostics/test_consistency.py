@@ -167,7 +167,7 @@ def test_bounds_are_in_order_and_meet_for_scalar_groups(loss):
     sizes = {name: 1 if what == "continuous" else what - 1 for name, what in kinds.items()}
     assert found.exact
     assert len(found.pairs) == 15 - len(mg.from_params(kinds, params).edges_)
-    assert [p.upper for p in found.pairs] == sorted((p.upper for p in found.pairs), reverse=True)
+    assert np.diff([p.upper for p in found.pairs]).max() < 1e-7
     for pair in found.pairs:
         assert 0.0 <= pair.at_truth <= pair.upper * (1 + 1e-12)
         assert pair.lower <= pair.upper
