@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.rows.contract import SoftmaxCurvature
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +39,27 @@ class NodeCurvature:
 
 
 @dataclass(frozen=True, eq=False)
-class Curvature:
-    """The Hessian as a sum over nodes, each touching only its own terms and edges."""
+class SoftmaxNode:
+    """The same for a softmax: matrix `at` of `sums`, made when it is asked for."""
 
-    nodes: list[NodeCurvature]
+    index: Ints
+    sums: SoftmaxCurvature
+    at: int
+
+    @property
+    def matrix(self) -> Floats:
+        """The matrix over `index`."""
+        return self.sums[self.at]
+
+
+@dataclass(frozen=True, eq=False)
+class Curvature:
+    """The Hessian as a sum over nodes, each touching only its own terms and edges.
+
+    Softmax nodes of one Curvature share their sums.
+    """
+
+    nodes: Sequence[NodeCurvature | SoftmaxNode]
     n_theta: int
 
     def product(self, delta: Floats) -> Floats:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mixedgm.model.layout import Floats, Ints, Layout
-from mixedgm.objective.contract import Curvature, Evaluation, NodeCurvature
+from mixedgm.objective.contract import Curvature, Evaluation, NodeCurvature, SoftmaxNode
 from mixedgm.objective.moments import independent
 from mixedgm.rows.contract import Coefficients, Moments, Rows
 
@@ -188,23 +188,21 @@ class Pseudolikelihood:
         targets = nodes[layout.is_target[nodes]]
         cont, cat = targets[targets < layout.n_cont], targets[targets >= layout.n_cont]
         values = theta[incidence.theta_index]
-        matrices = _gaussian_curvatures(self.moments, layout, theta, values, cont)
+        start, index = layout.conditional
+        of = {v: index[start[v] : start[v + 1]] for v in nodes.tolist()}
+        found: dict[int, NodeCurvature | SoftmaxNode] = {}
+        gaussian = _gaussian_curvatures(self.moments, layout, theta, values, cont)
+        for v, matrix in zip(cont.tolist(), gaussian, strict=True):
+            found[v] = NodeCurvature(of[v], matrix)
         if len(cat):
             coef = self._coefficients(layout, values, theta)
-            matrices += self.rows.softmax_curvature(coef, cat - layout.n_cont, stride)
-        found = dict(zip([*cont.tolist(), *cat.tolist()], matrices, strict=True))
-        start, index = layout.conditional
-        size = np.diff(start)
-        return Curvature(
-            [
-                NodeCurvature(
-                    index[start[v] : start[v + 1]],
-                    found[v] if v in found else np.zeros((size[v], size[v])),
-                )
-                for v in nodes.tolist()
-            ],
-            layout.n_theta,
-        )
+            sums = self.rows.softmax_curvature(coef, cat - layout.n_cont, stride)
+            for k, v in enumerate(cat.tolist()):
+                found[v] = SoftmaxNode(of[v], sums, k)
+        for v, own in of.items():
+            if v not in found:
+                found[v] = NodeCurvature(own, np.zeros((len(own), len(own))))
+        return Curvature([found[v] for v in of], layout.n_theta)
 
 
 @dataclass(frozen=True, eq=False)

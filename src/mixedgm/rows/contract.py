@@ -6,8 +6,11 @@ predictors and returns sums over its rows.  Everything is a weighted mean over r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, overload
+
+import numpy as np
 
 from mixedgm.model.layout import Floats, Incidence, Ints
 
@@ -54,6 +57,47 @@ class SoftmaxSums:
     """(d, sum of levels) mean of z P'."""
 
 
+@dataclass(frozen=True, eq=False)
+class SoftmaxCurvature(Sequence[Floats]):
+    """Second derivatives of the mean losses of some categorical nodes: a sequence of matrices.
+
+    They are kept as the sums that were made, which are smaller, until somebody takes one out.
+    """
+
+    sums: Floats
+    """Of w (diag(p) - p p') x (z z'), node after node: (K, K, L (L - 1) / 2) with the intercept and
+    the node's columns as z, and of the levels the lower triangle over 1 to L - 1 (rows of
+    diag(p) - p p' sum to zero).  Only columns a <= b count."""
+    start: Ints
+    """Where every node begins in `sums`."""
+    n_levels: Ints
+    n_columns: Ints
+    """The K of every node."""
+    scale: float
+    """What turns sums into means."""
+
+    def __len__(self) -> int:
+        return len(self.n_levels)
+
+    @overload
+    def __getitem__(self, at: int) -> Floats: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Floats]: ...
+    def __getitem__(self, at: int | slice) -> Floats | list[Floats]:
+        from mixedgm.rows.curvature_kernels import unpack_curvature
+
+        if isinstance(at, slice):
+            return [self[k] for k in range(*at.indices(len(self)))]
+        if not -len(self) <= at < len(self):
+            raise IndexError(f"no node {at} among {len(self)}")
+        at %= len(self)
+        size = int(self.n_levels[at] * self.n_columns[at])
+        matrix = np.empty((size, size))
+        packed = self.sums[self.start[at] : self.start[at + 1]]
+        unpack_curvature(packed, self.n_levels[at], self.n_columns[at], self.scale, matrix)
+        return matrix
+
+
 class Rows(Protocol):
     """A store of standardised rows."""
 
@@ -85,7 +129,7 @@ class Rows(Protocol):
         """Loss and, as asked, the mean of z P' on the support or for all pairs."""
         ...
 
-    def softmax_curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> list[Floats]:
+    def softmax_curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> SoftmaxCurvature:
         """Second derivative of each named categorical node's mean loss.
 
         Rows and columns of a node's matrix: its L biases, then its entries of the incidence in

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from mixedgm.compiled import inner, kernel
-from mixedgm.rows.arithmetic import FEW_LEVELS, exp_nonpositive
+from mixedgm.rows.arithmetic import exp_nonpositive
 
 _LOOSE = {"reassoc", "contract", "nsz"}
-_BLOCK = 64
+_BLOCK = 128
 
 
 @inner(fastmath=_LOOSE)
@@ -37,41 +37,79 @@ def _pack(weights, rows, n_rows, width, turned, by_level, by_row):  # type: igno
 
 
 @inner(fastmath=_LOOSE)
-def _add_block(n_rows, n_levels, origin, codes, values, by_level, by_row, gram):  # type: ignore[no-untyped-def]
-    """gram[a, b] += sum over the block of z_a z_b packed, for predictors a <= b.
-
-    n_levels[m] is 0 for a predictor with a value per row (values[m]), else that of a categorical
-    one (level codes[m]); origin[m] is its first column of gram.
-    """
-    n_packed = by_level.shape[0]
+def _add_numbers(n_rows, numbers, origin, values, by_level, gram):  # type: ignore[no-untyped-def]
+    """gram[a, b] += sum over the block of z_a z_b packed, for predictors that are numbers."""
     x = np.empty(n_rows)
-    for b in range(n_levels.shape[0]):
-        for a in range(b + 1):
-            own = b if n_levels[b] > 0 else a
-            both = a < b and n_levels[a] > 0 and n_levels[b] > 0
-            if both or n_levels[own] > FEW_LEVELS:
+    for at in range(numbers.shape[0]):
+        for before in range(at + 1):
+            a, b = numbers[before], numbers[at]
+            for i in range(n_rows):
+                x[i] = values[a, i] * values[b, i]
+            for k in range(by_level.shape[0]):
+                total = 0.0
                 for i in range(n_rows):
-                    at_a = np.uint64(origin[a] + codes[a, i])
-                    at_b = np.uint64(origin[b] + codes[b, i])
-                    y = values[a, i] * values[b, i]
-                    for k in range(n_packed):
-                        gram[at_a, at_b, k] += y * by_row[i, k]
-                continue
+                    total += x[i] * by_level[k, i]
+                gram[origin[a], origin[b], k] += total
+
+
+@inner(fastmath=_LOOSE)
+def _multiply(n_rows, numbers, values, by_row, outer):  # type: ignore[no-untyped-def]
+    """All numbers of a row times its packed levels, one number after the other."""
+    n_packed = by_row.shape[1]
+    for i in range(n_rows):
+        for at in range(numbers.shape[0]):
+            x, to = values[numbers[at], i], np.uint64(at * n_packed)
             for k in range(n_packed):
-                for i in range(n_rows):
-                    x[i] = values[a, i] * values[b, i] * by_level[k, i]
-                if n_levels[own] == 0:
-                    total = 0.0
-                    for i in range(n_rows):
-                        total += x[i]
-                    gram[origin[a], origin[b], k] += total
-                for level in range(n_levels[own]):
-                    total = 0.0
-                    for i in range(n_rows):
-                        total += x[i] if codes[own, i] == level else 0.0
-                    at_a = origin[a] + (level if n_levels[a] > 0 else 0)
-                    at_b = origin[b] + (level if n_levels[b] > 0 else 0)
-                    gram[at_a, at_b, k] += total
+                outer[i, to + np.uint64(k)] = x * by_row[i, k]
+
+
+@inner(fastmath=_LOOSE)
+def _add_levels(n_rows, n_levels, origin, codes, values, products, by_level_sums, gram):  # type: ignore[no-untyped-def]
+    """The same for pairs of which one or both have levels.
+
+    products = (by_row, outer).  Pairs of a level and a number are added in by_level_sums, which
+    has a row for every level: what belongs to a level is found once for all numbers.
+    """
+    by_row, outer = products
+    n_packed = by_row.shape[1]
+    for b in range(n_levels.shape[0]):
+        if n_levels[b] == 0:
+            continue
+        for i in range(n_rows):
+            at_b = np.uint64(origin[b] + codes[b, i])
+            y = values[b, i]
+            for k in range(outer.shape[1]):
+                by_level_sums[at_b, k] += y * outer[i, k]
+        for a in range(b):
+            if n_levels[a] == 0:
+                continue
+            for i in range(n_rows):
+                at_a = np.uint64(origin[a] + codes[a, i])
+                at_b = np.uint64(origin[b] + codes[b, i])
+                y = values[a, i] * values[b, i]
+                for k in range(n_packed):
+                    gram[at_a, at_b, k] += y * by_row[i, k]
+
+
+@inner
+def _spread(numbers, n_levels, origin, by_level_sums, gram):  # type: ignore[no-untyped-def]
+    """Put the sums of levels with numbers where the gram has them.
+
+    The square of an indicator is the indicator: what a level has with itself it has with the
+    intercept, the first of the numbers.
+    """
+    n_packed = gram.shape[2]
+    for b in range(n_levels.shape[0]):
+        for level in range(n_levels[b]):
+            at_b = origin[b] + level
+            for k in range(n_packed):
+                gram[at_b, at_b, k] = by_level_sums[at_b, k]
+            for at in range(numbers.shape[0]):
+                at_a = origin[numbers[at]]
+                for k in range(n_packed):
+                    gram[min(at_a, at_b), max(at_a, at_b), k] = by_level_sums[
+                        at_b, at * n_packed + k
+                    ]
 
 
 @inner(fastmath=_LOOSE)
@@ -85,12 +123,16 @@ def _load(data, block_rows, n_rows, node, incidence, coefs, levels, values, turn
     first, last, width = node
     for m in range(first, last):
         u, at = predictor[m], m - first + 1
-        for i in range(n_rows):
-            if u < cont.shape[1]:
+        if u < cont.shape[1]:
+            for i in range(n_rows):
                 values[at, i] = cont[block_rows[i], u]
-            else:
-                levels[at, i] = codes[block_rows[i], u - cont.shape[1]]
+            for k in range(width):
+                x = coefs[entry_ptr[m] + k]
+                for i in range(n_rows):
+                    turned[k, i] += x * values[at, i]
+            continue
         for i in range(n_rows):
+            levels[at, i] = codes[block_rows[i], u - cont.shape[1]]
             entry = np.uint64(entry_ptr[m] + levels[at, i] * width)
             for k in range(width):
                 turned[k, i] += values[at, i] * coefs[entry + np.uint64(k)]
@@ -147,6 +189,9 @@ def curvature_sums(data, rows, nodes, level_start, bias, incidence, coefs, start
         levels, values = np.zeros((len(origin), _BLOCK), np.int64), np.ones((len(origin), _BLOCK))
         turned = np.empty((width, _BLOCK))
         by_level, by_row = np.empty((n_packed, _BLOCK)), np.empty((_BLOCK, n_packed))
+        numbers = np.flatnonzero(n_levels == 0)
+        outer = np.empty((_BLOCK, len(numbers) * n_packed))
+        with_number = np.zeros((size, outer.shape[1]))
         total = 0.0
         for begin in range(rows[0], rows[1], rows[2] * _BLOCK):
             n_rows = (min(begin + rows[2] * _BLOCK, rows[1]) - begin + rows[2] - 1) // rows[2]
@@ -160,32 +205,28 @@ def curvature_sums(data, rows, nodes, level_start, bias, incidence, coefs, start
             _load(data, block_rows, n_rows, own, incidence, coefs, levels, values, turned)
             _probabilities(n_rows, width, turned, top, norm)
             _pack(weights, block_rows, n_rows, width, turned, by_level, by_row)
-            _add_block(n_rows, n_levels, origin, levels, values, by_level, by_row, gram)
+            _add_numbers(n_rows, numbers, origin, values, by_level, gram)
+            _multiply(n_rows, numbers, values, by_row, outer)
+            _add_levels(
+                n_rows, n_levels, origin, levels, values, (by_row, outer), with_number, gram
+            )
+        _spread(numbers, n_levels, origin, with_number, gram)
     return total
 
 
 @kernel
-def unpack_curvatures(packed, width, size, scale, matrices):  # type: ignore[no-untyped-def]
-    """Packed (K, K, L (L - 1) / 2) sums of every node -> symmetric (K L, K L) matrices, in a row.
-
-    Node k has width[k] = L levels and size[k] = K predictor columns.
-    """
-    source, first = np.int64(0), np.int64(0)  # a literal 0 would be compiled for apart
-    for node in range(width.shape[0]):
-        levels, n_columns = width[node], size[node]
-        n = n_columns * levels
-        block = np.zeros((levels, levels))
-        for a in range(n_columns):
-            for b in range(n_columns):
-                if a <= b:
-                    _unpack(packed, source, levels, scale, block)
-                    for k in range(levels):
-                        for m in range(levels):
-                            x = block[k, m]
-                            matrices[first + (a * levels + k) * n + b * levels + m] = x
-                            matrices[first + (b * levels + k) * n + a * levels + m] = x
-                source += levels * (levels - 1) // 2
-        first += n * n
+def unpack_curvature(packed, levels, n_columns, scale, matrix):  # type: ignore[no-untyped-def]
+    """Packed (K, K, L (L - 1) / 2) sums of one node -> its symmetric (K L, K L) matrix."""
+    source, block = np.int64(0), np.zeros((levels, levels))  # a literal 0 is compiled for apart
+    for a in range(n_columns):
+        for b in range(n_columns):
+            if a <= b:
+                _unpack(packed, source, levels, scale, block)
+                for k in range(levels):
+                    for m in range(levels):
+                        matrix[a * levels + k, b * levels + m] = block[k, m]
+                        matrix[b * levels + k, a * levels + m] = block[k, m]
+            source += levels * (levels - 1) // 2
 
 
 @inner

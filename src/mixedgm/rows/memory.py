@@ -16,7 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Ints
-from mixedgm.rows.contract import Coefficients, Gradient, Moments, SoftmaxSums
+from mixedgm.rows.contract import (
+    Coefficients,
+    Gradient,
+    Moments,
+    SoftmaxCurvature,
+    SoftmaxSums,
+)
 from mixedgm.rows.threads import run_all, single_threaded_blas
 
 _NO_WEIGHTS = np.zeros(0)
@@ -202,9 +208,9 @@ class MemoryRows:
 
     # -- curvature -------------------------------------------------------------------------------
 
-    def softmax_curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> list[Floats]:
+    def softmax_curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> SoftmaxCurvature:
         """Second derivatives of the mean loss of categorical nodes, from every stride-th row."""
-        from mixedgm.rows.curvature_kernels import curvature_sums, unpack_curvatures
+        from mixedgm.rows.curvature_kernels import curvature_sums
 
         clock = time.perf_counter()
         self.curvature_passes += len(nodes) / len(self.n_levels) / stride
@@ -241,15 +247,8 @@ class MemoryRows:
         weights = run_all([partial(task, *one) for one in tasks], n_threads)
         total = sum(weight for weight, one in zip(weights, tasks, strict=True) if one[1] == 0)
         packed = sums[0] if len(parts) == 1 else sums.sum(axis=0)
-        size = n_columns * width
-        ends = np.concatenate([[0], np.cumsum(size**2)]).astype(np.int64)
-        flat = np.empty(int(ends[-1]))
-        unpack_curvatures(packed, width, n_columns, 1.0 / total, flat)
-        matrices = [
-            flat[ends[k] : ends[k + 1]].reshape(size[k], size[k]) for k in range(len(nodes))
-        ]
         self._spend(0.0, time.perf_counter() - clock)
-        return matrices
+        return SoftmaxCurvature(packed, starts, width, n_columns, 1.0 / total)
 
     def _threads_for(self, work: int) -> int:
         """One thread for what takes less time than handing it over."""

@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import block_diag, helmert
 
 from mixedgm.model.layout import Floats, Ints, Layout
-from mixedgm.objective.contract import Curvature, Smooth
+from mixedgm.objective.contract import Curvature, Smooth, SoftmaxNode
 
 _BATCH = 2**18
 
@@ -134,22 +135,28 @@ class Contrasts:
         edge group.  Each touches one or two nodes, and begins at touch_at within them.
         """
         layout, runs = self.reduced, self.runs
-        p, n_node_blocks = layout.n_cont, layout.n_cont + layout.n_nodes
+        p = layout.n_cont
         start = np.concatenate(
             [np.arange(2 * p), p + layout.column_start[p:-1], layout.starts[:-1]]
         )
         size = np.concatenate([np.ones(2 * p, dtype=np.int64), layout.width[p:], layout.sizes])
-        # The block of every run, and whether its node is the edge's second end.
-        edge = runs.group >= 0
-        block = np.where(runs.node < p, runs.node, p + runs.node)
-        block[runs.ptr[:p] + 1] += p
-        block[edge] = n_node_blocks + runs.group[edge]
-        side = np.zeros(len(block), dtype=np.int64)
-        side[edge] = layout.pairs[runs.group[edge], 1] == runs.node[edge]
+        block, side = self.block_of_run
         touch_node = np.full((len(start), 2), -1)
         touch_at = np.zeros((len(start), 2), dtype=np.int64)
         touch_node[block, side], touch_at[block, side] = runs.node, runs.local
         return start, size, touch_node, touch_at
+
+    @cached_property
+    def block_of_run(self) -> tuple[Ints, Ints]:
+        """The block of every run, and whether its node is the edge's second end."""
+        layout, runs = self.layout, self.runs
+        p, edge = layout.n_cont, runs.group >= 0
+        block = np.where(runs.node < p, runs.node, p + runs.node)
+        block[runs.ptr[:p] + 1] += p
+        block[edge] = p + layout.n_nodes + runs.group[edge]
+        side = np.zeros(len(block), dtype=np.int64)
+        side[edge] = layout.pairs[runs.group[edge], 1] == runs.node[edge]
+        return block, side
 
     def _basis_table(self, node: Ints, group: Ints) -> tuple[Ints, Floats]:
         """The basis of every run, each distinct one stored once.
@@ -198,8 +205,6 @@ class Contrasts:
         Nodes are taken a few at a time, so that their much larger matrices in theta's own
         coordinates never stand in memory all together.
         """
-        from mixedgm.solve.descent import project
-
         runs = self.runs
         size = np.add.reduceat(runs.narrow, runs.ptr[:-1])
         start = np.concatenate([[0], np.cumsum(size**2)]).astype(np.int64)
@@ -208,10 +213,50 @@ class Contrasts:
         for a, b in _batches(wide_size**2):
             curvature = smooth.curvature(theta, stride, np.arange(a, b))
             assert isinstance(curvature, Curvature)
-            wide = np.concatenate([node.matrix.ravel() for node in curvature.nodes])
-            ptr = runs.ptr[a : b + 1]
-            project(wide, ptr, runs.wide, runs.narrow, runs.basis, runs.bases, start[a:b], out)
+            self._project(curvature, a, start, out)
         return size, start, out
+
+    def _project(self, curvature: Curvature, first: int, start: Ints, out: Floats) -> None:
+        """Write the curvature of the nodes from `first` on to their places in `out`."""
+        from mixedgm.solve.contrast_kernels import project, project_sums
+
+        runs, nodes = self.runs, curvature.nodes
+        packed = np.array([isinstance(node, SoftmaxNode) for node in nodes])
+        plain = np.flatnonzero(~packed)
+        if len(plain):
+            matrices = np.concatenate([nodes[k].matrix.ravel() for k in plain.tolist()])
+            widths = (runs.wide, runs.narrow, runs.basis, runs.bases)
+            project(matrices, first + plain, runs.ptr, *widths, start, out)
+        softmax = np.flatnonzero(packed)
+        if len(softmax):
+            some = [node for node in nodes if isinstance(node, SoftmaxNode)]
+            at, sums = np.array([node.at for node in some]), some[0].sums
+            owns, table, bases = self._predictors
+            project_sums(
+                sums.sums, sums.start[at], sums.scale, first + softmax, sums.n_levels[at],
+                owns, (runs.ptr, runs.local, *table), bases, start, out,
+            )  # fmt: skip
+
+    @cached_property
+    def _predictors(self) -> tuple[Ints, tuple[Ints, Ints, Ints, NDArray[np.bool_]], Floats]:
+        """What `project_sums` needs: (owns, (columns, contrasts, basis, own_first), bases)."""
+        full, runs, p = self.layout, self.runs, self.layout.n_cont
+        width = full.width[runs.node]
+        columns, contrasts = runs.wide // width, runs.narrow // np.maximum(1, width - 1)
+        edge = runs.group >= 0
+        own_first = np.zeros(len(edge), dtype=bool)
+        own_first[edge] = full.pairs[runs.group[edge], 0] == runs.node[edge]
+        most = max(1, *full.n_levels) if p < full.n_nodes else 1
+        tables: list[Floats] = [np.ones(1)]
+        plain, owns = np.zeros(most + 1, dtype=np.int64), np.zeros(most + 1, dtype=np.int64)
+        end = 1
+        for n in sorted(set(full.n_levels) - {1}):
+            basis = _level_basis(n)
+            plain[n], owns[n] = end, end + basis.size
+            tables += [basis.ravel(), (basis[1:] - basis[0]).ravel()]
+            end += basis.size + (n - 1) ** 2
+        basis_of = np.where((columns > 1) & (columns <= most), plain[np.minimum(columns, most)], 0)
+        return owns, (columns, contrasts, basis_of, own_first), np.concatenate(tables)
 
 
 def _batches(sizes: Ints) -> list[tuple[int, int]]:

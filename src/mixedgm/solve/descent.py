@@ -143,44 +143,6 @@ def assemble(nodes, runs, where, out):  # type: ignore[no-untyped-def]
                         out[row, column + np.uint64(j)] += matrices[at + np.uint64(j)]
 
 
-@kernel(fastmath={"reassoc", "contract"})
-def project(matrices, run_ptr, wide, narrow, basis, bases, start, out):  # type: ignore[no-untyped-def]
-    """Every node's matrix M -> U'MU, U block-diagonal with the basis of each of its runs.
-
-    matrices and out hold the nodes one after the other, row-major.
-    """
-    at = 0
-    for v in range(run_ptr.shape[0] - 1):
-        n_wide, n_narrow = 0, 0
-        for k in range(run_ptr[v], run_ptr[v + 1]):
-            n_wide += wide[k]
-            n_narrow += narrow[k]
-        half = np.zeros((n_narrow, n_wide))
-        row, to = 0, 0
-        for k in range(run_ptr[v], run_ptr[v + 1]):
-            for i in range(wide[k]):
-                source = np.uint64(at + (row + i) * n_wide)
-                for j in range(narrow[k]):
-                    x = bases[basis[k] + i * narrow[k] + j]
-                    if x != 0.0:
-                        for m in range(n_wide):
-                            half[to + j, m] += x * matrices[source + np.uint64(m)]
-            row += wide[k]
-            to += narrow[k]
-        for a in range(n_narrow):
-            row, to = 0, start[v] + a * n_narrow
-            for k in range(run_ptr[v], run_ptr[v + 1]):
-                first = np.uint64(to)
-                for i in range(wide[k]):
-                    x = half[a, row + i]
-                    source = np.uint64(basis[k] + i * narrow[k])
-                    for j in range(narrow[k]):
-                        out[first + np.uint64(j)] += x * bases[source + np.uint64(j)]
-                row += wide[k]
-                to += narrow[k]
-        at += n_wide * n_wide
-
-
 @kernel
 def node_products(nodes, runs, delta, out):  # type: ignore[no-untyped-def]
     """Every node's matrix times its part of delta, node by node in a row."""

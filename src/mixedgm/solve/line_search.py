@@ -26,12 +26,15 @@ def armijo(
     begin: tuple[Floats, Evaluation, float],
     direction: Floats,
     trials: int = 30,
+    *,
+    final: bool = False,
 ) -> Step | None:
     """Halve the step from 1 until the objective falls by a fraction of what the model promises.
 
     `begin` is the point, its evaluation, and the objective there.  Every trial computes the
     gradient too: the first one is almost always accepted and its gradient is the next step's.
-    Returns None when no step is accepted.
+    With `final` a full step is expected to reach the solution.  Returns None when no step is
+    accepted.
     """
     theta, here, objective = begin
     full = problem.lam * problem.penalty.value(theta + direction)
@@ -43,7 +46,7 @@ def armijo(
     step = 1.0
     for _ in range(trials):
         point = theta + step * direction
-        there = problem.smooth.evaluate(point)
+        there = problem.evaluate(point, final=final and step == 1.0)
         if np.isfinite(there.value):
             new = there.value + full if step == 1.0 else problem.objective(there, point)
             if new - objective <= _SUFFICIENT * step * promise and promise < 0.0:

@@ -7,7 +7,7 @@ holding.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -43,12 +43,41 @@ class Problem:
     lam : float
     yardstick : ndarray (n_groups,)
         Calibrated weight c_g of every edge, whatever the penalty's own weights are.
+    whole : Problem or None
+        The problem that this one is a restriction of, to the theta positions `index`.
     """
 
     smooth: Smooth
     penalty: GroupLasso
     lam: float
     yardstick: Floats
+    whole: Problem | None = None
+    index: Ints | None = None
+    _last: list[tuple[Floats, Evaluation]] = field(default_factory=list, init=False, repr=False)
+
+    def evaluate(self, theta: Floats, *, final: bool = False) -> Evaluation:
+        """Value and gradient of the smooth part.
+
+        With `final`, of a point that is expected to be the solution: a restriction then asks the
+        whole problem, whose certificate needs the gradient there in any case.
+        """
+        if not final or self.whole is None or self.index is None:
+            return self.smooth.evaluate(theta)
+        found = self.whole._evaluated(self.whole.embedded(self.index, theta))
+        return found if found.grad is None else Evaluation(found.value, found.grad[self.index])
+
+    def _evaluated(self, theta: Floats) -> Evaluation:
+        """The evaluation at theta; the last one is kept for whoever asks again."""
+        if not (self._last and np.array_equal(self._last[0][0], theta)):
+            self._last[:] = [(theta.copy(), self.smooth.evaluate(theta))]
+        return self._last[0][1]
+
+    def embedded(self, index: Ints, small: Floats) -> Floats:
+        """Theta of a restriction as one of this problem, centred where no penalty does it."""
+        layout = self.smooth.layout
+        theta = np.zeros(layout.n_theta)
+        theta[index] = small
+        return layout.centred(theta, self.penalty.free)
 
     def objective(self, evaluation: Evaluation, theta: Floats) -> float:
         """Value of the smooth part (already known) plus the penalty."""
@@ -67,8 +96,8 @@ class Problem:
         return float(max(edge_distance.max(initial=0.0), nodes))
 
     def certificate(self, theta: Floats) -> Certificate:
-        """Evaluate at theta from scratch and report how optimal it is."""
-        evaluation = self.smooth.evaluate(theta)
+        """Evaluate the whole gradient at theta and report how optimal it is."""
+        evaluation = self._evaluated(theta)
         distance = self.edge_distance(theta, evaluation.gradient)
         return Certificate(
             self._worst(distance, evaluation.gradient),
@@ -84,4 +113,6 @@ class Problem:
             self.penalty.restrict(groups),
             self.lam,
             self.yardstick[groups],
+            self,
+            self.smooth.layout.positions(groups),
         )

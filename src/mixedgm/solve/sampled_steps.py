@@ -23,7 +23,7 @@ from mixedgm.solve.loop import Status, TraceRow
 from mixedgm.solve.monte_carlo import MonteCarlo
 from mixedgm.solve.problem import Problem
 from mixedgm.solve.subproblem import QuadraticModel, on_layout, one_matrix
-from mixedgm.solve.working_set import Memory, Solution, Start, embedded, screened
+from mixedgm.solve.working_set import Memory, Solution, Start, screened
 
 # Standard errors up to which a violated condition may be chance, and from which on a group that
 # was left out is taken in.
@@ -245,7 +245,7 @@ def _step(
         one_matrix(contrasts, here.curvature.on(contrasts.reduced, contrasts.columns)),
     )
     old = judge(problem, theta, here)
-    target = embedded(problem, index, contrasts.up(model.minimise(0.1 * max(old.noise, 1e-6))))
+    target = problem.embedded(index, contrasts.up(model.minimise(0.1 * max(old.noise, 1e-6))))
     for halvings in range(30):
         point = target if halvings == 0 else theta + 0.5**halvings * (target - theta)
         there = smooth.estimate(point, sweeps)

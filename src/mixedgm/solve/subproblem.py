@@ -70,27 +70,22 @@ def _block_eigen(
     blocks: tuple[Ints, Ints, Ints, Ints], nodes: tuple[Ints, Ints, Floats]
 ) -> tuple[Ints, Floats, Floats]:
     """Eigendecomposition of the diagonal block of H for every block: (start, vectors, values)."""
-    start, size, touch_node, touch_at = blocks
-    matrix_start, node_size, matrices = nodes
+    from mixedgm.solve.contrast_kernels import diagonal_blocks
+
+    start, size, _, _ = blocks
     eigen_start = np.concatenate([[0], np.cumsum(size**2)]).astype(np.int64)
     vectors, values = np.ones(eigen_start[-1]), np.empty(int(size.sum()))
     for m in np.unique(size[size > 0]).tolist():
         which = np.flatnonzero(size == m)
-        inside = np.arange(m)
         found = np.zeros((len(which), m, m))
-        for side in range(2):
-            touched = touch_node[which, side] >= 0
-            v, at = touch_node[which[touched], side], touch_at[which[touched], side]
-            width = node_size[v][:, None, None]
-            corner = (matrix_start[v] + at)[:, None, None] + at[:, None, None] * width
-            found[touched] += matrices[corner + inside[:, None] * width + inside]
+        diagonal_blocks(which, blocks, nodes, found)
         if m > 1:
             lam, basis = np.linalg.eigh(found)
             vectors[eigen_start[which][:, None] + np.arange(m * m)] = basis.reshape(-1, m * m)
         else:
             lam = found[:, :, 0]
         floor = np.maximum(1e-12, 1e-10 * lam[:, -1:])
-        values[start[which][:, None] + inside] = np.maximum(lam, floor)
+        values[start[which][:, None] + np.arange(m)] = np.maximum(lam, floor)
     return eigen_start, vectors, values
 
 

@@ -70,9 +70,12 @@ class Memory:
     groups: Ints
     content: Any
 
-    def on(self, groups: Ints) -> Any:
-        """The content, if it belongs to this working set."""
-        return self.content if np.array_equal(groups, self.groups) else None
+    def on(self, groups: Ints, problem: Problem) -> Any:
+        """The content, if it belongs to this working set or can be carried over to it."""
+        if np.array_equal(groups, self.groups):
+            return self.content
+        extended = getattr(self.content, "extended", None)
+        return None if extended is None else extended(self.groups, groups, problem)
 
 
 def solve(problem: Problem, solver: Solver, start: Start, *, tol: float, max_iter: int) -> Solution:
@@ -93,7 +96,8 @@ def solve(problem: Problem, solver: Solver, start: Start, *, tol: float, max_ite
     n_iter, inner_tol, memory = 0, tol, start.memory
     while True:
         small = problem.restrict(groups)
-        index = smooth.layout.positions(groups)
+        assert small.index is not None
+        index = small.index
         here = Evaluation(evaluation.value, evaluation.gradient[index])
         result = run(
             small,
@@ -101,13 +105,13 @@ def solve(problem: Problem, solver: Solver, start: Start, *, tol: float, max_ite
             (theta[index], here),
             tol=inner_tol,
             max_iter=max_iter - n_iter,
-            memory=None if memory is None else memory.on(groups),
+            memory=None if memory is None else memory.on(groups, small),
         )
         memory = Memory(groups, result.memory)
         n_iter += result.n_iter
         trace += _shifted(result, trace)
         notes = tuple(dict.fromkeys([*notes, *result.notes]))
-        theta = embedded(problem, index, result.theta)
+        theta = problem.embedded(index, result.theta)
         certificate = problem.certificate(theta)
         evaluation = certificate.evaluation
         if certificate.kkt <= tol or n_iter >= max_iter:
@@ -173,14 +177,6 @@ def violators(problem: Problem, certificate: Certificate, groups: Ints, tol: flo
 def _effort(smooth: Smooth) -> Floats:
     """Counters so far: passes, curvature passes, and the seconds of both."""
     return np.array([smooth.passes, smooth.curvature_passes, *smooth.part_seconds])
-
-
-def embedded(problem: Problem, index: Ints, small: Floats) -> Floats:
-    """The working set's theta as one of the whole problem, centred where no penalty does it."""
-    layout = problem.smooth.layout
-    theta = np.zeros(layout.n_theta)
-    theta[index] = small
-    return layout.centred(theta, problem.penalty.free)
 
 
 def _status(certified: bool, out_of_steps: bool, solver_says: Status) -> Status:
