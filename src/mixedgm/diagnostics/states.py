@@ -26,8 +26,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.joint.field import Gaussian
-from mixedgm.model.layout import Floats, Incidence, Ints
-from mixedgm.rows.contract import Coefficients, Gradient, Moments, SoftmaxSums
+from mixedgm.model.layout import Floats, Ints
+from mixedgm.rows.contract import (
+    Coefficients,
+    Gradient,
+    Moments,
+    SoftmaxCurvature,
+    SoftmaxSums,
+)
 from mixedgm.rows.memory import MemoryRows
 
 __all__ = ["DIGITS", "StateRows", "axis_points", "grid_size"]
@@ -116,32 +122,36 @@ class StateRows:
             all_pairs if gradient == "all" else None,
         )
 
-    def softmax_curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> list[Floats]:
+    def softmax_curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> SoftmaxCurvature:
         """Second derivatives of the expected loss of categorical nodes; always from all states."""
-        out = []
+        sums, widths, n_columns = [], [], []
         for node in nodes.tolist():
             split = _split(self.given_y, coef, node, self)
-            alone = np.array([node])
             parts = [
-                share * rows.softmax_curvature(coef, alone, 1)[0]
+                (share, rows.softmax_curvature(coef, np.array([node]), 1))
                 for share, rows in self._tables(split)
             ]
-            matrix = np.asarray(np.sum(parts, axis=0))
-            out.append(self._with_rest(matrix, coef.incidence, node, split.rest))
+            total = np.sum([share * part.scale * part.sums for share, part in parts], axis=0)
+            widths.append(self.n_levels[node])
+            n_columns.append(int(parts[0][1].n_columns[0]))
+            sums.append(self._with_rest(total, n_columns[-1], coef, node, split.rest))
         self.curvature_passes += len(nodes) / max(1, len(self.n_levels))
-        return out
+        start = np.concatenate([[0], np.cumsum([len(each) for each in sums])]).astype(np.int64)
+        sizes = np.array(widths, dtype=np.int64), np.array(n_columns, dtype=np.int64)
+        return SoftmaxCurvature(np.concatenate([*sums, np.zeros(0)]), start, *sizes, 1.0)
 
-    def _with_rest(self, matrix: Floats, incidence: Incidence, node: int, rest: Floats) -> Floats:
+    def _with_rest(
+        self, sums: Floats, n_columns: int, coef: Coefficients, node: int, rest: Floats
+    ) -> Floats:
         """Add E[diag(P) - PP'] times the covariance of what the logits do not see of x."""
-        p, width = len(self.given_y.start), self.n_levels[node]
+        p, incidence = len(self.given_y.start), coef.incidence
         first = incidence.target_ptr[p + node]
         predictors = incidence.predictor[first : incidence.target_ptr[p + node + 1]]
-        seen = np.flatnonzero(predictors < p)  # continuous ones come first
-        if len(seen):
-            own = slice(width, width + width * len(seen))
-            inside = rest[np.ix_(predictors[seen], predictors[seen])]
-            matrix[own, own] += np.kron(inside, matrix[:width, :width])
-        return matrix
+        seen = predictors[predictors < p]  # continuous ones come first, after the intercept
+        by_level = sums.reshape(n_columns, n_columns, -1)
+        own = slice(1, 1 + len(seen))
+        by_level[own, own] += rest[np.ix_(seen, seen)][:, :, None] * by_level[0, 0]
+        return by_level.ravel()
 
     @cached_property
     def _means(self) -> Floats:
