@@ -12,6 +12,9 @@ every linear predictor reads ``bias + Z @ coef``.
 
 An edge is shared by the conditionals of both its ends, unless the layout is *nodewise*: then every
 node has coefficients of its own, and the group (u, v) is what u says in the conditional of v.
+
+Where edges are moderated, groups of *deviations* come after those of the edges.  A deviation holds
+one such block for every feature of its moderator, one after the other.
 """
 
 from __future__ import annotations
@@ -22,38 +25,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from mixedgm.model.centring import centred
+from mixedgm.model.incidence import Incidence, Ints, incidence_of
+
 Floats = NDArray[np.float64]
 
 _MANY_GROUPS = 2000
 """From here on a compiled loop is worth loading the compiler for."""
 
 _RESTRICTED_KEPT = 8
-
-
-@dataclass(frozen=True, eq=False)
-class Incidence:
-    """The same parameters seen from the conditional of each node.
-
-    Target node v has the predictor nodes ``predictor[target_ptr[v]:target_ptr[v + 1]]``.  The
-    k-th predictor, u, is joined to v by the edge ``group[k]`` and contributes the coefficients
-    ``entry_ptr[k]:entry_ptr[k + 1]``: a ``width[u] x width[v]`` block, row-major.  Coefficient e
-    equals ``theta[theta_index[e]]`` and stands at ``(entry_column[e], entry_target[e])`` of the
-    symmetric matrix of design columns.
-    """
-
-    target_ptr: Ints
-    predictor: Ints
-    group: Ints
-    entry_ptr: Ints
-    theta_index: Ints
-    entry_column: Ints
-    entry_target: Ints
-
-    def entries_of(self, node: int) -> slice:
-        """Coefficients that belong to the conditional of `node`."""
-        first, last = self.target_ptr[node], self.target_ptr[node + 1]
-        return slice(int(self.entry_ptr[first]), int(self.entry_ptr[last]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +53,10 @@ class Layout:
         in theta like all others, and nothing depends on them.
     nodewise : bool
         Whether every node has its own copy of the coefficients.
+    n_features : tuple of int
+        Number of features of every moderator.
+    deviates : ndarray (n_groups,), optional
+        Which moderator the deviations of a group belong to; -1 for an edge itself.  None: all -1.
 
     Examples
     --------
@@ -88,6 +72,8 @@ class Layout:
     pairs: Ints
     covariates: tuple[int, ...] = ()
     nodewise: bool = False
+    n_features: tuple[int, ...] = ()
+    deviates: Ints | None = None
 
     @classmethod
     def complete(
@@ -110,6 +96,22 @@ class Layout:
             keep &= ~absent[u, v]
         pairs = np.column_stack([u[keep], v[keep]]).astype(np.int64)
         return cls(n_cont, n_levels, pairs, covariates, nodewise)
+
+    def moderated(self, n_features: tuple[int, ...], absent: NDArray[np.bool_]) -> Layout:
+        """The layout with deviations of every edge between targets, but for those in `absent`.
+
+        `absent` has a node-by-node mask for every moderator.
+        """
+        u, v = self.pairs.T
+        inner = self.is_target[u] & self.is_target[v]
+        kept = [np.flatnonzero(inner & ~mask[u, v]) for mask in absent]
+        before = np.full(self.n_groups, -1)
+        return replace(
+            self,
+            pairs=np.concatenate([self.pairs, *(self.pairs[groups] for groups in kept)]),
+            n_features=n_features,
+            deviates=np.concatenate([before, *(np.full(len(g), m) for m, g in enumerate(kept))]),
+        )
 
     @cached_property
     def n_nodes(self) -> int:
@@ -193,7 +195,7 @@ class Layout:
     def sizes(self) -> Ints:
         """Parameters per group."""
         width = self.width
-        return np.asarray(width[self.pairs[:, 0]] * width[self.pairs[:, 1]])
+        return np.asarray(width[self.pairs[:, 0]] * width[self.pairs[:, 1]] * self.n_blocks)
 
     @cached_property
     def starts(self) -> Ints:
@@ -212,14 +214,59 @@ class Layout:
 
     @cached_property
     def edge_position(self) -> tuple[Ints, Ints]:
-        """(row, column) of every edge parameter in the symmetric matrix of design columns."""
-        within = np.arange(int(self.sizes.sum())) - np.repeat(
-            self.starts[:-1] - self.n_node_terms, self.sizes
-        )
-        width_v = np.repeat(self.width[self.pairs[:, 1]], self.sizes)
-        first_u = np.repeat(self.column_start[self.pairs[:, 0]], self.sizes)
-        first_v = np.repeat(self.column_start[self.pairs[:, 1]], self.sizes)
-        return first_u + within // width_v, first_v + within % width_v
+        """(row, column) of every edge parameter in the symmetric matrix of design columns.
+
+        Deviations have a matrix for each feature: that of feature k stands (1 + k) * d rows down.
+        """
+        group = self.block_group
+        sizes = self.sizes[group] // self.n_blocks[group]
+        within = np.arange(int(sizes.sum())) - np.repeat(self.block_start - self.n_node_terms, sizes)
+        width_v = np.repeat(self.width[self.pairs[group, 1]], sizes)
+        first_u = self.column_start[self.pairs[group, 0]] + (1 + self.block_feature) * self.n_columns
+        first_v = np.repeat(self.column_start[self.pairs[group, 1]], sizes)
+        return np.repeat(first_u, sizes) + within // width_v, first_v + within % width_v
+
+    # -- deviations ----------------------------------------------------------------------------
+
+    @cached_property
+    def moderator(self) -> Ints:
+        """Moderator that the deviations of a group belong to; -1 for an edge itself."""
+        return np.full(self.n_groups, -1) if self.deviates is None else self.deviates
+
+    @property
+    def n_products(self) -> int:
+        """Number of design columns and of their products with every feature."""
+        return (1 + sum(self.n_features)) * self.n_columns
+
+    @cached_property
+    def n_blocks(self) -> Ints:
+        """Blocks per group: 1, or the number of features of its moderator."""
+        return np.array([*self.n_features, 1], dtype=np.int64)[self.moderator]
+
+    @cached_property
+    def first_feature(self) -> Ints:
+        """Feature of the first block of a group; -1 for an edge itself."""
+        before = np.cumsum([0, *self.n_features[:-1]])[: len(self.n_features)]
+        return np.append(before, -1).astype(np.int64)[self.moderator]
+
+    @cached_property
+    def block_group(self) -> Ints:
+        """Group of every block."""
+        return np.repeat(np.arange(self.n_groups), self.n_blocks)
+
+    @cached_property
+    def block_feature(self) -> Ints:
+        """Feature of every block, or -1."""
+        return _spans(self.first_feature, self.n_blocks)
+
+    @cached_property
+    def block_start(self) -> Ints:
+        """Theta position where each block begins."""
+        if not self.n_features:
+            return self.starts[:-1]
+        group = self.block_group
+        number = self.block_feature - self.first_feature[group]
+        return np.asarray(self.starts[group] + number * (self.sizes // self.n_blocks)[group])
 
     def group_norms(self, theta: Floats) -> Floats:
         """Euclidean norm of every group."""
@@ -254,10 +301,11 @@ class Layout:
 
     def same(self, other: Layout) -> bool:
         """Whether another layout has the same nodes and edges."""
-        mine = (self.n_cont, self.n_levels, self.covariates, self.nodewise)
-        if mine != (other.n_cont, other.n_levels, other.covariates, other.nodewise):
+        mine = (self.n_cont, self.n_levels, self.covariates, self.nodewise, self.n_features)
+        others = (other.n_cont, other.n_levels, other.covariates, other.nodewise, other.n_features)
+        if mine != others or not np.array_equal(self.pairs, other.pairs):
             return False
-        return np.array_equal(self.pairs, other.pairs)
+        return not self.n_features or np.array_equal(self.moderator, other.moderator)
 
     def restrict(self, groups: Ints) -> Layout:
         """The layout with only these groups (sorted indices) and all node terms.
@@ -267,7 +315,8 @@ class Layout:
         key = groups.tobytes()
         found = self._restricted.get(key)
         if found is None:
-            found = replace(self, pairs=self.pairs[groups])
+            deviates = None if self.deviates is None else self.deviates[groups]
+            found = replace(self, pairs=self.pairs[groups], deviates=deviates)
             # A new dict each time: another thread may be reading the old one.
             last = list(self._restricted.items())[1 - _RESTRICTED_KEPT :]
             vars(self)["_restricted"] = dict([*last, (key, found)])
@@ -291,17 +340,19 @@ class Layout:
     def to_matrix(self, theta: Floats) -> Floats:
         """Edge parameters as the d x d matrix with zero diagonal blocks.
 
-        Column by column the coefficients of a conditional; symmetric unless nodewise.
+        Column by column the coefficients of a conditional; symmetric unless nodewise.  The matrices
+        of deviations follow below, one for each feature.
         """
-        matrix = np.zeros((self.n_columns, self.n_columns))
+        matrix = np.zeros((self.n_products, self.n_columns))
         row, column = self.edge_position
         if not self.nodewise:
-            matrix[column, row] = theta[self.edges]
+            within = row % self.n_columns
+            matrix[row - within + column, within] = theta[self.edges]
         matrix[row, column] = theta[self.edges]
         return matrix
 
     def from_matrix(self, matrix: Floats) -> Floats:
-        """Edge parameters read from the upper blocks of a d x d matrix."""
+        """Edge parameters read from the upper blocks of such a matrix."""
         row, column = self.edge_position
         return np.asarray(matrix[row, column])
 
@@ -312,57 +363,14 @@ class Layout:
         category shift to the bias of the continuous node.  The penalty centres its groups by
         itself; groups free of penalty and the biases need it done.
         """
-        theta = theta.copy()
-        for u, v, start, size in zip(
-            *self.pairs[groups].T, self.starts[:-1][groups], self.sizes[groups], strict=True
-        ):
-            block = theta[start : start + size].reshape(self.width[u], self.width[v])
-            for mean, node in ((block.mean(axis=1), u), (block.mean(axis=0), v)):
-                if node == u and self.nodewise:
-                    continue  # the same for all levels of v: no conditional changes
-                if self.width[v if node == u else u] > 1:
-                    theta[self.node_terms_of(node)[: self.width[node]]] += mean
-            if self.width[v] > 1:
-                block -= block.mean(axis=1, keepdims=True)
-            if self.width[u] > 1:
-                block -= block.mean(axis=0, keepdims=True)
-        if self.n_levels:
-            width = self.width[self.n_cont :]
-            first = self.column_start[self.n_cont : -1] - self.n_cont
-            means = np.add.reduceat(theta[self.cat_bias], first) / width
-            theta[self.cat_bias] -= np.repeat(means, width)
-        return theta
+        return centred(self, theta, groups)
 
     # -- conditionals ---------------------------------------------------------------------------
 
     @cached_property
     def incidence(self) -> Incidence:
         """Every coefficient of every conditional, sorted by target node, then predictor."""
-        u, v = self.pairs[:, 0], self.pairs[:, 1]
-        target, predictor, group = v, u, np.arange(self.n_groups)
-        if not self.nodewise:
-            target, predictor = np.concatenate([v, u]), np.concatenate([u, v])
-            group = np.concatenate([group] * 2)
-        order = np.lexsort((predictor, target))
-        order = order[self.is_target[target[order]]]
-        target, predictor, group = target[order], predictor[order], group[order]
-        rows, columns = self.width[predictor], self.width[target]
-        sizes = rows * columns
-        entry_ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        within = np.arange(entry_ptr[-1]) - np.repeat(entry_ptr[:-1], sizes)
-        row, column = within // np.repeat(columns, sizes), within % np.repeat(columns, sizes)
-        # In theta the first node of a pair runs along the rows of the block.
-        first = np.repeat(predictor == self.pairs[group, 0], sizes)
-        offset = np.where(first, within, column * np.repeat(rows, sizes) + row)
-        return Incidence(
-            target_ptr=np.searchsorted(target, np.arange(self.n_nodes + 1)).astype(np.int64),
-            predictor=predictor,
-            group=group,
-            entry_ptr=entry_ptr,
-            theta_index=np.repeat(self.starts[:-1][group], sizes) + offset,
-            entry_column=np.repeat(self.column_start[predictor], sizes) + row,
-            entry_target=np.repeat(self.column_start[target], sizes) + column,
-        )
+        return incidence_of(self)
 
     @cached_property
     def conditional(self) -> tuple[Ints, Ints]:

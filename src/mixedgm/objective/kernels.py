@@ -50,21 +50,34 @@ def gaussian_curvatures(moments, terms, nodes, column_ptr, columns, values, star
 
 
 @kernel
-def edge_gradient(pairs, shared, is_target, column_start, by_cont, by_level, second, out):  # type: ignore[no-untyped-def]
+def edge_gradient(  # type: ignore[no-untyped-def]
+    pairs, features, shared, is_target, column_start, by_cont, by_level, second, out
+):
     """Sum over the conditionals that every edge is in; `out` is the edge part of theta's gradient.
 
     by_cont[a, s] is the mean of z_a E_s, by_level[a, l] that of z_a P_l.  An edge that is not
-    shared is in the conditional of its second node only.
+    shared is in the conditional of its second node only.  features = (first of every group or -1,
+    how many); products with feature k stand (1 + k) times d columns further on.
     """
-    n_cont, at = by_cont.shape[1], 0
+    n_cont, n_columns, at = by_cont.shape[1], column_start[-1], 0
     for g in range(pairs.shape[0]):
         u, v = pairs[g, 0], pairs[g, 1]
-        for a in range(column_start[u], column_start[u + 1]):
-            for b in range(column_start[v], column_start[v + 1]):
-                x = 0.0
-                if is_target[v]:
-                    x += by_cont[a, b] if v < n_cont else by_level[a, b - n_cont] - second[a, b]
-                if shared and is_target[u]:
-                    x += by_cont[b, a] if u < n_cont else by_level[b, a - n_cont] - second[b, a]
-                out[at] = x
-                at += 1
+        for k in range(features[1][g]):
+            on = (1 + features[0][g] + k) * n_columns
+            for a in range(column_start[u], column_start[u + 1]):
+                for b in range(column_start[v], column_start[v + 1]):
+                    x = 0.0
+                    if is_target[v]:
+                        x += (
+                            by_cont[on + a, b]
+                            if v < n_cont
+                            else by_level[on + a, b - n_cont] - second[on + a, b]
+                        )
+                    if shared and is_target[u]:
+                        x += (
+                            by_cont[on + b, a]
+                            if u < n_cont
+                            else by_level[on + b, a - n_cont] - second[on + b, a]
+                        )
+                    out[at] = x
+                    at += 1

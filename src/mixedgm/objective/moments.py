@@ -12,7 +12,7 @@ def independent(layout: Layout, moments: Moments) -> Floats:
     """The best node terms without edges for standardised rows: mean 0, precision 1, log shares."""
     theta = np.zeros(layout.n_theta)
     theta[layout.diagonal] = 1.0
-    theta[layout.cat_bias] = np.log(moments.mean[layout.n_cont :])
+    theta[layout.cat_bias] = np.log(moments.mean[layout.n_cont : layout.n_columns])
     return layout.centred(theta, np.zeros(0, dtype=np.int64))
 
 

@@ -144,10 +144,11 @@ class Pseudolikelihood:
         value = gauss.value + (float(sums.loss.sum()) if sums else 0.0)
         if not gradient:
             return Evaluation(value)
-        by_level = np.zeros((0, layout.n_columns)).T if sums is None else sums.all_pairs
+        by_level = np.zeros((0, layout.n_products)).T if sums is None else sums.all_pairs
         grad = np.empty(layout.n_theta)
         edge_gradient(
             layout.pairs,
+            (layout.first_feature, layout.n_blocks),
             not layout.nodewise,
             layout.is_target,
             layout.column_start,
@@ -172,7 +173,7 @@ class Pseudolikelihood:
         discrete = np.zeros(layout.n_cat_columns)
         if mean_prob is not None:
             predicted = np.repeat(layout.is_target[p:], layout.width[p:])
-            discrete[predicted] = (mean_prob - self.moments.mean[p:])[predicted]
+            discrete[predicted] = (mean_prob - self.moments.mean[p : layout.n_columns])[predicted]
         return np.concatenate([gauss.cont_bias, gauss.diagonal, discrete])
 
     def _coefficients(self, layout: Layout, values: Floats, theta: Floats) -> Coefficients:
@@ -230,14 +231,14 @@ def _gaussian(moments: Moments, layout: Layout, theta: Floats, values: Floats) -
     columns, coef = incidence.entry_column[:last], values[:last]
     target = incidence.entry_target[:last]
     # product[s] = S c_s, a row for every node
-    if last > 0.3 * p * layout.n_columns:
-        dense = np.zeros((p, layout.n_columns))
-        dense.ravel()[target * layout.n_columns + columns] = coef
+    if last > 0.3 * p * layout.n_products:
+        dense = np.zeros((p, layout.n_products))
+        dense.ravel()[target * layout.n_products + columns] = coef
         product = dense @ moments.second
         coef_square = np.einsum("sa,sa->s", dense, product)
         mean_z = dense @ moments.mean
     else:
-        product = np.zeros((p, layout.n_columns))
+        product = np.zeros((p, layout.n_products))
         moment_products(moments.second, ptr, columns, coef, product)
         # Without any entry bincount would answer in integers.
         coef_square = np.bincount(target, coef * product[target, columns], p).astype(np.float64)

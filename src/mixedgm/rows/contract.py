@@ -2,6 +2,9 @@
 
 A store knows nothing of theta, symmetry, roles or penalties: it is given coefficients of linear
 predictors and returns sums over its rows.  Everything is a weighted mean over rows.
+
+The columns of a linear predictor are the d design columns and, where the store has features, the
+products of each feature with all design columns less their centre: d more columns per feature.
 """
 
 from __future__ import annotations
@@ -19,13 +22,16 @@ Gradient = Literal["none", "support", "all"]
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """First and second moments of the design columns Z (standardised columns, then levels)."""
+    """First and second moments of the design columns Z (standardised columns, then levels).
+
+    Products with features follow; without features, c = d.
+    """
 
     total_weight: float
     mean: Floats
-    """(d,) weighted column means."""
+    """(c,) weighted column means."""
     second: Floats
-    """(d, d) weighted mean of z z'."""
+    """(c, c) weighted mean of z z'."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +60,7 @@ class SoftmaxSums:
     support: Floats | None
     """(entries,) mean of z_a P_l for every entry of the incidence (zero for other targets)."""
     all_pairs: Floats | None
-    """(d, sum of levels) mean of z P'."""
+    """(c, sum of levels) mean of z P', products with features included."""
 
 
 @dataclass(frozen=True, eq=False)

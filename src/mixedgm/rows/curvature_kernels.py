@@ -91,8 +91,21 @@ def _add_levels(n_rows, n_levels, origin, codes, values, products, by_level_sums
                     gram[at_a, at_b, k] += y * by_row[i, k]
 
 
+@inner(fastmath=_LOOSE)
+def _add_squares(n_rows, n_levels, is_product, origin, codes, values, by_row, gram):  # type: ignore[no-untyped-def]
+    """What levels have with themselves where a feature multiplies them."""
+    for b in range(n_levels.shape[0]):
+        if n_levels[b] == 0 or not is_product[b]:
+            continue
+        for i in range(n_rows):
+            at_b = np.uint64(origin[b] + codes[b, i])
+            y = values[b, i] * values[b, i]
+            for k in range(by_row.shape[1]):
+                gram[at_b, at_b, k] += y * by_row[i, k]
+
+
 @inner
-def _spread(numbers, n_levels, origin, by_level_sums, gram):  # type: ignore[no-untyped-def]
+def _spread(numbers, n_levels, is_product, origin, by_level_sums, gram):  # type: ignore[no-untyped-def]
     """Put the sums of levels with numbers where the gram has them.
 
     The square of an indicator is the indicator: what a level has with itself it has with the
@@ -102,8 +115,9 @@ def _spread(numbers, n_levels, origin, by_level_sums, gram):  # type: ignore[no-
     for b in range(n_levels.shape[0]):
         for level in range(n_levels[b]):
             at_b = origin[b] + level
-            for k in range(n_packed):
-                gram[at_b, at_b, k] = by_level_sums[at_b, k]
+            if not is_product[b]:
+                for k in range(n_packed):
+                    gram[at_b, at_b, k] = by_level_sums[at_b, k]
             for at in range(numbers.shape[0]):
                 at_a = origin[numbers[at]]
                 for k in range(n_packed):
@@ -113,24 +127,45 @@ def _spread(numbers, n_levels, origin, by_level_sums, gram):  # type: ignore[no-
 
 
 @inner(fastmath=_LOOSE)
+def _intercepts(features, block_rows, n_rows, bias, values, turned):  # type: ignore[no-untyped-def]
+    """turned = logits from the bias alone; values of the features' intercepts."""
+    for k in range(turned.shape[0]):
+        for i in range(n_rows):
+            turned[k, i] = bias[0, k]
+    for m in range(1, bias.shape[0]):
+        for i in range(n_rows):
+            values[m, i] = features[block_rows[i], m - 1]
+        for k in range(turned.shape[0]):
+            for i in range(n_rows):
+                turned[k, i] += bias[m, k] * values[m, i]
+
+
+@inner(fastmath=_LOOSE)
 def _load(data, block_rows, n_rows, node, incidence, coefs, levels, values, turned):  # type: ignore[no-untyped-def]
     """Predictors of one node for a block of rows; its logits are added to `turned`.
 
-    node = (first and last block of the incidence, levels of the node).
+    node = (first and last block of the incidence, levels of the node, number of features).
+    The intercepts stand first, those of the features already with their values.
     """
-    cont, codes, _ = data
-    target_ptr, predictor, entry_ptr = incidence
-    first, last, width = node
+    cont, codes, _, features = data
+    target_ptr, predictor, entry_ptr, feature = incidence
+    first, last, width, n_features = node
     for m in range(first, last):
-        u, at = predictor[m], m - first + 1
+        u, at = predictor[m], m - first + 1 + n_features
         if u < cont.shape[1]:
             for i in range(n_rows):
                 values[at, i] = cont[block_rows[i], u]
+            if feature[m] >= 0:
+                for i in range(n_rows):
+                    values[at, i] *= features[block_rows[i], feature[m]]
             for k in range(width):
                 x = coefs[entry_ptr[m] + k]
                 for i in range(n_rows):
                     turned[k, i] += x * values[at, i]
             continue
+        if feature[m] >= 0:
+            for i in range(n_rows):
+                values[at, i] = features[block_rows[i], feature[m]]
         for i in range(n_rows):
             levels[at, i] = codes[block_rows[i], u - cont.shape[1]]
             entry = np.uint64(entry_ptr[m] + levels[at, i] * width)
@@ -162,12 +197,12 @@ def curvature_sums(data, rows, nodes, level_start, bias, incidence, coefs, start
     """Sum over rows of w (diag(p) - p p') x (z z') for each categorical node in `nodes`.
 
     rows = (first, last, stride).  The sums of nodes[k] begin at start[k] of the flat `out`:
-    (K, K, L (L - 1) / 2), predictors (the intercept first, then the node's incidence) by the
-    packed levels of `_pack`.  Only pairs of predictors a <= b are filled.  Returns the weight of
-    the rows used.
+    (K, K, L (L - 1) / 2), predictors (the intercept first, those of the features, then the node's
+    incidence) by the packed levels of `_pack`.  Only pairs of predictors a <= b are filled.
+    Returns the weight of the rows used.
     """
-    target_ptr, predictor, entry_ptr = incidence
-    n_cont, weights = data[0].shape[1], data[2]
+    target_ptr, predictor, entry_ptr, feature = incidence
+    n_cont, weights, n_own = data[0].shape[1], data[2], bias.shape[0]
     block_rows, top, norm = np.empty(_BLOCK, np.int64), np.empty(_BLOCK), np.empty(_BLOCK)
     total = 0.0
     for node in range(nodes.shape[0]):
@@ -176,15 +211,15 @@ def curvature_sums(data, rows, nodes, level_start, bias, incidence, coefs, start
             level_start[nodes[node] + 1] - level_start[nodes[node]],
         )
         first, last = target_ptr[n_cont + nodes[node]], target_ptr[n_cont + nodes[node] + 1]
-        n_levels, origin = (
-            np.zeros(last - first + 1, np.int64),
-            np.zeros(last - first + 1, np.int64),
-        )
+        n_levels, origin = np.zeros(last - first + n_own, np.int64), np.arange(last - first + n_own)
+        is_product = np.zeros(len(origin), np.bool_)
         for m in range(first, last):
+            is_product[m - first + n_own] = feature[m] >= 0
             if predictor[m] >= n_cont:
-                n_levels[m - first + 1] = (entry_ptr[m + 1] - entry_ptr[m]) // width
-            origin[m - first + 1] = 1 + (entry_ptr[m] - entry_ptr[first]) // width
-        n_packed, size = width * (width - 1) // 2, 1 + (entry_ptr[last] - entry_ptr[first]) // width
+                n_levels[m - first + n_own] = (entry_ptr[m + 1] - entry_ptr[m]) // width
+            origin[m - first + n_own] = n_own + (entry_ptr[m] - entry_ptr[first]) // width
+        n_packed = width * (width - 1) // 2
+        size = n_own + (entry_ptr[last] - entry_ptr[first]) // width
         gram = out[start[node] : start[node + 1]].reshape((size, size, n_packed))
         levels, values = np.zeros((len(origin), _BLOCK), np.int64), np.ones((len(origin), _BLOCK))
         turned = np.empty((width, _BLOCK))
@@ -198,10 +233,9 @@ def curvature_sums(data, rows, nodes, level_start, bias, incidence, coefs, start
             for i in range(n_rows):
                 block_rows[i] = begin + i * rows[2]
                 total += weights[block_rows[i]] if weights.shape[0] > 0 else 1.0
-            for k in range(width):
-                for i in range(n_rows):
-                    turned[k, i] = bias[base + k]
-            own = (first, last, width)
+            level_bias = bias[:, base : base + width]
+            _intercepts(data[3], block_rows, n_rows, level_bias, values, turned)
+            own = (first, last, width, n_own - 1)
             _load(data, block_rows, n_rows, own, incidence, coefs, levels, values, turned)
             _probabilities(n_rows, width, turned, top, norm)
             _pack(weights, block_rows, n_rows, width, turned, by_level, by_row)
@@ -210,7 +244,9 @@ def curvature_sums(data, rows, nodes, level_start, bias, incidence, coefs, start
             _add_levels(
                 n_rows, n_levels, origin, levels, values, (by_row, outer), with_number, gram
             )
-        _spread(numbers, n_levels, origin, with_number, gram)
+            if n_own > 1:
+                _add_squares(n_rows, n_levels, is_product, origin, levels, values, by_row, gram)
+        _spread(numbers, n_levels, is_product, origin, with_number, gram)
     return total
 
 

@@ -5,6 +5,10 @@ wrapping of negative indices keeps a loop from vectorising.
 
 Where most pairs of columns are wanted, a block of Z is made and multiplied by BLAS; where few
 are, their coefficients are picked by level.  Every kernel releases the GIL.
+
+Products of features with Z are never formed.  What the columns of feature k predict together is
+predicted as if there were no feature, and multiplied by it row by row; and products of such a
+column with P are those of Z with P times the feature.
 """
 
 from __future__ import annotations
@@ -34,19 +38,23 @@ def _fill_block(cont, codes, first, n_rows, level_start, block):  # type: ignore
 
 
 @inner(fastmath=_LOOSE)
-def _predict_node(turned, n_rows, cat, incidence, values, logits):  # type: ignore[no-untyped-def]
+def _predict_node(turned, n_rows, cat, wanted, incidence, values, logits):  # type: ignore[no-untyped-def]
     """Logits of one node less their bias, levels by rows, from its listed blocks only.
 
-    turned = (continuous columns, level codes), columns by rows.
+    turned = (continuous columns, level codes), columns by rows.  Blocks of the feature `wanted`
+    are taken (-1: of none), before the feature itself; returns their number.
     """
     cont, codes = turned
-    target_ptr, predictor, entry_ptr = incidence
-    width, n_cont = logits.shape[0], cont.shape[0]
+    target_ptr, predictor, entry_ptr, feature = incidence
+    width, n_cont, found = logits.shape[0], cont.shape[0], 0
     for k in range(width):
         for i in range(n_rows):
             logits[k, i] = 0.0
     for m in range(target_ptr[n_cont + cat], target_ptr[n_cont + cat + 1]):
+        if feature[m] != wanted:
+            continue
         u, entry = predictor[m], entry_ptr[m]
+        found += 1
         if u < n_cont:
             for k in range(width):
                 x = values[entry + k]
@@ -65,15 +73,21 @@ def _predict_node(turned, n_rows, cat, incidence, values, logits):  # type: igno
                 at = np.uint64(entry + level[i] * width)
                 for k in range(width):
                     logits[k, i] += values[at + np.uint64(k)]
+    return found
 
 
 @inner(fastmath=_LOOSE)
-def _collect_node(turned, n_rows, cat, incidence, probs, grad):  # type: ignore[no-untyped-def]
-    """Add z P' of one node for its listed blocks; probs holds P, levels by rows."""
+def _collect_node(turned, n_rows, cat, wanted, incidence, probs, grad):  # type: ignore[no-untyped-def]
+    """Add z P' of one node for its listed blocks; probs holds P, levels by rows.
+
+    Blocks of the feature `wanted` are taken (-1: of none); P has been multiplied by it.
+    """
     cont, codes = turned
-    target_ptr, predictor, entry_ptr = incidence
+    target_ptr, predictor, entry_ptr, feature = incidence
     width, n_cont = probs.shape[0], cont.shape[0]
     for m in range(target_ptr[n_cont + cat], target_ptr[n_cont + cat + 1]):
+        if feature[m] != wanted:
+            continue
         u, entry = predictor[m], entry_ptr[m]
         if u < n_cont:
             for k in range(width):
@@ -157,11 +171,53 @@ def _add_row_sums(turned, n_rows, total):  # type: ignore[no-untyped-def]
         total[k] += x
 
 
+@inner(fastmath=_LOOSE)
+def _add_moderated(part, bias, feature, n_rows, logits):  # type: ignore[no-untyped-def]
+    """Logits += feature * (part + bias)."""
+    for k in range(logits.shape[0]):
+        for i in range(n_rows):
+            logits[k, i] += feature[i] * (part[k, i] + bias[k])
+
+
+@inner(fastmath=_LOOSE)
+def _times(probs, feature, n_rows, out):  # type: ignore[no-untyped-def]
+    for k in range(probs.shape[0]):
+        for i in range(n_rows):
+            out[k, i] = probs[k, i] * feature[i]
+
+
+@inner
+def _predict_moderated(turned, features, n_rows, cat, bias, incidence, values, part, logits):  # type: ignore[no-untyped-def]
+    """Add to the logits of one node what its blocks with features predict."""
+    for k in range(features.shape[0]):
+        if _predict_node(turned, n_rows, cat, k, incidence, values, part) > 0:
+            _add_moderated(part, bias[1 + k], features[k], n_rows, logits)
+
+
+@inner
+def _collect_moderated(turned, features, n_rows, cat, incidence, probs, part, grad, mean_prob):  # type: ignore[no-untyped-def]
+    """Add f z P' and f P of one node for its blocks with features f."""
+    for k in range(features.shape[0]):
+        _times(probs, features[k], n_rows, part)
+        _collect_node(turned, n_rows, cat, k, incidence, part, grad)
+        _add_row_sums(part, n_rows, mean_prob[1 + k])
+
+
 @inner
 def _add(term, total):  # type: ignore[no-untyped-def]
     for a in range(total.shape[0]):
         for k in range(total.shape[1]):
             total[a, k] += term[a, k]
+
+
+@inner
+def _dot(z, probs, is_first, product, total):  # type: ignore[no-untyped-def]
+    """Add P z' of a block of rows to what the blocks before it gave."""
+    if is_first:
+        np.dot(probs, z, total)
+    else:
+        np.dot(probs, z, product)
+        _add(product, total)
 
 
 @kernel
@@ -170,53 +226,63 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
 ):
     """Run the chunks of rows ``chunks[0]:chunks[1]``, each into its own slot of `out`.
 
-    data = (cont, codes, weights); chunk c holds the rows bounds[c]:bounds[c + 1].
-    nodes = the categorical columns to predict.
-    dense = (d, levels) coefficients, or empty when `incidence` and `values` hold them.
+    data = (cont, codes, weights, features); chunk c holds the rows bounds[c]:bounds[c + 1].
+    nodes = the categorical columns to predict; bias[1 + k] is that of the feature k.
+    dense = (1 + features, d, levels) coefficients, or empty when `incidence` and `values` do.
     want = 0 value, 1 gradient on the support, 2 gradient for all pairs.
     sizes = (rows per block, d); out = (loss, mean_prob, support, all_pairs).
 
     BLAS writes logits levels by rows.  Its matrices are whole blocks: rows of Z after the last
     one are zero, and what stands beside them counts for nothing.
     """
-    cont, codes, weights = data
-    block, n_columns = sizes
+    cont, codes, weights, features = data
     loss, mean_prob, support, all_pairs = out
-    n_cat, is_dense = codes.shape[1], dense.shape[0] > 0
+    is_dense, width = dense.shape[0] > 0, mean_prob.shape[2]
     # A block of Z is only made for the products with it.
-    z = np.zeros((block if is_dense or want == 2 else 0, n_columns))
-    logits = np.zeros((mean_prob.shape[1], block))
-    columns = 0 if is_dense else block
-    turned = (np.empty((cont.shape[1], columns)), np.empty((n_cat, columns), np.int64))
-    work = (np.empty(block), np.empty(block), np.empty(block))
-    product = np.empty((mean_prob.shape[1] if want == 2 else 0, n_columns))
+    z = np.zeros((sizes[0] if is_dense or want == 2 else 0, sizes[1]))
+    logits, part = np.zeros((width, sizes[0])), np.zeros((width * (len(bias) > 1), sizes[0]))
+    columns = 0 if is_dense else sizes[0]
+    turned = (np.empty((cont.shape[1], columns)), np.empty((codes.shape[1], columns), np.int64))
+    moderating = np.empty((len(bias) - 1, sizes[0]))
+    work = (np.empty(sizes[0]), np.empty(sizes[0]), np.empty(sizes[0]))
+    product = np.empty((width if want == 2 else 0, sizes[1]))
     for c in range(chunks[0], chunks[1]):
-        for first in range(bounds[c], bounds[c + 1], block):
-            n_rows = min(block, bounds[c + 1] - first)
+        for first in range(bounds[c], bounds[c + 1], sizes[0]):
+            n_rows = min(sizes[0], bounds[c + 1] - first)
+            _turn(features, first, n_rows, moderating)
             if z.shape[0] > 0:
                 _fill_block(cont, codes, first, n_rows, level_start, z)
             if is_dense:
-                np.dot(dense.T, z.T, logits)
+                np.dot(dense[0].T, z.T, logits)
+                for k in range(len(moderating)):
+                    np.dot(dense[1 + k].T, z.T, part)
+                    _add_moderated(part, bias[1 + k], moderating[k], n_rows, logits)
             else:
                 _turn(cont, first, n_rows, turned[0])
                 _turn(codes, first, n_rows, turned[1])
             for j in nodes:
                 levels = slice(level_start[j], level_start[j + 1])
-                own = logits[levels]
+                own, own_part, own_bias = logits[levels], part[levels], bias[:, levels]
                 if not is_dense:
-                    _predict_node(turned, n_rows, j, incidence, values, own)
-                loss[c, j] += _softmax_node(
-                    codes, weights, first, n_rows, j, bias[levels], own, work
-                )
-                if want == 1:
-                    _collect_node(turned, n_rows, j, incidence, own, support[c])
+                    _predict_node(turned, n_rows, j, -1, incidence, values, own)
+                    _predict_moderated(
+                        turned, moderating, n_rows, j, own_bias, incidence, values, own_part, own
+                    )
+                loss[c, j] += _softmax_node(codes, weights, first, n_rows, j, own_bias[0], own, work)
                 if want > 0:
-                    _add_row_sums(own, n_rows, mean_prob[c, levels])
-            if want == 2 and first == bounds[c]:
-                np.dot(logits, z, all_pairs[c])
-            elif want == 2:
-                np.dot(logits, z, product)
-                _add(product, all_pairs[c])
+                    _add_row_sums(own, n_rows, mean_prob[c, 0, levels])
+                if want == 1:
+                    _collect_node(turned, n_rows, j, -1, incidence, own, support[c])
+                    _collect_moderated(
+                        turned, moderating, n_rows, j, incidence, own, own_part, support[c],
+                        mean_prob[c, :, levels],
+                    )  # fmt: skip
+            if want == 2:
+                _dot(z, logits, first == bounds[c], product, all_pairs[c, 0])
+                for k in range(len(moderating)):
+                    _times(logits, moderating[k], n_rows, part)
+                    _add_row_sums(part, n_rows, mean_prob[c, 1 + k])
+                    _dot(z, part, first == bounds[c], product, all_pairs[c, 1 + k])
 
 
 @kernel
@@ -238,7 +304,7 @@ def fill_dense(incidence, level_start, values, dense):  # type: ignore[no-untype
 @kernel
 def level_moments(data, level_start, cont_by_level, level_by_level):  # type: ignore[no-untyped-def]
     """Sums of w x_s over the rows of each level, and of w over pairs of levels (upper triangle)."""
-    cont, codes, weights = data
+    cont, codes, weights, _ = data
     weighted = weights.shape[0] > 0
     n_cont, n_cat = cont.shape[1], codes.shape[1]
     column = np.empty(n_cat, np.int64)

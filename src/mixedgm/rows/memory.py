@@ -23,10 +23,12 @@ from mixedgm.rows.contract import (
     SoftmaxCurvature,
     SoftmaxSums,
 )
+from mixedgm.rows.products import Products
 from mixedgm.rows.threads import run_all, single_threaded_blas
 
 _NO_WEIGHTS = np.zeros(0)
 _NO_MATRIX = np.zeros((0, 0))
+_NO_MATRICES = np.zeros((0, 0, 0))
 _LANES = 8
 _WANT = {"none": 0, "support": 1, "all": 2}
 
@@ -47,6 +49,8 @@ class MemoryRows:
         Frequencies.
     n_threads : int
         Threads to use; it changes the time only.
+    products : Products or None
+        Features that design columns are multiplied by, where edges are moderated.
     """
 
     cont: Floats
@@ -54,6 +58,7 @@ class MemoryRows:
     n_levels: tuple[int, ...]
     weights: Floats | None = None
     n_threads: int = 1
+    products: Products | None = None
     passes: float = field(default=0.0, init=False)
     curvature_passes: float = field(default=0.0, init=False)
     part_seconds: tuple[float, float] = field(default=(0.0, 0.0), init=False)
@@ -77,8 +82,10 @@ class MemoryRows:
         return int(self.cont.shape[1]) + int(self._level_start[-1])
 
     @property
-    def _data(self) -> tuple[Floats, NDArray[np.integer], Floats]:
-        return self.cont, self.codes, _NO_WEIGHTS if self.weights is None else self.weights
+    def _data(self) -> tuple[Floats, NDArray[np.integer], Floats, Floats]:
+        weights = _NO_WEIGHTS if self.weights is None else self.weights
+        features = _NO_MATRIX if self.products is None else self.products.features
+        return self.cont, self.codes, weights, features
 
     @cached_property
     def _bounds(self) -> Ints:
@@ -98,23 +105,30 @@ class MemoryRows:
     # -- moments ---------------------------------------------------------------------------------
 
     def moments(self) -> Moments:
-        """Weighted means and second moments of the design columns."""
+        """Weighted means and second moments of the design columns, and of products with features."""
+        if self.products is None:
+            mean, second = self._sums(self.weights)
+        else:
+            mean, second = self.products.moments(self._sums, self.weights)
+        return Moments(self.total_weight, mean / self.total_weight, second / self.total_weight)
+
+    def _sums(self, weights: Floats | None) -> tuple[Floats, Floats]:
+        """Sums of w z and of w z z', for any weights."""
         from mixedgm.rows.kernels import level_moments
 
         p, levels = self.cont.shape[1], int(self._level_start[-1])
-        total = self.total_weight
-        weighted = self.cont if self.weights is None else self.cont * self.weights[:, None]
+        weighted = self.cont if weights is None else self.cont * weights[:, None]
         cont_by_level = np.zeros((levels, p))
         level_by_level = np.zeros((levels, levels))
-        level_moments(self._data, self._level_start, cont_by_level, level_by_level)
+        data = (self.cont, self.codes, _NO_WEIGHTS if weights is None else weights, _NO_MATRIX)
+        level_moments(data, self._level_start, cont_by_level, level_by_level)
         upper = np.triu(level_by_level)
         second = np.empty((p + levels, p + levels))
         second[:p, :p] = weighted.T @ self.cont
         second[p:, :p] = cont_by_level
         second[:p, p:] = cont_by_level.T
         second[p:, p:] = upper + np.triu(upper, 1).T
-        mean = np.concatenate([weighted.sum(axis=0), np.diagonal(upper)])
-        return Moments(total, mean / total, second / total)
+        return np.concatenate([weighted.sum(axis=0), np.diagonal(upper)]), second
 
     # -- passes ----------------------------------------------------------------------------------
 
@@ -131,14 +145,21 @@ class MemoryRows:
         n_chunks, d = len(bounds) - 1, self._n_columns
         # Whole vector registers: the columns added here belong to no node and are cut off again.
         width = -(-levels // _LANES) * _LANES
-        out = _accumulators(n_chunks, (len(self.n_levels), len(coef.values), d, width), gradient)
+        bias = self._biases(coef)
+        sizes = (len(self.n_levels), len(coef.values), len(bias), d, width)
+        out = _accumulators(n_chunks, sizes, gradient)
         block = self._block(d + width, products=whole_rows or gradient == "all")
         work = self.n_rows * (len(coef.values) + (d * levels if gradient == "all" else 0))
         n_shares = min(self._threads_for(work), n_chunks)
         shares = [k * n_chunks // n_shares for k in range(n_shares + 1)]
         incidence = coef.incidence
-        blocks = (incidence.target_ptr, incidence.predictor, incidence.entry_ptr)
-        dense = self._dense(coef, width) if whole_rows else _NO_MATRIX
+        blocks = (
+            incidence.target_ptr,
+            incidence.predictor,
+            incidence.entry_ptr,
+            incidence.feature,
+        )
+        dense = self._dense(coef, (len(bias), d, width)) if whole_rows else _NO_MATRICES
 
         def share(k: int) -> Callable[[], object]:
             return lambda: softmax_chunks(
@@ -147,7 +168,7 @@ class MemoryRows:
                 (shares[k], shares[k + 1]),
                 self._level_start,
                 coef.nodes,
-                coef.bias,
+                bias,
                 dense,
                 blocks,
                 coef.values,
@@ -159,13 +180,24 @@ class MemoryRows:
         with single_threaded_blas():
             run_all([share(k) for k in range(len(shares) - 1)], self._threads_for(work))
         loss, mean_prob, support, all_pairs = (self._mean(part) for part in out)
+        mean_prob, all_pairs = mean_prob[:, :levels], all_pairs[:, :levels]
+        if self.products is not None and gradient == "support":
+            self.products.centre_support(support, mean_prob, coef, self.cont.shape[1])
+        elif self.products is not None and gradient == "all":
+            self.products.centre_all(all_pairs, mean_prob)
         self._spend(time.perf_counter() - clock, 0.0)
         return SoftmaxSums(
             loss,
-            mean_prob[:levels] if gradient != "none" else None,
+            mean_prob[0] if gradient != "none" else None,
             support if gradient == "support" else None,
-            all_pairs[:levels].T if gradient == "all" else None,
+            _by_column(all_pairs) if gradient == "all" else None,
         )
+
+    def _biases(self, coef: Coefficients) -> Floats:
+        """The bias, and an intercept of every feature."""
+        if self.products is None:
+            return coef.bias[None]
+        return self.products.biases(coef, self.cont.shape[1])
 
     def _mean(self, sums: Floats) -> Floats:
         total = sums[0] if len(sums) == 1 else sums.sum(axis=0)
@@ -184,16 +216,17 @@ class MemoryRows:
 
     def _is_dense(self, coef: Coefficients) -> bool:
         """Whether whole rows of the coefficient matrix are cheaper than picking blocks."""
-        return len(coef.values) > 0.35 * self._n_columns**2
+        n_matrices = 1 if self.products is None else 1 + self.products.n_features
+        return len(coef.values) > 0.35 * n_matrices * self._n_columns**2
 
-    def _dense(self, coef: Coefficients, width: int) -> Floats:
+    def _dense(self, coef: Coefficients, shape: tuple[int, int, int]) -> Floats:
         from mixedgm.rows.kernels import fill_dense
 
         incidence = coef.incidence
-        dense = np.zeros((self._n_columns, width))
+        dense = np.zeros((shape[0] * shape[1], shape[2]))
         blocks = (incidence.target_ptr, incidence.entry_ptr, incidence.entry_column)
         fill_dense(blocks, self._level_start, coef.values, dense)
-        return dense
+        return dense.reshape(shape)
 
     def _support_from_all(self, coef: Coefficients) -> SoftmaxSums:
         sums = self.softmax(coef, "all")
@@ -215,13 +248,19 @@ class MemoryRows:
         clock = time.perf_counter()
         self.curvature_passes += len(nodes) / len(self.n_levels) / stride
         incidence, p = coef.incidence, self.cont.shape[1]
-        blocks = (incidence.target_ptr, incidence.predictor, incidence.entry_ptr)
+        blocks = (
+            incidence.target_ptr,
+            incidence.predictor,
+            incidence.entry_ptr,
+            incidence.feature,
+        )
+        bias = self._biases(coef)
         width = np.array(self.n_levels, dtype=np.int64)[nodes]
         entries = incidence.entry_ptr[incidence.target_ptr]
-        n_columns = 1 + (entries[p + nodes + 1] - entries[p + nodes]) // width
+        n_columns = len(bias) + (entries[p + nodes + 1] - entries[p + nodes]) // width
         sizes = n_columns**2 * (width * (width - 1) // 2)
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        n_predictors = 1 + np.diff(incidence.target_ptr)[p + nodes]
+        n_predictors = len(bias) + np.diff(incidence.target_ptr)[p + nodes]
         work = (self.n_rows // stride + 1) * n_predictors**2 * width**2
         parts = self._row_parts(int(work.sum()), int(starts[-1]), stride)
         n_threads = self._threads_for(int(work.sum()))
@@ -235,7 +274,7 @@ class MemoryRows:
                     (*parts[part], stride),
                     nodes[first:last],
                     self._level_start,
-                    coef.bias,
+                    bias,
                     blocks,
                     coef.values,
                     starts[first : last + 1],
@@ -247,6 +286,10 @@ class MemoryRows:
         weights = run_all([partial(task, *one) for one in tasks], n_threads)
         total = sum(weight for weight, one in zip(weights, tasks, strict=True) if one[1] == 0)
         packed = sums[0] if len(parts) == 1 else sums.sum(axis=0)
+        if self.products is not None:
+            packed, starts, n_columns = self.products.centre_curvatures(
+                packed, (starts, n_columns, width), coef, p + nodes
+            )
         self._spend(0.0, time.perf_counter() - clock)
         return SoftmaxCurvature(packed, starts, width, n_columns, 1.0 / total)
 
@@ -265,17 +308,24 @@ class MemoryRows:
 
 
 def _accumulators(
-    n_chunks: int, sizes: tuple[int, int, int, int], gradient: Gradient
+    n_chunks: int, sizes: tuple[int, int, int, int, int], gradient: Gradient
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Sums of every chunk: loss, mean_prob, support, all_pairs; those not asked for are empty."""
-    n_cat, n_values, d, width = sizes
+    n_cat, n_values, n_own, d, width = sizes
     return (
         np.zeros((n_chunks, n_cat)),
-        np.zeros((n_chunks, width)),
+        np.zeros((n_chunks, n_own, width)),
         np.zeros((n_chunks, n_values if gradient == "support" else 0)),
         # Written whole by the first block of a chunk, so it need not be zero before.
-        np.empty((n_chunks, width, d) if gradient == "all" else (n_chunks, 0, 0)),
+        np.empty((n_chunks, n_own, width, d) if gradient == "all" else (n_chunks, 0, 0, 0)),
     )
+
+
+def _by_column(all_pairs: Floats) -> Floats:
+    """(1 + F, levels, d) sums -> (columns, levels)."""
+    if len(all_pairs) == 1:
+        return all_pairs[0].T
+    return np.concatenate([part.T for part in all_pairs])
 
 
 def _shares(work: NDArray[np.int64], n_shares: int) -> list[tuple[int, int]]:

@@ -47,6 +47,10 @@ class Runs:
     node: Ints
 
 
+_PredictorRuns = tuple[Ints, Ints, Ints, Ints, Ints, NDArray[np.bool_]]
+"""(ptr, local, columns, contrasts, basis, own_first)"""
+
+
 @dataclass(frozen=True, eq=False)
 class Contrasts:
     """The change of coordinates for one layout."""
@@ -73,14 +77,14 @@ class Contrasts:
             wide = (p + full.column_start[nodes])[:, None] + np.arange(n)
             narrow = (p + small.column_start[nodes])[:, None] + np.arange(n - 1)
             out.append((wide, narrow, basis))
-        widths = full.width[full.pairs]
+        widths = full.width[full.pairs[full.block_group]]
         code = widths[:, 0] * (full.width.max(initial=1) + 1) + widths[:, 1]
         for key in np.unique(code):
-            groups = np.flatnonzero(code == key)
-            u, v = widths[groups[0]]
+            blocks = np.flatnonzero(code == key)
+            u, v = widths[blocks[0]]
             basis = _edge_basis(int(u), int(v))
-            wide = full.starts[groups][:, None] + np.arange(basis.shape[0])
-            narrow = small.starts[groups][:, None] + np.arange(basis.shape[1])
+            wide = full.block_start[blocks][:, None] + np.arange(basis.shape[0])
+            narrow = small.block_start[blocks][:, None] + np.arange(basis.shape[1])
             out.append((wide, narrow, basis))
         return out
 
@@ -106,26 +110,37 @@ class Contrasts:
     def runs(self) -> Runs:
         """The runs of every node, in the order of ``Layout.conditional``."""
         full, small, p = self.layout, self.reduced, self.layout.n_cont
-        incidence = full.incidence
+        groups, before = self._groups_of_nodes
         nodes = np.arange(full.n_nodes)
-        n_own, n_edges = np.where(nodes < p, 2, 1), np.diff(incidence.target_ptr)
+        n_own, n_edges = np.where(nodes < p, 2, 1), np.diff(before)
         ptr = np.concatenate([[0], np.cumsum(n_own + n_edges)]).astype(np.int64)
         n_runs = int(ptr[-1])
         node = np.repeat(nodes, n_own + n_edges)
         group = np.full(n_runs, -1)
         is_edge = np.arange(n_runs) - ptr[node] >= n_own[node]
-        group[is_edge] = incidence.group
+        group[is_edge] = groups
         wide, narrow, position = (np.ones(n_runs, dtype=np.int64) for _ in range(3))
         own = ~is_edge & (node >= p)
         wide[own], narrow[own] = full.width[node[own]], small.width[node[own]]
         position[own] = p + small.column_start[node[own]]
         position[ptr[:p]], position[ptr[:p] + 1] = nodes[:p], p + nodes[:p]
-        wide[is_edge], narrow[is_edge] = full.sizes[incidence.group], small.sizes[incidence.group]
-        position[is_edge] = small.starts[incidence.group]
+        wide[is_edge], narrow[is_edge] = full.sizes[groups], small.sizes[groups]
+        position[is_edge] = small.starts[groups]
         basis, bases = self._basis_table(node, group)
         before = np.concatenate([[0], np.cumsum(narrow)])
         local = before[:-1] - before[ptr[:-1]][node]
         return Runs(ptr, wide, narrow, position, local, basis, bases, group, node)
+
+    @property
+    def _groups_of_nodes(self) -> tuple[Ints, Ints]:
+        """Groups in the conditional of every node, and how many there are before each node."""
+        incidence = self.layout.incidence
+        if not self.layout.n_features:
+            return incidence.group, incidence.target_ptr
+        # A deviation with several features is a run of several blocks.
+        leads = incidence.feature == self.layout.first_feature[incidence.group]
+        before = np.concatenate([[0], np.cumsum(leads)])
+        return incidence.group[leads], before[incidence.target_ptr]
 
     @cached_property
     def blocks(self) -> tuple[Ints, Ints, Ints, Ints]:
@@ -169,21 +184,23 @@ class Contrasts:
         ends = full.pairs[group[edge]]
         first = node[edge] == ends[:, 0]
         other = np.where(first, ends[:, 1], ends[:, 0])
-        most = int(full.width.max(initial=1)) + 1
+        most, times = int(full.width.max(initial=1)) + 1, max((1, *full.n_features))
         key = np.where(node < p, -1, -1 - full.width[node])
         key[edge] = (full.width[other] * most + full.width[node[edge]]) * 2 + first
+        key[edge] = key[edge] * times + full.n_blocks[group[edge]] - 1
         keys, which = np.unique(key, return_inverse=True)
         tables = []
         for k in keys.tolist():
             if k < 0:
                 tables.append(np.ones((1, 1)) if k == -1 else _level_basis(-1 - k))
                 continue
+            k, more = divmod(k, times)
             outer, inner = divmod(k // 2, most)
             basis = _edge_basis(outer, inner)
             if k % 2:
                 shape = (-1, max(1, outer - 1), max(1, inner - 1))
                 basis = basis.reshape(shape).swapaxes(1, 2).reshape(basis.shape)
-            tables.append(basis)
+            tables.append(np.kron(np.eye(1 + more), basis) if more else basis)
         starts = np.concatenate([[0], np.cumsum([table.size for table in tables])])
         return starts[which].astype(np.int64), np.concatenate([t.ravel() for t in tables])
 
@@ -234,18 +251,28 @@ class Contrasts:
             owns, table, bases = self._predictors
             project_sums(
                 sums.sums, sums.start[at], sums.scale, first + softmax, sums.n_levels[at],
-                owns, (runs.ptr, runs.local, *table), bases, start, out,
+                owns, table, bases, start, out,
             )  # fmt: skip
 
     @cached_property
-    def _predictors(self) -> tuple[Ints, tuple[Ints, Ints, Ints, NDArray[np.bool_]], Floats]:
-        """What `project_sums` needs: (owns, (columns, contrasts, basis, own_first), bases)."""
+    def _predictors(self) -> tuple[Ints, _PredictorRuns, Floats]:
+        """What `project_sums` needs: (owns, runs, bases).
+
+        A deviation with several features is a run for each of them here.
+        """
         full, runs, p = self.layout, self.runs, self.layout.n_cont
-        width = full.width[runs.node]
-        columns, contrasts = runs.wide // width, runs.narrow // np.maximum(1, width - 1)
-        edge = runs.group >= 0
+        times = np.where(runs.group >= 0, full.n_blocks[runs.group], 1) if full.n_groups else 1
+        times = np.broadcast_to(times, runs.group.shape)
+        of = np.repeat(np.arange(len(times)), times)
+        before = np.concatenate([[0], np.cumsum(times)])
+        width = full.width[runs.node[of]]
+        narrow = (runs.narrow // times)[of]
+        local = runs.local[of] + (np.arange(len(of)) - before[of]) * narrow
+        columns, contrasts = (runs.wide // times)[of] // width, narrow // np.maximum(1, width - 1)
+        group = runs.group[of]
+        edge = group >= 0
         own_first = np.zeros(len(edge), dtype=bool)
-        own_first[edge] = full.pairs[runs.group[edge], 0] == runs.node[edge]
+        own_first[edge] = full.pairs[group[edge], 0] == runs.node[of][edge]
         most = max(1, *full.n_levels) if p < full.n_nodes else 1
         tables: list[Floats] = [np.ones(1)]
         plain, owns = np.zeros(most + 1, dtype=np.int64), np.zeros(most + 1, dtype=np.int64)
@@ -256,7 +283,8 @@ class Contrasts:
             tables += [basis.ravel(), (basis[1:] - basis[0]).ravel()]
             end += basis.size + (n - 1) ** 2
         basis_of = np.where((columns > 1) & (columns <= most), plain[np.minimum(columns, most)], 0)
-        return owns, (columns, contrasts, basis_of, own_first), np.concatenate(tables)
+        table = (before[runs.ptr], local, columns, contrasts, basis_of, own_first)
+        return owns, table, np.concatenate(tables)
 
 
 def _batches(sizes: Ints) -> list[tuple[int, int]]:

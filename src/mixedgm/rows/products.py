@@ -1,0 +1,121 @@
+"""Features and sums over plain design columns -> sums over products of the two, centred.
+
+The column of feature k and design column a is ``f_k (z_a - c_a)``.  Kernels work with ``f_k z_a``
+and an intercept ``f_k`` for each feature; the centre c enters here, in sums and coefficients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from mixedgm.model.layout import Floats, Ints
+from mixedgm.rows.contract import Coefficients
+
+Sums = Callable[[Floats | None], tuple[Floats, Floats]]
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """What design columns are multiplied by, and what is taken from them before.
+
+    Parameters
+    ----------
+    features : ndarray (n, F)
+        One column per feature, C order.
+    centre : ndarray (d,)
+        Of the design columns.
+    """
+
+    features: Floats
+    centre: Floats
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self.features.shape[1])
+
+    def moments(self, sums: Sums, weights: Floats | None) -> tuple[Floats, Floats]:
+        """Sums of the columns and of their products, design columns first.
+
+        `sums` gives those of the design columns for any weights.
+        """
+        n, d = self.n_features + 1, len(self.centre)
+        mean, second = np.empty((n, d)), np.empty((n, d, n, d))
+        by_feature = [np.ones(len(self.features)), *self.features.T]
+        centre = [np.zeros(d), *[self.centre] * self.n_features]
+        own = by_feature[0] if weights is None else weights
+        for k in range(n):
+            for m in range(k, n):
+                weight = None if m == 0 else own * by_feature[k] * by_feature[m]
+                first, both = sums(weights if m == 0 else weight)
+                total = float(own.sum() if weight is None else weight.sum())
+                if k == 0:
+                    mean[m] = first - total * centre[m]
+                both = both - np.outer(centre[k], first) - np.outer(first, centre[m])
+                both += total * np.outer(centre[k], centre[m])
+                second[k, :, m] = both
+                second[m, :, k] = both.T
+        return mean.ravel(), second.reshape(n * d, n * d)
+
+    def _moderated(self, coef: Coefficients, n_cont: int) -> tuple[Ints, Ints, Ints, Ints]:
+        """Entries with a feature and a categorical target: position, feature, column, level."""
+        incidence, d = coef.incidence, len(self.centre)
+        first = int(incidence.entry_ptr[incidence.target_ptr[n_cont]])
+        at = first + np.flatnonzero(incidence.entry_column[first:] >= d)
+        feature, column = np.divmod(incidence.entry_column[at], d)
+        return at, feature - 1, column, incidence.entry_target[at] - n_cont
+
+    def biases(self, coef: Coefficients, n_cont: int) -> Floats:
+        """(1 + F, levels): the bias, and the intercept that the centre gives every feature."""
+        levels = len(coef.bias)
+        at, feature, column, level = self._moderated(coef, n_cont)
+        taken = self.centre[column] * coef.values[at]
+        found = np.bincount(feature * levels + level, taken, self.n_features * levels)
+        return np.vstack([coef.bias, -found.reshape(self.n_features, levels)])
+
+    def centre_support(
+        self, support: Floats, mean_prob: Floats, coef: Coefficients, n_cont: int
+    ) -> None:
+        """Make sums of f z P' those of f (z - c) P', in place; mean_prob[1 + k] is that of f P."""
+        at, feature, column, level = self._moderated(coef, n_cont)
+        support[at] -= self.centre[column] * mean_prob[1 + feature, level]
+
+    def centre_all(self, all_pairs: Floats, mean_prob: Floats) -> None:
+        """The same for all pairs: all_pairs (1 + F, levels, d)."""
+        all_pairs[1:] -= mean_prob[1:, :, None] * self.centre
+
+    def centre_curvatures(
+        self, sums: Floats, shape: tuple[Ints, Ints, Ints], coef: Coefficients, nodes: Ints
+    ) -> tuple[Floats, Ints, Ints]:
+        """Sums over (1 + F intercepts, columns) of nodes -> over (intercept, centred columns).
+
+        shape = (start, number of columns, levels) of every node; returns the sums, their starts
+        and the numbers of columns that are left.
+        """
+        starts, n_columns, width = shape
+        parts = []
+        for k, node in enumerate(nodes.tolist()):
+            size = int(n_columns[k])
+            both = sums[starts[k] : starts[k + 1]].reshape(size, size, -1)
+            own = coef.incidence.entries_of(node)
+            column = coef.incidence.entry_column[own][:: int(width[k])]
+            parts.append(self._centred(both, column).ravel())
+        left = n_columns - self.n_features
+        ends = np.cumsum([len(part) for part in parts])
+        return np.concatenate(parts), np.concatenate([[0], ends]).astype(np.int64), left
+
+    def _centred(self, both: Floats, column: Ints) -> Floats:
+        """The same for one node, whose columns are these; only pairs a <= b are filled in both."""
+        n, size = 1 + self.n_features, len(both)
+        lower = np.tril_indices(size, -1)
+        whole = both.copy()
+        whole[lower] = both.transpose(1, 0, 2)[lower]
+        feature, column = np.divmod(column, len(self.centre))
+        kept = np.concatenate([[0], np.arange(n, size)])
+        intercept = np.concatenate([[0], feature])
+        share = np.concatenate([[0.0], np.where(feature > 0, self.centre[column], 0.0)])
+        half = whole[kept] - share[:, None, None] * whole[intercept]
+        return np.asarray(half[:, kept] - share[:, None] * half[:, intercept])
