@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats
+from mixedgm.model.moderation import Moderation
 from mixedgm.model.params import Params
 
 LOG_TWO_PI = float(np.log(2.0 * np.pi))
@@ -41,11 +42,9 @@ def conditionals(
     array([[0.]])
     """
     p = params.n_cont
-    start = params.level_start
-    coef = params.coef
-    linear = cont @ coef[:p]
-    for j in range(len(params.n_levels)):
-        linear += coef[p + start[j] + codes[:, j]]
+    linear = _linear(params, params.coef, cont, codes)
+    if params.moderation is not None:
+        _add_deviations(params, params.moderation, cont, codes, linear)
     diagonal = np.diagonal(params.precision)
     mean = (linear[:, :p] + params.cont_bias) / diagonal
     log_prob = linear[:, p:] + params.cat_bias
@@ -59,6 +58,39 @@ def conditionals(
             part[:, ~unseen] += np.log(n_observed / total)
             part[:, unseen] = np.log(0.5 / total)
     return Conditionals(mean, 1.0 / diagonal, log_prob)
+
+
+def _linear(
+    params: Params, coef: Floats, cont: Floats, codes: NDArray[np.integer]
+) -> Floats:
+    """(n, d) what the design columns of every row predict."""
+    p, start = params.n_cont, params.level_start
+    linear = cont @ coef[:p]
+    for j in range(len(params.n_levels)):
+        linear += coef[p + start[j] + codes[:, j]]
+    return np.asarray(linear)
+
+
+def _add_deviations(
+    params: Params,
+    moderation: Moderation,
+    cont: Floats,
+    codes: NDArray[np.integer],
+    linear: Floats,
+) -> None:
+    """Add what every row's own deviations predict."""
+    p, middle = params.n_cont, moderation.middle
+    for node, deviations in zip(moderation.nodes, moderation.deviations, strict=True):
+        for level, deviation in enumerate(deviations):
+            if not deviation.any():
+                continue
+            if node < p:
+                change = _linear(params, deviation, cont, codes) - middle @ deviation
+                linear += (cont[:, [node]] - middle[node]) * change
+            else:
+                rows = np.flatnonzero(codes[:, node - p] == level)
+                change = _linear(params, deviation, cont[rows], codes[rows]) - middle @ deviation
+                linear[rows] += change
 
 
 def losses(

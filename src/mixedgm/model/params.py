@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.model.moderation import Moderation, over_levels
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +33,8 @@ class Params:
         phi for r != j, symmetric, zero diagonal blocks.
     cat_bias : ndarray (sum of levels,)
         phi_jj; ``-inf`` for a level that had no rows.
+    moderation : Moderation or None
+        How edges deviate with other columns.
 
     Examples
     --------
@@ -46,6 +49,7 @@ class Params:
     category_shift: Floats
     cat_interaction: Floats
     cat_bias: Floats
+    moderation: Moderation | None = None
 
     @classmethod
     def independent(cls, n_cont: int, n_levels: tuple[int, ...]) -> Params:
@@ -197,20 +201,26 @@ def from_theta(layout: Layout, theta: Floats) -> Params:
         precision,
         theta[layout.cont_bias].copy(),
         matrix[:p, p:],
-        matrix[p:, p:],
+        matrix[p : layout.n_columns, p:],
         theta[layout.cat_bias].copy(),
     )
-    return NodewiseParams(*blocks, matrix[p:, :p]) if layout.nodewise else Params(*blocks)
+    if layout.nodewise:
+        return NodewiseParams(*blocks, level_effect=matrix[p : layout.n_columns, :p])
+    return Params(*blocks)
 
 
-def to_theta(layout: Layout, params: Params) -> Floats:
-    """Named blocks -> flat vector; blocks of edges outside the layout are dropped."""
+def to_theta(layout: Layout, params: Params, deviations: Floats | None = None) -> Floats:
+    """Named blocks -> flat vector; blocks of edges outside the layout are dropped.
+
+    `deviations` holds their matrices, one below the other, where the layout has some.
+    """
+    coef = params.coef if deviations is None else np.vstack([params.coef, deviations])
     return np.concatenate(
         [
             params.cont_bias,
             np.diagonal(params.precision),
             params.cat_bias,
-            layout.from_matrix(params.coef),
+            layout.from_matrix(coef),
         ]
     )
 
@@ -238,4 +248,7 @@ def with_all_levels(
         effect = np.zeros((total, params.n_cont))
         effect[keep] = found.level_effect
         found = replace(found, level_effect=effect)
+    if params.moderation is not None:
+        wide = over_levels(params.moderation, params.n_cont, observed, tuple(n_levels))
+        found = replace(found, moderation=wide)
     return found

@@ -14,19 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.errors import DistributionError, ParameterError, TooLargeError
+from mixedgm.model.coordinates import Coordinates
 from mixedgm.model.layout import Floats, Ints, Layout
-from mixedgm.model.params import (
-    NodewiseParams,
-    Params,
-    Units,
-    from_theta,
-    to_theta,
-    with_all_levels,
-)
+from mixedgm.model.moderation import Moderators
+from mixedgm.model.params import Params, Units
 from mixedgm.objective.conditional import ConditionalLikelihood
 from mixedgm.objective.contract import Smooth
 from mixedgm.objective.likelihood import Likelihood
 from mixedgm.objective.pseudolikelihood import Pseudolikelihood
+from mixedgm.path.moderated import Moderated
 from mixedgm.penalty import weights as edge_weights
 from mixedgm.penalty.group_lasso import GroupLasso
 from mixedgm.rows.contract import Moments
@@ -108,6 +104,13 @@ class Task:
     solver: Solver = field(default_factory=Auto)
     """For optima without penalty."""
     scoring_smooth: Smooth | None = None
+    moderators: Moderators | None = None
+
+    @property
+    def coordinates(self) -> Coordinates:
+        """From solver coordinates to the user's, and back."""
+        n_levels = self.schema.n_levels
+        return Coordinates(self.layout, self.units, self.observed, n_levels, self.moderators)
 
     @property
     def scoring(self) -> Task:
@@ -136,8 +139,7 @@ class Task:
 
     def params(self, theta: Floats) -> Params:
         """Solver coordinates -> the data's own units and all declared levels."""
-        own = self.units.to_own(from_theta(self.layout, theta))
-        return with_all_levels(own, self.observed, self.schema.n_levels)
+        return self.coordinates.params(theta)
 
     def theta_of(self, params: Params) -> Floats:
         """The data's own units and all declared levels -> solver coordinates, for a warm start.
@@ -145,12 +147,13 @@ class Task:
         Edges that do not exist here are dropped.  A level that is observed here only starts with
         its marginal bias.
         """
-        here = _over_observed(self.units.to_standard(params), self.observed)
+        coordinates = self.coordinates
+        here = coordinates.over_observed(params)
         if np.array_equal(self.observed, ~np.isneginf(params.cat_bias)):
-            return to_theta(self.layout, here)
+            return coordinates.theta(params, here)
         marginal = self.smooth.null()[self.layout.cat_bias]
         bias = np.where(np.isneginf(here.cat_bias), marginal, here.cat_bias)
-        theta = to_theta(self.layout, replace(here, cat_bias=bias))
+        theta = coordinates.theta(params, replace(here, cat_bias=bias))
         active = np.flatnonzero(self.layout.group_norms(theta))
         return self.layout.centred(theta, active)
 
@@ -239,6 +242,7 @@ def prepare(
     n_threads: int = 1,
     sampler: Sampler | None = None,
     rule: str = "and",
+    moderated: Moderated | None = None,
 ) -> Task:
     """Standardise, drop levels without rows, lay out the permitted edges and weigh them.
 
@@ -246,7 +250,7 @@ def prepare(
     describes the whole table when `design` is a resample of it.  A column that is constant in
     `design` has no edges; its node term is then the reference's mean and variance (without a
     reference: its value, with variance 1).  `sampler` is for ``loss="likelihood-mc"``,
-    `rule` for ``loss="nodewise"``.
+    `rule` for ``loss="nodewise"``.  `moderated` names the columns that edges vary with.
     """
     if weights not in ("calibrated", "uniform"):
         raise ParameterError.must_be("weights", "'calibrated' or 'uniform'", weights)
@@ -263,13 +267,22 @@ def prepare(
     layout = Layout.complete(
         design.schema.n_cont, kept, absent, design.schema.covariates, nodewise=loss == "nodewise"
     )
+    moderators = None
+    if moderated is not None:
+        moderators = Moderators(moderated.nodes, moments.mean[design.schema.n_cont :])
+        layout = moderated.layout(layout, moderators, scales)
+        rows = moderated.rows(rows, layout, moderators)
+        moments = _with_unit_variances(rows.moments(), design.schema.n_cont)
     shared = None if reference is None else reference.layout
     if shared is not None and layout.same(shared):
         layout = shared
     yardstick = edge_weights.calibrated(layout, scales, one_term=loss.startswith("likelihood"))
     penalty = yardstick if weights == "calibrated" else edge_weights.uniform(layout, units.scale)
     if factors is not None:
-        penalty = penalty * factors[layout.pairs[:, 0], layout.pairs[:, 1]]
+        own = factors[layout.pairs[:, 0], layout.pairs[:, 1]]
+        penalty = penalty * np.where(layout.moderator < 0, own, 1.0)
+    if moderated is not None:
+        yardstick, penalty = moderated.weights(layout, scales, (yardstick, penalty))
     own_scales = scales.copy()
     own_scales[: len(units.scale)] *= units.scale
     task = Task(
@@ -284,6 +297,7 @@ def prepare(
         _degenerate(design.schema, scales == 0.0, observed, reference),
         loss,
         rule,
+        moderators=moderators,
     )
     return _with_loss(task, rows, moments, sampler or Sampler())
 
@@ -356,21 +370,6 @@ def _observed(design: Design) -> tuple[NDArray[np.bool_], NDArray[np.integer]]:
 
 def _by_column(observed: NDArray[np.bool_], n_levels: tuple[int, ...]) -> list[NDArray[np.bool_]]:
     return np.split(observed, np.cumsum(n_levels)[:-1]) if n_levels else []
-
-
-def _over_observed(params: Params, observed: NDArray[np.bool_]) -> Params:
-    """The blocks of the observed levels only."""
-    keep = np.flatnonzero(observed)
-    found = replace(
-        params,
-        n_levels=tuple(int(part.sum()) for part in _by_column(observed, params.n_levels)),
-        category_shift=params.category_shift[:, keep],
-        cat_interaction=params.cat_interaction[np.ix_(keep, keep)],
-        cat_bias=params.cat_bias[keep],
-    )
-    if isinstance(found, NodewiseParams):
-        found = replace(found, level_effect=found.level_effect[keep])
-    return found
 
 
 def _degenerate(

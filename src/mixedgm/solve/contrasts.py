@@ -14,9 +14,10 @@ from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import block_diag, helmert
+from scipy.linalg import block_diag
 
 from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.model.moderation import level_basis
 from mixedgm.objective.contract import Curvature, Smooth, SoftmaxNode
 
 _BATCH = 2**18
@@ -72,7 +73,7 @@ class Contrasts:
         out = []
         levels = np.array(full.n_levels, dtype=np.int64)
         for n in sorted(set(full.n_levels)):
-            basis = _level_basis(n)
+            basis = level_basis(n)
             nodes = p + np.flatnonzero(levels == n)
             wide = (p + full.column_start[nodes])[:, None] + np.arange(n)
             narrow = (p + small.column_start[nodes])[:, None] + np.arange(n - 1)
@@ -192,7 +193,7 @@ class Contrasts:
         tables = []
         for k in keys.tolist():
             if k < 0:
-                tables.append(np.ones((1, 1)) if k == -1 else _level_basis(-1 - k))
+                tables.append(np.ones((1, 1)) if k == -1 else level_basis(-1 - k))
                 continue
             k, more = divmod(k, times)
             outer, inner = divmod(k // 2, most)
@@ -207,7 +208,7 @@ class Contrasts:
     @cached_property
     def columns(self) -> Floats:
         """(d, d') the change of design columns that makes the contrasts: x as it is, levels not."""
-        bases = [_level_basis(n) for n in self.layout.n_levels]
+        bases = [level_basis(n) for n in self.layout.n_levels]
         return np.asarray(block_diag(np.eye(self.layout.n_cont), *bases), dtype=np.float64)
 
     def whole_curvature(self, smooth: Smooth, theta: Floats, stride: int) -> Floats:
@@ -278,7 +279,7 @@ class Contrasts:
         plain, owns = np.zeros(most + 1, dtype=np.int64), np.zeros(most + 1, dtype=np.int64)
         end = 1
         for n in sorted(set(full.n_levels) - {1}):
-            basis = _level_basis(n)
+            basis = level_basis(n)
             plain[n], owns[n] = end, end + basis.size
             tables += [basis.ravel(), (basis[1:] - basis[0]).ravel()]
             end += basis.size + (n - 1) ** 2
@@ -296,13 +297,7 @@ def _batches(sizes: Ints) -> list[tuple[int, int]]:
 
 
 @cache
-def _level_basis(n: int) -> Floats:
-    """(n, n - 1) orthonormal columns that sum to zero."""
-    return np.asarray(helmert(n).T.copy() if n > 1 else np.zeros((1, 0)), dtype=np.float64)
-
-
-@cache
 def _edge_basis(outer: int, inner: int) -> Floats:
     """The same for an edge between nodes of these widths; one of width 1 is continuous."""
-    ends = [np.ones((1, 1)) if n == 1 else _level_basis(n) for n in (outer, inner)]
+    ends = [np.ones((1, 1)) if n == 1 else level_basis(n) for n in (outer, inner)]
     return np.asarray(np.kron(*ends), dtype=np.float64)

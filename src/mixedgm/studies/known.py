@@ -20,7 +20,7 @@ __all__ = ["ColumnsArg", "ParamsArg", "checked_params", "given_model", "schema_o
 ColumnsArg = Schema | Mapping[Any, Any]
 ParamsArg = Params | Mapping[str, Any]
 
-_BLOCKS = tuple(field.name for field in fields(Params) if field.name != "n_levels")
+_BLOCKS = tuple(field.name for field in fields(Params) if field.name not in ("n_levels", "moderation"))
 _ROUNDING = 1e-10
 
 
