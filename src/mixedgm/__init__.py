@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mixedgm import datasets as datasets
     from mixedgm import diagnostics as diagnostics
     from mixedgm.errors import DistributionError as DistributionError
+    from mixedgm.errors import ExtrapolationWarning as ExtrapolationWarning
     from mixedgm.errors import MixedGMError as MixedGMError
     from mixedgm.errors import ModelFileError as ModelFileError
     from mixedgm.errors import NotYetError as NotYetError
@@ -59,6 +60,7 @@ _HOME = {
     "Column": "mixedgm.table",
     "DistributionError": "mixedgm.errors",
     "EBIC": "mixedgm.path.criteria",
+    "ExtrapolationWarning": "mixedgm.errors",
     "GroupComparison": "mixedgm.studies.compare_result",
     "Holdout": "mixedgm.path.crossval",
     "MixedGMError": "mixedgm.errors",

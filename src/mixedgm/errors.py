@@ -9,6 +9,7 @@ from typing import Literal, Self
 
 __all__ = [
     "DistributionError",
+    "ExtrapolationWarning",
     "Finding",
     "MixedGMError",
     "ModelFileError",
@@ -211,6 +212,10 @@ class SamplingWarning(UserWarning):
         """Return the same warning with names; `names` are those of all columns and levels."""
         listed = ", ".join(names[place] for place in self.places)
         return type(self)(self.message.replace("{places}", listed), self.places)
+
+
+class ExtrapolationWarning(UserWarning):
+    """A value of a moderator outside the range of the rows that a model was fitted to."""
 
 
 class TableWarning(UserWarning):

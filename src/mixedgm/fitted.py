@@ -31,6 +31,10 @@ class Edge(NamedTuple):
     comparable between kinds.  `sign` is "+", "-" or None where the edge has no sign (an end with
     three or more levels).  `partial_correlation` exists for two continuous columns only.  An edge
     from a covariate is `directed`: its source is the covariate, which predicts the target.
+
+    With a `moderator` it is not the edge itself, but how the edge varies with that column: `weight`
+    is the norm of the deviations, and `sign` tells what more of the moderator (the second of two
+    levels) does to the entry that gives an edge its sign.
     """
 
     source: str
@@ -40,6 +44,7 @@ class Edge(NamedTuple):
     sign: str | None
     partial_correlation: float | None
     directed: bool = False
+    moderator: str | None = None
 
 
 class Interaction(NamedTuple):
@@ -78,6 +83,8 @@ class FitReport:
     kkt_error: float = 0.0
     """Monte Carlo standard error of `kkt`; zero unless gradients were sampled."""
     objective_error: float = 0.0
+    at: str = ""
+    """Values of the moderators, where the model is that of a moderated one at these."""
 
     @classmethod
     def given(cls, notes: tuple[str, ...] = ()) -> FitReport:
@@ -122,7 +129,8 @@ class FittedModel:
     scores : mapping of str to ndarray
         Selection scores per lam of the path, by name.
     selection_frequency : ndarray (p + q, p + q) or None
-        Share of the subsamples that have each edge at the chosen lam, where subsamples chose it.
+        Share of the subsamples that have each edge at the chosen lam, where subsamples chose it;
+        where edges are moderated, one such matrix for edges and one for each moderator.
     """
 
     schema: Schema
@@ -150,19 +158,73 @@ class FittedModel:
             return np.zeros((0, 0))
         summed = np.add.reduceat(np.add.reduceat(square, starts, axis=0), starts, axis=1)
         weights = np.sqrt(summed) * np.outer(self.node_scales, self.node_scales)
+        return self._symmetric(weights)
+
+    def _symmetric(self, weights: Floats) -> Floats:
+        """Weights of both directions as one; separate regressions by their rule."""
         if isinstance(self.params, NodewiseParams):
             there = joined(weights > 0.0, self.report.rule)
             weights = np.where(there, 0.5 * (weights + weights.T), 0.0)
         upper = np.triu(weights, 1)
         return np.asarray(upper + upper.T)
 
+    @property
+    def moderators(self) -> tuple[int, ...]:
+        """Positions of the columns that edges vary with."""
+        return () if self.params.moderation is None else self.params.moderation.nodes
+
+    @cached_property
+    def deviation_weights(self) -> Floats:
+        """(moderators, p + q, p + q) weights of the deviations of every edge."""
+        n_nodes = len(self.schema.nodes)
+        if self.params.moderation is None:
+            return np.zeros((0, n_nodes, n_nodes))
+        found = self.params.moderation.strengths(self.params, self.node_scales)
+        return np.array([self._symmetric(weights) for weights in found])
+
     @cached_property
     def edges(self) -> tuple[Edge, ...]:
-        """Edges, heaviest first."""
-        weights = np.triu(self.edge_weights, 1)
-        u, v = np.nonzero(weights)
-        order = np.argsort(-weights[u, v], kind="stable")
-        return tuple(self._edge(int(u[k]), int(v[k])) for k in order)
+        """Edges and their deviations, heaviest first."""
+        weights = np.triu(np.concatenate([self.edge_weights[None], self.deviation_weights]), 1)
+        m, u, v = np.nonzero(weights)
+        order = np.argsort(-weights[m, u, v], kind="stable")
+        return tuple(self._edge_or_deviation(int(m[k]), int(u[k]), int(v[k])) for k in order)
+
+    def frequency_of(self, edge: Edge) -> float:
+        """Share of the subsamples that have this edge or deviation."""
+        assert self.selection_frequency is not None
+        u, v = self.schema.node_index(edge.source), self.schema.node_index(edge.target)
+        if not self.moderators:
+            return float(self.selection_frequency[u, v])
+        names = [None, *(self.schema.nodes[node].name for node in self.moderators)]
+        return float(self.selection_frequency[names.index(edge.moderator), u, v])
+
+    def _edge_or_deviation(self, m: int, u: int, v: int) -> Edge:
+        if m == 0:
+            return self._edge(u, v)
+        nodes, node = self.schema.nodes, self.moderators[m - 1]
+        return Edge(
+            nodes[u].name,
+            nodes[v].name,
+            edge_kind(self.schema, u, v),
+            float(self.deviation_weights[m - 1, u, v]),
+            self._sign_of(self._deviation(m - 1, u, v)[-1], u, v, node),
+            None,
+            moderator=nodes[node].name,
+        )
+
+    def _deviation(self, which: int, u: int, v: int) -> Floats:
+        """(1 or levels of the moderator, levels of u, levels of v) deviations of one edge."""
+        assert self.params.moderation is not None
+        start = np.concatenate(
+            [np.arange(self.params.n_cont), self.params.n_cont + self.params.level_start]
+        )
+        rows, columns = slice(start[u], start[u + 1]), slice(start[v], start[v + 1])
+        whole = self.params.moderation.deviations[which]
+        own = whole[:, rows, columns]
+        if isinstance(self.params, NodewiseParams):
+            own = 0.5 * (own + whole[:, columns, rows].swapaxes(1, 2))
+        return np.asarray(own)
 
     def _edge(self, u: int, v: int) -> Edge:
         nodes, kind = self.schema.nodes, edge_kind(self.schema, u, v)
@@ -184,23 +246,41 @@ class FittedModel:
         )
 
     def _sign(self, u: int, v: int) -> str | None:
-        """Sign of the last entry of the block: that of the second level of binary ends."""
-        if any(len(self.schema.nodes[node].levels) > 2 for node in (u, v)):
-            return None
-        entry = self.params.block(u, v)[-1, -1]
-        return "+" if entry > 0 else "-" if entry < 0 else None
+        return self._sign_of(self.params.block(u, v), u, v)
 
-    def interaction(self, a: str, b: str) -> Interaction:
-        """Parameters between two columns, with level names."""
+    def _sign_of(self, block: Floats, *nodes: int) -> str | None:
+        """Sign of the last entry of the block: that of the second level of binary ends."""
+        if any(len(self.schema.nodes[node].levels) > 2 for node in nodes):
+            return None
+        return "+" if block[-1, -1] > 0 else "-" if block[-1, -1] < 0 else None
+
+    def interaction(self, a: str, b: str, moderator: str | None = None) -> Interaction:
+        """Parameters between two columns, with level names; with a moderator, their deviations.
+
+        Those of a categorical moderator come level by level, one table below the other.
+        """
         u, v = self.schema.node_index(a), self.schema.node_index(b)
         if u == v:
             raise ParameterError(f"an interaction needs two different columns. Got {a!r} twice.")
+        rows, columns = self._axis(u), self._axis(v)
+        if moderator is None:
+            return Interaction(a, b, rows, columns, self.params.block(u, v).copy())
+        node = self.schema.node_index(moderator)
+        if node not in self.moderators:
+            names = [repr(self.schema.nodes[m].name) for m in self.moderators]
+            raise ParameterError(
+                f"{moderator!r} is no moderator of this model; "
+                + (f"its moderators are {', '.join(names)}." if names else "it has none.")
+            )
+        values = self._deviation(self.moderators.index(node), u, v)
+        if node >= self.schema.n_cont:
+            levels = self.schema.nodes[node].level_names
+            rows = tuple(f"{row} | {moderator} = {level}" for level in levels for row in rows)
+        return Interaction(a, b, rows, columns, values.reshape(len(rows), len(columns)))
 
-        def names(node: int) -> tuple[str, ...]:
-            column = self.schema.nodes[node]
-            return column.level_names or (column.name,)
-
-        return Interaction(a, b, names(u), names(v), self.params.block(u, v).copy())
+    def _axis(self, node: int) -> tuple[str, ...]:
+        column = self.schema.nodes[node]
+        return column.level_names or (column.name,)
 
     # -- new data ----------------------------------------------------------------------------------
 
@@ -232,14 +312,43 @@ class FittedModel:
     # -- the joint distribution --------------------------------------------------------------------
 
     @property
-    def joint_params(self) -> Params:
-        """The parameters of the joint distribution; separate regressions have none."""
+    def pairwise_params(self) -> Params:
+        """The parameters of one density, valid or not; separate regressions have none.
+
+        Nor has a model whose edges vary, but at given values of its moderators.
+        """
         if isinstance(self.params, NodewiseParams):
             raise DistributionError(
                 "separate regressions have no joint distribution: what two columns say about each "
                 "other need not agree. To fix: fit with another loss, such as 'pseudolikelihood'"
             )
+        if self.moderators:
+            names = [self.schema.nodes[node].name for node in self.moderators]
+            values = ", ".join(f"{name!r}: ..." for name in names)
+            raise ParameterError(
+                "the edges vary with moderators, so that there is a joint distribution only at "
+                f"given values of these: use model.at({{{values}}})."
+            )
         return self.params
+
+    @property
+    def joint_params(self) -> Params:
+        """The parameters of the joint distribution, which exists at these moderators' values."""
+        params = self.pairwise_params
+        if self.report.at:
+            self._refuse_indefinite()
+        return params
+
+    def _refuse_indefinite(self) -> None:
+        """Raise where the precision is not positive definite at these values of the moderators."""
+        from mixedgm.joint.validity import factor
+
+        inside = [s for s in range(self.schema.n_cont) if s not in self.schema.covariates]
+        try:
+            factor(self.params.precision[np.ix_(inside, inside)])
+        except DistributionError as error:
+            named = error.named([self.schema.nodes[s].name for s in inside])
+            raise DistributionError(f"at {self.report.at}, {named}") from None
 
     def draw(self, n: int, rng: np.random.Generator, method: Method = "auto") -> Draw:
         """Draw rows: continuous columns, and level codes of the categorical ones."""

@@ -19,10 +19,11 @@ from mixedgm.options import Options
 from mixedgm.parallel import seeds
 from mixedgm.path import grid
 from mixedgm.path.evidence import Choice, Recipe, Setup
+from mixedgm.path.moderated import Moderated
 from mixedgm.path.path import Path
 from mixedgm.path.selection import choose_from, choose_growing
 from mixedgm.path.task import Reference, Task
-from mixedgm.penalty.factors import factor_matrix
+from mixedgm.penalty.factors import deviation_factors, factor_matrix
 from mixedgm.solve.working_set import Solution, Start
 from mixedgm.table import learn
 from mixedgm.table.check import level_of_caller
@@ -164,12 +165,17 @@ def encode(X: Any, options: Options, sample_weight: ArrayLike | None = None) -> 
         X,
         types=options.types,
         transform=options.transform,
-        covariates=options.covariates,
+        covariates=options.all_covariates,
         missing=options.missing,
         sample_weight=sample_weight,
     )
     if not design.schema.targets:
         raise ParameterError("all columns are covariates; leave at least one to be modelled.")
+    if options.moderator_names and len(design.schema.targets) < 2:
+        raise ParameterError(
+            f"{design.schema.targets[0]!r} is the only column that is modelled, so that there is no "
+            "edge to be moderated; name it under covariates instead."
+        )
     return design
 
 
@@ -182,6 +188,10 @@ def recipe_of(options: Options, schema: Schema) -> Recipe:
         options.forbid,
         penalize_covariates=options.penalize_covariates,
     )
+    nodes = tuple(schema.node_index(name) for name in options.moderator_names)
+    triples = deviation_factors(
+        schema, nodes, options.penalty_factors, options.require, options.forbid
+    )
     return Recipe(
         options.solver_object,
         options.tol,
@@ -191,6 +201,7 @@ def recipe_of(options: Options, schema: Schema) -> Recipe:
         options.loss,
         seeds(options.random_state, 1)[0] if options.loss == "likelihood-mc" else None,
         options.rule,
+        Moderated(nodes, triples) if nodes else None,
     )
 
 
@@ -259,13 +270,15 @@ def _estimate(task: Task, path: Path, choice: Choice, options: Options) -> tuple
 
 
 def _by_nodes(task: Task, per_group: Floats | None) -> Floats | None:
-    """A value per edge group as a symmetric matrix over nodes."""
+    """A value per edge group as a symmetric matrix over nodes; those of deviations follow."""
     if per_group is None:
         return None
-    matrix = np.zeros((task.layout.n_nodes, task.layout.n_nodes))
-    u, v = task.layout.pairs.T
-    matrix[u, v] = matrix[v, u] = per_group
-    return matrix
+    layout = task.layout
+    matrix = np.zeros((1 + len(layout.n_features), layout.n_nodes, layout.n_nodes))
+    u, v = layout.pairs.T
+    at = 1 + layout.moderator
+    matrix[at, u, v] = matrix[at, v, u] = per_group
+    return matrix if layout.n_features else matrix[0]
 
 
 def _of_solution(report: FitReport, solution: Solution, task: Task, note: str) -> FitReport:

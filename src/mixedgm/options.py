@@ -97,8 +97,38 @@ class Options:
                 "rule='or' is for separate regressions, where two columns may disagree about an "
                 "edge; leave it at 'and', or use loss='nodewise'."
             )
-        if self.moderators is not None:
-            raise NotYetError("moderators are not available yet; leave moderators=None.")
+        self._check_moderators()
+
+    def _check_moderators(self) -> None:
+        """Moderators are named; their deviations need the conditionals."""
+        given = self.moderators
+        named = isinstance(given, str) or (
+            isinstance(given, Sequence) and len(set(given)) == len(given)
+        )
+        if given is not None and not named:
+            raise ParameterError.must_be("moderators", "a list of different column names", given)
+        if self.moderator_names and self.loss not in ("pseudolikelihood", "nodewise"):
+            raise ParameterError(
+                f"moderators need loss='pseudolikelihood' or 'nodewise', not {self.loss!r}: with "
+                "moderated edges every row has a partition function of its own, so that the "
+                "likelihood is no longer a sum over moments."
+            )
+
+    @property
+    def moderator_names(self) -> tuple[str, ...]:
+        """The moderators, none by default."""
+        if self.moderators is None:
+            return ()
+        return (self.moderators,) if isinstance(self.moderators, str) else tuple(self.moderators)
+
+    @property
+    def all_covariates(self) -> tuple[Any, ...] | None:
+        """Covariates and moderators: a moderator predicts and is not predicted."""
+        if not self.moderator_names:
+            return self.covariates  # type: ignore[return-value]
+        given = self.covariates
+        own = () if given is None else (given,) if isinstance(given, str) else tuple(given)
+        return tuple(dict.fromkeys([*own, *self.moderator_names]))
 
     @property
     def criterion(self) -> Criterion | None:

@@ -22,7 +22,8 @@ class GraphMethods(HasModel):
 
         Columns: source, target, kind, weight (free of units, comparable between kinds), sign
         ("+", "-", or none where an end has three or more levels), partial_correlation (continuous
-        pairs only).
+        pairs only).  Where edges are moderated, the column moderator is empty for an edge itself
+        and names the moderator in a row about how an edge varies.
         """
         return views.edges_frame(self._model)
 
@@ -30,9 +31,13 @@ class GraphMethods(HasModel):
         """Columns with kind, levels, number of edges and total edge weight, as a frame."""
         return views.nodes_frame(self._model)
 
-    def interaction(self, a: str, b: str) -> Any:
-        """Parameters between two columns, level names on both axes."""
-        return views.interaction_frame(self._model, a, b)
+    def interaction(self, a: str, b: str, moderator: str | None = None) -> Any:
+        """Parameters between two columns, level names on both axes.
+
+        With a moderator: how they change when it is one unit above its mean, or how they differ at
+        each of its levels from those of the average row.
+        """
+        return views.interaction_frame(self._model, a, b, moderator)
 
     def summary(self) -> views.Summary:
         """What was fitted, how well it converged, and the heaviest edges; prints as text."""

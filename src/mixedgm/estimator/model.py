@@ -15,6 +15,7 @@ from mixedgm.estimator.graph import GraphMethods
 from mixedgm.estimator.impute import ImputeMethods
 from mixedgm.estimator.joint import JointMethods
 from mixedgm.estimator.keeping import KeepingMethods
+from mixedgm.estimator.moderated import ModerationMethods
 from mixedgm.estimator.new_data import NewDataMethods
 from mixedgm.estimator.queries import QueryMethods
 from mixedgm.fitting import fit_table
@@ -24,6 +25,7 @@ from mixedgm.table import as_frame
 
 class MixedGraphicalModel(
     GraphMethods,
+    ModerationMethods,
     NewDataMethods,
     AdequacyMethods,
     JointMethods,
@@ -65,8 +67,10 @@ class MixedGraphicalModel(
     penalize_covariates : bool
         Whether their edges are penalised (with half the weight in a pseudolikelihood, where only
         one end is predicted).
-    moderators
-        Reserved for moderated models.
+    moderators : list of names, optional
+        Covariates that the edges between all other columns vary with, linearly or level by level.
+        Every deviation of an edge is penalised apart; see `at`.  Factors, `require` and `forbid`
+        name one by two columns and the moderator.
     rule : {"and", "or"}
         Whether an edge of separate regressions must be in both, or in either.
     types : mapping, optional

@@ -51,6 +51,8 @@ class Moderation:
         The moderators, as positions among all nodes.
     middle : ndarray (d,)
         Mean of every design column in the training rows: means, then frequencies of levels.
+    span : ndarray (moderators, 2)
+        Lowest and highest value in the training rows; NaN for a categorical moderator.
     deviations : tuple of ndarray
         For a continuous moderator (1, d, d): how the blocks of edges change when it is one unit
         above its mean.  For a categorical one (L, d, d): how they differ at each level from the
@@ -59,11 +61,8 @@ class Moderation:
 
     nodes: tuple[int, ...]
     middle: Floats
+    span: Floats
     deviations: tuple[Floats, ...]
-
-    def is_continuous(self, which: int, n_cont: int) -> bool:
-        """Whether moderator number `which` is continuous."""
-        return self.nodes[which] < n_cont
 
     def strengths(self, params: Params, scales: Floats) -> Floats:
         """(moderators, nodes, nodes) norms of the deviations on the calibrated scale."""
@@ -90,10 +89,20 @@ class Moderators:
         Their positions.
     share : ndarray (sum of observed levels,)
         Frequency of every level.
+    span : ndarray (moderators, 2)
+        Lowest and highest standardised value; NaN for a categorical moderator.
     """
 
     nodes: tuple[int, ...]
     share: Floats
+    span: Floats
+
+    @classmethod
+    def of(cls, nodes: tuple[int, ...], share: Floats, cont: Floats) -> Moderators:
+        """Read their range from standardised rows."""
+        nothing = (np.nan, np.nan)
+        span = [(cont[:, m].min(), cont[:, m].max()) if m < cont.shape[1] else nothing for m in nodes]
+        return cls(nodes, share, np.array(span))
 
     def n_features(self, layout: Layout) -> tuple[int, ...]:
         """1 for a continuous moderator, levels - 1 for a categorical one."""
@@ -131,9 +140,12 @@ class Moderators:
                 deviations.append(part / units.scale[node])
             else:
                 deviations.append(np.tensordot(self._values(layout, node), part, 1))
-        return Moderation(
-            self.nodes, np.concatenate([units.centre, self.share]), tuple(deviations)
-        )
+        span = self.span.copy()
+        for at, node in enumerate(self.nodes):
+            if node < p:
+                span[at] = units.centre[node] + units.scale[node] * span[at]
+        middle = np.concatenate([units.centre, self.share])
+        return Moderation(self.nodes, middle, span, tuple(deviations))
 
     def to_stack(self, layout: Layout, moderation: Moderation, units: Units) -> Floats:
         """The data's own units, over observed levels -> (F d, d) in solver coordinates."""
@@ -203,7 +215,8 @@ def at_values(params: Params, values: Sequence[float]) -> Params:
     >>> plain = Params.independent(n_cont=3, n_levels=())
     >>> change = np.zeros((1, 3, 3))
     >>> change[0, 0, 1] = change[0, 1, 0] = 0.2
-    >>> age = Moderation(nodes=(2,), middle=np.array([0.0, 1.0, 40.0]), deviations=(change,))
+    >>> span = np.array([[20.0, 60.0]])
+    >>> age = Moderation((2,), np.array([0.0, 1.0, 40.0]), span, deviations=(change,))
     >>> at_values(replace(plain, moderation=age), [42.0]).precision[0, 1]
     -0.4
     """
@@ -228,4 +241,34 @@ def at_values(params: Params, values: Sequence[float]) -> Params:
     )
     if hasattr(found, "level_effect"):  # separate regressions
         found = replace(found, level_effect=found.level_effect + change[p:, :p])  # type: ignore[call-arg]
+    return found
+
+
+def without(params: Params, nodes: Sequence[int], values: Sequence[float]) -> Params:
+    """The model of the other columns when these have the given values (of levels: their codes).
+
+    What they say goes into the biases; for separate regressions, too.
+    """
+    p, start = params.n_cont, params.level_start
+    bias = np.concatenate([params.cont_bias, params.cat_bias])
+    for node, value in zip(nodes, values, strict=True):
+        if node < p:
+            bias = bias + value * params.coef[node]
+        else:
+            bias = bias + params.coef[p + start[node - p] + int(value)]
+    cont = np.array([s for s in range(p) if s not in nodes], dtype=np.int64)
+    cats = [j for j in range(len(params.n_levels)) if p + j not in nodes]
+    levels = np.concatenate([*(np.arange(start[j], start[j + 1]) for j in cats), cont[:0]])
+    found = replace(
+        params,
+        n_levels=tuple(params.n_levels[j] for j in cats),
+        precision=params.precision[np.ix_(cont, cont)],
+        cont_bias=bias[:p][cont],
+        category_shift=params.category_shift[np.ix_(cont, levels)],
+        cat_interaction=params.cat_interaction[np.ix_(levels, levels)],
+        cat_bias=bias[p:][levels],
+    )
+    if hasattr(found, "level_effect"):
+        effect = found.level_effect[np.ix_(levels, cont)]
+        found = replace(found, level_effect=effect)  # type: ignore[call-arg]
     return found

@@ -147,7 +147,7 @@ def _parameters(task: Task, groups: Ints) -> Ints:
     """Identifiable parameters of each of these edges."""
     own = _own_parameters(task)
     u, v = task.layout.pairs[groups].T
-    return np.asarray(own[u] * own[v])
+    return np.asarray(own[u] * own[v] * task.layout.n_blocks[groups])
 
 
 def _own_parameters(task: Task) -> Ints:
@@ -193,9 +193,10 @@ def _predictors(task: Task, groups: Ints) -> tuple[Floats, Ints]:
     """Free predictors of every predicted column, and its own free parameters per predictor."""
     layout, own = task.layout, _own_parameters(task)
     u, v = layout.pairs[groups].T
-    count = np.bincount(v, own[u], layout.n_nodes).astype(np.float64)
+    times = layout.n_blocks[groups]
+    count = np.bincount(v, own[u] * times, layout.n_nodes).astype(np.float64)
     if not layout.nodewise:
-        count += np.bincount(u, own[v], layout.n_nodes)
+        count += np.bincount(u, own[v] * times, layout.n_nodes)
     return np.where(layout.is_target, count, 0.0), own
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params
 from mixedgm.parallel import seeds
+from mixedgm.path.moderated import Moderated
 from mixedgm.path.path import Path, PathPoint, solve_path
 from mixedgm.path.task import Loss, Reference, Sampler, Task, Weights, prepare
 from mixedgm.solve.loop import Solver
@@ -36,6 +37,8 @@ class Recipe:
         For losses that are sampled.
     rule : {"and", "or"}
         Which edges separate regressions have.
+    moderated : Moderated, optional
+        Which columns moderate edges.
     """
 
     solver: Solver
@@ -46,6 +49,7 @@ class Recipe:
     loss: Loss = "pseudolikelihood"
     seed: np.random.SeedSequence | None = None
     rule: str = "and"
+    moderated: Moderated | None = None
 
     def task(self, design: Design, reference: Reference | None, n_threads: int = 1) -> Task:
         """Set up the problem of these rows."""
@@ -58,6 +62,7 @@ class Recipe:
             n_threads=n_threads,
             sampler=self._sampler,
             rule=self.rule,
+            moderated=self.moderated,
         )
 
     @property

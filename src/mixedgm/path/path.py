@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.errors import DistributionError, TooLargeError
+from mixedgm.model.coordinates import Coordinates
 from mixedgm.model.layout import Floats, Ints, Layout
-from mixedgm.model.params import Params, Units, from_theta, joined, with_all_levels
+from mixedgm.model.moderation import Moderators
+from mixedgm.model.params import Params, Units, joined
 from mixedgm.path.task import Loss, Task
 from mixedgm.progress import track
 from mixedgm.rows.predict import mean_losses
@@ -87,6 +89,7 @@ class Path:
     total_weight: float
     rule: str = "and"
     loss: Loss = "pseudolikelihood"
+    moderators: Moderators | None = None
 
     def __len__(self) -> int:
         return len(self.points)
@@ -170,22 +173,37 @@ class Path:
 
     def params(self, k: int) -> Params:
         """Parameters at the k-th lam in the data's own units."""
-        own = self.units.to_own(from_theta(self.layout, self.theta(k)))
-        return with_all_levels(own, self.observed, self.schema.n_levels)
+        coordinates = Coordinates(
+            self.layout, self.units, self.observed, self.schema.n_levels, self.moderators
+        )
+        return coordinates.params(self.theta(k))
 
     def pairs(self, k: int) -> Ints:
-        """Edges at the k-th lam as pairs of node positions (continuous columns first)."""
-        found = self.layout.pairs[self.points[k].groups]
-        if not self.layout.nodewise:
-            return found
-        there = np.zeros((self.layout.n_nodes, self.layout.n_nodes), dtype=bool)
-        there[found[:, 0], found[:, 1]] = True
-        return np.argwhere(np.triu(joined(there, self.rule)))
+        """Edges at the k-th lam as pairs of node positions (continuous columns first).
 
-    def edges(self, k: int) -> tuple[tuple[str, str], ...]:
-        """Edges at the k-th lam as pairs of column names."""
+        A moderated edge comes again for each of its deviations.
+        """
+        return self.triples(k)[:, 1:]
+
+    def triples(self, k: int) -> Ints:
+        """Number of the moderator (-1: an edge itself), and the two ends, of everything found."""
+        groups, layout = self.points[k].groups, self.layout
+        moderator, found = layout.moderator[groups], layout.pairs[groups]
+        if not layout.nodewise:
+            return np.column_stack([moderator, found])
+        there = np.zeros((1 + len(layout.n_features), layout.n_nodes, layout.n_nodes), dtype=bool)
+        there[1 + moderator, found[:, 0], found[:, 1]] = True
+        upper = np.array([np.triu(joined(part, self.rule)) for part in there])
+        return np.argwhere(upper) - [1, 0, 0]
+
+    def edges(self, k: int) -> tuple[tuple[str, ...], ...]:
+        """Edges at the k-th lam as pairs of column names; of deviations, with the moderator."""
         nodes = self.schema.nodes
-        return tuple((nodes[u].name, nodes[v].name) for u, v in self.pairs(k))
+        own = () if self.moderators is None else self.moderators.nodes
+        return tuple(
+            (nodes[u].name, nodes[v].name, *([nodes[own[m]].name] if m >= 0 else []))
+            for m, u, v in self.triples(k).tolist()
+        )
 
     def group_norms(self) -> Floats:
         """(n_lams, n_groups) norms of all groups in standardised units."""
@@ -334,6 +352,7 @@ def solve_path(
         task.total_weight,
         rule=task.rule,
         loss=task.loss,
+        moderators=task.moderators,
     )
 
 

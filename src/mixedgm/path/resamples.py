@@ -95,18 +95,19 @@ def edge_counts(evidence: Evidence, subsamples: Sequence[Ints]) -> Counts:
     layout = evidence.task.layout
     counts = np.zeros((len(evidence.fresh), layout.n_groups), dtype=np.int64)
     # A subsample has no edge that the whole table has not: its own pairs are among the layout's.
-    codes = layout.pairs @ [layout.n_nodes, 1]
+    place = [layout.n_nodes**2, layout.n_nodes, 1]
+    codes = np.column_stack([layout.moderator, layout.pairs]) @ place
     for record in found.records.values():
-        at = np.searchsorted(codes, record["pair"] @ [layout.n_nodes, 1])
+        at = np.searchsorted(codes, record["triple"] @ place)
         np.add.at(counts, (record["lam"], at), 1)
     return Counts(counts, len(found.records), found.notes, found.interrupted)
 
 
 def _find_edges(work: _Work, rows: Ints) -> Record:
     path, record = work.path(rows)
-    pairs = [path.pairs(k) for k in range(len(path))]
-    lam = np.repeat(np.arange(len(path)), [len(found) for found in pairs])
-    return record | {"pair": np.concatenate(pairs), "lam": lam}
+    triples = [path.triples(k) for k in range(len(path))]
+    lam = np.repeat(np.arange(len(path)), [len(found) for found in triples])
+    return record | {"triple": np.concatenate(triples), "lam": lam}
 
 
 @dataclass(frozen=True, eq=False)

@@ -269,7 +269,8 @@ def prepare(
     )
     moderators = None
     if moderated is not None:
-        moderators = Moderators(moderated.nodes, moments.mean[design.schema.n_cont :])
+        share = moments.mean[design.schema.n_cont :]
+        moderators = Moderators.of(moderated.nodes, share, cont)
         layout = moderated.layout(layout, moderators, scales)
         rows = moderated.rows(rows, layout, moderators)
         moments = _with_unit_variances(rows.moments(), design.schema.n_cont)

@@ -45,7 +45,8 @@ def factor_matrix(
     inf
     """
     matrix = np.ones((len(schema.nodes), len(schema.nodes)))
-    kinds, pairs = _split(factors)
+    kinds, keys = _split(factors)
+    pairs = [(key, factor) for key, factor in keys if not _is_triple(key)]
     for u in range(len(matrix)):
         for v in range(u + 1, len(matrix)):
             free = not penalize_covariates and {u, v} & set(schema.covariates)
@@ -58,8 +59,10 @@ def factor_matrix(
                 f"penalty_factors names the pair {pair!r} twice: {seen[u, v]:g} and {factor:g}."
             )
         matrix[u, v] = matrix[v, u] = factor
-    wanted = {_nodes(schema, pair, "require") for pair in _listed(require, "require")}
-    unwanted = {_nodes(schema, pair, "forbid") for pair in _listed(forbid, "forbid")}
+    wanted, unwanted = (
+        {_nodes(schema, pair, name) for pair in _listed(given, name) if not _is_triple(pair)}
+        for given, name in ((require, "require"), (forbid, "forbid"))
+    )
     if wanted & unwanted:
         u, v = min(wanted & unwanted)
         names = schema.nodes[u].name, schema.nodes[v].name
@@ -68,6 +71,62 @@ def factor_matrix(
         for u, v in chosen:
             matrix[u, v] = matrix[v, u] = factor
     return matrix
+
+
+def deviation_factors(
+    schema: Schema,
+    moderators: tuple[int, ...],
+    factors: FactorsArg = None,
+    require: PairsArg = None,
+    forbid: PairsArg = None,
+) -> Floats:
+    """(moderators, nodes, nodes) factors of the deviations that each moderator causes.
+
+    A deviation has the factor of its pair (which `require` leaves as it is), unless it is named
+    itself, by two columns and the moderator.
+
+    Examples
+    --------
+    >>> from mixedgm.table.schema import Column, Schema
+    >>> schema = Schema(tuple(Column(name, "continuous") for name in ("age", "wage", "hours")))
+    >>> float(deviation_factors(schema, (0,), {("wage", "hours", "age"): 0.5})[0, 1, 2])
+    0.5
+    """
+    pair = factor_matrix(schema, factors, forbid=forbid)
+    found = np.array([pair] * len(moderators)).reshape(-1, *pair.shape)
+    named = [(key, factor, "penalty_factors") for key, factor in _split(factors)[1]]
+    named += [(key, 0.0, "require") for key in _listed(require, "require")]
+    named += [(key, np.inf, "forbid") for key in _listed(forbid, "forbid")]
+    seen: dict[tuple[int, int, int], float] = {}
+    for key, factor, option in named:
+        if not _is_triple(key):
+            continue
+        u, v = _nodes(schema, key[:2], option)
+        which = schema.node_index(key[2])
+        if which not in moderators or {u, v} & set(schema.covariates):
+            names = [schema.nodes[m].name for m in moderators]
+            raise ParameterError.must_be(
+                f"a deviation in {option}",
+                f"two columns that are modelled and a moderator ({_quoted(names)})",
+                tuple(key),
+            )
+        if seen.setdefault((which, u, v), factor) != factor:
+            raise ParameterError(
+                f"the deviation {tuple(key)!r} is named twice, with the factors "
+                f"{seen[which, u, v]:g} and {factor:g}."
+            )
+        at = moderators.index(which)
+        found[at, u, v] = found[at, v, u] = factor
+    return found
+
+
+def _quoted(names: list[str]) -> str:
+    return ", ".join(map(repr, names)) if names else "there is none"
+
+
+def _is_triple(key: Any) -> bool:
+    """Whether a key names a deviation: two columns and a moderator."""
+    return isinstance(key, (tuple, list)) and len(key) == 3
 
 
 def _split(factors: FactorsArg) -> tuple[dict[str, float], list[tuple[Any, float]]]:

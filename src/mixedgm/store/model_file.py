@@ -16,6 +16,7 @@ from mixedgm.errors import ModelFileError
 from mixedgm.fitted import FitReport, FittedModel
 from mixedgm.model.params import NodewiseParams, Params
 from mixedgm.store.archive import Archive, Arrays, ForeignFileError, write_archive
+from mixedgm.store.moderation_parts import moderation_to_arrays, with_moderation
 from mixedgm.store.path_parts import path_from_archive, path_to_parts
 from mixedgm.table.schema import Schema
 
@@ -72,6 +73,7 @@ def save(
     _check_params(fitted.schema, params)
     nodewise = isinstance(params, NodewiseParams)
     arrays: Arrays = {name: getattr(params, name) for name in _shapes(fitted.schema, nodewise)}
+    arrays |= moderation_to_arrays(params)
     arrays["node_scales"] = fitted.node_scales
     for at, scores in enumerate(fitted.scores.values()):
         arrays[f"scores_{at}"] = np.asarray(scores, dtype=np.float64)
@@ -149,13 +151,17 @@ def _read(stream: BinaryIO) -> tuple[FittedModel, dict[str, Any]]:
         }
         params = (NodewiseParams if nodewise else Params)(schema.n_levels, **blocks)
         _check_params(schema, params)
+        params = with_moderation(archive, schema, params)
         scores = {
             name: archive.array(f"scores_{at}", "float64", (None,))
             for at, name in enumerate(_list_of(str, document["scores"]))
         }
         n_nodes, frequency = len(schema.nodes), None
         if "selection_frequency" in document["arrays"]:
-            frequency = archive.array("selection_frequency", "float64", (n_nodes, n_nodes))
+            shape: tuple[int, ...] = (n_nodes, n_nodes)
+            if params.moderation is not None:
+                shape = (1 + len(params.moderation.nodes), *shape)
+            frequency = archive.array("selection_frequency", "float64", shape)
         fitted = FittedModel(
             schema=schema,
             params=params,
@@ -220,6 +226,7 @@ def _report(stored: Mapping[str, Any]) -> FitReport:
         loss=_typed(str, stored.get("loss", "pseudolikelihood")),
         kkt_error=_typed(float, stored.get("kkt_error", 0.0)),
         objective_error=_typed(float, stored.get("objective_error", 0.0)),
+        at=_typed(str, stored.get("at", "")),
     )
 
 

@@ -16,6 +16,7 @@ from mixedgm.path.path import Path, PathPoint
 from mixedgm.path.task import Loss
 from mixedgm.solve.loop import Status, TraceRow
 from mixedgm.store.archive import Archive, Arrays
+from mixedgm.store.moderation_parts import moderators_to_arrays, with_moderators
 from mixedgm.table.schema import Schema
 
 __all__ = ["path_from_archive", "path_to_parts"]
@@ -49,6 +50,7 @@ def path_to_parts(path: Path) -> tuple[dict[str, Any], Arrays]:
         "path_group_ends": _ends([point.groups for point in points]),
         "path_values": _joined([point.values for point in points], np.float64),
     }
+    arrays |= moderators_to_arrays(path)
     for name in (*_NUMBERS, *_ERRORS):
         arrays[f"path_{name}"] = np.array([getattr(point, name) for point in points], np.float64)
     traced = any(point.trace for point in points)
@@ -88,7 +90,8 @@ def path_from_archive(archive: Archive, schema: Schema) -> Path | None:
         raise ModelFileError("its path has notes and statuses for different numbers of points")
     observed = archive.array("path_observed", "bool", (sum(schema.n_levels),))
     loss = _loss(document.get("loss", "pseudolikelihood"))
-    layout = _layout(archive, schema, observed, loss)
+    plain = _layout(archive, schema, observed, loss)
+    layout, moderators = with_moderators(archive, schema, plain)
     units = Units(
         archive.array("path_centre", "float64", (schema.n_cont,)),
         archive.array("path_scale", "float64", (schema.n_cont,)),
@@ -126,6 +129,7 @@ def path_from_archive(archive: Archive, schema: Schema) -> Path | None:
         total_weight=float(document["total_weight"]),
         loss=loss,
         rule=str(document.get("rule", "and")),
+        moderators=moderators,
     )
 
 

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mixedgm.errors import ParameterError
+from mixedgm.errors import ExtrapolationWarning, ParameterError
 from mixedgm.fitted import FitReport, FittedModel
+from mixedgm.model.moderation import at_values, without
 from mixedgm.model.params import Params
-from mixedgm.studies.evidence import Evidence, read_evidence
+from mixedgm.studies.evidence import Evidence, column_positions, read_evidence
+from mixedgm.table.check import level_of_caller
+from mixedgm.table.encode import Design
 from mixedgm.table.naming import with_names
 from mixedgm.table.schema import Schema
 
-__all__ = ["asked_model", "conditioned", "is_conditioned", "repaired_model"]
+__all__ = ["asked_model", "conditioned", "is_conditioned", "model_at", "repaired_model", "rows_at"]
 
 _LISTED = 5
 _GIVEN = "those of a larger model given "
@@ -32,14 +37,14 @@ def asked_model(
         When a covariate is not among the known values: the model says nothing about covariates.
     """
     evidence = read_evidence(fitted.schema, given)
-    rest = conditioned(fitted, evidence)
-    unknown = [rest.schema.nodes[node].name for node in rest.schema.covariates]
+    covariates = [fitted.schema.nodes[node].name for node in fitted.schema.covariates]
+    unknown = [name for name in covariates if name not in evidence.values]
     if unknown:
         raise ParameterError(
             f"the model has no distribution of its covariates; give values of "
             f"{', '.join(map(repr, unknown))}, too: given={{{unknown[0]!r}: ...}}."
         )
-    return evidence, rest
+    return evidence, conditioned(fitted, evidence)
 
 
 def conditioned(fitted: FittedModel, evidence: Evidence) -> FittedModel:
@@ -52,18 +57,144 @@ def conditioned(fitted: FittedModel, evidence: Evidence) -> FittedModel:
 
     if not evidence.values:
         return fitted
+    if fitted.moderators:
+        return _moderated(fitted, evidence)
     schema = fitted.schema
     rest = tuple(column for column in schema.columns if column.name not in evidence.values)
     if not rest:
         raise ParameterError("all columns are given, so that nothing is left; give fewer.")
     _refuse_impossible(fitted, evidence)
-    params = condition(fitted.joint_params, evidence.cont, evidence.cat)
-    left = Schema(rest)
+    params = condition(fitted.pairwise_params, evidence.cont, evidence.cat)
+    return _of_rest(fitted, evidence, params, fitted.report.at)
+
+
+def _of_rest(fitted: FittedModel, evidence: Evidence, params: Params, at: str) -> FittedModel:
+    """The model of the columns that are not known, with these parameters."""
+    schema = fitted.schema
+    left = Schema(tuple(c for c in schema.columns if c.name not in evidence.values))
     before = fitted.report.message.removeprefix(_GIVEN) if is_conditioned(fitted) else ""
     message = f"{_GIVEN}{before}{', ' if before else ''}{evidence}"
-    report = replace(FitReport.given(fitted.report.notes), message=message)
+    report = replace(
+        FitReport.given(fitted.report.notes),
+        message=message,
+        at=at,
+        loss=fitted.report.loss,
+        rule=fitted.report.rule,
+    )
     kept = [schema.node_index(column.name) for column in left.nodes]
     return FittedModel(left, params, fitted.node_scales[kept], report, fitted.library)
+
+
+# -- moderated edges -------------------------------------------------------------------------------
+
+
+def model_at(fitted: FittedModel, values: Mapping[Any, Any] | None) -> FittedModel:
+    """Return the ordinary model at given values of all moderators.
+
+    Raises
+    ------
+    ParameterError
+        When the model has no moderators, a name is none of them, or a value is missing or wrong.
+    """
+    names = _moderator_names(fitted)
+    if not names:
+        raise ParameterError(
+            "this model has no moderators, so that its edges are the same everywhere; fit it with "
+            "moderators=[...], or use condition for known values of other columns."
+        )
+    if values is None or not hasattr(values, "items"):
+        wanted = ", ".join(f"{name!r}: ..." for name in names)
+        raise ParameterError.must_be("f", f"a dict with the moderators {{{wanted}}}", values)
+    for name in values:
+        column = fitted.schema.nodes[fitted.schema.node_index(name)].name
+        if column not in names:
+            raise ParameterError(
+                f"{column!r} is no moderator; the edges vary with {', '.join(map(repr, names))}. "
+                "Use condition for known values of other columns."
+            )
+    evidence = read_evidence(fitted.schema, values)
+    found = _at(fitted, evidence)
+    _warn_outside(fitted, evidence)
+    return found
+
+
+def _at(fitted: FittedModel, evidence: Evidence) -> FittedModel:
+    """The model at evidence about all moderators and nothing else."""
+    missing = [name for name in _moderator_names(fitted) if name not in evidence.values]
+    if missing:
+        raise ParameterError(
+            f"the edges vary with {', '.join(map(repr, missing))}; give a value of "
+            f"{'it' if len(missing) == 1 else 'each'}, too: {{{missing[0]!r}: ...}}."
+        )
+    _refuse_impossible(fitted, evidence)
+    p = fitted.schema.n_cont
+    values = [evidence.cont[m] if m < p else evidence.cat[m - p] for m in fitted.moderators]
+    params = without(at_values(fitted.params, values), fitted.moderators, values)
+    return _of_rest(fitted, evidence, params, str(evidence))
+
+
+def rows_at(
+    fitted: FittedModel, design: Design
+) -> Iterator[tuple[NDArray[np.intp], FittedModel, Design]]:
+    """Rows with equal values of the moderators, the model at these, and the other columns."""
+    schema, p = fitted.schema, fitted.schema.n_cont
+    keys = np.column_stack(
+        [design.cont[:, m] if m < p else design.codes[:, m - p] for m in fitted.moderators]
+    )
+    distinct, which = np.unique(keys, axis=0, return_inverse=True)
+    for at, values in enumerate(distinct):
+        evidence = _as_evidence(schema, dict(zip(fitted.moderators, values, strict=True)))
+        here = _at(fitted, evidence)
+        cont, cat = column_positions(schema, here.schema.nodes)
+        rows = np.flatnonzero(which.ravel() == at)
+        part = design.take(rows)
+        x, y = part.cont[:, list(cont)], part.codes[:, list(cat)]
+        yield rows, here, replace(part, schema=here.schema, cont=x, codes=y)
+
+
+def _as_evidence(schema: Schema, known: Mapping[int, float]) -> Evidence:
+    """Encoded values of some nodes as evidence."""
+    cont = {node: float(x) for node, x in known.items() if node < schema.n_cont}
+    cat = {node - schema.n_cont: int(x) for node, x in known.items() if node >= schema.n_cont}
+    values: dict[str, Any] = {schema.categorical[j].name: schema.categorical[j].levels[k] for j, k in cat.items()}
+    for node, x in cont.items():
+        column = schema.nodes[node]
+        own = x if column.transform is None else float(column.transform.inverse(x))
+        values[column.name] = own
+    return Evidence(values, cont, cat)
+
+
+def _moderated(fitted: FittedModel, evidence: Evidence) -> FittedModel:
+    """The rest given evidence: first that about moderators, then that about other columns."""
+    names = _moderator_names(fitted)
+    own = {name: value for name, value in evidence.values.items() if name in names}
+    others = {name: value for name, value in evidence.values.items() if name not in names}
+    at = model_at(fitted, own)
+    return conditioned(at, read_evidence(at.schema, others))
+
+
+def _moderator_names(fitted: FittedModel) -> list[str]:
+    return [fitted.schema.nodes[node].name for node in fitted.moderators]
+
+
+def _warn_outside(fitted: FittedModel, evidence: Evidence) -> None:
+    """Warn about values of moderators that the fit has not seen."""
+    assert fitted.params.moderation is not None
+    for node, (low, high) in zip(fitted.moderators, fitted.params.moderation.span, strict=True):
+        value = evidence.cont.get(node) if node < fitted.schema.n_cont else None
+        slack = 1e-9 * (high - low)
+        if value is None or low - slack <= value <= high + slack:
+            continue
+        column = fitted.schema.nodes[node]
+        own = (low, high)
+        if column.transform is not None:
+            own = tuple(column.transform.inverse(np.array(own)))
+        warnings.warn(
+            f"{column.name!r} was between {own[0]:.6g} and {own[1]:.6g} in the rows of the fit; at "
+            f"{evidence.values[column.name]:.6g} the edges are extrapolated.",
+            ExtrapolationWarning,
+            stacklevel=level_of_caller(),
+        )
 
 
 def is_conditioned(fitted: FittedModel) -> bool:
@@ -73,7 +204,7 @@ def is_conditioned(fitted: FittedModel) -> bool:
 
 def _refuse_impossible(fitted: FittedModel, evidence: Evidence) -> None:
     for cat, code in evidence.cat.items():
-        params = fitted.joint_params
+        params = fitted.params
         if np.isneginf(params.cat_bias[params.level_start[cat] + code]):
             column = fitted.schema.categorical[cat]
             raise ParameterError(
@@ -92,7 +223,7 @@ def repaired_model(fitted: FittedModel) -> FittedModel:
     # Covariates are always known, so only the targets need a distribution.
     inside = [s for s in range(fitted.schema.n_cont) if s not in fitted.schema.covariates]
     targets = Schema(tuple(fitted.schema.continuous[s] for s in inside))
-    block, whole = np.ix_(inside, inside), fitted.joint_params
+    block, whole = np.ix_(inside, inside), fitted.pairwise_params
     part = replace(Params.independent(len(inside), ()), precision=whole.precision[block])
     valid, repair = with_names(targets, repaired, part)
     if not repair.needed:

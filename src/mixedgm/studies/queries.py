@@ -13,7 +13,7 @@ from mixedgm.errors import ParameterError, TooLargeError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.parallel import RandomState, seeds
-from mixedgm.studies.conditioned import asked_model
+from mixedgm.studies.conditioned import asked_model, rows_at
 from mixedgm.studies.distribution import Distribution
 from mixedgm.studies.evidence import Evidence, column_positions, read_columns
 from mixedgm.studies.means import Means
@@ -92,6 +92,8 @@ def log_densities(fitted: FittedModel, design: Design, how: How) -> Floats:
     """(n,) joint log density of rows, given their covariates where there are some."""
     from mixedgm.joint.scoring import log_likelihood
 
+    if fitted.moderators:
+        return _moderated_densities(fitted, design, how)
     return with_names(
         fitted.schema,
         log_likelihood,
@@ -101,6 +103,14 @@ def log_densities(fitted: FittedModel, design: Design, how: How) -> Floats:
         covariates=fitted.schema.covariates,
         limit=how.entries,
     )
+
+
+def _moderated_densities(fitted: FittedModel, design: Design, how: How) -> Floats:
+    """The same where edges vary: each row by the model at its own values of the moderators."""
+    out = np.empty(design.n_rows)
+    for rows, here, part in rows_at(fitted, design):
+        out[rows] = log_densities(here, part, how)
+    return out
 
 
 def distribution_of(fitted: FittedModel, columns: Any, given: GivenArg, how: How) -> Distribution:

@@ -44,7 +44,9 @@ def to_networkx(fitted: FittedModel) -> nx.Graph[str]:
     networkx.Graph
         Nodes are the names of the columns, in the table's order, with `kind`, `role` and `levels`
         (text, a JSON list). Edges have `kind`, `weight`, `sign` ("+", "-" or "none") and, for two
-        continuous columns, `partial_correlation`. All values can be written to GraphML.
+        continuous columns, `partial_correlation`. An edge that varies with a moderator has the
+        weight of that deviation as `deviation_` and the moderator's name; one that is zero for the
+        average row has the weight 0. All values can be written to GraphML.
     """
     import networkx as nx
 
@@ -54,7 +56,12 @@ def to_networkx(fitted: FittedModel) -> nx.Graph[str]:
     for column in fitted.schema.columns:
         levels = json.dumps(list(column.levels), ensure_ascii=False)
         graph.add_node(column.name, kind=column.kind, role=column.role, levels=levels)
-    for edge in fitted.edges:
+    for edge in sorted(fitted.edges, key=lambda edge: edge.moderator is not None):
+        if edge.moderator is not None:
+            if not graph.has_edge(edge.source, edge.target):
+                graph.add_edge(edge.source, edge.target, kind=edge.kind, weight=0.0, sign="none")
+            graph.edges[edge.source, edge.target][f"deviation_{edge.moderator}"] = edge.weight
+            continue
         about = {"kind": edge.kind, "weight": edge.weight, "sign": edge.sign or "none"}
         if edge.partial_correlation is not None:
             about["partial_correlation"] = edge.partial_correlation
@@ -84,7 +91,7 @@ def to_adjacency(fitted: FittedModel, *, signed: bool = False) -> Any:
     if signed:
         position = {name: k for k, name in enumerate(schema.names)}
         for edge in fitted.edges:
-            if edge.sign == "-":
+            if edge.sign == "-" and edge.moderator is None:
                 u, v = position[edge.source], position[edge.target]
                 matrix[u, v] = matrix[v, u] = -edge.weight
     if fitted.library == "numpy":
@@ -194,7 +201,7 @@ def _edges(fitted: FittedModel) -> list[dict[str, Any]]:
     """Return every edge with its parameters; rows belong to the source."""
     edges = []
     for edge in fitted.edges:
-        found = fitted.interaction(edge.source, edge.target)
+        found = fitted.interaction(edge.source, edge.target, edge.moderator)
         parameters = {
             "source_levels": list(found.row_names),
             "target_levels": list(found.column_names),

@@ -63,17 +63,20 @@ def _facts(summary: Summary) -> str:
 
 
 def _edges(edges: tuple[Edge, ...]) -> str:
-    names = ("source", "target", "kind", "weight", "sign", "partial correlation")
+    names = ["source", "target", "kind", "weight", "sign", "partial correlation"]
+    moderated = any(edge.moderator is not None for edge in edges)
+    if moderated:
+        names.append("moderator")
     head = "".join(f'<th style="{_HEAD}">{name}</th>' for name in names)
     heaviest = max(edge.weight for edge in edges)
-    rows = "".join(_edge(edge, heaviest) for edge in edges)
+    rows = "".join(_edge(edge, heaviest, moderated) for edge in edges)
     table = f'<table style="{_TABLE}"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
     if all(edge.sign is not None for edge in edges):
         return table
     return f'{table}<div style="opacity:.7;margin-bottom:.5em">{NO_SIGN}</div>'
 
 
-def _edge(edge: Edge, heaviest: float) -> str:
+def _edge(edge: Edge, heaviest: float, moderated: bool) -> str:
     bar = _BAR.format(
         colour=SIGN_COLOURS[edge.sign], width=_WIDEST_BAR * edge.weight / max(heaviest, 1e-300)
     )
@@ -86,6 +89,8 @@ def _edge(edge: Edge, heaviest: float) -> str:
         (_NUMBER, {"+": "+", "-": "&minus;", None: ""}[edge.sign]),
         (_NUMBER, partial.replace("-", "&minus;")),
     ]
+    if moderated:
+        cells.append((_CELL, escape(one_line(edge.moderator or ""))))
     return "<tr>" + "".join(f'<td style="{s}">{cell}</td>' for s, cell in cells) + "</tr>"
 
 

@@ -23,6 +23,7 @@ __all__ = ["NetworkDrawing", "legend_keys", "plot_network"]
 
 _MARKERS = {"continuous": "o", "categorical": "s"}
 _DASHES: dict[str | None, Any] = {"+": "solid", "-": (0, (4.0, 1.6)), None: "solid"}
+_MODERATED = (0, (1.0, 1.6))
 _THINNEST, _WIDEST = 0.5, 5.0
 _KEYS_IN_A_ROW = 6
 
@@ -84,7 +85,8 @@ def plot_network(
     Notes
     -----
     Width is the edge's weight. Positive edges are blue, negative ones vermilion and dashed; grey
-    edges have no sign, because an end has three or more levels.
+    edges have no sign, because an end has three or more levels. A dotted line on top of an edge, or
+    in its place, tells that the edge varies with a moderator; its width is the weight of that.
     """
     edges = _drawn(fitted, max_edges)
     if heaviest is None:
@@ -182,8 +184,9 @@ def _draw_edges(ax: Axes, places: Positions, edges: Sequence[Edge], heaviest: fl
     from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgba
 
+    _draw_deviations(ax, places, [edge for edge in edges if edge.moderator], heaviest)
     for sign, colour in SIGN_COLOURS.items():
-        chosen = [edge for edge in reversed(edges) if edge.sign == sign]
+        chosen = [edge for edge in reversed(edges) if edge.sign == sign and not edge.moderator]
         if not chosen:
             continue
         shares = [edge.weight / heaviest for edge in chosen]
@@ -197,6 +200,23 @@ def _draw_edges(ax: Axes, places: Positions, edges: Sequence[Edge], heaviest: fl
             label=SIGN_NAMES[sign],
         )
         ax.add_collection(lines, autolim=False)
+
+
+def _draw_deviations(ax: Axes, places: Positions, edges: Sequence[Edge], heaviest: float) -> None:
+    """Draw a dotted line for every edge that varies, on top of the edge itself."""
+    from matplotlib.collections import LineCollection
+
+    if not edges:
+        return
+    lines = LineCollection(
+        list(_segments(places, edges)),
+        linewidths=[max(1.2, 0.6 * _line_width(edge.weight, heaviest)) for edge in edges],
+        colors=[INK],
+        linestyles=[_MODERATED],
+        zorder=2,
+        label="moderated",
+    )
+    ax.add_collection(lines, autolim=False)
 
 
 def _draw_nodes(ax: Axes, fitted: FittedModel, places: Positions, size: float) -> None:
@@ -246,12 +266,16 @@ def legend_keys(
         for kind, marker in _MARKERS.items()
         if any(column.kind == kind for column in fitted.schema.columns)
     ]
-    present = {edge.sign for edge in edges}
+    present = {edge.sign for edge in edges if not edge.moderator}
     keys += [
         Line2D([], [], color=colour, linewidth=2.2, linestyle=_DASHES[sign], label=SIGN_NAMES[sign])
         for sign, colour in SIGN_COLOURS.items()
         if sign in present
     ]
+    if any(edge.moderator for edge in edges):
+        names = sorted({edge.moderator for edge in edges if edge.moderator})
+        text = label(f"varies with {', '.join(names)}", 40)
+        keys.append(Line2D([], [], color=INK, linewidth=1.8, linestyle=_MODERATED, label=text))
     if edges:
         text = f"weight {heaviest:.2g}"
         keys.append(Line2D([], [], color=INK, linewidth=_WIDEST, label=text, solid_capstyle="butt"))

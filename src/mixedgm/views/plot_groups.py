@@ -74,7 +74,8 @@ def plot_groups(
             legend=False,
             heaviest=heaviest,
         )
-        panel.set_title(f"{label(name, 40)} (n = {model.report.n_rows:,})", fontsize=10, color=INK)
+        rows = f" (n = {model.report.n_rows:,})" if model.report.was_fitted else ""
+        panel.set_title(f"{label(name, 40)}{rows}", fontsize=10, color=INK)
         drawn.append(drawing)
     keys = legend_keys(fitted[0], edges, heaviest)
     figure.legend(handles=keys, loc="lower center", ncols=len(keys), frameon=False, fontsize=9)

@@ -29,7 +29,9 @@ def path_weights(fitted: FittedModel) -> Floats:
     scales = fitted.node_scales.copy()
     scales[: fitted.schema.n_cont] /= path.units.scale
     u, v = path.layout.pairs.T
-    return np.asarray(path.group_norms() * (scales[u] * scales[v]))
+    own = () if path.moderators is None else path.moderators.nodes
+    spread = np.append(scales[list(own)], 1.0)[path.layout.moderator]
+    return np.asarray(path.group_norms() * (scales[u] * scales[v] * spread))
 
 
 def plot_path(
@@ -97,6 +99,14 @@ def _kind(fitted: FittedModel, group: int) -> str:
     return edge_kind(fitted.schema, int(u), int(v))
 
 
+def _moderator(fitted: FittedModel, group: int) -> str | None:
+    path = path_of(fitted)
+    which = int(path.layout.moderator[group])
+    if path.moderators is None or which < 0:
+        return None
+    return fitted.schema.nodes[path.moderators.nodes[which]].name
+
+
 def _draw_lines(
     ax: Axes, fitted: FittedModel, lams: Floats, weights: Floats, order: Ints, named: Ints
 ) -> None:
@@ -107,6 +117,7 @@ def _draw_lines(
             lams,
             weights[:, group],
             color=KIND_COLOURS[_kind(fitted, group)],
+            linestyle="-" if _moderator(fitted, group) is None else ":",
             linewidth=1.9 if group in strong else 0.9,
             alpha=1.0 if group in strong else 0.5,
             marker=marker,
@@ -148,8 +159,10 @@ def _draw_names(ax: Axes, fitted: FittedModel, weights: Floats, named: Ints) -> 
     for group, end, height in zip(named.tolist(), ends, heights, strict=True):
         u, v = pairs[group]
         colour = KIND_COLOURS[_kind(fitted, group)]
+        moderator = _moderator(fitted, group)
+        by = "" if moderator is None else f" by {label(moderator, 18)}"
         note = ax.annotate(
-            f"{label(nodes[u].name, 18)} – {label(nodes[v].name, 18)}",
+            f"{label(nodes[u].name, 18)} – {label(nodes[v].name, 18)}{by}",
             (1.0, end),
             xytext=(1.035, height),
             xycoords="axes fraction",

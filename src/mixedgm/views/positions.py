@@ -103,7 +103,8 @@ def _spring_part(part: nx.Graph[int]) -> Floats:
     start = None
     if len(part) <= _STRESS_LIMIT:
         start = dict(enumerate(_stress_part(part)))
-    heaviest = max(known["weight"] for _, _, known in part.edges(data=True))
+    # All edges may be there at other values of a moderator only, and have no weight.
+    heaviest = max(known["weight"] for _, _, known in part.edges(data=True)) or 1.0
     for u, v, known in part.edges(data=True):
         # Light edges pull too, most of all the only edge of a node, which else drifts away.
         hold = 1.0 + 2.0 / min(part.degree[u], part.degree[v])

@@ -53,6 +53,10 @@ class Summary:
         What else the fit had to say.
     loss : str
         What was minimised, besides the penalty.
+    moderators : tuple of str
+        Columns that edges vary with.
+    n_possible_deviations : int
+        Edges that may vary, counted for each moderator.
     kkt_error, objective_error : float
         Their Monte Carlo standard errors; zero unless the likelihood was sampled.
     """
@@ -78,12 +82,19 @@ class Summary:
     loss: str = "pseudolikelihood"
     kkt_error: float = 0.0
     objective_error: float = 0.0
+    moderators: tuple[str, ...] = ()
+    n_possible_deviations: int = 0
 
     @property
     def edges_by_kind(self) -> dict[str, int]:
-        """Number of edges of each kind, zeros included."""
-        count = Counter(edge.kind for edge in self.edges)
+        """Number of edges of each kind, zeros included; deviations are no edges of their own."""
+        count = Counter(edge.kind for edge in self.edges if edge.moderator is None)
         return {kind: count[kind] for kind in EDGE_KINDS}
+
+    @property
+    def n_deviations(self) -> int:
+        """Number of edges that vary, counted for each moderator."""
+        return sum(edge.moderator is not None for edge in self.edges)
 
     @property
     def n_columns(self) -> int:
@@ -141,7 +152,17 @@ def summarise(fitted: FittedModel) -> Summary:
         loss=report.loss,
         kkt_error=report.kkt_error,
         objective_error=report.objective_error,
+        moderators=tuple(schema.nodes[node].name for node in fitted.moderators),
+        n_possible_deviations=_possible_deviations(fitted),
     )
+
+
+def _possible_deviations(fitted: FittedModel) -> int:
+    if fitted.path is not None:
+        layout = fitted.path.layout
+        return int((layout.moderator >= 0).sum()) // (2 if layout.nodewise else 1)
+    n = len(fitted.schema.targets)
+    return len(fitted.moderators) * n * (n - 1) // 2
 
 
 def _possible(fitted: FittedModel) -> int:

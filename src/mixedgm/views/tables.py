@@ -46,11 +46,11 @@ def edges_columns(fitted: FittedModel) -> Columns:
     }
     if fitted.schema.covariates:
         columns["directed"] = np.array([edge.directed for edge in edges], dtype=bool)
+    if fitted.moderators:
+        columns["moderator"] = [edge.moderator for edge in edges]
     if fitted.selection_frequency is not None:
-        at = fitted.schema.node_index
         columns["frequency"] = np.array(
-            [fitted.selection_frequency[at(edge.source), at(edge.target)] for edge in edges],
-            dtype=np.float64,
+            [fitted.frequency_of(edge) for edge in edges], dtype=np.float64
         )
     return columns
 
@@ -69,7 +69,8 @@ def edges_frame(fitted: FittedModel) -> Any:
         One row per edge, heaviest first. `weight` is free of units. `sign` is "+" or "-", and
         missing where an end has three or more levels; `partial_correlation` is missing unless
         both ends are continuous. Where the model has covariates, `directed` edges lead from a
-        covariate to what it predicts. Where subsamples chose the graph, `frequency` is the share of
+        covariate to what it predicts. Where edges are moderated, rows with a `moderator` tell how
+        an edge varies with it. Where subsamples chose the graph, `frequency` is the share of
         them that have the edge.
     """
     return frame(edges_columns(fitted), fitted.library)
@@ -108,7 +109,7 @@ def nodes_frame(fitted: FittedModel) -> Any:
     return frame(nodes_columns(fitted), fitted.library)
 
 
-def interaction_frame(fitted: FittedModel, a: str, b: str) -> Any:
+def interaction_frame(fitted: FittedModel, a: str, b: str, moderator: str | None = None) -> Any:
     """Return the parameters between two columns with level names on both axes.
 
     Parameters
@@ -117,6 +118,8 @@ def interaction_frame(fitted: FittedModel, a: str, b: str) -> Any:
         The model.
     a, b : str
         Two different columns. A continuous one has its own name on its axis.
+    moderator : str, optional
+        The deviations with this column instead; level by level where it is categorical.
 
     Returns
     -------
@@ -124,7 +127,7 @@ def interaction_frame(fitted: FittedModel, a: str, b: str) -> Any:
         Rows are the levels of `a`, columns those of `b`. pandas: names on index and columns;
         polars and pyarrow: the first column, named after `a`, holds the names of the rows.
     """
-    found = fitted.interaction(a, b)
+    found = fitted.interaction(a, b, moderator)
     library = frame_library(fitted.library)
     by_column = dict(zip(found.column_names, found.values.T, strict=True))
     if library != "pandas":

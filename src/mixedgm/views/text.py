@@ -83,6 +83,11 @@ def facts(summary: Summary) -> list[tuple[str, str]]:
     if summary.covariates:
         names = ", ".join(one_line(name) for name in summary.covariates)
         found.insert(2, ("covariates", names))
+    if summary.moderators:
+        at = 1 + [name for name, _ in found].index("edges")
+        names = ", ".join(one_line(name) for name in summary.moderators)
+        counts = f"{summary.n_deviations} of {summary.n_possible_deviations} possible"
+        found.insert(at, ("moderated", f"{counts}, by {names}"))
     return found + [("note", one_line(note)) for note in summary.notes]
 
 
@@ -110,7 +115,8 @@ def _columns(summary: Summary) -> str:
 
 def _edges(summary: Summary) -> str:
     kinds = [f"{n} {_SHORT_KINDS[kind]}" for kind, n in summary.edges_by_kind.items() if n]
-    total = f"{len(summary.edges)} of {summary.n_possible} possible"
+    count = len(summary.edges) - summary.n_deviations
+    total = f"{count} of {summary.n_possible} possible"
     return f"{total}: {', '.join(kinds)}" if kinds else total
 
 
@@ -160,6 +166,8 @@ def edges_text(edges: Sequence[Edge], width: int = 80) -> str:
             for edge in edges
         ],
     }
+    if any(edge.moderator is not None for edge in edges):
+        columns = {**columns, "moderator": [edge.moderator for edge in edges]}
     text = table_text(columns, 10**6)
     if max(map(_width, text.splitlines())) > width:
         short = {**columns, "kind": [_SHORT_KINDS[edge.kind] for edge in edges]}
