@@ -143,6 +143,7 @@ _CRITERION_OPTIONS: dict[str, tuple[Callable[[str], Any], str, str]] = {
 
 def _edges(command: argparse.ArgumentParser) -> None:
     add_model(command)
+    add_at(command)
     add_output(
         command, "FILE", "where to write (.csv, .json, .txt, or .graphml for network programs)"
     )
@@ -151,6 +152,7 @@ def _edges(command: argparse.ArgumentParser) -> None:
 
 def _plot(command: argparse.ArgumentParser) -> None:
     add_model(command)
+    add_at(command)
     add_output(command, "PICTURE", "the picture to write: .png, .svg or .pdf", required=True)
     command.add_argument(
         "--kind",
@@ -329,6 +331,7 @@ def _model_form(group: argparse._ArgumentGroup) -> None:
         action="append",
         help="columns that predict the others and are not predicted themselves",
     )
+    add_moderators(group)
     group.add_argument(
         "--require",
         metavar="A:B,...",

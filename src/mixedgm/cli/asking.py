@@ -112,7 +112,9 @@ def _model(args: Namespace, console: Console) -> MixedGraphicalModel:
     return valid
 
 
-def known_values(texts: Sequence[str] | None, schema: Schema) -> dict[str, Any]:
+def known_values(
+    texts: Sequence[str] | None, schema: Schema, option: str = "--given"
+) -> dict[str, Any]:
     """Return NAME=VALUE,... as a mapping; the cut is where a column name ends.
 
     Examples
@@ -130,7 +132,7 @@ def known_values(texts: Sequence[str] | None, schema: Schema) -> dict[str, Any]:
         at = (known or cuts or [-1])[0]
         name, value = item[:at].strip(), item[at + 1 :].strip()
         if at < 1 or not value:
-            raise ParameterError(f"--given takes NAME=VALUE,... Got {item!r} instead.")
+            raise ParameterError(f"{option} takes NAME=VALUE,... Got {item!r} instead.")
         found[name] = _number(value) if kinds.get(name) == "continuous" else value
     return found
 

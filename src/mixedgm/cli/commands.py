@@ -130,9 +130,10 @@ def edges(args: Namespace, console: Console) -> None:
 
     check_output(args.output, args.model)
     check_edges(args.output, args.format)
-    fitted = _loaded(args.model)
+    fitted = _loaded(args)
     if not fitted.edges:
-        console.note(f"no edges: at lam = {fitted.report.lam:.4g} all columns are independent")
+        where = fitted.report.at or f"lam = {fitted.report.lam:.4g}"
+        console.note(f"no edges: at {where} all columns are independent")
     if args.output is not None and Path(args.output).suffix.lower() == ".graphml":
         write(fitted, args.output)
         console.say(f"wrote {args.output}")
@@ -140,10 +141,17 @@ def edges(args: Namespace, console: Console) -> None:
     deliver(edges_columns(fitted), args, console, lambda width: edges_text(fitted.edges, width))
 
 
-def _loaded(file: str) -> FittedModel:
+def _loaded(args: Namespace) -> FittedModel:
+    """The model of a file; where --at names values of its moderators, the model there."""
     from mixedgm.store import load
 
-    return load(file)[0]
+    fitted = load(args.model)[0]
+    if args.at is None:
+        return fitted
+    from mixedgm.cli.asking import known_values
+    from mixedgm.studies.conditioned import model_at
+
+    return model_at(fitted, known_values(args.at, fitted.schema, "--at"))
 
 
 def plot(args: Namespace, console: Console) -> None:
@@ -151,7 +159,7 @@ def plot(args: Namespace, console: Console) -> None:
     check_output(args.output, args.model)
     check_picture(args.output)
     prepare_drawing()
-    draw(_loaded(args.model), args.kind, args.output, layout=args.layout)
+    draw(_loaded(args), args.kind, args.output, layout=args.layout)
     console.say(f"wrote {args.output}")
 
 

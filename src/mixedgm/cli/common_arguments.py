@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-__all__ = ["FORMATS", "add_format", "add_model", "add_output", "add_quiet", "add_table"]
+__all__ = [
+    *("FORMATS", "add_at", "add_format", "add_model", "add_moderators", "add_output"),
+    *("add_quiet", "add_table"),
+]
 
 FORMATS = ("table", "csv", "json")
 
@@ -18,6 +21,26 @@ def add_table(command: argparse.ArgumentParser) -> None:
 def add_model(command: argparse.ArgumentParser) -> None:
     """The model that a command reads."""
     command.add_argument("model", metavar="MODEL", help="a model file that `mixedgm fit` wrote")
+
+
+def add_moderators(group: argparse._ArgumentGroup) -> None:
+    """Columns that the edges vary with."""
+    group.add_argument(
+        "--moderators",
+        metavar="NAME,...",
+        action="append",
+        help="columns that the edges between all others vary with; covariates as well",
+    )
+
+
+def add_at(command: argparse.ArgumentParser) -> None:
+    """Where a model with moderated edges is looked at."""
+    command.add_argument(
+        "--at",
+        metavar="NAME=VALUE,...",
+        action="append",
+        help="values of the moderators, such as age=40: the graph there",
+    )
 
 
 def add_output(command: argparse.ArgumentParser, metavar: str, text: str, **options: Any) -> None:

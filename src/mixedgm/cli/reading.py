@@ -70,6 +70,7 @@ def fit_options(args: Namespace, frame: Frame) -> dict[str, Any]:
     options["random_state"] = args.seed
     options["lams"] = _numbers(args.lams)
     options["covariates"] = listed(args.covariates) or None
+    options["moderators"] = listed(args.moderators) or None
     for name in ("require", "forbid"):
         pairs = [_pair(text, frame.names, f"--{name}") for text in listed(getattr(args, name))]
         options[name] = pairs or None

@@ -239,11 +239,13 @@ def _draw_nodes(ax: Axes, fitted: FittedModel, places: Positions, size: float) -
 
 
 def _draw_legend(ax: Axes, keys: Sequence[Any]) -> None:
+    # A long text takes the place of two.
+    wide = sum(2 if len(key.get_label()) > 15 else 1 for key in keys)
     ax.legend(
         handles=list(keys),
         loc="upper center",
         bbox_to_anchor=(0.5, 0.0),
-        ncols=len(keys) if len(keys) <= _KEYS_IN_A_ROW else -(-len(keys) // 2),
+        ncols=len(keys) if wide <= _KEYS_IN_A_ROW else -(-len(keys) // 2),
         frameon=False,
         fontsize=9,
         handlelength=1.8,
