@@ -173,25 +173,20 @@ def encode(X: Any, options: Options, sample_weight: ArrayLike | None = None) -> 
         raise ParameterError("all columns are covariates; leave at least one to be modelled.")
     if options.moderator_names and len(design.schema.targets) < 2:
         raise ParameterError(
-            f"{design.schema.targets[0]!r} is the only column that is modelled, so that there is no "
-            "edge to be moderated; name it under covariates instead."
+            f"{design.schema.targets[0]!r} is the only column that is modelled, so no edge can "
+            "be moderated; name the others under covariates instead."
         )
     return design
 
 
 def recipe_of(options: Options, schema: Schema) -> Recipe:
     """How the rows of a table with this schema become a path."""
-    factors = factor_matrix(
-        schema,
-        options.penalty_factors,
-        options.require,
-        options.forbid,
-        penalize_covariates=options.penalize_covariates,
-    )
+    wishes = options.penalty_factors, options.require, options.forbid
     nodes = tuple(schema.node_index(name) for name in options.moderator_names)
-    triples = deviation_factors(
-        schema, nodes, options.penalty_factors, options.require, options.forbid
+    factors = factor_matrix(
+        schema, *wishes, penalize_covariates=options.penalize_covariates, moderated=bool(nodes)
     )
+    moderated = Moderated(nodes, deviation_factors(schema, nodes, *wishes)) if nodes else None
     return Recipe(
         options.solver_object,
         options.tol,
@@ -201,7 +196,7 @@ def recipe_of(options: Options, schema: Schema) -> Recipe:
         options.loss,
         seeds(options.random_state, 1)[0] if options.loss == "likelihood-mc" else None,
         options.rule,
-        Moderated(nodes, triples) if nodes else None,
+        moderated,
     )
 
 

@@ -9,8 +9,10 @@ from textwrap import dedent, fill, indent
 from typing import Any, NoReturn
 
 from mixedgm.cli.common_arguments import (
+    add_at,
     add_format,
     add_model,
+    add_moderators,
     add_output,
     add_quiet,
     add_table,

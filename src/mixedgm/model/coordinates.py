@@ -72,7 +72,8 @@ class Coordinates:
         if self.moderators is None:
             return to_theta(self.layout, standard)
         if params.moderation is None:
-            stack = np.zeros((self.layout.n_products - self.layout.n_columns, self.layout.n_columns))
+            d = self.layout.n_columns
+            stack = np.zeros((self.layout.n_products - d, d))
         else:
             own = over_observed(params.moderation, params.n_cont, self.observed, self.n_levels)
             stack = self.moderators.to_stack(self.layout, own, self.units)

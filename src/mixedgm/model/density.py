@@ -60,9 +60,7 @@ def conditionals(
     return Conditionals(mean, 1.0 / diagonal, log_prob)
 
 
-def _linear(
-    params: Params, coef: Floats, cont: Floats, codes: NDArray[np.integer]
-) -> Floats:
+def _linear(params: Params, coef: Floats, cont: Floats, codes: NDArray[np.integer]) -> Floats:
     """(n, d) what the design columns of every row predict."""
     p, start = params.n_cont, params.level_start
     linear = cont @ coef[:p]

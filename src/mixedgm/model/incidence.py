@@ -81,3 +81,28 @@ def incidence_of(layout: Layout) -> Incidence:
         entry_target=np.repeat(layout.column_start[target], sizes) + column,
         feature=feature,
     )
+
+
+def conditional_of(layout: Layout) -> tuple[Ints, Ints]:
+    """(start, index): theta positions of everything in the conditional of every node."""
+    p, incidence = layout.n_cont, layout.incidence
+    n_own = np.where(np.arange(layout.n_nodes) < p, 2, layout.width)
+    n_entries = np.diff(incidence.entry_ptr[incidence.target_ptr])
+    start = np.concatenate([[0], np.cumsum(n_own + n_entries)]).astype(np.int64)
+    own = np.concatenate(
+        [
+            np.column_stack([np.arange(p), np.arange(p, 2 * p)]).ravel(),
+            np.arange(2 * p, layout.n_node_terms),
+        ]
+    )
+    index = np.empty(start[-1], dtype=np.int64)
+    index[spans(start[:-1], n_own)] = own
+    index[spans(start[:-1] + n_own, n_entries)] = incidence.theta_index
+    return start, index
+
+
+def spans(start: Ints, length: Ints) -> Ints:
+    """The concatenation of the ranges ``start[k] : start[k] + length[k]``."""
+    ends = np.cumsum(length)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.repeat(start - ends + length, length) + np.arange(total)

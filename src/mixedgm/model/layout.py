@@ -26,8 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.model.centring import centred
-from mixedgm.model.incidence import Incidence, Ints, incidence_of
+from mixedgm.model.incidence import Incidence, conditional_of, incidence_of, spans
 
+Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 _MANY_GROUPS = 2000
@@ -220,11 +221,13 @@ class Layout:
         """
         group = self.block_group
         sizes = self.sizes[group] // self.n_blocks[group]
-        within = np.arange(int(sizes.sum())) - np.repeat(self.block_start - self.n_node_terms, sizes)
-        width_v = np.repeat(self.width[self.pairs[group, 1]], sizes)
-        first_u = self.column_start[self.pairs[group, 0]] + (1 + self.block_feature) * self.n_columns
-        first_v = np.repeat(self.column_start[self.pairs[group, 1]], sizes)
-        return np.repeat(first_u, sizes) + within // width_v, first_v + within % width_v
+        before = np.repeat(self.block_start - self.n_node_terms, sizes)
+        within = np.arange(int(sizes.sum())) - before
+        u, v = self.pairs[group].T
+        width_v = np.repeat(self.width[v], sizes)
+        down = self.column_start[u] + (1 + self.block_feature) * self.n_columns
+        row = np.repeat(down, sizes) + within // width_v
+        return row, np.repeat(self.column_start[v], sizes) + within % width_v
 
     # -- deviations ----------------------------------------------------------------------------
 
@@ -257,7 +260,7 @@ class Layout:
     @cached_property
     def block_feature(self) -> Ints:
         """Feature of every block, or -1."""
-        return _spans(self.first_feature, self.n_blocks)
+        return spans(self.first_feature, self.n_blocks)
 
     @cached_property
     def block_start(self) -> Ints:
@@ -332,7 +335,7 @@ class Layout:
 
     def positions(self, groups: Ints) -> Ints:
         """Theta positions of the node terms and these groups, in the restricted layout's order."""
-        edge = _spans(self.starts[:-1][groups], self.sizes[groups])
+        edge = spans(self.starts[:-1][groups], self.sizes[groups])
         return np.concatenate([np.arange(self.n_node_terms), edge])
 
     # -- symmetric matrix of design columns ----------------------------------------------------
@@ -379,24 +382,4 @@ class Layout:
         Those of node v are ``index[start[v]:start[v + 1]]``: its own terms (bias and diagonal, or
         the biases of its levels), then its entries of the incidence in their order.
         """
-        p, incidence = self.n_cont, self.incidence
-        n_own = np.where(np.arange(self.n_nodes) < p, 2, self.width)
-        n_entries = np.diff(incidence.entry_ptr[incidence.target_ptr])
-        start = np.concatenate([[0], np.cumsum(n_own + n_entries)]).astype(np.int64)
-        own = np.concatenate(
-            [
-                np.column_stack([np.arange(p), np.arange(p, 2 * p)]).ravel(),
-                np.arange(2 * p, self.n_node_terms),
-            ]
-        )
-        index = np.empty(start[-1], dtype=np.int64)
-        index[_spans(start[:-1], n_own)] = own
-        index[_spans(start[:-1] + n_own, n_entries)] = incidence.theta_index
-        return start, index
-
-
-def _spans(start: Ints, length: Ints) -> Ints:
-    """The concatenation of the ranges ``start[k] : start[k] + length[k]``."""
-    ends = np.cumsum(length)
-    total = int(ends[-1]) if len(ends) else 0
-    return np.repeat(start - ends + length, length) + np.arange(total)
+        return conditional_of(self)

@@ -100,9 +100,11 @@ class Moderators:
     @classmethod
     def of(cls, nodes: tuple[int, ...], share: Floats, cont: Floats) -> Moderators:
         """Read their range from standardised rows."""
-        nothing = (np.nan, np.nan)
-        span = [(cont[:, m].min(), cont[:, m].max()) if m < cont.shape[1] else nothing for m in nodes]
-        return cls(nodes, share, np.array(span))
+        span = np.full((len(nodes), 2), np.nan)
+        for at, node in enumerate(nodes):
+            if node < cont.shape[1]:
+                span[at] = cont[:, node].min(), cont[:, node].max()
+        return cls(nodes, share, span)
 
     def n_features(self, layout: Layout) -> tuple[int, ...]:
         """1 for a continuous moderator, levels - 1 for a categorical one."""

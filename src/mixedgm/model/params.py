@@ -49,7 +49,7 @@ class Params:
     category_shift: Floats
     cat_interaction: Floats
     cat_bias: Floats
-    moderation: Moderation | None = None
+    moderation: Moderation | None = field(default=None, kw_only=True)
 
     @classmethod
     def independent(cls, n_cont: int, n_levels: tuple[int, ...]) -> Params:

@@ -194,7 +194,7 @@ class Path:
         there = np.zeros((1 + len(layout.n_features), layout.n_nodes, layout.n_nodes), dtype=bool)
         there[1 + moderator, found[:, 0], found[:, 1]] = True
         upper = np.array([np.triu(joined(part, self.rule)) for part in there])
-        return np.argwhere(upper) - [1, 0, 0]
+        return np.asarray(np.argwhere(upper) - np.array([1, 0, 0]))
 
     def edges(self, k: int) -> tuple[tuple[str, ...], ...]:
         """Edges at the k-th lam as pairs of column names; of deviations, with the moderator."""

@@ -31,11 +31,13 @@ def factor_matrix(
     forbid: PairsArg = None,
     *,
     penalize_covariates: bool = True,
+    moderated: bool = False,
 ) -> Floats:
     """Symmetric node-by-node matrix of factors: 1 by default, 0 = free, inf = absent.
 
     A pair of names overrides an edge kind, and both override `penalize_covariates`; `require` and
-    `forbid` override all.
+    `forbid` override all.  Where edges are `moderated`, names of deviations are left to
+    `deviation_factors`.
 
     Examples
     --------
@@ -46,7 +48,7 @@ def factor_matrix(
     """
     matrix = np.ones((len(schema.nodes), len(schema.nodes)))
     kinds, keys = _split(factors)
-    pairs = [(key, factor) for key, factor in keys if not _is_triple(key)]
+    pairs = [(key, factor) for key, factor in keys if not (moderated and _is_triple(key))]
     for u in range(len(matrix)):
         for v in range(u + 1, len(matrix)):
             free = not penalize_covariates and {u, v} & set(schema.covariates)
@@ -60,7 +62,11 @@ def factor_matrix(
             )
         matrix[u, v] = matrix[v, u] = factor
     wanted, unwanted = (
-        {_nodes(schema, pair, name) for pair in _listed(given, name) if not _is_triple(pair)}
+        {
+            _nodes(schema, pair, name)
+            for pair in _listed(given, name)
+            if not (moderated and _is_triple(pair))
+        }
         for given, name in ((require, "require"), (forbid, "forbid"))
     )
     if wanted & unwanted:
@@ -92,8 +98,8 @@ def deviation_factors(
     >>> float(deviation_factors(schema, (0,), {("wage", "hours", "age"): 0.5})[0, 1, 2])
     0.5
     """
-    pair = factor_matrix(schema, factors, forbid=forbid)
-    found = np.array([pair] * len(moderators)).reshape(-1, *pair.shape)
+    pair = factor_matrix(schema, factors, forbid=forbid, moderated=True)
+    found = np.array([pair] * len(moderators))
     named = [(key, factor, "penalty_factors") for key, factor in _split(factors)[1]]
     named += [(key, 0.0, "require") for key in _listed(require, "require")]
     named += [(key, np.inf, "forbid") for key in _listed(forbid, "forbid")]
@@ -104,12 +110,9 @@ def deviation_factors(
         u, v = _nodes(schema, key[:2], option)
         which = schema.node_index(key[2])
         if which not in moderators or {u, v} & set(schema.covariates):
-            names = [schema.nodes[m].name for m in moderators]
-            raise ParameterError.must_be(
-                f"a deviation in {option}",
-                f"two columns that are modelled and a moderator ({_quoted(names)})",
-                tuple(key),
-            )
+            names = ", ".join(repr(schema.nodes[m].name) for m in moderators)
+            wanted = f"two columns that are modelled and a moderator ({names})"
+            raise ParameterError.must_be(f"a deviation in {option}", wanted, tuple(key))
         if seen.setdefault((which, u, v), factor) != factor:
             raise ParameterError(
                 f"the deviation {tuple(key)!r} is named twice, with the factors "
@@ -118,10 +121,6 @@ def deviation_factors(
         at = moderators.index(which)
         found[at, u, v] = found[at, v, u] = factor
     return found
-
-
-def _quoted(names: list[str]) -> str:
-    return ", ".join(map(repr, names)) if names else "there is none"
 
 
 def _is_triple(key: Any) -> bool:

@@ -15,7 +15,8 @@ from typing import Literal, Protocol, overload
 
 import numpy as np
 
-from mixedgm.model.layout import Floats, Incidence, Ints
+from mixedgm.model.incidence import Incidence
+from mixedgm.model.layout import Floats, Ints
 
 Gradient = Literal["none", "support", "all"]
 

@@ -128,7 +128,7 @@ def _spread(numbers, n_levels, is_product, origin, by_level_sums, gram):  # type
 
 @inner(fastmath=_LOOSE)
 def _intercepts(features, block_rows, n_rows, bias, values, turned):  # type: ignore[no-untyped-def]
-    """turned = logits from the bias alone; values of the features' intercepts."""
+    """Logits from the bias alone, in `turned`; values of the features' intercepts."""
     for k in range(turned.shape[0]):
         for i in range(n_rows):
             turned[k, i] = bias[0, k]

@@ -268,7 +268,9 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
                     _predict_moderated(
                         turned, moderating, n_rows, j, own_bias, incidence, values, own_part, own
                     )
-                loss[c, j] += _softmax_node(codes, weights, first, n_rows, j, own_bias[0], own, work)
+                loss[c, j] += _softmax_node(
+                    codes, weights, first, n_rows, j, own_bias[0], own, work
+                )
                 if want > 0:
                     _add_row_sums(own, n_rows, mean_prob[c, 0, levels])
                 if want == 1:

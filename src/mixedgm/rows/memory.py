@@ -105,7 +105,7 @@ class MemoryRows:
     # -- moments ---------------------------------------------------------------------------------
 
     def moments(self) -> Moments:
-        """Weighted means and second moments of the design columns, and of products with features."""
+        """Weighted means and second moments of the columns, products with features included."""
         if self.products is None:
             mean, second = self._sums(self.weights)
         else:
@@ -324,7 +324,7 @@ def _accumulators(
 def _by_column(all_pairs: Floats) -> Floats:
     """(1 + F, levels, d) sums -> (columns, levels)."""
     if len(all_pairs) == 1:
-        return all_pairs[0].T
+        return np.asarray(all_pairs[0].T)
     return np.concatenate([part.T for part in all_pairs])
 
 

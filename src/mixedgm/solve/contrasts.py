@@ -201,7 +201,7 @@ class Contrasts:
             if k % 2:
                 shape = (-1, max(1, outer - 1), max(1, inner - 1))
                 basis = basis.reshape(shape).swapaxes(1, 2).reshape(basis.shape)
-            tables.append(np.kron(np.eye(1 + more), basis) if more else basis)
+            tables.append(np.asarray(np.kron(np.eye(1 + more), basis)) if more else basis)
         starts = np.concatenate([[0], np.cumsum([table.size for table in tables])])
         return starts[which].astype(np.int64), np.concatenate([t.ravel() for t in tables])
 

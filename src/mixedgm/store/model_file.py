@@ -149,7 +149,11 @@ def _read(stream: BinaryIO) -> tuple[FittedModel, dict[str, Any]]:
             name: archive.array(name, "float64", shape)
             for name, shape in _shapes(schema, nodewise).items()
         }
-        params = (NodewiseParams if nodewise else Params)(schema.n_levels, **blocks)
+        if nodewise:
+            effect = blocks.pop("level_effect")
+            params: Params = NodewiseParams(schema.n_levels, *[*blocks.values(), effect])
+        else:
+            params = Params(schema.n_levels, *blocks.values())
         _check_params(schema, params)
         params = with_moderation(archive, schema, params)
         scores = {

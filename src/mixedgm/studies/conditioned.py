@@ -156,7 +156,9 @@ def _as_evidence(schema: Schema, known: Mapping[int, float]) -> Evidence:
     """Encoded values of some nodes as evidence."""
     cont = {node: float(x) for node, x in known.items() if node < schema.n_cont}
     cat = {node - schema.n_cont: int(x) for node, x in known.items() if node >= schema.n_cont}
-    values: dict[str, Any] = {schema.categorical[j].name: schema.categorical[j].levels[k] for j, k in cat.items()}
+    values: dict[str, Any] = {
+        schema.categorical[j].name: schema.categorical[j].levels[k] for j, k in cat.items()
+    }
     for node, x in cont.items():
         column = schema.nodes[node]
         own = x if column.transform is None else float(column.transform.inverse(x))

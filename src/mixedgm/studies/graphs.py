@@ -107,7 +107,9 @@ def read_graph(graph: Any, what: str) -> tuple[dict[frozenset[str], Pair], tuple
     """Return the edges by their set of ends, and the nodes where the graph says which it has."""
     model = getattr(graph, "fitted_", graph)
     if isinstance(model, FittedModel):
-        pairs: Iterable[Any] = [(edge.source, edge.target) for edge in model.edges if edge.moderator is None]
+        pairs: Iterable[Any] = [
+            (edge.source, edge.target) for edge in model.edges if edge.moderator is None
+        ]
         nodes: tuple[str, ...] | None = model.schema.names
     elif hasattr(graph, "edges") and hasattr(graph, "nodes") and hasattr(graph, "adj"):
         if graph.is_directed():

@@ -20,7 +20,9 @@ __all__ = ["ColumnsArg", "ParamsArg", "checked_params", "given_model", "schema_o
 ColumnsArg = Schema | Mapping[Any, Any]
 ParamsArg = Params | Mapping[str, Any]
 
-_BLOCKS = tuple(field.name for field in fields(Params) if field.name not in ("n_levels", "moderation"))
+_BLOCKS = tuple(
+    field.name for field in fields(Params) if field.name not in ("n_levels", "moderation")
+)
 _ROUNDING = 1e-10
 
 
@@ -120,7 +122,7 @@ def checked_params(schema: Schema, params: ParamsArg) -> Params:
         if blocks[name].shape != shape
     ]
     if not wrong:
-        found = Params(n_levels, **blocks)
+        found = Params(n_levels, *(blocks[name] for name in _BLOCKS))
         wrong = _not_finite(found) or [
             *_asymmetric(schema, found),
             *_diagonal(schema, found),
