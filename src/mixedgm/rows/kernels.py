@@ -187,23 +187,6 @@ def _times(probs, feature, n_rows, out):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _predict_moderated(turned, features, n_rows, cat, bias, incidence, values, part, logits):  # type: ignore[no-untyped-def]
-    """Add to the logits of one node what its blocks with features predict."""
-    for k in range(features.shape[0]):
-        if _predict_node(turned, n_rows, cat, k, incidence, values, part) > 0:
-            _add_moderated(part, bias[1 + k], features[k], n_rows, logits)
-
-
-@inner
-def _collect_moderated(turned, features, n_rows, cat, incidence, probs, part, grad, mean_prob):  # type: ignore[no-untyped-def]
-    """Add f z P' and f P of one node for its blocks with features f."""
-    for k in range(features.shape[0]):
-        _times(probs, features[k], n_rows, part)
-        _collect_node(turned, n_rows, cat, k, incidence, part, grad)
-        _add_row_sums(part, n_rows, mean_prob[1 + k])
-
-
-@inner
 def _add(term, total):  # type: ignore[no-untyped-def]
     for a in range(total.shape[0]):
         for k in range(total.shape[1]):
@@ -262,23 +245,22 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
                 _turn(codes, first, n_rows, turned[1])
             for j in nodes:
                 levels = slice(level_start[j], level_start[j + 1])
-                own, own_part, own_bias = logits[levels], part[levels], bias[:, levels]
+                own, own_bias = logits[levels], bias[0][levels]
                 if not is_dense:
                     _predict_node(turned, n_rows, j, -1, incidence, values, own)
-                    _predict_moderated(
-                        turned, moderating, n_rows, j, own_bias, incidence, values, own_part, own
-                    )
-                loss[c, j] += _softmax_node(
-                    codes, weights, first, n_rows, j, own_bias[0], own, work
-                )
-                if want > 0:
-                    _add_row_sums(own, n_rows, mean_prob[c, 0, levels])
+                    for k in range(len(moderating)):
+                        if _predict_node(turned, n_rows, j, k, incidence, values, part[levels]):
+                            more = bias[1 + k][levels]
+                            _add_moderated(part[levels], more, moderating[k], n_rows, own)
+                loss[c, j] += _softmax_node(codes, weights, first, n_rows, j, own_bias, own, work)
                 if want == 1:
                     _collect_node(turned, n_rows, j, -1, incidence, own, support[c])
-                    _collect_moderated(
-                        turned, moderating, n_rows, j, incidence, own, own_part, support[c],
-                        mean_prob[c, :, levels],
-                    )  # fmt: skip
+                    for k in range(len(moderating)):
+                        _times(own, moderating[k], n_rows, part[levels])
+                        _collect_node(turned, n_rows, j, k, incidence, part[levels], support[c])
+                        _add_row_sums(part[levels], n_rows, mean_prob[c, 1 + k][levels])
+                if want > 0:
+                    _add_row_sums(own, n_rows, mean_prob[c, 0][levels])
             if want == 2:
                 _dot(z, logits, first == bounds[c], product, all_pairs[c, 0])
                 for k in range(len(moderating)):
