@@ -156,22 +156,52 @@ def test_a_pair_that_is_required_and_forbidden_is_refused():
         model.fit(TABLE)
 
 
-NOT_YET = [
-    ("moderators", ["group"], "moderators are not available yet; leave moderators=None."),
-]
-
-
 def test_lam_and_lams_together_are_refused():
     with pytest.raises(mg.ParameterError, match="lam and lams were both given"):
         mg.MixedGraphicalModel(lam=0.1, lams=[0.2, 0.1]).fit(TABLE)
 
 
-@pytest.mark.parametrize(("name", "value", "message"), NOT_YET, ids=identify)
-def test_what_is_still_to_come_says_so_and_names_what_works(name, value, message):
-    with pytest.raises(mg.NotYetError) as caught:
-        mg.MixedGraphicalModel(**{name: value}).fit(TABLE)
-    assert str(caught.value).startswith(message)
-    assert isinstance(caught.value, NotImplementedError)
+MODERATORS = [
+    ({"moderators": ["group", "group"]}, "moderators must be a list of different column names"),
+    ({"moderators": 3}, "moderators must be a list of different column names. Got 3 instead"),
+    ({"moderators": ["group"], "loss": "likelihood"}, "moderators need loss='pseudolikelihood'"),
+    ({"moderators": ["group"], "loss": "likelihood-mc"}, "moderators need loss='pseudolikelihood'"),
+    (
+        {"moderators": [name for name in TABLE.columns if name != "weight"]},
+        "'weight' is the only column that is modelled, so no edge can be moderated",
+    ),
+    (
+        {"moderators": ["group"], "forbid": [("height", "group", "group")]},
+        "a deviation in forbid must be two columns that are modelled and a moderator ('group')",
+    ),
+    (
+        {"moderators": ["group"], "require": [("height", "weight", "weight")]},
+        "a deviation in require must be two columns that are modelled and a moderator ('group')",
+    ),
+    (
+        {"moderators": ["group"], "penalty_factors": {("height", "weight", "group"): -1}},
+        "penalty_factors[('height', 'weight', 'group')] must be a number in [0, inf]",
+    ),
+    (
+        {
+            "moderators": ["group"],
+            "penalty_factors": {("height", "weight", "group"): 2},
+            "forbid": [("weight", "height", "group")],
+        },
+        "the deviation ('weight', 'height', 'group') is named twice, with the factors 2 and inf",
+    ),
+    (
+        {"forbid": [("height", "weight", "group")]},
+        "a pair in forbid must be two different column names",
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), MODERATORS)
+def test_moderators_that_cannot_be(options, message):
+    with pytest.raises(mg.ParameterError) as caught:
+        mg.MixedGraphicalModel(**options).fit(TABLE)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["select", "solver", "weights"])

@@ -1,0 +1,40 @@
+"""Tables and moderators -> tasks with moderated edges, and their columns written out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from mixedgm.path.moderated import Moderated
+from mixedgm.path.task import Task, prepare
+from mixedgm.table.schema import Schema
+from tests.support import dense
+from tests.support.problems import Table
+
+
+def moderated_task(table: Table, moderators, covariates=(), factors=None, **options) -> Task:
+    """The problem of a table whose edges vary with some of its nodes."""
+    design = table.design
+    fixed = {design.schema.nodes[k].name for k in (*moderators, *covariates)}
+    columns = [
+        replace(c, role="covariate") if c.name in fixed else c for c in design.schema.columns
+    ]
+    n_nodes = len(columns)
+    if factors is None:
+        factors = np.ones((len(moderators), n_nodes, n_nodes))
+    return prepare(
+        replace(design, schema=Schema(tuple(columns))),
+        moderated=Moderated(tuple(moderators), factors),
+        **options,
+    )
+
+
+def written_out(task: Task, table: Table):
+    """(n, columns) design columns and all products, from the standardised rows of a task."""
+    rows = task.smooth.rows
+    Z = np.hstack([rows.cont, dense.indicators(rows.codes, rows.n_levels)])
+    share = dense.shares(len(Z), table.row_weights)
+    middle = share @ Z
+    middle[: rows.cont.shape[1]] = 0.0
+    return np.hstack([Z, *(f[:, None] * (Z - middle) for f in rows.products.features.T)])
