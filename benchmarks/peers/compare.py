@@ -51,9 +51,10 @@ def _set(result: Result, context: Context, name: str) -> None:
     ours()
     walked = _walk(result, context, name, design, lams)
     ours()
-    seconds = float(np.median([found[0] for found in own]))
+    taken = [found[0] for found in own]
+    seconds, fastest = float(np.median(taken)), min(taken)
     _, task, solved = own[0]
-    figures: dict[str, Any] = {"table": note, "mixedgm seconds": [found[0] for found in own]}
+    figures: dict[str, Any] = {"table": note, "mixedgm seconds": taken}
     result.figures[name] = figures
     result.add(shown(f"{note}: mixedgm, {len(lams)} lams", f"{seconds:.3g} s"))
     result.add(certified(f"{note}: mixedgm", worst_kkt(task, solved.path, 20), TOL))
@@ -70,10 +71,10 @@ def _set(result: Result, context: Context, name: str) -> None:
             result.add(Row(f"{note}: nodewise {peer}", "not slower", f"skipped: {reason}"))
             continue
         figures[peer] = found
-        # Both cores for the peer, too, where that helps it.
+        # Both cores for the peer, too, where that helps it; fastest repeats on both sides.
         theirs = min(found["one process"], found["two processes"])
         result.add(
-            at_most(f"{note}: mixedgm / nodewise {peer} {found['version']}", seconds / theirs, 1.0)
+            at_most(f"{note}: mixedgm / nodewise {peer} {found['version']}", fastest / theirs, 1.0)
         )
         result.add(
             shown(

@@ -70,9 +70,10 @@ kkt <- function(node, fit) {
   worst
 }
 
-clock <- function(work) system.time(work)[["elapsed"]]
+fastest <- function(work) min(replicate(5, system.time(work())[["elapsed"]]))
 nodes <- seq_along(width)
-one <- clock(fits <- lapply(nodes, regress))
-two <- clock(mclapply(nodes, function(node) length(regress(node)$lambda), mc.cores = 2))
+fits <- lapply(nodes, regress)
+one <- fastest(function() lapply(nodes, regress))
+two <- fastest(function() mclapply(nodes, function(node) length(regress(node)$lambda), mc.cores = 2))
 cat(sprintf('{"version": "%s", "one process": %.4f, "two processes": %.4f, "kkt": %.3g}\n',
             packageVersion("glmnet"), one, two, max(mapply(kkt, nodes, fits))))

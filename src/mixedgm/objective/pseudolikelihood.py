@@ -16,7 +16,7 @@ import numpy as np
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.objective.contract import Curvature, Evaluation, NodeCurvature, SoftmaxNode
 from mixedgm.objective.moments import independent
-from mixedgm.rows.contract import Coefficients, Moments, Rows
+from mixedgm.rows.contract import Coefficients, Moments, Rows, SoftmaxCurvature
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +199,10 @@ class Pseudolikelihood:
             coef = self._coefficients(layout, values, theta)
             sums = self.rows.softmax_curvature(coef, cat - layout.n_cont, stride)
             for k, v in enumerate(cat.tolist()):
-                found[v] = SoftmaxNode(of[v], sums, k)
+                if isinstance(sums, SoftmaxCurvature):
+                    found[v] = SoftmaxNode(of[v], sums, k)
+                else:
+                    found[v] = NodeCurvature(of[v], sums[k])
         for v, own in of.items():
             if v not in found:
                 found[v] = NodeCurvature(own, np.zeros((len(own), len(own))))

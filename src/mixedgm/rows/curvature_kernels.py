@@ -224,7 +224,12 @@ def curvature_sums(data, rows, nodes, level_start, bias, incidence, coefs, start
         levels, values = np.zeros((len(origin), _BLOCK), np.int64), np.ones((len(origin), _BLOCK))
         turned = np.empty((width, _BLOCK))
         by_level, by_row = np.empty((n_packed, _BLOCK)), np.empty((_BLOCK, n_packed))
-        numbers = np.flatnonzero(n_levels == 0)
+        numbers, found = np.empty(len(origin), np.int64), 0
+        for m in range(len(origin)):
+            if n_levels[m] == 0:
+                numbers[found] = m
+                found += 1
+        numbers = numbers[:found]
         outer = np.empty((_BLOCK, len(numbers) * n_packed))
         with_number = np.zeros((size, outer.shape[1]))
         total = 0.0

@@ -236,32 +236,41 @@ class Contrasts:
 
     def _project(self, curvature: Curvature, first: int, start: Ints, out: Floats) -> None:
         """Write the curvature of the nodes from `first` on to their places in `out`."""
-        from mixedgm.solve.contrast_kernels import project, project_sums
+        from mixedgm.solve.contrast_kernels import project
 
-        runs, nodes = self.runs, curvature.nodes
-        packed = np.array([isinstance(node, SoftmaxNode) for node in nodes])
-        plain = np.flatnonzero(~packed)
-        if len(plain):
-            matrices = np.concatenate([nodes[k].matrix.ravel() for k in plain.tolist()])
-            widths = (runs.wide, runs.narrow, runs.basis, runs.bases)
-            project(matrices, first + plain, runs.ptr, *widths, start, out)
-        softmax = np.flatnonzero(packed)
-        if len(softmax):
-            some = [node for node in nodes if isinstance(node, SoftmaxNode)]
+        p, (owns, table, bases) = self.layout.n_cont, self._predictors
+        width = self.layout.width[first : first + len(curvature.nodes)]
+        m = np.maximum(1, width - 1)
+        plain: list[int] = []
+        softmax: list[int] = []
+        for k, node in enumerate(curvature.nodes):
+            (softmax if isinstance(node, SoftmaxNode) else plain).append(k)
+        if plain:
+            parts = [
+                _packed(curvature.nodes[k].matrix, 1 if first + k < p else int(width[k]))
+                for k in plain
+            ]
+            ends = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
+            own = np.where(first + np.array(plain) < p, 0, owns[width[plain]])
+            project(
+                np.concatenate(parts), ends, 1.0, first + np.array(plain), m[plain], own,
+                table, bases, start, out,
+            )  # fmt: skip
+        if softmax:
+            some = [node for node in curvature.nodes if isinstance(node, SoftmaxNode)]
             at, sums = np.array([node.at for node in some]), some[0].sums
-            owns, table, bases = self._predictors
-            project_sums(
-                sums.sums, sums.start[at], sums.scale, first + softmax, sums.n_levels[at],
-                owns, table, bases, start, out,
+            project(
+                sums.sums, sums.start[at], sums.scale, first + np.array(softmax), m[softmax],
+                owns[width[softmax]], table, bases, start, out,
             )  # fmt: skip
 
     @cached_property
     def _predictors(self) -> tuple[Ints, _PredictorRuns, Floats]:
-        """What `project_sums` needs: (owns, runs, bases).
+        """What `project` needs: (owns by width, runs, bases).
 
         A deviation with several features is a run for each of them here.
         """
-        full, runs, p = self.layout, self.runs, self.layout.n_cont
+        full, runs = self.layout, self.runs
         times = np.where(runs.group >= 0, full.n_blocks[runs.group], 1) if full.n_groups else 1
         times = np.broadcast_to(times, runs.group.shape)
         of = np.repeat(np.arange(len(times)), times)
@@ -274,18 +283,28 @@ class Contrasts:
         edge = group >= 0
         own_first = np.zeros(len(edge), dtype=bool)
         own_first[edge] = full.pairs[group[edge], 0] == runs.node[of][edge]
-        most = max(1, *full.n_levels) if p < full.n_nodes else 1
-        tables: list[Floats] = [np.ones(1)]
+        most = int(full.width.max(initial=1))
+        tables: list[Floats] = [np.ones(1)]  # of a number
         plain, owns = np.zeros(most + 1, dtype=np.int64), np.zeros(most + 1, dtype=np.int64)
         end = 1
         for n in sorted(set(full.n_levels) - {1}):
             basis = level_basis(n)
             plain[n], owns[n] = end, end + basis.size
+            # Against level 0, which the sums leave out: rows of diag(p) - p p' sum to zero.
             tables += [basis.ravel(), (basis[1:] - basis[0]).ravel()]
             end += basis.size + (n - 1) ** 2
-        basis_of = np.where((columns > 1) & (columns <= most), plain[np.minimum(columns, most)], 0)
-        table = (before[runs.ptr], local, columns, contrasts, basis_of, own_first)
+        table = (before[runs.ptr], local, columns, contrasts, plain[columns], own_first)
         return owns, table, np.concatenate(tables)
+
+
+def _packed(matrix: Floats, width: int) -> Floats:
+    """The matrix of a node, of which only what `project` reads is kept, in its order."""
+    if width == 1:
+        return matrix.ravel()
+    k, m = np.tril_indices(width - 1)
+    columns = len(matrix) // width
+    by_level = matrix.reshape(columns, width, columns, width)
+    return np.ascontiguousarray(by_level[:, k + 1, :, m + 1].transpose(1, 2, 0)).ravel()
 
 
 def _batches(sizes: Ints) -> list[tuple[int, int]]:

@@ -45,7 +45,7 @@ class KnownCurvature:
 
 def _carried(old: Blocks, contrasts: Contrasts, known: Ints, yardstick: Floats) -> Blocks:
     """Blocks on the layout of `contrasts`; `known` is every group's number among the old ones."""
-    from mixedgm.solve.contrast_kernels import carry_eigen, carry_matrices
+    from mixedgm.solve.contrast_kernels import carry
 
     runs, ends = contrasts.runs, old.n_node_blocks
     start, size, touch_node, touch_at = contrasts.blocks
@@ -58,11 +58,12 @@ def _carried(old: Blocks, contrasts: Contrasts, known: Ints, yardstick: Floats) 
     matrices = np.zeros(int(matrix_start[-1]))
     old_local = np.where(source[block] >= 0, old.touch_at[source[block], side], -1)
     new = (matrix_start, node_size, runs.ptr, runs.local, runs.narrow)
-    carry_matrices(old.nodes, new, old_local, level[block], matrices)
-    eigen_start = np.concatenate([[0], np.cumsum(size**2)]).astype(np.int64)
-    vectors, values = np.zeros(int(eigen_start[-1])), np.empty(int(size.sum()))
-    both = level * np.count_nonzero(touch_node >= 0, axis=1)
-    carry_eigen((old.start, *old.eigen), (start, size, eigen_start), source, both, vectors, values)
+    carry(old.nodes, new, old_local, level[block], matrices)
+    eigen_start, vectors, values = _eigen(old, start, size, source)
+    fresh = np.flatnonzero(source < 0)
+    values[ranges(start[fresh], size[fresh])] = np.repeat(
+        level[fresh] * np.count_nonzero(touch_node[fresh] >= 0, axis=1), size[fresh]
+    )
     return replace(
         old,
         start=start,
@@ -78,3 +79,25 @@ def _carried(old: Blocks, contrasts: Contrasts, known: Ints, yardstick: Floats) 
         vectors=vectors,
         values=values,
     )
+
+
+def _eigen(old: Blocks, start: Ints, size: Ints, source: Ints) -> tuple[Ints, Floats, Floats]:
+    """Eigendecompositions of the blocks that were there; new ones have the identity's vectors."""
+    eigen_start = np.concatenate([[0], np.cumsum(size**2)]).astype(np.int64)
+    vectors, values = np.zeros(int(eigen_start[-1])), np.empty(int(size.sum()))
+    kept = np.flatnonzero(source >= 0)
+    from_, n = source[kept], size[kept]
+    values[ranges(start[kept], n)] = old.values[ranges(old.start[from_], n)]
+    vectors[ranges(eigen_start[kept], n**2)] = old.vectors[ranges(old.eigen_start[from_], n**2)]
+    fresh = np.flatnonzero(source < 0)
+    within = ranges(np.zeros(len(fresh), dtype=np.int64), size[fresh])
+    corner = np.repeat(eigen_start[fresh], size[fresh])
+    vectors[corner + within * (np.repeat(size[fresh], size[fresh]) + 1)] = 1.0
+    return eigen_start, vectors, values
+
+
+def ranges(start: Ints, length: Ints) -> Ints:
+    """start[0], start[0] + 1, ... for length[0] numbers, then the same for the others."""
+    total = int(length.sum())
+    before = np.concatenate([[0], np.cumsum(length)[:-1]]) if len(length) else np.zeros(0, np.int64)
+    return np.repeat(start - before, length) + np.arange(total)
