@@ -155,9 +155,7 @@ class ProximalNewton:
     ) -> tuple[Floats, KnownCurvature | None]:
         # Solve the model just well enough: a fraction of the current KKT number that shrinks
         # with it (superlinear), never far below what is asked of the whole problem.
-        rough = state.memory is not None and state.memory.rough
-        loose = min(0.1, state.measure**0.5) if rough else min(0.02, state.measure)
-        forcing = max(0.3 * state.tol, loose * state.measure)
+        forcing = max(0.3 * state.tol, min(0.1, state.measure**0.5) * state.measure)
         theta, grad = state.theta, state.evaluation.gradient
         if self.hessian == "limited-memory":
             return minimise_by_products(problem, state.pairs.product, (theta, grad), forcing), None
