@@ -40,9 +40,6 @@ class Runs:
     """Where the run begins among contrasts."""
     local: Ints
     """Where the run begins within its node, among contrasts."""
-    basis: Ints
-    """Where its (wide, narrow) basis begins in `bases`."""
-    bases: Floats
     group: Ints
     """Edge group, or -1 for a node's own terms."""
     node: Ints
@@ -127,10 +124,9 @@ class Contrasts:
         position[ptr[:p]], position[ptr[:p] + 1] = nodes[:p], p + nodes[:p]
         wide[is_edge], narrow[is_edge] = full.sizes[groups], small.sizes[groups]
         position[is_edge] = small.starts[groups]
-        basis, bases = self._basis_table(node, group)
         before = np.concatenate([[0], np.cumsum(narrow)])
         local = before[:-1] - before[ptr[:-1]][node]
-        return Runs(ptr, wide, narrow, position, local, basis, bases, group, node)
+        return Runs(ptr, wide, narrow, position, local, group, node)
 
     @property
     def _groups_of_nodes(self) -> tuple[Ints, Ints]:
@@ -173,37 +169,6 @@ class Contrasts:
         side = np.zeros(len(block), dtype=np.int64)
         side[edge] = layout.pairs[runs.group[edge], 1] == runs.node[edge]
         return block, side
-
-    def _basis_table(self, node: Ints, group: Ints) -> tuple[Ints, Floats]:
-        """The basis of every run, each distinct one stored once.
-
-        A node lists the coefficients of an edge with the other end's columns outermost, theta
-        with those of the lower-numbered node; the columns of the basis are put in theta's order.
-        """
-        full, p = self.layout, self.layout.n_cont
-        edge = group >= 0
-        ends = full.pairs[group[edge]]
-        first = node[edge] == ends[:, 0]
-        other = np.where(first, ends[:, 1], ends[:, 0])
-        most, times = int(full.width.max(initial=1)) + 1, max((1, *full.n_features))
-        key = np.where(node < p, -1, -1 - full.width[node])
-        key[edge] = (full.width[other] * most + full.width[node[edge]]) * 2 + first
-        key[edge] = key[edge] * times + full.n_blocks[group[edge]] - 1
-        keys, which = np.unique(key, return_inverse=True)
-        tables = []
-        for k in keys.tolist():
-            if k < 0:
-                tables.append(np.ones((1, 1)) if k == -1 else level_basis(-1 - k))
-                continue
-            k, more = divmod(k, times)
-            outer, inner = divmod(k // 2, most)
-            basis = _edge_basis(outer, inner)
-            if k % 2:
-                shape = (-1, max(1, outer - 1), max(1, inner - 1))
-                basis = basis.reshape(shape).swapaxes(1, 2).reshape(basis.shape)
-            tables.append(np.asarray(np.kron(np.eye(1 + more), basis)) if more else basis)
-        starts = np.concatenate([[0], np.cumsum([table.size for table in tables])])
-        return starts[which].astype(np.int64), np.concatenate([t.ravel() for t in tables])
 
     @cached_property
     def columns(self) -> Floats:
