@@ -18,11 +18,15 @@ def main() -> None:
     wage = mg.datasets.load_wage()
     model = mg.MixedGraphicalModel().fit(wage)
     wrong = mg.MixedGraphicalModel(refit=True, forbid=[("age", "marital")]).fit(wage)
+    given = mg.MixedGraphicalModel(covariates=["age", "race", "year"]).fit(wage)
+    own = mg.MixedGraphicalModel(loss="nodewise", select=mg.EBIC(per_node=True)).fit(wage)
     drawings = {
         "network": model.plot().ax,
         "path": model.plot_path(),
         "parameters": model.plot_parameters(),
         "predictability": model.plot(predictability=wage).ax,
+        "covariates": given.plot().ax,
+        "per_node": own.plot_selection(),
         "check": wrong.check(wage, random_state=0).plot(),
     }
     for name, ax in drawings.items():

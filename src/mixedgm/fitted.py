@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,6 +14,7 @@ from mixedgm.errors import DistributionError, ParameterError
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import NodewiseParams, Params, joined
 from mixedgm.path.path import Path
+from mixedgm.path.task import Lam
 from mixedgm.penalty.factors import EDGE_KINDS, edge_kind
 from mixedgm.rows.predict import mean_losses, predictions, probabilities
 from mixedgm.table.encode import Design
@@ -65,7 +66,8 @@ class Interaction(NamedTuple):
 class FitReport:
     """How the fit ended: the certificate and the counters."""
 
-    lam: float
+    lam: Lam
+    """One value, or one per column of the table: NaN for covariates."""
     objective: float
     kkt: float
     tol: float
@@ -101,6 +103,11 @@ class FitReport:
             total_weight=0.0,
             notes=notes,
         )
+
+    @property
+    def lam_by_column(self) -> Floats | None:
+        """One lam per column in the order of the table; None where all have the same."""
+        return np.array(self.lam) if isinstance(self.lam, tuple) else None
 
     @property
     def was_fitted(self) -> bool:
@@ -145,28 +152,26 @@ class FittedModel:
     # -- graph -------------------------------------------------------------------------------------
 
     @cached_property
+    def edge_coef(self) -> Floats:
+        """Symmetric matrix of the parameters of all edges, as ``params.coef`` has them."""
+        return self.params.edge_coef(self.report.rule)
+
+    @cached_property
     def edge_weights(self) -> Floats:
         """(p + q, p + q) symmetric matrix of edge weights, zero where there is no edge.
 
-        Separate regressions have two weights for an edge, whose mean this is, where the rule
-        finds one at all.
+        Separate regressions have two copies of an edge; this is the weight of their mean, where
+        the rule finds an edge at all.
         """
-        p = self.schema.n_cont
-        square = self.params.coef**2
-        starts = np.concatenate([np.arange(p), p + self.params.level_start[:-1]]).astype(int)
-        if len(starts) == 0:
-            return np.zeros((0, 0))
-        summed = np.add.reduceat(np.add.reduceat(square, starts, axis=0), starts, axis=1)
-        weights = np.sqrt(summed) * np.outer(self.node_scales, self.node_scales)
-        return self._symmetric(weights)
-
-    def _symmetric(self, weights: Floats) -> Floats:
-        """Weights of both directions as one; separate regressions by their rule."""
-        if isinstance(self.params, NodewiseParams):
-            there = joined(weights > 0.0, self.report.rule)
-            weights = np.where(there, 0.5 * (weights + weights.T), 0.0)
-        upper = np.triu(weights, 1)
+        norms = self.params.block_norms(self.edge_coef)
+        upper = np.triu(norms * np.outer(self.node_scales, self.node_scales), 1)
         return np.asarray(upper + upper.T)
+
+    @property
+    def n_predictors(self) -> dict[str, int]:
+        """Number of predictors in the conditional of every target column, in the table's order."""
+        count = np.count_nonzero(self.params.block_norms(self.params.coef), axis=0)
+        return {name: int(count[self.schema.node_index(name)]) for name in self.schema.targets}
 
     @property
     def moderators(self) -> tuple[int, ...]:
@@ -179,8 +184,15 @@ class FittedModel:
         n_nodes = len(self.schema.nodes)
         if self.params.moderation is None:
             return np.zeros((0, n_nodes, n_nodes))
-        found = self.params.moderation.strengths(self.params, self.node_scales)
-        return np.array([self._symmetric(weights) for weights in found])
+        own = self.params.moderation
+        found = own.strengths(self.params, self.node_scales)
+        if isinstance(self.params, NodewiseParams):
+            there = [joined(part > 0.0, self.report.rule) for part in found]
+            mean = [0.5 * (part + part.swapaxes(1, 2)) for part in own.deviations]
+            both = replace(own, deviations=tuple(mean))
+            found = np.where(there, both.strengths(self.params, self.node_scales), 0.0)
+        upper = np.triu(found, 1)
+        return np.asarray(upper + upper.swapaxes(1, 2))
 
     @cached_property
     def edges(self) -> tuple[Edge, ...]:
@@ -216,9 +228,7 @@ class FittedModel:
     def _deviation(self, which: int, u: int, v: int) -> Floats:
         """(1 or levels of the moderator, levels of u, levels of v) deviations of one edge."""
         assert self.params.moderation is not None
-        start = np.concatenate(
-            [np.arange(self.params.n_cont), self.params.n_cont + self.params.level_start]
-        )
+        start = self.params.node_start
         rows, columns = slice(start[u], start[u + 1]), slice(start[v], start[v + 1])
         whole = self.params.moderation.deviations[which]
         own = whole[:, rows, columns]
@@ -230,8 +240,7 @@ class FittedModel:
         nodes, kind = self.schema.nodes, edge_kind(self.schema, u, v)
         precision, partial = self.params.precision, None
         directed = bool({u, v} & set(self.schema.covariates))
-        if v in self.schema.covariates:
-            u, v = v, u
+        u, v = self.schema.directed(u, v)
         if kind == EDGE_KINDS[0] and not directed:
             own = np.sqrt(precision[u, u] * precision[v, v])
             partial = float(self.params.block(u, v)[0, 0] / own)
@@ -264,7 +273,9 @@ class FittedModel:
             raise ParameterError(f"an interaction needs two different columns. Got {a!r} twice.")
         rows, columns = self._axis(u), self._axis(v)
         if moderator is None:
-            return Interaction(a, b, rows, columns, self.params.block(u, v).copy())
+            start = self.params.node_start
+            block = self.edge_coef[start[u] : start[u + 1], start[v] : start[v + 1]]
+            return Interaction(a, b, rows, columns, block.copy())
         node = self.schema.node_index(moderator)
         if node not in self.moderators:
             names = [repr(self.schema.nodes[m].name) for m in self.moderators]
@@ -317,11 +328,7 @@ class FittedModel:
 
         Nor has a model whose edges vary, but at given values of its moderators.
         """
-        if isinstance(self.params, NodewiseParams):
-            raise DistributionError(
-                "separate regressions have no joint distribution: what two columns say about each "
-                "other need not agree. To fix: fit with another loss, such as 'pseudolikelihood'"
-            )
+        self.require_joint()
         if self.moderators:
             names = [self.schema.nodes[node].name for node in self.moderators]
             values = ", ".join(f"{name!r}: ..." for name in names)
@@ -330,6 +337,15 @@ class FittedModel:
                 f"given values of these: use model.at({{{values}}})."
             )
         return self.params
+
+    def require_joint(self) -> None:
+        """Raise DistributionError for separate regressions."""
+        if isinstance(self.params, NodewiseParams):
+            raise DistributionError(
+                "separate regressions have no joint distribution: what two columns say about each "
+                "other need not agree. predict, predict_proba and the scores work without one. To "
+                "fix: fit with another loss, such as 'pseudolikelihood'"
+            )
 
     @property
     def joint_params(self) -> Params:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mixedgm.errors import DistributionError, ParameterError
+from mixedgm.estimates import at_given_lams, chosen_estimate, refitted
 from mixedgm.fitted import FitReport, FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import Params
@@ -24,7 +24,6 @@ from mixedgm.path.path import Path
 from mixedgm.path.selection import choose_from, choose_growing
 from mixedgm.path.task import Reference, Task
 from mixedgm.penalty.factors import deviation_factors, factor_matrix
-from mixedgm.solve.working_set import Solution, Start
 from mixedgm.table import learn
 from mixedgm.table.check import level_of_caller
 from mixedgm.table.encode import Design
@@ -88,8 +87,8 @@ def fit_table(
     if path is not None:
         warn_unless_converged(path, options.tol)
     if not report.converged and (options.refit or path is None or path.converged.all()):
-        what = "refit" if options.refit else "estimate of the chosen edges"
-        _warn(f"{what}: {report.message} (KKT {report.kkt:.1e}, tol {report.tol:g}).")
+        what = "" if path is None else "estimate of the chosen edges: "
+        warn_about(report, "refit: " if options.refit else what)
     return fitted
 
 
@@ -141,12 +140,11 @@ def fit_design(
         options.verbose > 0,
     )
     with _naming(design.schema):
-        path, choice = _path_and_choice(setup, options, start)
-        theta, report = _estimate(setup.task, path, choice, options)
+        path, choice, theta, report = _fitted(setup, options, start)
         if options.refit:
-            theta, report = _refitted(setup.task, theta, report, options)
+            theta, report = refitted(setup.task, theta, report, options)
     return FittedModel(
-        schema=path.schema,
+        schema=design.schema,
         params=setup.task.params(theta),
         node_scales=setup.task.node_scales,
         report=report,
@@ -210,11 +208,25 @@ def _naming(schema: Schema) -> Iterator[None]:
 
 
 def _grid(task: Task, options: Options) -> Floats:
-    if options.lam is not None:
-        return np.array([float(options.lam)])
+    lam = options.given_lam(task.schema)
+    if isinstance(lam, tuple):
+        raise ParameterError("a path has the same lam for all columns; leave lam out.")
+    if lam is not None:
+        return np.array([lam])
     if options.lams is not None:
         return grid.given(options.lams)
     return grid.geometric(task.lam_max, options.n_lams, options.lam_min_ratio)
+
+
+def _fitted(
+    setup: Setup, options: Options, start: Params | None
+) -> tuple[Path | None, Choice, Floats, FitReport]:
+    """The path, what is chosen from it, and the estimate; one lam per column has no path."""
+    lam = options.given_lam(setup.design.schema)
+    if isinstance(lam, tuple):
+        return None, Choice(0, "", {}), *at_given_lams(setup.task, lam, options, start)
+    path, choice = _path_and_choice(setup, options, start)
+    return path, choice, *chosen_estimate(setup.task, path, choice, options)
 
 
 def _path_and_choice(
@@ -230,42 +242,11 @@ def _path_and_choice(
     return choose_growing(setup, criterion, lams, start)
 
 
-def _estimate(task: Task, path: Path, choice: Choice, options: Options) -> tuple[Floats, FitReport]:
-    """The chosen point of the path; where edges were chosen apart, the optimum with only those."""
-    point, theta = path.points[choice.index], path.theta(choice.index)
-    report = FitReport(
-        lam=point.lam,
-        objective=point.objective,
-        kkt=point.kkt,
-        tol=options.tol,
-        converged=point.converged,
-        message=point.status.value,
-        n_iter=point.n_iter,
-        n_rows=task.smooth.n_rows,
-        total_weight=task.total_weight,
-        notes=(*point.notes, *choice.notes, *_degenerate_notes(task)),
-        criterion=choice.label or None,
-        loss=options.loss,
-        rule=options.rule,
-        kkt_error=point.kkt_error,
-        objective_error=point.objective_error,
-    )
-    if choice.groups is None or np.array_equal(choice.groups, point.groups):
-        return theta, report
-    solution = task.penalised(
-        choice.groups,
-        point.lam,
-        Start(theta, task.null.evaluation),
-        solver=options.solver_object,
-        tol=options.tol,
-        max_iter=options.max_iter,
-    )
-    note = f"the {len(choice.groups)} chosen edges were estimated alone, all others left out"
-    return solution.theta, _of_solution(report, solution, task, note)
-
-
 def _by_nodes(task: Task, per_group: Floats | None) -> Floats | None:
-    """A value per edge group as a symmetric matrix over nodes; those of deviations follow."""
+    """A value per edge, the same for all its groups, as a symmetric matrix over nodes.
+
+    Those of deviations follow.
+    """
     if per_group is None:
         return None
     layout = task.layout
@@ -274,40 +255,6 @@ def _by_nodes(task: Task, per_group: Floats | None) -> Floats | None:
     at = 1 + layout.moderator
     matrix[at, u, v] = matrix[at, v, u] = per_group
     return matrix if layout.n_features else matrix[0]
-
-
-def _of_solution(report: FitReport, solution: Solution, task: Task, note: str) -> FitReport:
-    """The report with the certificate of this solution."""
-    return replace(
-        report,
-        objective=solution.objective + task.log_jacobian,
-        kkt=solution.kkt,
-        kkt_error=solution.kkt_error,
-        objective_error=solution.objective_error,
-        converged=solution.converged,
-        message=solution.status.value,
-        n_iter=solution.n_iter,
-        notes=tuple(dict.fromkeys((*report.notes, *solution.notes, note))),
-    )
-
-
-def _degenerate_notes(task: Task) -> tuple[str, ...]:
-    constant = task.node_scales == 0.0
-    names = [repr(task.schema.nodes[v].name) for v in np.flatnonzero(constant)]
-    if not names:
-        return ()
-    return (f"constant in these rows, so without edges: {', '.join(names)}",)
-
-
-def _refitted(
-    task: Task, theta: Floats, report: FitReport, options: Options
-) -> tuple[Floats, FitReport]:
-    """The chosen support without shrinkage; the certificate is that of the refit."""
-    groups = np.flatnonzero(task.layout.group_norms(theta))
-    start = Start(theta, task.null.evaluation)
-    solution = task.unpenalised(groups, start, tol=options.tol, max_iter=options.max_iter)
-    note = "the chosen graph was refitted without shrinkage"
-    return solution.theta, _of_solution(report, solution, task, note)
 
 
 def warn_unless_converged(path: Path, tol: float) -> None:
@@ -320,6 +267,11 @@ def warn_unless_converged(path: Path, tol: float) -> None:
     if len(path) > 1:
         where = f"at {len(bad)} of {len(path)} values of lam, worst {where}"
     _warn(f"{where}: {worst.status.value} (KKT {worst.kkt:.1e}, tol {tol:g}).")
+
+
+def warn_about(report: FitReport, what: str = "") -> None:
+    """Issue a ConvergenceWarning for one estimate."""
+    _warn(f"{what}{report.message} (KKT {report.kkt:.1e}, tol {report.tol:g}).")
 
 
 def _warn(message: str) -> None:

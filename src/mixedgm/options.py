@@ -14,9 +14,12 @@ from numpy.typing import ArrayLike
 from mixedgm.errors import NotYetError, ParameterError
 from mixedgm.path.evidence import Criterion
 from mixedgm.path.selection import NAMED
+from mixedgm.path.task import Lam
 from mixedgm.solve.choose import solver_for
 from mixedgm.solve.loop import Solver
 from mixedgm.solve.monte_carlo import MonteCarlo
+from mixedgm.table.schema import Schema
+from mixedgm.table.wording import few, number_of
 
 _LOSSES = ("pseudolikelihood", "likelihood", "likelihood-mc", "nodewise")
 
@@ -25,7 +28,7 @@ _LOSSES = ("pseudolikelihood", "likelihood", "likelihood-mc", "nodewise")
 class Options:
     """Parameters of `MixedGraphicalModel`, whose documentation explains them."""
 
-    lam: float | None = None
+    lam: Any = None
     select: Any = "ebic"
     lams: ArrayLike | None = None
     n_lams: int = 50
@@ -51,8 +54,7 @@ class Options:
     verbose: int = 0
 
     def __post_init__(self) -> None:
-        if self.lam is not None and not _number(self.lam, 0.0, np.inf):
-            raise ParameterError.must_be("lam", "a float in [0, inf) or None", self.lam)
+        self._check_lam()
         if not _integer(self.n_lams, 1):
             raise ParameterError.must_be("n_lams", "an integer of at least 1", self.n_lams)
         if not (_number(self.lam_min_ratio, 0.0, 1.0) and 0.0 < self.lam_min_ratio < 1.0):
@@ -71,12 +73,49 @@ class Options:
             raise ParameterError.must_be("refit", "True or False", self.refit)
         if self.rule not in ("and", "or"):
             raise ParameterError.must_be("rule", "'and' or 'or'", self.rule)
+        self._check_not_yet()
+        if getattr(self._criterion(), "per_node", False) and self.loss != "nodewise":
+            raise ParameterError(
+                "per_node=True chooses one lam per column, for regressions that share no "
+                f"parameters; with loss={self.loss!r} both ends of an edge share it. Use "
+                "loss='nodewise', or per_node=False."
+            )
+
+    def _check_lam(self) -> None:
         if self.lam is not None and self.lams is not None:
             raise ParameterError(
                 "lam and lams were both given; give one value or the values of a path."
             )
-        self._check_not_yet()
-        self._criterion()
+        if self.lam is None or _number(self.lam, 0.0, np.inf):
+            return
+        if not _by_column(self.lam):
+            more = ", one such per column," if self.loss == "nodewise" else ""
+            raise ParameterError.must_be("lam", f"a float in [0, inf){more} or None", self.lam)
+        if self.loss != "nodewise":
+            raise ParameterError(
+                "one lam per column is for regressions that share no parameters; give one value, "
+                "or use loss='nodewise'."
+            )
+
+    def given_lam(self, schema: Schema) -> Lam | None:
+        """The penalty that was given, or one per column of the table; None where it is chosen."""
+        if self.lam is None or _number(self.lam, 0.0, np.inf):
+            return None if self.lam is None else float(self.lam)
+        found = tuple(float(value) for value in self.lam)
+        if len(found) != len(schema.columns):
+            raise ParameterError(
+                f"lam has {number_of(len(found), 'value', 'values')}, and the table "
+                f"{number_of(len(schema.columns), 'column', 'columns')}; give one value per "
+                "column, in the order of the table."
+            )
+        lacking = [
+            column.name
+            for column, value in zip(schema.columns, found, strict=True)
+            if column.role == "target" and np.isnan(value)
+        ]
+        if lacking:
+            raise ParameterError(f"lam is missing for {few(lacking)}; only covariates have none.")
+        return found
 
     def _check_not_yet(self) -> None:
         """Parameters whose meaning is fixed but whose method is still to come."""
@@ -172,6 +211,15 @@ class Options:
 def _number(value: object, low: float, high: float) -> bool:
     real = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
     return real and low <= float(value) < high  # type: ignore[arg-type]
+
+
+def _by_column(value: object) -> bool:
+    """Whether it is a list of penalties; NaN stands for a column that has none."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if not isinstance(value, (list, tuple)):
+        return False
+    return all(_number(x, 0.0, np.inf) or (isinstance(x, float) and np.isnan(x)) for x in value)
 
 
 def _integer(value: object, low: int) -> bool:

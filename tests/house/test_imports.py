@@ -30,6 +30,7 @@ ROOMS = (
     "options",
     "settings",
     "fitted",
+    "estimates",
     "fitting",
     "store",
     "views",

@@ -1,9 +1,13 @@
 """loss="nodewise" through the estimator: rules, files, scores, and what it does not claim."""
 
+from functools import partial
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import mixedgm as mg
+from mixedgm.parallel import seeds
 from tests.support.people import people
 
 LAM = 0.03
@@ -71,6 +75,42 @@ def test_the_rule_is_for_separate_regressions_only(table):
         mg.MixedGraphicalModel(rule="or").fit(table)
     with pytest.raises(mg.ParameterError, match="'and' or 'or'"):
         mg.MixedGraphicalModel(loss="nodewise", rule="xor").fit(table)
+
+
+@pytest.mark.parametrize("rule", ["and", "or"])
+@pytest.mark.parametrize("covariates", [None, ["weight", "group"]])
+def test_subsamples_count_edges_by_the_rule(table, rule, covariates):
+    """Frequencies are those of the edges of half-samples, which are fitted here one by one."""
+    select = mg.StabilitySelection(n_subsamples=6, max_false=8, threshold=0.8)
+    options = {"loss": "nodewise", "rule": rule, "covariates": covariates}
+    found = mg.MixedGraphicalModel(
+        select=select, lams=[0.3, 0.1, 0.05], random_state=0, n_jobs=1, **options
+    ).fit(table)
+    evidence = SimpleNamespace(
+        design=SimpleNamespace(n_rows=len(table)),
+        setup=SimpleNamespace(seeds=partial(seeds, seeds(0, 1)[0])),
+    )
+    count = np.zeros((5, 5))
+    for rows in select._halves(evidence):
+        half = mg.MixedGraphicalModel(lam=found.lam_, **options).fit(table.iloc[rows])
+        there = half.fitted_.edge_weights > 0.0
+        count += there
+    np.testing.assert_allclose(found.fitted_.selection_frequency, count / 6)
+    stable = {frozenset(pair) for pair in np.argwhere(np.triu(count / 6 >= 0.8)).tolist()}
+    at = found.schema_.node_index
+    assert {frozenset(at(name) for name in edge[:2]) for edge in found.edges_} == stable
+    assert stable
+    n_pairs = 10 if covariates is None else 9
+    assert found.fitted_.scores["stability_selected"][-1] <= n_pairs
+
+
+def test_instability_is_a_mean_over_edges(table):
+    options = {"loss": "nodewise", "lams": [0.3, 0.1, 0.05], "random_state": 0, "n_jobs": 1}
+    found = mg.MixedGraphicalModel(select=mg.StARS(n_subsamples=4), **options).fit(table)
+    raw = found.fitted_.scores["stars_raw"]
+    k = found.path_.lams.tolist().index(found.lam_)
+    share = found.fitted_.selection_frequency[np.triu_indices(5, 1)]
+    assert raw[k] == pytest.approx((2 * share * (1 - share)).mean())
 
 
 @pytest.mark.parametrize("select", ["ebic", "cv"])

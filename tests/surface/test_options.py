@@ -17,7 +17,8 @@ BAD = [
     ("lam", np.nan, "lam must be a float in [0, inf) or None. Got nan instead."),
     ("lam", np.inf, "lam must be a float in [0, inf) or None. Got inf instead."),
     ("lam", True, "lam must be a float in [0, inf) or None. Got True instead."),
-    ("lam", [0.1], "lam must be a float in [0, inf) or None. Got [0.1] instead."),
+    ("lam", [0.1], "one lam per column is for regressions that share no parameters; give one"),
+    ("lam", ["a"], "lam must be a float in [0, inf) or None. Got ['a'] instead."),
     ("lams", [], "lams must be a non-empty list of numbers in [0, inf). Got [] instead."),
     (
         "lams",

@@ -12,7 +12,7 @@ from mixedgm.cli.common_arguments import (
     add_at,
     add_format,
     add_model,
-    add_moderators,
+    add_model_form,
     add_output,
     add_quiet,
     add_table,
@@ -321,66 +321,8 @@ def _fitting(command: argparse.ArgumentParser, select: str = "--select") -> None
         metavar="R",
         help="smallest penalty as a part of the one that leaves no edges (default: 0.01)",
     )
-    _model_form(group)
+    add_model_form(group)
     add_quiet(command)
-
-
-def _model_form(group: argparse._ArgumentGroup) -> None:
-    """Add what may have an edge, and what is minimised."""
-    group.add_argument(
-        "--covariates",
-        metavar="NAME,...",
-        action="append",
-        help="columns that predict the others and are not predicted themselves",
-    )
-    add_moderators(group)
-    group.add_argument(
-        "--require",
-        metavar="A:B,...",
-        action="append",
-        help="edges that are not penalised, so that they are always there",
-    )
-    group.add_argument(
-        "--forbid", metavar="A:B,...", action="append", help="edges that may not be there"
-    )
-    group.add_argument(
-        "--loss",
-        default="pseudolikelihood",
-        metavar="NAME",
-        help="pseudolikelihood (default), likelihood, likelihood-mc (sampled, for dense graphs) or "
-        "nodewise (a separate regression for every column)",
-    )
-    group.add_argument(
-        "--rule",
-        choices=("and", "or"),
-        default="and",
-        help="edges of --loss nodewise: those in both regressions (default), or in either",
-    )
-    group.add_argument(
-        "--weights",
-        choices=("calibrated", "uniform"),
-        default="calibrated",
-        help="penalty weights of the edges: fair to every kind of edge (default), or all the same",
-    )
-    group.add_argument(
-        "--solver", default="auto", help="auto (default), proximal-newton or proximal-gradient"
-    )
-    group.add_argument(
-        "--tol",
-        type=float,
-        default=1e-5,
-        help="how far from optimal a solution may be (default: 1e-5)",
-    )
-    group.add_argument(
-        "--max-iter",
-        type=int,
-        default=1000,
-        metavar="N",
-        help="most iterations of the solver at each penalty (default: 1000)",
-    )
-    group.add_argument(
-        "--jobs", type=int, metavar="N", help="processor cores to use (default: all)"
-    )
 
 
 _ARGUMENTS: dict[str, Callable[[argparse.ArgumentParser], None]] = {

@@ -82,6 +82,7 @@ def select(args: Namespace, console: Console) -> int:
 def path(args: Namespace, console: Console) -> int:
     """Solve a path and list it; 130 when Ctrl-C cut it short."""
     from mixedgm.views.tables import path_columns
+    from mixedgm.views.text import lam_text
 
     check_output(args.output, args.table)
     console.keeps_partial = True
@@ -89,17 +90,20 @@ def path(args: Namespace, console: Console) -> int:
     deliver(
         path_columns(model.fitted_), args, console, lambda width: _path_text(model.fitted_, width)
     )
-    console.note(f"{model.fitted_.report.criterion} chooses lam = {model.lam_:.4g}")
+    report = model.fitted_.report
+    console.note(f"{report.criterion} chooses lam = {lam_text(report.lam)}")
     return 130 if console.interrupted else 0
 
 
 def _path_text(fitted: FittedModel, width: int) -> str:
     """The columns of a path that fit on a terminal, with an arrow at the chosen lam."""
-    from mixedgm.views.tables import path_columns
+    from mixedgm.views.tables import chosen_columns, path_columns
     from mixedgm.views.text import table_text
 
     columns = path_columns(fitted)
     short = {name: columns[name] for name in ("lam", "n_edges", "objective", "kkt", "seconds")}
+    if isinstance(fitted.report.lam, tuple):
+        return table_text({**short, "chosen for": chosen_columns(fitted)}, width)
     for name, scores in list(fitted.scores.items())[:1]:
         short[name] = [f"{score:.2f}" for score in scores]
     short["chosen"] = ["<--" if lam == fitted.report.lam else "" for lam in columns["lam"]]
@@ -114,7 +118,9 @@ def _fitted(args: Namespace, console: Console, *, whole_grid: bool = False) -> M
     frame, weights = read_columns(args)
     options = fit_options(args, frame)
     if whole_grid and options["select"] in NAMED:
-        options["select"] = WholeGrid(NAMED[options["select"]])
+        options["select"] = NAMED[options["select"]]
+    if whole_grid and not isinstance(options["select"], str):
+        options["select"] = WholeGrid(options["select"])
     model = MixedGraphicalModel(**options, verbose=int(console.shows_progress))
     with console.announcing_compilation():
         model.fit(frame, sample_weight=weights)
@@ -126,13 +132,13 @@ def edges(args: Namespace, console: Console) -> None:
     """List the edges of a model."""
     from mixedgm.views import write
     from mixedgm.views.tables import edges_columns
-    from mixedgm.views.text import edges_text
+    from mixedgm.views.text import edges_text, lam_text
 
     check_output(args.output, args.model)
     check_edges(args.output, args.format)
     fitted = _loaded(args)
     if not fitted.edges:
-        where = fitted.report.at or f"lam = {fitted.report.lam:.4g}"
+        where = fitted.report.at or f"lam = {lam_text(fitted.report.lam)}"
         console.note(f"no edges: at {where} all columns are independent")
     if args.output is not None and Path(args.output).suffix.lower() == ".graphml":
         write(fitted, args.output)

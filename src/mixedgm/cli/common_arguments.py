@@ -6,7 +6,15 @@ import argparse
 from typing import Any
 
 __all__ = [
-    *("FORMATS", "add_at", "add_format", "add_model", "add_moderators", "add_output"),
+    *(
+        "FORMATS",
+        "add_at",
+        "add_format",
+        "add_model",
+        "add_model_form",
+        "add_moderators",
+        "add_output",
+    ),
     *("add_quiet", "add_table"),
 ]
 
@@ -58,3 +66,66 @@ def add_format(command: argparse.ArgumentParser, default: str = "table") -> None
 def add_quiet(command: argparse.ArgumentParser) -> None:
     """Whether a command keeps notes to itself."""
     command.add_argument("--quiet", action="store_true", help="no notes and no progress")
+
+
+def add_model_form(group: argparse._ArgumentGroup) -> None:
+    """Add what may have an edge, and what is minimised."""
+    group.add_argument(
+        "--covariates",
+        metavar="NAME,...",
+        action="append",
+        help="columns that predict the others and are not predicted themselves",
+    )
+    add_moderators(group)
+    group.add_argument(
+        "--require",
+        metavar="A:B,...",
+        action="append",
+        help="edges that are not penalised, so that they are always there",
+    )
+    group.add_argument(
+        "--forbid", metavar="A:B,...", action="append", help="edges that may not be there"
+    )
+    group.add_argument(
+        "--loss",
+        default="pseudolikelihood",
+        metavar="NAME",
+        help="pseudolikelihood (default), likelihood, likelihood-mc (sampled, for dense graphs) or "
+        "nodewise (a separate regression for every column)",
+    )
+    group.add_argument(
+        "--rule",
+        choices=("and", "or"),
+        default="and",
+        help="edges of --loss nodewise: those in both regressions (default), or in either",
+    )
+    group.add_argument(
+        "--per-node",
+        action="store_true",
+        help="--loss nodewise: one penalty per column, by the ebic, bic or aic of its regression",
+    )
+    group.add_argument(
+        "--weights",
+        choices=("calibrated", "uniform"),
+        default="calibrated",
+        help="penalty weights of the edges: fair to every kind of edge (default), or all the same",
+    )
+    group.add_argument(
+        "--solver", default="auto", help="auto (default), proximal-newton or proximal-gradient"
+    )
+    group.add_argument(
+        "--tol",
+        type=float,
+        default=1e-5,
+        help="how far from optimal a solution may be (default: 1e-5)",
+    )
+    group.add_argument(
+        "--max-iter",
+        type=int,
+        default=1000,
+        metavar="N",
+        help="most iterations of the solver at each penalty (default: 1000)",
+    )
+    group.add_argument(
+        "--jobs", type=int, metavar="N", help="processor cores to use (default: all)"
+    )

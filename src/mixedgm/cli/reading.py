@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from mixedgm.errors import ParameterError, near_matches
 from mixedgm.table import Frame, as_frame
 
-__all__ = ["column_options", "fit_options", "listed", "read_columns", "without_column"]
+__all__ = [
+    "column_options",
+    "fit_options",
+    "listed",
+    "read_columns",
+    "with_per_node",
+    "without_column",
+]
 
 
 _PASSED_ON = (
@@ -66,6 +73,7 @@ def column_options(args: Namespace) -> dict[str, Any]:
 def fit_options(args: Namespace, frame: Frame) -> dict[str, Any]:
     """Return the parameters of the estimator."""
     options = column_options(args) | {name: getattr(args, name) for name in _PASSED_ON}
+    options["select"] = with_per_node(args, args.select)
     options["n_jobs"] = args.jobs
     options["random_state"] = args.seed
     options["lams"] = _numbers(args.lams)
@@ -78,6 +86,20 @@ def fit_options(args: Namespace, frame: Frame) -> dict[str, Any]:
         if hasattr(args, name):
             options[name] = getattr(args, name)
     return options
+
+
+def with_per_node(args: Namespace, criterion: Any) -> Any:
+    """Return the criterion, one lam per column where --per-node says so."""
+    if not args.per_node:
+        return criterion
+    from dataclasses import replace
+
+    from mixedgm.path.selection import NAMED
+
+    criterion = NAMED.get(criterion, criterion) if isinstance(criterion, str) else criterion
+    if isinstance(criterion, str) or not hasattr(criterion, "per_node"):
+        raise ParameterError(f"--per-node belongs to ebic, bic and aic, not to {args.select}.")
+    return replace(criterion, per_node=True)
 
 
 def listed(texts: Sequence[str] | None) -> list[str]:

@@ -43,6 +43,8 @@ _SCORES = (".csv", ".json")
 
 def run_select(args: Namespace, console: Console) -> int:
     """Choose, print the scores, write what was asked for; 130 when Ctrl-C cut it short."""
+    from mixedgm.views.text import lam_text
+
     for output in (args.output, args.scores, args.plot):
         check_output(output, args.table)
     if args.scores is not None and Path(args.scores).suffix.lower() not in _SCORES:
@@ -55,7 +57,8 @@ def run_select(args: Namespace, console: Console) -> int:
     model = _chosen(args, console)
     fitted = model.fitted_
     console.out(_text(fitted, console.width))
-    console.out(f"\n{fitted.report.criterion}: lam = {model.lam_:.4g}, {len(fitted.edges)} edges")
+    lam = lam_text(fitted.report.lam)
+    console.out(f"\n{fitted.report.criterion}: lam = {lam}, {len(fitted.edges)} edges")
     for note in fitted.report.notes:
         console.note(note)
     if args.scores is not None:
@@ -71,7 +74,7 @@ def run_select(args: Namespace, console: Console) -> int:
 
 
 def _chosen(args: Namespace, console: Console) -> MixedGraphicalModel:
-    from mixedgm.cli.reading import fit_options, read_columns, without_column
+    from mixedgm.cli.reading import fit_options, read_columns, with_per_node, without_column
     from mixedgm.estimator import MixedGraphicalModel
 
     _check_options(args)
@@ -80,7 +83,8 @@ def _chosen(args: Namespace, console: Console) -> MixedGraphicalModel:
     if args.groups is not None:
         frame, column = without_column(frame, args.groups, "--groups")
         groups = column.to_numpy()
-    options = fit_options(args, frame) | {"select": _criterion(args, groups)}
+    criterion = with_per_node(args, _criterion(args, groups))
+    options = fit_options(args, frame) | {"select": criterion}
     model = MixedGraphicalModel(**options, verbose=int(console.shows_progress))
     with console.announcing_compilation():
         model.fit(frame, sample_weight=weights)
@@ -117,12 +121,14 @@ def _criterion(args: Namespace, groups: Any) -> Any:
 
 
 def _columns(fitted: FittedModel) -> Columns:
-    """lam, number of edges, all scores, and whether it was chosen."""
-    from mixedgm.views.tables import path_of
+    """lam, number of edges, all scores, and whether, or for which columns, it was chosen."""
+    from mixedgm.views.tables import chosen_columns, path_of, score_columns
 
     path = path_of(fitted)
     columns: dict[str, Any] = {"lam": path.lams, "n_edges": path.n_edges}
-    columns |= {name: np.asarray(values) for name, values in fitted.scores.items()}
+    columns |= score_columns(fitted)
+    if isinstance(fitted.report.lam, tuple):
+        return columns | {"chosen_for": chosen_columns(fitted)}
     return columns | {"chosen": path.lams == fitted.report.lam}
 
 
@@ -130,6 +136,8 @@ def _text(fitted: FittedModel, width: int) -> str:
     """The columns that decide, with an arrow at the chosen lam."""
     from mixedgm.views.text import table_text
 
+    if isinstance(fitted.report.lam, tuple):
+        return table_text(_per_node(fitted), width)
     columns = _columns(fitted)
     shown: dict[str, Any] = {"lam": columns["lam"], "n_edges": columns["n_edges"]}
     name = next(iter(fitted.scores))
@@ -139,3 +147,20 @@ def _text(fitted: FittedModel, width: int) -> str:
             shown[each] = [f"{value:.{digits}f}".rstrip("0").rstrip(".") for value in columns[each]]
     shown["chosen"] = ["<--" if is_it else "" for is_it in columns["chosen"]]
     return table_text(shown, width)
+
+
+def _per_node(fitted: FittedModel) -> Columns:
+    """The lam of every column that has one, with its predictors, parameters and lowest score."""
+    name, scores = next(iter(fitted.scores.items()))
+    by_column = np.array(fitted.report.lam)
+    own = np.flatnonzero(~np.isnan(by_column))
+    at = [int(np.argmin(scores[:, k])) for k in own]
+    df = fitted.scores["degrees_of_freedom"][at, own]
+    neighbours = fitted.n_predictors
+    return {
+        "column": [fitted.schema.names[k] for k in own],
+        "lam": by_column[own],
+        "neighbours": [neighbours[fitted.schema.names[k]] for k in own],
+        "parameters": df.astype(np.int64),
+        name: [f"{value:.2f}" for value in scores[at, own]],
+    }

@@ -88,6 +88,9 @@ class AdequacyMethods(HasModel):
         with many rows the check shows that, too.  To see what the graph itself misses, check a
         model with ``refit=True``.  On the rows of the fit the check is cautious: the model has
         already moved towards them.
+
+        Covariates are not checked: simulated tables have those of `X`, and the other columns drawn
+        given these.
         """
         from mixedgm.studies.adequacy import check_model
 

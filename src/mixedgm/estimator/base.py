@@ -39,7 +39,8 @@ class HasModel(BaseEstimator):
     def _adopt(self, fitted: FittedModel) -> None:
         """Show a fitted model through the attributes that scikit-learn users expect."""
         self.fitted_ = fitted
-        self.lam_ = fitted.report.lam
+        by_column = fitted.report.lam_by_column
+        self.lam_ = fitted.report.lam if by_column is None else by_column
         self.params_ = fitted.params
         self.schema_ = fitted.schema
         self.edges_ = fitted.edges

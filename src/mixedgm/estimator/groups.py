@@ -21,7 +21,7 @@ def compare(
     X: Any,
     groups: Any,
     *,
-    lam: float | None = None,
+    lam: float | ArrayLike | None = None,
     select: Any = "ebic",
     penalty: str = "common",
     blocks: Any = None,
@@ -43,8 +43,8 @@ def compare(
     groups : str or array (n,)
         A column of `X`, which is then no part of the graphs, or one label per row.  Two or more
         groups.
-    lam : float, optional
-        The penalty of all groups.
+    lam : float, or one per column, optional
+        The penalty of all groups; one per column for ``loss="nodewise"``.
     select : str or object
         How the penalty is chosen where `lam` is not given, as for `MixedGraphicalModel`.
     penalty : {"common", "own"}

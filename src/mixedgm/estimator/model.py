@@ -37,10 +37,13 @@ class MixedGraphicalModel(
 
     Parameters
     ----------
-    lam : float, optional
-        Penalty.  By default a path of values is solved and `select` chooses.
+    lam : float, or one per column, optional
+        Penalty.  By default a path of values is solved and `select` chooses.  One value per column
+        of the table, in its order (any for covariates, which have none), is for
+        ``loss="nodewise"``.
     select : {"ebic", "bic", "aic", "cv", "holdout", "stars", "stability"} or object
-        How lam is chosen.  An object carries options: ``mixedgm.EBIC(gamma=0.25)``, `BIC`, `AIC`,
+        How lam is chosen.  An object carries options: ``mixedgm.EBIC(gamma=0.25)``, `BIC`, `AIC`
+        (with ``per_node=True``, one lam per column for ``loss="nodewise"``),
         ``CV(cv=5, one_se=True, groups=None)``, ``Holdout(fraction=0.2)``, ``StARS(beta=0.05)``,
         ``StabilitySelection(threshold=0.75, max_false=1)``.
     lams : sequence of float, optional
@@ -98,7 +101,9 @@ class MixedGraphicalModel(
 
     Attributes
     ----------
-    lam_ : float
+    lam_ : float, or ndarray (n_features_in_,)
+        One value per column, in the order of the table and NaN for covariates, where `select`
+        chooses or `lam` gives one per column.
     params_ : Params
         In the data's own units.
     schema_ : Schema
@@ -108,6 +113,7 @@ class MixedGraphicalModel(
     converged_ : bool
     n_iter_ : int
     path_ : Path
+        None where `lam` gives one value per column.
     fitted_ : FittedModel
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -129,7 +135,7 @@ class MixedGraphicalModel(
 
     def __init__(
         self,
-        lam: float | None = None,
+        lam: float | ArrayLike | None = None,
         *,
         select: Any = "ebic",
         lams: ArrayLike | None = None,

@@ -343,15 +343,16 @@ class Layout:
     def to_matrix(self, theta: Floats) -> Floats:
         """Edge parameters as the d x d matrix with zero diagonal blocks.
 
-        Column by column the coefficients of a conditional; symmetric unless nodewise.  The matrices
-        of deviations follow below, one for each feature.
+        Column by column the coefficients of a conditional; symmetric unless nodewise.  An edge of a
+        covariate is in one conditional, and always stands on both sides.  The matrices of
+        deviations follow below, one for each feature.
         """
         matrix = np.zeros((self.n_products, self.n_columns))
         row, column = self.edge_position
-        if not self.nodewise:
-            within = row % self.n_columns
-            matrix[row - within + column, within] = theta[self.edges]
         matrix[row, column] = theta[self.edges]
+        shared = ~self.is_target[self.pairs[:, 0]] | (not self.nodewise)
+        both, within = np.repeat(shared, self.sizes), row % self.n_columns
+        matrix[(row - within + column)[both], within[both]] = theta[self.edges][both]
         return matrix
 
     def from_matrix(self, matrix: Floats) -> Floats:

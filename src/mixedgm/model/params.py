@@ -94,6 +94,23 @@ class Params:
         return self.cat_interaction[self.levels_of(u - p), self.levels_of(v - p)]
 
     @cached_property
+    def node_start(self) -> Ints:
+        """First row and column of every node in `coef`, and the end."""
+        return np.concatenate([np.arange(self.n_cont), self.n_cont + self.level_start])
+
+    def edge_coef(self, rule: str) -> Floats:
+        """Symmetric d x d matrix of the edges; the rule is for separate regressions."""
+        del rule
+        return self.coef
+
+    def block_norms(self, matrix: Floats) -> Floats:
+        """Euclidean norm of the block of every two nodes in a d x d matrix."""
+        start = self.node_start[:-1]
+        if len(start) == 0:
+            return np.zeros((0, 0))
+        return np.sqrt(np.add.reduceat(np.add.reduceat(matrix**2, start, axis=0), start, axis=1))
+
+    @cached_property
     def coef(self) -> Floats:
         """Symmetric d x d matrix of all edge blocks (design columns, zero diagonal blocks)."""
         cont = -self.precision.copy()
@@ -129,8 +146,15 @@ class NodewiseParams(Params):
 
     def says(self, u: int, v: int) -> Floats:
         """What node u says in the conditional of node v: a row per level of u."""
-        start = np.concatenate([np.arange(self.n_cont), self.n_cont + self.level_start])
+        start = self.node_start
         return self.coef[start[u] : start[u + 1], start[v] : start[v + 1]]
+
+    def edge_coef(self, rule: str) -> Floats:
+        """Mean of the two copies of every edge, where the rule finds one: symmetric, d x d."""
+        there = joined(self.block_norms(self.coef) > 0.0, rule)
+        width = np.diff(self.node_start)
+        there = np.repeat(np.repeat(there, width, axis=0), width, axis=1)
+        return np.where(there, 0.5 * (self.coef + self.coef.T), 0.0)
 
     def block(self, u: int, v: int) -> Floats:
         """Mean of what the two nodes say in each other's conditional."""

@@ -6,39 +6,57 @@ fit worse than it can, so scores at the shrunken estimates favour far too small 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from mixedgm.errors import ParameterError
-from mixedgm.model.layout import Floats, Ints
+from mixedgm.model.layout import Ints
 from mixedgm.path.evidence import Choice, Evidence
-from mixedgm.path.path import Path, PathPoint
+from mixedgm.path.path import PathPoint
+from mixedgm.path.per_node import LOOK_BELOW, Price, choose_per_node
+from mixedgm.path.refits import degrees_of_freedom, parameters, refit_losses, refittable
 from mixedgm.path.task import Task
-from mixedgm.progress import track
-from mixedgm.rows.threads import single_threaded_blas
-from mixedgm.solve.working_set import Solution, Start
-
-_REFIT_TOL = 1e-4
-_REFIT_STEPS = 50
-# Scores of supports jump, so a minimum may be local; a path that goes down to this share of the
-# lam chosen has seen the others.
-_LOOK_BELOW = 0.2
 
 
-class _AtRefits:
+class _Information(ABC):
     """What criteria that score unshrunken refits have in common."""
 
     by_parts = True
+    per_node: bool
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.per_node, (bool, np.bool_)):
+            raise ParameterError.must_be("per_node", "True or False", self.per_node)
+
+    @property
+    def label(self) -> str:
+        """How the choice is described."""
+        return type(self).__name__
+
+    @abstractmethod
+    def price(self, task: Task) -> Price:
+        """What a parameter and an edge cost, in the units of 2 n loss."""
 
     def enough(self, task: Task, point: PathPoint) -> bool:
-        """Whether the graph is too dense to be refitted, and so are those of smaller lam."""
-        return not refittable(task, point.groups)
+        """Whether the graph is too dense to be refitted, and so are those of smaller lam.
+
+        With one lam per column: whether that is so for all regressions.
+        """
+        small = refittable(task, point.groups)[task.layout.is_target]
+        return not (small.any() if self.per_node else small.all())
+
+    def choose(self, evidence: Evidence) -> Choice:
+        """Lowest score, of the graph or of every column; the largest lam among equals."""
+        name, price = type(self).__name__.lower(), self.price(evidence.task)
+        if self.per_node:
+            return choose_per_node(evidence, name, self.label, price)
+        return _choose(evidence, name, self.label, price)
 
 
 @dataclass(frozen=True)
-class EBIC(_AtRefits):
+class EBIC(_Information):
     """Extended Bayesian information criterion at the refit of each support.
 
     ``2 n loss + 2 (df log n + 4 gamma edges log(columns))`` with the mean negative log
@@ -50,12 +68,16 @@ class EBIC(_AtRefits):
     ----------
     gamma : float
         Extra price of an edge in [0, 1]; 0 is the BIC.
+    per_node : bool
+        For ``loss="nodewise"``: choose one lam per column, each by the criterion of its own
+        regression, ``2 n loss + df log n + 2 gamma neighbours log(columns - 1)``.
 
     References
     ----------
-    Foygel and Drton (2010), "Extended Bayesian information criteria for Gaussian graphical
-    models".  Gao and Song (2010), "Composite likelihood Bayesian information criteria for model
-    selection in high-dimensional data".
+    Chen and Chen (2008), "Extended Bayesian information criteria for model selection with large
+    model spaces".  Foygel and Drton (2010), "Extended Bayesian information criteria for Gaussian
+    graphical models".  Gao and Song (2010), "Composite likelihood Bayesian information criteria
+    for model selection in high-dimensional data".
 
     Examples
     --------
@@ -64,8 +86,10 @@ class EBIC(_AtRefits):
     """
 
     gamma: float = 0.5
+    per_node: bool = False
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not (isinstance(self.gamma, (int, float)) and 0.0 <= self.gamma <= 1.0):
             raise ParameterError.must_be("gamma", "a number in [0, 1]", self.gamma)
 
@@ -74,47 +98,55 @@ class EBIC(_AtRefits):
         """How the choice is described."""
         return f"EBIC (gamma = {self.gamma:g})"
 
-    def choose(self, evidence: Evidence) -> Choice:
-        """Lowest score; the largest lam among equals."""
-        n, columns = evidence.task.total_weight, evidence.task.layout.n_nodes
-
-        def price(df: float, edges: float) -> float:
-            return float(df * np.log(n) + 4.0 * self.gamma * edges * np.log(columns))
-
-        return _information(evidence, "ebic", self.label, price)
+    def price(self, task: Task) -> Price:
+        """By the logarithm of the number of graphs, or of regressions, of the same size."""
+        n, columns = task.total_weight, task.layout.n_nodes
+        edge = 2.0 * np.log(max(columns - 1, 1)) if self.per_node else 4.0 * np.log(columns)
+        return Price(float(np.log(n)), float(self.gamma * edge))
 
 
 @dataclass(frozen=True)
-class BIC(_AtRefits):
-    """Bayesian information criterion, ``2 n loss + 2 df log n``, at the refit of each support."""
+class BIC(_Information):
+    """Bayesian information criterion, ``2 n loss + 2 df log n``, at the refit of each support.
 
-    def choose(self, evidence: Evidence) -> Choice:
-        """Lowest score; the largest lam among equals."""
-        n = evidence.task.total_weight
-        return _information(evidence, "bic", "BIC", lambda df, _: df * np.log(n))
+    Parameters
+    ----------
+    per_node : bool
+        For ``loss="nodewise"``: one lam per column, each by ``2 n loss + df log n`` of its own
+        regression.
+    """
+
+    per_node: bool = False
+
+    def price(self, task: Task) -> Price:
+        """By the logarithm of the number of rows."""
+        return Price(float(np.log(task.total_weight)))
 
 
 @dataclass(frozen=True)
-class AIC(_AtRefits):
-    """Akaike information criterion, ``2 n loss + 4 df``, at the refit of each support."""
+class AIC(_Information):
+    """Akaike information criterion, ``2 n loss + 4 df``, at the refit of each support.
 
-    def choose(self, evidence: Evidence) -> Choice:
-        """Lowest score; the largest lam among equals."""
-        return _information(evidence, "aic", "AIC", lambda df, _: 2.0 * df)
+    Parameters
+    ----------
+    per_node : bool
+        For ``loss="nodewise"``: one lam per column, each by ``2 n loss + 2 df`` of its own
+        regression.
+    """
+
+    per_node: bool = False
+
+    def price(self, task: Task) -> Price:
+        """The same whatever the table."""
+        return Price(2.0)
 
 
-class _Price(Protocol):
-    """Price of edges in a likelihood, by their parameters and their number; linear in both."""
-
-    def __call__(self, df: float, edges: float, /) -> float: ...
-
-
-def _information(evidence: Evidence, name: str, label: str, price: _Price) -> Choice:
+def _choose(evidence: Evidence, name: str, label: str, price: Price) -> Choice:
     task, path = evidence.task.scoring, evidence.path
     known = None if evidence.before is None else evidence.before.scores["refit_loss"]
     losses = refit_losses(task, path, known=known, show=evidence.setup.show)
     df = np.array([degrees_of_freedom(task, point.groups) for point in path.points])
-    prices = np.array([price(*_per_term(task, point.groups)) for point in path.points])
+    prices = np.array([price.of(*_per_term(task, point.groups)) for point in path.points])
     scores = 2.0 * task.total_weight * losses + prices
     n_dense = int(np.isinf(losses).sum())
     notes = []
@@ -134,26 +166,8 @@ def _information(evidence: Evidence, name: str, label: str, price: _Price) -> Ch
         label,
         {name: scores, "refit_loss": losses, "degrees_of_freedom": df.astype(np.float64)},
         tuple(notes),
-        down_to=None if ended else evidence.below(best, _LOOK_BELOW),
+        down_to=None if ended else evidence.below(best, LOOK_BELOW),
     )
-
-
-def degrees_of_freedom(task: Task, groups: Ints) -> int:
-    """Identifiable parameters of these edges, over observed levels."""
-    return int(_parameters(task, groups).sum())
-
-
-def _parameters(task: Task, groups: Ints) -> Ints:
-    """Identifiable parameters of each of these edges."""
-    own = _own_parameters(task)
-    u, v = task.layout.pairs[groups].T
-    return np.asarray(own[u] * own[v] * task.layout.n_blocks[groups])
-
-
-def _own_parameters(task: Task) -> Ints:
-    """1 for a continuous node, levels - 1 for a categorical one."""
-    layout = task.layout
-    return np.where(np.arange(layout.n_nodes) < layout.n_cont, 1, layout.width - 1)
 
 
 def _per_term(task: Task, groups: Ints) -> tuple[float, float]:
@@ -162,83 +176,8 @@ def _per_term(task: Task, groups: Ints) -> tuple[float, float]:
     A likelihood is one term.  In a pseudolikelihood an edge is in the conditionals of both its
     ends, so its gain 2 n (loss - loss with it) is about twice a chi-square of its degrees of
     freedom where there is nothing to find; its price is twice that of a likelihood, too (the
-    composite-likelihood criterion of Gao and Song 2010).  An edge of a covariate is in one
-    conditional.
+    composite-likelihood criterion of Gao and Song 2010).  An edge of a covariate, and each of the
+    two copies that separate regressions have of an edge, is in one conditional.
     """
-    u, v = task.layout.pairs[groups].T
-    target = task.layout.is_target.astype(np.int64)
-    times = np.minimum(target[u] + target[v], task.smooth.terms_per_edge)
-    return float(times @ _parameters(task, groups)), float(times.sum())
-
-
-def refittable(task: Task, groups: Ints) -> bool:
-    """Whether every column's regression is small enough for the rows.
-
-    That is, fewer than half as many predictors as rows, and fewer parameters than rows.  Beyond
-    that an unshrunken fit says nothing, and from as many predictors as rows on it has no optimum:
-    the loss falls without bound.
-    """
-    predictors, own = _predictors(task, groups)
-    few = predictors.max(initial=0.0) < 0.5 * task.total_weight
-    return bool(few and (predictors * own).max(initial=0.0) < task.total_weight)
-
-
-def interpolates(task: Task, groups: Ints) -> bool:
-    """Whether some column has at least as many predictors as there are rows."""
-    predictors, _ = _predictors(task, groups)
-    return bool(predictors.max(initial=0.0) >= task.total_weight)
-
-
-def _predictors(task: Task, groups: Ints) -> tuple[Floats, Ints]:
-    """Free predictors of every predicted column, and its own free parameters per predictor."""
-    layout, own = task.layout, _own_parameters(task)
-    u, v = layout.pairs[groups].T
-    times = layout.n_blocks[groups]
-    count = np.bincount(v, own[u] * times, layout.n_nodes).astype(np.float64)
-    if not layout.nodewise:
-        count += np.bincount(u, own[v] * times, layout.n_nodes)
-    return np.where(layout.is_target, count, 0.0), own
-
-
-def refit_losses(
-    task: Task, path: Path, *, known: Floats | None = None, show: bool = False
-) -> Floats:
-    """Smooth loss (the data's units) at the unshrunken refit of every support of the path.
-
-    Supports repeat along a path and grow slowly, so each distinct one is refitted once, from the
-    refit before it.  From the first support that cannot be refitted on, the loss is +inf.
-    `known` holds the losses of the first points, when the path has been continued.
-    """
-    losses = np.full(len(path), np.inf)
-    first = 0 if known is None else len(known)
-    done: dict[bytes, float] = {}
-    if known is not None:
-        losses[:first] = known - task.log_jacobian
-        done = {path.points[k].groups.tobytes(): float(losses[k]) for k in range(first)}
-    start = task.null
-    for k in track(range(first, len(path)), show=show, what="refit", total=len(path) - first):
-        point = path.points[k]
-        key = point.groups.tobytes()
-        if key not in done:
-            if not refittable(task, point.groups):
-                break
-            refit = _refit(task, path, k, start.theta)
-            if not refit.converged:
-                break
-            start = Start(refit.theta, refit.evaluation)
-            done[key] = refit.evaluation.value
-        losses[k] = done[key]
-    return losses + task.log_jacobian
-
-
-def _refit(task: Task, path: Path, k: int, before: Floats) -> Solution:
-    """Refit from the last refit, with the path's own values for groups that are new."""
-    theta = before.copy()
-    fresh = task.layout.group_norms(theta) == 0.0
-    own = path.theta(k)
-    edges = task.layout.edges
-    theta[edges] = np.where(task.layout.spread(fresh.astype(float)) > 0.0, own[edges], theta[edges])
-    start = Start(theta, task.null.evaluation)
-    groups = path.points[k].groups
-    with single_threaded_blas():
-        return task.unpenalised(groups, start, tol=_REFIT_TOL, max_iter=_REFIT_STEPS)
+    times = np.minimum(task.layout.conditionals[groups], task.smooth.terms_per_edge)
+    return float(times @ parameters(task, groups)), float(times.sum())

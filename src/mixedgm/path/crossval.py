@@ -11,9 +11,9 @@ import numpy as np
 
 from mixedgm.errors import MixedGMError, ParameterError
 from mixedgm.model.layout import Floats, Ints
-from mixedgm.path.criteria import interpolates
 from mixedgm.path.evidence import Choice, Evidence
 from mixedgm.path.path import PathPoint
+from mixedgm.path.refits import interpolates
 from mixedgm.path.resamples import Split, held_out
 from mixedgm.path.task import Task
 from mixedgm.table.encode import Design

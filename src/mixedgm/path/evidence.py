@@ -114,6 +114,11 @@ class Choice:
         What the user should know.
     down_to : float, optional
         How far down the path should go for the choice to be certain; None when it is.
+    by_node : ndarray (n_nodes,), optional
+        The chosen point of every node, where each has a lam of its own; `index` is then the last
+        of them.
+    uncertain : tuple of str
+        The columns for which the path should go further down, where each has a lam of its own.
     groups : ndarray, optional
         The chosen edges, where they are not just those of the point.
     frequencies : ndarray (n_groups,), optional
@@ -127,6 +132,8 @@ class Choice:
     scores: dict[str, Floats]
     notes: tuple[str, ...] = ()
     down_to: float | None = None
+    by_node: Ints | None = None
+    uncertain: tuple[str, ...] = ()
     groups: Ints | None = None
     frequencies: Floats | None = None
     memory: Any = None

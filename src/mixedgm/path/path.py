@@ -193,6 +193,8 @@ class Path:
             return np.column_stack([moderator, found])
         there = np.zeros((1 + len(layout.n_features), layout.n_nodes, layout.n_nodes), dtype=bool)
         there[1 + moderator, found[:, 0], found[:, 1]] = True
+        fixed = list(layout.covariates)
+        there[:, :, fixed] = there[:, fixed].swapaxes(1, 2)  # they have no say of their own
         upper = np.array([np.triu(joined(part, self.rule)) for part in there])
         return np.asarray(np.argwhere(upper) - np.array([1, 0, 0]))
 

@@ -81,9 +81,14 @@ def _score_split(work: _Work, split: Split) -> Record:
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """(n_lams, n_groups) number of subsamples that have each edge, among `n_subsamples`."""
+    """(n_lams, n_groups) number of subsamples that have each edge, among `n_subsamples`.
+
+    Separate regressions have two groups for an edge, whose counts are those of the edge; `once`
+    marks one group of every edge.
+    """
 
     edges: NDArray[np.int64]
+    once: NDArray[np.bool_]
     n_subsamples: int
     notes: tuple[str, ...]
     interrupted: bool
@@ -93,14 +98,18 @@ def edge_counts(evidence: Evidence, subsamples: Sequence[Ints]) -> Counts:
     """Fit every subsample at the fresh lams and count its edges, over the groups of all rows."""
     found = _records(evidence, _find_edges, subsamples, "subsamples")
     layout = evidence.task.layout
-    counts = np.zeros((len(evidence.fresh), layout.n_groups), dtype=np.int64)
+    u, v = layout.pairs.T
     # A subsample has no edge that the whole table has not: its own pairs are among the layout's.
     place = [layout.n_nodes**2, layout.n_nodes, 1]
-    codes = np.column_stack([layout.moderator, layout.pairs]) @ place
+    codes = np.column_stack([layout.moderator, np.minimum(u, v), np.maximum(u, v)]) @ place
+    edges, first, edge_of = np.unique(codes, return_index=True, return_inverse=True)
+    by_edge = np.zeros((len(evidence.fresh), len(edges)), dtype=np.int64)
     for record in found.records.values():
-        at = np.searchsorted(codes, record["triple"] @ place)
-        np.add.at(counts, (record["lam"], at), 1)
-    return Counts(counts, len(found.records), found.notes, found.interrupted)
+        at = np.searchsorted(edges, record["triple"] @ place)
+        np.add.at(by_edge, (record["lam"], at), 1)
+    once = np.isin(np.arange(layout.n_groups), first)
+    counts = by_edge[:, edge_of]
+    return Counts(counts, once, len(found.records), found.notes, found.interrupted)
 
 
 def _find_edges(work: _Work, rows: Ints) -> Record:

@@ -16,6 +16,7 @@ from mixedgm.path.evidence import Choice, Criterion, Evidence, Setup
 from mixedgm.path.path import Path, PathPoint
 from mixedgm.path.stability import StabilitySelection, StARS
 from mixedgm.path.task import Task
+from mixedgm.table.wording import few
 
 NAMED: dict[str, Criterion] = {
     "ebic": EBIC(),
@@ -40,6 +41,11 @@ class WholeGrid:
     def choose(self, evidence: Evidence) -> Choice:
         """As the criterion chooses from these values."""
         return replace(self.criterion.choose(evidence), down_to=None)
+
+    @property
+    def per_node(self) -> bool:
+        """As the criterion has it."""
+        return bool(getattr(self.criterion, "per_node", False))
 
     def enough(self, task: Task, point: PathPoint) -> bool:
         """As the criterion says."""
@@ -101,5 +107,6 @@ def _solved(
 def _with_end_noted(path: Path, choice: Choice, what: str) -> Choice:
     if choice.down_to is None:
         return choice
-    note = f"the choice lies near the end of the path at lam = {path.lams[-1]:.4g}; {what}"
+    whose = f" for {few(choice.uncertain)}" if choice.uncertain else ""
+    note = f"the choice{whose} lies near the end of the path at lam = {path.lams[-1]:.4g}; {what}"
     return replace(choice, notes=(*choice.notes, note))

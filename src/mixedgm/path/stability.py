@@ -10,9 +10,9 @@ import numpy as np
 
 from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Floats, Ints
-from mixedgm.path.criteria import interpolates
 from mixedgm.path.evidence import Choice, Evidence
 from mixedgm.path.path import PathPoint
+from mixedgm.path.refits import interpolates
 from mixedgm.path.resamples import Counts, edge_counts
 from mixedgm.path.task import Task
 
@@ -128,7 +128,7 @@ def _frequencies(evidence: Evidence, found: Counts, index: int) -> Floats:
 
 def _instability(task: Task, found: Counts) -> Floats:
     """Mean over penalised pairs of twice the variance of the edge's indicator."""
-    penalised = task.penalty.weights > 0.0
+    penalised = (task.penalty.weights > 0.0) & found.once
     if not penalised.any():
         return np.zeros(len(found.edges))
     share = found.edges[:, penalised] / found.n_subsamples
@@ -200,7 +200,7 @@ class StabilitySelection(_BySubsamples):
     def choose(self, evidence: Evidence) -> Choice:
         """Smallest lam down to which the bound holds, and its stable edges."""
         found = edge_counts(evidence, self._halves(evidence))
-        penalised = evidence.task.penalty.weights > 0.0
+        penalised = (evidence.task.penalty.weights > 0.0) & found.once
         share = found.edges / found.n_subsamples
         selected = evidence.joined("stability_selected", share[:, penalised].sum(axis=1))
         stable = share >= self.threshold - _ROUNDING
@@ -211,7 +211,7 @@ class StabilitySelection(_BySubsamples):
             "stability_limit": np.full(len(false), float(self.max_false)),
             "stability_selected": selected,
             "stability_stable": evidence.joined(
-                "stability_stable", stable.sum(axis=1).astype(np.float64)
+                "stability_stable", stable[:, found.once].sum(axis=1).astype(np.float64)
             ),
         }
         index = max(int(allowed.sum()) - 1, 0)

@@ -37,6 +37,8 @@ from mixedgm.table.schema import Schema
 
 Weights = Literal["calibrated", "uniform"]
 Loss = Literal["pseudolikelihood", "likelihood", "likelihood-mc", "nodewise"]
+Lam = float | tuple[float, ...]
+"""One penalty, or one per column of the table (NaN for covariates): of separate regressions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,9 +135,16 @@ class Task:
         """The error with the names of the columns."""
         return error.named([node.name for node in self.schema.nodes])
 
-    def problem(self, lam: float) -> Problem:
-        """The problem at one lam."""
-        return Problem(self.smooth, self.penalty, lam, self.yardstick)
+    def problem(self, lam: Lam) -> Problem:
+        """The problem at this lam; one per column multiplies the weights of its own groups."""
+        if not isinstance(lam, tuple):
+            return Problem(self.smooth, self.penalty, lam, self.yardstick)
+        by_name = dict(zip(self.schema.names, lam, strict=True))
+        by_node = np.array([by_name[node.name] for node in self.schema.nodes])
+        penalty = replace(
+            self.penalty, weights=self.penalty.weights * by_node[self.layout.pairs[:, 1]]
+        )
+        return Problem(self.smooth, penalty, 1.0, self.yardstick)
 
     def params(self, theta: Floats) -> Params:
         """Solver coordinates -> the data's own units and all declared levels."""

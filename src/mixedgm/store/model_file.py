@@ -15,6 +15,7 @@ import numpy as np
 from mixedgm.errors import ModelFileError
 from mixedgm.fitted import FitReport, FittedModel
 from mixedgm.model.params import NodewiseParams, Params
+from mixedgm.path.task import Lam
 from mixedgm.store.archive import Archive, Arrays, ForeignFileError, write_archive
 from mixedgm.store.moderation_parts import moderation_to_arrays, with_moderation
 from mixedgm.store.path_parts import path_from_archive, path_to_parts
@@ -156,8 +157,11 @@ def _read(stream: BinaryIO) -> tuple[FittedModel, dict[str, Any]]:
             params = Params(schema.n_levels, *blocks.values())
         _check_params(schema, params)
         params = with_moderation(archive, schema, params)
+        report = _report(document["report"])
+        # One lam per column has scores of every column.
+        per_lam = (None, len(schema.columns)) if isinstance(report.lam, tuple) else (None,)
         scores = {
-            name: archive.array(f"scores_{at}", "float64", (None,))
+            name: archive.array(f"scores_{at}", "float64", per_lam)
             for at, name in enumerate(_list_of(str, document["scores"]))
         }
         n_nodes, frequency = len(schema.nodes), None
@@ -170,7 +174,7 @@ def _read(stream: BinaryIO) -> tuple[FittedModel, dict[str, Any]]:
             schema=schema,
             params=params,
             node_scales=archive.array("node_scales", "float64", (n_nodes,)),
-            report=_report(document["report"]),
+            report=report,
             library=_typed(str, document["library"]),
             path=path_from_archive(archive, schema),
             scores=scores,
@@ -214,7 +218,7 @@ def _check_params(schema: Schema, params: Params) -> None:
 def _report(stored: Mapping[str, Any]) -> FitReport:
     criterion = stored["criterion"]
     return FitReport(
-        lam=_typed(float, stored["lam"]),
+        lam=_lam(stored["lam"]),
         objective=_typed(float, stored["objective"]),
         kkt=_typed(float, stored["kkt"]),
         tol=_typed(float, stored["tol"]),
@@ -232,6 +236,10 @@ def _report(stored: Mapping[str, Any]) -> FitReport:
         objective_error=_typed(float, stored.get("objective_error", 0.0)),
         at=_typed(str, stored.get("at", "")),
     )
+
+
+def _lam(stored: object) -> Lam:
+    return tuple(_list_of(float, stored)) if isinstance(stored, list) else _typed(float, stored)
 
 
 def _typed(kind: type[T], value: object) -> T:

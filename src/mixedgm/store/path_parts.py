@@ -37,7 +37,8 @@ def path_to_parts(path: Path) -> tuple[dict[str, Any], Arrays]:
     """
     points, n_nodes = path.points, path.layout.n_nodes
     permitted = np.zeros((n_nodes, n_nodes), dtype=bool)
-    permitted[path.layout.pairs[:, 0], path.layout.pairs[:, 1]] = True
+    u, v = path.layout.pairs.T
+    permitted[u, v] = permitted[v, u] = True
     node_terms = np.array([point.node_terms for point in points], dtype=np.float64)
     arrays: Arrays = {
         "path_centre": path.units.centre,

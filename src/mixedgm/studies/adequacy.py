@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -35,7 +36,7 @@ def check_model(
     n_jobs: int | None = 1,
     show: bool = False,
 ) -> ModelCheck:
-    """Compare rows with tables of as many rows drawn from the model."""
+    """Compare rows with tables of as many rows drawn from the model; covariates stay."""
     whole = isinstance(n_sim, numbers.Integral) and not isinstance(n_sim, (bool, np.bool_))
     if not whole or n_sim < _FEWEST:
         raise ParameterError.must_be("n_sim", f"an integer of at least {_FEWEST}", n_sim)
@@ -45,7 +46,7 @@ def check_model(
     _require_distribution(fitted)
     observed = statistics(fitted, design)
     simulated = simulate(
-        fitted, n_rows, int(n_sim), random_state=random_state, n_jobs=n_jobs, show=show
+        fitted, design, n_rows, int(n_sim), random_state=random_state, n_jobs=n_jobs, show=show
     )
     return _Comparison(fitted, design, observed, simulated, n_rows).result(float(alpha))
 
@@ -53,10 +54,13 @@ def check_model(
 def _require_distribution(fitted: FittedModel) -> None:
     from mixedgm.joint.validity import factor
 
+    fitted.require_joint()
+    schema = fitted.schema
+    inside = [s for s in range(schema.n_cont) if s not in schema.covariates]
     try:
-        factor(fitted.params.precision)
+        factor(fitted.params.precision[np.ix_(inside, inside)])
     except DistributionError as error:
-        raise error.named([node.name for node in fitted.schema.nodes]) from None
+        raise error.named([schema.nodes[s].name for s in inside]) from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,9 +75,9 @@ class _Comparison:
 
     def result(self, alpha: float) -> ModelCheck:
         schema = self.fitted.schema
-        order = [schema.node_index(name) for name in schema.names]
+        order = [schema.node_index(name) for name in schema.targets]
         node_odds = [self._node(node) for node in order]
-        pairs = [(u, v) for u in range(len(order)) for v in range(u + 1, len(order))]
+        pairs = [(u, v) for u, v in combinations(range(len(schema.nodes)), 2) if {u, v} & {*order}]
         pair_odds = [self._pair(u, v) for u, v in pairs]
         p_values = [odd.p_value for odd in (*node_odds, *(found[0] for found in pair_odds))]
         adjusted = holm(np.array(p_values))
@@ -193,7 +197,7 @@ class _Comparison:
     def _levels(self) -> tuple[LevelCheck, ...]:
         total, own, found = self.design.total_weight, self.observed, []
         for column in self.fitted.schema.columns:
-            if column.kind == "continuous":
+            if column.kind == "continuous" or column.role == "covariate":
                 continue
             levels = self._levels_of(self.fitted.schema.node_index(column.name))
             for name, at in zip(column.level_names, range(levels.start, levels.stop), strict=True):

@@ -33,7 +33,7 @@ class Replicates:
     scales : ndarray (B, n)
         Of every column, in the order of the nodes; zero where it is constant.
     account : ndarray (B, 3)
-        lam, KKT number, whether it is within tol.
+        lam (NaN where every column has its own), KKT number, whether it is within tol.
     """
 
     layout: Layout

@@ -62,7 +62,7 @@ def edges_columns(material: Material, level: float) -> Columns:
     low, high = interval(signed, level)
     sign = np.where(samples.has_sign[order], np.sign(here), 0.0)
     agrees = (np.sign(signed) == sign).mean(axis=0)
-    names, ends = material.names, samples.ends[order]
+    names, ends = material.names, [material.schema.directed(*pair) for pair in samples.ends[order]]
     return {
         "source": [names[u] for u, _ in ends],
         "target": [names[v] for _, v in ends],
@@ -82,7 +82,10 @@ def edges_columns(material: Material, level: float) -> Columns:
 
 
 def parameters_columns(material: Material, level: float) -> Columns:
-    """One entry per parameter: edges as in `edges_columns`, then biases and precisions."""
+    """One entry per parameter: edges as in `edges_columns`, then biases and precisions.
+
+    Covariates have no terms of their own.
+    """
     estimate, samples = material.estimate, material.replicates
     names, levels = material.names, [node.level_names for node in material.schema.nodes]
     rows: list[tuple[str, str | None, str, str | None, str | None]] = []
@@ -96,17 +99,12 @@ def parameters_columns(material: Material, level: float) -> Columns:
         ]
         span = samples.columns_of(int(k))
         at.append(np.arange(span.start, span.stop))
-    n_cont = material.schema.n_cont
-    rows += [(names[s], None, "bias", None, None) for s in range(n_cont)]
-    rows += [(names[s], None, "precision", None, None) for s in range(n_cont)]
-    rows += [
-        (names[v], None, "bias", name, None)
-        for v in range(n_cont, len(names))
-        for name in levels[v]
-    ]
+    terms = _node_terms(material.schema)
+    own = [k for k, (node, *_) in enumerate(terms) if node not in material.schema.covariates]
+    rows += [(names[terms[k][0]], None, terms[k][1], terms[k][2], None) for k in own]
     edge = np.concatenate(at) if at else np.zeros(0, dtype=np.int64)
-    values = np.hstack([samples.values[:, edge], samples.node_terms])
-    here = np.hstack([estimate.values[0, edge], estimate.node_terms[0]])
+    values = np.hstack([samples.values[:, edge], samples.node_terms[:, own]])
+    here = np.hstack([estimate.values[0, edge], estimate.node_terms[0, own]])
     low, high = interval(values, level)
     return {
         "source": [row[0] for row in rows],
@@ -119,6 +117,16 @@ def parameters_columns(material: Material, level: float) -> Columns:
         "lower": low,
         "upper": high,
     }
+
+
+def _node_terms(schema: Schema) -> list[tuple[int, str, str | None]]:
+    """Node, name and level of every node term, in the order of the replicates."""
+    p, nodes = schema.n_cont, schema.nodes
+    terms: list[tuple[int, str, str | None]] = []
+    terms += [(s, "bias", None) for s in range(p)]
+    terms += [(s, "precision", None) for s in range(p)]
+    terms += [(v, "bias", name) for v in range(p, len(nodes)) for name in nodes[v].level_names]
+    return terms
 
 
 # -- differences -----------------------------------------------------------------------------------

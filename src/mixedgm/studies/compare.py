@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from mixedgm.errors import ParameterError
 from mixedgm.fitted import FittedModel
-from mixedgm.fitting import encode, fit_design, warn_unless_converged
+from mixedgm.fitting import encode, fit_design, warn_about, warn_unless_converged
 from mixedgm.options import Options
 from mixedgm.parallel import Outcome, RandomState, Record, check_n_jobs, fingerprint, run, seeds
 from mixedgm.studies.bootstrap import plan_of
@@ -94,7 +94,7 @@ def compare_groups(
         penalty=request.penalty,
         n_perm=int(request.n_perm),
         alpha=float(request.alpha),
-        n_pairs=plan.whole.layout.n_groups,
+        n_pairs=len(np.unique(np.sort(plan.whole.layout.pairs, axis=1), axis=0)),
         estimates=every,
         observed=observed,
         permutations=_stacked(done, observed),
@@ -144,6 +144,8 @@ def _fits(
 def _warn(fitted: FittedModel, options: Options) -> None:
     if fitted.path is not None:
         warn_unless_converged(fitted.path, options.tol)
+    elif not fitted.report.converged:
+        warn_about(fitted.report)
 
 
 def _shuffles(shuffle: Shuffle, rest: list[Seed], request: Request) -> list[Outcome]:

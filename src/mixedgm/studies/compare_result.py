@@ -14,6 +14,7 @@ import numpy as np
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.parallel import Record
+from mixedgm.path.task import Lam
 from mixedgm.penalty.factors import edge_kind
 from mixedgm.studies.bootstrap_replicates import Replicates
 from mixedgm.studies.bootstrap_result import Failure
@@ -108,8 +109,8 @@ class GroupComparison:
         return int((odd > 0).any(axis=1).sum())
 
     @property
-    def lam(self) -> dict[Any, float]:
-        """The penalty of every group."""
+    def lam(self) -> dict[Any, Lam]:
+        """The penalty of every group; a tuple where every column has its own."""
         return {g: fitted.report.lam for g, fitted in zip(self.groups, self.fitted, strict=True)}
 
     # -- tables ------------------------------------------------------------------------------------
@@ -138,7 +139,10 @@ class GroupComparison:
         )
 
     def group_table(self) -> Any:
-        """One row per group: group, n_rows, lam, n_edges, strength, kkt, converged."""
+        """One row per group: group, n_rows, lam, n_edges, strength, kkt, converged.
+
+        `lam` is missing where every column has its own; they are in `lam` of the comparison.
+        """
         return self._frame(self._groups)
 
     def degenerate(self) -> Any:
@@ -160,7 +164,7 @@ class GroupComparison:
         p, p_holm, p_max = self._edge_p_values
         order = np.lexsort((-every.weights.max(axis=0, initial=0.0), -self.observed["edges"]))
         couples = [f"{a} - {b}" for a, b in combinations(self._names, 2)]
-        ends = [self._directed(int(u), int(v)) for u, v in every.ends[order]]
+        ends = [schema.directed(*pair) for pair in every.ends[order]]
         columns: dict[str, Any] = {
             "source": [schema.nodes[u].name for u, _ in ends],
             "target": [schema.nodes[v].name for _, v in ends],
@@ -193,10 +197,6 @@ class GroupComparison:
         adjusted = holm(np.concatenate([p, others]))[: len(p)]
         return p, adjusted, p_values(here, self.permutations["tests"][:, :1])
 
-    def _directed(self, u: int, v: int) -> tuple[int, int]:
-        covariates = self.fitted[0].schema.covariates
-        return (v, u) if v in covariates and u not in covariates else (u, v)
-
     @property
     def _names(self) -> tuple[str, ...]:
         return tuple(str(label) for label in self.groups)
@@ -207,7 +207,7 @@ class GroupComparison:
         return {
             "group": list(self._names),
             "n_rows": np.array([report.n_rows for report in reports], dtype=np.int64),
-            "lam": np.array([report.lam for report in reports]),
+            "lam": np.array([np.nan if isinstance(r.lam, tuple) else r.lam for r in reports]),
             "n_edges": np.array([len(fitted.edges) for fitted in self.fitted], dtype=np.int64),
             "strength": self.estimates.weights.sum(axis=1),
             "kkt": np.array([report.kkt for report in reports]),

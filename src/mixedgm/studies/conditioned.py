@@ -37,6 +37,7 @@ def asked_model(
         When a covariate is not among the known values: the model says nothing about covariates.
     """
     evidence = read_evidence(fitted.schema, given)
+    fitted.require_joint()
     covariates = [fitted.schema.nodes[node].name for node in fitted.schema.covariates]
     unknown = [name for name in covariates if name not in evidence.values]
     if unknown:

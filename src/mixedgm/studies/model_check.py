@@ -137,6 +137,8 @@ class ModelCheck:
             Of the pairs.
         """
         names = [node.column for node in self.node_checks]
+        ends = [name for pair in self.pair_checks for name in (pair.source, pair.target)]
+        names += sorted({*ends} - {*names})  # covariates: they are in pairs only
         at = {name: k for k, name in enumerate(names)}
         distance = np.full((len(names), len(names)), np.nan)
         flagged, edge = (np.zeros(distance.shape, dtype=bool) for _ in range(2))

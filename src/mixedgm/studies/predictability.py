@@ -43,7 +43,7 @@ class NodePredictability(NamedTuple):
 
 
 def predictability(fitted: FittedModel, design: Design) -> tuple[NodePredictability, ...]:
-    """Return one entry per column, in the table's order.
+    """Return one entry per column that is predicted, in the table's order.
 
     R2 compares with the mean, accuracy and deviance with the shares of the levels, all of the rows
     at hand.  On columns with a transform R2 is that of the normal scores.
@@ -60,8 +60,9 @@ def predictability(fitted: FittedModel, design: Design) -> tuple[NodePredictabil
         codes = design.codes[:, at]
         levels: Floats = np.bincount(codes, weights).astype(np.float64) / total
         accuracy = float(weights @ (modes[:, at] == codes)) / total
-        found[column.name] = _categorical(column.name, levels, accuracy, losses[column.name])
-    return tuple(found[name] for name in fitted.schema.names)
+        loss = losses.get(column.name, _NAN)  # a covariate has none, and no entry below
+        found[column.name] = _categorical(column.name, levels, accuracy, loss)
+    return tuple(found[name] for name in fitted.schema.targets)
 
 
 def _continuous(name: str, values: Floats, means: Floats, weights: Floats) -> NodePredictability:

@@ -13,14 +13,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.fitted import FittedModel
+from mixedgm.fitted import FitReport, FittedModel
 from mixedgm.fitting import fit_design, recipe_of
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.params import Params
 from mixedgm.options import Options
 from mixedgm.parallel import Record
 from mixedgm.path.evidence import Recipe
-from mixedgm.path.task import Reference, Task
+from mixedgm.path.task import Lam, Reference, Task
 from mixedgm.solve.neighbour import Chord, Neighbour, neighbour_of
 from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.table.encode import Design
@@ -94,8 +94,7 @@ class Plan:
     @cached_property
     def neighbour(self) -> Neighbour:
         """What resamples at the same lam can use of the whole table's solution."""
-        assert self.options.lam is not None
-        problem = self.whole.problem(float(self.options.lam))
+        problem = self.whole.problem(_lam(self.options, self.whole))
         theta = self.whole.theta_of(self.penalised)
         return neighbour_of(problem, self.options.solver_object, theta)
 
@@ -195,32 +194,41 @@ def resample(plan: Plan, task: tuple[Seed, float]) -> Record:
 def estimate_record(plan: Plan, fitted: FittedModel) -> Record:
     """The record of a fitted model."""
     report = fitted.report
-    account = (report.lam, report.kkt, float(report.converged))
-    return _record(plan.declared, fitted.params, fitted.node_scales, account)
+    return _record(plan, fitted.params, fitted.node_scales, _account(report.lam, report))
 
 
 def fitted_record(plan: Plan, design: Design) -> Record:
     """Fit these rows at the plan's lam."""
-    assert plan.options.lam is not None
     task = plan.recipe.task(design, plan.reference)
     solution = _solved(task, plan.options, plan.start(task, plan.penalised), plan.neighbour)
     if plan.options.refit:
         solution = _refitted(plan, task, solution)
-    account = (float(plan.options.lam), solution.kkt, float(solution.converged))
-    return _record(plan.declared, task.params(solution.theta), task.node_scales, account)
+    account = _account(_lam(plan.options, task), solution)
+    return _record(plan, task.params(solution.theta), task.node_scales, account)
+
+
+def _lam(options: Options, task: Task) -> Lam:
+    lam = options.given_lam(task.schema)
+    assert lam is not None
+    return lam
+
+
+def _account(lam: Lam, end: FitReport | Solution) -> tuple[float, float, float]:
+    """Of the fit of a resample; lam is NaN where every column has its own."""
+    single = np.nan if isinstance(lam, tuple) else lam
+    return single, end.kkt, float(end.converged)
 
 
 def _solved(
     task: Task, options: Options, theta: Floats, neighbour: Neighbour | None = None
 ) -> Solution:
-    assert options.lam is not None
     here = task.smooth.evaluate(theta)
     start, solver = Start(theta, here), options.solver_object
     if neighbour is not None:
         start = neighbour.start(theta, here, task.layout)
     if start.memory is not None:
         solver = Chord(solver)
-    problem = task.problem(float(options.lam))
+    problem = task.problem(_lam(options, task))
     return solve(problem, solver, start, tol=options.tol, max_iter=options.max_iter)
 
 
@@ -237,9 +245,10 @@ def _refitted(plan: Plan, task: Task, solution: Solution) -> Solution:
 
 
 def _record(
-    declared: Layout, params: Params, scales: Floats, account: tuple[float, float, float]
+    plan: Plan, params: Params, scales: Floats, account: tuple[float, float, float]
 ) -> Record:
-    values = declared.from_matrix(params.coef)
+    declared = plan.declared
+    values = declared.from_matrix(params.edge_coef(plan.options.rule))
     pairs = np.flatnonzero(declared.group_sums(values**2))
     kept = declared.positions(pairs)[declared.n_node_terms :] - declared.n_node_terms
     terms = (params.cont_bias, np.diagonal(params.precision), params.cat_bias)

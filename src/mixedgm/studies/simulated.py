@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,10 @@ from mixedgm.parallel import RandomState, run, seeds
 from mixedgm.studies.discrepancy import statistics
 from mixedgm.table.check import level_of_caller
 from mixedgm.table.encode import Design
+from mixedgm.table.naming import with_names
+
+if TYPE_CHECKING:
+    from mixedgm.joint.sampling import Draw
 
 __all__ = ["Simulated", "simulate"]
 
@@ -57,6 +62,7 @@ class Simulated:
 
 def simulate(
     fitted: FittedModel,
+    design: Design,
     n_rows: int,
     n_tables: int,
     *,
@@ -66,6 +72,8 @@ def simulate(
 ) -> Simulated:
     """Draw tables of `n_rows` rows each and keep their statistics.
 
+    Where the model has covariates, they are those of `design`, and the other columns are drawn
+    given these.
     Tables are drawn in batches, whose size depends on shapes only: what is prepared for a draw is
     prepared once for a batch.
     """
@@ -73,7 +81,7 @@ def simulate(
     size = int(np.clip(_CELLS_PER_BATCH // max(width, 1), 1, _TABLES_PER_BATCH))
     counts = [min(size, n_tables - first) for first in range(0, n_tables, size)]
     outcomes = run(
-        partial(_batch, fitted, n_rows),
+        partial(_batch, fitted, design if fitted.schema.covariates else None, n_rows),
         list(zip(counts, seeds(random_state, len(counts)), strict=True)),
         n_jobs=n_jobs,
         what="batches of simulated tables",
@@ -92,12 +100,15 @@ def simulate(
 
 
 def _batch(
-    fitted: FittedModel, n_rows: int, task: tuple[int, np.random.SeedSequence]
+    fitted: FittedModel,
+    known: Design | None,
+    n_rows: int,
+    task: tuple[int, np.random.SeedSequence],
 ) -> dict[str, NDArray[np.generic]]:
     n_tables, seed = task
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", SamplingWarning)
-        rows = fitted.draw(n_rows * n_tables, np.random.default_rng(seed))
+        rows = _rows(fitted, known, (n_tables, n_rows), np.random.default_rng(seed))
     found = []
     for first in range(0, n_rows * n_tables, n_rows):
         cut = slice(first, first + n_rows)
@@ -111,3 +122,41 @@ def _batch(
         "dispersion": np.array([own.dispersion for own in found]),
         "badly_mixed": np.array(any(issubclass(w.category, SamplingWarning) for w in caught)),
     }
+
+
+def _rows(
+    fitted: FittedModel, known: Design | None, shape: tuple[int, int], rng: np.random.Generator
+) -> Draw | Design:
+    """All rows of a batch, one table after the other."""
+    n_tables, n_rows = shape
+    if known is None:
+        return fitted.draw(n_tables * n_rows, rng)
+    if known.weights is None and known.n_rows == n_rows:
+        rows = np.tile(np.arange(n_rows), n_tables)
+    else:
+        chance = None if known.weights is None else known.weights / known.total_weight
+        rows = rng.choice(known.n_rows, n_tables * n_rows, p=chance)
+    return _targets_drawn(fitted, known.take(rows), rng)
+
+
+def _targets_drawn(fitted: FittedModel, design: Design, rng: np.random.Generator) -> Design:
+    """The same rows with their targets drawn given their covariates."""
+    from mixedgm.joint import posterior_draw
+
+    schema, p = fitted.schema, fitted.schema.n_cont
+    known = np.array(schema.covariates, dtype=np.int64)
+    known_cont, known_cat = known[known < p], known[known >= p] - p
+    cont, codes = design.cont.copy(), design.codes.copy()
+    drawn = with_names(
+        schema,
+        posterior_draw,
+        fitted.joint_params,
+        known_cont.tolist(),
+        known_cat.tolist(),
+        cont[:, known_cont],
+        codes[:, known_cat],
+        rng=rng,
+    )
+    cont[:, np.setdiff1d(np.arange(p), known_cont)] = drawn[0]
+    codes[:, np.setdiff1d(np.arange(codes.shape[1]), known_cat)] = drawn[1]
+    return Design(schema, cont, codes)

@@ -175,6 +175,11 @@ class Schema:
         """Positions in `nodes` of the columns that predict but are never predicted."""
         return tuple(k for k, node in enumerate(self.nodes) if node.role == "covariate")
 
+    def directed(self, u: int, v: int) -> tuple[int, int]:
+        """Two nodes in the order in which an edge names them: a covariate is its source."""
+        fixed = self.covariates
+        return (int(v), int(u)) if v in fixed and u not in fixed else (int(u), int(v))
+
     @property
     def n_cont(self) -> int:
         """Number of continuous columns, p."""

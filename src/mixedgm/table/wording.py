@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from mixedgm.table.schema import Kind
 from mixedgm.table.values import Values
 
-__all__ = ["counted", "drop_line", "number_of", "odd_values", "rows", "types_line"]
+__all__ = ["counted", "drop_line", "few", "number_of", "odd_values", "rows", "types_line"]
 
 
 def odd_values(values: Values, *, text: bool) -> str:
@@ -31,6 +32,12 @@ def counted(found: list[tuple[Any, int]]) -> str:
     found = sorted(((value, n) for value, n in found if n), key=lambda pair: -pair[1])
     shown = ", ".join(f"{value!r} ({rows(n)})" for value, n in found[:5])
     return f"{shown} and {len(found) - 5} more" if len(found) > 5 else shown
+
+
+def few(names: Sequence[str]) -> str:
+    """Return names in quotes, at most five."""
+    shown = ", ".join(map(repr, names[:5]))
+    return f"{shown} and {len(names) - 5} more" if len(names) > 5 else shown
 
 
 def number_of(count: int, one: str, many: str) -> str:

@@ -43,8 +43,9 @@ def to_networkx(fitted: FittedModel) -> nx.Graph[str]:
     -------
     networkx.Graph
         Nodes are the names of the columns, in the table's order, with `kind`, `role` and `levels`
-        (text, a JSON list). Edges have `kind`, `weight`, `sign` ("+", "-" or "none") and, for two
-        continuous columns, `partial_correlation`. An edge that varies with a moderator has the
+        (text, a JSON list), and `lam` where each has its own. Edges have `kind`, `weight`, `sign`
+        ("+", "-" or "none"), for two continuous columns `partial_correlation`, and, where the model
+        has covariates, `directed`: from a covariate. An edge that varies with a moderator has the
         weight of that deviation as `deviation_` and the moderator's name; one that is zero for the
         average row has the weight 0. All values can be written to GraphML.
     """
@@ -52,21 +53,41 @@ def to_networkx(fitted: FittedModel) -> nx.Graph[str]:
 
     graph: nx.Graph[str] = nx.Graph()
     if fitted.report.was_fitted:
-        graph.graph.update(lam=float(fitted.report.lam), n_rows=fitted.report.n_rows)
+        graph.graph["n_rows"] = fitted.report.n_rows
+    lam = _lam(fitted)
+    if isinstance(lam, float) and fitted.report.was_fitted:
+        graph.graph["lam"] = lam
     for column in fitted.schema.columns:
         levels = json.dumps(list(column.levels), ensure_ascii=False)
         graph.add_node(column.name, kind=column.kind, role=column.role, levels=levels)
+    if isinstance(lam, dict):
+        nx.set_node_attributes(graph, lam, "lam")
     for edge in sorted(fitted.edges, key=lambda edge: edge.moderator is not None):
         if edge.moderator is not None:
             if not graph.has_edge(edge.source, edge.target):
                 graph.add_edge(edge.source, edge.target, kind=edge.kind, weight=0.0, sign="none")
             graph.edges[edge.source, edge.target][f"deviation_{edge.moderator}"] = edge.weight
             continue
-        about = {"kind": edge.kind, "weight": edge.weight, "sign": edge.sign or "none"}
+        about: dict[str, Any] = {
+            "kind": edge.kind,
+            "weight": edge.weight,
+            "sign": edge.sign or "none",
+        }
         if edge.partial_correlation is not None:
             about["partial_correlation"] = edge.partial_correlation
+        if fitted.schema.covariates:
+            about["directed"] = edge.directed
         graph.add_edge(edge.source, edge.target, **about)
     return graph
+
+
+def _lam(fitted: FittedModel) -> float | dict[str, float]:
+    """Return the penalty, or that of every column that has one."""
+    lam = fitted.report.lam
+    if not isinstance(lam, tuple):
+        return float(lam)
+    named = zip(fitted.schema.names, lam, strict=True)
+    return {name: value for name, value in named if not math.isnan(value)}
 
 
 def to_adjacency(fitted: FittedModel, *, signed: bool = False) -> Any:
@@ -183,7 +204,7 @@ def _json(fitted: FittedModel) -> bytes:
 def _fit(fitted: FittedModel) -> dict[str, Any]:
     report = fitted.report
     return {
-        "lam": report.lam,
+        "lam": _lam(fitted),
         "criterion": report.criterion,
         "objective": report.objective,
         "kkt": report.kkt,

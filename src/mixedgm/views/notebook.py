@@ -82,7 +82,7 @@ def _edge(edge: Edge, heaviest: float, moderated: bool) -> str:
     )
     partial = "" if edge.partial_correlation is None else f"{edge.partial_correlation:+.3f}"
     cells = [
-        (_CELL, escape(one_line(edge.source))),
+        (_CELL, escape(one_line(edge.source)) + (" &rarr;" if edge.directed else "")),
         (_CELL, escape(one_line(edge.target))),
         (_CELL, escape(edge.kind)),
         (_NUMBER, f'{edge.weight:.4f}<span style="{bar}"></span>'),

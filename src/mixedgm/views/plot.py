@@ -85,8 +85,9 @@ def plot_network(
     Notes
     -----
     Width is the edge's weight. Positive edges are blue, negative ones vermilion and dashed; grey
-    edges have no sign, because an end has three or more levels. A dotted line on top of an edge, or
-    in its place, tells that the edge varies with a moderator; its width is the weight of that.
+    edges have no sign, because an end has three or more levels. Covariates are white, and arrows
+    lead from them to what they predict. A dotted line on top of an edge, or in its place, tells
+    that the edge varies with a moderator; its width is the weight of that.
     """
     edges = _drawn(fitted, max_edges)
     if heaviest is None:
@@ -112,6 +113,7 @@ def plot_network(
     ax.set_aspect("equal")
     _set_limits(ax, places, margin)
     _draw_edges(ax, places, edges, heaviest)
+    _draw_heads(ax, places, edges, heaviest, reach / 2.0)
     draw_rings(ax, places, rings or {}, node_size)
     _draw_nodes(ax, fitted, places, node_size)
     points = np.array(list(places.values())).reshape(-1, 2)
@@ -219,23 +221,56 @@ def _draw_deviations(ax: Axes, places: Positions, edges: Sequence[Edge], heavies
     ax.add_collection(lines, autolim=False)
 
 
-def _draw_nodes(ax: Axes, fitted: FittedModel, places: Positions, size: float) -> None:
-    for kind, marker in _MARKERS.items():
-        names = [column.name for column in fitted.schema.columns if column.kind == kind]
-        if names:
-            x, y = zip(*(places[name] for name in names), strict=True)
-            # A square of the same width looks larger than a circle.
-            ax.scatter(
-                x,
-                y,
-                s=(size if marker == "o" else 0.9 * size) ** 2,
-                marker=marker,
-                facecolor=NODE_COLOURS[kind],
-                edgecolor=INK,
-                linewidth=float(np.clip(size / 18.0, 0.5, 1.2)),
-                zorder=3,
-                label=kind,
+def _draw_heads(
+    ax: Axes, places: Positions, edges: Sequence[Edge], heaviest: float, radius: float
+) -> None:
+    """Put an arrow head where an edge of a covariate meets the column that it predicts."""
+    from matplotlib.patches import FancyArrowPatch
+
+    for edge in edges:
+        if edge.directed:
+            head = FancyArrowPatch(
+                places[edge.source],
+                places[edge.target],
+                arrowstyle="-|>,head_length=0.6,head_width=0.32",
+                mutation_scale=9.0 + 2.6 * _line_width(edge.weight, heaviest),
+                shrinkA=0.0,
+                shrinkB=radius,
+                linewidth=0.0,
+                color=SIGN_COLOURS[edge.sign],
+                zorder=1.5,
             )
+            ax.add_patch(head)
+
+
+def _draw_nodes(ax: Axes, fitted: FittedModel, places: Positions, size: float) -> None:
+    for marker, name, colour, columns in _node_classes(fitted):
+        x, y = zip(*(places[column] for column in columns), strict=True)
+        # A square of the same width looks larger than a circle.
+        ax.scatter(
+            x,
+            y,
+            s=(size if marker == "o" else 0.9 * size) ** 2,
+            marker=marker,
+            facecolor=colour,
+            edgecolor=INK,
+            linewidth=float(np.clip(size / 18.0, 0.5, 1.2)),
+            zorder=3,
+            label=name,
+        )
+
+
+def _node_classes(fitted: FittedModel) -> list[tuple[str, str, str, list[str]]]:
+    """Return marker, name, colour and columns of every class of nodes that there is."""
+    found = []
+    for role in ("target", "covariate"):
+        for kind, marker in _MARKERS.items():
+            columns = [c.name for c in fitted.schema.columns if (c.kind, c.role) == (kind, role)]
+            name = kind if role == "target" else f"{kind} covariate"
+            colour = NODE_COLOURS[kind] if role == "target" else "white"
+            if columns:
+                found.append((marker, name, colour, columns))
+    return found
 
 
 def _draw_legend(ax: Axes, keys: Sequence[Any]) -> None:
@@ -264,9 +299,8 @@ def legend_keys(
         return Line2D([], [], linestyle="", marker=marker, markersize=9, label=label, **colours)
 
     keys = [
-        node(marker, kind, markerfacecolor=NODE_COLOURS[kind], markeredgecolor=INK)
-        for kind, marker in _MARKERS.items()
-        if any(column.kind == kind for column in fitted.schema.columns)
+        node(marker, name, markerfacecolor=colour, markeredgecolor=INK)
+        for marker, name, colour, _ in _node_classes(fitted)
     ]
     present = {edge.sign for edge in edges if not edge.moderator}
     keys += [

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
+from mixedgm.model.params import NodewiseParams
 from mixedgm.views.canvas import INK, axes, label, pixel_in_points
 from mixedgm.views.colours import SIGN_COLOURS
 
@@ -28,7 +29,8 @@ def parameter_matrix(fitted: FittedModel) -> Floats:
 
     Off the diagonal a positive number means a positive relation, so continuous pairs appear as
     minus the precision. The diagonal of the continuous block is the precision itself; the blocks
-    of a categorical column with itself have no parameters and are NaN.
+    of a categorical column with itself, and of two covariates, have no parameters and are NaN.
+    Separate regressions have a row for what a column says, a column for what is said about it.
     """
     p, params = fitted.schema.n_cont, fitted.params
     scales = np.ones(len(params.coef))
@@ -38,6 +40,9 @@ def parameter_matrix(fitted: FittedModel) -> Floats:
     for cat in range(len(params.n_levels)):
         block = params.levels_of(cat)
         matrix[p + block.start : p + block.stop, p + block.start : p + block.stop] = np.nan
+    start = params.node_start
+    given = [k for node in fitted.schema.covariates for k in range(start[node], start[node + 1])]
+    matrix[np.ix_(given, given)] = np.nan
     return np.asarray(matrix)
 
 
@@ -61,7 +66,8 @@ def plot_parameters(fitted: FittedModel, *, ax: Axes | None = None) -> Axes:
     Continuous columns are in standard deviations, which makes the blocks comparable. Blue is a
     positive relation, vermilion a negative one. The colours span the edges; the diagonal of the
     continuous block, the precision of each column given all others, is grey with its number. The
-    block of a categorical column with itself has no parameters.
+    block of a categorical column with itself has no parameters, nor has that of two covariates.
+    Separate regressions have two copies of an edge: a row predicts, a column is predicted.
     """
     matrix = parameter_matrix(fitted)
     p, d = fitted.schema.n_cont, len(matrix)
@@ -76,7 +82,12 @@ def plot_parameters(fitted: FittedModel, *, ax: Axes | None = None) -> Axes:
     _draw_lines(ax, fitted)
     _draw_ticks(ax, fitted)
     cell = _cell_size(ax, _starts(fitted))
+    if isinstance(fitted.params, NodewiseParams):
+        ax.set_ylabel("predictor")
+        ax.set_xlabel("predicted")
     for s in range(p if cell >= _SMALLEST_NUMBER else 0):
+        if s in fitted.schema.covariates:
+            continue
         size = float(np.clip(0.45 * cell, 5.0, 9.0))
         ax.text(s, s, f"{matrix[s, s]:.2g}", ha="center", va="center", color=INK, fontsize=size)
     figure = ax.get_figure(root=True)

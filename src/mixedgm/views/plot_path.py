@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -54,6 +54,7 @@ def plot_path(
     -------
     matplotlib Axes
         Weights on the vertical axis; lam, falling, on the horizontal one; numbers of edges above.
+        Separate regressions have two lines for an edge, one for each end that is predicted.
 
     Raises
     ------
@@ -68,7 +69,8 @@ def plot_path(
         raise ParameterError.must_be("n_labels", "an integer of at least 0", n_labels)
     lams, weights = path.lams[keep], path_weights(fitted)[keep]
     ax = axes(ax, (8.0, 5.0), layout="constrained")
-    order = _order(lams, weights, fitted.report.lam)
+    chosen = _chosen(fitted)
+    order = _order(lams, weights, chosen)
     named = order[:n_labels]
     _draw_lines(ax, fitted, lams, weights, order, named)
     set_lam_axis(ax, lams)
@@ -76,8 +78,7 @@ def plot_path(
     ax.set_xlabel("lam")
     ax.set_ylabel("edge weight")
     ax.spines[["right"]].set_visible(False)
-    if lams[-1] <= fitted.report.lam <= lams[0]:
-        ax.axvline(fitted.report.lam, color=INK, linewidth=1.0, linestyle=(0, (4, 3)), zorder=3)
+    _draw_chosen(ax, fitted, lams, weights, chosen)
     draw_counts(ax, lams, path.n_edges[keep])
     _draw_names(ax, fitted, weights, named)
     if legend and len(order):
@@ -85,13 +86,37 @@ def plot_path(
     return ax
 
 
-def _order(lams: Floats, weights: Floats, chosen: float) -> Ints:
+def _chosen(fitted: FittedModel) -> Floats:
+    """Return the lam of every group: that of all, or of the column whose regression it is in."""
+    pairs, lam = path_of(fitted).layout.pairs, fitted.report.lam
+    if not isinstance(lam, tuple):
+        return np.full(len(pairs), lam)
+    by_name = dict(zip(fitted.schema.names, lam, strict=True))
+    return np.array([by_name[fitted.schema.nodes[v].name] for v in pairs[:, 1]])
+
+
+def _order(lams: Floats, weights: Floats, chosen: Floats) -> Ints:
     """Return the edges that ever appear, heaviest at the chosen lam first."""
-    at = int(np.abs(np.log(lams) - np.log(chosen)).argmin()) if chosen > 0.0 else len(lams) - 1
+    at = np.abs(np.log(lams)[:, None] - np.log(np.maximum(chosen, lams[-1]))).argmin(axis=0)
     ever = np.flatnonzero(weights.any(axis=0))
     # Equal (often both zero) at the chosen lam: the heaviest at the end of the path.
-    keys = np.lexsort((-weights[-1, ever], -weights[at, ever]))
+    keys = np.lexsort((-weights[-1, ever], -weights[at[ever], ever]))
     return np.asarray(ever[keys])
+
+
+def _draw_chosen(
+    ax: Axes, fitted: FittedModel, lams: Floats, weights: Floats, chosen: Floats
+) -> None:
+    """Mark the choice: a line, or a dot on each edge where every column has a lam of its own."""
+    lam = fitted.report.lam
+    if not isinstance(lam, tuple):
+        if lams[-1] <= lam <= lams[0]:
+            ax.axvline(lam, color=INK, linewidth=1.0, linestyle=(0, (4, 3)), zorder=3)
+        return
+    at = np.abs(np.log(lams)[:, None] - np.log(chosen)).argmin(axis=0)
+    height = weights[at, np.arange(len(chosen))]
+    there = height > 0.0
+    ax.plot(chosen[there], height[there], "o", color=INK, markersize=4.0, zorder=3.5)
 
 
 def _kind(fitted: FittedModel, group: int) -> str:
@@ -157,12 +182,14 @@ def _draw_names(ax: Axes, fitted: FittedModel, weights: Floats, named: Ints) -> 
     ends = weights[-1, named] / ax.get_ylim()[1]
     heights = _apart(ends, 0.05)
     for group, end, height in zip(named.tolist(), ends, heights, strict=True):
-        u, v = pairs[group]
+        u, v = fitted.schema.directed(*pairs[group])
+        directed = path_of(fitted).layout.nodewise or u in fitted.schema.covariates
+        dash = "→" if directed else "–"
         colour = KIND_COLOURS[_kind(fitted, group)]
         moderator = _moderator(fitted, group)
         by = "" if moderator is None else f" by {label(moderator, 18)}"
         note = ax.annotate(
-            f"{label(nodes[u].name, 18)} – {label(nodes[v].name, 18)}{by}",
+            f"{label(nodes[u].name, 18)} {dash} {label(nodes[v].name, 18)}{by}",
             (1.0, end),
             xytext=(1.035, height),
             xycoords="axes fraction",
@@ -203,14 +230,11 @@ def _draw_legend(ax: Axes, fitted: FittedModel, order: Ints) -> None:
         for kind, colour in KIND_COLOURS.items()
         if kind in present
     ]
-    keys.append(
-        Line2D(
-            [],
-            [],
-            color=INK,
-            linewidth=1.0,
-            linestyle=(0, (4, 3)),
-            label=f"lam = {fitted.report.lam:.3g}",
-        )
-    )
+    lam = fitted.report.lam
+    if isinstance(lam, tuple):
+        style: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 4.0}
+        keys.append(Line2D([], [], color=INK, label="lam of the column predicted", **style))
+    else:
+        style = {"linewidth": 1.0, "linestyle": (0, (4, 3))}
+        keys.append(Line2D([], [], color=INK, label=f"lam = {lam:.3g}", **style))
     ax.legend(handles=keys, loc="upper left", frameon=False, fontsize=8.5)

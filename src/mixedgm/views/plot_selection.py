@@ -9,7 +9,7 @@ import numpy as np
 from mixedgm.errors import ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
-from mixedgm.views.canvas import INK, axes
+from mixedgm.views.canvas import INK, axes, label
 from mixedgm.views.plot_path import draw_counts, set_lam_axis
 from mixedgm.views.tables import path_of
 
@@ -21,6 +21,8 @@ __all__ = ["plot_selection"]
 _CURVE = "#2f6db2"
 _LIMIT = "#b5482f"
 _FAINT = "#8a8f98"
+_KINDS = {"continuous": "#009E73", "categorical": "#7B4FA3"}
+_ROW = 0.8
 _LABELS = {
     "ebic": "EBIC",
     "bic": "BIC",
@@ -49,7 +51,8 @@ def plot_selection(fitted: FittedModel, *, ax: Axes | None = None, legend: bool 
     matplotlib Axes
         Scores on the vertical axis; lam, falling, on the horizontal one; numbers of edges above.
         Cross-validation has error bars of one standard error; StARS and stability selection have
-        their limit as a line.
+        their limit as a line.  With one lam per column every column has its own row: how far its
+        score is above its lowest, on a logarithmic scale that all rows share.
 
     Raises
     ------
@@ -66,6 +69,8 @@ def plot_selection(fitted: FittedModel, *, ax: Axes | None = None, legend: bool 
         raise ParameterError("this path has no lam above zero, so there is no axis to draw it on.")
     scores = {name: np.asarray(values)[keep] for name, values in fitted.scores.items()}
     lams, name = path.lams[keep], next(iter(scores))
+    if isinstance(fitted.report.lam, tuple):
+        return _plot_columns(ax, fitted, lams, scores[name], legend)
     ax = axes(ax, (8.0, 4.6), layout="constrained")
     _draw_score(ax, lams, scores, name)
     _draw_reference(ax, lams, scores, name)
@@ -125,10 +130,78 @@ def _draw_reference(ax: Axes, lams: Floats, scores: dict[str, Floats], name: str
 
 def _draw_choice(ax: Axes, fitted: FittedModel, lams: Floats, score: Floats) -> None:
     chosen = fitted.report.lam
-    if not chosen > 0.0:
+    if isinstance(chosen, tuple) or not chosen > 0.0:
         return
     ax.axvline(chosen, color=INK, linewidth=1.0, linestyle=(0, (4, 3)), zorder=1)
     at = int(np.abs(np.log(lams) - np.log(chosen)).argmin())
     if np.isfinite(score[at]):
         label = f"chosen: lam = {chosen:.3g}, {len(fitted.edges)} edges"
         ax.plot([lams[at]], [score[at]], "o", color=INK, markersize=7, zorder=4, label=label)
+
+
+# -- one lam per column ----------------------------------------------------------------------------
+
+
+def _plot_columns(
+    ax: Axes | None, fitted: FittedModel, lams: Floats, scores: Floats, legend: bool
+) -> Axes:
+    """Draw one curve per column, each in its own row, with its choice marked."""
+    by_column = fitted.report.lam_by_column
+    assert by_column is not None
+    columns = [k for k in range(len(by_column)) if not np.isnan(by_column[k])]
+    ax = axes(ax, (8.0, 1.4 + 0.45 * len(columns)), layout="constrained")
+    neighbours, above = fitted.n_predictors, _above(scores)
+    for row, k in enumerate(reversed(columns)):
+        kind = fitted.schema.columns[k].kind
+        shape = row + _ROW * above[:, k]
+        ax.axhline(row, color=_FAINT, linewidth=0.4, zorder=1)
+        ax.plot(lams, shape, color=_KINDS[kind], linewidth=1.5, zorder=2)
+        at = int(np.abs(np.log(lams) - np.log(by_column[k])).argmin())
+        ax.plot(
+            [by_column[k]], [shape[at]], "o", color=INK, markersize=5.0, zorder=3, clip_on=False
+        )
+        note = f"{by_column[k]:.3g}, {neighbours[fitted.schema.names[k]]}"
+        ax.annotate(
+            note,
+            (1.01, row + 0.25),
+            xycoords=("axes fraction", "data"),
+            fontsize=8,
+            color=INK,
+            annotation_clip=False,
+        )
+    names = [label(fitted.schema.columns[k].name, 22) for k in reversed(columns)]
+    ax.set_yticks(np.arange(len(columns)) + 0.25, labels=names)
+    for text in ax.get_yticklabels():
+        text.set_parse_math(False)
+    ax.tick_params(axis="y", length=0)
+    ax.set_ylim(-0.2, len(columns) + (0.8 if legend else 0.1))
+    set_lam_axis(ax, lams)
+    ax.set_xlabel("lam")
+    title = f"{fitted.report.criterion} of every column's regression"
+    ax.set_title(title, loc="left", fontsize=10, color=INK)
+    ax.set_title("lam, neighbours", loc="right", fontsize=8, color=INK)
+    ax.spines[["right", "top", "left"]].set_visible(False)
+    if legend:
+        _draw_column_legend(ax, fitted, columns)
+    return ax
+
+
+def _above(scores: Floats) -> Floats:
+    """Logarithms of the scores above each column's lowest, from 0 to 1 over all columns."""
+    values = _finite(scores)
+    low = np.min(np.where(np.isnan(values), np.inf, values), axis=0)
+    above = np.log1p(values - low)
+    return np.asarray(above / max(float(np.nanmax(above)), 1e-300))
+
+
+def _draw_column_legend(ax: Axes, fitted: FittedModel, columns: list[int]) -> None:
+    from matplotlib.lines import Line2D
+
+    present = {fitted.schema.columns[k].kind for k in columns}
+    keys = [
+        Line2D([], [], color=colour, linewidth=1.5, label=kind)
+        for kind, colour in _KINDS.items()
+        if kind in present
+    ]
+    keys.append(Line2D([], [], color=INK, linestyle="", marker="o", markersize=5.0, label="chosen"))
+    ax.legend(handles=keys, frameon=False, fontsize=8.5, loc="upper right", ncols=len(keys))

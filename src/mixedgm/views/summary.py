@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from mixedgm.fitted import Edge, FittedModel
+from mixedgm.path.task import Lam
 from mixedgm.penalty.factors import EDGE_KINDS
 
 __all__ = ["Summary", "summarise"]
@@ -29,8 +30,8 @@ class Summary:
         Names of the categorical columns and their numbers of levels.
     covariates : tuple of str
         Columns that predict but are not predicted.
-    lam : float
-        The penalty.
+    lam : float or tuple of float
+        The penalty, or one per column of the table (NaN for covariates).
     lam_max : float or None
         Smallest lam without edges, where a path is known.
     criterion : str or None
@@ -66,7 +67,7 @@ class Summary:
     continuous: tuple[str, ...]
     categorical: tuple[tuple[str, int], ...]
     covariates: tuple[str, ...]
-    lam: float
+    lam: Lam
     lam_max: float | None
     criterion: str | None
     n_lams: int

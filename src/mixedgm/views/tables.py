@@ -14,6 +14,7 @@ from mixedgm.path.path import Path
 from mixedgm.table.assemble import Columns, frame, frame_library, unused_name
 
 __all__ = [
+    "chosen_columns",
     "edges_columns",
     "edges_frame",
     "interaction_frame",
@@ -23,6 +24,7 @@ __all__ = [
     "path_frame",
     "path_of",
     "probability_frame",
+    "score_columns",
 ]
 
 
@@ -81,6 +83,9 @@ def nodes_columns(fitted: FittedModel) -> Columns:
     columns = fitted.schema.columns
     at = [fitted.schema.node_index(column.name) for column in columns]
     weights = fitted.edge_weights[np.ix_(at, at)]
+    own: Columns = {}
+    if fitted.report.lam_by_column is not None:
+        own = {"lam": fitted.report.lam_by_column}
     return {
         "column": [column.name for column in columns],
         "kind": [column.kind for column in columns],
@@ -89,6 +94,7 @@ def nodes_columns(fitted: FittedModel) -> Columns:
         "levels": [", ".join(column.level_names) or None for column in columns],
         "degree": np.count_nonzero(weights, axis=1).astype(np.int64),
         "strength": weights.sum(axis=1),
+        **own,
     }
 
 
@@ -104,7 +110,8 @@ def nodes_frame(fitted: FittedModel) -> Any:
     -------
     data frame
         `degree` is the number of edges at the node, `strength` the sum of their weights. `levels`
-        is text, and missing for a continuous column.
+        is text, and missing for a continuous column. Where every column has a penalty of its own,
+        `lam` is that.
     """
     return frame(nodes_columns(fitted), fitted.library)
 
@@ -165,9 +172,27 @@ def path_columns(fitted: FittedModel) -> Columns:
         "n_iter": np.array([point.n_iter for point in path.points], dtype=np.int64),
         "converged": path.converged,
     }
-    for name, scores in fitted.scores.items():
-        columns[unused_name(name, list(columns))] = np.asarray(scores)
+    for name, scores in score_columns(fitted).items():
+        columns[unused_name(name, list(columns))] = scores
     return columns
+
+
+def score_columns(fitted: FittedModel) -> dict[str, Floats]:
+    """Return the selection scores, one value per lam; with one lam per column, those of each."""
+    if not isinstance(fitted.report.lam, tuple):
+        return {name: np.asarray(scores) for name, scores in fitted.scores.items()}
+    return {
+        f"{name}_{column.name}": scores[:, at]
+        for name, scores in fitted.scores.items()
+        for at, column in enumerate(fitted.schema.columns)
+        if column.role == "target"
+    }
+
+
+def chosen_columns(fitted: FittedModel) -> list[str]:
+    """Return, for every lam of the path, the columns for which it was chosen."""
+    named = list(zip(fitted.schema.names, fitted.report.lam_by_column, strict=True))  # type: ignore[arg-type]
+    return [", ".join(name for name, own in named if own == lam) for lam in path_of(fitted).lams]
 
 
 def path_frame(fitted: FittedModel) -> Any:
@@ -182,7 +207,8 @@ def path_frame(fitted: FittedModel) -> Any:
     -------
     data frame
         lam, n_edges, objective, kkt, kkt_relative, passes, curvature_passes, seconds,
-        pass_seconds, curvature_seconds, n_iter, converged, then one column per selection score.
+        pass_seconds, curvature_seconds, n_iter, converged, then one column per selection score
+        (and column of the table, where each has a lam of its own).
     """
     return frame(path_columns(fitted), fitted.library)
 

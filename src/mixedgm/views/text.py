@@ -9,11 +9,21 @@ from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 
 from mixedgm.fitted import Edge
+from mixedgm.path.task import Lam
 from mixedgm.penalty.factors import EDGE_KINDS
 from mixedgm.table.assemble import Columns
 from mixedgm.views.summary import Summary
 
-__all__ = ["cell_text", "cut", "edges_text", "facts", "one_line", "summary_text", "table_text"]
+__all__ = [
+    "cell_text",
+    "cut",
+    "edges_text",
+    "facts",
+    "lam_text",
+    "one_line",
+    "summary_text",
+    "table_text",
+]
 
 TOP_EDGES = 12
 NO_SIGN = "no sign: a column with three or more levels"
@@ -121,13 +131,27 @@ def _edges(summary: Summary) -> str:
 
 
 def _lam(summary: Summary) -> str:
-    text = f"{summary.lam:.4g}"
-    if summary.lam_max is not None and summary.lam_max > 0.0:
+    text = lam_text(summary.lam)
+    if not isinstance(summary.lam, tuple) and summary.lam_max:
         text += f" ({summary.lam / summary.lam_max:.2g} of lam_max)"
     if summary.criterion is None:
         return f"{text}, given"
     values = "value" if summary.n_lams == 1 else "values"
     return f"{text}, by {summary.criterion} from {summary.n_lams} {values}"
+
+
+def lam_text(lam: Lam) -> str:
+    """Return the penalty, or the range of those of all columns.
+
+    Examples
+    --------
+    >>> lam_text(0.125), lam_text((0.25, float("nan"), 0.125))
+    ('0.125', '0.125 to 0.25, one per column')
+    """
+    if not isinstance(lam, tuple):
+        return f"{lam:.4g}"
+    known = [value for value in lam if not math.isnan(value)]
+    return f"{min(known):.4g} to {max(known):.4g}, one per column"
 
 
 def _objective(summary: Summary) -> str:
@@ -149,14 +173,19 @@ def _certificate(summary: Summary) -> str:
 def edges_text(edges: Sequence[Edge], width: int = 80) -> str:
     """Return edges as an aligned table; an edge without sign has a blank and a legend.
 
+    Where some edges lead from a covariate, arrows tell them from the others.
+
     Examples
     --------
     >>> print(edges_text([Edge("age", "sex", "continuous-categorical", 0.25, "+", None)]))
     source  target  kind                    weight  sign  part.cor
     age     sex     continuous-categorical  0.2500  +
     """
+    directed = any(edge.directed for edge in edges)
+    arrows = {"": ["->" if edge.directed else "--" for edge in edges]} if directed else {}
     columns: Columns = {
         "source": [edge.source for edge in edges],
+        **arrows,
         "target": [edge.target for edge in edges],
         "kind": [edge.kind for edge in edges],
         "weight": [f"{edge.weight:.4f}" for edge in edges],

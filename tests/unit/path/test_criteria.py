@@ -4,15 +4,13 @@ import numpy as np
 import pytest
 
 from mixedgm.errors import ParameterError
-from mixedgm.path.criteria import (
-    AIC,
-    BIC,
-    EBIC,
+from mixedgm.path.criteria import AIC, BIC, EBIC
+from mixedgm.path.path import solve_path
+from mixedgm.path.refits import (
     degrees_of_freedom,
     refit_losses,
     refittable,
 )
-from mixedgm.path.path import solve_path
 from mixedgm.path.selection import NAMED
 from mixedgm.solve.proximal_newton import ProximalNewton
 from tests.reference import plain
@@ -125,9 +123,9 @@ def test_a_support_at_the_limit():
     task = table.task()
     star = np.flatnonzero(task.layout.pairs[:, 0] == 0)
     assert len(star) == 5
-    assert refittable(task, star[:4])
-    assert not refittable(task, star)
-    assert refittable(task, np.array([], dtype=np.int64))
+    assert refittable(task, star[:4]).all()
+    assert not refittable(task, star).all()
+    assert refittable(task, np.array([], dtype=np.int64)).all()
 
 
 def test_predictors_are_counted_by_level():
@@ -135,9 +133,9 @@ def test_predictors_are_counted_by_level():
     table = draw(9, 16, 1, (5, 5))
     task = table.task()
     assert task.layout.pairs.tolist() == [[0, 1], [0, 2], [1, 2]]
-    assert refittable(task, np.array([0]))
-    assert not refittable(task, np.array([0, 1]))  # column 0 has 8 predictors, 16 rows
-    assert refittable(table_twice(table), np.array([0, 1]))
+    assert refittable(task, np.array([0])).all()
+    assert not refittable(task, np.array([0, 1])).all()  # column 0 has 8 predictors, 16 rows
+    assert refittable(table_twice(table), np.array([0, 1])).all()
 
 
 def table_twice(table):

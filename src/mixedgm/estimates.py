@@ -1,0 +1,141 @@
+"""A path and the choice from it -> the estimate and the account of it: theta and FitReport."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from mixedgm.fitted import FitReport
+from mixedgm.model.layout import Floats
+from mixedgm.model.params import Params
+from mixedgm.options import Options
+from mixedgm.path.evidence import Choice
+from mixedgm.path.path import Path
+from mixedgm.path.per_node import assembled
+from mixedgm.path.task import Lam, Task
+from mixedgm.rows.threads import single_threaded_blas
+from mixedgm.solve.loop import Status
+from mixedgm.solve.working_set import Solution, Start, solve
+
+__all__ = ["at_given_lams", "chosen_estimate", "refitted"]
+
+Estimate = tuple[Floats, FitReport]
+
+
+def chosen_estimate(task: Task, path: Path, choice: Choice, options: Options) -> Estimate:
+    """The chosen point of the path; where edges were chosen apart, the optimum with only those."""
+    if choice.by_node is not None:
+        return _per_column(task, path, choice, options)
+    point, theta = path.points[choice.index], path.theta(choice.index)
+    report = _report(task, point.lam, options, choice)
+    report = replace(
+        report,
+        objective=point.objective,
+        kkt=point.kkt,
+        converged=point.converged,
+        message=point.status.value,
+        n_iter=point.n_iter,
+        notes=(*point.notes, *report.notes),
+        kkt_error=point.kkt_error,
+        objective_error=point.objective_error,
+    )
+    if choice.groups is None or np.array_equal(choice.groups, point.groups):
+        return theta, report
+    solution = task.penalised(
+        choice.groups,
+        point.lam,
+        Start(theta, task.null.evaluation),
+        solver=options.solver_object,
+        tol=options.tol,
+        max_iter=options.max_iter,
+    )
+    note = f"the {len(choice.groups)} chosen edges were estimated alone, all others left out"
+    return solution.theta, _of_solution(report, solution, task, note)
+
+
+def _per_column(task: Task, path: Path, choice: Choice, options: Options) -> Estimate:
+    """Every column's regression at its own lam, with a certificate of the whole."""
+    assert choice.by_node is not None
+    theta, points = assembled(path, choice.by_node)
+    by_name = dict(
+        zip((node.name for node in task.schema.nodes), path.lams[choice.by_node], strict=True)
+    )
+    lam = tuple(
+        float(by_name[column.name]) if column.role == "target" else np.nan
+        for column in task.schema.columns
+    )
+    certificate = task.problem(lam).certificate(theta)
+    worst = max(points, key=lambda point: point.kkt)
+    converged = certificate.kkt <= options.tol
+    report = replace(
+        _report(task, lam, options, choice),
+        objective=certificate.objective + task.log_jacobian,
+        kkt=certificate.kkt,
+        converged=converged,
+        message=Status.CONVERGED.value if converged else worst.status.value,
+        n_iter=sum(point.n_iter for point in points),
+    )
+    notes = (note for point in points for note in point.notes)
+    return theta, replace(report, notes=tuple(dict.fromkeys((*notes, *report.notes))))
+
+
+def at_given_lams(task: Task, lam: Lam, options: Options, start: Params | None) -> Estimate:
+    """The optimum at one lam per column, for which there is no path."""
+    theta = task.null.theta if start is None else task.theta_of(start)
+    here = Start(theta, task.smooth.evaluate(theta))
+    problem, solver = task.problem(lam), options.solver_object
+    with single_threaded_blas():
+        solution = solve(problem, solver, here, tol=options.tol, max_iter=options.max_iter)
+    return solution.theta, _of_solution(_report(task, lam, options), solution, task)
+
+
+def refitted(task: Task, theta: Floats, report: FitReport, options: Options) -> Estimate:
+    """The chosen support without shrinkage; the certificate is that of the refit."""
+    groups = np.flatnonzero(task.layout.group_norms(theta))
+    start = Start(theta, task.null.evaluation)
+    solution = task.unpenalised(groups, start, tol=options.tol, max_iter=options.max_iter)
+    note = "the chosen graph was refitted without shrinkage"
+    return solution.theta, _of_solution(report, solution, task, note)
+
+
+def _report(task: Task, lam: Lam, options: Options, choice: Choice | None = None) -> FitReport:
+    """What is known before the certificate."""
+    return FitReport(
+        lam=lam,
+        objective=np.nan,
+        kkt=np.nan,
+        tol=options.tol,
+        converged=False,
+        message="",
+        n_iter=0,
+        n_rows=task.smooth.n_rows,
+        total_weight=task.total_weight,
+        notes=(*(choice.notes if choice else ()), *_degenerate_notes(task)),
+        criterion=(choice.label or None) if choice else None,
+        loss=options.loss,
+        rule=options.rule,
+    )
+
+
+def _of_solution(report: FitReport, solution: Solution, task: Task, *notes: str) -> FitReport:
+    """The report with the certificate of this solution."""
+    return replace(
+        report,
+        objective=solution.objective + task.log_jacobian,
+        kkt=solution.kkt,
+        kkt_error=solution.kkt_error,
+        objective_error=solution.objective_error,
+        converged=solution.converged,
+        message=solution.status.value,
+        n_iter=solution.n_iter,
+        notes=tuple(dict.fromkeys((*report.notes, *solution.notes, *notes))),
+    )
+
+
+def _degenerate_notes(task: Task) -> tuple[str, ...]:
+    constant = task.node_scales == 0.0
+    names = [repr(task.schema.nodes[v].name) for v in np.flatnonzero(constant)]
+    if not names:
+        return ()
+    return (f"constant in these rows, so without edges: {', '.join(names)}",)
