@@ -36,6 +36,14 @@ def _pack(weights, rows, n_rows, width, turned, by_level, by_row):  # type: igno
             by_row[i, k] = by_level[k, i]
 
 
+@inner
+def _fill(table, value):  # type: ignore[no-untyped-def]
+    """Cheaper to compile than np.zeros and np.ones."""
+    for i in range(table.shape[0]):
+        for k in range(table.shape[1]):
+            table[i, k] = value
+
+
 @inner(fastmath=_LOOSE)
 def _add_numbers(n_rows, numbers, origin, values, by_level, gram):  # type: ignore[no-untyped-def]
     """gram[a, b] += sum over the block of z_a z_b packed, for predictors that are numbers."""
@@ -64,13 +72,14 @@ def _multiply(n_rows, numbers, values, by_row, outer):  # type: ignore[no-untype
 
 
 @inner(fastmath=_LOOSE)
-def _add_levels(n_rows, n_levels, origin, codes, values, products, by_level_sums, gram):  # type: ignore[no-untyped-def]
+def _add_levels(n_rows, kinds, origin, codes, values, products, by_level_sums, gram):  # type: ignore[no-untyped-def]
     """The same for pairs of which one or both have levels.
 
-    products = (by_row, outer).  Pairs of a level and a number are added in by_level_sums, which
-    has a row for every level: what belongs to a level is found once for all numbers.
+    kinds = (n_levels, is_product), products = (by_row, outer).  Pairs of a level and a number are
+    added in by_level_sums, which has a row for every level: what belongs to a level is found once
+    for all numbers.
     """
-    by_row, outer = products
+    (n_levels, is_product), (by_row, outer) = kinds, products
     n_packed = by_row.shape[1]
     for b in range(n_levels.shape[0]):
         if n_levels[b] == 0:
@@ -80,8 +89,8 @@ def _add_levels(n_rows, n_levels, origin, codes, values, products, by_level_sums
             y = values[b, i]
             for k in range(outer.shape[1]):
                 by_level_sums[at_b, k] += y * outer[i, k]
-        for a in range(b):
-            if n_levels[a] == 0:
+        for a in range(b + 1):
+            if n_levels[a] == 0 or (a == b and not is_product[b]):
                 continue
             for i in range(n_rows):
                 at_a = np.uint64(origin[a] + codes[a, i])
@@ -89,19 +98,6 @@ def _add_levels(n_rows, n_levels, origin, codes, values, products, by_level_sums
                 y = values[a, i] * values[b, i]
                 for k in range(n_packed):
                     gram[at_a, at_b, k] += y * by_row[i, k]
-
-
-@inner(fastmath=_LOOSE)
-def _add_squares(n_rows, n_levels, is_product, origin, codes, values, by_row, gram):  # type: ignore[no-untyped-def]
-    """What levels have with themselves where a feature multiplies them."""
-    for b in range(n_levels.shape[0]):
-        if n_levels[b] == 0 or not is_product[b]:
-            continue
-        for i in range(n_rows):
-            at_b = np.uint64(origin[b] + codes[b, i])
-            y = values[b, i] * values[b, i]
-            for k in range(by_row.shape[1]):
-                gram[at_b, at_b, k] += y * by_row[i, k]
 
 
 @inner
@@ -120,10 +116,9 @@ def _spread(numbers, n_levels, is_product, origin, by_level_sums, gram):  # type
                     gram[at_b, at_b, k] = by_level_sums[at_b, k]
             for at in range(numbers.shape[0]):
                 at_a = origin[numbers[at]]
+                low, high = (at_a, at_b) if at_a < at_b else (at_b, at_a)
                 for k in range(n_packed):
-                    gram[min(at_a, at_b), max(at_a, at_b), k] = by_level_sums[
-                        at_b, at * n_packed + k
-                    ]
+                    gram[low, high, k] = by_level_sums[at_b, at * n_packed + k]
 
 
 @inner(fastmath=_LOOSE)
@@ -211,27 +206,34 @@ def curvature_sums(data, rows, nodes, level_start, bias, incidence, coefs, start
             level_start[nodes[node] + 1] - level_start[nodes[node]],
         )
         first, last = target_ptr[n_cont + nodes[node]], target_ptr[n_cont + nodes[node] + 1]
-        n_levels, origin = np.zeros(last - first + n_own, np.int64), np.arange(last - first + n_own)
-        is_product = np.zeros(len(origin), np.bool_)
-        for m in range(first, last):
-            is_product[m - first + n_own] = feature[m] >= 0
-            if predictor[m] >= n_cont:
-                n_levels[m - first + n_own] = (entry_ptr[m + 1] - entry_ptr[m]) // width
-            origin[m - first + n_own] = n_own + (entry_ptr[m] - entry_ptr[first]) // width
+        n_predictors = last - first + n_own
+        n_levels, origin = np.empty(n_predictors, np.int64), np.empty(n_predictors, np.int64)
+        is_product, numbers = np.empty(n_predictors, np.int64), np.empty(n_predictors, np.int64)
+        found = 0
+        for at in range(n_predictors):
+            n_levels[at], origin[at], is_product[at] = 0, at, 0
+            m = first + at - n_own
+            if at >= n_own:
+                is_product[at] = feature[m] >= 0
+                if predictor[m] >= n_cont:
+                    n_levels[at] = (entry_ptr[m + 1] - entry_ptr[m]) // width
+                origin[at] = n_own + (entry_ptr[m] - entry_ptr[first]) // width
+            if n_levels[at] == 0:
+                numbers[found] = at
+                found += 1
+        numbers = numbers[:found]
         n_packed = width * (width - 1) // 2
         size = n_own + (entry_ptr[last] - entry_ptr[first]) // width
         gram = out[start[node] : start[node + 1]].reshape((size, size, n_packed))
-        levels, values = np.zeros((len(origin), _BLOCK), np.int64), np.ones((len(origin), _BLOCK))
+        levels = np.empty((n_predictors, _BLOCK), np.int64)
+        values = np.empty((n_predictors, _BLOCK))
+        _fill(levels, 0)
+        _fill(values, 1.0)
         turned = np.empty((width, _BLOCK))
         by_level, by_row = np.empty((n_packed, _BLOCK)), np.empty((_BLOCK, n_packed))
-        numbers, found = np.empty(len(origin), np.int64), 0
-        for m in range(len(origin)):
-            if n_levels[m] == 0:
-                numbers[found] = m
-                found += 1
-        numbers = numbers[:found]
         outer = np.empty((_BLOCK, len(numbers) * n_packed))
-        with_number = np.zeros((size, outer.shape[1]))
+        with_number = np.empty((size, outer.shape[1]))
+        _fill(with_number, 0.0)
         total = 0.0
         for begin in range(rows[0], rows[1], rows[2] * _BLOCK):
             n_rows = (min(begin + rows[2] * _BLOCK, rows[1]) - begin + rows[2] - 1) // rows[2]
@@ -246,11 +248,8 @@ def curvature_sums(data, rows, nodes, level_start, bias, incidence, coefs, start
             _pack(weights, block_rows, n_rows, width, turned, by_level, by_row)
             _add_numbers(n_rows, numbers, origin, values, by_level, gram)
             _multiply(n_rows, numbers, values, by_row, outer)
-            _add_levels(
-                n_rows, n_levels, origin, levels, values, (by_row, outer), with_number, gram
-            )
-            if n_own > 1:
-                _add_squares(n_rows, n_levels, is_product, origin, levels, values, by_row, gram)
+            kinds, products = (n_levels, is_product), (by_row, outer)
+            _add_levels(n_rows, kinds, origin, levels, values, products, with_number, gram)
         _spread(numbers, n_levels, is_product, origin, with_number, gram)
     return total
 

@@ -236,37 +236,36 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
             if z.shape[0] > 0:
                 _fill_block(cont, codes, first, n_rows, level_start, z)
             if is_dense:
-                np.dot(dense[0].T, z.T, logits)
-                for k in range(len(moderating)):
-                    np.dot(dense[1 + k].T, z.T, part)
-                    _add_moderated(part, bias[1 + k], moderating[k], n_rows, logits)
+                for k in range(len(bias)):
+                    np.dot(dense[k].T, z.T, part if k > 0 else logits)
+                    if k > 0:
+                        _add_moderated(part, bias[k], moderating[k - 1], n_rows, logits)
             else:
                 _turn(cont, first, n_rows, turned[0])
                 _turn(codes, first, n_rows, turned[1])
+            # Every kernel is called in one place only: each further one is compiled again.
             for j in nodes:
                 levels = slice(level_start[j], level_start[j + 1])
-                own, own_bias = logits[levels], bias[0][levels]
-                if not is_dense:
-                    _predict_node(turned, n_rows, j, -1, incidence, values, own)
-                    for k in range(len(moderating)):
-                        if _predict_node(turned, n_rows, j, k, incidence, values, part[levels]):
-                            more = bias[1 + k][levels]
-                            _add_moderated(part[levels], more, moderating[k], n_rows, own)
-                loss[c, j] += _softmax_node(codes, weights, first, n_rows, j, own_bias, own, work)
-                if want == 1:
-                    _collect_node(turned, n_rows, j, -1, incidence, own, support[c])
-                    for k in range(len(moderating)):
-                        _times(own, moderating[k], n_rows, part[levels])
-                        _collect_node(turned, n_rows, j, k, incidence, part[levels], support[c])
-                        _add_row_sums(part[levels], n_rows, mean_prob[c, 1 + k][levels])
-                if want > 0:
-                    _add_row_sums(own, n_rows, mean_prob[c, 0][levels])
-            if want == 2:
-                _dot(z, logits, first == bounds[c], product, all_pairs[c, 0])
-                for k in range(len(moderating)):
-                    _times(logits, moderating[k], n_rows, part)
-                    _add_row_sums(part, n_rows, mean_prob[c, 1 + k])
-                    _dot(z, part, first == bounds[c], product, all_pairs[c, 1 + k])
+                own, other = logits[levels], part[levels]
+                for k in range(0 if is_dense else len(bias)):
+                    here = other if k > 0 else own
+                    found = _predict_node(turned, n_rows, j, k - 1, incidence, values, here)
+                    if k > 0 and found > 0:
+                        _add_moderated(other, bias[k][levels], moderating[k - 1], n_rows, own)
+                loss[c, j] += _softmax_node(
+                    codes, weights, first, n_rows, j, bias[0][levels], own, work
+                )
+                for k in range(len(bias) if want > 0 else 0):
+                    here = other if k > 0 else own
+                    if k > 0:
+                        _times(own, moderating[k - 1], n_rows, other)
+                    if want == 1:
+                        _collect_node(turned, n_rows, j, k - 1, incidence, here, support[c])
+                    _add_row_sums(here, n_rows, mean_prob[c, k][levels])
+            for k in range(len(bias) if want == 2 else 0):
+                if k > 0:
+                    _times(logits, moderating[k - 1], n_rows, part)
+                _dot(z, part if k > 0 else logits, first == bounds[c], product, all_pairs[c, k])
 
 
 @kernel
