@@ -21,6 +21,10 @@ RESULTS = {
         ["separate_regressions", "separate_regressions_best"],
     ),
     "conditional": (["conditional"], ["conditional", "conditional_best"]),
+    "consistency": (
+        ["consistency"],
+        ["consistency", "consistency_rows", "consistency_theorem"],
+    ),
     "solvers": (["solvers"], ["solvers"]),
 }
 
