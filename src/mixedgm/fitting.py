@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixedgm.errors import DistributionError, ParameterError
+from mixedgm.errors import DistributionError, ParameterError, near_matches
 from mixedgm.estimates import at_given_lams, chosen_estimate, refitted
 from mixedgm.fitted import FitReport, FittedModel
 from mixedgm.model.layout import Floats
@@ -24,7 +25,7 @@ from mixedgm.path.path import Path
 from mixedgm.path.selection import choose_from, choose_growing
 from mixedgm.path.task import Reference, Task
 from mixedgm.penalty.factors import deviation_factors, factor_matrix
-from mixedgm.table import learn
+from mixedgm.table import Frame, as_frame, learn
 from mixedgm.table.check import level_of_caller
 from mixedgm.table.encode import Design
 from mixedgm.table.schema import Schema
@@ -159,6 +160,9 @@ def encode(X: Any, options: Options, sample_weight: ArrayLike | None = None) -> 
     """Check the table and turn it into numbers."""
     solver = options.solver_object  # a wrong name should not wait for a big table to be read
     del solver
+    if options.moderator_names:
+        X = as_frame(X)
+        _check_moderators(X, options)
     design, _ = learn(
         X,
         types=options.types,
@@ -177,10 +181,26 @@ def encode(X: Any, options: Options, sample_weight: ArrayLike | None = None) -> 
     return design
 
 
+def _check_moderators(frame: Frame, options: Options) -> None:
+    for name in options.moderator_names:
+        by_position = isinstance(name, numbers.Integral) and not frame.named
+        if str(name) in frame.positions or (by_position and 0 <= name < len(frame.names)):
+            continue
+        hint = near_matches(name, frame.names)
+        raise ParameterError(f"moderators names {name!r}, which is no column; {hint}")
+
+
+def _moderator(schema: Schema, name: Any) -> int:
+    """The node of a moderator: by name, or (for an array) by position."""
+    if isinstance(name, numbers.Integral) and str(name) not in schema.names:
+        name = schema.names[int(name)]
+    return schema.node_index(name)
+
+
 def recipe_of(options: Options, schema: Schema) -> Recipe:
     """How the rows of a table with this schema become a path."""
     wishes = options.penalty_factors, options.require, options.forbid
-    nodes = tuple(schema.node_index(name) for name in options.moderator_names)
+    nodes = tuple(_moderator(schema, name) for name in options.moderator_names)
     factors = factor_matrix(
         schema, *wishes, penalize_covariates=options.penalize_covariates, moderated=bool(nodes)
     )

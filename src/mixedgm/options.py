@@ -154,7 +154,7 @@ class Options:
             )
 
     @property
-    def moderator_names(self) -> tuple[str, ...]:
+    def moderator_names(self) -> tuple[Any, ...]:
         """The moderators, none by default."""
         if self.moderators is None:
             return ()

@@ -38,3 +38,19 @@ def written_out(task: Task, table: Table):
     middle = share @ Z
     middle[: rows.cont.shape[1]] = 0.0
     return np.hstack([Z, *(f[:, None] * (Z - middle) for f in rows.products.features.T)])
+
+
+def people(n=400, seed=0):
+    """Edges that grow with age, and one that is there in one of three groups only."""
+    rng = np.random.default_rng(seed)
+    age, group = rng.normal(40, 10, n), rng.integers(0, 3, n)
+    f = (age - 40) / 10
+    a = rng.normal(size=n)
+    b = a * (0.3 + 0.4 * f) + rng.normal(size=n)
+    c = np.where(rng.random(n) < 1 / (1 + np.exp(-1.5 * (group == 2) * a)), "y", "n")
+    d = 0.4 * b + rng.normal(size=n)
+    wave = rng.choice(["w1", "w2"], n)
+    names = np.array(["p", "q", "r"])[group]
+    import pandas as pd
+
+    return pd.DataFrame({"age": age, "group": names, "a": a, "b": b, "c": c, "d": d, "wave": wave})

@@ -35,7 +35,7 @@ class GraphMethods(HasModel):
         """Parameters between two columns, level names on both axes.
 
         With a moderator: how they change when it is one unit above its mean, or how they differ at
-        each of its levels from those of the average row.
+        each of its levels from their mean over the rows.
         """
         return views.interaction_frame(self._model, a, b, moderator)
 

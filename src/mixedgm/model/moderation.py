@@ -56,7 +56,7 @@ class Moderation:
     deviations : tuple of ndarray
         For a continuous moderator (1, d, d): how the blocks of edges change when it is one unit
         above its mean.  For a categorical one (L, d, d): how they differ at each level from the
-        edges themselves, which are those of the average row; zero for a level without rows.
+        edges themselves, which are their mean over the rows; zero for a level without rows.
     """
 
     nodes: tuple[int, ...]

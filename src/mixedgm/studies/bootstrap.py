@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixedgm.errors import MixedGMError, ParameterError, TableError, near_matches
+from mixedgm.errors import MixedGMError, NotYetError, ParameterError, TableError, near_matches
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.options import Options
@@ -160,7 +160,13 @@ def _checked_model(model: Any) -> tuple[FittedModel, Options]:
     if not (hasattr(model, "get_params") and hasattr(model, "fit")):
         raise ParameterError.must_be("model", "a fitted MixedGraphicalModel", model)
     check_is_fitted(model, "fitted_")
-    return model.fitted_, Options(**model.get_params(deep=False))
+    fitted: FittedModel = model.fitted_
+    if fitted.moderators:
+        raise NotYetError(
+            "the bootstrap does not cover deviations of moderated edges yet; fit the model with "
+            "its moderators as covariates to resample the edges themselves."
+        )
+    return fitted, Options(**model.get_params(deep=False))
 
 
 def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:

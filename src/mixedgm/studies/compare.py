@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixedgm.errors import ParameterError
+from mixedgm.errors import NotYetError, ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.fitting import encode, fit_design, warn_about, warn_unless_converged
 from mixedgm.options import Options
@@ -67,6 +67,11 @@ def compare_groups(
     """Fit every group, shuffle the labels, fit again, and compare."""
     if request.penalty == "own" and options.lam is not None:
         raise ParameterError("penalty='own' chooses lam in every group; leave lam out.")
+    if options.moderator_names:
+        raise NotYetError(
+            "the comparison of groups does not cover deviations of moderated edges yet; name the "
+            "moderators under covariates, or make the groups a moderator of one model."
+        )
     first, *rest = seeds(request.random_state, int(request.n_perm) + 1)
     options = replace(options, random_state=first, n_jobs=request.n_jobs, verbose=0)
     frame = as_frame(X)

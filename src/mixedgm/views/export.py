@@ -46,8 +46,8 @@ def to_networkx(fitted: FittedModel) -> nx.Graph[str]:
         (text, a JSON list), and `lam` where each has its own. Edges have `kind`, `weight`, `sign`
         ("+", "-" or "none"), for two continuous columns `partial_correlation`, and, where the model
         has covariates, `directed`: from a covariate. An edge that varies with a moderator has the
-        weight of that deviation as `deviation_` and the moderator's name; one that is zero for the
-        average row has the weight 0. All values can be written to GraphML.
+        weight of that deviation as `deviation_` and the moderator's name; one that is zero on
+        average has the weight 0. All values can be written to GraphML.
     """
     import networkx as nx
 
