@@ -9,54 +9,34 @@ from mixedgm.compiled import inner, kernel
 _LOOSE = {"reassoc", "contract"}
 
 
-@inner(fastmath=_LOOSE)
-def _own_levels(packed, scale, own, mixed, block):  # type: ignore[no-untyped-def]
-    """V'NV for the symmetric N whose lower triangle is `packed`, times `scale`."""
-    m, at = own.shape[0], 0
-    for k in range(m):
-        for t in range(m):
-            mixed[k, t] = 0.0
-            block[k, t] = 0.0
-    for k in range(m):
-        for other in range(k + 1):
-            x = packed[at] * scale
-            for t in range(m):
-                mixed[k, t] += x * own[other, t]
-            if other < k:
-                for t in range(m):
-                    mixed[other, t] += x * own[k, t]
-            at += 1
-    for k in range(m):
-        for s in range(m):
-            x = own[k, s]
-            for t in range(m):
-                block[s, t] += x * mixed[k, t]
+@inner
+def _write(packed, scale, n_own, node, left, right, out):  # type: ignore[no-untyped-def]
+    """One triangle of own contrasts to its places in the node's matrix, and to the mirrored ones.
 
-
-@inner(fastmath=_LOOSE)
-def _write(block, node, left, right, out):  # type: ignore[no-untyped-def]
-    """One block of own levels to its places in the node's matrix, and to the mirrored ones.
-
-    node = (start, size); left and right = (first place, step from one own level to the next).
+    node = (start, size); left and right = (first place, step from one own contrast to the next).
     """
     start, size = node
-    for s in range(block.shape[0]):
-        row = left[0] + s * left[1]
-        for t in range(block.shape[0]):
-            column = right[0] + t * right[1]
-            out[start + row * size + column] = block[s, t]
-            out[start + column * size + row] = block[s, t]
+    at = 0
+    for s in range(n_own):
+        for t in range(s + 1):
+            x = packed[at] * scale
+            at += 1
+            for turn in range(2):
+                a, b = (s, t) if turn == 0 else (t, s)
+                row, column = left[0] + a * left[1], right[0] + b * right[1]
+                out[start + row * size + column] = x
+                out[start + column * size + row] = x
 
 
 @kernel(fastmath=_LOOSE)
-def project(sums, first, scale, nodes, n_own, owns, runs, bases, start, out):  # type: ignore[no-untyped-def]
-    """Second derivatives of the named nodes, level by level -> the same in contrasts.
+def project(sums, first, scale, nodes, n_own, runs, bases, start, out):  # type: ignore[no-untyped-def]
+    """Second derivatives of the named nodes, column by column -> the same in contrasts.
 
-    A node has n_own = m levels but one (a continuous node has m = 1).  Its sums, K x K triangles of
-    an (m, m) matrix, of which columns a <= b count, begin at first[k]; owns[k] is where the (m, m)
-    basis of its own levels begins in bases.  runs = (run_ptr, local, columns, contrasts, basis,
-    own_first): the columns of the predictor, their contrasts and basis, and whether own levels are
-    the outer ones among a run's contrasts.  Node v goes to start[v] of out.
+    A node has n_own = m contrasts of its own levels (a continuous node has m = 1).  Its sums, K x K
+    triangles of an (m, m) matrix, of which columns a <= b count, begin at first[k].  runs =
+    (run_ptr, local, columns, contrasts, basis, own_first): the columns of the predictor, their
+    contrasts and basis, and whether own contrasts are the outer ones in a run.  Node v goes to
+    start[v] of out.
     """
     run_ptr, local, columns, contrasts, basis, own_first = runs
     for k in range(nodes.shape[0]):
@@ -65,12 +45,10 @@ def project(sums, first, scale, nodes, n_own, owns, runs, bases, start, out):  #
         for a in range(run_ptr[v], run_ptr[v + 1]):
             n_columns += columns[a]
             size += contrasts[a] * m
-        own = bases[owns[k] : owns[k] + m * m].reshape((m, m))
         packed = sums[first[k] : first[k] + n_columns * n_columns * n_packed].reshape(
             (n_columns, n_columns * n_packed)
         )
         half, total = np.empty(n_columns * n_packed), np.empty(n_packed)
-        mixed, block = np.empty((m, m)), np.empty((m, m))
         node, from_a = (start[v], size), 0
         for a in range(run_ptr[v], run_ptr[v + 1]):
             # Within a run the lower triangle is wanted as well.
@@ -90,15 +68,13 @@ def project(sums, first, scale, nodes, n_own, owns, runs, bases, start, out):  #
                 for b in range(a, run_ptr[v + 1]):
                     step_b = contrasts[b] if own_first[b] else 1
                     for j in range(contrasts[b]):
-                        for p in range(n_packed):
-                            total[p] = 0.0
                         for y in range(columns[b]):
                             weight = bases[basis[b] + y * contrasts[b] + j]
                             for p in range(n_packed):
-                                total[p] += weight * half[(from_b + y) * n_packed + p]
-                        _own_levels(total, scale, own, mixed, block)
+                                before = total[p] if y > 0 else 0.0
+                                total[p] = before + weight * half[(from_b + y) * n_packed + p]
                         right = (local[b] + (j if own_first[b] else j * m), step_b)
-                        _write(block, node, left, right, out)
+                        _write(total, scale, m, node, left, right, out)
                     from_b += columns[b]
             from_a += columns[a]
 

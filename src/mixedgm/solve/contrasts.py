@@ -19,6 +19,7 @@ from scipy.linalg import block_diag
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.moderation import level_basis
 from mixedgm.objective.contract import Curvature, Smooth, SoftmaxNode
+from mixedgm.rows.contract import SoftmaxCurvature
 
 _BATCH = 2**18
 
@@ -203,7 +204,7 @@ class Contrasts:
         """Write the curvature of the nodes from `first` on to their places in `out`."""
         from mixedgm.solve.contrast_kernels import project
 
-        p, (owns, table, bases) = self.layout.n_cont, self._predictors
+        p, (table, bases) = self.layout.n_cont, self._predictors
         width = self.layout.width[first : first + len(curvature.nodes)]
         m = np.maximum(1, width - 1)
         plain: list[int] = []
@@ -216,22 +217,18 @@ class Contrasts:
                 for k in plain
             ]
             ends = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
-            own = np.where(first + np.array(plain) < p, 0, owns[width[plain]])
-            project(
-                np.concatenate(parts), ends, 1.0, first + np.array(plain), m[plain], own,
-                table, bases, start, out,
-            )  # fmt: skip
+            at = first + np.array(plain)
+            project(np.concatenate(parts), ends, 1.0, at, m[plain], table, bases, start, out)
         if softmax:
             some = [node for node in curvature.nodes if isinstance(node, SoftmaxNode)]
-            at, sums = np.array([node.at for node in some]), some[0].sums
-            project(
-                sums.sums, sums.start[at], sums.scale, first + np.array(softmax), m[softmax],
-                owns[width[softmax]], table, bases, start, out,
-            )  # fmt: skip
+            sums, places = some[0].sums, np.array([node.at for node in some])
+            begin, at = sums.start[places], first + np.array(softmax)
+            packed = _own_contrasts(sums)
+            project(packed, begin, sums.scale, at, m[softmax], table, bases, start, out)
 
     @cached_property
-    def _predictors(self) -> tuple[Ints, _PredictorRuns, Floats]:
-        """What `project` needs: (owns by width, runs, bases).
+    def _predictors(self) -> tuple[_PredictorRuns, Floats]:
+        """What `project` needs: (runs, bases).
 
         A deviation with several features is a run for each of them here.
         """
@@ -250,16 +247,41 @@ class Contrasts:
         own_first[edge] = full.pairs[group[edge], 0] == runs.node[of][edge]
         most = int(full.width.max(initial=1))
         tables: list[Floats] = [np.ones(1)]  # of a number
-        plain, owns = np.zeros(most + 1, dtype=np.int64), np.zeros(most + 1, dtype=np.int64)
-        end = 1
+        plain, end = np.zeros(most + 1, dtype=np.int64), 1
         for n in sorted(set(full.n_levels) - {1}):
-            basis = level_basis(n)
-            plain[n], owns[n] = end, end + basis.size
-            # Against level 0, which the sums leave out: rows of diag(p) - p p' sum to zero.
-            tables += [basis.ravel(), (basis[1:] - basis[0]).ravel()]
-            end += basis.size + (n - 1) ** 2
+            plain[n] = end
+            tables.append(level_basis(n).ravel())
+            end += tables[-1].size
         table = (before[runs.ptr], local, columns, contrasts, plain[columns], own_first)
-        return owns, table, np.concatenate(tables)
+        return table, np.concatenate(tables)
+
+
+def _own_contrasts(sums: SoftmaxCurvature) -> Floats:
+    """The sums with the triangle over a node's own levels turned into one over its contrasts."""
+    out = np.empty(len(sums.sums))
+    cuts = [0, *(np.flatnonzero(np.diff(sums.n_levels)) + 1).tolist(), len(sums)]
+    for a, b in zip(cuts[:-1], cuts[1:], strict=True):  # nodes with as many levels
+        turn = _triangle(int(sums.n_levels[a]))
+        part = slice(int(sums.start[a]), int(sums.start[b]))
+        np.matmul(
+            sums.sums[part].reshape(-1, len(turn)), turn, out=out[part].reshape(-1, len(turn))
+        )
+    return out
+
+
+@cache
+def _triangle(n_levels: int) -> Floats:
+    """The matrix that takes the packed N, over levels 1 to L - 1, to the packed V'NV.
+
+    V is the basis against level 0, which the sums leave out: rows of diag(p) - p p' sum to zero.
+    """
+    basis = level_basis(n_levels)
+    v = basis[1:] - basis[0]
+    k, other = np.tril_indices(n_levels - 1)
+    out = v[k][:, k] * v[other][:, other]
+    twice = k != other
+    out[twice] += (v[other][:, k] * v[k][:, other])[twice]
+    return np.ascontiguousarray(out)
 
 
 def _packed(matrix: Floats, width: int) -> Floats:
@@ -269,7 +291,8 @@ def _packed(matrix: Floats, width: int) -> Floats:
     k, m = np.tril_indices(width - 1)
     columns = len(matrix) // width
     by_level = matrix.reshape(columns, width, columns, width)
-    return np.ascontiguousarray(by_level[:, k + 1, :, m + 1].transpose(1, 2, 0)).ravel()
+    packed = by_level[:, k + 1, :, m + 1].transpose(1, 2, 0)
+    return np.asarray(packed @ _triangle(width)).ravel()
 
 
 def _batches(sizes: Ints) -> list[tuple[int, int]]:

@@ -1,0 +1,149 @@
+"""Curvature in contrasts is that of theta; carried to another working set it keeps what it knew."""
+
+import numpy as np
+import pytest
+
+from mixedgm.objective.contract import Curvature, NodeCurvature
+from mixedgm.solve.contrasts import Contrasts
+from mixedgm.solve.known_curvature import KnownCurvature
+from mixedgm.solve.subproblem import flatten
+from tests.support.moderated import moderated_task
+from tests.support.problems import draw, random_theta
+
+TABLES = {
+    "mixed": (60, 3, (2, 3, 4), True),
+    "many-levels": (60, 2, (2, 4, 9), False),
+    "continuous": (40, 4, (), False),
+    "categorical": (60, 0, (2, 3, 4, 2, 3), True),
+}
+
+
+def problem_of(name):
+    if name == "moderated":
+        return moderated_task(draw(3, 80, 3, (2, 3, 3), True), (0, 4)).problem(0.1)
+    if name == "nodewise":
+        return draw(3, *TABLES["mixed"]).task(loss="nodewise").problem(0.1)
+    return draw(3, *TABLES[name]).task().problem(0.1)
+
+
+@pytest.fixture(params=[*TABLES, "moderated", "nodewise"])
+def problem(request):
+    return problem_of(request.param)
+
+
+def assembled(blocks, n):
+    """The sum of all node matrices, by where their runs stand among the contrasts."""
+    ptr, local, position, length = blocks.runs
+    out = np.zeros((n, n))
+    for v, size in enumerate(blocks.node_size):
+        start = blocks.matrix_start[v]
+        matrix = blocks.matrices[start : start + size**2].reshape(size, size)
+        index = np.full(size, -1)
+        for k in range(ptr[v], ptr[v + 1]):
+            index[local[k] : local[k] + length[k]] = position[k] + np.arange(length[k])
+        assert (index >= 0).all()
+        out[np.ix_(index, index)] += matrix
+    return out
+
+
+def basis_of(contrasts):
+    return np.array([contrasts.up(one) for one in np.eye(contrasts.reduced.n_theta)]).T
+
+
+def test_contrasts_are_a_change_of_coordinates(problem):
+    smooth = problem.smooth
+    contrasts, theta = Contrasts(smooth.layout), random_theta(smooth.layout, 1)
+    basis = basis_of(contrasts)
+    np.testing.assert_allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=1e-12)
+    blocks = flatten(contrasts, smooth, theta, 1)
+    found = assembled(blocks, contrasts.reduced.n_theta)
+    expected = basis.T @ smooth.curvature(theta).dense() @ basis
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    check_eigen(blocks, found)
+
+
+def check_eigen(blocks, matrix):
+    """Every block's eigendecomposition is that of its square on the diagonal."""
+    for b, (start, size) in enumerate(zip(blocks.start, blocks.size, strict=True)):
+        at = blocks.eigen_start[b]
+        vectors = blocks.vectors[at : at + size**2].reshape(size, size)
+        values = blocks.values[start : start + size]
+        square = matrix[start : start + size, start : start + size]
+        # Directions without curvature get a little, so that steps along them stay finite.
+        np.testing.assert_allclose(vectors * values @ vectors.T, square, atol=1e-9)
+
+
+def test_plain_matrices_give_the_same_as_sums():
+    """A function may hand over matrices of softmax nodes instead of sums."""
+    smooth = problem_of("mixed").smooth
+
+    class Plain:
+        by_nodes = True
+
+        def curvature(self, theta, stride, nodes):
+            found = smooth.curvature(theta, stride, nodes)
+            return Curvature([NodeCurvature(n.index, n.matrix) for n in found.nodes], found.n_theta)
+
+    theta = random_theta(smooth.layout, 2)
+    for a, b in zip(
+        Contrasts(smooth.layout).curvature(smooth, theta, 1),
+        Contrasts(smooth.layout).curvature(Plain(), theta, 1),
+        strict=True,
+    ):
+        np.testing.assert_allclose(a, b, atol=1e-13)
+
+
+def test_what_was_known_is_carried_over_and_new_groups_get_their_mean(problem):
+    n_groups = problem.smooth.layout.n_groups
+    before = np.arange(0, n_groups, 2)
+    small = problem.restrict(before)
+    theta = random_theta(small.smooth.layout, 4)
+    contrasts = Contrasts(small.smooth.layout)
+    blocks = flatten(contrasts, small.smooth, theta, 1)
+    known = KnownCurvature(contrasts, blocks)
+    groups = np.union1d(before[1:], [1])  # one is gone, one is new
+    larger = problem.restrict(groups)
+    carried = known.extended(before, groups, larger)
+    assert carried.rough
+    layout, old_layout = carried.contrasts.reduced, contrasts.reduced
+    new = assembled(carried.blocks, layout.n_theta)
+    old = assembled(blocks, old_layout.n_theta)
+    kept = np.flatnonzero(np.isin(groups, before))
+    here = layout.positions(kept)
+    there = old_layout.positions(np.searchsorted(before, groups[kept]))
+    np.testing.assert_array_equal(new[np.ix_(here, here)], old[np.ix_(there, there)])
+    check_eigen(carried.blocks, new)
+    fresh = int(np.searchsorted(groups, 1))
+    own = np.arange(layout.starts[fresh], layout.starts[fresh + 1])
+    times = np.count_nonzero(carried.blocks.touch_node[carried.blocks.n_node_blocks + fresh] >= 0)
+    level = times * larger.yardstick[fresh] ** 2 / max(1, len(own))
+    np.testing.assert_allclose(new[np.ix_(own, own)], level * np.eye(len(own)), atol=1e-15)
+    assert not new[np.ix_(own, here)].any()
+
+
+def test_nothing_is_carried_where_most_groups_are_new():
+    problem = problem_of("mixed")
+    small = problem.restrict(np.array([0]))
+    contrasts = Contrasts(small.smooth.layout)
+    theta = random_theta(small.smooth.layout, 4)
+    known = KnownCurvature(contrasts, flatten(contrasts, small.smooth, theta, 1))
+    groups = np.arange(5)
+    assert known.extended(np.array([0]), groups, problem.restrict(groups)) is None
+
+
+def test_a_final_evaluation_is_the_one_that_the_certificate_needs(problem):
+    groups = np.arange(0, problem.smooth.layout.n_groups, 3)
+    small = problem.restrict(groups)
+    theta = random_theta(small.smooth.layout, 5, 0.1)
+    plain = small.evaluate(theta)
+    final = small.evaluate(theta, final=True)
+    assert final.value == pytest.approx(plain.value, abs=1e-12)
+    np.testing.assert_allclose(final.gradient, plain.gradient, atol=1e-12)
+    before = problem.smooth.passes
+    certificate = problem.certificate(problem.embedded(small.index, theta))
+    assert problem.smooth.passes == before
+    # Elsewhere it is computed anew.
+    other = problem.certificate(problem.embedded(small.index, 1.01 * theta))
+    assert other.objective != certificate.objective
+    again = problem.certificate(problem.embedded(small.index, theta))
+    assert again.objective == certificate.objective
