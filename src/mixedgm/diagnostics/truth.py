@@ -96,7 +96,8 @@ def truth_of(
         names = ", ".join(repr(fitted.schema.nodes[k].name) for k in fitted.schema.covariates)
         raise ParameterError(
             f"consistency needs the distribution of all columns, and the model has none of its "
-            f"covariates {names}; give a model without covariates."
+            f"covariates {names}; give values of them first, model.condition({{...}}), or a model "
+            "without covariates."
         )
     own = possible_levels(fitted.joint_params)
     model, expected, draw = _distribution(own, loss, n_draws, rng)
