@@ -47,17 +47,19 @@ def conditionals(
         _add_deviations(params, params.moderation, cont, codes, linear)
     diagonal = np.diagonal(params.precision)
     mean = (linear[:, :p] + params.cont_bias) / diagonal
-    log_prob = linear[:, p:] + params.cat_bias
+    # Levels by rows: reductions over a few neighbours in memory would be several times slower.
+    log_prob = np.ascontiguousarray(linear[:, p:].T)
+    log_prob += params.cat_bias[:, np.newaxis]
     for j in range(len(params.n_levels)):
-        part = log_prob[:, params.levels_of(j)]
-        part -= part.max(axis=1, keepdims=True)
-        part -= np.log(np.exp(part).sum(axis=1, keepdims=True))
+        part = log_prob[params.levels_of(j)]
+        part -= part.max(axis=0)
+        part -= np.log(np.exp(part).sum(axis=0))
         unseen = np.isneginf(params.cat_bias[params.levels_of(j)])
         if unseen.any() and np.isfinite(n_observed):
             total = n_observed + 0.5 * unseen.sum()
-            part[:, ~unseen] += np.log(n_observed / total)
-            part[:, unseen] = np.log(0.5 / total)
-    return Conditionals(mean, 1.0 / diagonal, log_prob)
+            part[~unseen] += np.log(n_observed / total)
+            part[unseen] = np.log(0.5 / total)
+    return Conditionals(mean, 1.0 / diagonal, log_prob.T)
 
 
 def _linear(params: Params, coef: Floats, cont: Floats, codes: NDArray[np.integer]) -> Floats:
