@@ -14,6 +14,7 @@ EXPERIMENTS = (
     "model_selection",
     "separate_regressions",
     "conditional",
+    "maximum_likelihood",
     "consistency",
     "solvers",
 )

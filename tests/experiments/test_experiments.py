@@ -21,6 +21,10 @@ RESULTS = {
         ["separate_regressions", "separate_regressions_best"],
     ),
     "conditional": (["conditional"], ["conditional", "conditional_best"]),
+    "maximum_likelihood": (
+        ["maximum_likelihood"],
+        ["maximum_likelihood", "maximum_likelihood_best"],
+    ),
     "consistency": (
         ["consistency"],
         ["consistency", "consistency_rows", "consistency_theorem"],
@@ -99,6 +103,14 @@ def test_losses_of_columns_add_up_to_the_total(folder):
     total = curves[curves.column == "all columns"].set_index(at).loss
     parts = curves[curves.column != "all columns"].groupby(at).loss.sum()
     pd.testing.assert_series_equal(parts, total.sort_index(), rtol=1e-4)
+
+
+def test_each_method_is_scored_by_both_criteria(folder):
+    best = results(folder, "maximum_likelihood", "maximum_likelihood_best")
+    assert best.groupby("criterion").n.nunique().tolist() == [2, 2]
+    assert (abs(best.difference) < 0.1).all()
+    gap = best["maximum likelihood"] - best["pseudolikelihood"]
+    np.testing.assert_allclose(gap, best.difference, atol=1e-5)
 
 
 def test_solvers_agree(folder):
