@@ -49,9 +49,7 @@ def main(run: Run) -> None:
     curves = mean_curves(table, ["criterion", "n", "method"])
     run.save_table(curves, "conditional")
     run.save_table(at_own_best(table, ["criterion", "n"]), "conditional_best")
-    figure = draw_by_size(
-        curves, LOOKS, "λ", {CRITERION: f"{CRITERION}\nof three held-out columns"}
-    )
+    figure = draw_by_size(table, LOOKS, "λ", "generative minus\nconditional")
     run.save_figure(figure, "conditional")
 
 

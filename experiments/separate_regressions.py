@@ -51,10 +51,10 @@ def draw(curves: pd.DataFrame, title: str) -> Figure:
     for ax, column in zip(axes.flat, columns, strict=False):
         draw_curves(ax, curves[curves.column == column], LOOKS)
         ax.set_title(column, fontweight="bold" if column == TOTAL else "normal")
-    axes[0, 0].legend(loc="upper left")
     figure.supxlabel("λ of the joint model, 2λ of the regressions", fontsize=9)
     figure.supylabel("negative log likelihood of a held-out value given the others", fontsize=9)
-    figure.suptitle(title, fontsize=10)
+    lines = axes[0, 0].get_legend_handles_labels()
+    figure.legend(*lines, loc="outside upper center", ncols=2, title=title, title_fontsize=10)
     return figure
 
 

@@ -91,6 +91,7 @@ def draw(axes: list[Axes], table: pd.DataFrame) -> None:
             rows, wide = table[table.solver == name], 4.5 if name == "auto" else 1.3
             ax.plot(rows[x], rows[y], dash, color=colour, marker=marker, ms=3, lw=wide, label=name)
         ax.set(xscale="log", yscale="log")
+        ax.minorticks_off()
 
 
 def main(run: Run) -> None:

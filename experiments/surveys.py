@@ -13,6 +13,7 @@ import pandas as pd
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 import mixedgm as mg
 from experiments.common import Run
@@ -104,34 +105,71 @@ def at_own_best(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     return found.reset_index()
 
 
+def differences(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Second method minus first at every lam: mean over draws, and its standard error."""
+    wide = table.pivot_table(
+        index=[*by, "lam", "draw"], columns="method", values="loss", sort=False
+    )
+    groups = (wide.iloc[:, 1] - wide.iloc[:, 0]).groupby(level=[*by, "lam"], sort=False)
+    found = pd.DataFrame({"difference": groups.mean(), "standard_error": groups.sem()})
+    return found.reset_index()
+
+
 def draw_curves(ax: Axes, curves: pd.DataFrame, looks: dict[str, tuple[str, str]]) -> None:
-    """One line for each method, a dot at its lowest point; far above that the lines are cut."""
+    """One line for each method, a dot at its lowest point; logarithms where losses explode."""
     for method, (colour, dash) in looks.items():
         rows = curves[curves.method == method]
         low = rows.loc[rows.loss.idxmin()]
         ax.plot(rows.lam, rows.loss, color=colour, ls=dash, lw=1.4, label=method)
         ax.plot(low.lam, low.loss, "o", color=colour, ms=4)
-    lowest, empty = curves.loss.min(), curves[curves.lam == curves.lam.max()].loss.max()
-    top = max(lowest + 1.4 * (empty - lowest), curves.loss.quantile(0.35))
-    ax.set(xscale="log", ylim=(lowest - 0.06 * (top - lowest), top))
+    ax.set_xscale("log")
+    if curves.loss.max() > 1.5 * curves.loss.min():
+        ax.set_yscale("log")
+        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 1.5, 2.0, 3.0, 5.0, 7.0)))
+        ax.yaxis.set_major_formatter("{x:g}")
+    ax.minorticks_off()
+
+
+def draw_differences(ax: Axes, rows: pd.DataFrame) -> None:
+    """The mean difference with a band of two standard errors; large ones by their logarithms."""
+    error = 2.0 * rows.standard_error.fillna(0.0)
+    ax.fill_between(rows.lam, rows.difference - error, rows.difference + error, color="#DDDDDD")
+    ax.plot(rows.lam, rows.difference, color="black", lw=1.2)
+    ax.axhline(0.0, color="#888888", lw=0.8)
+    ax.set_xscale("log")
+    ax.set_yscale("symlog", linthresh=0.01)
+    ax.set_yticks([-1.0, -0.1, -0.01, 0.0, 0.01, 0.1, 1.0])
+    ax.yaxis.set_major_formatter("{x:g}")
+    ax.minorticks_off()
 
 
 def draw_by_size(
-    curves: pd.DataFrame, looks: dict[str, tuple[str, str]], lam: str, loss: dict[str, str]
+    table: pd.DataFrame, looks: dict[str, tuple[str, str]], lam: str, difference: str
 ) -> Figure:
-    """A column of panels for each n, a row for each criterion; `lam`, `loss`: names of the axes."""
-    sizes = curves.n.unique()
-    shape = (len(loss), len(sizes))
-    size = (2.2 * len(sizes), 0.6 + 2.2 * len(loss))
-    figure, axes = plt.subplots(*shape, figsize=size, sharex=True, squeeze=False)
-    for row, criterion in zip(axes, loss, strict=True):
-        for ax, n in zip(row, sizes, strict=True):
+    """Panels for each n: the curves of both methods by each criterion, and their difference.
+
+    `lam` and `difference` name the axes.
+    """
+    by = ["criterion", "n"]
+    curves, apart = mean_curves(table, [*by, "method"]), differences(table, by)
+    sizes, criteria = table.n.unique(), table.criterion.unique()
+    size = (2.2 * len(sizes), 0.7 + 3.2 * len(criteria))
+    figure, axes = plt.subplots(
+        2 * len(criteria), len(sizes), figsize=size, sharex=True, squeeze=False,
+        height_ratios=[3, 2] * len(criteria),
+    )  # fmt: skip
+    for k, criterion in enumerate(criteria):
+        for upper, lower, n in zip(axes[2 * k], axes[2 * k + 1], sizes, strict=True):
             rows = curves[(curves.criterion == criterion) & (curves.n == n)]
-            draw_curves(ax, rows, looks)
-            if criterion == next(iter(loss)):
-                draws = rows.draws.iloc[0]
-                ax.set_title(f"n = {n:,}" + ("" if draws == 1 else f" (mean of {draws})"))
-        row[0].set_ylabel(loss[criterion])
-    axes[0, -1].legend(loc="upper left")
+            draw_curves(upper, rows, looks)
+            draw_differences(lower, apart[(apart.criterion == criterion) & (apart.n == n)])
+            draws = rows.draws.iloc[0]
+            if k == 0:
+                upper.set_title(f"n = {n:,}" + ("" if draws == 1 else f" (mean of {draws})"))
+        for ax in axes[2 * k + 1]:
+            ax.sharey(axes[2 * k + 1, 0])
+        axes[2 * k, 0].set_ylabel(f"held-out\n{criterion}")
+        axes[2 * k + 1, 0].set_ylabel(difference)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
     figure.supxlabel(lam, fontsize=9)
     return figure
