@@ -146,10 +146,17 @@ def test_models_too_large_for_elimination_are_sampled(monkeypatch):
         mg.diagnostics.consistency(model, loss="likelihood", n_draws=1000)
 
 
-def test_a_column_with_a_single_level_is_left_out(model):
-    columns = {"u": "continuous", "v": ["a", "b"], "w": ["only", "never"], "x": ["a", "b"]}
-    params = {"cat_bias": [0.0, 0.0, 0.0, -np.inf, 0.0, 0.0]}
-    phi = np.zeros((6, 6))
-    phi[:2, 4:] = phi[4:, :2] = [[0.5, -0.5], [-0.5, 0.5]]
-    found = mg.diagnostics.consistency(mg.from_params(columns, {**params, "cat_interaction": phi}))
+@pytest.mark.parametrize("order", ["vwx", "vxw", "wvx"])
+def test_a_column_with_a_single_level_is_left_out(order):
+    levels = {"v": ["a", "b"], "w": ["only", "never"], "x": ["a", "b"]}
+    bias, phi = np.zeros(6), np.zeros((6, 6))
+    first = {name: 2 * order.index(name) for name in order}
+    bias[first["w"] + 1] = -np.inf
+    v, x = (slice(first[name], first[name] + 2) for name in "vx")
+    phi[v, x] = phi[x, v] = [[0.5, -0.5], [-0.5, 0.5]]
+    columns = {"u": "continuous"} | {name: levels[name] for name in order}
+    blocks = {"cat_bias": bias, "cat_interaction": phi}
+    found = mg.diagnostics.consistency(mg.from_params(columns, blocks))
     assert {frozenset(pair[:2]) for pair in found.pairs} == {frozenset("uv"), frozenset("ux")}
+    assert found.upper == 0.0
+    assert found.convexity > 0.3

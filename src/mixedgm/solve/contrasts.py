@@ -210,6 +210,8 @@ class Contrasts:
         plain: list[int] = []
         softmax: list[int] = []
         for k, node in enumerate(curvature.nodes):
+            if first + k >= p and width[k] == 1:
+                continue  # it does not vary, so it has no contrasts
             (softmax if isinstance(node, SoftmaxNode) else plain).append(k)
         if plain:
             parts = [
@@ -221,7 +223,8 @@ class Contrasts:
             project(np.concatenate(parts), ends, 1.0, at, m[plain], table, bases, start, out)
         if softmax:
             some = [node for node in curvature.nodes if isinstance(node, SoftmaxNode)]
-            sums, places = some[0].sums, np.array([node.at for node in some])
+            sums = some[0].sums
+            places = np.array([node.at for node in some if sums.n_levels[node.at] > 1])
             begin, at = sums.start[places], first + np.array(softmax)
             packed = _own_contrasts(sums)
             project(packed, begin, sums.scale, at, m[softmax], table, bases, start, out)
@@ -261,6 +264,8 @@ def _own_contrasts(sums: SoftmaxCurvature) -> Floats:
     out = np.empty(len(sums.sums))
     cuts = [0, *(np.flatnonzero(np.diff(sums.n_levels)) + 1).tolist(), len(sums)]
     for a, b in zip(cuts[:-1], cuts[1:], strict=True):  # nodes with as many levels
+        if sums.n_levels[a] == 1:
+            continue
         turn = _triangle(int(sums.n_levels[a]))
         part = slice(int(sums.start[a]), int(sums.start[b]))
         np.matmul(
