@@ -112,7 +112,8 @@ def truth_of(
     if model is not None:
         states = _states(truth, model)
         if states is not None:
-            return replace(truth, rows=states, notes=(f"exact, {states.n_rows:,} states of y",))
+            how = f"exact, {states.n_rows:,} states of y" if own.n_levels else "exact, from moments"
+            return replace(truth, rows=states, notes=(how,))
     return _with_draws(truth, own, units, draw, n_draws, rng)
 
 
