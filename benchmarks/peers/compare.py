@@ -83,6 +83,15 @@ def _set(result: Result, context: Context, name: str) -> None:
                 f"its worst KKT {found['kkt']:.1e}",
             )
         )
+        if "default" in found:
+            default = found["default"]
+            result.add(
+                shown(
+                    f"{note}: nodewise {peer} at its default accuracy",
+                    f"{default['seconds']:.3g} s, worst KKT {default['kkt']:.1e}; mixedgm takes "
+                    f"{fastest / default['seconds']:.3g} x that",
+                )
+            )
 
 
 def _walk(
