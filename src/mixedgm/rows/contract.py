@@ -47,7 +47,7 @@ class Coefficients:
     bias: Floats
     """(sum of levels,)"""
     nodes: Ints
-    """Categorical nodes that are predicted; the sums of the others are zero."""
+    """Categorical nodes that are predicted; what is returned for the others means nothing."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
+from mixedgm.model.layout import Layout
 from mixedgm.objective.contract import Curvature, NodeCurvature
+from mixedgm.objective.pseudolikelihood import Pseudolikelihood
+from mixedgm.rows.memory import MemoryRows
 from mixedgm.solve.contrasts import Contrasts
 from mixedgm.solve.known_curvature import KnownCurvature
 from mixedgm.solve.subproblem import flatten
@@ -147,3 +150,15 @@ def test_a_final_evaluation_is_the_one_that_the_certificate_needs(problem):
     assert other.objective != certificate.objective
     again = problem.certificate(problem.embedded(small.index, theta))
     assert again.objective == certificate.objective
+
+
+def test_columns_that_do_not_vary_have_no_contrasts():
+    rng = np.random.default_rng(0)
+    codes = np.column_stack([rng.integers(0, n, 50) for n in (2, 1, 3)]).astype(np.uint8)
+    rows = MemoryRows(np.ascontiguousarray(rng.normal(size=(50, 1))), codes, (2, 1, 3))
+    layout = Layout(1, (2, 1, 3), np.array([[0, 1], [0, 3], [1, 3]]))
+    smooth = Pseudolikelihood(rows, layout, rows.moments())
+    contrasts, theta = Contrasts(layout), random_theta(layout, 1)
+    basis = basis_of(contrasts)
+    found = assembled(flatten(contrasts, smooth, theta, 1), contrasts.reduced.n_theta)
+    np.testing.assert_allclose(found, basis.T @ smooth.curvature(theta).dense() @ basis, atol=1e-12)
