@@ -113,6 +113,19 @@ def test_instability_is_a_mean_over_edges(table):
     assert raw[k] == pytest.approx((2 * share * (1 - share)).mean())
 
 
+def test_every_copy_of_an_edge_is_priced_once(table):
+    """A copy is in one conditional, so its gain is that of one likelihood."""
+    model = mg.MixedGraphicalModel(loss="nodewise", n_lams=12, covariates=["colour"]).fit(table)
+    scores, path, n = model.fitted_.scores, model.path_, len(table)
+    parameters = {"height": 1, "weight": 1, "group": 2, "smoker": 1, "colour": 1}
+    for k, point in enumerate(path.points):
+        names = [[path.schema.nodes[u].name for u in pair] for pair in path.layout.pairs]
+        df = sum(parameters[a] * parameters[b] for a, b in np.array(names)[point.groups])
+        price = df * np.log(n) + 2 * len(point.groups) * np.log(5)
+        assert scores["degrees_of_freedom"][k] == df
+        assert scores["ebic"][k] == pytest.approx(2 * n * scores["refit_loss"][k] + price)
+
+
 @pytest.mark.parametrize("select", ["ebic", "cv"])
 def test_the_penalty_is_chosen_on_its_own_path(table, select):
     chosen = mg.MixedGraphicalModel(loss="nodewise", select=select, random_state=0).fit(table)

@@ -319,6 +319,11 @@ def test_resamples_keep_the_lams_or_choose_them_again(table, refit):
     assert again.replicates.converged.all()
 
 
+def test_another_table_is_refused_with_the_lams_of_the_model(table, model):
+    with pytest.raises(mg.ParameterError, match="one per column does not give the model"):
+        mg.bootstrap(model, people(250, seed=6), n_boot=2, random_state=0, n_jobs=1)
+
+
 @pytest.mark.parametrize("penalty", ["common", "own"])
 def test_groups_are_compared_at_the_lams_of_the_columns(table, penalty):
     site = np.repeat(["north", "south"], 125)

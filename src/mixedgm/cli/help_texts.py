@@ -71,6 +71,7 @@ COMMANDS = {
         """
         mixedgm select survey.csv
         mixedgm select survey.csv --criterion cv --folds 10 --plot cv.png
+        mixedgm select survey.csv --loss nodewise --per-node --plot columns.png
         mixedgm select survey.csv --criterion stability --max-false 2 -o stable.mgm
         """,
     ),

@@ -24,6 +24,7 @@ from mixedgm.studies.resampling import Kind, Plan, estimate_record, fitted_recor
 from mixedgm.table import apply, as_frame
 from mixedgm.table.encode import Design
 from mixedgm.table.read import Frame
+from mixedgm.views.text import lam_text
 
 __all__ = ["bootstrap"]
 
@@ -298,8 +299,8 @@ def _check_same_table(plan: Plan, fitted: FittedModel) -> None:
         worst = int(off.argmax())
         names = [fitted.schema.nodes[end].name for end in plan.declared.pairs[worst]]
         raise ParameterError(
-            f"fitting this table at the model's lam = {fitted.report.lam:.4g} does not give the "
-            f"model: the edge of {names[0]!r} and {names[1]!r} has weight {weights[worst]:.3g} "
+            f"fitting this table at the model's lam = {lam_text(fitted.report.lam)} does not give "
+            f"the model: the edge of {names[0]!r} and {names[1]!r} has weight {weights[worst]:.3g} "
             f"instead of {own[worst]:.3g}. Give the table that the model was "
             "fitted to. If its edges were chosen apart from lam, as by stability selection, "
             "use select='again'."
