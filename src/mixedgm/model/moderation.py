@@ -219,7 +219,7 @@ def at_values(params: Params, values: Sequence[float]) -> Params:
     >>> change[0, 0, 1] = change[0, 1, 0] = 0.2
     >>> span = np.array([[20.0, 60.0]])
     >>> age = Moderation((2,), np.array([0.0, 1.0, 40.0]), span, deviations=(change,))
-    >>> at_values(replace(plain, moderation=age), [42.0]).precision[0, 1]
+    >>> float(at_values(replace(plain, moderation=age), [42.0]).precision[0, 1])
     -0.4
     """
     own, p = params.moderation, params.n_cont
