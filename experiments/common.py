@@ -138,7 +138,7 @@ class Run:
         name = function.__name__
         for file in tqdm(work, total=len(left), desc=name, disable=not left, dynamic_ncols=True):
             found[file] = _read(file)
-        self.computed += len(left)
+            self.computed += 1
         rows = []
         for file, setting in zip(files, settings, strict=True):
             kept = found[file]
@@ -245,7 +245,7 @@ def wilson(share: float, n: int, z: float = 1.96) -> tuple[float, float]:
     """
     middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    return max(0.0, middle - half), min(1.0, middle + half)
+    return min(share, max(0.0, middle - half)), max(share, min(1.0, middle + half))
 
 
 # -- command line ----------------------------------------------------------------------------------
@@ -284,25 +284,30 @@ def perform(experiment: Callable[[Run], None], run: Run, name: str) -> dict[str,
     except Skip as reason:
         run.say(f"{name}: skipped: {reason}")
         return None
-    seconds = time.perf_counter() - begin
+    finally:
+        seconds = time.perf_counter() - begin
+        spent = _spend(run, name, seconds)
     run.say(f"{name}: {seconds:.0f} s, {run.computed} of {len(run.work)} calls computed")
-    return {
-        "experiment": name,
-        "wall_seconds": round(seconds, 1),
-        "work_seconds": round(sum(run.work), 1),
-        "calls": len(run.work),
-        "computed": run.computed,
-    }
+    return {"experiment": name, "wall_seconds": round(spent, 1), "calls": len(run.work)}
+
+
+def _spend(run: Run, name: str, seconds: float) -> float:
+    """Add the time of this run to that of earlier ones that it goes on from; drawing is free."""
+    file = run.cache / name / "spent.json"
+    before = json.loads(file.read_text()) if file.exists() else 0.0
+    if file.exists() and not run.computed:
+        return float(before)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(before + seconds))
+    return float(before + seconds)
 
 
 def write_times(run: Run, done: Sequence[dict[str, Any]]) -> None:
-    """Keep the wall times of experiments that were computed from nothing."""
+    """Wall times of all experiments, those of earlier runs included."""
     file = run.out / "times.csv"
     before = pd.read_csv(file).to_dict("records") if file.exists() else []
-    kept = {row["experiment"]: row for row in before}
-    fresh = {row["experiment"]: row for row in done if row["computed"] == row["calls"]}
-    if fresh:
-        run.save_table(pd.DataFrame(list((kept | fresh).values())), "times")
+    times = {row["experiment"]: row for row in [*before, *done]}
+    run.save_table(pd.DataFrame(list(times.values())), "times")
 
 
 def start(experiment: Callable[[Run], None], description: str | None) -> None:

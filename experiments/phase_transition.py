@@ -74,6 +74,13 @@ def weights(ladder: str, n: int, seed: int) -> list[dict[str, Any]]:
     return rows
 
 
+def irrepresentability(loss: str) -> list[dict[str, Any]]:
+    """How nearly the binary ladder breaks the condition for recovery; above 1 it is broken."""
+    _, truth = draw("binary", 1, 0)
+    found = mg.diagnostics.consistency(truth, loss=loss)
+    return [{"irrepresentability": found.at_truth, "for_all_directions": found.upper}]
+
+
 def shares(frame: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Share of exact graphs with its interval, and mean numbers of mistakes."""
     groups = frame.groupby(by, sort=False)
@@ -161,6 +168,8 @@ def main(run: Run) -> None:
         {"ladder": k, "n": n, "seed": s} for k, of in sizes.items() for n in of for s in seeds
     ]
     weighed = run.table(weights, settings)
+    losses = [{"loss": loss} for loss in ("pseudolikelihood", "likelihood")]
+    run.save_table(run.table(irrepresentability, losses), "phase_transition_condition")
 
     table = shares(weighed, ["ladder", "weights", "lam", "n"])
     run.save_table(table, "calibration")

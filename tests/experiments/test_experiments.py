@@ -14,7 +14,10 @@ from experiments.__main__ import EXPERIMENTS, main
 # Experiment -> its figures, and its tables.
 RESULTS = {
     "parameter_matrix": (["parameter_matrix"], ["parameter_matrix"]),
-    "phase_transition": (["phase_transition", "calibration"],) * 2,
+    "phase_transition": (
+        ["phase_transition", "calibration"],
+        ["phase_transition", "phase_transition_condition", "calibration"],
+    ),
     "model_selection": (["model_selection"], ["model_selection", "model_selection_best"]),
     "separate_regressions": (
         ["separate_regressions_100", "separate_regressions_400"],
