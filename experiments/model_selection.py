@@ -34,15 +34,17 @@ def score(survey: Path | str, n: int, held_out: int, lams: list[float]) -> list[
 
 
 def draw(ax: Axes, table: pd.DataFrame, best: pd.DataFrame) -> None:
-    """One curve for each n; a circle and the number of edges at its minimum."""
+    """One curve for each n; at its minimum a circle and, in brackets, the number of edges."""
     sizes = sorted(table.n.unique())
     colours = colormaps["viridis"](np.linspace(0.0, 0.85, len(sizes)))
     for n, colour in zip(sizes, colours, strict=True):
         rows, low = table[table.n == n], best[best.n == n].iloc[0]
-        ax.plot(rows.lam, rows.loss, color=colour, lw=1.4)
+        ax.plot(rows.lam, rows.loss, color=colour, lw=1.4, label=f"{n:,}")
         ax.plot(low.lam, low.loss, "o", ms=7, mfc="none", mew=1.6, color=colour)
-        at = {"xytext": (0, -11), "textcoords": "offset points", "ha": "center", "fontsize": 7.5}
-        ax.annotate(f"n = {n:,} ({low.edges:.0f})", (low.lam, low.loss), color=colour, **at)
+        at = {"xytext": (-7, -12), "textcoords": "offset points", "ha": "center", "fontsize": 7.5}
+        ax.annotate(f"({low.edges:.0f})", (low.lam, low.loss), **at)
+    ax.legend(title="rows n", loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    ax.minorticks_off()
     span = best.loss.max() - best.loss.min()
     ax.set(
         xscale="log", xlabel="λ", ylim=(best.loss.min() - 0.2 * span, best.loss.max() + 1.2 * span)
@@ -77,7 +79,7 @@ def main(run: Run) -> None:
     run.save_table(table, "model_selection")
     run.save_table(best, "model_selection_best")
 
-    figure, axes = plt.subplots(1, len(sizes), figsize=(4.8 * len(sizes), 4.2), squeeze=False)
+    figure, axes = plt.subplots(1, len(sizes), figsize=(5.2 * len(sizes), 4.2), squeeze=False)
     for ax, survey in zip(axes[0], sizes, strict=True):
         name = name_of(survey)
         draw(ax, table[table.survey == name], best[best.survey == name])

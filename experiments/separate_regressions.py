@@ -61,7 +61,7 @@ def draw(curves: pd.DataFrame, title: str) -> Figure:
 def main(run: Run) -> None:
     """Score both methods; write curves and each one's best, draw one figure for each n."""
     survey = run.survey()
-    draws = run.pick(full={100: 8, 10_000: 1}, quick={100: 4, 10_000: 1}, toy={100: 2, 400: 1})
+    draws = run.pick(full={100: 8, 10_000: 1}, quick={100: 2, 10_000: 1}, toy={100: 2, 400: 1})
     table = run.table(score, comparisons(run, survey, draws, LOOKS))
     curves = mean_curves(table, ["n", "method", "column"])
     run.save_table(curves, "separate_regressions")

@@ -100,7 +100,7 @@ def main(run: Run) -> None:
         survey = run.survey()
     except Skip:
         survey = "taxunits"
-    n, lams = run.pick(full=10_000, quick=10_000, toy=200), [0.05, 0.0065]
+    n, lams = run.pick(full=10_000, quick=3_000, toy=200), [0.05, 0.0065]
     tols = [10.0**-k for k in range(1, run.pick(full=9, quick=7, toy=4))]
     settings = [
         {"survey": survey, "n": n, "lam": lam, "solver": solver, "tols": tols,
