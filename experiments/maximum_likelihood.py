@@ -54,7 +54,7 @@ def main(run: Run) -> None:
     run.save_table(curves, "maximum_likelihood")
     run.save_table(at_own_best(table, ["criterion", "n"]), "maximum_likelihood_best")
     label = "λ of the pseudolikelihood, 2λ of the likelihood"
-    figure = draw_by_size(table, LOOKS, label, "maximum likelihood\nminus pseudo-")
+    figure = draw_by_size(table, LOOKS, label, "ML minus PL")
     run.save_figure(figure, "maximum_likelihood")
 
 

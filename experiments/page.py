@@ -24,21 +24,25 @@ def phase_transition() -> pd.DataFrame:
     """Shares of exact graphs, one row for each n."""
     found = read("phase_transition")
     shares = found[found.n % 200 == 0].pivot(index="n", columns="method", values="share")
-    return shares[found.method.unique()].reset_index()
+    return shares[found.method.unique()].map("{:.2f}".format).reset_index()
 
 
 def calibration() -> pd.DataFrame:
     """Shares of exact graphs by ladder and n, one column for each choice of weights and lam."""
     found = read("calibration")
     found = found[found.n.isin([500, 1000, 1500, 2000, 3000, 4000, 5000])]
-    found["how"] = found.weights + ", " + found.lam
+    found["how"] = found.weights + ", λ = " + found.lam
     wide = found.pivot(index=["ladder", "n"], columns="how", values="share")
-    return wide[found.how.unique()].reset_index().rename(columns={"ladder": "levels"})
+    wide = wide.sort_index(level="ladder", ascending=False, sort_remaining=False)
+    shares = wide[found.how.unique()].map("{:.2f}".format)
+    return shares.reset_index().rename(columns={"ladder": "categorical columns"})
 
 
 def model_selection() -> pd.DataFrame:
     """The best lam of every table."""
-    return read("model_selection_best")[["survey", "n", "lam", "edges", "loss"]]
+    found = read("model_selection_best")[["survey", "n", "lam", "edges", "loss"]]
+    found["lam"] = found.lam.map("{:.2g}".format)
+    return found.rename(columns={"lam": "λ"})
 
 
 def separate_regressions() -> pd.DataFrame:
@@ -61,8 +65,10 @@ def solvers() -> pd.DataFrame:
     found = read("solvers")
     found = found[found.converged & (found.tol == 1e-5)]
     wide = found.pivot(index="solver", columns="lam", values=["passes", "seconds"])
+    wide = wide.reindex(read("solvers").solver.unique())
+    wide = wide.map(lambda x: "–" if pd.isna(x) else f"{x:,.0f}" if x > 5 else f"{x:.2g}")
     wide.columns = [f"{what}, λ = {lam:g}" for what, lam in wide.columns]
-    return wide.reindex(read("solvers").solver.unique()).reset_index()
+    return wide.reset_index()
 
 
 def times() -> pd.DataFrame:
@@ -70,7 +76,9 @@ def times() -> pd.DataFrame:
     found = read("times").rename(columns={"wall_seconds": "minutes"})
     found["minutes"] /= 60.0
     total = {"experiment": "all", "minutes": found.minutes.sum(), "calls": found.calls.sum()}
-    return pd.concat([found, pd.DataFrame([total])])[["experiment", "calls", "minutes"]]
+    found = pd.concat([found, pd.DataFrame([total])])
+    found["minutes"] = found.minutes.map("{:.1f}".format)
+    return found[["experiment", "calls", "minutes"]]
 
 
 TABLES: dict[str, Callable[[], pd.DataFrame]] = {
@@ -98,11 +106,11 @@ def best(name: str) -> pd.DataFrame:
     found = read(name)
     error = found.pop("standard_error").map(lambda x: "" if pd.isna(x) else f" ± {x:.4f}")
     found["difference"] = found.difference.map("{:+.4f}".format) + error
-    return found
+    return found.rename(columns={"draws": "tables"})
 
 
 def markdown(table: pd.DataFrame) -> str:
-    """Rows between bars; four digits behind the point of losses, three digits of other numbers."""
+    """Rows between bars."""
     lines = ["| " + " | ".join(table.columns) + " |", "| --- " * table.shape[1] + "|"]
     for row in table.itertuples(index=False):
         lines.append("| " + " | ".join(cell(x) for x in row) + " |")
@@ -110,11 +118,9 @@ def markdown(table: pd.DataFrame) -> str:
 
 
 def cell(value: object) -> str:
-    """A number as it is read."""
+    """A number as it is read: three digits behind the point, commas between thousands."""
     if isinstance(value, float):
-        if pd.isna(value):
-            return "–"
-        return f"{value:.4g}" if value < 100 else f"{value:,.0f}"
+        return f"{value:.3f}"
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
