@@ -20,6 +20,8 @@ import mixedgm as mg
 from experiments.common import Run, Skip, start
 from experiments.surveys import GRID, held_out_of, name_of, split
 
+BOX = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5}
+
 
 def score(survey: Path | str, n: int, held_out: int, lams: list[float]) -> list[dict[str, Any]]:
     """The loss of the held-out rows at every lam of one path."""
@@ -41,8 +43,8 @@ def draw(ax: Axes, table: pd.DataFrame, best: pd.DataFrame) -> None:
         rows, low = table[table.n == n], best[best.n == n].iloc[0]
         ax.plot(rows.lam, rows.loss, color=colour, lw=1.4, label=f"{n:,}")
         ax.plot(low.lam, low.loss, "o", ms=7, mfc="none", mew=1.6, color=colour)
-        at = {"xytext": (-7, -12), "textcoords": "offset points", "ha": "center", "fontsize": 7.5}
-        ax.annotate(f"({low.edges:.0f})", (low.lam, low.loss), **at)
+        at = {"xytext": (0, -14), "textcoords": "offset points", "ha": "center", "fontsize": 7.5}
+        ax.annotate(f"({low.edges:.0f})", (low.lam, low.loss), bbox=BOX, **at)
     ax.legend(title="rows n", loc="upper left", bbox_to_anchor=(1.0, 1.0))
     ax.minorticks_off()
     span = best.loss.max() - best.loss.min()
