@@ -139,14 +139,14 @@ def _intercepts(features, block_rows, n_rows, bias, values, turned):  # type: ig
 def _load(data, block_rows, n_rows, node, incidence, coefs, levels, values, turned):  # type: ignore[no-untyped-def]
     """Predictors of one node for a block of rows; its logits are added to `turned`.
 
-    node = (first and last block of the incidence, levels of the node, number of features).
+    node = (first and last block of the incidence, levels of the node, number of intercepts).
     The intercepts stand first, those of the features already with their values.
     """
     cont, codes, _, features = data
     target_ptr, predictor, entry_ptr, feature = incidence
-    first, last, width, n_features = node
+    first, last, width, n_own = node
     for m in range(first, last):
-        u, at = predictor[m], m - first + 1 + n_features
+        u, at = predictor[m], m - first + n_own
         if u < cont.shape[1]:
             for i in range(n_rows):
                 values[at, i] = cont[block_rows[i], u]
@@ -187,6 +187,32 @@ def _probabilities(n_rows, width, turned, top, norm):  # type: ignore[no-untyped
             turned[k, i] /= norm[i]
 
 
+@inner
+def _predictors(node, incidence, n_cont):  # type: ignore[no-untyped-def]
+    """Of every predictor of a node: levels (0 for a number), first column, whether it is a product.
+
+    And which of them are numbers; node is as in `_load`.
+    """
+    target_ptr, predictor, entry_ptr, feature = incidence
+    first, last, width, n_own = node
+    n = last - first + n_own
+    n_levels, origin = np.empty(n, np.int64), np.empty(n, np.int64)
+    is_product, numbers = np.empty(n, np.int64), np.empty(n, np.int64)
+    found = 0
+    for at in range(n):
+        n_levels[at], origin[at], is_product[at] = 0, at, 0
+        m = first + at - n_own
+        if at >= n_own:
+            is_product[at] = feature[m] >= 0
+            if predictor[m] >= n_cont:
+                n_levels[at] = (entry_ptr[m + 1] - entry_ptr[m]) // width
+            origin[at] = n_own + (entry_ptr[m] - entry_ptr[first]) // width
+        if n_levels[at] == 0:
+            numbers[found] = at
+            found += 1
+    return n_levels, origin, is_product, numbers[:found]
+
+
 @kernel
 def curvature_sums(data, rows, nodes, level_start, bias, incidence, coefs, start, out):  # type: ignore[no-untyped-def]
     """Sum over rows of w (diag(p) - p p') x (z z') for each categorical node in `nodes`.
@@ -206,22 +232,9 @@ def curvature_sums(data, rows, nodes, level_start, bias, incidence, coefs, start
             level_start[nodes[node] + 1] - level_start[nodes[node]],
         )
         first, last = target_ptr[n_cont + nodes[node]], target_ptr[n_cont + nodes[node] + 1]
-        n_predictors = last - first + n_own
-        n_levels, origin = np.empty(n_predictors, np.int64), np.empty(n_predictors, np.int64)
-        is_product, numbers = np.empty(n_predictors, np.int64), np.empty(n_predictors, np.int64)
-        found = 0
-        for at in range(n_predictors):
-            n_levels[at], origin[at], is_product[at] = 0, at, 0
-            m = first + at - n_own
-            if at >= n_own:
-                is_product[at] = feature[m] >= 0
-                if predictor[m] >= n_cont:
-                    n_levels[at] = (entry_ptr[m + 1] - entry_ptr[m]) // width
-                origin[at] = n_own + (entry_ptr[m] - entry_ptr[first]) // width
-            if n_levels[at] == 0:
-                numbers[found] = at
-                found += 1
-        numbers = numbers[:found]
+        own = (first, last, width, n_own)
+        n_levels, origin, is_product, numbers = _predictors(own, incidence, n_cont)
+        n_predictors = len(origin)
         n_packed = width * (width - 1) // 2
         size = n_own + (entry_ptr[last] - entry_ptr[first]) // width
         gram = out[start[node] : start[node + 1]].reshape((size, size, n_packed))
@@ -242,7 +255,6 @@ def curvature_sums(data, rows, nodes, level_start, bias, incidence, coefs, start
                 total += weights[block_rows[i]] if weights.shape[0] > 0 else 1.0
             level_bias = bias[:, base : base + width]
             _intercepts(data[3], block_rows, n_rows, level_bias, values, turned)
-            own = (first, last, width, n_own - 1)
             _load(data, block_rows, n_rows, own, incidence, coefs, levels, values, turned)
             _probabilities(n_rows, width, turned, top, norm)
             _pack(weights, block_rows, n_rows, width, turned, by_level, by_row)
