@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mixedgm.errors import ParameterError
-from mixedgm.objective.contract import Curvature, Evaluation, NodeCurvature
+from mixedgm.objective.contract import Evaluation
 from mixedgm.solve.loop import Status, run
 from mixedgm.solve.problem import Problem
 from mixedgm.solve.proximal_gradient import ProximalGradient
@@ -214,18 +214,20 @@ class Liar:
     def __getattr__(self, name):
         return getattr(self.honest, name)
 
-    def evaluate(self, theta, gradient=True):
-        here = self.honest.evaluate(theta, gradient)
+    def evaluate(self, theta, gradient=True, groups=None):
+        here = self.honest.evaluate(theta, gradient, groups)
         if here.grad is None:
             return here
         return Evaluation(here.value, self.gradient_factor * here.grad)
 
     def curvature(self, theta, stride=1, nodes=None):
         true = self.honest.curvature(theta, stride, nodes)
-        nodes = [
-            NodeCurvature(node.index, self.curvature_factor * node.matrix) for node in true.nodes
-        ]
-        return Curvature(nodes, true.n_theta)
+        scale, gaussian = self.curvature_factor, true.gaussian
+        return replace(
+            true,
+            gaussian=replace(gaussian, matrices=scale * gaussian.matrices),
+            softmax=replace(true.softmax, scale=scale * true.softmax.scale),
+        )
 
     def restrict(self, groups):
         return replace(self, honest=self.honest.restrict(groups))

@@ -130,7 +130,9 @@ class ConditionalLikelihood:
 
     # -- value and gradient ------------------------------------------------------------------------
 
-    def evaluate(self, theta: Floats, gradient: bool = True) -> Evaluation:
+    def evaluate(
+        self, theta: Floats, gradient: bool = True, groups: Ints | None = None
+    ) -> Evaluation:
         """Value and, if asked, gradient; +inf where the precision is not positive definite."""
         clock = time.perf_counter()
         point = self._at(theta)

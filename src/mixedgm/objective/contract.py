@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -39,39 +39,56 @@ class NodeCurvature:
 
 
 @dataclass(frozen=True, eq=False)
-class SoftmaxNode:
-    """The same for a softmax: matrix `at` of `sums`, made when it is asked for."""
+class GaussianCurvature:
+    """Second derivatives of some continuous nodes' terms, one matrix after the other."""
 
-    index: Ints
-    sums: SoftmaxCurvature
-    at: int
+    nodes: Ints
+    start: Ints
+    """Where every matrix begins in `matrices`, and the end."""
+    matrices: Floats
 
-    @property
-    def matrix(self) -> Floats:
-        """The matrix over `index`."""
-        return self.sums[self.at]
+    def __getitem__(self, at: int) -> Floats:
+        flat = self.matrices[self.start[at] : self.start[at + 1]]
+        size = round(len(flat) ** 0.5)
+        return flat.reshape(size, size)
 
 
 @dataclass(frozen=True, eq=False)
 class Curvature:
     """The Hessian as a sum over nodes, each touching only its own terms and edges.
 
-    Softmax nodes of one Curvature share their sums.
+    Nodes that are not predicted have none.
     """
 
-    nodes: Sequence[NodeCurvature | SoftmaxNode]
-    n_theta: int
+    layout: Layout
+    asked: Ints
+    """The nodes whose part this is."""
+    gaussian: GaussianCurvature
+    categories: Ints
+    """The nodes of `softmax`."""
+    softmax: SoftmaxCurvature | None
+
+    @cached_property
+    def nodes(self) -> list[NodeCurvature]:
+        """One matrix for every node asked for."""
+        start, index = self.layout.conditional
+        found = {v: self.gaussian[k] for k, v in enumerate(self.gaussian.nodes.tolist())}
+        if self.softmax is not None:
+            found.update(zip(self.categories.tolist(), self.softmax, strict=True))
+        of = {v: index[start[v] : start[v + 1]] for v in self.asked.tolist()}
+        nothing = {v: np.zeros((len(own), len(own))) for v, own in of.items() if v not in found}
+        return [NodeCurvature(own, (found | nothing)[v]) for v, own in of.items()]
 
     def product(self, delta: Floats) -> Floats:
         """Hessian times `delta`."""
-        out = np.zeros(self.n_theta)
+        out = np.zeros(self.layout.n_theta)
         for node in self.nodes:
             out[node.index] += node.matrix @ delta[node.index]
         return out
 
     def dense(self) -> Floats:
         """The assembled matrix (small problems and tests)."""
-        out = np.zeros((self.n_theta, self.n_theta))
+        out = np.zeros((self.layout.n_theta, self.layout.n_theta))
         for node in self.nodes:
             out[np.ix_(node.index, node.index)] += node.matrix
         return out
@@ -144,8 +161,10 @@ class Smooth(Protocol):
         """Whether curvature with a stride of 1 is exact."""
         ...
 
-    def evaluate(self, theta: Floats, gradient: bool = True) -> Evaluation:
-        """Value and, if asked, gradient."""
+    def evaluate(
+        self, theta: Floats, gradient: bool = True, groups: Ints | None = None
+    ) -> Evaluation:
+        """Value and, if asked, gradient; all groups but `groups` (if given) are known to be zero."""
         ...
 
     def curvature(

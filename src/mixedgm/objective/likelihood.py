@@ -92,7 +92,9 @@ class Likelihood:
 
     # -- value and gradient ------------------------------------------------------------------------
 
-    def evaluate(self, theta: Floats, gradient: bool = True) -> Evaluation:
+    def evaluate(
+        self, theta: Floats, gradient: bool = True, groups: Ints | None = None
+    ) -> Evaluation:
         """Value and, if asked, gradient; +inf where the precision is not positive definite."""
         clock = time.perf_counter()
         model = self._exact(theta)

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mixedgm.model.layout import Floats, Ints, Layout
-from mixedgm.objective.contract import Curvature, Evaluation, NodeCurvature, SoftmaxNode
+from mixedgm.objective.contract import Curvature, Evaluation, GaussianCurvature
 from mixedgm.objective.moments import independent
-from mixedgm.rows.contract import Coefficients, Moments, Rows, SoftmaxCurvature
+from mixedgm.rows.contract import Coefficients, Moments, Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,13 +91,15 @@ class Pseudolikelihood:
 
     # -- value and gradient ------------------------------------------------------------------------
 
-    def evaluate(self, theta: Floats, gradient: bool = True) -> Evaluation:
+    def evaluate(
+        self, theta: Floats, gradient: bool = True, groups: Ints | None = None
+    ) -> Evaluation:
         """Value and, if asked, gradient; +inf where a diagonal precision is not positive."""
         if not np.all(theta[self.layout.diagonal] > 0.0):
             return Evaluation(np.inf)
         if self.working:
             return self._evaluate_on_support(theta, gradient)
-        return self._evaluate_all_pairs(theta, gradient)
+        return self._evaluate_all_pairs(theta, gradient, groups)
 
     def _evaluate_on_support(self, theta: Floats, gradient: bool) -> Evaluation:
         layout, incidence = self.layout, self.layout.incidence
@@ -126,11 +128,13 @@ class Pseudolikelihood:
         grad[: layout.n_node_terms] = self._node_gradient(gauss, sums.mean_prob if sums else None)
         return Evaluation(value, grad)
 
-    def _evaluate_all_pairs(self, theta: Floats, gradient: bool) -> Evaluation:
+    def _evaluate_all_pairs(
+        self, theta: Floats, gradient: bool, groups: Ints | None
+    ) -> Evaluation:
         from mixedgm.objective.kernels import edge_gradient
 
         layout = self.layout
-        support, small = self._support(theta)
+        support, small = self._support(theta, groups)
         values = small[support.incidence.theta_index]
         gauss = _gaussian(self.moments, support, small, values)
         sums = (
@@ -160,13 +164,14 @@ class Pseudolikelihood:
         grad[: layout.n_node_terms] = self._node_gradient(gauss, sums.mean_prob if sums else None)
         return Evaluation(value, grad)
 
-    def _support(self, theta: Floats) -> tuple[Layout, Floats]:
-        """The layout of the active groups, and theta on it."""
+    def _support(self, theta: Floats, groups: Ints | None) -> tuple[Layout, Floats]:
+        """The layout of these groups (None: the active ones), and theta on it."""
         layout = self.layout
-        active = np.flatnonzero(layout.group_norms(theta))
-        if len(active) == layout.n_groups:
+        if groups is None:
+            groups = np.flatnonzero(layout.group_norms(theta))
+        if len(groups) == layout.n_groups:
             return layout, theta
-        return layout.restrict(active), theta[layout.positions(active)]
+        return layout.restrict(groups), theta[layout.positions(groups)]
 
     def _node_gradient(self, gauss: _Gaussian, mean_prob: Floats | None) -> Floats:
         layout, p = self.layout, self.layout.n_cont
@@ -184,29 +189,17 @@ class Pseudolikelihood:
 
     def curvature(self, theta: Floats, stride: int = 1, nodes: Ints | None = None) -> Curvature:
         """Exact second derivative; the softmax terms from every `stride`-th row."""
-        layout, incidence = self.layout, self.layout.incidence
+        layout, p = self.layout, self.layout.n_cont
         nodes = np.arange(layout.n_nodes) if nodes is None else nodes
         targets = nodes[layout.is_target[nodes]]
-        cont, cat = targets[targets < layout.n_cont], targets[targets >= layout.n_cont]
-        values = theta[incidence.theta_index]
-        start, index = layout.conditional
-        of = {v: index[start[v] : start[v + 1]] for v in nodes.tolist()}
-        found: dict[int, NodeCurvature | SoftmaxNode] = {}
+        cont, cat = targets[targets < p], targets[targets >= p]
+        values = theta[layout.incidence.theta_index]
         gaussian = _gaussian_curvatures(self.moments, layout, theta, values, cont)
-        for v, matrix in zip(cont.tolist(), gaussian, strict=True):
-            found[v] = NodeCurvature(of[v], matrix)
-        if len(cat):
-            coef = self._coefficients(layout, values, theta)
-            sums = self.rows.softmax_curvature(coef, cat - layout.n_cont, stride)
-            for k, v in enumerate(cat.tolist()):
-                if isinstance(sums, SoftmaxCurvature):
-                    found[v] = SoftmaxNode(of[v], sums, k)
-                else:
-                    found[v] = NodeCurvature(of[v], sums[k])
-        for v, own in of.items():
-            if v not in found:
-                found[v] = NodeCurvature(own, np.zeros((len(own), len(own))))
-        return Curvature([found[v] for v in of], layout.n_theta)
+        if not len(cat):
+            return Curvature(layout, nodes, gaussian, cat, None)
+        coef = self._coefficients(layout, values, theta)
+        softmax = self.rows.softmax_curvature(coef, cat - p, stride)
+        return Curvature(layout, nodes, gaussian, cat, softmax)
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,7 +265,7 @@ def _gaussian(moments: Moments, layout: Layout, theta: Floats, values: Floats) -
 
 def _gaussian_curvatures(
     moments: Moments, layout: Layout, theta: Floats, values: Floats, nodes: Ints
-) -> list[Floats]:
+) -> GaussianCurvature:
     """Second derivative of these Gaussian terms, in the order of ``layout.conditional``."""
     from mixedgm.objective.kernels import gaussian_curvatures
 
@@ -291,4 +284,4 @@ def _gaussian_curvatures(
         start,
         out,
     )
-    return [out[start[k] : start[k + 1]].reshape(m, m) for k, m in enumerate(size.tolist())]
+    return GaussianCurvature(nodes, start, out)

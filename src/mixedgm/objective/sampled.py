@@ -142,7 +142,9 @@ class SampledLikelihood:
         """Closed form: mean 0, precision 1, log frequencies."""
         return independent(self.layout, self.moments)
 
-    def evaluate(self, theta: Floats, gradient: bool = True) -> Evaluation:
+    def evaluate(
+        self, theta: Floats, gradient: bool = True, groups: Ints | None = None
+    ) -> Evaluation:
         """Exactly where there is no edge; else an estimate of the gradient, the value unknown."""
         if not self.layout.group_norms(theta).any():
             return self._without_edges(theta)

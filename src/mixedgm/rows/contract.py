@@ -136,8 +136,8 @@ class Rows(Protocol):
         """Loss and, as asked, the mean of z P' on the support or for all pairs."""
         ...
 
-    def softmax_curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> Sequence[Floats]:
-        """Second derivative of each named categorical node's mean loss; best a SoftmaxCurvature.
+    def softmax_curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> SoftmaxCurvature:
+        """Second derivative of each named categorical node's mean loss.
 
         Rows and columns of a node's matrix: its L biases, then its entries of the incidence in
         their order.  `stride` k takes every k-th row (their mean stands for the whole).

@@ -9,6 +9,44 @@ from mixedgm.compiled import inner, kernel
 _LOOSE = {"reassoc", "contract"}
 
 
+@kernel(fastmath=_LOOSE)
+def turn(values, one, other, edges, bases, work, out):  # type: ignore[no-untyped-def]
+    """Biases of levels and blocks of edges in the coordinates of one layout -> of the other.
+
+    one, other = (width of nodes, their first design column, start of blocks); of these widths the
+    smaller is that of contrasts.  edges = (number of continuous nodes, pairs, group of every
+    block); bases = (where that of a width begins, all of them row by row).
+    """
+    width, column, start = one
+    to_width, to_column, to_start = other
+    n_cont, pairs, group = edges
+    of_width, table = bases
+    n_cat = width.shape[0] - n_cont
+    for k in range(n_cat + group.shape[0]):
+        if k < n_cat:  # biases are like an edge with a number
+            u, inner, to_inner = n_cont + k, 1, 1
+            at, to = n_cont + column[u], n_cont + to_column[u]
+        else:
+            u, v = pairs[group[k - n_cat], 0], pairs[group[k - n_cat], 1]
+            inner, to_inner = width[v], to_width[v]
+            at, to = start[k - n_cat], to_start[k - n_cat]
+        outer, to_outer = width[u], to_width[u]
+        left, right = of_width[max(outer, to_outer)], of_width[max(inner, to_inner)]
+        row, across = (outer, 1) if to_outer > outer else (1, to_outer)
+        down, along = (inner, 1) if to_inner > inner else (1, to_inner)
+        for i in range(to_outer):
+            for b in range(inner):
+                x = 0.0
+                for a in range(outer):
+                    x += table[left + i * row + a * across] * values[at + a * inner + b]
+                work[b] = x
+            for j in range(to_inner):
+                x = 0.0
+                for b in range(inner):
+                    x += table[right + j * down + b * along] * work[b]
+                out[to + i * to_inner + j] = x
+
+
 @inner
 def _write(packed, scale, n_own, node, left, right, out):  # type: ignore[no-untyped-def]
     """One triangle of own contrasts to its places in the node's matrix, and to the mirrored ones.

@@ -18,7 +18,7 @@ from scipy.linalg import block_diag
 
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.moderation import level_basis
-from mixedgm.objective.contract import Curvature, Smooth, SoftmaxNode
+from mixedgm.objective.contract import Curvature, Smooth
 from mixedgm.rows.contract import SoftmaxCurvature
 
 _BATCH = 2**18
@@ -64,44 +64,30 @@ class Contrasts:
 
     # -- vectors -----------------------------------------------------------------------------------
 
-    @cached_property
-    def _shapes(self) -> list[tuple[Ints, Ints, Floats]]:
-        """Per shape of block: positions in theta, positions among contrasts, the basis."""
-        full, small, p = self.layout, self.reduced, self.layout.n_cont
-        out = []
-        levels = np.array(full.n_levels, dtype=np.int64)
-        for n in sorted(set(full.n_levels)):
-            basis = level_basis(n)
-            nodes = p + np.flatnonzero(levels == n)
-            wide = (p + full.column_start[nodes])[:, None] + np.arange(n)
-            narrow = (p + small.column_start[nodes])[:, None] + np.arange(n - 1)
-            out.append((wide, narrow, basis))
-        widths = full.width[full.pairs[full.block_group]]
-        code = widths[:, 0] * (full.width.max(initial=1) + 1) + widths[:, 1]
-        for key in np.unique(code):
-            blocks = np.flatnonzero(code == key)
-            u, v = widths[blocks[0]]
-            basis = _edge_basis(int(u), int(v))
-            wide = full.block_start[blocks][:, None] + np.arange(basis.shape[0])
-            narrow = small.block_start[blocks][:, None] + np.arange(basis.shape[1])
-            out.append((wide, narrow, basis))
-        return out
-
     def down(self, theta: Floats) -> Floats:
         """Contrasts of theta (its part that sums to zero over levels)."""
-        eta = np.empty(self.reduced.n_theta)
-        eta[: 2 * self.layout.n_cont] = theta[: 2 * self.layout.n_cont]
-        for wide, narrow, basis in self._shapes:
-            eta[narrow] = theta[wide] @ basis
-        return eta
+        return self._turned(theta, self.layout, self.reduced)
 
     def up(self, eta: Floats) -> Floats:
         """Theta with these contrasts."""
-        theta = np.empty(self.layout.n_theta)
-        theta[: 2 * self.layout.n_cont] = eta[: 2 * self.layout.n_cont]
-        for wide, narrow, basis in self._shapes:
-            theta[wide] = eta[narrow] @ basis.T
-        return theta
+        return self._turned(eta, self.reduced, self.layout)
+
+    def _turned(self, values: Floats, one: Layout, other: Layout) -> Floats:
+        """Node terms and edges of one layout -> those of the other."""
+        from mixedgm.solve.contrast_kernels import turn
+
+        out, p = np.empty(other.n_theta), one.n_cont
+        out[: 2 * p] = values[: 2 * p]
+        turn(
+            values,
+            (one.width, one.column_start, one.block_start),
+            (other.width, other.column_start, other.block_start),
+            (p, one.pairs, one.block_group),
+            _bases(self.layout.n_levels),
+            np.empty(max(one.n_levels, default=1)),
+            out,
+        )
+        return out
 
     # -- curvature ---------------------------------------------------------------------------------
 
@@ -197,37 +183,23 @@ class Contrasts:
         for a, b in _batches(wide_size**2):
             curvature = smooth.curvature(theta, stride, np.arange(a, b))
             assert isinstance(curvature, Curvature)
-            self._project(curvature, a, start, out)
+            self._project(curvature, start, out)
         return size, start, out
 
-    def _project(self, curvature: Curvature, first: int, start: Ints, out: Floats) -> None:
-        """Write the curvature of the nodes from `first` on to their places in `out`."""
+    def _project(self, curvature: Curvature, start: Ints, out: Floats) -> None:
+        """Write the curvature of nodes to their places in `out`."""
         from mixedgm.solve.contrast_kernels import project
 
-        p, (table, bases) = self.layout.n_cont, self._predictors
-        width = self.layout.width[first : first + len(curvature.nodes)]
-        m = np.maximum(1, width - 1)
-        plain: list[int] = []
-        softmax: list[int] = []
-        for k, node in enumerate(curvature.nodes):
-            if first + k >= p and width[k] == 1:
-                continue  # it does not vary, so it has no contrasts
-            (softmax if isinstance(node, SoftmaxNode) else plain).append(k)
-        if plain:
-            parts = [
-                _packed(curvature.nodes[k].matrix, 1 if first + k < p else int(width[k]))
-                for k in plain
-            ]
-            ends = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
-            at = first + np.array(plain)
-            project(np.concatenate(parts), ends, 1.0, at, m[plain], table, bases, start, out)
-        if softmax:
-            some = [node for node in curvature.nodes if isinstance(node, SoftmaxNode)]
-            sums = some[0].sums
-            places = np.array([node.at for node in some if sums.n_levels[node.at] > 1])
-            begin, at = sums.start[places], first + np.array(softmax)
-            packed = _own_contrasts(sums)
-            project(packed, begin, sums.scale, at, m[softmax], table, bases, start, out)
+        table, bases = self._predictors
+        cont, sums = curvature.gaussian, curvature.softmax
+        if len(cont.nodes):
+            own = np.ones_like(cont.nodes)
+            project(cont.matrices, cont.start, 1.0, cont.nodes, own, table, bases, start, out)
+        if sums is not None:
+            varies = np.flatnonzero(sums.n_levels > 1)  # else it has no contrasts
+            at, own = curvature.categories[varies], sums.n_levels[varies] - 1
+            first = sums.start[varies]
+            project(_own_contrasts(sums), first, sums.scale, at, own, table, bases, start, out)
 
     @cached_property
     def _predictors(self) -> tuple[_PredictorRuns, Floats]:
@@ -248,15 +220,18 @@ class Contrasts:
         edge = group >= 0
         own_first = np.zeros(len(edge), dtype=bool)
         own_first[edge] = full.pairs[group[edge], 0] == runs.node[of][edge]
-        most = int(full.width.max(initial=1))
-        tables: list[Floats] = [np.ones(1)]  # of a number
-        plain, end = np.zeros(most + 1, dtype=np.int64), 1
-        for n in sorted(set(full.n_levels) - {1}):
-            plain[n] = end
-            tables.append(level_basis(n).ravel())
-            end += tables[-1].size
-        table = (before[runs.ptr], local, columns, contrasts, plain[columns], own_first)
-        return table, np.concatenate(tables)
+        of_width, tables = _bases(full.n_levels)
+        return (before[runs.ptr], local, columns, contrasts, of_width[columns], own_first), tables
+
+
+@cache
+def _bases(n_levels: tuple[int, ...]) -> tuple[Ints, Floats]:
+    """Where the basis of every number of levels begins in the second array, row by row."""
+    of_width, tables = np.zeros(max(n_levels, default=1) + 1, dtype=np.int64), [np.ones(1)]
+    for n in sorted(set(n_levels) - {1}):  # 1 is a number, its basis is (1)
+        of_width[n] = sum(table.size for table in tables)
+        tables.append(level_basis(n).ravel())
+    return of_width, np.concatenate(tables)
 
 
 def _own_contrasts(sums: SoftmaxCurvature) -> Floats:
@@ -289,27 +264,9 @@ def _triangle(n_levels: int) -> Floats:
     return np.ascontiguousarray(out)
 
 
-def _packed(matrix: Floats, width: int) -> Floats:
-    """The matrix of a node, of which only what `project` reads is kept, in its order."""
-    if width == 1:
-        return matrix.ravel()
-    k, m = np.tril_indices(width - 1)
-    columns = len(matrix) // width
-    by_level = matrix.reshape(columns, width, columns, width)
-    packed = by_level[:, k + 1, :, m + 1].transpose(1, 2, 0)
-    return np.asarray(packed @ _triangle(width)).ravel()
-
-
 def _batches(sizes: Ints) -> list[tuple[int, int]]:
     """Consecutive nodes whose sizes add up to about `_BATCH` at most."""
     number = np.cumsum(sizes) // _BATCH
     cuts = np.flatnonzero(np.diff(number)) + 1
     edges = [0, *cuts.tolist(), len(sizes)]
     return list(zip(edges[:-1], edges[1:], strict=True))
-
-
-@cache
-def _edge_basis(outer: int, inner: int) -> Floats:
-    """The same for an edge between nodes of these widths; one of width 1 is continuous."""
-    ends = [np.ones((1, 1)) if n == 1 else level_basis(n) for n in (outer, inner)]
-    return np.asarray(np.kron(*ends), dtype=np.float64)

@@ -68,7 +68,9 @@ class ProductModel:
     curvature_rows: int = 0
     exact_curvature: bool = False
 
-    def evaluate(self, theta: Floats, gradient: bool = True) -> Evaluation:
+    def evaluate(
+        self, theta: Floats, gradient: bool = True, groups: Ints | None = None
+    ) -> Evaluation:
         """Model value relative to the centre, and its gradient."""
         if not np.all(theta[self.layout.diagonal] > 0.0):
             return Evaluation(np.inf)

@@ -44,7 +44,7 @@ class Problem:
     yardstick : ndarray (n_groups,)
         Calibrated weight c_g of every edge, whatever the penalty's own weights are.
     whole : Problem or None
-        The problem that this one is a restriction of, to the theta positions `index`.
+        The problem that this one is a restriction of, to `groups` at the theta positions `index`.
     """
 
     smooth: Smooth
@@ -53,6 +53,7 @@ class Problem:
     yardstick: Floats
     whole: Problem | None = None
     index: Ints | None = None
+    groups: Ints | None = None
     _last: list[tuple[Floats, Evaluation]] = field(default_factory=list, init=False, repr=False)
 
     def evaluate(self, theta: Floats, *, final: bool = False) -> Evaluation:
@@ -63,13 +64,13 @@ class Problem:
         """
         if not final or self.whole is None or self.index is None:
             return self.smooth.evaluate(theta)
-        found = self.whole._evaluated(self.whole.embedded(self.index, theta))
+        found = self.whole._evaluated(self.whole.embedded(self.index, theta), self.groups)
         return found if found.grad is None else Evaluation(found.value, found.grad[self.index])
 
-    def _evaluated(self, theta: Floats) -> Evaluation:
-        """The evaluation at theta; the last one is kept for whoever asks again."""
+    def _evaluated(self, theta: Floats, groups: Ints | None = None) -> Evaluation:
+        """The evaluation at theta, zero but for `groups`; the last one is kept for a second call."""
         if not (self._last and np.array_equal(self._last[0][0], theta)):
-            self._last[:] = [(theta.copy(), self.smooth.evaluate(theta))]
+            self._last[:] = [(theta.copy(), self.smooth.evaluate(theta, groups=groups))]
         return self._last[0][1]
 
     def embedded(self, index: Ints, small: Floats) -> Floats:
@@ -95,9 +96,9 @@ class Problem:
         nodes = np.abs(grad[: self.smooth.layout.n_node_terms]).max(initial=0.0)
         return float(max(edge_distance.max(initial=0.0), nodes))
 
-    def certificate(self, theta: Floats) -> Certificate:
-        """Evaluate the whole gradient at theta and report how optimal it is."""
-        evaluation = self._evaluated(theta)
+    def certificate(self, theta: Floats, groups: Ints | None = None) -> Certificate:
+        """Evaluate the whole gradient at theta (zero but for `groups`): how optimal is it?"""
+        evaluation = self._evaluated(theta, groups)
         distance = self.edge_distance(theta, evaluation.gradient)
         return Certificate(
             self._worst(distance, evaluation.gradient),
@@ -115,4 +116,5 @@ class Problem:
             self.yardstick[groups],
             self,
             self.smooth.layout.positions(groups),
+            groups,
         )

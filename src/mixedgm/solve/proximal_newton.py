@@ -124,9 +124,14 @@ class ProximalNewton:
             first=state.stride,
             gain=measure / state.measure,
             memory=memory if keep else None,
-            pairs=state.pairs.updated(
-                theta - state.theta, evaluation.gradient - state.evaluation.gradient
-            ),
+            pairs=self._pairs(state, theta, evaluation),
+        )
+
+    def _pairs(self, state: NewtonState, theta: Floats, there: Evaluation) -> LimitedMemory:
+        if self.hessian != "limited-memory":
+            return state.pairs
+        return state.pairs.updated(
+            theta - state.theta, there.gradient - state.evaluation.gradient
         )
 
     def _expected(self, problem: Problem, state: NewtonState) -> float:
@@ -219,8 +224,9 @@ def _rows_for_a_first_step(problem: Problem) -> int:
     That step goes far, so exact curvature where it begins would soon be outdated; the second
     step, near the solution, takes the better sample.
     """
-    start, _ = problem.smooth.layout.conditional
-    return max(250, 4 * int(np.diff(start).max(initial=0)))
+    layout = problem.smooth.layout
+    entries = layout.incidence.entry_ptr[layout.incidence.target_ptr]
+    return max(250, 4 * int((np.diff(entries) + np.maximum(2, layout.width)).max(initial=0)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -239,7 +239,9 @@ class _LayoutOnly:
     curvature_rows: int = 0
     exact_curvature: bool = False
 
-    def evaluate(self, theta: Floats, gradient: bool = True) -> Evaluation:
+    def evaluate(
+        self, theta: Floats, gradient: bool = True, groups: Ints | None = None
+    ) -> Evaluation:
         raise NotImplementedError
 
     def curvature(self, theta: Floats, stride: int = 1, nodes: Ints | None = None) -> Curvature:

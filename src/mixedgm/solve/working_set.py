@@ -112,7 +112,7 @@ def solve(problem: Problem, solver: Solver, start: Start, *, tol: float, max_ite
         trace += _shifted(result, trace)
         notes = tuple(dict.fromkeys([*notes, *result.notes]))
         theta = problem.embedded(index, result.theta)
-        certificate = problem.certificate(theta)
+        certificate = problem.certificate(theta, groups)
         evaluation = certificate.evaluation
         if certificate.kkt <= tol or n_iter >= max_iter:
             break

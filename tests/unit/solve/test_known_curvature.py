@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from mixedgm.model.layout import Layout
-from mixedgm.objective.contract import Curvature, NodeCurvature
 from mixedgm.objective.pseudolikelihood import Pseudolikelihood
 from mixedgm.rows.memory import MemoryRows
 from mixedgm.solve.contrasts import Contrasts
@@ -74,26 +73,6 @@ def check_eigen(blocks, matrix):
         square = matrix[start : start + size, start : start + size]
         # Directions without curvature get a little, so that steps along them stay finite.
         np.testing.assert_allclose(vectors * values @ vectors.T, square, atol=1e-9)
-
-
-def test_plain_matrices_give_the_same_as_sums():
-    """A function may hand over matrices of softmax nodes instead of sums."""
-    smooth = problem_of("mixed").smooth
-
-    class Plain:
-        by_nodes = True
-
-        def curvature(self, theta, stride, nodes):
-            found = smooth.curvature(theta, stride, nodes)
-            return Curvature([NodeCurvature(n.index, n.matrix) for n in found.nodes], found.n_theta)
-
-    theta = random_theta(smooth.layout, 2)
-    for a, b in zip(
-        Contrasts(smooth.layout).curvature(smooth, theta, 1),
-        Contrasts(smooth.layout).curvature(Plain(), theta, 1),
-        strict=True,
-    ):
-        np.testing.assert_allclose(a, b, atol=1e-13)
 
 
 def test_what_was_known_is_carried_over_and_new_groups_get_their_mean(problem):
