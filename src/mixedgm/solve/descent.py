@@ -46,20 +46,49 @@ def _solve_block(c, lam_w, values, first, m, out):  # type: ignore[no-untyped-de
 
 
 @kernel
-def sweep(blocks, nodes, eigen, node_start, order, lam_w, yard, grad, theta, product):  # type: ignore[no-untyped-def]
-    """One pass of coordinate descent over the blocks in `order`; theta and product change in place.
+def descend(blocks, nodes, eigen, node_start, penalty, limits, grad, theta, product):  # type: ignore[no-untyped-def]
+    """Coordinate descent on the model: once over all blocks, then some times over active ones.
 
-    product holds H d, node by node.  Returns the largest violation of the model's optimality
-    conditions met on the way (divided by `yard`), seen before each block was updated.
+    theta and product, which holds H d node by node, change in place.  penalty = (lam times weight,
+    scale) of every block, limits = (tol, sweeps over active blocks at most, number of blocks that
+    are always active).  Returns the sweeps made, the largest violation (divided by scale) of the
+    model's optimality conditions that the first sweep met on its way, and that of the last sweep.
     """
+    start, size = blocks[0], blocks[1]
+    tol, most, always = limits
+    n_blocks, largest = size.shape[0], 0
+    order, n = np.empty(n_blocks, np.int64), n_blocks
+    for b in range(n_blocks):
+        order[b] = b
+        largest = max(largest, size[b])
+    work = np.empty((4, largest))
+    first, last = 0.0, 0.0
+    for used in range(1, most + 2):
+        last = _sweep(
+            blocks, nodes, eigen, node_start, order[:n], penalty, grad, theta, product, work
+        )
+        if used == 1:
+            first, n = last, always
+            for b in range(always, n_blocks):
+                for i in range(start[b], start[b] + size[b]):
+                    if theta[i] != 0.0:
+                        order[n] = b
+                        n += 1
+                        break
+        if last <= (tol if used == 1 else 0.3 * tol):
+            break
+    return used, first, last
+
+
+@inner
+def _sweep(blocks, nodes, eigen, node_start, order, penalty, grad, theta, product, work):  # type: ignore[no-untyped-def]
+    """One pass over the blocks in `order`; returns the largest violation met on the way."""
     start, size, touch_node, touch_at = blocks
     matrix_start, node_size, matrices = nodes
     eigen_start, vectors, values = eigen
+    lam_w, yard = penalty
+    g, c, rotated, new = work[0], work[1], work[2], work[3]
     worst = 0.0
-    largest = 0
-    for b in range(size.shape[0]):
-        largest = max(largest, size[b])
-    g, c, rotated, new = np.empty(largest), np.empty(largest), np.empty(largest), np.empty(largest)
     for b in order:
         m, first = size[b], start[b]
         for i in range(m):

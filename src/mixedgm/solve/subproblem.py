@@ -110,47 +110,31 @@ class QuadraticModel:
 
     def minimise(self, tol: float, max_sweeps: int = 200) -> Floats:
         """A point whose model KKT number is at most `tol` (or the best found)."""
-        from mixedgm.solve.descent import sweep
+        from mixedgm.solve.descent import descend
 
         blocks, layout = self.blocks, self.problem.smooth.layout
         ends = blocks.n_node_blocks
-        lam_w = np.zeros(len(blocks.start))
+        lam_w, yard = np.zeros(len(blocks.start)), np.ones(len(blocks.start))
         lam_w[ends:] = self.problem.lam * self.problem.penalty.weights
-        yard = np.ones(len(blocks.start))
         yard[ends:] = self.problem.yardstick
-        everything = np.arange(len(blocks.start))
+        known = (blocks.blocks, blocks.nodes, blocks.eigen, blocks.node_start, (lam_w, yard))
         new = self.theta.copy()
         product = np.zeros(int(blocks.node_start[-1]))
-
-        def descend(order: Ints) -> float:
-            return float(
-                sweep(
-                    blocks.blocks, blocks.nodes, blocks.eigen, blocks.node_start,
-                    order, lam_w, yard, self.grad, new, product,
-                )
-            )  # fmt: skip
-
-        used, wait, pause, last, jumped = 0, 0, 1, np.inf, False
+        used, wait, pause, before_jump, jumped = 0, 0, 1, np.inf, False
         before: Ints | None = None
         while used < max_sweeps:
-            worst = descend(everything)
-            used += 1
+            more, worst, last = descend(*known, (tol, 5, ends), self.grad, new, product)
+            used += more
             if worst <= tol:
                 break
-            if jumped and worst > 0.5 * last:
+            if jumped and worst > 0.5 * before_jump:
                 # Groups outside disagree with the Newton steps, and descent with both: it could
                 # go on like this for ever.
                 wait, pause = pause, 2 * pause
-            last, jumped = worst, False
-            active = np.flatnonzero(layout.group_norms(new))
-            order = np.concatenate([everything[:ends], ends + active])
-            for _ in range(5):
-                used += 1
-                slow = descend(order) > 0.3 * tol
-                if not slow:
-                    break
+            before_jump, jumped = worst, False
             settled = np.flatnonzero(layout.group_norms(new))
             wait -= 1
+            slow = last > 0.3 * tol
             if slow and wait < 0 and before is not None and np.array_equal(settled, before):
                 better = self._newton(new, settled, tol)
                 if better is not None:
