@@ -164,7 +164,7 @@ class Smooth(Protocol):
     def evaluate(
         self, theta: Floats, gradient: bool = True, groups: Ints | None = None
     ) -> Evaluation:
-        """Value and, if asked, gradient; all groups but `groups` (if given) are known to be zero."""
+        """Value and, if asked, gradient; all but `groups` (if given) are known to be zero."""
         ...
 
     def curvature(

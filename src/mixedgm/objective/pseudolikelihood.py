@@ -128,9 +128,7 @@ class Pseudolikelihood:
         grad[: layout.n_node_terms] = self._node_gradient(gauss, sums.mean_prob if sums else None)
         return Evaluation(value, grad)
 
-    def _evaluate_all_pairs(
-        self, theta: Floats, gradient: bool, groups: Ints | None
-    ) -> Evaluation:
+    def _evaluate_all_pairs(self, theta: Floats, gradient: bool, groups: Ints | None) -> Evaluation:
         from mixedgm.objective.kernels import edge_gradient
 
         layout = self.layout

@@ -68,7 +68,7 @@ class Problem:
         return found if found.grad is None else Evaluation(found.value, found.grad[self.index])
 
     def _evaluated(self, theta: Floats, groups: Ints | None = None) -> Evaluation:
-        """The evaluation at theta, zero but for `groups`; the last one is kept for a second call."""
+        """The evaluation at theta, zero but for `groups`; the last is kept for a second call."""
         if not (self._last and np.array_equal(self._last[0][0], theta)):
             self._last[:] = [(theta.copy(), self.smooth.evaluate(theta, groups=groups))]
         return self._last[0][1]
@@ -97,7 +97,7 @@ class Problem:
         return float(max(edge_distance.max(initial=0.0), nodes))
 
     def certificate(self, theta: Floats, groups: Ints | None = None) -> Certificate:
-        """Evaluate the whole gradient at theta (zero but for `groups`): how optimal is it?"""
+        """How optimal theta, zero but for `groups`, is by the whole gradient there."""
         evaluation = self._evaluated(theta, groups)
         distance = self.edge_distance(theta, evaluation.gradient)
         return Certificate(

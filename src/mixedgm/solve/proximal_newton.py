@@ -130,9 +130,7 @@ class ProximalNewton:
     def _pairs(self, state: NewtonState, theta: Floats, there: Evaluation) -> LimitedMemory:
         if self.hessian != "limited-memory":
             return state.pairs
-        return state.pairs.updated(
-            theta - state.theta, there.gradient - state.evaluation.gradient
-        )
+        return state.pairs.updated(theta - state.theta, there.gradient - state.evaluation.gradient)
 
     def _expected(self, problem: Problem, state: NewtonState) -> float:
         """The KKT number after the next step, if all goes on as before.
