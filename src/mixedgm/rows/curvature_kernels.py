@@ -8,7 +8,6 @@ from mixedgm.compiled import inner, kernel
 from mixedgm.rows.arithmetic import exp_nonpositive
 
 _LOOSE = {"reassoc", "contract", "nsz"}
-_BLOCK = 128
 
 
 @inner(fastmath=_LOOSE)
@@ -32,119 +31,117 @@ def _pack(weights, rows, n_rows, width, turned, by_level, by_row):  # type: igno
             for i in range(n_rows):
                 by_level[k, i] *= weights[rows[i]]
     for i in range(n_rows):
+        to = np.uint64(i * at)
         for k in range(at):
-            by_row[i, k] = by_level[k, i]
-
-
-@inner
-def _fill(table, value):  # type: ignore[no-untyped-def]
-    """Cheaper to compile than np.zeros and np.ones."""
-    for i in range(table.shape[0]):
-        for k in range(table.shape[1]):
-            table[i, k] = value
+            by_row[to + np.uint64(k)] = by_level[k, i]
 
 
 @inner(fastmath=_LOOSE)
-def _add_numbers(n_rows, numbers, origin, values, by_level, gram):  # type: ignore[no-untyped-def]
-    """gram[a, b] += sum over the block of z_a z_b packed, for predictors that are numbers."""
-    x = np.empty(n_rows)
-    for at in range(numbers.shape[0]):
+def _add_numbers(n_rows, found, facts, values, by_level, x, gram, out):  # type: ignore[no-untyped-def]
+    """Add the sum over the block of z_a z_b packed, for the predictors that are numbers.
+
+    gram = (where the node's sums begin in the flat `out`, K, packed levels); x is for work.
+    """
+    (_, origin, _, numbers), (base, size, n_packed) = facts, gram
+    for at in range(found):
         for before in range(at + 1):
             a, b = numbers[before], numbers[at]
             for i in range(n_rows):
                 x[i] = values[a, i] * values[b, i]
-            for k in range(by_level.shape[0]):
+            to = base + (origin[a] * size + origin[b]) * n_packed
+            for k in range(n_packed):
                 total = 0.0
                 for i in range(n_rows):
                     total += x[i] * by_level[k, i]
-                gram[origin[a], origin[b], k] += total
+                out[to + k] += total
 
 
 @inner(fastmath=_LOOSE)
-def _multiply(n_rows, numbers, values, by_row, outer):  # type: ignore[no-untyped-def]
+def _multiply(n_rows, found, numbers, n_packed, values, by_row, outer):  # type: ignore[no-untyped-def]
     """All numbers of a row times its packed levels, one number after the other."""
-    n_packed = by_row.shape[1]
     for i in range(n_rows):
-        for at in range(numbers.shape[0]):
-            x, to = values[numbers[at], i], np.uint64(at * n_packed)
+        row, to = np.uint64(i * n_packed), np.uint64(i * found * n_packed)
+        for at in range(found):
+            x = values[numbers[at], i]
             for k in range(n_packed):
-                outer[i, to + np.uint64(k)] = x * by_row[i, k]
+                outer[to + np.uint64(k)] = x * by_row[row + np.uint64(k)]
+            to += np.uint64(n_packed)
 
 
 @inner(fastmath=_LOOSE)
-def _add_levels(n_rows, kinds, origin, codes, values, products, by_level_sums, gram):  # type: ignore[no-untyped-def]
+def _add_levels(n_rows, n, facts, codes, values, products, gram, with_number, out):  # type: ignore[no-untyped-def]
     """The same for pairs of which one or both have levels.
 
-    kinds = (n_levels, is_product), products = (by_row, outer).  Pairs of a level and a number are
-    added in by_level_sums, which has a row for every level: what belongs to a level is found once
-    for all numbers.
+    products = (by_row, outer, numbers in a row of outer).  Pairs of a level and a number are added
+    in with_number, which has a row for every level: what belongs to a level is found once for all
+    numbers.
     """
-    (n_levels, is_product), (by_row, outer) = kinds, products
-    n_packed = by_row.shape[1]
-    for b in range(n_levels.shape[0]):
+    n_levels, origin, is_product, numbers = facts
+    (by_row, outer, length), (base, size, n_packed) = products, gram
+    for b in range(n):
         if n_levels[b] == 0:
             continue
         for i in range(n_rows):
-            at_b = np.uint64(origin[b] + codes[b, i])
+            to, row = np.uint64((origin[b] + codes[b, i]) * length), np.uint64(i * length)
             y = values[b, i]
-            for k in range(outer.shape[1]):
-                by_level_sums[at_b, k] += y * outer[i, k]
+            for k in range(length):
+                with_number[to + np.uint64(k)] += y * outer[row + np.uint64(k)]
         for a in range(b + 1):
-            if n_levels[a] == 0 or (a == b and not is_product[b]):
+            if n_levels[a] == 0 or (a == b and is_product[b] == 0):
                 continue
             for i in range(n_rows):
-                at_a = np.uint64(origin[a] + codes[a, i])
-                at_b = np.uint64(origin[b] + codes[b, i])
+                pair = (origin[a] + codes[a, i]) * size + origin[b] + codes[b, i]
+                to, row = np.uint64(base + pair * n_packed), np.uint64(i * n_packed)
                 y = values[a, i] * values[b, i]
                 for k in range(n_packed):
-                    gram[at_a, at_b, k] += y * by_row[i, k]
+                    out[to + np.uint64(k)] += y * by_row[row + np.uint64(k)]
 
 
 @inner
-def _spread(numbers, n_levels, is_product, origin, by_level_sums, gram):  # type: ignore[no-untyped-def]
+def _spread(n, found, facts, gram, with_number, out):  # type: ignore[no-untyped-def]
     """Put the sums of levels with numbers where the gram has them.
 
     The square of an indicator is the indicator: what a level has with itself it has with the
     intercept, the first of the numbers.
     """
-    n_packed = gram.shape[2]
-    for b in range(n_levels.shape[0]):
-        for level in range(n_levels[b]):
-            at_b = origin[b] + level
-            if not is_product[b]:
+    (n_levels, origin, is_product, numbers), (base, size, n_packed) = facts, gram
+    for b in range(n):
+        for at_b in range(origin[b], origin[b] + n_levels[b]):
+            row = at_b * found * n_packed
+            # Once more after the last of the numbers: itself.
+            for at in range(found + 1 - is_product[b]):
+                at_a = origin[numbers[at]] if at < found else at_b
+                pair = at_a * size + at_b if at_a < at_b else at_b * size + at_a
+                source = row + at * n_packed if at < found else row
                 for k in range(n_packed):
-                    gram[at_b, at_b, k] = by_level_sums[at_b, k]
-            for at in range(numbers.shape[0]):
-                at_a = origin[numbers[at]]
-                low, high = (at_a, at_b) if at_a < at_b else (at_b, at_a)
-                for k in range(n_packed):
-                    gram[low, high, k] = by_level_sums[at_b, at * n_packed + k]
+                    out[base + pair * n_packed + k] = with_number[source + k]
 
 
 @inner(fastmath=_LOOSE)
-def _intercepts(features, block_rows, n_rows, bias, values, turned):  # type: ignore[no-untyped-def]
+def _intercepts(features, block_rows, n_rows, node, bias, values, turned):  # type: ignore[no-untyped-def]
     """Logits from the bias alone, in `turned`; values of the features' intercepts."""
-    for k in range(turned.shape[0]):
+    first, last, width, n_own, base = node
+    for k in range(width):
         for i in range(n_rows):
-            turned[k, i] = bias[0, k]
-    for m in range(1, bias.shape[0]):
+            turned[k, i] = bias[0, base + k]
+    for m in range(1, n_own):
         for i in range(n_rows):
             values[m, i] = features[block_rows[i], m - 1]
-        for k in range(turned.shape[0]):
+        for k in range(width):
             for i in range(n_rows):
-                turned[k, i] += bias[m, k] * values[m, i]
+                turned[k, i] += bias[m, base + k] * values[m, i]
 
 
 @inner(fastmath=_LOOSE)
 def _load(data, block_rows, n_rows, node, incidence, coefs, levels, values, turned):  # type: ignore[no-untyped-def]
     """Predictors of one node for a block of rows; its logits are added to `turned`.
 
-    node = (first and last block of the incidence, levels of the node, number of intercepts).
-    The intercepts stand first, those of the features already with their values.
+    node = (first and last block of the incidence, levels of the node, number of intercepts, first
+    of its levels).  The intercepts stand first, those of the features already with their values.
     """
     cont, codes, _, features = data
     target_ptr, predictor, entry_ptr, feature = incidence
-    first, last, width, n_own = node
+    first, last, width, n_own, base = node
     for m in range(first, last):
         u, at = predictor[m], m - first + n_own
         if u < cont.shape[1]:
@@ -188,18 +185,17 @@ def _probabilities(n_rows, width, turned, top, norm):  # type: ignore[no-untyped
 
 
 @inner
-def _predictors(node, incidence, n_cont):  # type: ignore[no-untyped-def]
+def _predictors(node, incidence, n_cont, facts, values):  # type: ignore[no-untyped-def]
     """Of every predictor of a node: levels (0 for a number), first column, whether it is a product.
 
-    And which of them are numbers; node is as in `_load`.
+    And which of them are numbers, whose number is returned; node is as in `_load`.  An indicator
+    has the value 1, unless a feature gives it another one.
     """
     target_ptr, predictor, entry_ptr, feature = incidence
-    first, last, width, n_own = node
-    n = last - first + n_own
-    n_levels, origin = np.empty(n, np.int64), np.empty(n, np.int64)
-    is_product, numbers = np.empty(n, np.int64), np.empty(n, np.int64)
+    first, last, width, n_own, base = node
+    n_levels, origin, is_product, numbers = facts
     found = 0
-    for at in range(n):
+    for at in range(last - first + n_own):
         n_levels[at], origin[at], is_product[at] = 0, at, 0
         m = first + at - n_own
         if at >= n_own:
@@ -210,59 +206,55 @@ def _predictors(node, incidence, n_cont):  # type: ignore[no-untyped-def]
         if n_levels[at] == 0:
             numbers[found] = at
             found += 1
-    return n_levels, origin, is_product, numbers[:found]
+        for i in range(values.shape[1]):
+            values[at, i] = 1.0
+    return found
 
 
 @kernel
-def curvature_sums(data, rows, nodes, level_start, bias, incidence, coefs, start, out):  # type: ignore[no-untyped-def]
+def curvature_sums(data, rows, nodes, level_start, bias, incidence, coefs, start, work, out):  # type: ignore[no-untyped-def]
     """Sum over rows of w (diag(p) - p p') x (z z') for each categorical node in `nodes`.
 
     rows = (first, last, stride).  The sums of nodes[k] begin at start[k] of the flat `out`:
     (K, K, L (L - 1) / 2), predictors (the intercept first, those of the features, then the node's
     incidence) by the packed levels of `_pack`.  Only pairs of predictors a <= b are filled.
+    work = (rows of a block, two numbers per row, facts about predictors, their levels and values,
+    probabilities, these packed by level and by row, outer products, sums with numbers).
     Returns the weight of the rows used.
     """
     target_ptr, predictor, entry_ptr, feature = incidence
-    n_cont, weights, n_own = data[0].shape[1], data[2], bias.shape[0]
-    block_rows, top, norm = np.empty(_BLOCK, np.int64), np.empty(_BLOCK), np.empty(_BLOCK)
-    total = 0.0
+    cont, codes, weights, features = data
+    block_rows, top, norm, facts, levels, values, turned, by_level, by_row, outer, sums = work
+    n_cont, n_own, total = cont.shape[1], bias.shape[0], 0.0
+    length = block_rows.shape[0] * rows[2]
     for node in range(nodes.shape[0]):
-        base, width = (
-            level_start[nodes[node]],
-            level_start[nodes[node] + 1] - level_start[nodes[node]],
-        )
+        base = level_start[nodes[node]]
+        width = level_start[nodes[node] + 1] - base
         first, last = target_ptr[n_cont + nodes[node]], target_ptr[n_cont + nodes[node] + 1]
-        own = (first, last, width, n_own)
-        n_levels, origin, is_product, numbers = _predictors(own, incidence, n_cont)
-        n_predictors = len(origin)
-        n_packed = width * (width - 1) // 2
-        size = n_own + (entry_ptr[last] - entry_ptr[first]) // width
-        gram = out[start[node] : start[node + 1]].reshape((size, size, n_packed))
-        levels = np.empty((n_predictors, _BLOCK), np.int64)
-        values = np.empty((n_predictors, _BLOCK))
-        _fill(levels, 0)
-        _fill(values, 1.0)
-        turned = np.empty((width, _BLOCK))
-        by_level, by_row = np.empty((n_packed, _BLOCK)), np.empty((_BLOCK, n_packed))
-        outer = np.empty((_BLOCK, len(numbers) * n_packed))
-        with_number = np.empty((size, outer.shape[1]))
-        _fill(with_number, 0.0)
+        own, n = (first, last, width, n_own, base), last - first + n_own
+        found = _predictors(own, incidence, n_cont, facts, values)
+        size, n_packed = (
+            n_own + (entry_ptr[last] - entry_ptr[first]) // width,
+            width * (width - 1) // 2,
+        )
+        gram = (start[node], size, n_packed)
+        products = (by_row, outer, found * n_packed)
+        for k in range(size * found * n_packed):
+            sums[k] = 0.0
         total = 0.0
-        for begin in range(rows[0], rows[1], rows[2] * _BLOCK):
-            n_rows = (min(begin + rows[2] * _BLOCK, rows[1]) - begin + rows[2] - 1) // rows[2]
+        for begin in range(rows[0], rows[1], length):
+            n_rows = (min(begin + length, rows[1]) - begin + rows[2] - 1) // rows[2]
             for i in range(n_rows):
                 block_rows[i] = begin + i * rows[2]
                 total += weights[block_rows[i]] if weights.shape[0] > 0 else 1.0
-            level_bias = bias[:, base : base + width]
-            _intercepts(data[3], block_rows, n_rows, level_bias, values, turned)
+            _intercepts(features, block_rows, n_rows, own, bias, values, turned)
             _load(data, block_rows, n_rows, own, incidence, coefs, levels, values, turned)
             _probabilities(n_rows, width, turned, top, norm)
             _pack(weights, block_rows, n_rows, width, turned, by_level, by_row)
-            _add_numbers(n_rows, numbers, origin, values, by_level, gram)
-            _multiply(n_rows, numbers, values, by_row, outer)
-            kinds, products = (n_levels, is_product), (by_row, outer)
-            _add_levels(n_rows, kinds, origin, levels, values, products, with_number, gram)
-        _spread(numbers, n_levels, is_product, origin, with_number, gram)
+            _add_numbers(n_rows, found, facts, values, by_level, norm, gram, out)
+            _multiply(n_rows, found, facts[3], n_packed, values, by_row, outer)
+            _add_levels(n_rows, n, facts, levels, values, products, gram, sums, out)
+        _spread(n, found, facts, gram, sums, out)
     return total
 
 

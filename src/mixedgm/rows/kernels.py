@@ -193,7 +193,7 @@ def _add(term, total):  # type: ignore[no-untyped-def]
             total[a, k] += term[a, k]
 
 
-@inner
+@inner(allocates=True)
 def _dot(z, probs, is_first, product, total):  # type: ignore[no-untyped-def]
     """Add P z' of a block of rows to what the blocks before it gave."""
     if is_first:
@@ -285,12 +285,14 @@ def fill_dense(incidence, level_start, values, dense):  # type: ignore[no-untype
 
 
 @kernel
-def level_moments(data, level_start, cont_by_level, level_by_level):  # type: ignore[no-untyped-def]
-    """Sums of w x_s over the rows of each level, and of w over pairs of levels (upper triangle)."""
+def level_moments(data, level_start, column, cont_by_level, level_by_level):  # type: ignore[no-untyped-def]
+    """Sums of w x_s over the rows of each level, and of w over pairs of levels (upper triangle).
+
+    column has room for a row's levels.
+    """
     cont, codes, weights, _ = data
     weighted = weights.shape[0] > 0
     n_cont, n_cat = cont.shape[1], codes.shape[1]
-    column = np.empty(n_cat, np.int64)
     for i in range(codes.shape[0]):
         weight = weights[i] if weighted else 1.0
         for j in range(n_cat):

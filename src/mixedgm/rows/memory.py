@@ -30,6 +30,7 @@ _NO_WEIGHTS = np.zeros(0)
 _NO_MATRIX = np.zeros((0, 0))
 _NO_MATRICES = np.zeros((0, 0, 0))
 _LANES = 8
+_CURVATURE_BLOCK = 128
 _WANT = {"none": 0, "support": 1, "all": 2}
 
 
@@ -121,7 +122,8 @@ class MemoryRows:
         cont_by_level = np.zeros((levels, p))
         level_by_level = np.zeros((levels, levels))
         data = (self.cont, self.codes, _NO_WEIGHTS if weights is None else weights, _NO_MATRIX)
-        level_moments(data, self._level_start, cont_by_level, level_by_level)
+        column = np.empty(len(self.n_levels), dtype=np.int64)
+        level_moments(data, self._level_start, column, cont_by_level, level_by_level)
         upper = np.triu(level_by_level)
         second = np.empty((p + levels, p + levels))
         second[:p, :p] = weighted.T @ self.cont
@@ -266,6 +268,7 @@ class MemoryRows:
         n_threads = self._threads_for(int(work.sum()))
         shares = _shares(work, 1 if len(parts) >= 4 or n_threads == 1 else 4 * n_threads)
         sums = np.zeros((len(parts), int(starts[-1])))
+        most = (int(n_predictors.max()), int(n_columns.max()), int(width.max()))
 
         def task(part: int, first: int, last: int) -> float:
             return float(
@@ -278,6 +281,7 @@ class MemoryRows:
                     blocks,
                     coef.values,
                     starts[first : last + 1],
+                    _curvature_work(*most),
                     sums[part],
                 )
             )
@@ -318,6 +322,24 @@ def _accumulators(
         np.zeros((n_chunks, n_values if gradient == "support" else 0)),
         # Written whole by the first block of a chunk, so it need not be zero before.
         np.empty((n_chunks, n_own, width, d) if gradient == "all" else (n_chunks, 0, 0, 0)),
+    )
+
+
+def _curvature_work(n_predictors: int, n_columns: int, width: int) -> tuple[object, ...]:
+    """What one thread needs for nodes with at most so many predictors, columns and levels."""
+    n_packed = width * (width - 1) // 2
+    return (
+        np.empty(_CURVATURE_BLOCK, dtype=np.int64),
+        np.empty(_CURVATURE_BLOCK),
+        np.empty(_CURVATURE_BLOCK),
+        tuple(np.empty((4, n_predictors), dtype=np.int64)),
+        np.empty((n_predictors, _CURVATURE_BLOCK), dtype=np.int64),
+        np.empty((n_predictors, _CURVATURE_BLOCK)),
+        np.empty((width, _CURVATURE_BLOCK)),
+        np.empty((n_packed, _CURVATURE_BLOCK)),
+        np.empty(_CURVATURE_BLOCK * n_packed),
+        np.empty(_CURVATURE_BLOCK * n_predictors * n_packed),
+        np.empty(n_columns * n_predictors * n_packed),
     )
 
 

@@ -45,7 +45,7 @@ def shortest_path_measures(weights: Any, closeness: Any, betweenness: Any) -> No
             betweenness[b] /= (n - 1.0) * (n - 2.0)
 
 
-@inner
+@inner(allocates=True)
 def _search(length: Any, source: Any, distance: Any, paths: Any, order: Any) -> Any:
     """Dijkstra: distances, numbers of shortest paths, nodes from near to far; how many."""
     n = length.shape[0]
