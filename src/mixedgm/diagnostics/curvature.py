@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from mixedgm.diagnostics.states import StateRows
 from mixedgm.diagnostics.truth import Truth
+from mixedgm.model.incidence import spans
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.objective.contract import Smooth
 from mixedgm.objective.covariance import Covariance, distinct
@@ -103,7 +104,7 @@ def expected_curvature(coordinates: Coordinates, loss: str, rows: Rows | None = 
     runs = contrasts.runs
     for v in range(truth.layout.n_nodes):
         own = slice(runs.ptr[v], runs.ptr[v + 1])
-        index = _spans(runs.position[own], runs.narrow[own])
+        index = spans(runs.position[own], runs.length[own])
         matrix = packed[start[v] : start[v + 1]].reshape(size[v], size[v])
         inside = at[index] >= 0
         out[np.ix_(index, at[index][inside])] += matrix[:, inside]
@@ -140,9 +141,3 @@ def _states_of(rows: Rows, n_levels: tuple[int, ...]) -> tuple[NDArray[np.intege
         return rows.codes, rows.probability
     assert isinstance(rows, MemoryRows)
     return distinct(rows.codes, n_levels)
-
-
-def _spans(start: Ints, length: Ints) -> Ints:
-    return np.concatenate(
-        [np.arange(a, a + n) for a, n in zip(start.tolist(), length.tolist(), strict=True)]
-    )

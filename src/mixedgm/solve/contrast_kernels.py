@@ -72,11 +72,11 @@ def project(sums, first, scale, nodes, n_own, runs, bases, start, out):  # type:
 
     A node has n_own = m contrasts of its own levels (a continuous node has m = 1).  Its sums, K x K
     triangles of an (m, m) matrix, of which columns a <= b count, begin at first[k].  runs =
-    (run_ptr, local, columns, contrasts, basis, own_first): the columns of the predictor, their
-    contrasts and basis, and whether own contrasts are the outer ones in a run.  Node v goes to
-    start[v] of out.
+    (run_ptr, local, columns, contrasts, own_first, of_width): the columns of the predictor, their
+    contrasts, whether own contrasts are the outer ones in a run, and where the basis for so many
+    columns begins.  Node v goes to start[v] of out.
     """
-    run_ptr, local, columns, contrasts, basis, own_first = runs
+    run_ptr, local, columns, contrasts, own_first, of_width = runs
     for k in range(nodes.shape[0]):
         v, m = nodes[k], n_own[k]
         n_packed, n_columns, size = m * (m + 1) // 2, 0, 0
@@ -98,7 +98,7 @@ def project(sums, first, scale, nodes, n_own, runs, bases, start, out):  # type:
             for i in range(contrasts[a]):
                 left = (local[a] + (i if own_first[a] else i * m), step_a)
                 for x in range(columns[a]):
-                    weight = bases[basis[a] + x * contrasts[a] + i]
+                    weight = bases[of_width[columns[a]] + x * contrasts[a] + i]
                     for y in range(begin, half.shape[0]):
                         before = half[y] if x > 0 else 0.0
                         half[y] = before + weight * packed[from_a + x, y]
@@ -107,7 +107,7 @@ def project(sums, first, scale, nodes, n_own, runs, bases, start, out):  # type:
                     step_b = contrasts[b] if own_first[b] else 1
                     for j in range(contrasts[b]):
                         for y in range(columns[b]):
-                            weight = bases[basis[b] + y * contrasts[b] + j]
+                            weight = bases[of_width[columns[b]] + y * contrasts[b] + j]
                             for p in range(n_packed):
                                 before = total[p] if y > 0 else 0.0
                                 total[p] = before + weight * half[(from_b + y) * n_packed + p]
@@ -118,26 +118,87 @@ def project(sums, first, scale, nodes, n_own, runs, bases, start, out):  # type:
 
 
 @kernel
-def carry(old, new, old_local, levels, matrices):  # type: ignore[no-untyped-def]
-    """Copy what two runs of a node have together to their new places.
+def index(incidence, nodes, groups, runs, touches):  # type: ignore[no-untyped-def]
+    """Fill the runs of all nodes (``contrasts.Runs``), and what every block touches.
 
-    old = (start, size, matrices) of the nodes; new = (start, size, run_ptr, local, narrow);
-    old_local[k] is where run k began, or -1 for a new one: it gets levels[k] on its diagonal.
+    nodes = (number of continuous ones, widths, widths in contrasts, first contrast of each);
+    groups = (pairs, first feature or -1, first contrast of each).
     """
-    old_start, old_size, old_matrices = old
-    start, size, run_ptr, local, narrow = new
-    for v in range(size.shape[0]):
+    target_ptr, predictor, group, feature = incidence
+    n_cont, width, narrow, column = nodes
+    pairs, first_feature, group_start = groups
+    run_ptr, node_size, table = runs
+    touch_node, touch_at = touches
+    at, n_nodes = 0, width.shape[0]
+    for v in range(n_nodes):
+        run_ptr[v], here = at, 0
+        n_own = 2 if v < n_cont else 1
+        for m in range(target_ptr[v] - n_own, target_ptr[v + 1]):
+            columns, contrasts, own_first, side = 1, 1, 0, 0
+            block = v if v < n_cont and m == target_ptr[v] - 2 else n_cont + v
+            position = block if v < n_cont else n_cont + column[v]
+            if m >= target_ptr[v]:
+                u, g = predictor[m], group[m]
+                columns, contrasts = width[u], narrow[u]
+                own_first, side = np.int64(pairs[g, 0] == v), np.int64(pairs[g, 1] == v)
+                block = n_cont + n_nodes + g
+                turn = feature[m] - first_feature[g]
+                position = group_start[g] + turn * narrow[u] * narrow[v]
+            length = contrasts * narrow[v]
+            table[0, at], table[1, at], table[2, at] = here, position, length
+            table[3, at], table[4, at], table[5, at] = columns, contrasts, own_first
+            table[6, at], table[7, at] = block, side
+            if touch_node[block, side] < 0:  # a deviation may have several runs
+                touch_node[block, side], touch_at[block, side] = v, here
+            here += length
+            at += 1
+        node_size[v] = here
+    run_ptr[n_nodes] = at
+
+
+@kernel
+def carry(old, new, runs, source, level, out):  # type: ignore[no-untyped-def]
+    """Copy what two runs of a node have together to their new places, and eigendecompositions.
+
+    old and new = (block start, size, touch_node, touch_at), (matrix start, node size), eigen start;
+    old has its (matrices, vectors, values) as well.  runs = (run_ptr, local, length, block, side);
+    source[b] is the number that block b had, or -1 for a new one: it has level[b] on the diagonal
+    in each node that it touches.
+    """
+    (old_block, _, _, old_touch), (old_start, old_size), old_eigen, known = old
+    (block_start, size, touch_node, touch_at), (start, node_size), eigen = new
+    run_ptr, local, length, block, side = runs
+    matrices, vectors, values = out
+    for v in range(node_size.shape[0]):
         for a in range(run_ptr[v], run_ptr[v + 1]):
-            for i in range(narrow[a]):
-                row = start[v] + (local[a] + i) * size[v]
-                if old_local[a] < 0:
-                    matrices[row + local[a] + i] = levels[a]
+            at = local[a] - touch_at[block[a], side[a]]
+            from_a = source[block[a]]
+            for i in range(length[a]):
+                row = start[v] + (local[a] + i) * node_size[v]
+                if from_a < 0:
+                    matrices[row + local[a] + i] = level[block[a]]
                     continue
-                old_row = old_start[v] + (old_local[a] + i) * old_size[v]
+                old_row = old_start[v] + (old_touch[from_a, side[a]] + at + i) * old_size[v]
                 for b in range(run_ptr[v], run_ptr[v + 1]):
-                    if old_local[b] >= 0:
-                        for j in range(narrow[b]):
-                            matrices[row + local[b] + j] = old_matrices[old_row + old_local[b] + j]
+                    from_b = source[block[b]]
+                    if from_b < 0:
+                        continue
+                    shift = local[b] - touch_at[block[b], side[b]]
+                    begin = old_row + old_touch[from_b, side[b]] + shift
+                    for j in range(length[b]):
+                        matrices[row + local[b] + j] = known[0][begin + j]
+    for b in range(size.shape[0]):
+        n, to, at = size[b], block_start[b], eigen[b]
+        if source[b] < 0:
+            times = np.int64(touch_node[b, 0] >= 0) + np.int64(touch_node[b, 1] >= 0)
+            for i in range(n):
+                values[to + i] = times * level[b]
+                vectors[at + i * (n + 1)] = 1.0
+            continue
+        for i in range(n):
+            values[to + i] = known[2][old_block[source[b]] + i]
+        for i in range(n * n):
+            vectors[at + i] = known[1][old_eigen[source[b]] + i]
 
 
 @kernel

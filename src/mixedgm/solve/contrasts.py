@@ -26,28 +26,30 @@ _BATCH = 2**18
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Stretches of consecutive theta positions within the conditional of every node.
+    """Stretches of consecutive contrasts within the conditional of every node.
 
-    A continuous node's bias, its diagonal, a categorical node's biases, and every edge group are
-    one run each; node v has the runs ``ptr[v]:ptr[v + 1]``.
+    A continuous node's bias, its diagonal, a categorical node's biases, and every block of an edge
+    are one run each; node v has the runs ``ptr[v]:ptr[v + 1]``.
     """
 
     ptr: Ints
-    wide: Ints
-    """Length in theta."""
-    narrow: Ints
-    """Length among contrasts."""
-    position: Ints
-    """Where the run begins among contrasts."""
+    node_size: Ints
+    """Contrasts in the conditional of every node."""
     local: Ints
-    """Where the run begins within its node, among contrasts."""
-    group: Ints
-    """Edge group, or -1 for a node's own terms."""
-    node: Ints
-
-
-_PredictorRuns = tuple[Ints, Ints, Ints, Ints, Ints, NDArray[np.bool_]]
-"""(ptr, local, columns, contrasts, basis, own_first)"""
+    """Where the run begins within its node."""
+    position: Ints
+    """Where it begins among all contrasts."""
+    length: Ints
+    columns: Ints
+    """Design columns of the predictor: 1, or its levels."""
+    contrasts: Ints
+    """Contrasts of the predictor."""
+    own_first: Ints
+    """1 where the node's own contrasts are the outer ones."""
+    block: Ints
+    """Number among `Contrasts.blocks`."""
+    side: Ints
+    """1 where the node is the edge's second end."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,40 +93,10 @@ class Contrasts:
 
     # -- curvature ---------------------------------------------------------------------------------
 
-    @cached_property
+    @property
     def runs(self) -> Runs:
         """The runs of every node, in the order of ``Layout.conditional``."""
-        full, small, p = self.layout, self.reduced, self.layout.n_cont
-        groups, before = self._groups_of_nodes
-        nodes = np.arange(full.n_nodes)
-        n_own, n_edges = np.where(nodes < p, 2, 1), np.diff(before)
-        ptr = np.concatenate([[0], np.cumsum(n_own + n_edges)]).astype(np.int64)
-        n_runs = int(ptr[-1])
-        node = np.repeat(nodes, n_own + n_edges)
-        group = np.full(n_runs, -1)
-        is_edge = np.arange(n_runs) - ptr[node] >= n_own[node]
-        group[is_edge] = groups
-        wide, narrow, position = (np.ones(n_runs, dtype=np.int64) for _ in range(3))
-        own = ~is_edge & (node >= p)
-        wide[own], narrow[own] = full.width[node[own]], small.width[node[own]]
-        position[own] = p + small.column_start[node[own]]
-        position[ptr[:p]], position[ptr[:p] + 1] = nodes[:p], p + nodes[:p]
-        wide[is_edge], narrow[is_edge] = full.sizes[groups], small.sizes[groups]
-        position[is_edge] = small.starts[groups]
-        before = np.concatenate([[0], np.cumsum(narrow)])
-        local = before[:-1] - before[ptr[:-1]][node]
-        return Runs(ptr, wide, narrow, position, local, group, node)
-
-    @property
-    def _groups_of_nodes(self) -> tuple[Ints, Ints]:
-        """Groups in the conditional of every node, and how many there are before each node."""
-        incidence = self.layout.incidence
-        if not self.layout.n_features:
-            return incidence.group, incidence.target_ptr
-        # A deviation with several features is a run of several blocks.
-        leads = incidence.feature == self.layout.first_feature[incidence.group]
-        before = np.concatenate([[0], np.cumsum(leads)])
-        return incidence.group[leads], before[incidence.target_ptr]
+        return self._indexed[0]
 
     @cached_property
     def blocks(self) -> tuple[Ints, Ints, Ints, Ints]:
@@ -133,29 +105,32 @@ class Contrasts:
         Blocks are every continuous bias and diagonal, every categorical node's biases, and every
         edge group.  Each touches one or two nodes, and begins at touch_at within them.
         """
-        layout, runs = self.reduced, self.runs
-        p = layout.n_cont
+        layout, p = self.reduced, self.layout.n_cont
         start = np.concatenate(
             [np.arange(2 * p), p + layout.column_start[p:-1], layout.starts[:-1]]
         )
         size = np.concatenate([np.ones(2 * p, dtype=np.int64), layout.width[p:], layout.sizes])
-        block, side = self.block_of_run
-        touch_node = np.full((len(start), 2), -1)
-        touch_at = np.zeros((len(start), 2), dtype=np.int64)
-        touch_node[block, side], touch_at[block, side] = runs.node, runs.local
-        return start, size, touch_node, touch_at
+        return start, size, *self._indexed[1]
 
     @cached_property
-    def block_of_run(self) -> tuple[Ints, Ints]:
-        """The block of every run, and whether its node is the edge's second end."""
-        layout, runs = self.layout, self.runs
-        p, edge = layout.n_cont, runs.group >= 0
-        block = np.where(runs.node < p, runs.node, p + runs.node)
-        block[runs.ptr[:p] + 1] += p
-        block[edge] = p + layout.n_nodes + runs.group[edge]
-        side = np.zeros(len(block), dtype=np.int64)
-        side[edge] = layout.pairs[runs.group[edge], 1] == runs.node[edge]
-        return block, side
+    def _indexed(self) -> tuple[Runs, tuple[Ints, Ints]]:
+        """The runs, and what every block touches."""
+        from mixedgm.solve.contrast_kernels import index
+
+        full, small, incidence = self.layout, self.reduced, self.layout.incidence
+        p, n_nodes = full.n_cont, full.n_nodes
+        ptr, node_size = np.empty(n_nodes + 1, dtype=np.int64), np.empty(n_nodes, dtype=np.int64)
+        table = np.empty((8, p + n_nodes + len(incidence.predictor)), dtype=np.int64)
+        touch_node = np.full((p + n_nodes + full.n_groups, 2), -1)
+        touch_at = np.zeros_like(touch_node)
+        index(
+            (incidence.target_ptr, incidence.predictor, incidence.group, incidence.feature),
+            (p, full.width, small.width, small.column_start),
+            (full.pairs, full.first_feature, small.starts),
+            (ptr, node_size, table),
+            (touch_node, touch_at),
+        )
+        return Runs(ptr, node_size, *table), (touch_node, touch_at)
 
     @cached_property
     def columns(self) -> Floats:
@@ -175,12 +150,11 @@ class Contrasts:
         Nodes are taken a few at a time, so that their much larger matrices in theta's own
         coordinates never stand in memory all together.
         """
-        runs = self.runs
-        size = np.add.reduceat(runs.narrow, runs.ptr[:-1])
-        start = np.concatenate([[0], np.cumsum(size**2)]).astype(np.int64)
+        size, incidence = self.runs.node_size, self.layout.incidence
+        start = offsets(size**2)
         out = np.zeros(int(start[-1]))
-        wide_size = np.add.reduceat(runs.wide, runs.ptr[:-1])
-        for a, b in _batches(wide_size**2):
+        coefficients = np.diff(incidence.entry_ptr[incidence.target_ptr])
+        for a, b in _batches((coefficients + self.layout.width + 1) ** 2):
             curvature = smooth.curvature(theta, stride, np.arange(a, b))
             assert isinstance(curvature, Curvature)
             self._project(curvature, start, out)
@@ -190,7 +164,8 @@ class Contrasts:
         """Write the curvature of nodes to their places in `out`."""
         from mixedgm.solve.contrast_kernels import project
 
-        table, bases = self._predictors
+        runs, (of_width, bases) = self.runs, _bases(self.layout.n_levels)
+        table = (runs.ptr, runs.local, runs.columns, runs.contrasts, runs.own_first, of_width)
         cont, sums = curvature.gaussian, curvature.softmax
         if len(cont.nodes):
             own = np.ones_like(cont.nodes)
@@ -201,27 +176,12 @@ class Contrasts:
             first = sums.start[varies]
             project(_own_contrasts(sums), first, sums.scale, at, own, table, bases, start, out)
 
-    @cached_property
-    def _predictors(self) -> tuple[_PredictorRuns, Floats]:
-        """What `project` needs: (runs, bases).
 
-        A deviation with several features is a run for each of them here.
-        """
-        full, runs = self.layout, self.runs
-        times = np.where(runs.group >= 0, full.n_blocks[runs.group], 1) if full.n_groups else 1
-        times = np.broadcast_to(times, runs.group.shape)
-        of = np.repeat(np.arange(len(times)), times)
-        before = np.concatenate([[0], np.cumsum(times)])
-        width = full.width[runs.node[of]]
-        narrow = (runs.narrow // times)[of]
-        local = runs.local[of] + (np.arange(len(of)) - before[of]) * narrow
-        columns, contrasts = (runs.wide // times)[of] // width, narrow // np.maximum(1, width - 1)
-        group = runs.group[of]
-        edge = group >= 0
-        own_first = np.zeros(len(edge), dtype=bool)
-        own_first[edge] = full.pairs[group[edge], 0] == runs.node[of][edge]
-        of_width, tables = _bases(full.n_levels)
-        return (before[runs.ptr], local, columns, contrasts, of_width[columns], own_first), tables
+def offsets(sizes: Ints) -> Ints:
+    """Sum of the sizes before each, and of all."""
+    out = np.zeros(len(sizes) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=out[1:])
+    return out
 
 
 @cache

@@ -15,7 +15,7 @@ from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.objective.contract import Curvature, Evaluation, Smooth
 from mixedgm.penalty.group_lasso import GroupLasso
 from mixedgm.solve.active_system import ActiveSystem, Blocks
-from mixedgm.solve.contrasts import Contrasts
+from mixedgm.solve.contrasts import Contrasts, offsets
 from mixedgm.solve.problem import Problem
 
 
@@ -30,8 +30,8 @@ def flatten(contrasts: Contrasts, smooth: Smooth, theta: Floats, stride: int) ->
         *blocks,
         matrix_start=matrix_start,
         node_size=node_size,
-        node_start=np.concatenate([[0], np.cumsum(node_size)]).astype(np.int64),
-        runs=(runs.ptr, runs.local, runs.position, runs.narrow),
+        node_start=offsets(node_size),
+        runs=(runs.ptr, runs.local, runs.position, runs.length),
         matrices=matrices,
         eigen_start=eigen_start,
         vectors=vectors,
@@ -73,7 +73,7 @@ def _block_eigen(
     from mixedgm.solve.contrast_kernels import diagonal_blocks
 
     start, size, _, _ = blocks
-    eigen_start = np.concatenate([[0], np.cumsum(size**2)]).astype(np.int64)
+    eigen_start = offsets(size**2)
     vectors, values = np.ones(eigen_start[-1]), np.empty(int(size.sum()))
     for m in np.unique(size[size > 0]).tolist():
         which = np.flatnonzero(size == m)
