@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from mixedgm.compiled import kernel
 
 
 @kernel(fastmath={"reassoc", "contract"})
-def moment_products(second, column_ptr, columns, values, out):  # type: ignore[no-untyped-def]
-    """out[s] = second @ c_s for sparse coefficient vectors c_s (out is zero before)."""
-    for s in range(out.shape[0]):
-        for e in range(column_ptr[s], column_ptr[s + 1]):
-            x, a = values[e], columns[e]
-            for k in range(out.shape[1]):
-                out[s, k] += x * second[a, k]
+def gaussian_terms(moments, terms, entries, is_multiplied, slopes, out):  # type: ignore[no-untyped-def]
+    """Value and slopes of -log p(x_s | rest) for every continuous s.
+
+    moments = (mean, second); terms = (bias, diagonal); entries = (first of each node, columns,
+    coefficients c_s).  With `is_multiplied`, slopes[s] is second @ c_s before, else zero.  After,
+    slopes[s] is the mean of z E_s, E_s = (a_s + z'c_s - b_s x_s) / b_s, and out = (value, slope in
+    the bias, slope in the diagonal), each by node.
+    """
+    (mean, second), (bias, diagonal), (entry_ptr, columns, values) = moments, terms, entries
+    for s in range(bias.shape[0]):
+        a, b, product = bias[s], diagonal[s], slopes[s]
+        mean_z, square = 0.0, 0.0
+        for e in range(entry_ptr[s], entry_ptr[s + 1]):
+            x, column = values[e], columns[e]
+            mean_z += x * mean[column]
+            if not is_multiplied:
+                for k in range(product.shape[0]):
+                    product[k] += x * second[column, k]
+        for e in range(entry_ptr[s], entry_ptr[s + 1]):
+            square += values[e] * product[columns[e]]
+        # mean of (a + z'c - b x)^2, term by term
+        square += a * a + b * b * second[s, s]
+        square += 2.0 * (a * mean_z - b * product[s] - b * a * mean[s])
+        for k in range(product.shape[0]):
+            product[k] = (product[k] + a * mean[k] - b * second[s, k]) / b
+        out[0, s] = -0.5 * np.log(b) + square / (2.0 * b)
+        out[1, s] = (a + mean_z - b * mean[s]) / b
+        out[2, s] = -0.5 / b - product[s] - 0.5 * square / b**2
 
 
 @kernel

@@ -211,54 +211,31 @@ class _Gaussian:
 
 
 def _gaussian(moments: Moments, layout: Layout, theta: Floats, values: Floats) -> _Gaussian:
-    """All Gaussian terms from the moments: E_s = (a_s + z'c_s - b_s x_s) / b_s.
-
-    `values` are the coefficients in the order of the layout's incidence.
-    """
-    from mixedgm.objective.kernels import moment_products
+    """All Gaussian terms from the moments; `values` is in the order of the layout's incidence."""
+    from mixedgm.objective.kernels import gaussian_terms
 
     p, incidence = layout.n_cont, layout.incidence
-    bias, diagonal = theta[layout.cont_bias], theta[layout.diagonal]
-    own = np.arange(p)
     ptr = incidence.entry_ptr[incidence.target_ptr[: p + 1]]
     last = int(ptr[-1])
-    columns, coef = incidence.entry_column[:last], values[:last]
-    target = incidence.entry_target[:last]
-    # product[s] = S c_s, a row for every node
-    if last > 0.3 * p * layout.n_products:
-        dense = np.zeros((p, layout.n_products))
-        dense.ravel()[target * layout.n_products + columns] = coef
-        product = dense @ moments.second
-        coef_square = np.einsum("sa,sa->s", dense, product)
-        mean_z = dense @ moments.mean
-    else:
-        product = np.zeros((p, layout.n_products))
-        moment_products(moments.second, ptr, columns, coef, product)
-        # Without any entry bincount would answer in integers.
-        coef_square = np.bincount(target, coef * product[target, columns], p).astype(np.float64)
-        mean_z = np.bincount(target, coef * moments.mean[columns], p).astype(np.float64)
-    cross = product[own, own]
-    variance = moments.second[own, own]
-    mean_x = moments.mean[:p]
-    # mean of (a + z'c - b x)^2, term by term
-    square = (
-        bias**2
-        + coef_square
-        + diagonal**2 * variance
-        + 2.0 * (bias * mean_z - diagonal * cross - diagonal * bias * mean_x)
+    slopes, out = np.zeros((p, layout.n_products)), np.empty((3, p))
+    is_dense = last > 0.3 * slopes.size
+    if is_dense:
+        target, column = incidence.entry_target[:last], incidence.entry_column[:last]
+        slopes[target, column] = values[:last]
+        slopes = slopes @ moments.second
+    gaussian_terms(
+        (moments.mean, moments.second),
+        (theta[layout.cont_bias], theta[layout.diagonal]),
+        (ptr, incidence.entry_column, values),
+        is_dense,
+        slopes,
+        out,
     )
-    loss = -0.5 * np.log(diagonal) + square / (2.0 * diagonal)
-    by_node = product
-    by_node += bias[:, None] * moments.mean
-    by_node -= diagonal[:, None] * moments.second[:p]
-    by_node /= diagonal[:, None]
-    slope = (bias + mean_z - diagonal * mean_x) / diagonal
-    steepness = -0.5 / diagonal - by_node[own, own] - 0.5 * square / diagonal**2
     if layout.covariates:
         unpredicted = ~layout.is_target[:p]
-        for part in (loss, by_node, slope, steepness):
-            part[unpredicted] = 0.0
-    return _Gaussian(float(loss.sum()), by_node.T, slope, steepness)
+        out[:, unpredicted] = 0.0
+        slopes[unpredicted] = 0.0
+    return _Gaussian(float(out[0].sum()), slopes.T, out[1], out[2])
 
 
 def _gaussian_curvatures(
