@@ -49,37 +49,24 @@ def incidence_of(layout: Layout) -> Incidence:
 
     The blocks of a deviation that has several features stand together.
     """
-    group, feature = layout.block_group, layout.block_feature
-    u, v = layout.pairs[group, 0], layout.pairs[group, 1]
-    block = np.arange(len(group))
-    target, predictor = v, u
-    if not layout.nodewise:
-        target, predictor = np.concatenate([v, u]), np.concatenate([u, v])
-        block = np.concatenate([block] * 2)
-    order = np.lexsort((predictor, target))
-    if layout.n_features:
-        order = np.lexsort((feature[block], predictor, layout.moderator[group[block]], target))
-    order = order[layout.is_target[target[order]]]
-    target, predictor, block = target[order], predictor[order], block[order]
-    group, feature = group[block], feature[block]
-    rows, columns = layout.width[predictor], layout.width[target]
-    sizes = rows * columns
-    entry_ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    within = np.arange(entry_ptr[-1]) - np.repeat(entry_ptr[:-1], sizes)
-    row, column = within // np.repeat(columns, sizes), within % np.repeat(columns, sizes)
-    # In theta the first node of a pair runs along the rows of the block.
-    first = np.repeat(predictor == layout.pairs[group, 0], sizes)
-    offset = np.where(first, within, column * np.repeat(rows, sizes) + row)
-    start = layout.column_start[predictor] + (1 + feature) * layout.n_columns
+    from mixedgm.model.kernels import incidence
+
+    times = layout.conditionals
+    target_ptr = np.zeros(layout.n_nodes + 1, dtype=np.int64)
+    blocks = np.empty((3, int(times @ layout.n_blocks)), dtype=np.int64)
+    entry_ptr = np.zeros(blocks.shape[1] + 1, dtype=np.int64)
+    entries = np.empty((3, int(times @ layout.sizes)), dtype=np.int64)
+    incidence(
+        (layout.pairs, layout.moderator, layout.first_feature, layout.n_blocks, layout.starts),
+        (layout.width, layout.column_start, layout.is_target),
+        (len(layout.n_features), layout.conditionals_at_most),
+        (target_ptr, blocks, entry_ptr, entries),
+        np.zeros_like(target_ptr),
+    )
+    predictor, group, feature = blocks
+    theta_index, column, target = entries
     return Incidence(
-        target_ptr=np.searchsorted(target, np.arange(layout.n_nodes + 1)).astype(np.int64),
-        predictor=predictor,
-        group=group,
-        entry_ptr=entry_ptr,
-        theta_index=np.repeat(layout.block_start[block], sizes) + offset,
-        entry_column=np.repeat(start, sizes) + row,
-        entry_target=np.repeat(layout.column_start[target], sizes) + column,
-        feature=feature,
+        target_ptr, predictor, group, entry_ptr, theta_index, column, target, feature
     )
 
 
