@@ -18,9 +18,9 @@ from mixedgm.solve.problem import Problem
 from mixedgm.solve.subproblem import QuadraticModel, flatten, on_layout
 
 _SLOW = 0.3
-# A step with carried-over curvature gains a factor of about seven, and the Newton step after it
-# half the square of what is left: from farther away a third step would be needed.
-_FAR = 12.0
+# What exact curvature makes of a KKT number: this times its square, on survey data and on
+# simulated graphs.
+_QUADRATIC = 0.4
 
 Hessian = Literal["exact", "sampled", "limited-memory"]
 Subproblem = Literal["coordinate-descent", "proximal-gradient"]
@@ -83,9 +83,11 @@ class ProximalNewton:
         stride = max(1, n_rows // self.sample_rows) if self.hessian == "sampled" else 1
         first = stride
         measure = problem.measure(theta, here.gradient)
-        if memory is not None and memory.rough and measure > _FAR * tol**0.5:
-            memory = None
-        if memory is None and self.hessian == "sampled" and problem.smooth.by_nodes:
+        exact = stride == 1 and problem.smooth.exact_curvature
+        near = exact and _QUADRATIC * measure**2 <= tol
+        if memory is not None and memory.rough and near:
+            memory = None  # one good step is enough
+        if memory is None and not near and self.hessian == "sampled" and problem.smooth.by_nodes:
             first = max(stride, n_rows // _rows_for_a_first_step(problem))
         return NewtonState(
             theta=theta,
@@ -135,13 +137,12 @@ class ProximalNewton:
     def _expected(self, problem: Problem, state: NewtonState) -> float:
         """The KKT number after the next step, if all goes on as before.
 
-        Known curvature gains about the same factor again, often less.  Exact curvature squares the
-        number; the constants are what survey data and simulated graphs show.
+        Known curvature gains about the same factor again, often less.
         """
         if state.memory is not None:
             return np.inf if state.memory.rough else 3.0 * state.gain * state.measure
         fresh = state.first == state.stride == 1 and problem.smooth.exact_curvature
-        return 0.4 * state.measure**2 if fresh and problem.smooth.by_nodes else np.inf
+        return _QUADRATIC * state.measure**2 if fresh and problem.smooth.by_nodes else np.inf
 
     def _dear(self, problem: Problem, stride: int) -> bool:
         """Whether curvature costs more than the pass that an outdated one may cost in addition.
