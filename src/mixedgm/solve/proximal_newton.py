@@ -113,9 +113,12 @@ class ProximalNewton:
             return self._fall_back(problem, state, stale)
         theta, evaluation, objective = found
         measure = problem.measure(theta, evaluation.gradient)
-        slow = measure > max(_SLOW * state.measure, state.tol)
+        gain = measure / state.measure
+        slow = gain > _SLOW and measure > state.tol
         rough = state.memory.rough if state.memory is not None else state.first > state.stride
-        keep = memory is not None and not slow and not rough and self._dear(problem, state.stride)
+        # Three more steps like this one are about as dear as fresh curvature and a step.
+        lasting = not rough and not slow and gain**3 * measure <= state.tol
+        keep = memory is not None and lasting and self._dear(problem, state.stride)
         return replace(
             state,
             theta=theta,
@@ -124,7 +127,7 @@ class ProximalNewton:
             evaluation=evaluation,
             stride=max(1, state.stride // 4) if slow and not stale and not rough else state.stride,
             first=state.stride,
-            gain=measure / state.measure,
+            gain=gain,
             memory=memory if keep else None,
             pairs=self._pairs(state, theta, evaluation),
         )
