@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
@@ -78,9 +79,13 @@ class MemoryRows:
     def _level_start(self) -> Ints:
         return np.concatenate([[0], np.cumsum(self.n_levels)]).astype(np.int64)
 
-    @property
+    @cached_property
+    def _n_levels(self) -> int:
+        return sum(self.n_levels)
+
+    @cached_property
     def _n_columns(self) -> int:
-        return int(self.cont.shape[1]) + int(self._level_start[-1])
+        return int(self.cont.shape[1]) + self._n_levels
 
     @property
     def _data(self) -> tuple[Floats, NDArray[np.integer], Floats, Floats]:
@@ -143,8 +148,8 @@ class MemoryRows:
             return self._support_from_all(coef)
         clock = time.perf_counter()
         self.passes += 0.5 if gradient == "none" else 1.0
-        bounds, levels = self._bounds, int(self._level_start[-1])
-        n_chunks, d = len(bounds) - 1, self._n_columns
+        bounds, levels, d = self._bounds, self._n_levels, self._n_columns
+        n_chunks = len(bounds) - 1
         # Whole vector registers: the columns added here belong to no node and are cut off again.
         width = -(-levels // _LANES) * _LANES
         bias = self._biases(coef)
@@ -179,8 +184,8 @@ class MemoryRows:
                 out,
             )
 
-        with single_threaded_blas():
-            run_all([share(k) for k in range(len(shares) - 1)], self._threads_for(work))
+        with single_threaded_blas() if whole_rows or gradient == "all" else nullcontext():
+            run_all([share(k) for k in range(n_shares)], n_shares)
         loss, mean_prob, support, all_pairs = (self._mean(part) for part in out)
         mean_prob, all_pairs = mean_prob[:, :levels], all_pairs[:, :levels]
         if self.products is not None and gradient == "support":
@@ -202,8 +207,8 @@ class MemoryRows:
         return self.products.biases(coef, self.cont.shape[1])
 
     def _mean(self, sums: Floats) -> Floats:
-        total = sums[0] if len(sums) == 1 else sums.sum(axis=0)
-        return np.asarray(total / self.total_weight)
+        total: Floats = sums[0] if len(sums) == 1 else sums.sum(axis=0)
+        return total / self.total_weight if total.size else total
 
     def _block(self, width: int, *, products: bool) -> int:
         """Rows per block, so that `width` numbers for each of them stay in the cache of one core.
@@ -257,16 +262,15 @@ class MemoryRows:
             incidence.feature,
         )
         bias = self._biases(coef)
-        width = np.array(self.n_levels, dtype=np.int64)[nodes]
-        entries = incidence.entry_ptr[incidence.target_ptr]
-        n_columns = len(bias) + (entries[p + nodes + 1] - entries[p + nodes]) // width
-        sizes = n_columns**2 * (width * (width - 1) // 2)
-        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        n_predictors = len(bias) + np.diff(incidence.target_ptr)[p + nodes]
-        work = (self.n_rows // stride + 1) * n_predictors**2 * width**2
+        width = np.diff(self._level_start)[nodes]
+        first, last = incidence.target_ptr[p + nodes], incidence.target_ptr[p + nodes + 1]
+        n_columns = len(bias) + (incidence.entry_ptr[last] - incidence.entry_ptr[first]) // width
+        starts = np.zeros(len(nodes) + 1, dtype=np.int64)
+        np.cumsum(n_columns**2 * (width * (width - 1) // 2), out=starts[1:])
+        work = (self.n_rows // stride + 1) * ((len(bias) + last - first) * width) ** 2
         parts = self._row_parts(int(work.sum()), int(starts[-1]), stride)
         n_threads = self._threads_for(int(work.sum()))
-        shares = _shares(work, 1 if len(parts) >= 4 or n_threads == 1 else 4 * n_threads)
+        shares = _shares(work, 1 if len(parts) >= 4 or n_threads == 1 else 2 * n_threads)
         sums = np.zeros((len(parts), int(starts[-1])))
         most = (int(n_predictors.max()), int(n_columns.max()), int(width.max()))
 
@@ -352,6 +356,8 @@ def _by_column(all_pairs: Floats) -> Floats:
 
 def _shares(work: NDArray[np.int64], n_shares: int) -> list[tuple[int, int]]:
     """Consecutive nodes in at most `n_shares` ranges of about equal work."""
+    if n_shares == 1:
+        return [(0, len(work))]
     done = np.cumsum(work)
     cuts = np.searchsorted(done, done[-1] * np.arange(1, n_shares) / n_shares)
     edges = np.unique(np.concatenate([[0], cuts, [len(work)]]))
