@@ -207,8 +207,9 @@ class MemoryRows:
         return self.products.biases(coef, self.cont.shape[1])
 
     def _mean(self, sums: Floats) -> Floats:
-        total: Floats = sums[0] if len(sums) == 1 else sums.sum(axis=0)
-        return total / self.total_weight if total.size else total
+        if len(sums) == 1 or sums.size == 0:
+            return np.asarray(sums[0] / self.total_weight)
+        return np.asarray(sums.sum(axis=0) / self.total_weight)
 
     def _block(self, width: int, *, products: bool) -> int:
         """Rows per block, so that `width` numbers for each of them stay in the cache of one core.
@@ -262,7 +263,7 @@ class MemoryRows:
             incidence.feature,
         )
         bias = self._biases(coef)
-        width = np.diff(self._level_start)[nodes]
+        width = self._level_start[nodes + 1] - self._level_start[nodes]
         first, last = incidence.target_ptr[p + nodes], incidence.target_ptr[p + nodes + 1]
         n_columns = len(bias) + (incidence.entry_ptr[last] - incidence.entry_ptr[first]) // width
         starts = np.zeros(len(nodes) + 1, dtype=np.int64)
@@ -310,7 +311,7 @@ class MemoryRows:
 
     def _row_parts(self, work: int, sums: int, stride: int) -> list[tuple[int, int]]:
         """Row ranges that get sums of their own: by work and memory, never by threads."""
-        n_parts = int(np.clip(min(work // 4_000_000, 2**23 // max(sums, 1)), 1, 8))
+        n_parts = max(1, min(work // 4_000_000, 2**23 // max(sums, 1), 8))
         step = -(-self.n_rows // (n_parts * stride)) * stride
         return [(first, min(first + step, self.n_rows)) for first in range(0, self.n_rows, step)]
 

@@ -134,7 +134,7 @@ def index(incidence, nodes, groups, runs, touches):  # type: ignore[no-untyped-d
         run_ptr[v], here = at, 0
         n_own = 2 if v < n_cont else 1
         for m in range(target_ptr[v] - n_own, target_ptr[v + 1]):
-            columns, contrasts, own_first, side = 1, 1, 0, 0
+            columns, contrasts, own_first, side = 1, 1, np.int64(0), np.int64(0)
             block = v if v < n_cont and m == target_ptr[v] - 2 else n_cont + v
             position = block if v < n_cont else n_cont + column[v]
             if m >= target_ptr[v]:

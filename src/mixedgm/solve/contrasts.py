@@ -153,8 +153,8 @@ class Contrasts:
         size, incidence = self.runs.node_size, self.layout.incidence
         start = offsets(size**2)
         out = np.zeros(int(start[-1]))
-        coefficients = np.diff(incidence.entry_ptr[incidence.target_ptr])
-        for a, b in _batches((coefficients + self.layout.width + 1) ** 2):
+        entries = incidence.entry_ptr[incidence.target_ptr]
+        for a, b in _batches((entries[1:] - entries[:-1] + self.layout.width + 1) ** 2):
             curvature = smooth.curvature(theta, stride, np.arange(a, b))
             assert isinstance(curvature, Curvature)
             self._project(curvature, start, out)
@@ -180,7 +180,7 @@ class Contrasts:
 def offsets(sizes: Ints) -> Ints:
     """Sum of the sizes before each, and of all."""
     out = np.zeros(len(sizes) + 1, dtype=np.int64)
-    np.cumsum(sizes, out=out[1:])
+    sizes.cumsum(out=out[1:])
     return out
 
 
@@ -226,7 +226,9 @@ def _triangle(n_levels: int) -> Floats:
 
 def _batches(sizes: Ints) -> list[tuple[int, int]]:
     """Consecutive nodes whose sizes add up to about `_BATCH` at most."""
-    number = np.cumsum(sizes) // _BATCH
-    cuts = np.flatnonzero(np.diff(number)) + 1
+    total = sizes.cumsum()
+    if total[-1] <= _BATCH:
+        return [(0, len(sizes))]
+    cuts = np.flatnonzero(np.diff(total // _BATCH)) + 1
     edges = [0, *cuts.tolist(), len(sizes)]
     return list(zip(edges[:-1], edges[1:], strict=True))

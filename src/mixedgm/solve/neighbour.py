@@ -19,7 +19,7 @@ from mixedgm.solve.known_curvature import KnownCurvature
 from mixedgm.solve.loop import Solver, State
 from mixedgm.solve.problem import Problem
 from mixedgm.solve.proximal_newton import NewtonState, ProximalNewton
-from mixedgm.solve.subproblem import QuadraticModel, flatten, on_layout
+from mixedgm.solve.subproblem import QuadraticModel, flatten
 from mixedgm.solve.working_set import Memory, Start
 
 _NEAR = 0.5
@@ -126,7 +126,6 @@ class Chord:
             memory=memory,
             evaluation=here,
             eta=memory.contrasts.down(theta),
-            model=on_layout(problem, memory.contrasts.reduced),
             tol=tol,
         )
 
@@ -137,7 +136,8 @@ class Chord:
             return done
         contrasts = state.memory.contrasts
         slope = contrasts.down(state.evaluation.gradient)
-        model = QuadraticModel(state.model, state.eta, slope, state.memory.blocks)
+        layout, blocks = contrasts.reduced, state.memory.blocks
+        model = QuadraticModel(problem, layout, state.eta, slope, blocks)
         target = model.minimise(max(0.1 * state.tol, 0.03 * state.measure))
         step = Step(target, target - state.eta)
         eta = _mixed(step, state.last)
@@ -193,7 +193,7 @@ def _hopeless(before: float, now: float, tol: float) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class ChordState:
-    """Everything that changes from step to step, and the model that does not."""
+    """Everything that changes from step to step."""
 
     theta: Floats
     objective: float
@@ -201,7 +201,6 @@ class ChordState:
     memory: KnownCurvature
     evaluation: Evaluation
     eta: Floats
-    model: Problem
     tol: float
     last: Step | None = None
     halted: bool = False

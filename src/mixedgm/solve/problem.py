@@ -55,6 +55,7 @@ class Problem:
     index: Ints | None = None
     groups: Ints | None = None
     _last: list[tuple[Floats, Evaluation]] = field(default_factory=list, init=False, repr=False)
+    _lifted: list[tuple[Floats, Floats]] = field(default_factory=list, init=False, repr=False)
 
     def evaluate(self, theta: Floats, *, final: bool = False) -> Evaluation:
         """Value and gradient of the smooth part.
@@ -62,9 +63,9 @@ class Problem:
         With `final`, of a point that is expected to be the solution: a restriction then asks the
         whole problem, whose certificate needs the gradient there in any case.
         """
-        if not final or self.whole is None or self.index is None:
+        if not final or self.whole is None:
             return self.smooth.evaluate(theta)
-        found = self.whole._evaluated(self.whole.embedded(self.index, theta), self.groups)
+        found = self.whole._evaluated(self.lifted(theta), self.groups)
         return found if found.grad is None else Evaluation(found.value, found.grad[self.index])
 
     def _evaluated(self, theta: Floats, groups: Ints | None = None) -> Evaluation:
@@ -79,6 +80,13 @@ class Problem:
         theta = np.zeros(layout.n_theta)
         theta[index] = small
         return layout.centred(theta, self.penalty.free)
+
+    def lifted(self, theta: Floats) -> Floats:
+        """Theta of this restriction as one of the whole problem; the last is kept."""
+        assert self.whole is not None and self.index is not None
+        if not (self._lifted and np.array_equal(self._lifted[0][0], theta)):
+            self._lifted[:] = [(theta.copy(), self.whole.embedded(self.index, theta))]
+        return self._lifted[0][1]
 
     def objective(self, evaluation: Evaluation, theta: Floats) -> float:
         """Value of the smooth part (already known) plus the penalty."""

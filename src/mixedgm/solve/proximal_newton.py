@@ -15,7 +15,7 @@ from mixedgm.solve.known_curvature import KnownCurvature
 from mixedgm.solve.limited_memory import LimitedMemory, minimise_by_products
 from mixedgm.solve.line_search import armijo
 from mixedgm.solve.problem import Problem
-from mixedgm.solve.subproblem import QuadraticModel, flatten, on_layout
+from mixedgm.solve.subproblem import QuadraticModel, flatten
 
 _SLOW = 0.3
 # What exact curvature makes of a KKT number: this times its square, on survey data and on
@@ -173,9 +173,8 @@ class ProximalNewton:
         if memory is None:
             stride = max(state.first, state.stride)
             memory = KnownCurvature(contrasts, flatten(contrasts, problem.smooth, theta, stride))
-        small = on_layout(problem, contrasts.reduced)
-        here = contrasts.down(theta)
-        model = QuadraticModel(small, here, contrasts.down(grad), memory.blocks)
+        here, slope = contrasts.down(theta), contrasts.down(grad)
+        model = QuadraticModel(problem, contrasts.reduced, here, slope, memory.blocks)
         return contrasts.up(model.minimise(forcing)), memory
 
     def _fall_back(self, problem: Problem, state: NewtonState, stale: bool) -> NewtonState:

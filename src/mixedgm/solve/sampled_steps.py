@@ -22,7 +22,7 @@ from mixedgm.solve.contrasts import Contrasts
 from mixedgm.solve.loop import Status, TraceRow
 from mixedgm.solve.monte_carlo import MonteCarlo
 from mixedgm.solve.problem import Problem
-from mixedgm.solve.subproblem import QuadraticModel, on_layout, one_matrix
+from mixedgm.solve.subproblem import QuadraticModel, one_matrix
 from mixedgm.solve.working_set import Memory, Solution, Start, screened
 
 # Standard errors up to which a violated condition may be chance, and from which on a group that
@@ -239,7 +239,8 @@ def _step(
     small = problem.restrict(groups)
     contrasts = Contrasts(small.smooth.layout)
     model = QuadraticModel(
-        on_layout(small, contrasts.reduced),
+        small,
+        contrasts.reduced,
         contrasts.down(theta[index]),
         contrasts.down(here.grad[index]),
         one_matrix(contrasts, here.curvature.on(contrasts.reduced, contrasts.columns)),

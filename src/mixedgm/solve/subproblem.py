@@ -96,7 +96,9 @@ class QuadraticModel:
     Parameters
     ----------
     problem : Problem
-        Gives penalty, lam and the scale of the KKT number.
+        Gives the weights of groups, lam and the scale of the KKT number.
+    layout : Layout
+        Of theta, with the same groups as the problem's.
     theta, grad : ndarray (n_theta,)
         Where the model is taken, and the gradient there.
     blocks : Blocks
@@ -104,6 +106,7 @@ class QuadraticModel:
     """
 
     problem: Problem
+    layout: Layout
     theta: Floats
     grad: Floats
     blocks: Blocks
@@ -112,7 +115,7 @@ class QuadraticModel:
         """A point whose model KKT number is at most `tol` (or the best found)."""
         from mixedgm.solve.descent import descend
 
-        blocks, layout = self.blocks, self.problem.smooth.layout
+        blocks, layout = self.blocks, self.layout
         ends = blocks.n_node_blocks
         lam_w, yard = np.zeros(len(blocks.start)), np.ones(len(blocks.start))
         lam_w[ends:] = self.problem.lam * self.problem.penalty.weights
@@ -152,11 +155,11 @@ class QuadraticModel:
 
     def _newton(self, point: Floats, active: Ints, tol: float) -> Floats | None:
         """Newton steps on the node terms and the active groups; None if that fails."""
-        layout = self.problem.smooth.layout
+        layout = self.layout
         index = layout.positions(active)
         where = np.full(layout.n_theta, -1)
         where[index] = np.arange(len(index))
-        small = on_groups(self.problem, active)
+        small = on_groups(self.problem, layout, active)
         system = ActiveSystem(self.blocks, where, small.penalty.layout, active)
         x, theta, grad = point[index], self.theta[index], self.grad[index]
         slope = grad + system.product(x - theta)
@@ -181,20 +184,13 @@ class QuadraticModel:
         return out
 
 
-def on_layout(problem: Problem, layout: Layout) -> Problem:
-    """The penalty side of the problem on another layout of the same groups."""
-    return replace(
-        problem, smooth=_LayoutOnly(layout), penalty=GroupLasso(layout, problem.penalty.weights)
-    )
-
-
-def on_groups(problem: Problem, groups: Ints) -> Problem:
-    """The penalty side of the problem on these groups."""
-    penalty = problem.penalty.restrict(groups)
+def on_groups(problem: Problem, layout: Layout, groups: Ints) -> Problem:
+    """The penalty side of the problem on some groups of another layout of all of them."""
+    small = layout.restrict(groups)
     return replace(
         problem,
-        smooth=_LayoutOnly(penalty.layout),
-        penalty=penalty,
+        smooth=_LayoutOnly(small),
+        penalty=GroupLasso(small, problem.penalty.weights[groups]),
         yardstick=problem.yardstick[groups],
     )
 

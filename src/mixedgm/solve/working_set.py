@@ -111,7 +111,7 @@ def solve(problem: Problem, solver: Solver, start: Start, *, tol: float, max_ite
         n_iter += result.n_iter
         trace += _shifted(result, trace)
         notes = tuple(dict.fromkeys([*notes, *result.notes]))
-        theta = problem.embedded(index, result.theta)
+        theta = small.lifted(result.theta)
         certificate = problem.certificate(theta, groups)
         evaluation = certificate.evaluation
         if certificate.kkt <= tol or n_iter >= max_iter:
