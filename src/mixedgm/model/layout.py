@@ -203,7 +203,7 @@ class Layout:
         """Theta position where each group begins; one more entry marks the end."""
         return self.n_node_terms + np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
 
-    @property
+    @cached_property
     def n_theta(self) -> int:
         """Number of all parameters."""
         return int(self.starts[-1])
@@ -274,7 +274,7 @@ class Layout:
     def group_norms(self, theta: Floats) -> Floats:
         """Euclidean norm of every group."""
         if self.n_groups < _MANY_GROUPS:
-            return np.sqrt(self.group_sums(theta[self.edges] ** 2))
+            return np.sqrt(self.group_sums(np.square(theta[self.n_node_terms :])))
         from mixedgm.model.kernels import group_norms
 
         out = np.empty(self.n_groups)
@@ -285,7 +285,11 @@ class Layout:
         """Sum over the parameters of each group; `edge_values` covers the edge part of theta."""
         if self.n_groups == 0:
             return np.zeros(0)
-        return np.asarray(np.add.reduceat(edge_values, self.starts[:-1] - self.n_node_terms))
+        return np.asarray(np.add.reduceat(edge_values, self._edge_starts))
+
+    @cached_property
+    def _edge_starts(self) -> Ints:
+        return self.starts[:-1] - self.n_node_terms
 
     @cached_property
     def conditionals(self) -> Ints:

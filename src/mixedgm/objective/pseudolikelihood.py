@@ -95,7 +95,7 @@ class Pseudolikelihood:
         self, theta: Floats, gradient: bool = True, groups: Ints | None = None
     ) -> Evaluation:
         """Value and, if asked, gradient; +inf where a diagonal precision is not positive."""
-        if not np.all(theta[self.layout.diagonal] > 0.0):
+        if not (theta[self.layout.diagonal] > 0.0).all():
             return Evaluation(np.inf)
         if self.working:
             return self._evaluate_on_support(theta, gradient)
@@ -175,8 +175,9 @@ class Pseudolikelihood:
         layout, p = self.layout, self.layout.n_cont
         discrete = np.zeros(layout.n_cat_columns)
         if mean_prob is not None:
-            predicted = np.repeat(layout.is_target[p:], layout.width[p:])
-            discrete[predicted] = (mean_prob - self.moments.mean[p : layout.n_columns])[predicted]
+            discrete = mean_prob - self.moments.mean[p : layout.n_columns]
+        if layout.covariates:
+            discrete[np.repeat(~layout.is_target[p:], layout.width[p:])] = 0.0
         return np.concatenate([gauss.cont_bias, gauss.diagonal, discrete])
 
     def _coefficients(self, layout: Layout, values: Floats, theta: Floats) -> Coefficients:

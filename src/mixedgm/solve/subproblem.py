@@ -75,7 +75,7 @@ def _block_eigen(
     start, size, _, _ = blocks
     eigen_start = offsets(size**2)
     vectors, values = np.ones(eigen_start[-1]), np.empty(int(size.sum()))
-    for m in np.unique(size[size > 0]).tolist():
+    for m in (1 + np.bincount(size)[1:].nonzero()[0]).tolist():
         which = np.flatnonzero(size == m)
         found = np.zeros((len(which), m, m))
         diagonal_blocks(which, blocks, nodes, found)

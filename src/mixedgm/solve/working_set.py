@@ -18,7 +18,7 @@ from mixedgm.objective.contract import Evaluation, Smooth
 from mixedgm.solve.loop import Run, Solver, Status, TraceRow, run
 from mixedgm.solve.problem import Certificate, Problem
 
-_GROWTH = 0.25
+_GROWTH = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +148,7 @@ def screened(problem: Problem, start: Start) -> Ints:
 
     The strong rule (Tibshirani et al. 2012) allows a gradient to grow as fast as lam falls:
     from the solution at lam_0 it keeps all above (2 lam - lam_0) w.  That is safe but most of
-    what it keeps stays zero, and curvature is dear; a quarter of that growth misses next to
+    what it keeps stays zero, and curvature is dear; a third of that growth misses next to
     nothing, and what it misses the certificate finds.  After a long jump only groups that are
     violated at the start are taken.
     """
