@@ -16,6 +16,10 @@ Floats = NDArray[np.float64]
 def centred(layout: Layout, theta: Floats, groups: NDArray[np.int64]) -> Floats:
     """Move level means of these groups to the node terms, and centre all biases.
 
+    A row mean of an interaction belongs to the bias of that row's node, the mean of a category
+    shift to the bias of the continuous node.  The penalty centres its groups by itself; groups
+    free of penalty and the biases need it done.
+
     Deviations act on design columns less their means, which sum to zero over levels: the means of
     their blocks act on nothing and are dropped.
     """

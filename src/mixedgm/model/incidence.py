@@ -65,9 +65,7 @@ def incidence_of(layout: Layout) -> Incidence:
     )
     predictor, group, feature = blocks
     theta_index, column, target = entries
-    return Incidence(
-        target_ptr, predictor, group, entry_ptr, theta_index, column, target, feature
-    )
+    return Incidence(target_ptr, predictor, group, entry_ptr, theta_index, column, target, feature)
 
 
 def conditional_of(layout: Layout) -> tuple[Ints, Ints]:

@@ -20,7 +20,7 @@ one such block for every feature of its moderator, one after the other.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,7 +127,7 @@ class Layout:
     @cached_property
     def width(self) -> Ints:
         """Design columns per node: 1, or the number of levels."""
-        return np.array([1] * self.n_cont + list(self.n_levels), dtype=np.int64)
+        return _columns_of(self.n_cont, self.n_levels)[0]
 
     @cached_property
     def is_target(self) -> NDArray[np.bool_]:
@@ -144,7 +144,7 @@ class Layout:
     @cached_property
     def column_start(self) -> Ints:
         """First design column of every node, and the end."""
-        return np.concatenate([[0], np.cumsum(self.width)]).astype(np.int64)
+        return _columns_of(self.n_cont, self.n_levels)[1]
 
     @cached_property
     def column_node(self) -> Ints:
@@ -195,13 +195,15 @@ class Layout:
     @cached_property
     def sizes(self) -> Ints:
         """Parameters per group."""
-        width = self.width
-        return np.asarray(width[self.pairs[:, 0]] * width[self.pairs[:, 1]] * self.n_blocks)
+        of_pair = self.width[self.pairs]
+        return np.asarray(of_pair[:, 0] * of_pair[:, 1] * self.n_blocks)
 
     @cached_property
     def starts(self) -> Ints:
         """Theta position where each group begins; one more entry marks the end."""
-        return self.n_node_terms + np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
+        starts = np.full(self.n_groups + 1, self.n_node_terms)
+        starts[1:] += self.sizes.cumsum()
+        return starts
 
     @cached_property
     def n_theta(self) -> int:
@@ -244,17 +246,23 @@ class Layout:
     @cached_property
     def n_blocks(self) -> Ints:
         """Blocks per group: 1, or the number of features of its moderator."""
+        if not self.n_features:
+            return np.ones(self.n_groups, dtype=np.int64)
         return np.array([*self.n_features, 1], dtype=np.int64)[self.moderator]
 
     @cached_property
     def first_feature(self) -> Ints:
         """Feature of the first block of a group; -1 for an edge itself."""
+        if not self.n_features:
+            return self.moderator
         before = np.cumsum([0, *self.n_features[:-1]])[: len(self.n_features)]
         return np.append(before, -1).astype(np.int64)[self.moderator]
 
     @cached_property
     def block_group(self) -> Ints:
         """Group of every block."""
+        if not self.n_features:
+            return np.arange(self.n_groups)
         return np.repeat(np.arange(self.n_groups), self.n_blocks)
 
     @cached_property
@@ -365,12 +373,7 @@ class Layout:
         return np.asarray(matrix[row, column])
 
     def centred(self, theta: Floats, groups: Ints) -> Floats:
-        """The same distribution with these groups and all biases summing to zero over levels.
-
-        A row mean of an interaction belongs to the bias of that row's node, the mean of a
-        category shift to the bias of the continuous node.  The penalty centres its groups by
-        itself; groups free of penalty and the biases need it done.
-        """
+        """The same distribution with these groups and all biases summing to zero over levels."""
         return centred(self, theta, groups)
 
     # -- conditionals ---------------------------------------------------------------------------
@@ -388,3 +391,10 @@ class Layout:
         the biases of its levels), then its entries of the incidence in their order.
         """
         return conditional_of(self)
+
+
+@lru_cache(maxsize=64)
+def _columns_of(n_cont: int, n_levels: tuple[int, ...]) -> tuple[Ints, Ints]:
+    """Width and first design column of every node: the same for all layouts of a table."""
+    width = np.array([1] * n_cont + list(n_levels), dtype=np.int64)
+    return width, np.concatenate([[0], np.cumsum(width)]).astype(np.int64)

@@ -103,7 +103,7 @@ class MemoryRows:
         levels = int(self._level_start[-1])
         work = self.n_rows * levels * (self.cont.shape[1] + len(self.n_levels))
         most = min(
-            64, work // 200_000, self.n_rows // 400, 2**28 // (8 * self._n_columns * levels + 1)
+            64, work // 400_000, self.n_rows // 400, 2**28 // (8 * self._n_columns * levels + 1)
         )
         n_chunks = 2 ** int(np.log2(max(1, most)))
         return np.linspace(0, self.n_rows, n_chunks + 1).astype(np.int64)

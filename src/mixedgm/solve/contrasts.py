@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
 from mixedgm.model.layout import Floats, Ints, Layout
@@ -68,27 +67,30 @@ class Contrasts:
 
     def down(self, theta: Floats) -> Floats:
         """Contrasts of theta (its part that sums to zero over levels)."""
-        return self._turned(theta, self.layout, self.reduced)
+        return self._turned(theta, self.reduced.n_theta, *self._sides)
 
     def up(self, eta: Floats) -> Floats:
         """Theta with these contrasts."""
-        return self._turned(eta, self.reduced, self.layout)
+        return self._turned(eta, self.layout.n_theta, *self._sides[::-1])
 
-    def _turned(self, values: Floats, one: Layout, other: Layout) -> Floats:
-        """Node terms and edges of one layout -> those of the other."""
+    @cached_property
+    def _sides(self) -> tuple[tuple[Ints, Ints, Ints], tuple[Ints, Ints, Ints]]:
+        """Widths, first columns and starts of blocks, in theta and among contrasts."""
+        full, small = self.layout, self.reduced
+        wide = (full.width, full.column_start, full.block_start)
+        return wide, (small.width, small.column_start, small.block_start)
+
+    def _turned(
+        self, values: Floats, size: int, one: tuple[Ints, ...], other: tuple[Ints, ...]
+    ) -> Floats:
+        """Node terms and edges in one kind of coordinates -> those in the other."""
         from mixedgm.solve.contrast_kernels import turn
 
-        out, p = np.empty(other.n_theta), one.n_cont
-        out[: 2 * p] = values[: 2 * p]
-        turn(
-            values,
-            (one.width, one.column_start, one.block_start),
-            (other.width, other.column_start, other.block_start),
-            (p, one.pairs, one.block_group),
-            _bases(self.layout.n_levels),
-            np.empty(max(one.n_levels, default=1)),
-            out,
-        )
+        out, layout = np.empty(size), self.layout
+        out[: 2 * layout.n_cont] = values[: 2 * layout.n_cont]
+        edges = (layout.n_cont, layout.pairs, layout.block_group)
+        bases = _bases(layout.n_levels)
+        turn(values, one, other, edges, bases, np.empty(len(bases[0])), out)
         return out
 
     # -- curvature ---------------------------------------------------------------------------------

@@ -83,7 +83,8 @@ class Problem:
 
     def lifted(self, theta: Floats) -> Floats:
         """Theta of this restriction as one of the whole problem; the last is kept."""
-        assert self.whole is not None and self.index is not None
+        assert self.whole is not None
+        assert self.index is not None
         if not (self._lifted and np.array_equal(self._lifted[0][0], theta)):
             self._lifted[:] = [(theta.copy(), self.whole.embedded(self.index, theta))]
         return self._lifted[0][1]

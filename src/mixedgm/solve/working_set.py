@@ -148,8 +148,8 @@ def screened(problem: Problem, start: Start) -> Ints:
 
     The strong rule (Tibshirani et al. 2012) allows a gradient to grow as fast as lam falls:
     from the solution at lam_0 it keeps all above (2 lam - lam_0) w.  That is safe but most of
-    what it keeps stays zero, and curvature is dear; a third of that growth misses next to
-    nothing, and what it misses the certificate finds.  After a long jump only groups that are
+    what it keeps stays zero, and curvature is dear; three tenths of that growth miss next
+    to nothing, and what they miss the certificate finds.  After a long jump only groups that are
     violated at the start are taken.
     """
     layout, penalty = problem.smooth.layout, problem.penalty
