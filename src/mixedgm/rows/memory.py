@@ -268,7 +268,8 @@ class MemoryRows:
         n_columns = len(bias) + (incidence.entry_ptr[last] - incidence.entry_ptr[first]) // width
         starts = np.zeros(len(nodes) + 1, dtype=np.int64)
         np.cumsum(n_columns**2 * (width * (width - 1) // 2), out=starts[1:])
-        work = (self.n_rows // stride + 1) * ((len(bias) + last - first) * width) ** 2
+        n_predictors = len(bias) + last - first
+        work = (self.n_rows // stride + 1) * (n_predictors * width) ** 2
         parts = self._row_parts(int(work.sum()), int(starts[-1]), stride)
         n_threads = self._threads_for(int(work.sum()))
         shares = _shares(work, 1 if len(parts) >= 4 or n_threads == 1 else 2 * n_threads)
