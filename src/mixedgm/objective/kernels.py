@@ -63,13 +63,13 @@ def gaussian_curvatures(moments, terms, nodes, column_ptr, columns, values, star
             square += values[first + i] * z_eta
             out[at + i + 2] = mean[a] / b
             out[at + (i + 2) * width] = mean[a] / b
-            out[at + width + i + 2] = -z_eta / b**2
-            out[at + (i + 2) * width + 1] = -z_eta / b**2
+            out[at + width + i + 2] = -z_eta / (b * b)
+            out[at + (i + 2) * width + 1] = -z_eta / (b * b)
         square += bias[s] * mean_eta
         out[at] = 1.0 / b
-        out[at + 1] = -mean_eta / b**2
-        out[at + width] = -mean_eta / b**2
-        out[at + width + 1] = 0.5 / b**2 + square / b**3
+        out[at + 1] = -mean_eta / (b * b)
+        out[at + width] = -mean_eta / (b * b)
+        out[at + width + 1] = 0.5 / (b * b) + square / (b * b * b)
 
 
 @kernel

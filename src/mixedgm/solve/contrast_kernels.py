@@ -48,12 +48,13 @@ def turn(values, one, other, edges, bases, work, out):  # type: ignore[no-untype
 
 
 @inner
-def _write(packed, scale, n_own, node, left, right, out):  # type: ignore[no-untyped-def]
+def _write(packed, scale, n_own, start, size, left, right, out):  # type: ignore[no-untyped-def]
     """One triangle of own contrasts to its places in the node's matrix, and to the mirrored ones.
 
-    node = (start, size); left and right = (first place, step from one own contrast to the next).
+    The matrix begins at start; left and right = (first place, step from one own contrast to the
+    next).
     """
-    start, size = node
+    (to_row, row_step), (to_column, column_step) = left, right
     at = 0
     for s in range(n_own):
         for t in range(s + 1):
@@ -61,7 +62,7 @@ def _write(packed, scale, n_own, node, left, right, out):  # type: ignore[no-unt
             at += 1
             for turn in range(2):
                 a, b = (s, t) if turn == 0 else (t, s)
-                row, column = left[0] + a * left[1], right[0] + b * right[1]
+                row, column = to_row + a * row_step, to_column + b * column_step
                 out[start + row * size + column] = x
                 out[start + column * size + row] = x
 
@@ -83,25 +84,24 @@ def project(sums, first, scale, nodes, n_own, runs, bases, start, out):  # type:
         for a in range(run_ptr[v], run_ptr[v + 1]):
             n_columns += columns[a]
             size += contrasts[a] * m
-        packed = sums[first[k] : first[k] + n_columns * n_columns * n_packed].reshape(
-            (n_columns, n_columns * n_packed)
-        )
-        half, total = np.empty(n_columns * n_packed), np.empty(n_packed)
-        node, from_a = (start[v], size), 0
+        length, from_a = n_columns * n_packed, 0
+        half, total = np.empty(length), np.empty(n_packed)
         for a in range(run_ptr[v], run_ptr[v + 1]):
             # Within a run the lower triangle is wanted as well.
             for x in range(from_a, from_a + columns[a]):
                 for y in range(x + 1, from_a + columns[a]):
+                    low, high = first[k] + y * length, first[k] + x * length
                     for p in range(n_packed):
-                        packed[y, x * n_packed + p] = packed[x, y * n_packed + p]
-            begin, step_a = from_a * n_packed, contrasts[a] if own_first[a] else 1
+                        sums[low + x * n_packed + p] = sums[high + y * n_packed + p]
+            step_a, begin = contrasts[a] if own_first[a] else 1, np.uint64(from_a * n_packed)
             for i in range(contrasts[a]):
                 left = (local[a] + (i if own_first[a] else i * m), step_a)
                 for x in range(columns[a]):
                     weight = bases[of_width[columns[a]] + x * contrasts[a] + i]
-                    for y in range(begin, half.shape[0]):
-                        before = half[y] if x > 0 else 0.0
-                        half[y] = before + weight * packed[from_a + x, y]
+                    source = np.uint64(first[k] + (from_a + x) * length)
+                    for at in range(begin, np.uint64(length)):
+                        before = half[at] if x > 0 else 0.0
+                        half[at] = before + weight * sums[source + at]
                 from_b = from_a
                 for b in range(a, run_ptr[v + 1]):
                     step_b = contrasts[b] if own_first[b] else 1
@@ -112,7 +112,7 @@ def project(sums, first, scale, nodes, n_own, runs, bases, start, out):  # type:
                                 before = total[p] if y > 0 else 0.0
                                 total[p] = before + weight * half[(from_b + y) * n_packed + p]
                         right = (local[b] + (j if own_first[b] else j * m), step_b)
-                        _write(total, scale, m, node, left, right, out)
+                        _write(total, scale, m, start[v], size, left, right, out)
                     from_b += columns[b]
             from_a += columns[a]
 
