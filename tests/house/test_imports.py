@@ -17,6 +17,7 @@ ROOMS = (
     "errors",
     "progress",
     "atomic",
+    "stack",
     "compiled",
     "parallel",
     "table",
