@@ -25,7 +25,6 @@ from mixedgm.path.path import Path
 from mixedgm.path.selection import choose_from, choose_growing
 from mixedgm.path.task import Reference, Task
 from mixedgm.penalty.factors import deviation_factors, factor_matrix
-from mixedgm.stack import with_room
 from mixedgm.table import Frame, as_frame, learn
 from mixedgm.table.check import level_of_caller
 from mixedgm.table.encode import Design
@@ -94,7 +93,6 @@ def fit_table(
     return fitted
 
 
-@with_room
 def fit_design(
     design: Design,
     options: Options,

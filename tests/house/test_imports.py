@@ -17,7 +17,6 @@ ROOMS = (
     "errors",
     "progress",
     "atomic",
-    "stack",
     "compiled",
     "parallel",
     "table",

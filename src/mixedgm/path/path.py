@@ -21,7 +21,6 @@ from mixedgm.rows.predict import mean_losses
 from mixedgm.rows.threads import single_threaded_blas
 from mixedgm.solve.loop import Solver, Status, TraceRow
 from mixedgm.solve.working_set import Solution, Start, solve
-from mixedgm.stack import with_room
 from mixedgm.table.check import level_of_caller
 from mixedgm.table.encode import Design, apply
 from mixedgm.table.schema import Schema
@@ -303,7 +302,6 @@ class Path:
         return found
 
 
-@with_room
 def solve_path(
     task: Task,
     lams: Floats,
