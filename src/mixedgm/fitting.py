@@ -62,6 +62,7 @@ def fit_path(
     """
     chosen = Options(lams=lams, **options)
     design = encode(X, chosen, sample_weight)
+    _compile_ahead(design, chosen)
     recipe = recipe_of(chosen, design.schema)
     task = recipe.task(design, None, chosen.n_threads)
     show = chosen.verbose > 0
@@ -76,6 +77,7 @@ def fit_table(
 ) -> FittedModel:
     """Encode the table, fit it, and warn about what did not converge."""
     design = encode(X, options, sample_weight)
+    _compile_ahead(design, options)
     fitted = fit_design(
         design,
         options,
@@ -91,6 +93,14 @@ def fit_table(
         what = "" if path is None else "estimate of the chosen edges: "
         warn_about(report, "refit: " if options.refit else what)
     return fitted
+
+
+def _compile_ahead(design: Design, options: Options) -> None:
+    """Half of what the first fit ever compiles is worth a second process."""
+    if design.codes.shape[1] and options.loss in ("pseudolikelihood", "nodewise"):
+        from mixedgm.ahead import compile_ahead
+
+        compile_ahead()
 
 
 def fit_design(

@@ -31,6 +31,7 @@ ROOMS = (
     "settings",
     "fitted",
     "estimates",
+    "ahead",
     "fitting",
     "store",
     "views",

@@ -1,0 +1,105 @@
+"""The first fit ever -> a second process that compiles what the fit will need last.
+
+Kernels come in the order in which a fit calls them, and the compiler uses one core.  Those of the
+Newton step come last and take almost half of the time.  Another process makes them meanwhile, and
+leaves them in the cache on disk, where the fit looks before it compiles.  When the two get into
+each other's way, or there is no second process, a kernel is compiled where it is needed.
+"""
+
+from __future__ import annotations
+
+import atexit
+import multiprocessing
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+@cache
+def compile_ahead() -> None:
+    """Start the other process, if the kernels are not in the cache yet; do not wait for it."""
+    from mixedgm.rows.curvature_kernels import curvature_sums
+
+    worker = multiprocessing.parent_process() is not None
+    if worker or not sys.executable or (os.cpu_count() or 1) < 2 or _is_cached(curvature_sums):
+        return
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "mixedgm.ahead"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+    except OSError:
+        return
+    atexit.register(process.wait)
+
+
+def _is_cached(kernel: Any) -> bool:
+    """Whether the cache has this kernel, and not of an older source."""
+    if not hasattr(kernel, "stats"):  # a plain function, where the compiler is switched off
+        return True
+    source = Path(kernel.py_func.__code__.co_filename)
+    name = f"{source.stem}.{kernel.py_func.__name__}-*.nbi"
+    return any(
+        found.stat().st_mtime >= source.stat().st_mtime
+        for found in Path(kernel.stats.cache_path).glob(name)
+    )
+
+
+def main() -> None:
+    """Call every kernel once, on next to nothing; compilation depends on types only."""
+    _curvature()
+    one, number, pair = np.zeros(1, dtype=np.int64), np.ones(1), np.array([[0, -1]])
+    blocks, nodes, start = (one, one + 1, pair, np.abs(pair)), (one, one + 1), np.array([0, 1])
+    runs = (start, one, one, one + 1)
+    _descent(blocks, (*nodes, number), runs, start)
+    _carried(blocks, nodes, start)
+
+
+def _curvature() -> None:
+    from mixedgm.model.incidence import Incidence
+    from mixedgm.rows.contract import Coefficients
+    from mixedgm.rows.memory import MemoryRows
+
+    nothing, zero = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64)
+    alone = Incidence(
+        np.zeros(3, dtype=np.int64), nothing, nothing, zero, nothing, nothing, nothing, nothing
+    )
+    rows = MemoryRows(np.zeros((2, 1)), np.array([[0], [1]], dtype=np.uint8), (2,))
+    rows.softmax_curvature(Coefficients(alone, np.zeros(0), np.zeros(2), zero), zero, 1)
+
+
+def _descent(blocks: Any, nodes: Any, runs: Any, start: Any) -> None:
+    from mixedgm.solve.descent import assemble, descend, node_products
+
+    number, eigen = np.ones(1), (np.array([0, 1]), np.ones(1), np.ones(1))
+    descend(
+        blocks, nodes, eigen, start, (number, number), (1e-5, 5, 1),
+        np.zeros(1), np.zeros(1), np.zeros(1),
+    )  # fmt: skip
+    node_products(nodes, runs, number, np.zeros(1))
+    assemble(nodes, runs, np.zeros(1, dtype=np.int64), np.zeros((1, 1)))
+
+
+def _carried(blocks: Any, nodes: Any, start: Any) -> None:
+    from mixedgm.solve.contrast_kernels import carry
+
+    zero, kept = np.zeros(1, dtype=np.int64), (np.ones(1), np.ones(1), np.ones(1))
+    carry(
+        (blocks, nodes, start, kept),
+        (blocks, nodes, start),
+        (start, zero, zero + 1, zero, zero),
+        zero,
+        np.zeros(1),
+        tuple(np.zeros(1) for _ in range(3)),
+    )
+
+
+if __name__ == "__main__":
+    main()

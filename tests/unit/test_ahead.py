@@ -1,0 +1,105 @@
+"""Kernels compiled ahead are those that a fit asks for, and nothing depends on them."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import mixedgm as mg
+from mixedgm import ahead
+from mixedgm.rows.curvature_kernels import curvature_sums
+from mixedgm.solve.contrast_kernels import carry
+from mixedgm.solve.descent import assemble, descend, node_products
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """Commands that would have been started, on a machine with two cores and an empty cache."""
+    commands = []
+
+    class Process:
+        def __init__(self, command, **options):
+            commands.append(command)
+
+        def wait(self):
+            pass
+
+    monkeypatch.setattr(ahead.subprocess, "Popen", Process)
+    monkeypatch.setattr(ahead.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(ahead, "_is_cached", lambda kernel: False)
+    ahead.compile_ahead.cache_clear()
+    yield commands
+    ahead.compile_ahead.cache_clear()
+
+
+def fit():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, size=(300, 3))
+    table = np.column_stack([codes[:, 0] + rng.normal(size=300), rng.normal(size=300), codes])
+    types = ["continuous"] * 2 + ["categorical"] * 3
+    return mg.MixedGraphicalModel(types=types).fit(table)
+
+
+def test_a_fit_finds_what_was_compiled_ahead():
+    """The cache goes by types: another type anywhere would be compiled again."""
+    code = (
+        "from mixedgm import ahead; ahead.main()\n"
+        "from tests.unit import test_ahead as t\n"
+        "before = {k: k.signatures for k in t.KERNELS}\n"
+        "assert all(len(known) == 1 for known in before.values())\n"
+        "t.fit()\n"
+        "print([k.py_func.__name__ for k in t.KERNELS if k.signatures != before[k]])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[]"
+
+
+KERNELS = (curvature_sums, carry, assemble, descend, node_products)
+
+
+def test_a_process_is_started_once(started):
+    fit()
+    fit()
+    assert started == [[sys.executable, "-m", "mixedgm.ahead"]]
+
+
+def test_none_is_started_without_need(started, monkeypatch):
+    mg.MixedGraphicalModel().fit(np.random.default_rng(0).normal(size=(50, 2)))  # no levels
+    monkeypatch.setattr(ahead.os, "cpu_count", lambda: 1)
+    fit()
+    ahead.compile_ahead.cache_clear()
+    monkeypatch.setattr(ahead.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(ahead, "_is_cached", lambda kernel: True)
+    fit()
+    assert started == []
+
+
+def test_a_system_without_processes_does_without(started, monkeypatch):
+    def refuse(*command, **options):
+        raise OSError("not permitted")
+
+    monkeypatch.setattr(ahead.subprocess, "Popen", refuse)
+    assert fit().converged_
+
+
+def test_an_older_source_does_not_count_as_cached(tmp_path, monkeypatch):
+    source = tmp_path / "some_kernels.py"
+    source.write_text("def some(x):\n    return x\n")
+    names = {}
+    exec(compile(source.read_text(), str(source), "exec"), names)
+
+    class Kernel:
+        py_func = staticmethod(names["some"])
+
+        class stats:  # noqa: N801
+            cache_path = str(tmp_path)
+
+    assert not ahead._is_cached(Kernel)
+    index = tmp_path / "some_kernels.some-1.py311.nbi"
+    index.write_bytes(b"")
+    assert ahead._is_cached(Kernel)
+    ahead.os.utime(index, (1, 1))
+    assert not ahead._is_cached(Kernel)
+    assert ahead._is_cached(names["some"])  # the compiler is switched off
