@@ -110,6 +110,11 @@ def add_model_form(group: argparse._ArgumentGroup) -> None:
         default="calibrated",
         help="penalty weights of the edges: fair to every kind of edge (default), or all the same",
     )
+    _add_solver(group)
+
+
+def _add_solver(group: argparse._ArgumentGroup) -> None:
+    """Add how it is minimised."""
     group.add_argument(
         "--solver", default="auto", help="auto (default), proximal-newton or proximal-gradient"
     )

@@ -186,13 +186,20 @@ class MemoryRows:
 
         with single_threaded_blas() if whole_rows or gradient == "all" else nullcontext():
             run_all([share(k) for k in range(n_shares)], n_shares)
+        sums = self._means(out, coef, gradient)
+        self._spend(time.perf_counter() - clock, 0.0)
+        return sums
+
+    def _means(
+        self, out: tuple[Floats, ...], coef: Coefficients, gradient: Gradient
+    ) -> SoftmaxSums:
+        """Sums of all chunks -> means over rows, of what was asked for."""
         loss, mean_prob, support, all_pairs = (self._mean(part) for part in out)
-        mean_prob, all_pairs = mean_prob[:, :levels], all_pairs[:, :levels]
+        mean_prob, all_pairs = mean_prob[:, : self._n_levels], all_pairs[:, : self._n_levels]
         if self.products is not None and gradient == "support":
             self.products.centre_support(support, mean_prob, coef, self.cont.shape[1])
         elif self.products is not None and gradient == "all":
             self.products.centre_all(all_pairs, mean_prob)
-        self._spend(time.perf_counter() - clock, 0.0)
         return SoftmaxSums(
             loss,
             mean_prob[0] if gradient != "none" else None,

@@ -87,34 +87,26 @@ def solve(problem: Problem, solver: Solver, start: Start, *, tol: float, max_ite
     if own is not None:
         done: Solution = own(problem, start, tol=tol, max_iter=max_iter)
         return done
-    clock = time.perf_counter()
-    smooth = problem.smooth
-    before = _effort(smooth)
+    so_far = _Account(problem.smooth)
     theta, evaluation, groups = start.theta, start.evaluation, screened(problem, start)
-    trace: list[TraceRow] = []
-    notes: tuple[str, ...] = ()
-    n_iter, inner_tol, memory = 0, tol, start.memory
+    inner_tol, memory = tol, start.memory
     while True:
         small = problem.restrict(groups)
-        assert small.index is not None
-        index = small.index
-        here = Evaluation(evaluation.value, evaluation.gradient[index])
+        here = Evaluation(evaluation.value, evaluation.gradient[small.index])
         result = run(
             small,
             solver,
-            (theta[index], here),
+            (theta[small.index], here),
             tol=inner_tol,
-            max_iter=max_iter - n_iter,
+            max_iter=max_iter - so_far.n_iter,
             memory=None if memory is None else memory.on(groups, small),
         )
+        so_far.add(result)
         memory = Memory(groups, result.memory)
-        n_iter += result.n_iter
-        trace += _shifted(result, trace)
-        notes = tuple(dict.fromkeys([*notes, *result.notes]))
         theta = small.lifted(result.theta)
         certificate = problem.certificate(theta, groups)
         evaluation = certificate.evaluation
-        if certificate.kkt <= tol or n_iter >= max_iter:
+        if certificate.kkt <= tol or so_far.n_iter >= max_iter:
             break
         more = violators(problem, certificate, groups, tol)
         if len(more) == 0 and result.status is not Status.CONVERGED:
@@ -124,23 +116,47 @@ def solve(problem: Problem, solver: Solver, start: Start, *, tol: float, max_ite
                 break
             inner_tol *= 0.3
         groups = np.union1d(groups, more)
-    passes, curvature_passes, pass_seconds, curvature_seconds = _effort(smooth) - before
-    return Solution(
-        theta,
-        _status(certificate.kkt <= tol, n_iter >= max_iter, result.status),
-        certificate.kkt,
-        certificate.objective,
-        n_iter,
-        trace,
-        notes,
-        evaluation,
-        float(passes),
-        float(curvature_passes),
-        time.perf_counter() - clock,
-        float(pass_seconds),
-        float(curvature_seconds),
-        memory,
-    )
+    status = _status(certificate.kkt <= tol, so_far.n_iter >= max_iter, result.status)
+    return so_far.solution(theta, status, certificate, memory)
+
+
+class _Account:
+    """What all runs of one solve took."""
+
+    def __init__(self, smooth: Smooth) -> None:
+        self.smooth = smooth
+        self.n_iter = 0
+        self._trace: list[TraceRow] = []
+        self._notes: tuple[str, ...] = ()
+        self._clock = time.perf_counter()
+        self._before = _effort(smooth)
+
+    def add(self, result: Run) -> None:
+        self.n_iter += result.n_iter
+        self._trace += _shifted(result, self._trace)
+        self._notes = tuple(dict.fromkeys([*self._notes, *result.notes]))
+
+    def solution(
+        self, theta: Floats, status: Status, certificate: Certificate, memory: Memory
+    ) -> Solution:
+        effort = _effort(self.smooth) - self._before
+        passes, curvature_passes, pass_seconds, curvature_seconds = effort.tolist()
+        return Solution(
+            theta,
+            status,
+            certificate.kkt,
+            certificate.objective,
+            self.n_iter,
+            self._trace,
+            self._notes,
+            certificate.evaluation,
+            passes,
+            curvature_passes,
+            time.perf_counter() - self._clock,
+            pass_seconds,
+            curvature_seconds,
+            memory,
+        )
 
 
 def screened(problem: Problem, start: Start) -> Ints:
