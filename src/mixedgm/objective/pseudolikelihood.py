@@ -247,8 +247,9 @@ def _gaussian_curvatures(
 
     p, incidence = layout.n_cont, layout.incidence
     ptr = incidence.entry_ptr[incidence.target_ptr[: p + 1]]
-    size = np.diff(ptr)[nodes] + 2
-    start = np.concatenate([[0], np.cumsum(size**2)]).astype(np.int64)
+    size = ptr[nodes + 1] - ptr[nodes] + 2
+    start = np.zeros(len(nodes) + 1, dtype=np.int64)
+    np.square(size).cumsum(out=start[1:])
     out = np.empty(int(start[-1]))
     gaussian_curvatures(
         (moments.mean, moments.second),

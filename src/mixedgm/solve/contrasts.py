@@ -198,12 +198,12 @@ def _bases(n_levels: tuple[int, ...]) -> tuple[Ints, Floats]:
 
 def _own_contrasts(sums: SoftmaxCurvature) -> Floats:
     """The sums with the triangle over a node's own levels turned into one over its contrasts."""
-    out = np.empty(len(sums.sums))
-    cuts = [0, *(np.flatnonzero(np.diff(sums.n_levels)) + 1).tolist(), len(sums)]
+    out, n_levels = np.empty(len(sums.sums)), sums.n_levels
+    cuts = [0, *(np.flatnonzero(n_levels[1:] != n_levels[:-1]) + 1).tolist(), len(sums)]
     for a, b in zip(cuts[:-1], cuts[1:], strict=True):  # nodes with as many levels
-        if sums.n_levels[a] == 1:
+        if n_levels[a] == 1:
             continue
-        turn = _triangle(int(sums.n_levels[a]))
+        turn = _triangle(int(n_levels[a]))
         part = slice(int(sums.start[a]), int(sums.start[b]))
         np.matmul(
             sums.sums[part].reshape(-1, len(turn)), turn, out=out[part].reshape(-1, len(turn))
