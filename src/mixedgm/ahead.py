@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import atexit
 import multiprocessing
-import os
 import subprocess
 import sys
 from functools import cache
@@ -19,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from mixedgm.parallel import n_cores
+
 
 @cache
 def compile_ahead() -> None:
@@ -26,11 +27,12 @@ def compile_ahead() -> None:
     from mixedgm.rows.curvature_kernels import curvature_sums
 
     worker = multiprocessing.parent_process() is not None
-    if worker or not sys.executable or (os.cpu_count() or 1) < 2 or _is_cached(curvature_sums):
+    if worker or not sys.executable or n_cores() < 2 or _is_cached(curvature_sums):
         return
     try:
         process = subprocess.Popen(
-            [sys.executable, "-m", "mixedgm.ahead"],
+            # -P: a module that happens to lie in the working folder is none of ours.
+            [sys.executable, "-P", "-m", "mixedgm.ahead"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixedgm.errors import NotYetError, ParameterError
+from mixedgm.parallel import n_cores
 from mixedgm.path.evidence import Criterion
 from mixedgm.path.selection import NAMED
 from mixedgm.path.task import Lam
@@ -199,10 +199,7 @@ class Options:
     @property
     def n_threads(self) -> int:
         """Threads for passes over the rows: all cores, unless `n_jobs` says otherwise."""
-        if hasattr(os, "sched_getaffinity"):
-            cores = len(os.sched_getaffinity(0))
-        else:
-            cores = os.cpu_count() or 1
+        cores = n_cores()
         if self.n_jobs is None:
             return cores
         return max(1, cores + 1 + self.n_jobs) if self.n_jobs < 0 else int(self.n_jobs)

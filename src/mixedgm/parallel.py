@@ -31,6 +31,7 @@ __all__ = [
     "check_n_jobs",
     "fingerprint",
     "holds_work",
+    "n_cores",
     "run",
     "seeds",
     "single_threaded_blas",
@@ -47,6 +48,13 @@ _VERSION = 1
 _ERROR = "error"
 _FILE = re.compile(r"\d{6,}\.npz")
 _LEFTOVER = re.compile(r"\.(\d{6,}\.npz|manifest\.json)\..*")
+
+
+def n_cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 @dataclass(frozen=True, eq=False)

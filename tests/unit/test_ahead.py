@@ -1,5 +1,6 @@
 """Kernels compiled ahead are those that a fit asks for, and nothing depends on them."""
 
+import os
 import subprocess
 import sys
 
@@ -26,7 +27,7 @@ def started(monkeypatch):
             pass
 
     monkeypatch.setattr(ahead.subprocess, "Popen", Process)
-    monkeypatch.setattr(ahead.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(ahead, "n_cores", lambda: 2)
     monkeypatch.setattr(ahead, "_is_cached", lambda kernel: False)
     ahead.compile_ahead.cache_clear()
     yield commands
@@ -62,15 +63,15 @@ KERNELS = (curvature_sums, carry, assemble, descend, node_products)
 def test_a_process_is_started_once(started):
     fit()
     fit()
-    assert started == [[sys.executable, "-m", "mixedgm.ahead"]]
+    assert started == [[sys.executable, "-P", "-m", "mixedgm.ahead"]]
 
 
 def test_none_is_started_without_need(started, monkeypatch):
     mg.MixedGraphicalModel().fit(np.random.default_rng(0).normal(size=(50, 2)))  # no levels
-    monkeypatch.setattr(ahead.os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(ahead, "n_cores", lambda: 1)
     fit()
     ahead.compile_ahead.cache_clear()
-    monkeypatch.setattr(ahead.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(ahead, "n_cores", lambda: 2)
     monkeypatch.setattr(ahead, "_is_cached", lambda kernel: True)
     fit()
     assert started == []
@@ -100,6 +101,6 @@ def test_an_older_source_does_not_count_as_cached(tmp_path, monkeypatch):
     index = tmp_path / "some_kernels.some-1.py311.nbi"
     index.write_bytes(b"")
     assert ahead._is_cached(Kernel)
-    ahead.os.utime(index, (1, 1))
+    os.utime(index, (1, 1))
     assert not ahead._is_cached(Kernel)
     assert ahead._is_cached(names["some"])  # the compiler is switched off
