@@ -12,6 +12,7 @@ import atexit
 import multiprocessing
 import subprocess
 import sys
+import threading
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ def compile_ahead() -> None:
     from mixedgm.rows.curvature_kernels import curvature_sums
 
     worker = multiprocessing.parent_process() is not None
-    if worker or not sys.executable or n_cores() < 2 or _is_cached(curvature_sums):
+    if worker or not _has_interpreter() or n_cores() < 2 or _is_cached(curvature_sums):
         return
     try:
         process = subprocess.Popen(
@@ -39,7 +40,14 @@ def compile_ahead() -> None:
         )
     except OSError:
         return
+    threading.Thread(target=process.wait, daemon=True).start()  # lest it stay as a zombie
     atexit.register(process.wait)
+
+
+def _has_interpreter() -> bool:
+    """Whether there is a Python to start: programs that contain one would start themselves."""
+    name = Path(sys.executable or "").name.lower()
+    return not getattr(sys, "frozen", False) and name.startswith(("python", "pypy"))
 
 
 def _is_cached(kernel: Any) -> bool:
@@ -48,10 +56,12 @@ def _is_cached(kernel: Any) -> bool:
         return True
     source = Path(kernel.py_func.__code__.co_filename)
     name = f"{source.stem}.{kernel.py_func.__name__}-*.nbi"
-    return any(
-        found.stat().st_mtime >= source.stat().st_mtime
-        for found in Path(kernel.stats.cache_path).glob(name)
-    )
+    try:
+        written = source.stat().st_mtime
+        found = [index.stat().st_mtime for index in Path(kernel.stats.cache_path).glob(name)]
+    except OSError:  # no source, or a folder that may not be read
+        return True
+    return any(made >= written for made in found)
 
 
 def main() -> None:

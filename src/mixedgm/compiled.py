@@ -49,7 +49,8 @@ class _CollectLater(event.Listener):  # type: ignore[misc]
     def on_start(self, event: Any) -> None:
         """Begin with a kernel; then follow what is compiled for it."""
         if self.depth == 0:
-            if not event.data["dispatcher"].py_func.__module__.startswith(__package__):
+            home = getattr(event.data["dispatcher"].py_func, "__module__", None) or ""
+            if not home.startswith(f"{__package__}."):
                 return
             self.paused = gc.isenabled()
             gc.disable()

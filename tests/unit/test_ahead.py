@@ -104,3 +104,28 @@ def test_an_older_source_does_not_count_as_cached(tmp_path, monkeypatch):
     os.utime(index, (1, 1))
     assert not ahead._is_cached(Kernel)
     assert ahead._is_cached(names["some"])  # the compiler is switched off
+
+
+@pytest.mark.parametrize(
+    ("executable", "frozen"), [("/opt/app/survey", False), ("/usr/bin/python3", True), ("", False)]
+)
+def test_programs_that_contain_python_are_not_started_again(
+    started, monkeypatch, executable, frozen
+):
+    monkeypatch.setattr(ahead.sys, "executable", executable)
+    monkeypatch.setattr(ahead.sys, "frozen", frozen, raising=False)
+    ahead.compile_ahead()
+    assert started == []
+
+
+def test_without_a_source_nothing_is_started(tmp_path):
+    names = {}
+    exec(compile("def some(x):\n    return x\n", str(tmp_path / "gone.py"), "exec"), names)
+
+    class Kernel:
+        py_func = staticmethod(names["some"])
+
+        class stats:  # noqa: N801
+            cache_path = str(tmp_path)
+
+    assert ahead._is_cached(Kernel)

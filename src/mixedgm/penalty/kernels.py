@@ -18,7 +18,8 @@ def subgradient_distances(starts, theta, grad, pull, out):  # type: ignore[no-un
             square += theta[k] * theta[k]
             slope += grad[k] * grad[k]
         if square == 0.0:
-            out[g] = max(0.0, np.sqrt(slope) - pull[g])
+            beyond = np.sqrt(slope) - pull[g]
+            out[g] = 0.0 if beyond <= 0.0 else beyond  # NaN stays NaN
             continue
         factor, total = pull[g] / np.sqrt(square), 0.0
         for k in range(starts[g], starts[g + 1]):

@@ -173,8 +173,8 @@ def _add_row_sums(turned, n_rows, total):  # type: ignore[no-untyped-def]
 
 @inner(fastmath=_LOOSE)
 def _add_moderated(part, bias, feature, n_rows, logits):  # type: ignore[no-untyped-def]
-    """Logits += feature * (part + bias)."""
-    for k in range(logits.shape[0]):
+    """Logits += feature * (part + bias); rows beyond those of the bias are padding."""
+    for k in range(bias.shape[0]):
         for i in range(n_rows):
             logits[k, i] += feature[i] * (part[k, i] + bias[k])
 

@@ -281,7 +281,10 @@ class MemoryRows:
         n_threads = self._threads_for(int(work.sum()))
         shares = _shares(work, 1 if len(parts) >= 4 or n_threads == 1 else 2 * n_threads)
         sums = np.zeros((len(parts), int(starts[-1])))
-        most = (int(n_predictors.max()), int(n_columns.max()), int(width.max()))
+        before = np.zeros(len(incidence.predictor) + 1, dtype=np.int64)
+        (incidence.predictor < p).cumsum(out=before[1:])
+        n_numbers = len(bias) + before[last] - before[first]
+        most = _curvature_sizes(n_predictors, n_numbers, n_columns, width)
 
         def task(part: int, first: int, last: int) -> float:
             return float(
@@ -338,9 +341,21 @@ def _accumulators(
     )
 
 
-def _curvature_work(n_predictors: int, n_columns: int, width: int) -> tuple[object, ...]:
-    """What one thread needs for nodes with at most so many predictors, columns and levels."""
+def _curvature_sizes(
+    n_predictors: Ints, n_numbers: Ints, n_columns: Ints, width: Ints
+) -> tuple[int, int, int, int, int]:
+    """The most that any of these nodes needs of each kind of work array."""
     n_packed = width * (width - 1) // 2
+    outer = n_numbers * n_packed
+    each = (n_predictors, width, n_packed, outer, n_columns * outer)
+    a, b, c, d, e = (int(sizes.max()) for sizes in each)
+    return a, b, c, d, e
+
+
+def _curvature_work(
+    n_predictors: int, width: int, n_packed: int, outer: int, sums: int
+) -> tuple[object, ...]:
+    """What one thread needs for nodes of at most these sizes."""
     return (
         np.empty(_CURVATURE_BLOCK, dtype=np.int64),
         np.empty(_CURVATURE_BLOCK),
@@ -351,8 +366,8 @@ def _curvature_work(n_predictors: int, n_columns: int, width: int) -> tuple[obje
         np.empty((width, _CURVATURE_BLOCK)),
         np.empty((n_packed, _CURVATURE_BLOCK)),
         np.empty(_CURVATURE_BLOCK * n_packed),
-        np.empty(_CURVATURE_BLOCK * n_predictors * n_packed),
-        np.empty(n_columns * n_predictors * n_packed),
+        np.empty(_CURVATURE_BLOCK * outer),
+        np.empty(sums),
     )
 
 

@@ -21,6 +21,7 @@ from mixedgm.objective.contract import Curvature, Smooth
 from mixedgm.rows.contract import SoftmaxCurvature
 
 _BATCH = 2**18
+_FEW_LEVELS = 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,12 +204,25 @@ def _own_contrasts(sums: SoftmaxCurvature) -> Floats:
     for a, b in zip(cuts[:-1], cuts[1:], strict=True):  # nodes with as many levels
         if n_levels[a] == 1:
             continue
-        turn = _triangle(int(n_levels[a]))
-        part = slice(int(sums.start[a]), int(sums.start[b]))
-        np.matmul(
-            sums.sums[part].reshape(-1, len(turn)), turn, out=out[part].reshape(-1, len(turn))
-        )
+        part, n = slice(int(sums.start[a]), int(sums.start[b])), int(n_levels[a])
+        packed, turned = (each[part].reshape(-1, n * (n - 1) // 2) for each in (sums.sums, out))
+        if n <= _FEW_LEVELS:
+            np.matmul(packed, _triangle(n), out=turned)
+        else:
+            _turn_triangles(packed, n, turned)
     return out
+
+
+def _turn_triangles(packed: Floats, n_levels: int, out: Floats) -> None:
+    """What `_triangle` does, which would be as large as the fourth power of the levels."""
+    basis = level_basis(n_levels)
+    v = basis[1:] - basis[0]
+    k, other = np.tril_indices(n_levels - 1)
+    some = max(1, _BATCH // len(v) ** 2)
+    for a in range(0, len(packed), some):
+        whole = np.zeros((len(packed[a : a + some]), len(v), len(v)))
+        whole[:, k, other] = whole[:, other, k] = packed[a : a + some]
+        out[a : a + some] = (v.T @ whole @ v)[:, k, other]
 
 
 @cache

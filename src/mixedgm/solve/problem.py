@@ -103,7 +103,8 @@ class Problem:
 
     def _worst(self, edge_distance: Floats, grad: Floats) -> float:
         nodes = np.abs(grad[: self.smooth.layout.n_node_terms]).max(initial=0.0)
-        return float(max(edge_distance.max(initial=0.0), nodes))
+        # NaN must not pass for a small number, and Python's max may drop it.
+        return float(np.maximum(edge_distance.max(initial=0.0), nodes))
 
     def certificate(self, theta: Floats, groups: Ints | None = None) -> Certificate:
         """How optimal theta, zero but for `groups`, is by the whole gradient there."""

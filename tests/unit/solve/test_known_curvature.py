@@ -6,7 +6,7 @@ import pytest
 from mixedgm.model.layout import Layout
 from mixedgm.objective.pseudolikelihood import Pseudolikelihood
 from mixedgm.rows.memory import MemoryRows
-from mixedgm.solve.contrasts import Contrasts
+from mixedgm.solve.contrasts import Contrasts, _triangle, _turn_triangles
 from mixedgm.solve.known_curvature import KnownCurvature
 from mixedgm.solve.subproblem import flatten
 from tests.support.moderated import moderated_task
@@ -141,3 +141,12 @@ def test_columns_that_do_not_vary_have_no_contrasts():
     basis = basis_of(contrasts)
     found = assembled(flatten(contrasts, smooth, theta, 1), contrasts.reduced.n_theta)
     np.testing.assert_allclose(found, basis.T @ smooth.curvature(theta).dense() @ basis, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_levels", [2, 3, 26])
+def test_triangles_of_many_levels_are_turned_one_by_one(n_levels):
+    """Without a matrix as large as the fourth power of the number of levels."""
+    packed = np.random.default_rng(0).normal(size=(7, n_levels * (n_levels - 1) // 2))
+    out = np.empty_like(packed)
+    _turn_triangles(packed, n_levels, out)
+    np.testing.assert_allclose(out, packed @ _triangle(n_levels), atol=1e-12)

@@ -71,3 +71,15 @@ def test_node_terms_count_too():
     moved = task.null.theta.copy()
     moved[0] += 0.25
     assert problem.certificate(moved).kkt == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize("where", ["node terms", "edges", "one edge"])
+def test_a_gradient_that_is_not_a_number_is_never_optimal(where):
+    """max(0, nan) is 0 in some languages: a certificate must not come out of it."""
+    task = task_of("mixed-calibrated-0.3")
+    problem, theta = task.problem(1e6), task.null.theta
+    grad = np.zeros(task.layout.n_theta)
+    at = {"node terms": 0, "edges": task.layout.edges, "one edge": -1}[where]
+    assert problem.measure(theta, grad) == 0.0
+    grad[at] = np.nan
+    assert np.isnan(problem.measure(theta, grad))
