@@ -200,16 +200,23 @@ def sparse_product(nodes, runs, where, delta, out):  # type: ignore[no-untyped-d
         for a in range(run_start[v], run_start[v + 1]):
             if length[a] == 0 or where[position[a]] < 0:
                 continue
-            for b in range(run_start[v], run_start[v + 1]):
+            # The matrix is symmetric and larger than the cache: what lies above its diagonal is
+            # read once and serves for both sides.
+            for b in range(a, run_start[v + 1]):
                 if length[b] == 0 or where[position[b]] < 0:
                     continue
                 column = np.uint64(where[position[b]])
                 for i in range(length[a]):
                     at = np.uint64(matrix_start[v] + (local[a] + i) * node_size[v] + local[b])
+                    row = where[position[a]] + i
                     total = 0.0
                     for j in range(length[b]):
                         total += matrices[at + np.uint64(j)] * delta[column + np.uint64(j)]
-                    out[where[position[a]] + i] += total
+                    out[row] += total
+                    if b > a:
+                        x = delta[row]
+                        for j in range(length[b]):
+                            out[column + np.uint64(j)] += x * matrices[at + np.uint64(j)]
 
 
 @kernel(fastmath={"reassoc", "contract"})

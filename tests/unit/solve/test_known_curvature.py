@@ -7,6 +7,7 @@ from mixedgm.model.layout import Layout
 from mixedgm.objective.pseudolikelihood import Pseudolikelihood
 from mixedgm.rows.memory import MemoryRows
 from mixedgm.solve.contrasts import Contrasts, _triangle, _turn_triangles
+from mixedgm.solve.descent import sparse_product
 from mixedgm.solve.known_curvature import KnownCurvature
 from mixedgm.solve.subproblem import flatten
 from tests.support.moderated import moderated_task
@@ -150,3 +151,17 @@ def test_triangles_of_many_levels_are_turned_one_by_one(n_levels):
     out = np.empty_like(packed)
     _turn_triangles(packed, n_levels, out)
     np.testing.assert_allclose(out, packed @ _triangle(n_levels), atol=1e-12)
+
+
+@pytest.mark.parametrize("every", [1, 2])
+def test_products_with_the_curvature_of_some_groups(problem, every):
+    layout = Contrasts(problem.smooth.layout).reduced
+    contrasts, theta = Contrasts(problem.smooth.layout), random_theta(problem.smooth.layout, 6)
+    blocks = flatten(contrasts, problem.smooth, theta, 1)
+    index = layout.positions(np.arange(0, layout.n_groups, every))
+    where = np.full(layout.n_theta, -1)
+    where[index] = np.arange(len(index))
+    delta, out = np.random.default_rng(0).normal(size=len(index)), np.empty(len(index))
+    sparse_product(blocks.nodes, blocks.runs, where, delta, out)
+    matrix = assembled(blocks, layout.n_theta)[np.ix_(index, index)]
+    np.testing.assert_allclose(out, matrix @ delta, atol=1e-12)
