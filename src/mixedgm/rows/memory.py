@@ -281,9 +281,7 @@ class MemoryRows:
         n_threads = self._threads_for(int(work.sum()))
         shares = _shares(work, 1 if len(parts) >= 4 or n_threads == 1 else 2 * n_threads)
         sums = np.zeros((len(parts), int(starts[-1])))
-        before = np.zeros(len(incidence.predictor) + 1, dtype=np.int64)
-        (incidence.predictor < p).cumsum(out=before[1:])
-        n_numbers = len(bias) + before[last] - before[first]
+        n_numbers = len(bias) + _count_between(incidence.predictor < p, first, last)
         most = _curvature_sizes(n_predictors, n_numbers, n_columns, width)
 
         def task(part: int, first: int, last: int) -> float:
@@ -339,6 +337,13 @@ def _accumulators(
         # Written whole by the first block of a chunk, so it need not be zero before.
         np.empty((n_chunks, n_own, width, d) if gradient == "all" else (n_chunks, 0, 0, 0)),
     )
+
+
+def _count_between(marked: NDArray[np.bool_], first: Ints, last: Ints) -> Ints:
+    """How many are marked in each of the ranges first:last."""
+    before = np.zeros(len(marked) + 1, dtype=np.int64)
+    marked.cumsum(out=before[1:])
+    return np.asarray(before[last] - before[first])
 
 
 def _curvature_sizes(
