@@ -7,6 +7,7 @@ large sparse graphs take conjugate gradients on the node blocks, preconditioned 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,6 +20,7 @@ from mixedgm.solve.problem import Problem
 _LARGEST_FACTORISED = 600
 _SPARSE = 0.05
 _MOST_PRODUCTS = 200
+_LEAST_LEFT = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,23 +133,14 @@ class ActiveSystem:
 
     def _by_products(self, pull: Floats, unit: Floats, right: Floats) -> Floats | None:
         """Preconditioned conjugate gradients, to a hundredth of the right-hand side."""
-        from mixedgm.solve.descent import precondition
-
-        layout, blocks = self.layout, self.blocks
-        extra = np.zeros(len(blocks.start))
-        extra[blocks.n_node_blocks + self.active] = pull
-        weight = layout.spread(pull)
+        layout, weight = self.layout, self.layout.spread(pull)
+        preconditioned = self._preconditioner(pull, unit)
 
         def product(d: Floats) -> Floats:
             out = self.product(d)
             own = d[layout.edges]
             along = layout.spread(layout.group_sums(unit * own))
             out[layout.edges] += weight * (own - unit * along)
-            return out
-
-        def preconditioned(r: Floats) -> Floats:
-            out = np.zeros(len(r))
-            precondition(blocks.blocks, blocks.eigen, self.where, extra, r, out)
             return out
 
         x, residual = np.zeros(len(right)), right.copy()
@@ -167,3 +160,35 @@ class ActiveSystem:
             before, size = size, float(residual @ z)
             direction = z + size / before * direction
         return x
+
+    def _preconditioner(self, pull: Floats, unit: Floats) -> Callable[[Floats], Floats]:
+        """The inverse of every diagonal block of the system.
+
+        A norm has no curvature along its group: where a group is small its pull is large, and a
+        preconditioner that had it in that direction, too, would be of little use.
+        """
+        from mixedgm.solve.descent import precondition
+
+        layout, blocks = self.layout, self.blocks
+        extra = np.zeros(len(blocks.start))
+        extra[blocks.n_node_blocks + self.active] = pull
+
+        def with_pull(r: Floats) -> Floats:
+            out = np.zeros(len(r))
+            precondition(blocks.blocks, blocks.eigen, self.where, extra, r, out)
+            return out
+
+        # (M^-1 - pull u u')^-1 = M + factor (M u) (M u)'
+        along = np.zeros(layout.n_theta)
+        along[layout.edges] = unit
+        along = with_pull(along)[layout.edges]
+        left = 1.0 - pull * layout.group_sums(unit * along)
+        factor = pull / np.maximum(left, _LEAST_LEFT)
+
+        def preconditioned(r: Floats) -> Floats:
+            out = with_pull(r)
+            share = factor * layout.group_sums(along * r[layout.edges])
+            out[layout.edges] += layout.spread(share) * along
+            return out
+
+        return preconditioned
