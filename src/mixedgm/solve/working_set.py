@@ -1,14 +1,15 @@
 """Problem + start -> certified Solution, working on the few groups that matter.
 
 The solver sees only a working set: groups that are active, free, or that the strong rule (or a
-violated optimality condition) points at.  The certificate is taken on the whole problem; its full
-gradient finds the groups that were left out wrongly, and serves the next lam.
+violated optimality condition) points at.  From a start far away that would be far too many, so a
+long way is gone in stages.  The certificate is taken on the whole problem; its full gradient finds
+the groups that were left out wrongly, and serves the next lam.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,13 @@ from mixedgm.solve.loop import Run, Solver, Status, TraceRow, run
 from mixedgm.solve.problem import Certificate, Problem
 
 _GROWTH = 0.3
+# A fall of lam that is long: this times the new lam.
+_LONG = 0.5
+# A stage takes in at most as many groups as are active, this number, or so many per node; brings
+# lam down by this factor at least; and ends when the KKT number is this share of lam.
+_NEW, _NEW_PER_NODE = 200, 2
+_STAGE = 0.6
+_ROUGHLY = 0.15
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +39,7 @@ class Solution:
     objective: float
     n_iter: int
     trace: list[TraceRow]
+    """Of the problem itself: what stages took is counted in it, but their steps have no rows."""
     notes: tuple[str, ...]
     evaluation: Evaluation
     """Smooth value and full gradient at theta: the next lam starts from it."""
@@ -87,26 +96,12 @@ def solve(problem: Problem, solver: Solver, start: Start, *, tol: float, max_ite
     if own is not None:
         done: Solution = own(problem, start, tol=tol, max_iter=max_iter)
         return done
-    so_far = _Account(problem.smooth)
-    theta, evaluation, groups = start.theta, start.evaluation, screened(problem, start)
-    inner_tol, memory = tol, start.memory
+    so_far = _Account(problem, max_iter)
+    at = _approached(problem, solver, start, so_far)
+    groups, inner_tol = screened(problem, at), tol
     while True:
-        small = problem.restrict(groups)
-        here = Evaluation(evaluation.value, evaluation.gradient[small.index])
-        result = run(
-            small,
-            solver,
-            (theta[small.index], here),
-            tol=inner_tol,
-            max_iter=max_iter - so_far.n_iter,
-            memory=None if memory is None else memory.on(groups, small),
-        )
-        so_far.add(result)
-        memory = Memory(groups, result.memory)
-        theta = small.lifted(result.theta)
-        certificate = problem.certificate(theta, groups)
-        evaluation = certificate.evaluation
-        if certificate.kkt <= tol or so_far.n_iter >= max_iter:
+        result, certificate, at = _work(problem, groups, solver, at, inner_tol, so_far)
+        if certificate.kkt <= tol or so_far.left <= 0:
             break
         more = violators(problem, certificate, groups, tol)
         if len(more) == 0 and result.status is not Status.CONVERGED:
@@ -116,47 +111,62 @@ def solve(problem: Problem, solver: Solver, start: Start, *, tol: float, max_ite
                 break
             inner_tol *= 0.3
         groups = np.union1d(groups, more)
-    status = _status(certificate.kkt <= tol, so_far.n_iter >= max_iter, result.status)
-    return so_far.solution(theta, status, certificate, memory)
+    status = _status(certificate.kkt <= tol, so_far.left <= 0, result.status)
+    return so_far.solution(at, status, certificate)
 
 
-class _Account:
-    """What all runs of one solve took."""
+def _work(
+    problem: Problem, groups: Ints, solver: Solver, at: Start, tol: float, so_far: _Account
+) -> tuple[Run, Certificate, Start]:
+    """Run the solver on these groups; also, what the whole problem says of where that ends."""
+    small = problem.restrict(groups)
+    here = Evaluation(at.evaluation.value, at.evaluation.gradient[small.index])
+    began = so_far.spent()
+    result = run(
+        small,
+        solver,
+        (at.theta[small.index], here),
+        tol=tol,
+        max_iter=so_far.left,
+        memory=None if at.memory is None else at.memory.on(groups, small),
+    )
+    so_far.add(problem, result, began)
+    theta = small.lifted(result.theta)
+    certificate = problem.certificate(theta, groups)
+    memory = Memory(groups, result.memory)
+    return result, certificate, Start(theta, certificate.evaluation, problem.lam, memory)
 
-    def __init__(self, smooth: Smooth) -> None:
-        self.smooth = smooth
-        self.n_iter = 0
-        self._trace: list[TraceRow] = []
-        self._notes: tuple[str, ...] = ()
-        self._clock = time.perf_counter()
-        self._before = _effort(smooth)
 
-    def add(self, result: Run) -> None:
-        self.n_iter += result.n_iter
-        self._trace += _shifted(result, self._trace)
-        self._notes = tuple(dict.fromkeys([*self._notes, *result.notes]))
+def _approached(problem: Problem, solver: Solver, start: Start, so_far: _Account) -> Start:
+    """A start that is not far away: rough solutions for larger lam on the way, one after the other.
 
-    def solution(
-        self, theta: Floats, status: Status, certificate: Certificate, memory: Memory
-    ) -> Solution:
-        effort = _effort(self.smooth) - self._before
-        passes, curvature_passes, pass_seconds, curvature_seconds = effort.tolist()
-        return Solution(
-            theta,
-            status,
-            certificate.kkt,
-            certificate.objective,
-            self.n_iter,
-            self._trace,
-            self._notes,
-            certificate.evaluation,
-            passes,
-            curvature_passes,
-            time.perf_counter() - self._clock,
-            pass_seconds,
-            curvature_seconds,
-            memory,
+    Without edges (or far from the solution) most groups violate their conditions, and most of them
+    no longer do so once a few others are active; curvature of all of them would be dear.
+    """
+    while so_far.left > 0 and (lam := _reachable(problem, start)) > problem.lam:
+        stage = replace(problem, lam=lam)
+        result, _, there = _work(
+            stage, screened(stage, start), solver, start, _ROUGHLY * lam, so_far
         )
+        start = replace(there, working=start.working)
+        if result.status is not Status.CONVERGED:
+            break
+    return start
+
+
+def _reachable(problem: Problem, start: Start) -> float:
+    """The next lam to solve for: that of the problem, unless it brings too many new groups."""
+    if start.lam is None or start.lam - problem.lam < _LONG * problem.lam:
+        return problem.lam
+    layout, weights = problem.smooth.layout, problem.penalty.weights
+    active = layout.group_norms(start.theta) > 0.0
+    other = ~active & (weights > 0.0)
+    enters = layout.group_norms(start.evaluation.gradient)[other] / weights[other]
+    most = max(_NEW, _NEW_PER_NODE * layout.n_nodes, int(np.count_nonzero(active)))
+    if np.count_nonzero(enters > problem.lam) <= most:
+        return problem.lam
+    fitting = float(np.partition(enters, -most)[-most])
+    return max(problem.lam, min(_STAGE * start.lam, fitting))
 
 
 def screened(problem: Problem, start: Start) -> Ints:
@@ -171,7 +181,7 @@ def screened(problem: Problem, start: Start) -> Ints:
     layout, penalty = problem.smooth.layout, problem.penalty
     active = layout.group_norms(start.theta) > 0.0
     fall = (start.lam or np.inf) - problem.lam
-    threshold = problem.lam - _GROWTH * fall if 0.0 < fall < 0.5 * problem.lam else problem.lam
+    threshold = problem.lam - _GROWTH * fall if 0.0 < fall < _LONG * problem.lam else problem.lam
     candidate = layout.group_norms(start.evaluation.gradient) >= threshold * penalty.weights
     if start.working is not None:
         candidate[start.working] = True
@@ -190,6 +200,60 @@ def violators(problem: Problem, certificate: Certificate, groups: Ints, tol: flo
     return np.sort(worst[: max(10, len(groups))])
 
 
+class _Account:
+    """What all runs of one solve took."""
+
+    def __init__(self, problem: Problem, max_iter: int) -> None:
+        self._problem = problem
+        self._max_iter = max_iter
+        self._n_iter = 0
+        self._trace: list[TraceRow] = []
+        self._notes: tuple[str, ...] = ()
+        self._clock = time.perf_counter()
+        self._before = _effort(problem.smooth)
+
+    @property
+    def left(self) -> int:
+        """Steps that may still be made."""
+        return self._max_iter - self._n_iter
+
+    def spent(self) -> tuple[float, float]:
+        """Passes and seconds until now."""
+        passes = self._problem.smooth.passes - float(self._before[0])
+        return passes, time.perf_counter() - self._clock
+
+    def add(self, problem: Problem, result: Run, began: tuple[float, float]) -> None:
+        """Count a run; of stages on the way, which minimise something else, no trace is kept."""
+        self._n_iter += result.n_iter
+        self._notes = tuple(dict.fromkeys([*self._notes, *result.notes]))
+        if problem.lam == self._problem.lam:
+            self._trace += [
+                replace(row, passes=row.passes + began[0], seconds=row.seconds + began[1])
+                for row in result.trace
+            ]
+
+    def solution(self, at: Start, status: Status, certificate: Certificate) -> Solution:
+        """The end of it."""
+        effort = _effort(self._problem.smooth) - self._before
+        passes, curvature_passes, pass_seconds, curvature_seconds = effort.tolist()
+        return Solution(
+            at.theta,
+            status,
+            certificate.kkt,
+            certificate.objective,
+            self._n_iter,
+            self._trace,
+            self._notes,
+            certificate.evaluation,
+            passes,
+            curvature_passes,
+            time.perf_counter() - self._clock,
+            pass_seconds,
+            curvature_seconds,
+            at.memory,
+        )
+
+
 def _effort(smooth: Smooth) -> Floats:
     """Counters so far: passes, curvature passes, and the seconds of both."""
     return np.array([smooth.passes, smooth.curvature_passes, *smooth.part_seconds])
@@ -202,14 +266,3 @@ def _status(certified: bool, out_of_steps: bool, solver_says: Status) -> Status:
     if solver_says is not Status.CONVERGED:
         return solver_says
     return Status.ITERATION_LIMIT if out_of_steps else Status.NO_PROGRESS
-
-
-def _shifted(result: Run, before: list[TraceRow]) -> list[TraceRow]:
-    """The run's trace with passes and seconds counted on from an earlier one."""
-    if not before:
-        return result.trace
-    last = before[-1]
-    return [
-        TraceRow(row.objective, row.kkt, row.passes + last.passes, row.seconds + last.seconds)
-        for row in result.trace
-    ]

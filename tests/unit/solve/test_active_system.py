@@ -1,0 +1,94 @@
+"""Newton directions on active groups: those of the dense system, from few products."""
+
+import numpy as np
+import pytest
+
+from mixedgm.solve import active_system
+from mixedgm.solve.active_system import ActiveSystem
+from mixedgm.solve.contrasts import Contrasts
+from mixedgm.solve.subproblem import flatten, on_groups
+from tests.support.problems import draw, random_theta
+
+
+@pytest.fixture
+def system(monkeypatch):
+    """A model's system at a point, some of whose groups are almost zero."""
+    monkeypatch.setattr(active_system, "_LARGEST_FACTORISED", 0)
+    problem = draw(5, 400, 8, (2, 3, 4, 3, 4, 3, 4), False).task().problem(0.3)
+    smooth = problem.smooth
+    contrasts, theta = Contrasts(smooth.layout), 0.3 * random_theta(smooth.layout, 1)
+    layout, blocks = contrasts.reduced, flatten(contrasts, smooth, theta, 1)
+    active = np.arange(layout.n_groups)
+    small = on_groups(problem, layout, active)
+    system = ActiveSystem(blocks, np.arange(layout.n_theta), small.penalty.layout, active)
+    x = contrasts.down(theta)
+    sizes = np.random.default_rng(2).choice([1e-4, 1e-2, 1.0], layout.n_groups)
+    x[layout.edges] *= layout.spread(sizes)
+    return system, small, x
+
+
+def dense_system(system, problem, x):
+    """H plus the second derivative of every norm, from its formula."""
+    layout = system.layout
+    n = layout.n_theta
+    matrix = np.array([system.product(one) for one in np.eye(n)])
+    for g, (start, size) in enumerate(zip(layout.starts[:-1], layout.sizes, strict=True)):
+        own = x[start : start + size]
+        norm = np.sqrt(own @ own)
+        pull = problem.lam * problem.penalty.weights[g] / norm
+        at = slice(start, start + size)
+        matrix[at, at] += pull * (np.eye(size) - np.outer(own, own) / norm**2)
+    return matrix
+
+
+def test_direction_solves_the_system(system):
+    system, problem, x = system
+    slope = np.random.default_rng(3).normal(size=len(x))
+    matrix = dense_system(system, problem, x)
+    right = -slope
+    for g, (start, size) in enumerate(
+        zip(system.layout.starts[:-1], system.layout.sizes, strict=True)
+    ):
+        own = x[start : start + size]
+        right[start : start + size] -= (
+            problem.lam * problem.penalty.weights[g] * own / np.sqrt(own @ own)
+        )
+    exact = np.linalg.solve(matrix, right)
+    found = system.newton_direction(problem, x, slope)
+    error = found - exact
+    # Energy norm: that is what conjugate gradients make small.
+    assert error @ matrix @ error <= 1e-3 * (exact @ matrix @ exact)
+
+
+def test_small_groups_cost_no_products(system, monkeypatch):
+    """The preconditioner knows that a norm has no curvature along its group.
+
+    One that has it there, too, needs 100 products for this system.
+    """
+    system, problem, x = system
+    products = []
+    product = ActiveSystem.product
+
+    def counted(self, delta):
+        products.append(len(delta))
+        return product(self, delta)
+
+    monkeypatch.setattr(ActiveSystem, "product", counted)
+    slope = np.random.default_rng(3).normal(size=len(x))
+    system.newton_direction(problem, x, slope)
+    assert len(products) < 25
+
+
+def test_preconditioner_is_the_inverse_of_the_diagonal_blocks(system):
+    system, problem, x = system
+    layout = system.layout
+    norms = layout.group_norms(x)
+    pull = problem.lam * problem.penalty.weights / norms
+    unit = x[layout.edges] / layout.spread(norms)
+    apply = system._preconditioner(pull, unit)
+    found = np.array([apply(one) for one in np.eye(layout.n_theta)])
+    matrix = dense_system(system, problem, x)
+    for start, size in zip(layout.starts[:-1], layout.sizes, strict=True):
+        at = slice(start, start + size)
+        np.testing.assert_allclose(found[at, at] @ matrix[at, at], np.eye(size), atol=1e-5)
+    np.testing.assert_allclose(found, found.T, rtol=1e-9, atol=1e-9 * abs(found).max())

@@ -1,0 +1,115 @@
+"""A solve from far away goes in stages: the same solution, from much smaller working sets."""
+
+import numpy as np
+import pytest
+
+from mixedgm.solve import working_set
+from mixedgm.solve.problem import Problem
+from mixedgm.solve.proximal_newton import ProximalNewton
+from mixedgm.solve.working_set import Start, solve
+from tests.support.problems import SOLVERS, Table, draw
+
+TOL = 1e-7
+
+
+@pytest.fixture(scope="module")
+def task():
+    """All columns share one hidden cause: without edges, nearly all pairs are related."""
+    return draw(8, 300, 14, (2, 3, 2, 3, 2, 2), False).task()
+
+
+def in_stages(monkeypatch, most=10):
+    monkeypatch.setattr(working_set, "_NEW", most)
+    monkeypatch.setattr(working_set, "_NEW_PER_NODE", 0)
+
+
+def from_nothing(task, share, solver=None, **options):
+    start = Start(task.null.theta, task.null.evaluation, task.lam_max)
+    problem = task.problem(share * task.lam_max)
+    return solve(
+        problem, solver or ProximalNewton(), start, **{"tol": TOL, "max_iter": 5000, **options}
+    )
+
+
+def working_sets(monkeypatch):
+    """Sizes of all that are worked on."""
+    sizes = []
+    restrict = Problem.restrict
+
+    def noted(self, groups):
+        sizes.append(len(groups))
+        return restrict(self, groups)
+
+    monkeypatch.setattr(Problem, "restrict", noted)
+    return sizes
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_stages_lead_to_the_same_solution(task, monkeypatch, name):
+    solver = SOLVERS[name]
+    tol = TOL if name.startswith("newton") else 1e-5
+    direct = from_nothing(task, 0.1, tol=TOL)
+    in_stages(monkeypatch)
+    solution = from_nothing(task, 0.1, solver, tol=tol)
+    assert solution.converged
+    assert task.problem(0.1 * task.lam_max).certificate(solution.theta).kkt <= tol
+    assert solution.objective == pytest.approx(direct.objective, abs=20 * tol)
+
+
+def test_stages_work_on_fewer_groups(monkeypatch):
+    """A chain: columns far from each other are related, but not directly."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(500, 40))
+    for s in range(1, 40):
+        X[:, s] += 0.8 * X[:, s - 1]
+    task = Table(X, np.zeros((500, 0), dtype=np.int64), ()).task()
+    sizes = working_sets(monkeypatch)
+    direct = from_nothing(task, 0.05)
+    n_direct, n_active = max(sizes), np.count_nonzero(task.layout.group_norms(direct.theta))
+    sizes.clear()
+    in_stages(monkeypatch, 60)
+    solution = from_nothing(task, 0.05)
+    assert solution.converged
+    np.testing.assert_allclose(solution.theta, direct.theta, atol=1e-4)
+    assert max(sizes) - n_active < 0.5 * (n_direct - n_active)
+
+
+def test_stages_count_but_have_no_trace(task, monkeypatch):
+    in_stages(monkeypatch)
+    passes = task.smooth.passes
+    solution = from_nothing(task, 0.05)
+    assert solution.passes == pytest.approx(task.smooth.passes - passes)
+    trace = solution.trace
+    assert trace[0].passes > 0
+    assert solution.n_iter >= len(trace)
+    assert [row.passes for row in trace] == sorted(row.passes for row in trace)
+    # Every row is about the problem that was asked for.
+    assert trace[-1].objective == pytest.approx(solution.objective, abs=1e-9)
+    assert max(row.objective for row in trace) == trace[0].objective
+
+
+@pytest.mark.parametrize("max_iter", [0, 1, 3])
+def test_stages_keep_to_the_limit_of_steps(task, monkeypatch, max_iter):
+    in_stages(monkeypatch)
+    solution = from_nothing(task, 0.05, max_iter=max_iter)
+    assert not solution.converged
+    assert solution.n_iter == max_iter
+
+
+def test_no_penalty_at_all(task, monkeypatch):
+    """Infinitely far away: stages end when most groups are active."""
+    direct = from_nothing(task, 0.0, tol=1e-5)
+    in_stages(monkeypatch)
+    solution = from_nothing(task, 0.0, tol=1e-5)
+    assert solution.converged
+    assert solution.objective == pytest.approx(direct.objective, abs=1e-6)
+
+
+def test_short_ways_and_small_tables_are_gone_at_once(task, monkeypatch):
+    sizes = working_sets(monkeypatch)
+    from_nothing(task, 0.05)
+    assert len(sizes) <= 2
+    sizes.clear()
+    in_stages(monkeypatch)
+    from_nothing(task, 0.8)
+    assert len(sizes) <= 2
