@@ -15,6 +15,7 @@ import numpy as np
 from scipy import linalg
 
 from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.solve.contrasts import offsets
 from mixedgm.solve.problem import Problem
 
 _LARGEST_FACTORISED = 600
@@ -89,14 +90,27 @@ class ActiveSystem:
         assemble(self.blocks.nodes, self.blocks.runs, self.where, out)
         return out
 
+    @cached_property
+    def _taken_out(self) -> tuple[Ints, Ints, Ints, Floats]:
+        """The active part of every node's matrix by itself, for many products."""
+        from mixedgm.solve.descent import take_out
+
+        ptr, _, position, length = self.blocks.runs
+        there = (length > 0) & (self.where[np.minimum(position, len(self.where) - 1)] >= 0)
+        first = offsets(there * length)[ptr]
+        starts = offsets(np.diff(first) ** 2)
+        places, matrices = np.empty(int(first[-1]), dtype=np.int64), np.empty(int(starts[-1]))
+        take_out(self.blocks.nodes, self.blocks.runs, self.where, first, places, starts, matrices)
+        return first, places, starts, matrices
+
     def product(self, delta: Floats) -> Floats:
         """H times delta."""
-        from mixedgm.solve.descent import sparse_product
+        from mixedgm.solve.descent import active_product
 
         if self._dense is not None:
             return np.asarray(self._dense @ delta)
         out = np.empty(len(delta))
-        sparse_product(self.blocks.nodes, self.blocks.runs, self.where, delta, out)
+        active_product(*self._taken_out, delta, out)
         return out
 
     def newton_direction(self, problem: Problem, x: Floats, slope: Floats) -> Floats | None:

@@ -190,33 +190,48 @@ def node_products(nodes, runs, delta, out):  # type: ignore[no-untyped-def]
         at += width
 
 
-@kernel(fastmath={"reassoc", "contract"})
-def sparse_product(nodes, runs, where, delta, out):  # type: ignore[no-untyped-def]
-    """Out = H delta on the theta positions with where >= 0, all in the numbering of `where`."""
+@kernel
+def take_out(nodes, runs, where, first, places, matrices_start, out):  # type: ignore[no-untyped-def]
+    """Of every node's matrix, what belongs to the theta positions with where >= 0.
+
+    Node v gets the square matrix at matrices_start[v] of `out`, whose rows are numbered, as by
+    `where`, places[first[v] : first[v + 1]].
+    """
     matrix_start, node_size, matrices = nodes
     run_start, local, position, length = runs
-    out[:] = 0.0
+    here = np.empty(places.shape[0], np.int64)
     for v in range(node_size.shape[0]):
+        k = first[v]
         for a in range(run_start[v], run_start[v + 1]):
             if length[a] == 0 or where[position[a]] < 0:
                 continue
-            # The matrix is symmetric and larger than the cache: what lies above its diagonal is
-            # read once and serves for both sides.
-            for b in range(a, run_start[v + 1]):
-                if length[b] == 0 or where[position[b]] < 0:
-                    continue
-                column = np.uint64(where[position[b]])
-                for i in range(length[a]):
-                    at = np.uint64(matrix_start[v] + (local[a] + i) * node_size[v] + local[b])
-                    row = where[position[a]] + i
-                    total = 0.0
-                    for j in range(length[b]):
-                        total += matrices[at + np.uint64(j)] * delta[column + np.uint64(j)]
-                    out[row] += total
-                    if b > a:
-                        x = delta[row]
-                        for j in range(length[b]):
-                            out[column + np.uint64(j)] += x * matrices[at + np.uint64(j)]
+            for i in range(length[a]):
+                places[k] = where[position[a]] + i
+                here[k] = local[a] + i
+                k += 1
+        to = np.uint64(matrices_start[v])
+        for a in range(first[v], k):
+            row = np.uint64(matrix_start[v] + here[a] * node_size[v])
+            for b in range(first[v], k):
+                out[to] = matrices[row + np.uint64(here[b])]
+                to += np.uint64(1)
+
+
+@kernel(fastmath={"reassoc", "contract"})
+def active_product(first, places, matrices_start, matrices, delta, out):  # type: ignore[no-untyped-def]
+    """Out = H delta, with H as `take_out` left it."""
+    out[:] = 0.0
+    x = np.empty(places.shape[0])
+    for v in range(first.shape[0] - 1):
+        begin, size = first[v], first[v + 1] - first[v]
+        for i in range(size):
+            x[i] = delta[places[begin + i]]
+        for i in range(size):
+            row = np.uint64(matrices_start[v] + i * size)
+            total = 0.0
+            for j in range(size):
+                total += matrices[row + np.uint64(j)] * x[np.uint64(j)]
+            out[places[begin + i]] += total
 
 
 @kernel(fastmath={"reassoc", "contract"})

@@ -6,8 +6,9 @@ import pytest
 from mixedgm.model.layout import Layout
 from mixedgm.objective.pseudolikelihood import Pseudolikelihood
 from mixedgm.rows.memory import MemoryRows
+from mixedgm.solve import active_system
+from mixedgm.solve.active_system import ActiveSystem
 from mixedgm.solve.contrasts import Contrasts, _triangle, _turn_triangles
-from mixedgm.solve.descent import sparse_product
 from mixedgm.solve.known_curvature import KnownCurvature
 from mixedgm.solve.subproblem import flatten
 from tests.support.moderated import moderated_task
@@ -154,14 +155,16 @@ def test_triangles_of_many_levels_are_turned_one_by_one(n_levels):
 
 
 @pytest.mark.parametrize("every", [1, 2])
-def test_products_with_the_curvature_of_some_groups(problem, every):
+def test_products_with_the_curvature_of_some_groups(problem, every, monkeypatch):
+    monkeypatch.setattr(active_system, "_LARGEST_FACTORISED", 0)
     layout = Contrasts(problem.smooth.layout).reduced
     contrasts, theta = Contrasts(problem.smooth.layout), random_theta(problem.smooth.layout, 6)
     blocks = flatten(contrasts, problem.smooth, theta, 1)
-    index = layout.positions(np.arange(0, layout.n_groups, every))
+    active = np.arange(0, layout.n_groups, every)
+    index = layout.positions(active)
     where = np.full(layout.n_theta, -1)
     where[index] = np.arange(len(index))
-    delta, out = np.random.default_rng(0).normal(size=len(index)), np.empty(len(index))
-    sparse_product(blocks.nodes, blocks.runs, where, delta, out)
+    system = ActiveSystem(blocks, where, layout.restrict(active), active)
+    delta = np.random.default_rng(0).normal(size=len(index))
     matrix = assembled(blocks, layout.n_theta)[np.ix_(index, index)]
-    np.testing.assert_allclose(out, matrix @ delta, atol=1e-12)
+    np.testing.assert_allclose(system.product(delta), matrix @ delta, atol=1e-12)
