@@ -84,11 +84,6 @@ def path_from_archive(archive: Archive, schema: Schema) -> Path | None:
     document = archive.document["path"]
     if document is None:
         return None
-    statuses = [Status[name] for name in document["status"]]
-    notes = [tuple(str(note) for note in point) for point in document["notes"]]
-    n_points = len(statuses)
-    if len(notes) != n_points:
-        raise ModelFileError("its path has notes and statuses for different numbers of points")
     observed = archive.array("path_observed", "bool", (sum(schema.n_levels),))
     loss = _loss(document.get("loss", "pseudolikelihood"))
     plain = _layout(archive, schema, observed, loss)
@@ -99,6 +94,27 @@ def path_from_archive(archive: Archive, schema: Schema) -> Path | None:
     )
     if not (np.isfinite(units.centre).all() and (units.scale > 0).all()):
         raise ModelFileError("its path has impossible units")
+    return Path(
+        _points(archive, layout),
+        lam_max=float(document["lam_max"]),
+        schema=schema,
+        layout=layout,
+        units=units,
+        observed=observed,
+        total_weight=float(document["total_weight"]),
+        loss=loss,
+        rule=str(document.get("rule", "and")),
+        moderators=moderators,
+    )
+
+
+def _points(archive: Archive, layout: Layout) -> tuple[PathPoint, ...]:
+    document = archive.document["path"]
+    statuses = [Status[name] for name in document["status"]]
+    notes = [tuple(str(note) for note in point) for point in document["notes"]]
+    n_points = len(statuses)
+    if len(notes) != n_points:
+        raise ModelFileError("its path has notes and statuses for different numbers of points")
     numbers = {name: archive.array(f"path_{name}", "float64", (n_points,)) for name in _NUMBERS}
     for name in _ERRORS:
         if f"path_{name}" in archive.document["arrays"]:
@@ -107,7 +123,7 @@ def path_from_archive(archive: Archive, schema: Schema) -> Path | None:
     node_terms = archive.array("path_node_terms", "float64", (n_points, layout.n_node_terms))
     groups, values = _groups(archive, layout, n_points)
     traces = _traces(archive, n_points) if document["traced"] else [()] * n_points
-    points = tuple(
+    return tuple(
         PathPoint(
             node_terms=node_terms[k].copy(),
             groups=groups[k],
@@ -119,18 +135,6 @@ def path_from_archive(archive: Archive, schema: Schema) -> Path | None:
             **{name: float(column[k]) for name, column in numbers.items()},
         )
         for k in range(n_points)
-    )
-    return Path(
-        points,
-        lam_max=float(document["lam_max"]),
-        schema=schema,
-        layout=layout,
-        units=units,
-        observed=observed,
-        total_weight=float(document["total_weight"]),
-        loss=loss,
-        rule=str(document.get("rule", "and")),
-        moderators=moderators,
     )
 
 
