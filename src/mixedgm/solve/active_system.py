@@ -21,7 +21,6 @@ from mixedgm.solve.problem import Problem
 _LARGEST_FACTORISED = 600
 _SPARSE = 0.05
 _MOST_PRODUCTS = 200
-_LEAST_LEFT = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,23 +183,27 @@ class ActiveSystem:
         from mixedgm.solve.descent import precondition
 
         layout, blocks = self.layout, self.blocks
-        extra = np.zeros(len(blocks.start))
-        extra[blocks.n_node_blocks + self.active] = pull
+        start, vectors, values = blocks.eigen
+        there = self.where >= 0
+        own, at = np.zeros(layout.n_theta), np.zeros(len(self.where))
+        own[layout.edges] = layout.spread(pull)
+        at[there] = own[self.where[there]]
+        with_pull = values + at
 
-        def with_pull(r: Floats) -> Floats:
+        def divided(r: Floats, by: Floats) -> Floats:
             out = np.zeros(len(r))
-            precondition(blocks.blocks, blocks.eigen, self.where, extra, r, out)
+            precondition(blocks.blocks, (start, vectors, by), self.where, r, out)
             return out
 
-        # (M^-1 - pull u u')^-1 = M + factor (M u) (M u)'
-        along = np.zeros(layout.n_theta)
-        along[layout.edges] = unit
-        along = with_pull(along)[layout.edges]
-        left = 1.0 - pull * layout.group_sums(unit * along)
-        factor = pull / np.maximum(left, _LEAST_LEFT)
+        # (M^-1 - pull u u')^-1 = M + pull (M u) (M u)' / (1 - pull u' M u).  The divisor is the sum
+        # of (v'u)^2 value / (value + pull) over the eigenvectors v, which loses no digits.
+        own[layout.edges] = unit
+        along = divided(own, with_pull)[layout.edges]
+        left = layout.group_sums(unit * divided(own, with_pull / values)[layout.edges])
+        factor = pull / np.where(left > 0.0, left, 1.0)
 
         def preconditioned(r: Floats) -> Floats:
-            out = with_pull(r)
+            out = divided(r, with_pull)
             share = factor * layout.group_sums(along * r[layout.edges])
             out[layout.edges] += layout.spread(share) * along
             return out

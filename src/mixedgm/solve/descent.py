@@ -235,8 +235,8 @@ def active_product(first, places, matrices_start, matrices, delta, out):  # type
 
 
 @kernel(fastmath={"reassoc", "contract"})
-def precondition(blocks, eigen, where, extra, x, out):  # type: ignore[no-untyped-def]
-    """Out = (H_bb + extra_b I)^-1 x_b for every active block b."""
+def precondition(blocks, eigen, where, x, out):  # type: ignore[no-untyped-def]
+    """Out = A_b^-1 x_b for every active block b, A_b given by its eigenvectors and values."""
     start, size, touch_node, touch_at = blocks
     eigen_start, vectors, values = eigen
     for b in range(start.shape[0]):
@@ -250,6 +250,6 @@ def precondition(blocks, eigen, where, extra, x, out):  # type: ignore[no-untype
             total = 0.0
             for i in range(m):
                 total += vectors[eigen_start[b] + i * m + k] * x[first + i]
-            total /= values[start[b] + k] + extra[b]
+            total /= values[start[b] + k]
             for i in range(m):
                 out[first + i] += total * vectors[eigen_start[b] + i * m + k]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.objective.contract import Curvature, Evaluation, Smooth
@@ -162,6 +163,11 @@ class QuadraticModel:
         small = on_groups(self.problem, layout, active)
         system = ActiveSystem(self.blocks, where, small.penalty.layout, active)
         x, theta, grad = point[index], self.theta[index], self.grad[index]
+
+        def value(at: Floats, slope: Floats) -> float:
+            smooth = 0.5 * (at - theta) @ (grad + slope)
+            return float(smooth) + small.lam * small.penalty.value(at)
+
         slope = grad + system.product(x - theta)
         before = now = small.measure(x, slope)
         for _ in range(5):
@@ -170,11 +176,18 @@ class QuadraticModel:
             direction = system.newton_direction(small, x, slope)
             if direction is None:
                 return None
-            x, crossed = _full_step(small.penalty.layout, x, direction)
-            if crossed:
+            crossing = _crossing(small.penalty.layout, x, direction)
+            new = _without(small.penalty.layout, x + direction, crossing <= 1.0)
+            new_slope = grad + system.product(new - theta)
+            if (crossing <= 1.0).any():
                 # Some groups went to zero: coordinate descent decides which stay there.
+                if value(new, new_slope) > value(x, slope):
+                    # The others went further than is good without them.
+                    first = float(crossing.min())
+                    new = _without(small.penalty.layout, x + first * direction, crossing <= first)
+                x = new
                 break
-            slope = grad + system.product(x - theta)
+            x, slope = new, new_slope
             now = small.measure(x, slope)
         else:
             if now > before:
@@ -195,14 +208,20 @@ def on_groups(problem: Problem, layout: Layout, groups: Ints) -> Problem:
     )
 
 
-def _full_step(layout: Layout, x: Floats, direction: Floats) -> tuple[Floats, bool]:
-    """Return x + direction, groups that would cross zero set to zero, and whether any did."""
-    along = layout.group_sums(x[layout.edges] * direction[layout.edges])
-    crossing = along < -0.99 * layout.group_norms(x) ** 2
-    new = x + direction
-    if crossing.any():
-        new[layout.edges] *= 1.0 - layout.spread(crossing.astype(np.float64))
-    return new, bool(crossing.any())
+def _crossing(layout: Layout, x: Floats, direction: Floats) -> Floats:
+    """How far along the direction every group comes closest to zero (almost), if it does."""
+    along = -layout.group_sums(x[layout.edges] * direction[layout.edges])
+    square = layout.group_norms(x) ** 2
+    near = np.full(len(along), np.inf)
+    np.divide(0.99 * square, along, out=near, where=along > 0.99 * square)
+    return near
+
+
+def _without(layout: Layout, x: Floats, groups: NDArray[np.bool_]) -> Floats:
+    """A copy of x with these groups set to zero."""
+    new = x.copy()
+    new[layout.edges] *= 1.0 - layout.spread(groups.astype(np.float64))
+    return new
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,10 +23,11 @@ _GROWTH = 0.3
 # A fall of lam that is long: this times the new lam.
 _LONG = 0.5
 # A stage takes in at most as many groups as are active, this number, or so many per node; brings
-# lam down by this factor at least; and ends when the KKT number is this share of lam.
+# lam down by this factor at least; and ends when the KKT number is this share of what it was, or
+# after so many steps.
 _NEW, _NEW_PER_NODE = 200, 2
 _STAGE = 0.6
-_ROUGHLY = 0.15
+_ROUGHLY, _MOST_STEPS = 0.25, 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +98,7 @@ def solve(problem: Problem, solver: Solver, start: Start, *, tol: float, max_ite
         done: Solution = own(problem, start, tol=tol, max_iter=max_iter)
         return done
     so_far = _Account(problem, max_iter)
-    at = _approached(problem, solver, start, so_far)
+    at = _approached(problem, solver, start, tol, so_far)
     groups, inner_tol = screened(problem, at), tol
     while True:
         result, certificate, at = _work(problem, groups, solver, at, inner_tol, so_far)
@@ -116,7 +117,13 @@ def solve(problem: Problem, solver: Solver, start: Start, *, tol: float, max_ite
 
 
 def _work(
-    problem: Problem, groups: Ints, solver: Solver, at: Start, tol: float, so_far: _Account
+    problem: Problem,
+    groups: Ints,
+    solver: Solver,
+    at: Start,
+    tol: float,
+    so_far: _Account,
+    most: float = np.inf,
 ) -> tuple[Run, Certificate, Start]:
     """Run the solver on these groups; also, what the whole problem says of where that ends."""
     small = problem.restrict(groups)
@@ -127,7 +134,7 @@ def _work(
         solver,
         (at.theta[small.index], here),
         tol=tol,
-        max_iter=so_far.left,
+        max_iter=int(min(most, so_far.left)),
         memory=None if at.memory is None else at.memory.on(groups, small),
     )
     so_far.add(problem, result, began)
@@ -137,7 +144,9 @@ def _work(
     return result, certificate, Start(theta, certificate.evaluation, problem.lam, memory)
 
 
-def _approached(problem: Problem, solver: Solver, start: Start, so_far: _Account) -> Start:
+def _approached(
+    problem: Problem, solver: Solver, start: Start, tol: float, so_far: _Account
+) -> Start:
     """A start that is not far away: rough solutions for larger lam on the way, one after the other.
 
     Without edges (or far from the solution) most groups violate their conditions, and most of them
@@ -145,10 +154,10 @@ def _approached(problem: Problem, solver: Solver, start: Start, so_far: _Account
     """
     while so_far.left > 0 and (lam := _reachable(problem, start)) > problem.lam:
         stage = replace(problem, lam=lam)
-        result, _, there = _work(
-            stage, screened(stage, start), solver, start, _ROUGHLY * lam, so_far
-        )
-        start = replace(there, working=start.working)
+        roughly = max(tol, _ROUGHLY * stage.measure(start.theta, start.evaluation.gradient))
+        groups, working = screened(stage, start), start.working
+        result, _, start = _work(stage, groups, solver, start, roughly, so_far, _MOST_STEPS)
+        start = replace(start, working=working)
         if result.status is not Status.CONVERGED:
             break
     return start
@@ -223,14 +232,15 @@ class _Account:
         return passes, time.perf_counter() - self._clock
 
     def add(self, problem: Problem, result: Run, began: tuple[float, float]) -> None:
-        """Count a run; of stages on the way, which minimise something else, no trace is kept."""
+        """Count a run; stages on the way, which minimise something else, have no say but that."""
         self._n_iter += result.n_iter
+        if problem.lam != self._problem.lam:
+            return
         self._notes = tuple(dict.fromkeys([*self._notes, *result.notes]))
-        if problem.lam == self._problem.lam:
-            self._trace += [
-                replace(row, passes=row.passes + began[0], seconds=row.seconds + began[1])
-                for row in result.trace
-            ]
+        self._trace += [
+            replace(row, passes=row.passes + began[0], seconds=row.seconds + began[1])
+            for row in result.trace
+        ]
 
     def solution(self, at: Start, status: Status, certificate: Certificate) -> Solution:
         """The end of it."""

@@ -22,7 +22,7 @@ def system(monkeypatch):
     small = on_groups(problem, layout, active)
     system = ActiveSystem(blocks, np.arange(layout.n_theta), small.penalty.layout, active)
     x = contrasts.down(theta)
-    sizes = np.random.default_rng(2).choice([1e-4, 1e-2, 1.0], layout.n_groups)
+    sizes = np.random.default_rng(2).choice([1e-9, 1e-4, 1.0], layout.n_groups)
     x[layout.edges] *= layout.spread(sizes)
     return system, small, x
 

@@ -56,13 +56,16 @@ def test_stages_lead_to_the_same_solution(task, monkeypatch, name):
     assert solution.objective == pytest.approx(direct.objective, abs=20 * tol)
 
 
-def test_stages_work_on_fewer_groups(monkeypatch):
-    """A chain: columns far from each other are related, but not directly."""
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(500, 40))
+def chain():
+    """Columns far from each other are related, but not directly."""
+    X = np.random.default_rng(3).normal(size=(500, 40))
     for s in range(1, 40):
         X[:, s] += 0.8 * X[:, s - 1]
-    task = Table(X, np.zeros((500, 0), dtype=np.int64), ()).task()
+    return Table(X, np.zeros((500, 0), dtype=np.int64), ())
+
+
+def test_stages_work_on_fewer_groups(monkeypatch):
+    task = chain().task()
     sizes = working_sets(monkeypatch)
     direct = from_nothing(task, 0.05)
     n_direct, n_active = max(sizes), np.count_nonzero(task.layout.group_norms(direct.theta))
@@ -86,6 +89,24 @@ def test_stages_count_but_have_no_trace(task, monkeypatch):
     # Every row is about the problem that was asked for.
     assert trace[-1].objective == pytest.approx(solution.objective, abs=1e-9)
     assert max(row.objective for row in trace) == trace[0].objective
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e-3, 1e4])
+def test_stages_do_not_depend_on_units(monkeypatch, scale):
+    """Without calibration, lam is in the units of the columns, and the KKT number is not."""
+    table = chain()
+    scaled = Table(scale * table.X, table.Y, table.n_levels).task(weights="uniform")
+    plain = table.task(weights="uniform")
+    in_stages(monkeypatch, 60)
+    sizes = working_sets(monkeypatch)
+    expected = from_nothing(plain, 0.05)
+    plain_sizes = [*sizes]
+    sizes.clear()
+    solution = from_nothing(scaled, 0.05)
+    assert solution.converged
+    assert len(plain_sizes) > 3
+    assert max(abs(len(sizes) - len(plain_sizes)), abs(solution.n_iter - expected.n_iter)) <= 2
+    np.testing.assert_allclose(solution.theta, expected.theta, atol=1e-4)
 
 
 @pytest.mark.parametrize("max_iter", [0, 1, 3])
