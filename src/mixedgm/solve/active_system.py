@@ -16,7 +16,7 @@ from scipy import linalg
 
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.solve.contrasts import offsets
-from mixedgm.solve.problem import Problem
+from mixedgm.solve.problem import Conditions
 
 _LARGEST_FACTORISED = 600
 _SPARSE = 0.05
@@ -112,12 +112,12 @@ class ActiveSystem:
         active_product(*self._taken_out, delta, out)
         return out
 
-    def newton_direction(self, problem: Problem, x: Floats, slope: Floats) -> Floats | None:
+    def newton_direction(self, asked: Conditions, x: Floats, slope: Floats) -> Floats | None:
         """Solve (H + lam * norms'') d = -(slope + lam * norms'); None if that fails."""
         layout = self.layout
         norms = layout.group_norms(x)
         safe = np.where(norms > 0.0, norms, 1.0)
-        pull = problem.lam * problem.penalty.weights / safe
+        pull = asked.lam * asked.penalty.weights / safe
         right = -slope
         right[layout.edges] -= layout.spread(pull) * x[layout.edges]
         unit = x[layout.edges] / layout.spread(safe)

@@ -8,10 +8,11 @@ holding.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
-from mixedgm.model.layout import Floats, Ints
+from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.objective.contract import Evaluation, Smooth
 from mixedgm.penalty.group_lasso import GroupLasso
 
@@ -33,6 +34,42 @@ class Certificate:
 
 
 @dataclass(frozen=True, eq=False)
+class Conditions:
+    """The penalty's side of optimality: what is asked of a gradient, of whatever function.
+
+    Parameters
+    ----------
+    penalty : GroupLasso
+    lam : float
+    yardstick : ndarray (n_groups,)
+        Calibrated weight c_g of every edge, whatever the penalty's own weights are.
+    """
+
+    penalty: GroupLasso
+    lam: float
+    yardstick: Floats
+
+    def edge_distance(self, theta: Floats, grad: Floats) -> Floats:
+        """Violation of the optimality condition per edge, on the calibrated scale."""
+        return self.penalty.subgradient_distance(theta, grad, self.lam) / self.yardstick
+
+    def measure(self, theta: Floats, grad: Floats) -> float:
+        """The KKT number for a gradient that the caller claims to be that at theta."""
+        return self.worst(self.edge_distance(theta, grad), grad)
+
+    def worst(self, edge_distance: Floats, grad: Floats) -> float:
+        """The KKT number, where the violations of the edges are known."""
+        nodes = np.abs(grad[: self.penalty.layout.n_node_terms]).max(initial=0.0)
+        # NaN must not pass for a small number, and Python's max may drop it.
+        return float(np.maximum(edge_distance.max(initial=0.0), nodes))
+
+    def on(self, layout: Layout, groups: Ints) -> Conditions:
+        """The same for some groups of a layout that has all of them (of theta or of contrasts)."""
+        penalty = GroupLasso(layout.restrict(groups), self.penalty.weights[groups])
+        return Conditions(penalty, self.lam, self.yardstick[groups])
+
+
+@dataclass(frozen=True, eq=False)
 class Problem:
     """Minimise smooth(theta) + lam * penalty(theta).
 
@@ -42,7 +79,7 @@ class Problem:
     penalty : GroupLasso
     lam : float
     yardstick : ndarray (n_groups,)
-        Calibrated weight c_g of every edge, whatever the penalty's own weights are.
+        As in `Conditions`.
     whole : Problem or None
         The problem that this one is a restriction of, to `groups` at the theta positions `index`.
     """
@@ -93,25 +130,21 @@ class Problem:
         """Value of the smooth part (already known) plus the penalty."""
         return evaluation.value + self.lam * self.penalty.value(theta)
 
-    def edge_distance(self, theta: Floats, grad: Floats) -> Floats:
-        """Violation of the optimality condition per edge, on the calibrated scale."""
-        return self.penalty.subgradient_distance(theta, grad, self.lam) / self.yardstick
+    @cached_property
+    def conditions(self) -> Conditions:
+        """What optimality asks of a gradient."""
+        return Conditions(self.penalty, self.lam, self.yardstick)
 
     def measure(self, theta: Floats, grad: Floats) -> float:
         """The KKT number for a gradient that the caller claims to be that at theta."""
-        return self._worst(self.edge_distance(theta, grad), grad)
-
-    def _worst(self, edge_distance: Floats, grad: Floats) -> float:
-        nodes = np.abs(grad[: self.smooth.layout.n_node_terms]).max(initial=0.0)
-        # NaN must not pass for a small number, and Python's max may drop it.
-        return float(np.maximum(edge_distance.max(initial=0.0), nodes))
+        return self.conditions.measure(theta, grad)
 
     def certificate(self, theta: Floats, groups: Ints | None = None) -> Certificate:
         """How optimal theta, zero but for `groups`, is by the whole gradient there."""
         evaluation = self._evaluated(theta, groups)
-        distance = self.edge_distance(theta, evaluation.gradient)
+        distance = self.conditions.edge_distance(theta, evaluation.gradient)
         return Certificate(
-            self._worst(distance, evaluation.gradient),
+            self.conditions.worst(distance, evaluation.gradient),
             self.objective(evaluation, theta),
             evaluation,
             distance,

@@ -101,8 +101,9 @@ def judge(problem: Problem, theta: Floats, here: Estimate) -> Verdict:
     layout = problem.smooth.layout
     nodes = slice(0, layout.n_node_terms)
     noise = np.sqrt(layout.group_sums(here.error[layout.edges] ** 2)) / problem.yardstick
+    distance = problem.conditions.edge_distance(theta, here.grad)
     return Verdict(
-        np.concatenate([problem.edge_distance(theta, here.grad), np.abs(here.grad[nodes])]),
+        np.concatenate([distance, np.abs(here.grad[nodes])]),
         np.concatenate([noise, here.error[nodes]]),
     )
 

@@ -7,14 +7,13 @@ lam make coordinate descent crawl.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Ints, Layout
-from mixedgm.objective.contract import Curvature, Evaluation, Smooth
-from mixedgm.penalty.group_lasso import GroupLasso
+from mixedgm.objective.contract import Smooth
 from mixedgm.solve.active_system import ActiveSystem, Blocks
 from mixedgm.solve.contrasts import Contrasts, offsets
 from mixedgm.solve.problem import Problem
@@ -160,7 +159,7 @@ class QuadraticModel:
         index = layout.positions(active)
         where = np.full(layout.n_theta, -1)
         where[index] = np.arange(len(index))
-        small = on_groups(self.problem, layout, active)
+        small = self.problem.conditions.on(layout, active)
         system = ActiveSystem(self.blocks, where, small.penalty.layout, active)
         x, theta, grad = point[index], self.theta[index], self.grad[index]
 
@@ -197,17 +196,6 @@ class QuadraticModel:
         return out
 
 
-def on_groups(problem: Problem, layout: Layout, groups: Ints) -> Problem:
-    """The penalty side of the problem on some groups of another layout of all of them."""
-    small = layout.restrict(groups)
-    return replace(
-        problem,
-        smooth=_LayoutOnly(small),
-        penalty=GroupLasso(small, problem.penalty.weights[groups]),
-        yardstick=problem.yardstick[groups],
-    )
-
-
 def _crossing(layout: Layout, x: Floats, direction: Floats) -> Floats:
     """How far along the direction every group comes closest to zero (almost), if it does."""
     along = -layout.group_sums(x[layout.edges] * direction[layout.edges])
@@ -222,32 +210,3 @@ def _without(layout: Layout, x: Floats, groups: NDArray[np.bool_]) -> Floats:
     new = x.copy()
     new[layout.edges] *= 1.0 - layout.spread(groups.astype(np.float64))
     return new
-
-
-@dataclass(frozen=True, eq=False)
-class _LayoutOnly:
-    """Stands where only the layout of a smooth function is asked for."""
-
-    layout: Layout
-    passes: float = 0.0
-    curvature_passes: float = 0.0
-    part_seconds: tuple[float, float] = (0.0, 0.0)
-    n_rows: int = 0
-    terms_per_edge: int = 1
-    by_nodes: bool = True
-    curvature_rows: int = 0
-    exact_curvature: bool = False
-
-    def evaluate(
-        self, theta: Floats, gradient: bool = True, groups: Ints | None = None
-    ) -> Evaluation:
-        raise NotImplementedError
-
-    def curvature(self, theta: Floats, stride: int = 1, nodes: Ints | None = None) -> Curvature:
-        raise NotImplementedError
-
-    def restrict(self, groups: Ints) -> Smooth:
-        raise NotImplementedError
-
-    def null(self) -> Floats:
-        raise NotImplementedError

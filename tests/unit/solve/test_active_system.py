@@ -6,7 +6,7 @@ import pytest
 from mixedgm.solve import active_system
 from mixedgm.solve.active_system import ActiveSystem
 from mixedgm.solve.contrasts import Contrasts
-from mixedgm.solve.subproblem import flatten, on_groups
+from mixedgm.solve.subproblem import flatten
 from tests.support.problems import draw, random_theta
 
 
@@ -19,7 +19,7 @@ def system(monkeypatch):
     contrasts, theta = Contrasts(smooth.layout), 0.3 * random_theta(smooth.layout, 1)
     layout, blocks = contrasts.reduced, flatten(contrasts, smooth, theta, 1)
     active = np.arange(layout.n_groups)
-    small = on_groups(problem, layout, active)
+    small = problem.conditions.on(layout, active)
     system = ActiveSystem(blocks, np.arange(layout.n_theta), small.penalty.layout, active)
     x = contrasts.down(theta)
     sizes = np.random.default_rng(2).choice([1e-9, 1e-4, 1.0], layout.n_groups)
