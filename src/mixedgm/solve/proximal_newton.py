@@ -22,6 +22,10 @@ _SLOW = 0.3
 # simulated graphs.
 _QUADRATIC = 0.4
 
+# A direction that no step along it is good for: curvature is added, first so much, then ever more.
+_TRIALS = 12
+_DAMPING, _MOST_DAMPING = 1e-3, 1e3
+
 Hessian = Literal["exact", "sampled", "limited-memory"]
 Subproblem = Literal["coordinate-descent", "proximal-gradient"]
 
@@ -108,7 +112,7 @@ class ProximalNewton:
         target, memory = self._model_minimiser(problem, state)
         begin = (state.theta, state.evaluation, state.objective)
         final = self._expected(problem, state) <= _certainty(problem) * state.tol
-        found = armijo(problem, begin, target - state.theta, final=final)
+        found = armijo(problem, begin, target - state.theta, _TRIALS, final=final)
         if found is None:
             return self._fall_back(problem, state, stale)
         theta, evaluation, objective = found
@@ -128,9 +132,14 @@ class ProximalNewton:
             stride=max(1, state.stride // 4) if slow and not stale and not rough else state.stride,
             first=state.stride,
             gain=gain,
+            damping=state.damping / 3.0 if state.damping > 1e-6 else 0.0,
             memory=memory if keep else None,
             pairs=self._pairs(state, theta, evaluation),
         )
+
+    @property
+    def _damps(self) -> bool:
+        return self.hessian != "limited-memory" and self.subproblem == "coordinate-descent"
 
     def _pairs(self, state: NewtonState, theta: Floats, there: Evaluation) -> LimitedMemory:
         if self.hessian != "limited-memory":
@@ -174,7 +183,10 @@ class ProximalNewton:
             stride = max(state.first, state.stride)
             memory = KnownCurvature(contrasts, flatten(contrasts, problem.smooth, theta, stride))
         here, slope = contrasts.down(theta), contrasts.down(grad)
-        model = QuadraticModel(problem, contrasts.reduced, here, slope, memory.blocks)
+        blocks = memory.blocks
+        if state.damping > 0.0:
+            blocks = memory.damped(state.damping, problem.yardstick)
+        model = QuadraticModel(problem, contrasts.reduced, here, slope, blocks)
         return contrasts.up(model.minimise(forcing)), memory
 
     def _fall_back(self, problem: Problem, state: NewtonState, stale: bool) -> NewtonState:
@@ -185,6 +197,8 @@ class ProximalNewton:
             return replace(state, stride=1, first=1)
         if self.hessian == "limited-memory" and state.pairs.pairs:
             return replace(state, pairs=LimitedMemory(self.memory))
+        if self._damps and state.damping < _MOST_DAMPING:
+            return replace(state, damping=max(10.0 * state.damping, _DAMPING))
         bound = 1.0
         for _ in range(40):
             target = problem.penalty.prox(
@@ -245,6 +259,8 @@ class NewtonState:
     pairs: LimitedMemory
     contrasts: Contrasts
     memory: KnownCurvature | None = None
+    damping: float = 0.0
+    """Curvature that is added to the model, in units of that of independent columns."""
     gain: float = np.inf
     """What the last step multiplied the KKT number by."""
     halted: bool = False

@@ -105,6 +105,24 @@ def test_what_was_known_is_carried_over_and_new_groups_get_their_mean(problem):
     assert not new[np.ix_(own, here)].any()
 
 
+def test_damping_adds_the_curvature_of_independent_columns(problem):
+    smooth = problem.smooth
+    contrasts, theta = Contrasts(smooth.layout), random_theta(smooth.layout, 4)
+    known = KnownCurvature(contrasts, flatten(contrasts, smooth, theta, 1))
+    layout = contrasts.reduced
+    before = assembled(known.blocks, layout.n_theta)
+    blocks = known.damped(0.5, problem.yardstick)
+    added = assembled(blocks, layout.n_theta) - before
+    np.testing.assert_array_equal(assembled(known.blocks, layout.n_theta), before)
+    check_eigen(blocks, before + added)
+    np.testing.assert_allclose(added, np.diag(np.diag(added)), atol=1e-12)
+    own = slice(0, layout.n_node_terms)
+    np.testing.assert_allclose(np.diag(added)[own], 0.125, atol=1e-12)
+    n_terms = np.count_nonzero(known.blocks.touch_node[known.blocks.n_node_blocks :] >= 0, axis=1)
+    per_group = 0.5 * n_terms * problem.yardstick**2 / np.maximum(1, layout.sizes)
+    np.testing.assert_allclose(np.diag(added)[layout.edges], layout.spread(per_group), atol=1e-12)
+
+
 def test_nothing_is_carried_where_most_groups_are_new():
     problem = problem_of("mixed")
     small = problem.restrict(np.array([0]))

@@ -1,4 +1,4 @@
-"""Newton steps on active groups never make the quadratic model worse."""
+"""Quadratic models that are hard to minimise, or have a minimum too far away to be of use."""
 
 from dataclasses import replace
 
@@ -23,6 +23,21 @@ def test_two_almost_equal_columns(loss, seed):
     start = Start(task.null.theta, task.null.evaluation, task.lam_max)
     solution = solve(task.problem(0.05 * task.lam_max), Auto(), start, tol=1e-6, max_iter=60)
     assert solution.converged
+    assert solution.notes == ()
+
+
+@pytest.mark.parametrize("seed", [2, 5, 6, 7, 8])
+@pytest.mark.parametrize("loss", ["nodewise", "pseudolikelihood"])
+def test_levels_that_were_seen_once(loss, seed):
+    """Probabilities become 0 or 1 on the way, where a model without damping has no minimum."""
+    table = draw(seed, 400, 5, (4, 4, 4), False)
+    Y = np.zeros_like(table.Y)
+    Y[:4] = np.random.default_rng(seed).permuted(np.tile(np.arange(4)[:, None], 3), axis=0)
+    task = replace(table, Y=Y).task(loss=loss)
+    start = Start(task.null.theta, task.null.evaluation, task.lam_max)
+    solution = solve(task.problem(0.01 * task.lam_max), Auto(), start, tol=1e-5, max_iter=60)
+    assert solution.converged
+    assert solution.passes < 400
     assert solution.notes == ()
 
 
