@@ -8,6 +8,7 @@ import pytest
 
 from mixedgm.errors import ParameterError
 from mixedgm.objective.contract import Evaluation
+from mixedgm.solve import proximal_newton
 from mixedgm.solve.loop import Status, run
 from mixedgm.solve.problem import Problem
 from mixedgm.solve.proximal_gradient import ProximalGradient
@@ -243,12 +244,20 @@ def lied_to(solver, max_iter=100, **lie):
 
 
 @pytest.mark.parametrize("subproblem", ["coordinate-descent", "proximal-gradient"])
-def test_a_failed_line_search_falls_back_and_says_so(subproblem):
+def test_a_failed_line_search_falls_back_and_says_so(subproblem, monkeypatch):
     """Curvature far too small: each Newton step is too long for any number of halvings."""
+    monkeypatch.setattr(proximal_newton, "_MOST_DAMPING", 0.0)
     solution = lied_to(ProximalNewton("exact", subproblem), 20, curvature_factor=1e-13)
     assert any("line search failed" in note for note in solution.notes)
     assert len(set(solution.notes)) == len(solution.notes)
     assert solution.objective < solution.trace[0].objective
+
+
+@pytest.mark.parametrize("hessian", ["exact", "sampled"])
+def test_damping_makes_up_for_curvature_that_is_far_too_small(hessian):
+    solution = lied_to(ProximalNewton(hessian), curvature_factor=1e-13)
+    assert solution.converged
+    assert solution.notes == ()
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

@@ -14,11 +14,12 @@ _SUFFICIENT = 1e-4
 
 
 class Step(NamedTuple):
-    """An accepted point, its evaluation, and the objective there."""
+    """An accepted point, its evaluation, the objective there, the share of the direction."""
 
     theta: Floats
     evaluation: Evaluation
     objective: float
+    size: float
 
 
 def armijo(
@@ -50,10 +51,10 @@ def armijo(
         if np.isfinite(there.value):
             new = there.value + full if step == 1.0 else problem.objective(there, point)
             if new - objective <= _SUFFICIENT * step * promise and promise < 0.0:
-                return Step(point, there, new)
+                return Step(point, there, new, step)
             if abs(new - objective) <= rounding and problem.measure(
                 point, there.gradient
             ) < problem.measure(theta, here.gradient):
-                return Step(point, there, new)
+                return Step(point, there, new, step)
         step *= 0.5
     return None

@@ -22,7 +22,8 @@ _SLOW = 0.3
 # simulated graphs.
 _QUADRATIC = 0.4
 
-# A direction that no step along it is good for: curvature is added, first so much, then ever more.
+# After a direction along which no step, or only a short one, is good, curvature is added to the
+# model: so much, then more.
 _TRIALS = 12
 _DAMPING, _MOST_DAMPING = 1e-3, 1e3
 
@@ -115,7 +116,7 @@ class ProximalNewton:
         found = armijo(problem, begin, target - state.theta, _TRIALS, final=final)
         if found is None:
             return self._fall_back(problem, state, stale)
-        theta, evaluation, objective = found
+        theta, evaluation, objective, size = found
         measure = problem.measure(theta, evaluation.gradient)
         gain = measure / state.measure
         slow = gain > _SLOW and measure > state.tol
@@ -132,7 +133,7 @@ class ProximalNewton:
             stride=max(1, state.stride // 4) if slow and not stale and not rough else state.stride,
             first=state.stride,
             gain=gain,
-            damping=state.damping / 3.0 if state.damping > 1e-6 else 0.0,
+            damping=_next_damping(state.damping, size) if self._damps else 0.0,
             memory=memory if keep else None,
             pairs=self._pairs(state, theta, evaluation),
         )
@@ -207,7 +208,7 @@ class ProximalNewton:
             begin = (state.theta, state.evaluation, state.objective)
             found = armijo(problem, begin, target - state.theta, trials=1)
             if found is not None:
-                theta, evaluation, objective = found
+                theta, evaluation, objective, _ = found
                 note = "a Newton line search failed; a proximal gradient step was taken instead"
                 return replace(
                     state,
@@ -219,6 +220,15 @@ class ProximalNewton:
                 )
             bound *= 4.0
         return replace(state, halted=True)
+
+
+def _next_damping(damping: float, size: float) -> float:
+    """More after a step that had to be cut short by much, less after a full one."""
+    if size < 0.2:
+        return max(3.0 * damping, _DAMPING)
+    if size < 1.0:
+        return damping
+    return damping / 3.0 if damping > 1e-3 * _DAMPING else 0.0
 
 
 def _certainty(problem: Problem) -> float:
