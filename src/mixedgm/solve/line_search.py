@@ -14,12 +14,14 @@ _SUFFICIENT = 1e-4
 
 
 class Step(NamedTuple):
-    """An accepted point, its evaluation, the objective there, the share of the direction."""
+    """An accepted point, its evaluation, and the objective there."""
 
     theta: Floats
     evaluation: Evaluation
     objective: float
-    size: float
+    kept: float
+    """How much of what the gradient promises for a full step came true; half of it, if the function
+    is quadratic and the direction leads to its minimum."""
 
 
 def armijo(
@@ -51,10 +53,10 @@ def armijo(
         if np.isfinite(there.value):
             new = there.value + full if step == 1.0 else problem.objective(there, point)
             if new - objective <= _SUFFICIENT * step * promise and promise < 0.0:
-                return Step(point, there, new, step)
+                return Step(point, there, new, (new - objective) / promise)
             if abs(new - objective) <= rounding and problem.measure(
                 point, there.gradient
             ) < problem.measure(theta, here.gradient):
-                return Step(point, there, new, step)
+                return Step(point, there, new, 0.5)
         step *= 0.5
     return None

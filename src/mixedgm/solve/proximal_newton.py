@@ -22,8 +22,8 @@ _SLOW = 0.3
 # simulated graphs.
 _QUADRATIC = 0.4
 
-# After a direction along which no step, or only a short one, is good, curvature is added to the
-# model: so much, then more.
+# After a direction along which no step is good, or one that keeps little of what it promises,
+# curvature is added to the model: so much at first.
 _TRIALS = 12
 _DAMPING, _MOST_DAMPING = 1e-3, 1e3
 
@@ -116,7 +116,7 @@ class ProximalNewton:
         found = armijo(problem, begin, target - state.theta, _TRIALS, final=final)
         if found is None:
             return self._fall_back(problem, state, stale)
-        theta, evaluation, objective, size = found
+        theta, evaluation, objective, kept = found
         measure = problem.measure(theta, evaluation.gradient)
         gain = measure / state.measure
         slow = gain > _SLOW and measure > state.tol
@@ -133,7 +133,7 @@ class ProximalNewton:
             stride=max(1, state.stride // 4) if slow and not stale and not rough else state.stride,
             first=state.stride,
             gain=gain,
-            damping=_next_damping(state.damping, size) if self._damps else 0.0,
+            damping=_next_damping(state.damping, kept) if self._damps else 0.0,
             memory=memory if keep else None,
             pairs=self._pairs(state, theta, evaluation),
         )
@@ -222,13 +222,13 @@ class ProximalNewton:
         return replace(state, halted=True)
 
 
-def _next_damping(damping: float, size: float) -> float:
-    """More after a step that had to be cut short by much, less after a full one."""
-    if size < 0.2:
-        return max(3.0 * damping, _DAMPING)
-    if size < 1.0:
+def _next_damping(damping: float, kept: float) -> float:
+    """More after a step that kept little of its promise, less after one that kept much."""
+    if kept < 0.05:
+        return max(4.0 * damping, _DAMPING)
+    if kept < 0.25:
         return damping
-    return damping / 3.0 if damping > 1e-3 * _DAMPING else 0.0
+    return damping / 4.0 if damping > 1e-3 * _DAMPING else 0.0
 
 
 def _certainty(problem: Problem) -> float:
