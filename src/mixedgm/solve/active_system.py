@@ -126,15 +126,17 @@ class ActiveSystem:
         return self._by_products(pull, unit, right)
 
     def _factorised(self, pull: Floats, unit: Floats, right: Floats) -> Floats | None:
-        layout = self.layout
+        layout, first = self.layout, self.layout.n_node_terms
         matrix = np.array(self._dense)
-        edges = np.arange(layout.n_node_terms, layout.n_theta)
-        matrix[edges, edges] += layout.spread(pull)
-        for start, size, weight in zip(layout.starts[:-1], layout.sizes, pull, strict=True):
-            own = unit[start - layout.n_node_terms : start - layout.n_node_terms + size]
-            matrix[start : start + size, start : start + size] -= weight * np.outer(own, own)
         diagonal = np.arange(layout.n_theta)
         scale = float(np.mean(matrix[diagonal, diagonal]))
+        # The norm of a single number has no curvature.
+        bent = layout.sizes > 1
+        matrix[diagonal[first:], diagonal[first:]] += layout.spread(np.where(bent, pull, 0.0))
+        for g in np.flatnonzero(bent).tolist():
+            at = slice(layout.starts[g], layout.starts[g + 1])
+            own = unit[at.start - first : at.stop - first]
+            matrix[at, at] -= pull[g] * np.outer(own, own)
         for ridge in (1e-11, 1e-8, 1e-5):
             matrix[diagonal, diagonal] += ridge * scale
             try:

@@ -60,6 +60,24 @@ def test_direction_solves_the_system(system):
     assert error @ matrix @ error <= 1e-3 * (exact @ matrix @ exact)
 
 
+@pytest.mark.parametrize("size", [1e-8, 1e-12, 1e-16])
+def test_tiny_groups_of_one_number_do_not_spoil_the_factors(monkeypatch, size):
+    """The norm of a number has no curvature, however small the number."""
+    problem = draw(5, 200, 6, (), False).task().problem(0.3)
+    layout = problem.smooth.layout
+    contrasts, theta = Contrasts(layout), 0.3 * random_theta(layout, 1)
+    theta[layout.edges][::3] *= size
+    blocks, active = flatten(contrasts, problem.smooth, theta, 1), np.arange(layout.n_groups)
+    small = problem.conditions.on(contrasts.reduced, active)
+    system = ActiveSystem(blocks, np.arange(layout.n_theta), small.penalty.layout, active)
+    slope = np.random.default_rng(3).normal(size=layout.n_theta)
+    found = system.newton_direction(small, theta, slope)
+    right = -slope
+    right[layout.edges] -= problem.lam * problem.penalty.weights * np.sign(theta[layout.edges])
+    exact = np.linalg.solve(system._dense, right)
+    np.testing.assert_allclose(found, exact, rtol=1e-6, atol=1e-8 * abs(exact).max())
+
+
 def test_small_groups_cost_no_products(system, monkeypatch):
     """The preconditioner knows that a norm has no curvature along its group.
 
