@@ -133,11 +133,19 @@ def _report(result: Result, kind: str, found: list[Found]) -> None:
         text = f"{one.seconds:.3g} s, {one.memory / MB:.0f} MB, {one.edges:,} edges at the end"
         result.add(shown(f"{kind}, d = {one.d}: path", text))
     result.add(certified(f"{kind} paths", max(one.kkt for one in found), TOL))
+    larger = found[-len(_upper([one.d for one in found])) :]
+    for what in ("seconds", "memory"):
+        # As for a pass: at small sizes fixed costs hide the growth.
+        name = f"{kind}: {what} of a path ~ larger d"
+        result.add(grows(name, _power(larger, what), 2, 0.1))
+    result.add(
+        shown(f"{kind}: seconds of a path ~ d, all sizes", f"{_power(found, 'seconds'):.2f}")
+    )
+
+
+def _power(found: list[Found], of: str) -> float:
     d = np.array([one.d for one in found], dtype=float)
-    power = exponent(d, np.array([one.seconds for one in found]))
-    result.add(grows(f"{kind}: seconds of a path ~ d", power, 2, 0.1))
-    memory = exponent(d, np.array([one.memory for one in found], dtype=float))
-    result.add(grows(f"{kind}: memory of a path ~ d", memory, 2, 0.1))
+    return exponent(d, np.array([getattr(one, of) for one in found], dtype=float))
 
 
 def _upper(sizes: list[int]) -> list[int]:

@@ -1,4 +1,4 @@
-"""Curvature of one working set -> a rough one of another that shares most of its groups."""
+"""Curvature that is known -> what other steps make of it: for another working set, or damped."""
 
 from __future__ import annotations
 

@@ -79,10 +79,7 @@ def test_tiny_groups_of_one_number_do_not_spoil_the_factors(monkeypatch, size):
 
 
 def test_small_groups_cost_no_products(system, monkeypatch):
-    """The preconditioner knows that a norm has no curvature along its group.
-
-    One that has it there, too, needs 100 products for this system.
-    """
+    """The preconditioner knows that a norm has no curvature along its group."""
     system, problem, x = system
     products = []
     product = ActiveSystem.product
