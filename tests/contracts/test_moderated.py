@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from mixedgm.rows import curvature
 from mixedgm.rows.contract import Coefficients
 from mixedgm.rows.predict import mean_losses
 from tests.support import dense
@@ -105,6 +106,16 @@ def test_sums_are_those_of_the_columns_written_out(name, some):
     moments = rows.moments()
     np.testing.assert_allclose(moments.mean, share @ C, atol=1e-13)
     np.testing.assert_allclose(moments.second, C.T @ (share[:, None] * C), atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_curvature_is_the_same_by_blas_and_by_level(name, loss, monkeypatch):
+    _, task = make(name, loss=loss)
+    theta, found = random_theta(task.layout, 5), []
+    for cost in (0.0, 1e9):
+        monkeypatch.setattr(curvature, "_BLAS", cost)
+        found.append(task.smooth.curvature(theta).dense())
+    np.testing.assert_allclose(*found, atol=1e-13)
 
 
 @pytest.mark.parametrize("threads", [2, 3])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mixedgm.model.layout import Layout
+from mixedgm.rows import curvature
 from mixedgm.rows.contract import Coefficients
 from mixedgm.rows.memory import MemoryRows
 from tests.support import dense
@@ -24,6 +25,8 @@ SHAPES = {
     "all-categorical": (150, 0, (2, 3, 4), None, False),
     "all-categorical-weighted": (150, 0, (2, 3, 4), None, True),
     "one-categorical": (40, 3, (5,), None, False),
+    "one-level": (60, 2, (1, 3, 2), None, True),
+    "many-columns": (700, 20, (3,) * 20, None, False),
     "many-rows": (9000, 2, (7, 2, 5, 4, 9), None, False),
     "many-rows-weighted": (9000, 2, (7, 2, 5, 4, 9), [(0, 2), (2, 6), (3, 6), (4, 5)], True),
 }
@@ -159,7 +162,14 @@ def dense_curvature(case, cat, rows):
     return out - moved.T @ (share[:, None] * moved)
 
 
+@pytest.fixture(params={"by-blas": 0.0, "by-level": 1e9}.items(), ids=lambda item: item[0])
+def way(request, monkeypatch):
+    """How sums are made, whatever would be cheaper."""
+    monkeypatch.setattr(curvature, "_BLAS", request.param[1])
+
+
 @pytest.mark.parametrize("stride", [1, 3])
+@pytest.mark.usefixtures("way")
 def test_curvature_of_every_node(store, shape, stride):
     case = make(shape)
     nodes = np.arange(len(case.data[2]))
@@ -188,6 +198,7 @@ def answers(rows, case):
     return [*arrays, *curvature]
 
 
+@pytest.mark.usefixtures("way")
 def test_results_do_not_depend_on_the_number_of_threads(shape):
     case = make(shape)
     one, *others = (answers(make_store(*case.data), case) for make_store in STORES.values())
@@ -225,6 +236,7 @@ def test_weight_two_is_the_row_twice(store, shape):
         np.testing.assert_allclose(a, b, atol=1e-12)
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("shape", ["mixed", "mixed-weighted", "few-edges", "many-rows"])
 def test_extreme_logits_stay_finite_and_right(store, shape):
     case = make(shape, size=300.0)

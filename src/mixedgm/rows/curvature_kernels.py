@@ -11,11 +11,11 @@ _LOOSE = {"reassoc", "contract", "nsz"}
 
 
 @inner(fastmath=_LOOSE)
-def _pack(weights, rows, n_rows, width, turned, by_level, by_row):  # type: ignore[no-untyped-def]
+def _pack(weights, rows, n_rows, width, turned, by_level):  # type: ignore[no-untyped-def]
     """Lower triangle of w (diag(p) - p p') over levels 1 to L - 1, for a block of rows.
 
     What concerns level 0 follows, because rows of diag(p) - p p' sum to zero.  turned holds p,
-    levels by rows; the result stands in both orders.
+    levels by rows.
     """
     at = 0
     for k in range(1, width):
@@ -30,9 +30,14 @@ def _pack(weights, rows, n_rows, width, turned, by_level, by_row):  # type: igno
         for k in range(at):
             for i in range(n_rows):
                 by_level[k, i] *= weights[rows[i]]
+
+
+@inner
+def _turn(n_rows, n_packed, by_level, by_row):  # type: ignore[no-untyped-def]
+    """What `_pack` found, row by row."""
     for i in range(n_rows):
-        to = np.uint64(i * at)
-        for k in range(at):
+        to = np.uint64(i * n_packed)
+        for k in range(n_packed):
             by_row[to + np.uint64(k)] = by_level[k, i]
 
 
@@ -42,7 +47,7 @@ def _add_numbers(n_rows, found, facts, values, by_level, x, gram, out):  # type:
 
     gram = (where the node's sums begin in the flat `out`, K, packed levels); x is for work.
     """
-    (_, origin, _, numbers), (base, size, n_packed) = facts, gram
+    (_, origin, _, numbers, _, _), (base, size, n_packed) = facts, gram
     for at in range(found):
         for before in range(at + 1):
             a, b = numbers[before], numbers[at]
@@ -76,7 +81,7 @@ def _add_levels(n_rows, n, facts, codes, values, products, gram, with_number, ou
     in with_number, which has a row for every level: what belongs to a level is found once for all
     numbers.
     """
-    n_levels, origin, is_product, numbers = facts
+    n_levels, origin, is_product, numbers, _, _ = facts
     (by_row, outer, length), (base, size, n_packed) = products, gram
     for b in range(n):
         if n_levels[b] == 0:
@@ -104,7 +109,7 @@ def _spread(n, found, facts, gram, with_number, out):  # type: ignore[no-untyped
     The square of an indicator is the indicator: what a level has with itself it has with the
     intercept, the first of the numbers.
     """
-    (n_levels, origin, is_product, numbers), (base, size, n_packed) = facts, gram
+    (n_levels, origin, is_product, numbers, _, _), (base, size, n_packed) = facts, gram
     for b in range(n):
         for at_b in range(origin[b], origin[b] + n_levels[b]):
             row = at_b * found * n_packed
@@ -185,24 +190,39 @@ def _probabilities(n_rows, width, turned, top, norm):  # type: ignore[no-untyped
 
 
 @inner
+def _kept(n_levels):  # type: ignore[no-untyped-def]
+    """Columns of a predictor without its first level; 0 levels are a number."""
+    return 1 if n_levels == 0 else n_levels - 1
+
+
+@inner
+def _columns(n, facts):  # type: ignore[no-untyped-def]
+    """Those of all n predictors."""
+    return facts[5][n - 1] + _kept(facts[0][n - 1])
+
+
+@inner
 def _predictors(node, incidence, n_cont, facts, values):  # type: ignore[no-untyped-def]
     """Of every predictor of a node: levels (0 for a number), first column, whether it is a product.
 
-    And which of them are numbers, whose number is returned; node is as in `_load`.  An indicator
+    And which of them are numbers, whose number is returned; the intercept that all levels add up
+    to; the first column where the first levels are left out.  node is as in `_load`.  An indicator
     has the value 1, unless a feature gives it another one.
     """
     target_ptr, predictor, entry_ptr, feature = incidence
     first, last, width, n_own, base = node
-    n_levels, origin, is_product, numbers = facts
-    found = 0
+    n_levels, origin, is_product, numbers, whole, narrow = facts
+    found, column = 0, 0
     for at in range(last - first + n_own):
-        n_levels[at], origin[at], is_product[at] = 0, at, 0
+        n_levels[at], origin[at], is_product[at], whole[at] = 0, at, 0, 0
         m = first + at - n_own
         if at >= n_own:
-            is_product[at] = feature[m] >= 0
+            is_product[at], whole[at] = feature[m] >= 0, feature[m] + 1
             if predictor[m] >= n_cont:
                 n_levels[at] = (entry_ptr[m + 1] - entry_ptr[m]) // width
             origin[at] = n_own + (entry_ptr[m] - entry_ptr[first]) // width
+        narrow[at] = column
+        column += _kept(n_levels[at])
         if n_levels[at] == 0:
             numbers[found] = at
             found += 1
@@ -211,37 +231,121 @@ def _predictors(node, incidence, n_cont, facts, values):  # type: ignore[no-unty
     return found
 
 
+@inner(allocates=True, fastmath=_LOOSE)
+def _add_products(n_rows, n, facts, codes, values, by_level, n_packed, work):  # type: ignore[no-untyped-def]
+    """The same sums for all pairs of columns at once, by BLAS, without every first level.
+
+    work = (columns by rows, some of them times the packed levels, a product, the sums (columns, by
+    columns times packed levels), limits of columns multiplied at a time).  Of the sums, those of a
+    column with later ones count.
+    """
+    left, right, product, sums, (most_rows, most_columns) = work
+    some = max(1, min(most_rows // n_packed, most_columns))
+    n_levels, _, _, _, _, narrow = facts
+    n_columns, length = _columns(n, facts), left.shape[1]
+    for at in range(n):
+        first = narrow[at]
+        for k in range(_kept(n_levels[at])):
+            for i in range(n_rows):
+                there = n_levels[at] == 0 or codes[at, i] == k + 1
+                left[first + k, i] = values[at, i] if there else 0.0
+            for i in range(n_rows, length):
+                left[first + k, i] = 0.0
+    for first in range(0, n_columns, some):
+        last = min(first + some, n_columns)
+        for b in range(first, last):
+            for k in range(n_packed):
+                row = (b - first) * n_packed + k
+                for i in range(n_rows):
+                    right[row, i] = left[b, i] * by_level[k, i]
+                for i in range(n_rows, length):
+                    right[row, i] = 0.0
+        wide = (last - first) * n_packed
+        found = product[: last * wide].reshape(last, wide)
+        np.dot(left[:last], right[:wide].T, found)
+        for a in range(last):
+            to = np.uint64(a * n_columns * n_packed + first * n_packed)
+            for k in range(wide):
+                sums[to + np.uint64(k)] += found[a, k]
+
+
+@inner
+def _with_first_levels(n, facts, gram, sums, out):  # type: ignore[no-untyped-def]
+    """Put the sums of `_add_products` where the gram has them; those of first levels follow.
+
+    All levels of a column add up to the intercept (or its feature), and no two of them are seen at
+    once.
+    """
+    (n_levels, origin, _, _, whole, narrow), (base, size, n_packed) = facts, gram
+    n_columns = _columns(n, facts)
+    for a in range(n):
+        for i in range(_kept(n_levels[a])):
+            at, row = narrow[a] + i, origin[a] + i + np.int64(n_levels[a] > 0)
+            for b in range(a, n):
+                for j in range(i if a == b else 0, _kept(n_levels[b])):
+                    source = (at * n_columns + narrow[b] + j) * n_packed
+                    to = row * size + origin[b] + j + np.int64(n_levels[b] > 0)
+                    for k in range(n_packed):
+                        out[base + to * n_packed + k] = sums[source + k]
+                if n_levels[b] == 0 or a == b:
+                    continue
+                low, high = min(at, whole[b]), max(at, whole[b])
+                for k in range(n_packed):
+                    x = sums[(low * n_columns + high) * n_packed + k]
+                    for j in range(n_levels[b] - 1):
+                        x -= sums[(at * n_columns + narrow[b] + j) * n_packed + k]
+                    out[base + (row * size + origin[b]) * n_packed + k] = x
+    for a in range(n):
+        if n_levels[a] == 0:
+            continue
+        row = origin[a] * size
+        for b in range(origin[a], size):
+            for k in range(n_packed):
+                x = out[base + (whole[a] * size + b) * n_packed + k]
+                if b >= origin[a] + n_levels[a]:
+                    for j in range(1, n_levels[a]):
+                        x -= out[base + (row + j * size + b) * n_packed + k]
+                elif b > origin[a]:
+                    x = 0.0
+                out[base + (row + b) * n_packed + k] = x
+
+
 @kernel
 def curvature_sums(data, rows, nodes, level_start, bias, incidence, coefs, start, work, out):  # type: ignore[no-untyped-def]
     """Sum over rows of w (diag(p) - p p') x (z z') for each categorical node in `nodes`.
 
-    rows = (first, last, stride).  The sums of nodes[k] begin at start[k] of the flat `out`:
-    (K, K, L (L - 1) / 2), predictors (the intercept first, those of the features, then the node's
-    incidence) by the packed levels of `_pack`.  Only pairs of predictors a <= b are filled.
-    work = (rows of a block, two numbers per row, facts about predictors, their levels and values,
-    probabilities, these packed by level and by row, outer products, sums with numbers).
+    rows = (first, last, stride); nodes = (their numbers, whether BLAS is to multiply).  The sums of
+    node k begin at start[k] of the flat `out`: (K, K, L (L - 1) / 2), predictors (the intercept
+    first, those of the features, then the node's incidence) by the packed levels of `_pack`.  Only
+    pairs of predictors a <= b are filled.  work = (rows of a block, two numbers per row, facts
+    about predictors, their levels and values, probabilities, these packed by level), (packed by
+    row, outer products, sums with numbers), and that of `_add_products`.
     Returns the weight of the rows used.
     """
     target_ptr, predictor, entry_ptr, feature = incidence
     cont, codes, weights, features = data
-    block_rows, top, norm, facts, levels, values, turned, by_level, by_row, outer, sums = work
+    common, (by_row, outer, with_number), by_blas = work
+    block_rows, top, norm, facts, levels, values, turned, by_level = common
     n_cont, n_own, total = cont.shape[1], bias.shape[0], 0.0
-    length = block_rows.shape[0] * rows[2]
-    for node in range(nodes.shape[0]):
-        base = level_start[nodes[node]]
-        width = level_start[nodes[node] + 1] - base
-        first, last = target_ptr[n_cont + nodes[node]], target_ptr[n_cont + nodes[node] + 1]
+    for at in range(nodes[0].shape[0]):
+        node, multiply = nodes[0][at], nodes[1][at]
+        base, width = level_start[node], level_start[node + 1] - level_start[node]
+        first, last = target_ptr[n_cont + node], target_ptr[n_cont + node + 1]
         own, n = (first, last, width, n_own, base), last - first + n_own
         found = _predictors(own, incidence, n_cont, facts, values)
         size, n_packed = (
             n_own + (entry_ptr[last] - entry_ptr[first]) // width,
             width * (width - 1) // 2,
         )
-        gram = (start[node], size, n_packed)
+        # BLAS gains from long blocks, sums level by level from what is still in the cache.
+        length = block_rows.shape[0] // (1 if multiply else 2) * rows[2]
+        gram = (start[at], size, n_packed)
         products = (by_row, outer, found * n_packed)
-        for k in range(size * found * n_packed):
-            sums[k] = 0.0
         total = 0.0
+        if multiply:
+            by_blas[3][: _columns(n, facts) ** 2 * n_packed] = 0.0
+        else:
+            with_number[: size * found * n_packed] = 0.0
         for begin in range(rows[0], rows[1], length):
             n_rows = (min(begin + length, rows[1]) - begin + rows[2] - 1) // rows[2]
             for i in range(n_rows):
@@ -250,11 +354,18 @@ def curvature_sums(data, rows, nodes, level_start, bias, incidence, coefs, start
             _intercepts(features, block_rows, n_rows, own, bias, values, turned)
             _load(data, block_rows, n_rows, own, incidence, coefs, levels, values, turned)
             _probabilities(n_rows, width, turned, top, norm)
-            _pack(weights, block_rows, n_rows, width, turned, by_level, by_row)
+            _pack(weights, block_rows, n_rows, width, turned, by_level)
+            if multiply:
+                _add_products(n_rows, n, facts, levels, values, by_level, n_packed, by_blas)
+                continue
             _add_numbers(n_rows, found, facts, values, by_level, norm, gram, out)
+            _turn(n_rows, n_packed, by_level, by_row)
             _multiply(n_rows, found, facts[3], n_packed, values, by_row, outer)
-            _add_levels(n_rows, n, facts, levels, values, products, gram, sums, out)
-        _spread(n, found, facts, gram, sums, out)
+            _add_levels(n_rows, n, facts, levels, values, products, gram, with_number, out)
+        if multiply:
+            _with_first_levels(n, facts, gram, by_blas[3], out)
+        else:
+            _spread(n, found, facts, gram, with_number, out)
     return total
 
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +24,14 @@ from mixedgm.rows.contract import (
     SoftmaxCurvature,
     SoftmaxSums,
 )
+from mixedgm.rows.curvature import summed_curvature
 from mixedgm.rows.products import Products
-from mixedgm.rows.threads import run_all, single_threaded_blas
+from mixedgm.rows.threads import run_all, single_threaded_blas, threads_for
 
 _NO_WEIGHTS = np.zeros(0)
 _NO_MATRIX = np.zeros((0, 0))
 _NO_MATRICES = np.zeros((0, 0, 0))
 _LANES = 8
-_CURVATURE_BLOCK = 128
 _WANT = {"none": 0, "support": 1, "all": 2}
 
 
@@ -258,71 +258,22 @@ class MemoryRows:
 
     def softmax_curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> SoftmaxCurvature:
         """Second derivatives of the mean loss of categorical nodes, from every stride-th row."""
-        from mixedgm.rows.curvature_kernels import curvature_sums
-
         clock = time.perf_counter()
         self.curvature_passes += len(nodes) / len(self.n_levels) / stride
-        incidence, p = coef.incidence, self.cont.shape[1]
-        blocks = (
-            incidence.target_ptr,
-            incidence.predictor,
-            incidence.entry_ptr,
-            incidence.feature,
+        found = summed_curvature(
+            self._data, self._level_start, (coef, self._biases(coef), nodes), stride, self.n_threads
         )
-        bias = self._biases(coef)
-        width = self._level_start[nodes + 1] - self._level_start[nodes]
-        first, last = incidence.target_ptr[p + nodes], incidence.target_ptr[p + nodes + 1]
-        n_columns = len(bias) + (incidence.entry_ptr[last] - incidence.entry_ptr[first]) // width
-        starts = np.zeros(len(nodes) + 1, dtype=np.int64)
-        np.cumsum(n_columns**2 * (width * (width - 1) // 2), out=starts[1:])
-        n_predictors = len(bias) + last - first
-        work = (self.n_rows // stride + 1) * (n_predictors * width) ** 2
-        parts = self._row_parts(int(work.sum()), int(starts[-1]), stride)
-        n_threads = self._threads_for(int(work.sum()))
-        shares = _shares(work, 1 if len(parts) >= 4 or n_threads == 1 else 2 * n_threads)
-        sums = np.zeros((len(parts), int(starts[-1])))
-        n_numbers = len(bias) + _count_between(incidence.predictor < p, first, last)
-        most = _curvature_sizes(n_predictors, n_numbers, n_columns, width)
-
-        def task(part: int, first: int, last: int) -> float:
-            return float(
-                curvature_sums(
-                    self._data,
-                    (*parts[part], stride),
-                    nodes[first:last],
-                    self._level_start,
-                    bias,
-                    blocks,
-                    coef.values,
-                    starts[first : last + 1],
-                    _curvature_work(*most),
-                    sums[part],
-                )
-            )
-
-        tasks = [(part, *share) for part in range(len(parts)) for share in shares]
-        weights = run_all([partial(task, *one) for one in tasks], n_threads)
-        total = sum(weight for weight, one in zip(weights, tasks, strict=True) if one[1] == 0)
-        packed = sums[0] if len(parts) == 1 else sums.sum(axis=0)
         if self.products is not None:
-            packed, starts, n_columns = self.products.centre_curvatures(
-                packed, (starts, n_columns, width), coef, p + nodes
-            )
+            found = self.products.centre_curvatures(found, coef, self.cont.shape[1] + nodes)
         self._spend(0.0, time.perf_counter() - clock)
-        return SoftmaxCurvature(packed, starts, width, n_columns, 1.0 / total)
+        return found
 
     def _threads_for(self, work: int) -> int:
         """One thread for what takes less time than handing it over."""
-        return self.n_threads if work > 2_000_000 else 1
+        return threads_for(work, self.n_threads)
 
     def _spend(self, passes: float, curvature: float) -> None:
         self.part_seconds = (self.part_seconds[0] + passes, self.part_seconds[1] + curvature)
-
-    def _row_parts(self, work: int, sums: int, stride: int) -> list[tuple[int, int]]:
-        """Row ranges that get sums of their own: by work and memory, never by threads."""
-        n_parts = max(1, min(work // 4_000_000, 2**23 // max(sums, 1), 8))
-        step = -(-self.n_rows // (n_parts * stride)) * stride
-        return [(first, min(first + step, self.n_rows)) for first in range(0, self.n_rows, step)]
 
 
 def _accumulators(
@@ -339,55 +290,8 @@ def _accumulators(
     )
 
 
-def _count_between(marked: NDArray[np.bool_], first: Ints, last: Ints) -> Ints:
-    """How many are marked in each of the ranges first:last."""
-    before = np.zeros(len(marked) + 1, dtype=np.int64)
-    marked.cumsum(out=before[1:])
-    return np.asarray(before[last] - before[first])
-
-
-def _curvature_sizes(
-    n_predictors: Ints, n_numbers: Ints, n_columns: Ints, width: Ints
-) -> tuple[int, int, int, int, int]:
-    """The most that any of these nodes needs of each kind of work array."""
-    n_packed = width * (width - 1) // 2
-    outer = n_numbers * n_packed
-    each = (n_predictors, width, n_packed, outer, n_columns * outer)
-    a, b, c, d, e = (int(sizes.max()) for sizes in each)
-    return a, b, c, d, e
-
-
-def _curvature_work(
-    n_predictors: int, width: int, n_packed: int, outer: int, sums: int
-) -> tuple[object, ...]:
-    """What one thread needs for nodes of at most these sizes."""
-    return (
-        np.empty(_CURVATURE_BLOCK, dtype=np.int64),
-        np.empty(_CURVATURE_BLOCK),
-        np.empty(_CURVATURE_BLOCK),
-        tuple(np.empty((4, n_predictors), dtype=np.int64)),
-        np.empty((n_predictors, _CURVATURE_BLOCK), dtype=np.int64),
-        np.empty((n_predictors, _CURVATURE_BLOCK)),
-        np.empty((width, _CURVATURE_BLOCK)),
-        np.empty((n_packed, _CURVATURE_BLOCK)),
-        np.empty(_CURVATURE_BLOCK * n_packed),
-        np.empty(_CURVATURE_BLOCK * outer),
-        np.empty(sums),
-    )
-
-
 def _by_column(all_pairs: Floats) -> Floats:
     """(1 + F, levels, d) sums -> (columns, levels)."""
     if len(all_pairs) == 1:
         return np.asarray(all_pairs[0].T)
     return np.concatenate([part.T for part in all_pairs])
-
-
-def _shares(work: NDArray[np.int64], n_shares: int) -> list[tuple[int, int]]:
-    """Consecutive nodes in at most `n_shares` ranges of about equal work."""
-    if n_shares == 1:
-        return [(0, len(work))]
-    done = np.cumsum(work)
-    cuts = np.searchsorted(done, done[-1] * np.arange(1, n_shares) / n_shares)
-    edges = np.unique(np.concatenate([[0], cuts, [len(work)]]))
-    return [(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True)]

@@ -7,12 +7,12 @@ and an intercept ``f_k`` for each feature; the centre c enters here, in sums and
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mixedgm.model.layout import Floats, Ints
-from mixedgm.rows.contract import Coefficients
+from mixedgm.rows.contract import Coefficients, SoftmaxCurvature
 
 Sums = Callable[[Floats | None], tuple[Floats, Floats]]
 
@@ -88,24 +88,19 @@ class Products:
         all_pairs[1:] -= mean_prob[1:, :, None] * self.centre
 
     def centre_curvatures(
-        self, sums: Floats, shape: tuple[Ints, Ints, Ints], coef: Coefficients, nodes: Ints
-    ) -> tuple[Floats, Ints, Ints]:
-        """Sums over (1 + F intercepts, columns) of nodes -> over (intercept, centred columns).
-
-        shape = (start, number of columns, levels) of every node; returns the sums, their starts
-        and the numbers of columns that are left.
-        """
-        starts, n_columns, width = shape
+        self, found: SoftmaxCurvature, coef: Coefficients, nodes: Ints
+    ) -> SoftmaxCurvature:
+        """Sums over (1 + F intercepts, columns) of nodes -> over (intercept, centred columns)."""
         parts = []
         for k, node in enumerate(nodes.tolist()):
-            size = int(n_columns[k])
-            both = sums[starts[k] : starts[k + 1]].reshape(size, size, -1)
+            size = int(found.n_columns[k])
+            both = found.sums[found.start[k] : found.start[k + 1]].reshape(size, size, -1)
             own = coef.incidence.entries_of(node)
-            column = coef.incidence.entry_column[own][:: int(width[k])]
+            column = coef.incidence.entry_column[own][:: int(found.n_levels[k])]
             parts.append(self._centred(both, column).ravel())
-        left = n_columns - self.n_features
-        ends = np.cumsum([len(part) for part in parts])
-        return np.concatenate(parts), np.concatenate([[0], ends]).astype(np.int64), left
+        start = np.cumsum([0, *map(len, parts)])
+        left = found.n_columns - self.n_features
+        return replace(found, sums=np.concatenate(parts), start=start, n_columns=left)
 
     def _centred(self, both: Floats, column: Ints) -> Floats:
         """The same for one node, whose columns are these; only pairs a <= b are filled in both."""

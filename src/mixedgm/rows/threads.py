@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from mixedgm.parallel import single_threaded_blas
 
-__all__ = ["run_all", "single_threaded_blas"]
+__all__ = ["run_all", "single_threaded_blas", "threads_for"]
 
 T = TypeVar("T")
 
@@ -18,6 +18,11 @@ _pools: dict[int, ThreadPoolExecutor] = {}
 if hasattr(os, "register_at_fork"):
     # Threads do not survive a fork; a child process starts its own.
     os.register_at_fork(after_in_child=_pools.clear)
+
+
+def threads_for(work: int, n_threads: int) -> int:
+    """One thread for what takes less time than handing it over; work is in operations, roughly."""
+    return n_threads if work > 2_000_000 else 1
 
 
 def run_all(tasks: Sequence[Callable[[], T]], n_threads: int) -> list[T]:

@@ -20,7 +20,7 @@ from mixedgm.model.moderation import level_basis
 from mixedgm.objective.contract import Curvature, Smooth
 from mixedgm.rows.contract import SoftmaxCurvature
 
-_BATCH = 2**18
+_BATCH = 2**20
 _FEW_LEVELS = 24
 
 

@@ -1,0 +1,166 @@
+"""Encoded columns and coefficients of some nodes -> second derivatives of their losses, summed.
+
+Sums of z z' over rows are made by one of two kernels, whichever is cheaper for the node: by BLAS,
+for which levels are columns of zeros and ones, or level by level, which visits only the ones.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedgm.model.layout import Floats, Ints
+from mixedgm.rows.contract import Coefficients, SoftmaxCurvature
+from mixedgm.rows.threads import run_all, single_threaded_blas, threads_for
+
+_BLOCK = 256
+# BLAS multiplies so many rows of packed levels at a time, and so many columns, at most.
+_PANEL = (160, 48)
+# Sums of another part of the rows have to be zeroed and added, which so many rows are worth.
+_ROWS_OF_A_PART = 1000
+
+# Nanoseconds per row that were measured: of a pair of columns with BLAS; of a pair of numbers, of a
+# number and a column with levels, of two columns with levels, level by level (times packed levels),
+# and of such two columns however few packed levels there are.
+_BLAS, _NUMBERS, _MIXED, _LEVELS, _PAIR = 0.06, 0.24, 0.19, 0.3, 2.5
+
+
+def summed_curvature(
+    data: tuple[Floats, NDArray[np.integer], Floats, Floats],
+    level_start: Ints,
+    asked: tuple[Coefficients, Floats, Ints],
+    stride: int,
+    n_threads: int,
+) -> SoftmaxCurvature:
+    """From every stride-th row; asked = (coefficients, biases, nodes)."""
+    from mixedgm.rows.curvature_kernels import curvature_sums
+
+    coef, bias, nodes = asked
+    incidence, n_rows = coef.incidence, len(data[1])
+    blocks = (incidence.target_ptr, incidence.predictor, incidence.entry_ptr, incidence.feature)
+    sizes = _Sizes(coef, bias, level_start, nodes, data[0].shape[1])
+    starts = np.zeros(len(nodes) + 1, dtype=np.int64)
+    np.cumsum(sizes.n_columns**2 * sizes.n_packed, out=starts[1:])
+    work = (n_rows // stride + 1) * (sizes.n_predictors * sizes.width) ** 2
+    parts = _row_parts(n_rows, int(work.sum()), int(starts[-1]), stride)
+    n_threads = threads_for(int(work.sum()), n_threads)
+    shares = _shares(work, 1 if len(parts) >= 4 or n_threads == 1 else 2 * n_threads)
+    sums, by_blas = np.zeros((len(parts), int(starts[-1]))), sizes.by_blas
+
+    def task(part: int, first: int, last: int) -> float:
+        return float(
+            curvature_sums(
+                data,
+                (*parts[part], stride),
+                (nodes[first:last], by_blas[first:last]),
+                level_start,
+                bias,
+                blocks,
+                coef.values,
+                starts[first : last + 1],
+                sizes.work(slice(first, last)),
+                sums[part],
+            )
+        )
+
+    tasks = [(part, *share) for part in range(len(parts)) for share in shares]
+    with single_threaded_blas():
+        weights = run_all([partial(task, *one) for one in tasks], n_threads)
+    total = sum(weight for weight, one in zip(weights, tasks, strict=True) if one[1] == 0)
+    packed = sums[0] if len(parts) == 1 else sums.sum(axis=0)
+    return SoftmaxCurvature(packed, starts, sizes.width, sizes.n_columns, 1.0 / total)
+
+
+class _Sizes:
+    """How much of everything the nodes have."""
+
+    def __init__(
+        self, coef: Coefficients, bias: Floats, level_start: Ints, nodes: Ints, n_cont: int
+    ) -> None:
+        incidence = coef.incidence
+        first = incidence.target_ptr[n_cont + nodes]
+        last = incidence.target_ptr[n_cont + nodes + 1]
+        entries = incidence.entry_ptr[last] - incidence.entry_ptr[first]
+        self.width = level_start[nodes + 1] - level_start[nodes]
+        self.n_packed = self.width * (self.width - 1) // 2
+        self.n_predictors = len(bias) + last - first
+        self.n_numbers = len(bias) + _count_between(incidence.predictor < n_cont, first, last)
+        self.n_columns = len(bias) + entries // self.width
+        self.narrow = self.n_columns - (self.n_predictors - self.n_numbers)
+        """Columns without every first level."""
+
+    @property
+    def by_blas(self) -> NDArray[np.bool_]:
+        """For which nodes that is cheaper."""
+        numbers, others = self.n_numbers, self.n_predictors - self.n_numbers
+        pairs = _NUMBERS * numbers**2 / 2 + _MIXED * numbers * others + _LEVELS * others**2 / 2
+        by_level = self.n_packed * pairs + _PAIR * others**2 / 2
+        return np.asarray((_BLAS * self.narrow**2 * self.n_packed < by_level) & (self.n_packed > 0))
+
+    def work(self, nodes: slice) -> tuple[Any, ...]:
+        """What one thread needs for these nodes."""
+        n, width, n_packed = (
+            int(each[nodes].max()) for each in (self.n_predictors, self.width, self.n_packed)
+        )
+        common = (
+            np.empty(_BLOCK, dtype=np.int64),
+            np.empty(_BLOCK),
+            np.empty(_BLOCK),
+            tuple(np.empty((6, n), dtype=np.int64)),
+            np.empty((n, _BLOCK), dtype=np.int64),
+            np.empty((n, _BLOCK)),
+            np.empty((width, _BLOCK)),
+            np.empty((n_packed, _BLOCK)),
+        )
+        return common, self._by_level(nodes), self._by_blas(nodes)
+
+    def _by_level(self, nodes: slice) -> tuple[Floats, ...]:
+        here, some = ~self.by_blas[nodes], _BLOCK // 2
+        n_packed = self.n_packed[nodes][here]
+        outer = self.n_numbers[nodes][here] * n_packed
+        sums = self.n_columns[nodes][here] * outer
+        return tuple(np.empty(_most(each)) for each in (some * n_packed, some * outer, sums))
+
+    def _by_blas(self, nodes: slice) -> tuple[Any, ...]:
+        here = self.by_blas[nodes]
+        narrow, n_packed = self.narrow[nodes][here], self.n_packed[nodes][here]
+        wide = max(_PANEL[0], _most(n_packed))
+        return (
+            np.empty((_most(narrow), _BLOCK)),
+            np.empty((wide, _BLOCK)),
+            np.empty(_most(narrow) * wide),
+            np.empty(_most(narrow**2 * n_packed)),
+            _PANEL,
+        )
+
+
+def _most(sizes: Ints) -> int:
+    return int(sizes.max(initial=0))
+
+
+def _count_between(marked: NDArray[np.bool_], first: Ints, last: Ints) -> Ints:
+    """How many are marked in each of the ranges first:last."""
+    before = np.zeros(len(marked) + 1, dtype=np.int64)
+    marked.cumsum(out=before[1:])
+    return np.asarray(before[last] - before[first])
+
+
+def _row_parts(n_rows: int, work: int, sums: int, stride: int) -> list[tuple[int, int]]:
+    """Row ranges that get sums of their own: by work and memory, never by threads."""
+    enough = n_rows // (_ROWS_OF_A_PART * stride)
+    n_parts = max(1, min(work // 4_000_000, 2**23 // max(sums, 1), enough, 8))
+    step = -(-n_rows // (n_parts * stride)) * stride
+    return [(first, min(first + step, n_rows)) for first in range(0, n_rows, step)]
+
+
+def _shares(work: NDArray[np.int64], n_shares: int) -> list[tuple[int, int]]:
+    """Consecutive nodes in at most `n_shares` ranges of about equal work."""
+    if n_shares == 1:
+        return [(0, len(work))]
+    done = np.cumsum(work)
+    cuts = np.searchsorted(done, done[-1] * np.arange(1, n_shares) / n_shares)
+    edges = np.unique(np.concatenate([[0], cuts, [len(work)]]))
+    return [(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True)]
