@@ -20,7 +20,7 @@ _BLOCK = 256
 # BLAS multiplies so many rows of packed levels at a time, and so many columns, at most.
 _PANEL = (160, 48)
 # Sums of another part of the rows have to be zeroed and added, which so many rows are worth.
-_ROWS_OF_A_PART = 1000
+_ROWS_OF_A_PART = 2000
 
 # Nanoseconds per row that were measured: of a pair of columns with BLAS; of a pair of numbers, of a
 # number and a column with levels, of two columns with levels, level by level (times packed levels),

@@ -7,6 +7,7 @@ import numpy as np
 from mixedgm.compiled import inner, kernel
 
 _LOOSE = {"reassoc", "contract"}
+_SQUARE = 32
 
 
 @kernel(fastmath=_LOOSE)
@@ -48,23 +49,28 @@ def turn(values, one, other, edges, bases, work, out):  # type: ignore[no-untype
 
 
 @inner
-def _write(packed, scale, n_own, start, size, left, right, out):  # type: ignore[no-untyped-def]
-    """One triangle of own contrasts to its places in the node's matrix, and to the mirrored ones.
+def _write(packed, n_own, start, size, left, right, out):  # type: ignore[no-untyped-def]
+    """One triangle of own contrasts to its places in the node's matrix, which begins at start.
 
-    The matrix begins at start; left and right = (first place, step from one own contrast to the
-    next).
+    left and right = (first place, step from one own contrast to the next).
     """
     (to_row, row_step), (to_column, column_step) = left, right
-    at = 0
     for s in range(n_own):
-        for t in range(s + 1):
-            x = packed[at] * scale
-            at += 1
-            for turn in range(2):
-                a, b = (s, t) if turn == 0 else (t, s)
-                row, column = to_row + a * row_step, to_column + b * column_step
-                out[start + row * size + column] = x
-                out[start + column * size + row] = x
+        row = start + (to_row + s * row_step) * size + to_column
+        for t in range(n_own):
+            low, high = min(s, t), max(s, t)
+            x = packed[high * (high + 1) // 2 + low]
+            out[np.uint64(row + t * column_step)] = x
+
+
+@inner
+def _mirror(start, size, out):  # type: ignore[no-untyped-def]
+    """Upper triangle of a matrix to the lower one, square by square to stay in the cache."""
+    for top in range(0, size, _SQUARE):
+        for first in range(top, size, _SQUARE):
+            for i in range(top, min(top + _SQUARE, size)):
+                for j in range(max(first, i + 1), min(first + _SQUARE, size)):
+                    out[np.uint64(start + j * size + i)] = out[np.uint64(start + i * size + j)]
 
 
 @kernel(fastmath=_LOOSE)
@@ -97,7 +103,7 @@ def project(sums, first, scale, nodes, n_own, runs, bases, start, out):  # type:
             for i in range(contrasts[a]):
                 left = (local[a] + (i if own_first[a] else i * m), step_a)
                 for x in range(columns[a]):
-                    weight = bases[of_width[columns[a]] + x * contrasts[a] + i]
+                    weight = scale * bases[of_width[columns[a]] + x * contrasts[a] + i]
                     source = np.uint64(first[k] + (from_a + x) * length)
                     for at in range(begin, np.uint64(length)):
                         before = half[at] if x > 0 else 0.0
@@ -108,13 +114,15 @@ def project(sums, first, scale, nodes, n_own, runs, bases, start, out):  # type:
                     for j in range(contrasts[b]):
                         for y in range(columns[b]):
                             weight = bases[of_width[columns[b]] + y * contrasts[b] + j]
+                            other = np.uint64((from_b + y) * n_packed)
                             for p in range(n_packed):
                                 before = total[p] if y > 0 else 0.0
-                                total[p] = before + weight * half[(from_b + y) * n_packed + p]
+                                total[p] = before + weight * half[other + np.uint64(p)]
                         right = (local[b] + (j if own_first[b] else j * m), step_b)
-                        _write(total, scale, m, start[v], size, left, right, out)
+                        _write(total, m, start[v], size, left, right, out)
                     from_b += columns[b]
             from_a += columns[a]
+        _mirror(start[v], size, out)
 
 
 @kernel

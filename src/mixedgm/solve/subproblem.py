@@ -18,6 +18,9 @@ from mixedgm.solve.active_system import ActiveSystem, Blocks
 from mixedgm.solve.contrasts import Contrasts, offsets
 from mixedgm.solve.problem import Problem
 
+# Active groups are settled when so few of them have changed.
+_CHANGES = 0.01
+
 
 def flatten(contrasts: Contrasts, smooth: Smooth, theta: Floats, stride: int) -> Blocks:
     """Curvature at theta, in contrasts and laid out for the kernels."""
@@ -138,7 +141,7 @@ class QuadraticModel:
             settled = np.flatnonzero(layout.group_norms(new))
             wait -= 1
             slow = last > 0.3 * tol
-            if slow and wait < 0 and before is not None and np.array_equal(settled, before):
+            if slow and wait < 0 and before is not None and _alike(settled, before):
                 better = self._newton(new, settled, tol)
                 if better is not None:
                     new, jumped = better, True
@@ -194,6 +197,10 @@ class QuadraticModel:
         out = np.zeros(layout.n_theta)
         out[index] = x
         return out
+
+
+def _alike(settled: Ints, before: Ints) -> bool:
+    return len(np.setxor1d(settled, before, assume_unique=True)) <= _CHANGES * len(settled)
 
 
 def _crossing(layout: Layout, x: Floats, direction: Floats) -> Floats:

@@ -27,7 +27,9 @@ _LONG = 0.5
 # after so many steps.
 _NEW, _NEW_PER_NODE = 200, 2
 _STAGE = 0.6
-_ROUGHLY, _MOST_STEPS = 0.25, 30
+_ROUGHLY, _MOST_STEPS = 0.4, 30
+# After stages gradients are still on the move: those so near to lam may end above it.
+_NEAR = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +73,8 @@ class Start:
     memory: Memory | None = None
     working: Ints | None = None
     """Groups to work on from the start, besides those that screening finds."""
+    rough: bool = False
+    """Whether it solves for its lam only roughly."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,15 +156,16 @@ def _approached(
     Without edges (or far from the solution) most groups violate their conditions, and most of them
     no longer do so once a few others are active; curvature of all of them would be dear.
     """
+    begun = start
     while so_far.left > 0 and (lam := _reachable(problem, start)) > problem.lam:
         stage = replace(problem, lam=lam)
         roughly = max(tol, _ROUGHLY * stage.measure(start.theta, start.evaluation.gradient))
         groups, working = screened(stage, start), start.working
         result, _, start = _work(stage, groups, solver, start, roughly, so_far, _MOST_STEPS)
-        start = replace(start, working=working)
+        start = replace(start, working=working, memory=None)
         if result.status is not Status.CONVERGED:
             break
-    return start
+    return start if start is begun else replace(start, rough=True)
 
 
 def _reachable(problem: Problem, start: Start) -> float:
@@ -191,6 +196,8 @@ def screened(problem: Problem, start: Start) -> Ints:
     active = layout.group_norms(start.theta) > 0.0
     fall = (start.lam or np.inf) - problem.lam
     threshold = problem.lam - _GROWTH * fall if 0.0 < fall < _LONG * problem.lam else problem.lam
+    if start.rough:
+        threshold -= _NEAR * problem.lam
     candidate = layout.group_norms(start.evaluation.gradient) >= threshold * penalty.weights
     if start.working is not None:
         candidate[start.working] = True

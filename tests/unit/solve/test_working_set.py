@@ -67,6 +67,7 @@ def chain():
 def test_stages_work_on_fewer_groups(monkeypatch):
     task = chain().task()
     sizes = working_sets(monkeypatch)
+    in_stages(monkeypatch, task.layout.n_groups)  # in none, that is
     direct = from_nothing(task, 0.05)
     n_direct, n_active = max(sizes), np.count_nonzero(task.layout.group_norms(direct.theta))
     sizes.clear()
