@@ -6,7 +6,8 @@ for which levels are columns of zeros and ones, or level by level, which visits 
 
 from __future__ import annotations
 
-from functools import partial
+from contextlib import nullcontext
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ def summed_curvature(
         )
 
     tasks = [(part, *share) for part in range(len(parts)) for share in shares]
-    with single_threaded_blas():
+    with single_threaded_blas() if by_blas.any() else nullcontext():
         weights = run_all([partial(task, *one) for one in tasks], n_threads)
     total = sum(weight for weight, one in zip(weights, tasks, strict=True) if one[1] == 0)
     packed = sums[0] if len(parts) == 1 else sums.sum(axis=0)
@@ -92,7 +93,7 @@ class _Sizes:
         self.narrow = self.n_columns - (self.n_predictors - self.n_numbers)
         """Columns without every first level."""
 
-    @property
+    @cached_property
     def by_blas(self) -> NDArray[np.bool_]:
         """For which nodes that is cheaper."""
         numbers, others = self.n_numbers, self.n_predictors - self.n_numbers

@@ -126,25 +126,34 @@ class ActiveSystem:
         return self._by_products(pull, unit, right)
 
     def _factorised(self, pull: Floats, unit: Floats, right: Floats) -> Floats | None:
-        layout, first = self.layout, self.layout.n_node_terms
-        matrix = np.array(self._dense)
-        diagonal = np.arange(layout.n_theta)
-        scale = float(np.mean(matrix[diagonal, diagonal]))
-        # The norm of a single number has no curvature.
-        bent = layout.sizes > 1
-        matrix[diagonal[first:], diagonal[first:]] += layout.spread(np.where(bent, pull, 0.0))
-        for g in np.flatnonzero(bent).tolist():
-            at = slice(layout.starts[g], layout.starts[g + 1])
-            own = unit[at.start - first : at.stop - first]
-            matrix[at, at] -= pull[g] * np.outer(own, own)
+        assert self._dense is not None
+        scale = float(np.mean(self._dense.diagonal()))
         for ridge in (1e-11, 1e-8, 1e-5):
-            matrix[diagonal, diagonal] += ridge * scale
+            matrix = self._with_norms(pull, unit)
+            matrix.flat[:: len(matrix) + 1] += ridge * scale
             try:
-                factor = linalg.cho_factor(matrix, lower=True, check_finite=False)
+                # Transposed, the symmetric matrix is in the order that LAPACK works on in place.
+                factor = linalg.cho_factor(
+                    matrix.T, lower=True, overwrite_a=True, check_finite=False
+                )
             except linalg.LinAlgError:
                 continue
             return np.asarray(linalg.cho_solve(factor, right, check_finite=False))
         return None
+
+    def _with_norms(self, pull: Floats, unit: Floats) -> Floats:
+        """A copy of H plus the curvature of the norms."""
+        layout, first = self.layout, self.layout.n_node_terms
+        matrix = np.array(self._dense)
+        diagonal = np.arange(first, layout.n_theta)
+        # The norm of a single number has no curvature.
+        bent = layout.sizes > 1
+        matrix[diagonal, diagonal] += layout.spread(np.where(bent, pull, 0.0))
+        for g in np.flatnonzero(bent).tolist():
+            at = slice(layout.starts[g], layout.starts[g + 1])
+            own = unit[at.start - first : at.stop - first]
+            matrix[at, at] -= pull[g] * np.outer(own, own)
+        return matrix
 
     def _by_products(self, pull: Floats, unit: Floats, right: Floats) -> Floats | None:
         """Preconditioned conjugate gradients, to a hundredth of the right-hand side."""

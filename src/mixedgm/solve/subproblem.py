@@ -200,7 +200,10 @@ class QuadraticModel:
 
 
 def _alike(settled: Ints, before: Ints) -> bool:
-    return len(np.setxor1d(settled, before, assume_unique=True)) <= _CHANGES * len(settled)
+    few = int(_CHANGES * len(settled))
+    if few == 0 or abs(len(settled) - len(before)) > few:
+        return np.array_equal(settled, before)
+    return len(np.setxor1d(settled, before, assume_unique=True)) <= few
 
 
 def _crossing(layout: Layout, x: Floats, direction: Floats) -> Floats:
