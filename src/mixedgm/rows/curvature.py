@@ -18,15 +18,15 @@ from mixedgm.rows.contract import Coefficients, SoftmaxCurvature
 from mixedgm.rows.threads import run_all, single_threaded_blas, threads_for
 
 _BLOCK = 256
-# BLAS multiplies so many rows of packed levels at a time, and so many columns, at most.
-_PANEL = (160, 48)
+# BLAS multiplies so many at a time.
+_PANEL = 24
 # Sums of another part of the rows have to be zeroed and added, which so many rows are worth.
 _ROWS_OF_A_PART = 2000
 
 # Nanoseconds per row that were measured: of a pair of columns with BLAS; of a pair of numbers, of a
 # number and a column with levels, of two columns with levels, level by level (times packed levels),
 # and of such two columns however few packed levels there are.
-_BLAS, _NUMBERS, _MIXED, _LEVELS, _PAIR = 0.06, 0.24, 0.19, 0.3, 2.5
+_BLAS, _NUMBERS, _MIXED, _LEVELS, _PAIR = 0.07, 0.24, 0.19, 0.3, 2.5
 
 
 def summed_curvature(
@@ -99,7 +99,8 @@ class _Sizes:
         numbers, others = self.n_numbers, self.n_predictors - self.n_numbers
         pairs = _NUMBERS * numbers**2 / 2 + _MIXED * numbers * others + _LEVELS * others**2 / 2
         by_level = self.n_packed * pairs + _PAIR * others**2 / 2
-        return np.asarray((_BLAS * self.narrow**2 * self.n_packed < by_level) & (self.n_packed > 0))
+        by_blas = _BLAS * self.narrow * np.maximum(_PANEL, self.narrow * self.n_packed)
+        return np.asarray((by_blas < by_level) & (self.n_packed > 0))
 
     def work(self, nodes: slice) -> tuple[Any, ...]:
         """What one thread needs for these nodes."""
@@ -125,16 +126,15 @@ class _Sizes:
         sums = self.n_columns[nodes][here] * outer
         return tuple(np.empty(_most(each)) for each in (some * n_packed, some * outer, sums))
 
-    def _by_blas(self, nodes: slice) -> tuple[Any, ...]:
+    def _by_blas(self, nodes: slice) -> tuple[Floats, ...]:
         here = self.by_blas[nodes]
         narrow, n_packed = self.narrow[nodes][here], self.n_packed[nodes][here]
-        wide = max(_PANEL[0], _most(n_packed))
+        n = _most(narrow)
         return (
-            np.empty((_most(narrow), _BLOCK)),
-            np.empty((wide, _BLOCK)),
-            np.empty(_most(narrow) * wide),
+            np.empty((n, _BLOCK)),
+            np.zeros((_PANEL, _BLOCK)),  # no rows that are left over may be other than finite
+            np.empty((n, _PANEL)),
             np.empty(_most(narrow**2 * n_packed)),
-            _PANEL,
         )
 
 

@@ -235,37 +235,32 @@ def _predictors(node, incidence, n_cont, facts, values):  # type: ignore[no-unty
 def _add_products(n_rows, n, facts, codes, values, by_level, n_packed, work):  # type: ignore[no-untyped-def]
     """The same sums for all pairs of columns at once, by BLAS, without every first level.
 
-    work = (columns by rows, some of them times the packed levels, a product, the sums (columns, by
-    columns times packed levels), limits of columns multiplied at a time).  Of the sums, those of a
-    column with later ones count.
+    work = (columns by rows, some of them times packed levels by rows, a product, the sums: columns
+    by columns times packed levels).  Of the sums, those of a column with later ones count.
     """
-    left, right, product, sums, (most_rows, most_columns) = work
-    some = max(1, min(most_rows // n_packed, most_columns))
-    n_levels, _, _, _, _, narrow = facts
-    n_columns, length = _columns(n, facts), left.shape[1]
+    left, right, product, sums = work
+    n_levels, narrow, length = facts[0], facts[5], right.shape[0]
     for at in range(n):
-        first = narrow[at]
         for k in range(_kept(n_levels[at])):
             for i in range(n_rows):
                 there = n_levels[at] == 0 or codes[at, i] == k + 1
-                left[first + k, i] = values[at, i] if there else 0.0
-            for i in range(n_rows, length):
-                left[first + k, i] = 0.0
-    for first in range(0, n_columns, some):
-        last = min(first + some, n_columns)
-        for b in range(first, last):
-            for k in range(n_packed):
-                row = (b - first) * n_packed + k
-                for i in range(n_rows):
-                    right[row, i] = left[b, i] * by_level[k, i]
-                for i in range(n_rows, length):
-                    right[row, i] = 0.0
-        wide = (last - first) * n_packed
-        found = product[: last * wide].reshape(last, wide)
-        np.dot(left[:last], right[:wide].T, found)
+                left[narrow[at] + k, i] = values[at, i] if there else 0.0
+            for i in range(n_rows, left.shape[1]):
+                left[narrow[at] + k, i] = 0.0
+    n_columns = _columns(n, facts)
+    total = n_columns * n_packed
+    for first in range(0, total, length):
+        here = min(length, total - first)
+        for k in range(here):
+            b, level = (first + k) // n_packed, (first + k) % n_packed
+            for i in range(n_rows):
+                right[k, i] = left[b, i] * by_level[level, i]
+        last = (first + here - 1) // n_packed + 1
+        found = product[:last]
+        np.dot(left[:last], right.T, found)
         for a in range(last):
-            to = np.uint64(a * n_columns * n_packed + first * n_packed)
-            for k in range(wide):
+            to = np.uint64(a * total + first)
+            for k in range(here):
                 sums[to + np.uint64(k)] += found[a, k]
 
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,9 @@ class MemoryRows:
     passes: float = field(default=0.0, init=False)
     curvature_passes: float = field(default=0.0, init=False)
     part_seconds: tuple[float, float] = field(default=(0.0, 0.0), init=False)
+
+    def __post_init__(self) -> None:
+        _keep_freed_memory()
 
     @property
     def n_rows(self) -> int:
@@ -274,6 +277,16 @@ class MemoryRows:
 
     def _spend(self, passes: float, curvature: float) -> None:
         self.part_seconds = (self.part_seconds[0] + passes, self.part_seconds[1] + curvature)
+
+
+@cache
+def _keep_freed_memory() -> None:
+    """Let the C library reuse the arrays of one pass in the next.
+
+    That of Linux gives large blocks back to the system, which has to clear every page of the next
+    one, unless it has seen still larger ones come and go.  Elsewhere this does nothing.
+    """
+    np.empty(2**24, dtype=np.uint8)
 
 
 def _accumulators(

@@ -20,7 +20,7 @@ from mixedgm.model.moderation import level_basis
 from mixedgm.objective.contract import Curvature, Smooth
 from mixedgm.rows.contract import SoftmaxCurvature
 
-_BATCH = 2**20
+_BATCH = 2**18
 _FEW_LEVELS = 24
 
 
@@ -241,10 +241,13 @@ def _triangle(n_levels: int) -> Floats:
 
 
 def _batches(sizes: Ints) -> list[tuple[int, int]]:
-    """Consecutive nodes whose sizes add up to about `_BATCH` at most."""
-    total = sizes.cumsum()
-    if total[-1] <= _BATCH:
+    """Consecutive nodes whose sizes add up to about `_BATCH` at most, or to four times the largest.
+
+    What fits into a cache is quickly read again; several nodes are several threads' work.
+    """
+    total, limit = sizes.cumsum(), max(_BATCH, 4 * int(sizes.max()))
+    if total[-1] <= limit:
         return [(0, len(sizes))]
-    cuts = np.flatnonzero(np.diff(total // _BATCH)) + 1
+    cuts = np.flatnonzero(np.diff(total // limit)) + 1
     edges = [0, *cuts.tolist(), len(sizes)]
     return list(zip(edges[:-1], edges[1:], strict=True))
