@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -13,6 +14,8 @@ from benchmarks.memory import MB, in_fresh_process, traced
 from benchmarks.report import Result, certified, grows, shown
 from benchmarks.simulate import Shape
 from benchmarks.timing import exponent, interleaved, one_blas_thread, seconds_of
+from mixedgm.solve.proximal_gradient import ProximalGradient
+from mixedgm.solve.working_set import Start, solve
 
 DENSE_PASS = {
     "full": [20, 40, 80, 160, 320, 640],
@@ -24,6 +27,7 @@ DENSE_PATH = {
     "quick": [10, 20, 40],
     "smoke": [6, 8],
 }
+BEYOND = {"full": 320, "quick": 80, "smoke": 6}
 SPARSE = {
     "full": [100, 200, 400, 800],
     "quick": [50, 100, 200],
@@ -34,6 +38,7 @@ EDGES = {"full": 200, "quick": 100, "smoke": 12}
 N_ROWS = {"full": 2_000, "quick": 1_000, "smoke": 200}
 N_LAMS = {"full": 10, "quick": 10, "smoke": 3}
 REPEATS = {"full": 5, "quick": 3, "smoke": 1}
+FIRST_ORDER_STEPS = 300
 
 
 def dense(result: Result, context: Context) -> None:
@@ -54,6 +59,19 @@ def dense(result: Result, context: Context) -> None:
         for nodes in context.pick(DENSE_PATH)
     ]
     _report(result, "dense", found)
+    _beyond(result, _shape(context.pick(BEYOND), n_rows), context.pick(N_LAMS))
+
+
+def _beyond(result: Result, shape: Shape, n_lams: int) -> None:
+    """Where curvature, which is cubic in d, is most of the time; and a solver that needs none."""
+    one = in_fresh_process(solve_twice, shape, 6.0, n_lams, 0.01)
+    result.figures["dense, beyond"] = asdict(one)
+    name = f"dense, d = {one.d}, beyond the fit"
+    text = f"{one.seconds:.3g} s, {one.edges:,} edges at the end, the last lam {one.last:.3g} s"
+    result.add(shown(f"{name}: path", text))
+    result.add(certified(name, one.kkt, TOL))
+    text = f"{one.first_order:.3g} s for {one.steps} steps: KKT {one.first_order_kkt:.1e}"
+    result.add(shown(f"{name}: last lam without curvature", text))
 
 
 def sparse(result: Result, context: Context) -> None:
@@ -124,6 +142,50 @@ def solve_simulated(shape: Shape, degree: float, n_lams: int, ratio: float) -> F
         gradient,
         memory,
         worst_kkt(task, path, 3),
+    )
+
+
+@dataclass(frozen=True)
+class Twice:
+    """One path, and its last lam once more by accelerated proximal gradient."""
+
+    d: int
+    edges: int
+    seconds: float
+    last: float
+    """Seconds of the last lam."""
+    kkt: float
+    steps: int
+    first_order: float
+    first_order_kkt: float
+
+
+def solve_twice(shape: Shape, degree: float, n_lams: int, ratio: float) -> Twice:
+    """Simulate, solve; then some steps of the other solver; for a process of its own."""
+    product.warm_up()
+    task = product.task_of(data.simulated(shape, degree=degree))
+    lams = product.grid(task, n_lams, ratio)
+    solved = product.solve(task, lams)
+    before = solved.path.theta(n_lams - 2)
+    start = Start(before, task.smooth.evaluate(before), float(lams[-2]))
+    clock = time.perf_counter()
+    other = solve(
+        task.problem(float(lams[-1])),
+        ProximalGradient("nesterov-1983"),
+        start,
+        tol=TOL,
+        max_iter=FIRST_ORDER_STEPS,
+    )
+    seconds = time.perf_counter() - clock
+    return Twice(
+        task.layout.n_columns,
+        int(solved.path.n_edges[-1]),
+        solved.seconds,
+        float(solved.per_lam[-1]),
+        worst_kkt(task, solved.path, 3),
+        other.n_iter,
+        seconds,
+        other.kkt,
     )
 
 

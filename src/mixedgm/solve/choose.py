@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+import numpy as np
+
 from mixedgm.errors import ParameterError
-from mixedgm.model.layout import Floats, Layout
+from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.objective.contract import Evaluation
+from mixedgm.solve.contrasts import offsets
 from mixedgm.solve.loop import Solver, State
 from mixedgm.solve.problem import Problem
 from mixedgm.solve.proximal_gradient import ProximalGradient
@@ -44,8 +47,7 @@ class Auto:
         layout = problem.smooth.layout
         if not problem.smooth.by_nodes:
             return self.newton_for(problem).init(problem, theta, here, tol, memory)
-        entries = layout.incidence.entry_ptr[layout.incidence.target_ptr]
-        needed = 8.0 * float(((entries[1:] - entries[:-1]) ** 2.0).sum())
+        needed = 8.0 * float((_contrasts(layout) ** 2.0).sum())
         small = needed <= self.limit_bytes and (layout.sizes**3.0).sum() <= self.limit_cubes
         solver: Solver = self.newton if small else self.gradient
         state: State = solver.init(problem, theta, here, tol, memory if small else None)
@@ -65,6 +67,13 @@ class Auto:
         if isinstance(state, NewtonState):
             return self.newton_for(problem).step(problem, state)
         return self.gradient.step(problem, state)  # type: ignore[arg-type]
+
+
+def _contrasts(layout: Layout) -> Ints:
+    """How many contrasts the conditional of every node has, edges only."""
+    incidence, narrow = layout.incidence, np.maximum(1, layout.width - 1)
+    before = offsets(narrow[incidence.predictor])[incidence.target_ptr]
+    return np.asarray(narrow * np.diff(before))
 
 
 def solver_for(solver: object) -> Solver:

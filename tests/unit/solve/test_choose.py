@@ -1,9 +1,13 @@
 """Names stand for solvers; the rule of "auto" follows the size of the curvature."""
 
+import numpy as np
 import pytest
 
 from mixedgm.errors import ParameterError
+from mixedgm.model.layout import Layout
+from mixedgm.solve import choose
 from mixedgm.solve.choose import Auto, solver_for
+from mixedgm.solve.contrasts import Contrasts
 from mixedgm.solve.proximal_gradient import ProximalGradient
 from mixedgm.solve.proximal_newton import ProximalNewton
 from mixedgm.solve.working_set import Start, solve
@@ -42,3 +46,13 @@ def test_auto_reaches_the_optimum_either_way(limit):
     assert found.converged
     assert found.objective == pytest.approx(solved(task, lam).objective, abs=1e-9)
     assert (found.curvature_passes > 0) == (limit > 0)
+
+
+@pytest.mark.parametrize("some", [1, 3])
+def test_auto_knows_the_size_of_the_curvature(some):
+    """Not that of theta's own coordinates, which is several times as large."""
+    layout = Layout.complete(3, (2, 3, 5))
+    layout = layout.restrict(np.arange(layout.n_groups)[::some])
+    own = np.where(np.arange(layout.n_nodes) < 3, 2, layout.width - 1)
+    expected = Contrasts(layout).runs.node_size - own
+    np.testing.assert_array_equal(choose._contrasts(layout), expected)
