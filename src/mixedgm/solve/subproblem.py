@@ -18,8 +18,10 @@ from mixedgm.solve.active_system import ActiveSystem, Blocks
 from mixedgm.solve.contrasts import Contrasts, offsets
 from mixedgm.solve.problem import Problem
 
-# Active groups are settled when so few of them have changed.
+# Active groups are settled when so few of them have changed; of so many, those that were active
+# before the first sweep are a good guess.
 _CHANGES = 0.01
+_LARGE = 500
 
 
 def flatten(contrasts: Contrasts, smooth: Smooth, theta: Floats, stride: int) -> Blocks:
@@ -127,7 +129,8 @@ class QuadraticModel:
         new = self.theta.copy()
         product = np.zeros(int(blocks.node_start[-1]))
         used, wait, pause, before_jump, jumped = 0, 0, 1, np.inf, False
-        before: Ints | None = None
+        active = np.flatnonzero(layout.group_norms(new))
+        before = active if len(active) >= _LARGE else None
         while used < max_sweeps:
             more, worst, last = descend(*known, (tol, 5, ends), self.grad, new, product)
             used += more
