@@ -17,8 +17,9 @@ from mixedgm.model.layout import Floats, Ints
 from mixedgm.rows.contract import Coefficients, SoftmaxCurvature
 from mixedgm.rows.threads import run_all, single_threaded_blas, threads_for
 
+# Rows of a block; level by level they are half as many.
 _BLOCK = 256
-# BLAS multiplies so many at a time.
+# So many columns times packed levels are multiplied by BLAS at a time.
 _PANEL = 24
 # Sums of another part of the rows have to be zeroed and added, which so many rows are worth.
 _ROWS_OF_A_PART = 2000
