@@ -6,6 +6,7 @@ import numpy as np
 
 from mixedgm.compiled import inner, kernel
 from mixedgm.rows.arithmetic import exp_nonpositive
+from mixedgm.rows.product_kernels import add_products, columns_of, kept, with_first_levels
 
 _LOOSE = {"reassoc", "contract", "nsz"}
 
@@ -190,18 +191,6 @@ def _probabilities(n_rows, width, turned, top, norm):  # type: ignore[no-untyped
 
 
 @inner
-def _kept(n_levels):  # type: ignore[no-untyped-def]
-    """Columns of a predictor without its first level; 0 levels are a number."""
-    return 1 if n_levels == 0 else n_levels - 1
-
-
-@inner
-def _columns(n, facts):  # type: ignore[no-untyped-def]
-    """Those of all n predictors."""
-    return facts[5][n - 1] + _kept(facts[0][n - 1])
-
-
-@inner
 def _predictors(node, incidence, n_cont, facts, values):  # type: ignore[no-untyped-def]
     """Of every predictor of a node: levels (0 for a number), first column, whether it is a product.
 
@@ -222,7 +211,7 @@ def _predictors(node, incidence, n_cont, facts, values):  # type: ignore[no-unty
                 n_levels[at] = (entry_ptr[m + 1] - entry_ptr[m]) // width
             origin[at] = n_own + (entry_ptr[m] - entry_ptr[first]) // width
         narrow[at] = column
-        column += _kept(n_levels[at])
+        column += kept(n_levels[at])
         if n_levels[at] == 0:
             numbers[found] = at
             found += 1
@@ -231,78 +220,21 @@ def _predictors(node, incidence, n_cont, facts, values):  # type: ignore[no-unty
     return found
 
 
-@inner(allocates=True, fastmath=_LOOSE)
-def _add_products(n_rows, n, facts, codes, values, by_level, n_packed, work):  # type: ignore[no-untyped-def]
-    """The same sums for all pairs of columns at once, by BLAS, without every first level.
-
-    work = (columns by rows, some of them times packed levels by rows, a product, the sums: columns
-    by columns times packed levels).  Of the sums, those of a column with later ones count.
-    """
-    left, right, product, sums = work
-    n_levels, narrow, length = facts[0], facts[5], right.shape[0]
-    for at in range(n):
-        for k in range(_kept(n_levels[at])):
-            for i in range(n_rows):
-                there = n_levels[at] == 0 or codes[at, i] == k + 1
-                left[narrow[at] + k, i] = values[at, i] if there else 0.0
-            for i in range(n_rows, left.shape[1]):
-                left[narrow[at] + k, i] = 0.0
-    n_columns = _columns(n, facts)
-    total = n_columns * n_packed
-    for first in range(0, total, length):
-        here = min(length, total - first)
-        for k in range(here):
-            b, level = (first + k) // n_packed, (first + k) % n_packed
-            for i in range(n_rows):
-                right[k, i] = left[b, i] * by_level[level, i]
-        last = (first + here - 1) // n_packed + 1
-        found = product[:last]
-        np.dot(left[:last], right.T, found)
-        for a in range(last):
-            to = np.uint64(a * total + first)
-            for k in range(here):
-                sums[to + np.uint64(k)] += found[a, k]
-
-
 @inner
-def _with_first_levels(n, facts, gram, sums, out):  # type: ignore[no-untyped-def]
-    """Put the sums of `_add_products` where the gram has them; those of first levels follow.
-
-    All levels of a column add up to the intercept (or its feature), and no two of them are seen at
-    once.
-    """
-    (n_levels, origin, _, _, whole, narrow), (base, size, n_packed) = facts, gram
-    n_columns = _columns(n, facts)
-    for a in range(n):
-        for i in range(_kept(n_levels[a])):
-            at, row = narrow[a] + i, origin[a] + i + np.int64(n_levels[a] > 0)
-            for b in range(a, n):
-                for j in range(i if a == b else 0, _kept(n_levels[b])):
-                    source = (at * n_columns + narrow[b] + j) * n_packed
-                    to = row * size + origin[b] + j + np.int64(n_levels[b] > 0)
-                    for k in range(n_packed):
-                        out[base + to * n_packed + k] = sums[source + k]
-                if n_levels[b] == 0 or a == b:
-                    continue
-                low, high = min(at, whole[b]), max(at, whole[b])
-                for k in range(n_packed):
-                    x = sums[(low * n_columns + high) * n_packed + k]
-                    for j in range(n_levels[b] - 1):
-                        x -= sums[(at * n_columns + narrow[b] + j) * n_packed + k]
-                    out[base + (row * size + origin[b]) * n_packed + k] = x
-    for a in range(n):
-        if n_levels[a] == 0:
-            continue
-        row = origin[a] * size
-        for b in range(origin[a], size):
-            for k in range(n_packed):
-                x = out[base + (whole[a] * size + b) * n_packed + k]
-                if b >= origin[a] + n_levels[a]:
-                    for j in range(1, n_levels[a]):
-                        x -= out[base + (row + j * size + b) * n_packed + k]
-                elif b > origin[a]:
-                    x = 0.0
-                out[base + (row + b) * n_packed + k] = x
+def _packed(data, rows, begin, length, own, bias, incidence, coefs, common):  # type: ignore[no-untyped-def]
+    """Predictors and packed levels of a node for the rows of one block; their number and weight."""
+    _, _, weights, features = data
+    block_rows, top, norm, _, levels, values, turned, by_level = common
+    n_rows = (min(begin + length, rows[1]) - begin + rows[2] - 1) // rows[2]
+    total = 0.0
+    for i in range(n_rows):
+        block_rows[i] = begin + i * rows[2]
+        total += weights[block_rows[i]] if weights.shape[0] > 0 else 1.0
+    _intercepts(features, block_rows, n_rows, own, bias, values, turned)
+    _load(data, block_rows, n_rows, own, incidence, coefs, levels, values, turned)
+    _probabilities(n_rows, own[2], turned, top, norm)
+    _pack(weights, block_rows, n_rows, own[2], turned, by_level)
+    return n_rows, total
 
 
 @kernel
@@ -314,14 +246,13 @@ def curvature_sums(data, rows, nodes, level_start, bias, incidence, coefs, start
     first, those of the features, then the node's incidence) by the packed levels of `_pack`.  Only
     pairs of predictors a <= b are filled.  work = (rows of a block, two numbers per row, facts
     about predictors, their levels and values, probabilities, these packed by level), (packed by
-    row, outer products, sums with numbers), and that of `_add_products`.
+    row, outer products, sums with numbers), and that of `add_products`.
     Returns the weight of the rows used.
     """
     target_ptr, predictor, entry_ptr, feature = incidence
-    cont, codes, weights, features = data
     common, (by_row, outer, with_number), by_blas = work
-    block_rows, top, norm, facts, levels, values, turned, by_level = common
-    n_cont, n_own, total = cont.shape[1], bias.shape[0], 0.0
+    block_rows, _, norm, facts, levels, values, _, by_level = common
+    n_cont, n_own, total = data[0].shape[1], bias.shape[0], 0.0
     for at in range(nodes[0].shape[0]):
         node, multiply = nodes[0][at], nodes[1][at]
         base, width = level_start[node], level_start[node + 1] - level_start[node]
@@ -338,27 +269,21 @@ def curvature_sums(data, rows, nodes, level_start, bias, incidence, coefs, start
         products = (by_row, outer, found * n_packed)
         total = 0.0
         if multiply:
-            by_blas[3][: _columns(n, facts) ** 2 * n_packed] = 0.0
+            by_blas[3][: columns_of(n, facts) ** 2 * n_packed] = 0.0
         else:
             with_number[: size * found * n_packed] = 0.0
         for begin in range(rows[0], rows[1], length):
-            n_rows = (min(begin + length, rows[1]) - begin + rows[2] - 1) // rows[2]
-            for i in range(n_rows):
-                block_rows[i] = begin + i * rows[2]
-                total += weights[block_rows[i]] if weights.shape[0] > 0 else 1.0
-            _intercepts(features, block_rows, n_rows, own, bias, values, turned)
-            _load(data, block_rows, n_rows, own, incidence, coefs, levels, values, turned)
-            _probabilities(n_rows, width, turned, top, norm)
-            _pack(weights, block_rows, n_rows, width, turned, by_level)
+            n_rows, weight = _packed(data, rows, begin, length, own, bias, incidence, coefs, common)
+            total += weight
             if multiply:
-                _add_products(n_rows, n, facts, levels, values, by_level, n_packed, by_blas)
+                add_products(n_rows, n, facts, levels, values, by_level, n_packed, by_blas)
                 continue
             _add_numbers(n_rows, found, facts, values, by_level, norm, gram, out)
             _turn(n_rows, n_packed, by_level, by_row)
             _multiply(n_rows, found, facts[3], n_packed, values, by_row, outer)
             _add_levels(n_rows, n, facts, levels, values, products, gram, with_number, out)
         if multiply:
-            _with_first_levels(n, facts, gram, by_blas[3], out)
+            with_first_levels(n, facts, gram, by_blas[3], out)
         else:
             _spread(n, found, facts, gram, with_number, out)
     return total
