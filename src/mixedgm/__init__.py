@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mixedgm.errors import ParameterError as ParameterError
     from mixedgm.errors import SamplingWarning as SamplingWarning
     from mixedgm.errors import TableError as TableError
+    from mixedgm.errors import SelectionWarning as SelectionWarning
     from mixedgm.errors import TableWarning as TableWarning
     from mixedgm.errors import TooLargeError as TooLargeError
     from mixedgm.estimator import MixedGraphicalModel as MixedGraphicalModel
@@ -78,6 +79,7 @@ _HOME = {
     "StARS": "mixedgm.path.stability",
     "StabilitySelection": "mixedgm.path.stability",
     "TableError": "mixedgm.errors",
+    "SelectionWarning": "mixedgm.errors",
     "TableWarning": "mixedgm.errors",
     "TooLargeError": "mixedgm.errors",
     "bootstrap": "mixedgm.studies.bootstrap",

@@ -218,6 +218,10 @@ class ExtrapolationWarning(UserWarning):
     """A value of a moderator outside the range of the rows that a model was fitted to."""
 
 
+class SelectionWarning(UserWarning):
+    """A penalty that was chosen at the end of the path, so that a smaller one might do better."""
+
+
 class TableWarning(UserWarning):
     """Findings about a table that do not stop the work.
 

@@ -13,7 +13,9 @@ from mixedgm.options import Options
 from mixedgm.path.evidence import Choice
 from mixedgm.path.path import Path
 from mixedgm.path.per_node import assembled
+from mixedgm.path.refits import too_dense
 from mixedgm.path.task import Lam, Task
+from mixedgm.path.unshrunken import unshrunken
 from mixedgm.rows.threads import single_threaded_blas
 from mixedgm.solve.loop import Status
 from mixedgm.solve.working_set import Solution, Start, solve
@@ -91,12 +93,26 @@ def at_given_lams(task: Task, lam: Lam, options: Options, start: Params | None) 
 
 
 def refitted(task: Task, theta: Floats, report: FitReport, options: Options) -> Estimate:
-    """The chosen support without shrinkage; the certificate is that of the refit."""
+    """The chosen graph without shrinkage; the certificate is that of the refit.
+
+    A graph with too many parameters for the rows keeps the shrunken estimate, and says so.
+    """
     groups = np.flatnonzero(task.layout.group_norms(theta))
+    dense = too_dense(task, groups)
+    if dense:
+        note = f"the estimates are shrunken: the graph cannot be refitted, {dense}"
+        return theta, replace(report, notes=(*report.notes, note))
     start = Start(theta, task.null.evaluation)
-    solution = task.unpenalised(groups, start, tol=options.tol, max_iter=options.max_iter)
-    note = "the chosen graph was refitted without shrinkage"
-    return solution.theta, _of_solution(report, solution, task, note)
+    found = unshrunken(task, groups, start, tol=options.tol, max_iter=options.max_iter)
+    report = _of_solution(report, found.solution, task)
+    nodes = task.schema.nodes
+    pairs = np.sort(task.layout.pairs[found.ridge], axis=1).tolist()
+    return found.solution.theta, replace(
+        report,
+        refitted=True,
+        ridge=tuple(dict.fromkeys((nodes[u].name, nodes[v].name) for u, v in pairs)),
+        noisy=tuple(nodes[s].name for s in found.noisy.tolist()),
+    )
 
 
 def _report(task: Task, lam: Lam, options: Options, choice: Choice | None = None) -> FitReport:
@@ -111,7 +127,9 @@ def _report(task: Task, lam: Lam, options: Options, choice: Choice | None = None
         n_iter=0,
         n_rows=task.smooth.n_rows,
         total_weight=task.total_weight,
-        notes=(*(choice.notes if choice else ()), *_degenerate_notes(task)),
+        notes=(*_choice_notes(choice), *_degenerate_notes(task)),
+        open_end=choice.open_end if choice else "",
+        not_considered=choice.reasons if choice and any(choice.reasons) else (),
         criterion=(choice.label or None) if choice else None,
         loss=options.loss,
         rule=options.rule,
@@ -131,6 +149,12 @@ def _of_solution(report: FitReport, solution: Solution, task: Task, *notes: str)
         n_iter=solution.n_iter,
         notes=tuple(dict.fromkeys((*report.notes, *solution.notes, *notes))),
     )
+
+
+def _choice_notes(choice: Choice | None) -> tuple[str, ...]:
+    if choice is None:
+        return ()
+    return (*choice.notes, choice.open_end) if choice.open_end else choice.notes
 
 
 def _degenerate_notes(task: Task) -> tuple[str, ...]:

@@ -36,6 +36,8 @@ class Edge(NamedTuple):
     With a `moderator` it is not the edge itself, but how the edge varies with that column: `weight`
     is the norm of the deviations, and `sign` tells what more of the moderator (the second of two
     levels) does to the entry that gives an edge its sign.
+
+    An edge with a `ridge` has no stable estimate without one: see `FitReport.ridge`.
     """
 
     source: str
@@ -46,6 +48,7 @@ class Edge(NamedTuple):
     partial_correlation: float | None
     directed: bool = False
     moderator: str | None = None
+    ridge: bool = False
 
 
 class Interaction(NamedTuple):
@@ -87,6 +90,16 @@ class FitReport:
     objective_error: float = 0.0
     at: str = ""
     """Values of the moderators, where the model is that of a moderated one at these."""
+    refitted: bool = False
+    """Whether the estimates are those of the chosen graph without shrinkage."""
+    ridge: tuple[tuple[str, str], ...] = ()
+    """Edges whose refit is unstable or does not exist: they have a ridge worth one row."""
+    noisy: tuple[str, ...] = ()
+    """Numbers that the others determine: they have noise worth one row."""
+    open_end: str = ""
+    """What speaks for looking at smaller values of lam; empty if nothing does."""
+    not_considered: tuple[str, ...] = ()
+    """Why a value of lam was not considered, one entry per lam; empty where all were."""
 
     @classmethod
     def given(cls, notes: tuple[str, ...] = ()) -> FitReport:
@@ -163,9 +176,21 @@ class FittedModel:
         Separate regressions have two copies of an edge; this is the weight of their mean, where
         the rule finds an edge at all.
         """
-        norms = self.params.block_norms(self.edge_coef)
+        return self._weights(self.params)
+
+    def _weights(self, params: Params) -> Floats:
+        norms = params.block_norms(params.edge_coef(self.report.rule))
         upper = np.triu(norms * np.outer(self.node_scales, self.node_scales), 1)
         return np.asarray(upper + upper.T)
+
+    @cached_property
+    def shrunken_weights(self) -> Floats | None:
+        """Edge weights of the penalised estimate at the chosen lam; None where no path is kept."""
+        if not self.report.refitted:
+            return self.edge_weights
+        if self.path is None:
+            return None
+        return self._weights(self.path.params_at(self.report.lam))
 
     @property
     def n_predictors(self) -> dict[str, int]:
@@ -223,7 +248,15 @@ class FittedModel:
             self._sign_of(self._deviation(m - 1, u, v)[-1], u, v, node),
             None,
             moderator=nodes[node].name,
+            ridge=self._has_ridge(u, v),
         )
+
+    def _has_ridge(self, u: int, v: int) -> bool:
+        return frozenset((self.schema.nodes[u].name, self.schema.nodes[v].name)) in self._ridges
+
+    @cached_property
+    def _ridges(self) -> frozenset[frozenset[str]]:
+        return frozenset(frozenset(pair) for pair in self.report.ridge)
 
     def _deviation(self, which: int, u: int, v: int) -> Floats:
         """(1 or levels of the moderator, levels of u, levels of v) deviations of one edge."""
@@ -252,6 +285,7 @@ class FittedModel:
             self._sign(u, v),
             partial,
             directed,
+            ridge=self._has_ridge(u, v),
         )
 
     def _sign(self, u: int, v: int) -> str | None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixedgm.errors import DistributionError, ParameterError, near_matches
+from mixedgm.errors import DistributionError, ParameterError, SelectionWarning, near_matches
 from mixedgm.estimates import at_given_lams, chosen_estimate, refitted
 from mixedgm.fitted import FitReport, FittedModel
 from mixedgm.model.layout import Floats
@@ -89,9 +89,11 @@ def fit_table(
     report, path = fitted.report, fitted.path
     if path is not None:
         warn_unless_converged(path, options.tol)
-    if not report.converged and (options.refit or path is None or path.converged.all()):
+    if not report.converged and (report.refitted or path is None or path.converged.all()):
         what = "" if path is None else "estimate of the chosen edges: "
-        warn_about(report, "refit: " if options.refit else what)
+        warn_about(report, "refit: " if report.refitted else what)
+    if report.open_end:
+        warnings.warn(report.open_end, SelectionWarning, stacklevel=level_of_caller())
     return fitted
 
 
@@ -152,7 +154,7 @@ def fit_design(
     )
     with _naming(design.schema):
         path, choice, theta, report = _fitted(setup, options, start)
-        if options.refit:
+        if options.refits:
             theta, report = refitted(setup.task, theta, report, options)
     return FittedModel(
         schema=design.schema,

@@ -45,7 +45,7 @@ class Options:
     types: Any = None
     transform: Any = None
     missing: Any = "error"
-    refit: bool = False
+    refit: Any = "auto"
     solver: Any = "auto"
     tol: float = 1e-5
     max_iter: int = 1000
@@ -69,8 +69,8 @@ class Options:
             )
         if not _integer(self.verbose, 0):
             raise ParameterError.must_be("verbose", "0 or a positive integer", self.verbose)
-        if not isinstance(self.refit, (bool, np.bool_)):
-            raise ParameterError.must_be("refit", "True or False", self.refit)
+        if not isinstance(self.refit, (bool, np.bool_)) and self.refit != "auto":
+            raise ParameterError.must_be("refit", "'auto', True or False", self.refit)
         if self.rule not in ("and", "or"):
             raise ParameterError.must_be("rule", "'and' or 'or'", self.rule)
         self._check_not_yet()
@@ -173,6 +173,17 @@ class Options:
     def criterion(self) -> Criterion | None:
         """How lam is chosen; None when it is given."""
         return self._criterion() if self.lam is None else None
+
+    @property
+    def refits(self) -> bool:
+        """Whether the chosen graph is estimated again without shrinkage.
+
+        By default where the criterion judges graphs; cross-validation chooses lam for shrunken
+        predictions, and a given lam promises its objective.
+        """
+        if self.refit != "auto":
+            return bool(self.refit)
+        return bool(getattr(self.criterion, "refit", False))
 
     def _criterion(self) -> Criterion:
         if isinstance(self.select, str) and self.select in NAMED:

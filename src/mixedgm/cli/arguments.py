@@ -84,11 +84,19 @@ def _fit(command: argparse.ArgumentParser) -> None:
         type=float,
         help="one penalty, instead of choosing among many (larger: fewer edges)",
     )
-    command.add_argument(
-        "--refit", action="store_true", help="fit the chosen network again without shrinkage"
-    )
+    _refit(command)
     _columns(command)
     _fitting(command)
+
+
+def _refit(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--refit",
+        action=argparse.BooleanOptionalAction,
+        default="auto",
+        help="estimate the chosen network without shrinkage (default: yes, unless the penalty is "
+        "given or chosen by cv or holdout)",
+    )
 
 
 def _path(command: argparse.ArgumentParser) -> None:
@@ -104,9 +112,7 @@ def _select(command: argparse.ArgumentParser) -> None:
     add_output(command, "MODEL", "write the model with the chosen penalty")
     command.add_argument("--scores", metavar="FILE", help="write all scores (.csv or .json)")
     command.add_argument("--plot", metavar="PICTURE", help="draw the scores (.png, .svg or .pdf)")
-    command.add_argument(
-        "--refit", action="store_true", help="fit the chosen network again without shrinkage"
-    )
+    _refit(command)
     group = command.add_argument_group("criterion", "Each option belongs to one criterion.")
     for option, (kind, metavar, text) in _CRITERION_OPTIONS.items():
         group.add_argument(option, type=kind, metavar=metavar, help=text)
@@ -148,6 +154,11 @@ def _edges(command: argparse.ArgumentParser) -> None:
     add_at(command)
     add_output(
         command, "FILE", "where to write (.csv, .json, .txt, or .graphml for network programs)"
+    )
+    command.add_argument(
+        "--shrunken",
+        action="store_true",
+        help="show the weights of the penalised estimate beside those without shrinkage",
     )
     add_format(command)
 

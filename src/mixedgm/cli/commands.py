@@ -144,7 +144,9 @@ def edges(args: Namespace, console: Console) -> None:
         write(fitted, args.output)
         console.say(f"wrote {args.output}")
         return
-    deliver(edges_columns(fitted), args, console, lambda width: edges_text(fitted.edges, width))
+    columns = edges_columns(fitted, shrunken=args.shrunken)
+    beside = columns["shrunken_weight"] if args.shrunken else None
+    deliver(columns, args, console, lambda width: edges_text(fitted.edges, width, beside))
 
 
 def _loaded(args: Namespace) -> FittedModel:

@@ -129,6 +129,9 @@ def _columns(fitted: FittedModel) -> Columns:
     columns |= score_columns(fitted)
     if isinstance(fitted.report.lam, tuple):
         return columns | {"chosen_for": chosen_columns(fitted)}
+    reasons = fitted.report.not_considered
+    if reasons:
+        columns["not_considered"] = [reason or None for reason in reasons]
     return columns | {"chosen": path.lams == fitted.report.lam}
 
 
@@ -146,6 +149,8 @@ def _text(fitted: FittedModel, width: int) -> str:
             digits = 4 if np.nanmax(np.abs(np.ma.masked_invalid(columns[each]))) < 1e3 else 2
             shown[each] = [f"{value:.{digits}f}".rstrip("0").rstrip(".") for value in columns[each]]
     shown["chosen"] = ["<--" if is_it else "" for is_it in columns["chosen"]]
+    if "not_considered" in columns:
+        shown["not considered"] = columns["not_considered"]
     return table_text(shown, width)
 
 

@@ -17,15 +17,22 @@ if TYPE_CHECKING:
 class GraphMethods(HasModel):
     """What can be asked about the graph."""
 
-    def edges(self) -> Any:
+    def edges(self, *, shrunken: bool = False) -> Any:
         """Edges, heaviest first, as a frame of the training table's library.
 
         Columns: source, target, kind, weight (free of units, comparable between kinds), sign
         ("+", "-", or none where an end has three or more levels), partial_correlation (continuous
         pairs only).  Where edges are moderated, the column moderator is empty for an edge itself
-        and names the moderator in a row about how an edge varies.
+        and names the moderator in a row about how an edge varies.  Where some edges have a ridge,
+        because the rows alone leave their estimates open, the column ridge tells which.
+
+        Parameters
+        ----------
+        shrunken : bool
+            Whether to add the column shrunken_weight: weights of the penalised estimate at `lam_`,
+            which ``refit=False`` returns.
         """
-        return views.edges_frame(self._model)
+        return views.edges_frame(self._model, shrunken=shrunken)
 
     def nodes(self) -> Any:
         """Columns with kind, levels, number of edges and total edge weight, as a frame."""

@@ -81,8 +81,12 @@ class MixedGraphicalModel(
     transform : "nonparanormal" or mapping, optional
         Rank-based Gaussianising of all or some continuous columns.
     missing : {"error", "drop"}
-    refit : bool
-        Refit the chosen graph without shrinkage.
+    refit : bool or "auto"
+        Whether to estimate the chosen graph again without shrinkage.  "auto" does so where the
+        criterion judges graphs (EBIC, BIC, AIC, StARS, stability selection), and not with
+        cross-validation or a hold-out, which choose lam for shrunken predictions, nor with a given
+        `lam`, which promises its objective.  Edges whose refit does not exist or is unstable get a
+        ridge worth one row; `summary` names them.
     solver : {"auto", "proximal-newton", "proximal-gradient"} or object
         An object carries options: `ProximalNewton`, `ProximalGradient`; `MonteCarlo` for
         ``loss="likelihood-mc"``.
@@ -153,7 +157,7 @@ class MixedGraphicalModel(
         types: Any = None,
         transform: Any = None,
         missing: str = "error",
-        refit: bool = False,
+        refit: bool | str = "auto",
         solver: Any = "auto",
         tol: float = 1e-5,
         max_iter: int = 1000,

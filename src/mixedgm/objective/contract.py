@@ -67,6 +67,8 @@ class Curvature:
     categories: Ints
     """The nodes of `softmax`."""
     softmax: SoftmaxCurvature | None
+    ridge: Floats | None = None
+    """(n_groups,) what every conditional has on the diagonal for its edges, besides."""
 
     @cached_property
     def nodes(self) -> list[NodeCurvature]:
@@ -77,7 +79,12 @@ class Curvature:
             found.update(zip(self.categories.tolist(), self.softmax, strict=True))
         of = {v: index[start[v] : start[v + 1]] for v in self.asked.tolist()}
         nothing = {v: np.zeros((len(own), len(own))) for v, own in of.items() if v not in found}
-        return [NodeCurvature(own, (found | nothing)[v]) for v, own in of.items()]
+        found |= nothing
+        if self.ridge is not None:
+            level = np.zeros(self.layout.n_theta)
+            level[self.layout.edges] = self.layout.spread(self.ridge)
+            found = {v: found[v] + np.diag(level[own]) for v, own in of.items()}
+        return [NodeCurvature(own, found[v]) for v, own in of.items()]
 
     def product(self, delta: Floats) -> Floats:
         """Hessian times `delta`."""

@@ -14,16 +14,18 @@ import numpy as np
 from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Ints
 from mixedgm.path.evidence import Choice, Evidence
-from mixedgm.path.path import PathPoint
+from mixedgm.path.path import Path, PathPoint
 from mixedgm.path.per_node import LOOK_BELOW, Price, choose_per_node
-from mixedgm.path.refits import degrees_of_freedom, parameters, refit_losses, refittable
+from mixedgm.path.refits import TOO_DENSE, degrees_of_freedom, refit_losses, refittable
 from mixedgm.path.task import Task
+from mixedgm.path.unshrunken import parameters
 
 
 class _Information(ABC):
     """What criteria that score unshrunken refits have in common."""
 
     by_parts = True
+    refit = True
     per_node: bool
 
     def __post_init__(self) -> None:
@@ -143,31 +145,52 @@ class AIC(_Information):
 
 def _choose(evidence: Evidence, name: str, label: str, price: Price) -> Choice:
     task, path = evidence.task.scoring, evidence.path
-    known = None if evidence.before is None else evidence.before.scores["refit_loss"]
-    losses = refit_losses(task, path, known=known, show=evidence.setup.show)
+    known = None if evidence.before is None else evidence.before.memory
+    refits = refit_losses(task, path, known=known, show=evidence.setup.show)
+    losses = refits.values
     df = np.array([degrees_of_freedom(task, point.groups) for point in path.points])
     prices = np.array([price.of(*_per_term(task, point.groups)) for point in path.points])
     scores = 2.0 * task.total_weight * losses + prices
-    n_dense = int(np.isinf(losses).sum())
-    notes = []
-    if n_dense == len(path):
-        notes.append("no graph of the path could be refitted; that of the largest lam was taken")
-    elif n_dense:
-        notes.append(
-            f"{n_dense} of {len(path)} values of lam were not considered: their graphs are too "
-            f"dense to be refitted to {task.smooth.n_rows} rows"
-        )
+    notes = _not_considered(refits.reasons, path)
     if task is not evidence.task:
         notes.append(f"{label} of the pseudolikelihood: a sampled likelihood has no exact value")
     best = int(np.argmin(scores))
-    ended = bool(np.isinf(losses[-1])) or evidence.saturated
+    ended = refits.ended or evidence.saturated
     return Choice(
         best,
         label,
         {name: scores, "refit_loss": losses, "degrees_of_freedom": df.astype(np.float64)},
         tuple(notes),
         down_to=None if ended else evidence.below(best, LOOK_BELOW),
+        open_end=_densest(refits.reasons, best),
+        reasons=refits.reasons,
+        memory=refits,
     )
+
+
+def _densest(reasons: tuple[str, ...], best: int) -> str:
+    """What there is to say where all graphs beyond the chosen one were rejected."""
+    after = reasons[best + 1 :]
+    if not after or not all(after):
+        return ""
+    return f"the chosen graph is the last one that could be scored; after it, {after[0]}"
+
+
+def _not_considered(reasons: tuple[str, ...], path: Path) -> list[str]:
+    """Which graphs were rejected, and why."""
+    rejected = [k for k, reason in enumerate(reasons) if reason]
+    if len(rejected) == len(path):
+        first = reasons[rejected[0]]
+        return [f"no graph of the path could be scored; that of the largest lam was taken: {first}"]
+    notes = []
+    for dense in (False, True):
+        some = [k for k in rejected if reasons[k].startswith(TOO_DENSE) == dense]
+        if some:
+            notes.append(
+                f"{len(some)} of {len(path)} values of lam were not considered, the first of them "
+                f"{path.lams[some[0]]:.4g}: {reasons[some[0]]}"
+            )
+    return notes
 
 
 def _per_term(task: Task, groups: Ints) -> tuple[float, float]:

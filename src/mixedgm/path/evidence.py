@@ -123,6 +123,10 @@ class Choice:
         The chosen edges, where they are not just those of the point.
     frequencies : ndarray (n_groups,), optional
         How often each edge was selected in subsamples at the chosen lam.
+    open_end : str
+        What speaks for looking at smaller values of lam than the path has; empty if nothing does.
+    reasons : tuple of str
+        Why a point was not considered, one entry per point; empty where it was.
     memory : optional
         What the criterion needs again if the path is continued.
     """
@@ -136,6 +140,8 @@ class Choice:
     uncertain: tuple[str, ...] = ()
     groups: Ints | None = None
     frequencies: Floats | None = None
+    open_end: str = ""
+    reasons: tuple[str, ...] = ()
     memory: Any = None
 
 
@@ -241,9 +247,11 @@ class Evidence:
 class Criterion(Protocol):
     """Chooses from a path.
 
-    A criterion may have two more attributes.  ``enough(task, point) -> bool`` tells whether no
-    smaller lam can be chosen, so that a default path may end at this point.  ``by_parts = True``
-    asks for the default path in parts, each only as far as the choice from those before it wants.
+    A criterion may have more attributes.  ``refit = True`` says that it judges graphs rather than
+    shrunken estimates, so that the chosen graph is refitted by default.  ``enough(task, point) ->
+    bool`` tells whether no smaller lam can be chosen, so that a default path may end at this point.
+    ``by_parts = True`` asks for the default path in parts, each only as far as the choice from
+    those before it wants.
     """
 
     def choose(self, evidence: Evidence) -> Choice:

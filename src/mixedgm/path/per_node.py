@@ -16,17 +16,11 @@ from mixedgm.model.density import LOG_TWO_PI
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.path.evidence import Choice, Evidence
 from mixedgm.path.path import Path, PathPoint
-from mixedgm.path.refits import (
-    REFIT_STEPS,
-    REFIT_TOL,
-    parameters,
-    refittable,
-    with_new_groups,
-)
+from mixedgm.path.refits import REFIT_STEPS, REFIT_TOL, refittable, with_new_groups
 from mixedgm.path.task import Task
+from mixedgm.path.unshrunken import parameters, stabilised
 from mixedgm.progress import track
 from mixedgm.rows.predict import mean_losses
-from mixedgm.rows.threads import single_threaded_blas
 from mixedgm.solve.working_set import Start
 from mixedgm.table.encode import Design
 from mixedgm.table.wording import few
@@ -212,8 +206,8 @@ class _Refits:
         theta = task.null.theta.copy()
         theta[own] = with_new_groups(task, self.theta, path.theta(k))[own]
         start = Start(theta, task.null.evaluation)
-        with single_threaded_blas():
-            found = task.unpenalised(groups, start, tol=REFIT_TOL, max_iter=REFIT_STEPS)
+        refit = stabilised(task, groups, start, tol=REFIT_TOL, max_iter=REFIT_STEPS)
+        found = refit.solution
         self.theta[own] = found.theta[own]
         if found.converged:
             return []

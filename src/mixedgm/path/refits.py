@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.path.path import Path
 from mixedgm.path.task import Task
+from mixedgm.path.unshrunken import Unshrunken, own_parameters, parameters, stabilised
 from mixedgm.progress import track
-from mixedgm.rows.threads import single_threaded_blas
-from mixedgm.solve.working_set import Solution, Start
+from mixedgm.solve.working_set import Start
 
 REFIT_TOL = 1e-4
-REFIT_STEPS = 50
+REFIT_STEPS = 100
+TOO_DENSE = "too many parameters for the rows"
 
 
 def degrees_of_freedom(task: Task, groups: Ints) -> int:
     """Identifiable parameters of these edges, over observed levels."""
     return int(parameters(task, groups).sum())
-
-
-def parameters(task: Task, groups: Ints) -> Ints:
-    """Identifiable parameters of each of these edges."""
-    own = _own_parameters(task)
-    u, v = task.layout.pairs[groups].T
-    return np.asarray(own[u] * own[v] * task.layout.n_blocks[groups])
-
-
-def _own_parameters(task: Task) -> Ints:
-    """1 for a continuous node, levels - 1 for a categorical one."""
-    layout = task.layout
-    return np.where(np.arange(layout.n_nodes) < layout.n_cont, 1, layout.width - 1)
 
 
 def refittable(task: Task, groups: Ints) -> NDArray[np.bool_]:
@@ -46,6 +36,19 @@ def refittable(task: Task, groups: Ints) -> NDArray[np.bool_]:
     return np.asarray((predictors < 0.5 * n) & (predictors * own < n))
 
 
+def too_dense(task: Task, groups: Ints) -> str:
+    """Why the graph cannot be refitted to so few rows; empty if it can."""
+    fits = refittable(task, groups)
+    if fits.all():
+        return ""
+    predictors, own = _predictors(task, groups)
+    worst = int(np.argmax(np.where(fits, 0.0, predictors * own)))
+    return (
+        f"{TOO_DENSE}: {task.schema.nodes[worst].name!r} alone has "
+        f"{int(predictors[worst] * own[worst]):,}, and there are {task.total_weight:,.6g} rows"
+    )
+
+
 def interpolates(task: Task, groups: Ints) -> bool:
     """Whether some column has at least as many predictors as there are rows."""
     predictors, _ = _predictors(task, groups)
@@ -54,7 +57,7 @@ def interpolates(task: Task, groups: Ints) -> bool:
 
 def _predictors(task: Task, groups: Ints) -> tuple[Floats, Ints]:
     """Free predictors of every predicted column, and its own free parameters per predictor."""
-    layout, own = task.layout, _own_parameters(task)
+    layout, own = task.layout, own_parameters(task)
     u, v = layout.pairs[groups].T
     times = layout.n_blocks[groups]
     count = np.bincount(v, own[u] * times, layout.n_nodes).astype(np.float64)
@@ -63,43 +66,72 @@ def _predictors(task: Task, groups: Ints) -> tuple[Floats, Ints]:
     return np.where(layout.is_target, count, 0.0), own
 
 
+@dataclass(frozen=True, eq=False)
+class RefitLosses:
+    """Smooth losses (the data's units) at the refits of a path's graphs.
+
+    Parameters
+    ----------
+    values : ndarray (n_lams,)
+        +inf where a graph was not scored.
+    reasons : tuple of str
+        Why it was not; empty where it was.
+    """
+
+    values: Floats
+    reasons: tuple[str, ...]
+
+    @property
+    def ended(self) -> bool:
+        """Whether the last graph, and so all denser ones, have too many parameters."""
+        return self.reasons[-1].startswith(TOO_DENSE)
+
+
 def refit_losses(
-    task: Task, path: Path, *, known: Floats | None = None, show: bool = False
-) -> Floats:
-    """Smooth loss (the data's units) at the unshrunken refit of every support of the path.
+    task: Task, path: Path, *, known: RefitLosses | None = None, show: bool = False
+) -> RefitLosses:
+    """The loss at the refit of every support of the path.
 
     Supports repeat along a path and grow slowly, so each distinct one is refitted once, from the
-    refit before it.  From the first support that cannot be refitted on, the loss is +inf.
-    `known` holds the losses of the first points, when the path has been continued.
+    refit before it.  A refit has a ridge worth one row on edges that could be unstable, so that it
+    exists whatever the graph; the loss is that without the ridge.  `known` are those of the first
+    points, when the path has been continued.
     """
-    losses = np.full(len(path), np.inf)
-    first = 0 if known is None else len(known)
-    done: dict[bytes, float] = {}
+    first = 0 if known is None else len(known.values)
+    values, reasons = np.full(len(path), np.inf), [""] * len(path)
+    done: dict[bytes, tuple[float, str]] = {}
     if known is not None:
-        losses[:first] = known - task.log_jacobian
-        done = {path.points[k].groups.tobytes(): float(losses[k]) for k in range(first)}
+        values[:first], reasons[:first] = known.values, known.reasons
+        for k in range(first):
+            done[path.points[k].groups.tobytes()] = float(values[k]), reasons[k]
     start = task.null
     for k in track(range(first, len(path)), show=show, what="refit", total=len(path) - first):
         point = path.points[k]
         key = point.groups.tobytes()
         if key not in done:
-            if not refittable(task, point.groups).all():
-                break
-            refit = _refit(task, path, k, start.theta)
-            if not refit.converged:
-                break
-            start = Start(refit.theta, refit.evaluation)
-            done[key] = refit.evaluation.value
-        losses[k] = done[key]
-    return losses + task.log_jacobian
+            reason = too_dense(task, point.groups)
+            if reason:
+                done[key] = np.inf, reason
+            else:
+                refit = _refit(task, path, k, start.theta)
+                start = Start(refit.solution.theta, refit.solution.evaluation)
+                done[key] = _scored(task, refit)
+        values[k], reasons[k] = done[key]
+    return RefitLosses(values, tuple(reasons))
 
 
-def _refit(task: Task, path: Path, k: int, before: Floats) -> Solution:
+def _scored(task: Task, refit: Unshrunken) -> tuple[float, str]:
+    end = refit.solution
+    if end.converged:
+        return refit.loss + task.log_jacobian, ""
+    return np.inf, f"the refit did not converge (KKT {end.kkt:.1e} after {end.n_iter} steps)"
+
+
+def _refit(task: Task, path: Path, k: int, before: Floats) -> Unshrunken:
     """Refit from the last refit, with the path's own values for groups that are new."""
     start = Start(with_new_groups(task, before, path.theta(k)), task.null.evaluation)
     groups = path.points[k].groups
-    with single_threaded_blas():
-        return task.unpenalised(groups, start, tol=REFIT_TOL, max_iter=REFIT_STEPS)
+    return stabilised(task, groups, start, tol=REFIT_TOL, max_iter=REFIT_STEPS)
 
 
 def with_new_groups(task: Task, before: Floats, own: Floats) -> Floats:

@@ -47,6 +47,11 @@ class WholeGrid:
         """As the criterion has it."""
         return bool(getattr(self.criterion, "per_node", False))
 
+    @property
+    def refit(self) -> bool:
+        """As the criterion has it."""
+        return bool(getattr(self.criterion, "refit", False))
+
     def enough(self, task: Task, point: PathPoint) -> bool:
         """As the criterion says."""
         enough = getattr(self.criterion, "enough", None)
@@ -108,5 +113,5 @@ def _with_end_noted(path: Path, choice: Choice, what: str) -> Choice:
     if choice.down_to is None:
         return choice
     whose = f" for {few(choice.uncertain)}" if choice.uncertain else ""
-    note = f"the choice{whose} lies near the end of the path at lam = {path.lams[-1]:.4g}; {what}"
-    return replace(choice, notes=(*choice.notes, note))
+    where = f"the choice{whose} lies near the end of the path at lam = {path.lams[-1]:.4g}"
+    return replace(choice, open_end=f"{where}; {what}")

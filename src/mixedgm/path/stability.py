@@ -23,6 +23,7 @@ class _BySubsamples:
     """What criteria that count edges in subsamples have in common."""
 
     by_parts = True
+    refit = True
 
     def enough(self, task: Task, point: PathPoint) -> bool:
         """Whether a column has as many predictors as rows, so that it is fitted perfectly."""

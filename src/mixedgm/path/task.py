@@ -191,16 +191,16 @@ class Task:
         problem = Problem(
             small, GroupLasso(small.layout, np.zeros(len(groups))), 0.0, self.yardstick[groups]
         )
-        return self._confined(problem, groups, start, self.solver, tol, max_iter)
+        return self.confined(problem, groups, start, self.solver, tol, max_iter)
 
     def penalised(
         self, groups: Ints, lam: float, start: Start, *, solver: Solver, tol: float, max_iter: int
     ) -> Solution:
         """The optimum at lam with only these groups, all others absent; else as `unpenalised`."""
         problem = self.problem(lam).restrict(groups)
-        return self._confined(problem, groups, start, solver, tol, max_iter)
+        return self.confined(problem, groups, start, solver, tol, max_iter)
 
-    def _confined(
+    def confined(
         self,
         problem: Problem,
         groups: Ints,
@@ -209,6 +209,7 @@ class Task:
         tol: float,
         max_iter: int,
     ) -> Solution:
+        """Solve a problem that is restricted to these groups; its theta is made full-size."""
         index = self.layout.positions(groups)
         begin = Start(start.theta[index], problem.smooth.evaluate(start.theta[index]))
         if begin.evaluation.grad is None:

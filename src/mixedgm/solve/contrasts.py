@@ -15,6 +15,7 @@ from functools import cache, cached_property
 import numpy as np
 from scipy.linalg import block_diag
 
+from mixedgm.model.incidence import spans
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.moderation import level_basis
 from mixedgm.objective.contract import Curvature, Smooth
@@ -161,7 +162,20 @@ class Contrasts:
             curvature = smooth.curvature(theta, stride, np.arange(a, b))
             assert isinstance(curvature, Curvature)
             self._project(curvature, start, out)
+            ridge = curvature.ridge
+        if ridge is not None:
+            self._add_ridge(ridge, start, out)
         return size, start, out
+
+    def _add_ridge(self, per_group: Floats, start: Ints, out: Floats) -> None:
+        """Add what every edge has on the diagonal, in all conditionals that it is in."""
+        runs, ends = self.runs, self.layout.n_cont + self.layout.n_nodes
+        level = np.concatenate([np.zeros(ends), per_group])[runs.block]
+        node = np.repeat(np.arange(len(runs.node_size)), np.diff(runs.ptr))
+        step = runs.node_size[node] + 1
+        within = spans(np.zeros_like(runs.length), runs.length)
+        first = np.repeat(start[node] + runs.local * step, runs.length)
+        out[first + within * np.repeat(step, runs.length)] += np.repeat(level, runs.length)
 
     def _project(self, curvature: Curvature, start: Ints, out: Floats) -> None:
         """Write the curvature of nodes to their places in `out`."""

@@ -25,6 +25,8 @@ __all__ = ["load", "save"]
 
 T = TypeVar("T")
 
+_REFIT_NOTE = "the chosen graph was refitted without shrinkage"
+
 _ZIP_START = b"PK\x03\x04"
 _WRITTEN_BY = (
     'Model files are written by model.save("file.mgm") or `mixedgm fit TABLE -o file.mgm`.'
@@ -235,7 +237,20 @@ def _report(stored: Mapping[str, Any]) -> FitReport:
         kkt_error=_typed(float, stored.get("kkt_error", 0.0)),
         objective_error=_typed(float, stored.get("objective_error", 0.0)),
         at=_typed(str, stored.get("at", "")),
+        # Files from before had no field for it, but said so in a note.
+        refitted=_typed(bool, stored.get("refitted", _REFIT_NOTE in stored["notes"])),
+        ridge=tuple(_pair(names) for names in stored.get("ridge", [])),
+        noisy=tuple(_list_of(str, stored.get("noisy", []))),
+        open_end=_typed(str, stored.get("open_end", "")),
+        not_considered=tuple(_list_of(str, stored.get("not_considered", []))),
     )
+
+
+def _pair(stored: object) -> tuple[str, str]:
+    names = _list_of(str, stored)
+    if len(names) != 2:
+        raise ModelFileError(f"it has {names!r} where two names belong")
+    return names[0], names[1]
 
 
 def _lam(stored: object) -> Lam:

@@ -264,6 +264,7 @@ def plan_of(
     given |= {"n_jobs": 1, "verbose": 0}
     if select == "fixed":
         given |= {"lam": fitted.report.lam, "lams": None, "select": "ebic"}
+        given["refit"] = fitted.report.refitted
     told = {name: to_plain(value) for name, value in given.items() if name != "random_state"}
     params = fitted.params
     key = fingerprint(
@@ -332,5 +333,5 @@ def _result(
         replicates=Replicates.gather(plan.declared, records, pairs),
         failures=tuple(failures),
         dropped=dropped,
-        refit=bool(plan.options.refit),
+        refit=plan.options.refits,
     )

@@ -121,7 +121,8 @@ def _pooled(
         as_group = replace(design, weights=weights / n_groups)
         chosen = fit_design(as_group, options, library=library, n_threads=threads, n_jobs=jobs)
         _warn(chosen, options)
-        options = replace(options, lam=chosen.report.lam, lams=None, select="ebic")
+        lam, refits = chosen.report.lam, options.refits
+        options = replace(options, lam=lam, lams=None, select="ebic", refit=refits)
     pooled = fit_design(design, options, library=library, n_threads=threads, n_jobs=jobs)
     _warn(pooled, options)
     return pooled, options

@@ -20,7 +20,9 @@ from mixedgm.model.params import Params
 from mixedgm.options import Options
 from mixedgm.parallel import Record
 from mixedgm.path.evidence import Recipe
+from mixedgm.path.refits import too_dense
 from mixedgm.path.task import Lam, Reference, Task
+from mixedgm.path.unshrunken import unshrunken
 from mixedgm.solve.neighbour import Chord, Neighbour, neighbour_of
 from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.table.encode import Design
@@ -86,7 +88,7 @@ class Plan:
     @cached_property
     def penalised(self) -> Params:
         """The whole table's optimum at the model's lam; the model itself unless refitted."""
-        if not self.options.refit:
+        if not self.options.refits:
             return self.params
         theta = self.whole.theta_of(self.params)
         return self.whole.params(_solved(self.whole, self.options, theta).theta)
@@ -201,7 +203,7 @@ def fitted_record(plan: Plan, design: Design) -> Record:
     """Fit these rows at the plan's lam."""
     task = plan.recipe.task(design, plan.reference)
     solution = _solved(task, plan.options, plan.start(task, plan.penalised), plan.neighbour)
-    if plan.options.refit:
+    if plan.options.refits:
         solution = _refitted(plan, task, solution)
     account = _account(_lam(plan.options, task), solution)
     return _record(plan, task.params(solution.theta), task.node_scales, account)
@@ -241,7 +243,10 @@ def _refitted(plan: Plan, task: Task, solution: Solution) -> Solution:
     at = layout.positions(new)[layout.n_node_terms :]
     theta[at] = solution.theta[at]
     start = Start(theta, solution.evaluation)
-    return task.unpenalised(groups, start, tol=options.tol, max_iter=options.max_iter)
+    if too_dense(task, groups):
+        return solution
+    found = unshrunken(task, groups, start, tol=options.tol, max_iter=options.max_iter)
+    return found.solution
 
 
 def _record(

@@ -60,6 +60,12 @@ class Summary:
         Edges that may vary, counted for each moderator.
     kkt_error, objective_error : float
         Their Monte Carlo standard errors; zero unless the likelihood was sampled.
+    refitted : bool
+        Whether the estimates are those of the chosen graph without shrinkage.
+    ridge : tuple of pairs of str
+        Edges that have a ridge worth one row.
+    noisy : tuple of str
+        Numbers that have noise worth one row.
     """
 
     n_rows: int
@@ -85,6 +91,9 @@ class Summary:
     objective_error: float = 0.0
     moderators: tuple[str, ...] = ()
     n_possible_deviations: int = 0
+    refitted: bool = False
+    ridge: tuple[tuple[str, str], ...] = ()
+    noisy: tuple[str, ...] = ()
 
     @property
     def edges_by_kind(self) -> dict[str, int]:
@@ -155,6 +164,9 @@ def summarise(fitted: FittedModel) -> Summary:
         objective_error=report.objective_error,
         moderators=tuple(schema.nodes[node].name for node in fitted.moderators),
         n_possible_deviations=_possible_deviations(fitted),
+        refitted=report.refitted,
+        ridge=report.ridge,
+        noisy=report.noisy,
     )
 
 

@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-def edges_columns(fitted: FittedModel) -> Columns:
+def edges_columns(fitted: FittedModel, *, shrunken: bool = False) -> Columns:
     """Return the edges, heaviest first: source, target, kind, weight, sign, partial_correlation."""
     edges = fitted.edges
     columns: dict[str, Any] = {
@@ -54,16 +54,37 @@ def edges_columns(fitted: FittedModel) -> Columns:
         columns["frequency"] = np.array(
             [fitted.frequency_of(edge) for edge in edges], dtype=np.float64
         )
+    if fitted.report.ridge:
+        columns["ridge"] = np.array([edge.ridge for edge in edges], dtype=bool)
+    if shrunken:
+        columns["shrunken_weight"] = _shrunken(fitted)
     return columns
 
 
-def edges_frame(fitted: FittedModel) -> Any:
+def _shrunken(fitted: FittedModel) -> Floats:
+    """The weight of every edge in the penalised estimate; NaN where it is not known."""
+    weights, place = fitted.shrunken_weights, fitted.schema.node_index
+    return np.array(
+        [
+            np.nan
+            if weights is None or edge.moderator is not None
+            else weights[place(edge.source), place(edge.target)]
+            for edge in fitted.edges
+        ],
+        dtype=np.float64,
+    )
+
+
+def edges_frame(fitted: FittedModel, *, shrunken: bool = False) -> Any:
     """Return the edges as a tidy frame of the library of the training table.
 
     Parameters
     ----------
     fitted : FittedModel
         The model.
+    shrunken : bool
+        Whether to add `shrunken_weight`: that of the penalised estimate at the chosen lam, before
+        the refit.
 
     Returns
     -------
@@ -73,9 +94,10 @@ def edges_frame(fitted: FittedModel) -> Any:
         both ends are continuous. Where the model has covariates, `directed` edges lead from a
         covariate to what it predicts. Where edges are moderated, rows with a `moderator` tell how
         an edge varies with it. Where subsamples chose the graph, `frequency` is the share of
-        them that have the edge.
+        them that have the edge. Where some edges have a ridge, because the rows alone leave them
+        open, `ridge` tells which.
     """
-    return frame(edges_columns(fitted), fitted.library)
+    return frame(edges_columns(fitted, shrunken=shrunken), fitted.library)
 
 
 def nodes_columns(fitted: FittedModel) -> Columns:

@@ -85,11 +85,12 @@ def facts(summary: Summary) -> list[tuple[str, str]]:
         ("columns", _columns(summary)),
         ("edges", _edges(summary)),
         ("lam", _lam(summary)),
+        ("estimates", _estimates(summary)),
         ("objective", _objective(summary)),
         ("certificate", _certificate(summary)),
     ]
     if summary.loss != "pseudolikelihood":
-        found.insert(4, ("loss", summary.loss))
+        found.insert(5, ("loss", summary.loss))
     if summary.covariates:
         names = ", ".join(one_line(name) for name in summary.covariates)
         found.insert(2, ("covariates", names))
@@ -140,6 +141,26 @@ def _lam(summary: Summary) -> str:
     return f"{text}, by {summary.criterion} from {summary.n_lams} {values}"
 
 
+def _estimates(summary: Summary) -> str:
+    """Return whether they are shrunken, and which of them the rows alone do not settle."""
+    if not summary.refitted:
+        return "shrunken by the penalty"
+    text = "of these edges without shrinkage"
+    if summary.ridge:
+        pairs = [f"{one_line(a)} - {one_line(b)}" for a, b in summary.ridge]
+        text += f"; a ridge worth one row on {_few(pairs)}, which the rows alone leave open"
+    if summary.noisy:
+        names = [one_line(name) for name in summary.noisy]
+        text += f"; noise worth one row in {_few(names)}, which the others determine"
+    return text
+
+
+def _few(names: list[str]) -> str:
+    if len(names) <= 5:
+        return ", ".join(names)
+    return f"{', '.join(names[:4])} and {len(names) - 4} more"
+
+
 def lam_text(lam: Lam) -> str:
     """Return the penalty, or the range of those of all columns.
 
@@ -170,10 +191,13 @@ def _certificate(summary: Summary) -> str:
     return f"{found}. {one_line(summary.message)}" if summary.message else found
 
 
-def edges_text(edges: Sequence[Edge], width: int = 80) -> str:
+def edges_text(
+    edges: Sequence[Edge], width: int = 80, shrunken: Iterable[float] | None = None
+) -> str:
     """Return edges as an aligned table; an edge without sign has a blank and a legend.
 
-    Where some edges lead from a covariate, arrows tell them from the others.
+    Where some edges lead from a covariate, arrows tell them from the others.  `shrunken` weights
+    stand beside the others.
 
     Examples
     --------
@@ -189,6 +213,7 @@ def edges_text(edges: Sequence[Edge], width: int = 80) -> str:
         "target": [edge.target for edge in edges],
         "kind": [edge.kind for edge in edges],
         "weight": [f"{edge.weight:.4f}" for edge in edges],
+        **({} if shrunken is None else {"shrunken": [f"{weight:.4f}" for weight in shrunken]}),
         "sign": [edge.sign for edge in edges],
         "part.cor": [
             None if edge.partial_correlation is None else f"{edge.partial_correlation:+.3f}"
@@ -197,6 +222,8 @@ def edges_text(edges: Sequence[Edge], width: int = 80) -> str:
     }
     if any(edge.moderator is not None for edge in edges):
         columns = {**columns, "moderator": [edge.moderator for edge in edges]}
+    if any(edge.ridge for edge in edges):
+        columns = {**columns, "ridge": ["yes" if edge.ridge else None for edge in edges]}
     text = table_text(columns, 10**6)
     if max(map(_width, text.splitlines())) > width:
         short = {**columns, "kind": [_SHORT_KINDS[edge.kind] for edge in edges]}

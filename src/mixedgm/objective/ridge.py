@@ -1,0 +1,146 @@
+"""A smooth function and weights -> the same function plus a ridge that keeps its optimum finite.
+
+Where rows leave a parameter open (a cell without rows, a column that another one determines), a
+function without penalty has no optimum, or none that a few more rows would not move far away.  The
+ridge adds half of r_g |theta_g|^2 for edge groups, and half of t_s beta_ss for the precision of
+numbers: noise of variance t_s in that column, as its own conditional sees it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.objective.contract import Curvature, Evaluation, Smooth, WholeCurvature
+
+__all__ = ["Ridged"]
+
+
+@dataclass(frozen=True, eq=False)
+class Ridged:
+    """The sum of a smooth function and a ridge.
+
+    Parameters
+    ----------
+    smooth : Smooth
+    edges : ndarray (n_groups,)
+        r_g >= 0.
+    numbers : ndarray (n_cont,)
+        t_s >= 0.
+    """
+
+    smooth: Smooth
+    edges: Floats
+    numbers: Floats
+
+    @property
+    def layout(self) -> Layout:
+        """Which parameters exist."""
+        return self.smooth.layout
+
+    @property
+    def passes(self) -> float:
+        """Passes over the rows so far."""
+        return self.smooth.passes
+
+    @property
+    def curvature_passes(self) -> float:
+        """Passes over the rows for curvature so far."""
+        return self.smooth.curvature_passes
+
+    @property
+    def part_seconds(self) -> tuple[float, float]:
+        """Wall time so far in evaluations, and in curvature."""
+        return self.smooth.part_seconds
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows behind the function."""
+        return self.smooth.n_rows
+
+    @property
+    def terms_per_edge(self) -> int:
+        """As the smooth function has it."""
+        return self.smooth.terms_per_edge
+
+    @property
+    def by_nodes(self) -> bool:
+        """As the smooth function has it."""
+        return self.smooth.by_nodes
+
+    @property
+    def curvature_rows(self) -> int:
+        """As the smooth function has it."""
+        return self.smooth.curvature_rows
+
+    @property
+    def exact_curvature(self) -> bool:
+        """As the smooth function has it."""
+        return self.smooth.exact_curvature
+
+    def restrict(self, groups: Ints) -> Ridged:
+        """The same function with all other groups zero."""
+        return Ridged(self.smooth.restrict(groups), self.edges[groups], self.numbers)
+
+    def null(self) -> Floats:
+        """Without edges, columns without noise: a start, no optimum where there is noise."""
+        return self.smooth.null()
+
+    def evaluate(
+        self, theta: Floats, gradient: bool = True, groups: Ints | None = None
+    ) -> Evaluation:
+        """Value and, if asked, gradient."""
+        found, layout = self.smooth.evaluate(theta, gradient, groups), self.layout
+        value = found.value + self.added(theta)
+        if found.grad is None:
+            return Evaluation(value)
+        grad = found.grad.copy()
+        grad[layout.edges] += layout.spread(self.edges) * theta[layout.edges]
+        grad[layout.diagonal] += 0.5 * self.numbers
+        return Evaluation(value, grad)
+
+    def added(self, theta: Floats) -> float:
+        """The ridge alone."""
+        layout = self.layout
+        norms = layout.group_norms(theta)
+        return float(0.5 * (self.edges @ norms**2 + self.numbers @ theta[layout.diagonal]))
+
+    def curvature(
+        self, theta: Floats, stride: int = 1, nodes: Ints | None = None
+    ) -> Curvature | WholeCurvature:
+        """Hessian at theta."""
+        found = self.smooth.curvature(theta, stride, nodes)
+        if not isinstance(found, Curvature):
+            return _RidgedWhole(found, self.layout, self.edges)
+        # Every conditional that an edge is in has its share.
+        return replace(found, ridge=self.edges / np.maximum(1, self.layout.conditionals))
+
+
+@dataclass(frozen=True, eq=False)
+class _RidgedWhole:
+    """One dense Hessian plus the ridge."""
+
+    whole: WholeCurvature
+    layout: Layout
+    edges: Floats
+
+    def product(self, delta: Floats) -> Floats:
+        """Hessian times `delta`."""
+        out = self.whole.product(delta)
+        out[self.layout.edges] += self.layout.spread(self.edges) * delta[self.layout.edges]
+        return out
+
+    def dense(self) -> Floats:
+        """The matrix."""
+        return self._with_ridge(self.whole.dense(), self.layout)
+
+    def on(self, layout: Layout, columns: Floats) -> Floats:
+        """The matrix in orthonormal contrasts, which leave the ridge as it is."""
+        return self._with_ridge(self.whole.on(layout, columns), layout)
+
+    def _with_ridge(self, matrix: Floats, layout: Layout) -> Floats:
+        at = np.arange(layout.n_theta)[layout.edges]
+        matrix[at, at] += layout.spread(self.edges)
+        return matrix
