@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from mixedgm.errors import NotYetError as NotYetError
     from mixedgm.errors import ParameterError as ParameterError
     from mixedgm.errors import SamplingWarning as SamplingWarning
-    from mixedgm.errors import TableError as TableError
     from mixedgm.errors import SelectionWarning as SelectionWarning
+    from mixedgm.errors import TableError as TableError
     from mixedgm.errors import TableWarning as TableWarning
     from mixedgm.errors import TooLargeError as TooLargeError
     from mixedgm.estimator import MixedGraphicalModel as MixedGraphicalModel
