@@ -16,6 +16,7 @@ from functools import cache, cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from mixedgm.model.incidence import Incidence
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.rows.contract import (
     Coefficients,
@@ -32,6 +33,8 @@ _NO_WEIGHTS = np.zeros(0)
 _NO_MATRIX = np.zeros((0, 0))
 _NO_MATRICES = np.zeros((0, 0, 0))
 _LANES = 8
+# A coefficient that is picked takes about as long as so many parts of one that is multiplied.
+_DENSE = 0.16
 _WANT = {"none": 0, "support": 1, "all": 2}
 
 
@@ -233,9 +236,23 @@ class MemoryRows:
         return -(-chunk // (8 * -(-chunk // most))) * 8
 
     def _is_dense(self, coef: Coefficients) -> bool:
-        """Whether whole rows of the coefficient matrix are cheaper than picking blocks."""
+        """Whether whole rows of the coefficient matrix are cheaper than picking blocks.
+
+        A level picks its coefficients, one for each level of the target, whatever the number of
+        levels that it was picked from; a product takes all columns.
+        """
         n_matrices = 1 if self.products is None else 1 + self.products.n_features
-        return len(coef.values) > 0.35 * n_matrices * self._n_columns**2
+        picked = int(self._picked(coef.incidence).sum())
+        return picked > _DENSE * n_matrices * self._n_columns * self._n_levels
+
+    def _picked(self, incidence: Incidence) -> Ints:
+        """Coefficients per row of every block whose target is categorical."""
+        p = self.cont.shape[1]
+        width = np.concatenate([np.ones(p, dtype=np.int64), np.diff(self._level_start)])
+        first = incidence.target_ptr[p]
+        return np.asarray(
+            np.diff(incidence.entry_ptr)[first:] // width[incidence.predictor[first:]]
+        )
 
     def _dense(self, coef: Coefficients, shape: tuple[int, int, int]) -> Floats:
         from mixedgm.rows.kernels import fill_dense

@@ -15,6 +15,7 @@ from mixedgm.solve.loop import Solver, State
 from mixedgm.solve.problem import Problem
 from mixedgm.solve.proximal_gradient import ProximalGradient
 from mixedgm.solve.proximal_newton import NewtonState, ProximalNewton
+from mixedgm.solve.spectral_gradient import SpectralGradient, SpectralState
 
 
 @dataclass(frozen=True)
@@ -25,8 +26,8 @@ class Auto:
     that was measured.  It keeps one dense matrix per column over that column's own parameters in
     the working set, and decomposes the block of every edge.  When the matrices together exceed
     `limit_bytes`, or the cubes of the blocks' sizes add up to more than `limit_cubes` (two columns
-    with very many levels), the step is left to accelerated proximal gradient (Nesterov 1983),
-    which keeps no curvature.
+    with very many levels), the step is left to `SpectralGradient`, which keeps no curvature; where
+    edges are moderated, to accelerated proximal gradient (Nesterov 1983).
 
     A function whose curvature is one matrix (the likelihood) gets it up to `limit_whole` rows and
     columns, and limited-memory curvature from there on, or where it has none: its evaluations are
@@ -38,6 +39,7 @@ class Auto:
     limit_whole: int = 1500
     newton: ProximalNewton = field(default_factory=ProximalNewton)
     memory: ProximalNewton = field(default_factory=lambda: ProximalNewton("limited-memory"))
+    spectral: SpectralGradient = field(default_factory=SpectralGradient)
     gradient: ProximalGradient = field(default_factory=lambda: ProximalGradient("nesterov-1983"))
 
     def init(
@@ -49,7 +51,8 @@ class Auto:
             return self.newton_for(problem).init(problem, theta, here, tol, memory)
         needed = 8.0 * float((_contrasts(layout) ** 2.0).sum())
         small = needed <= self.limit_bytes and (layout.sizes**3.0).sum() <= self.limit_cubes
-        solver: Solver = self.newton if small else self.gradient
+        without = self.gradient if layout.n_features else self.spectral
+        solver: Solver = self.newton if small else without
         state: State = solver.init(problem, theta, here, tol, memory if small else None)
         return state
 
@@ -66,6 +69,8 @@ class Auto:
         """Go on with the solver that made the state."""
         if isinstance(state, NewtonState):
             return self.newton_for(problem).step(problem, state)
+        if isinstance(state, SpectralState):
+            return self.spectral.step(problem, state)
         return self.gradient.step(problem, state)  # type: ignore[arg-type]
 
 

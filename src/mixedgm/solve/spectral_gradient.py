@@ -1,0 +1,296 @@
+"""Proximal gradient for columns with very many levels, scaled as if all columns were independent.
+
+A pair of columns with hundreds of levels has so many parameters that no matrix over them can be
+kept.  If the columns were independent, though, their curvature would be a Kronecker product of two
+small matrices, one per column.  Steps are taken in coordinates in which that product is diagonal,
+and their length is that of Barzilai and Borwein (1988): what the last step says about curvature.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from mixedgm.model.layout import Floats, Ints
+from mixedgm.objective.contract import Evaluation, Smooth
+from mixedgm.objective.ridge import Ridged
+from mixedgm.solve.problem import Problem
+
+_REMEMBERED = 6
+_SUFFICIENT = 1e-4
+_LONGEST, _SHORTEST = 1e-3, 1e8
+
+
+@dataclass(frozen=True)
+class SpectralGradient:
+    """First-order solver whose cost follows rows times levels.
+
+    The objective need not fall in every step, only below the highest of the last few (Wright,
+    Nowak and Figueiredo 2009, "Sparse reconstruction by separable approximation").
+    """
+
+    def init(
+        self, problem: Problem, theta: Floats, here: Evaluation, tol: float, memory: None = None
+    ) -> SpectralState:
+        """Start at theta, whose evaluation is `here`."""
+        scale = IndependentScale.at(problem.smooth, theta)
+        objective = problem.objective(here, theta)
+        return SpectralState(
+            theta, objective, problem.measure(theta, here.gradient), here, scale, (objective,)
+        )
+
+    def step(self, problem: Problem, state: SpectralState) -> SpectralState:
+        """One proximal step, shortened until the objective is low enough."""
+        scale, bound = state.scale, state.bound
+        eta, slope = scale.down(state.theta), scale.slope_down(state.evaluation.gradient)
+        highest = max(state.recent) + 1e-13 * abs(state.objective)
+        for _ in range(60):
+            target = _prox(problem, scale, eta - slope / (bound * scale.values), bound)
+            theta = scale.up(target)
+            found = problem.smooth.evaluate(theta)
+            move = target - eta
+            squared = float(scale.values @ move**2)
+            if squared == 0.0:
+                return replace(state, halted=True)
+            if found.grad is not None:
+                objective = problem.objective(found, theta)
+                if objective <= highest - 0.5 * _SUFFICIENT * bound * squared:
+                    break
+            bound *= 3.0
+        else:
+            return replace(state, halted=True)
+        turn = float(move @ (scale.slope_down(found.gradient) - slope))
+        return replace(
+            state,
+            theta=theta,
+            objective=objective,
+            measure=problem.measure(theta, found.gradient),
+            evaluation=found,
+            recent=(*state.recent, objective)[-_REMEMBERED:],
+            bound=min(max(turn / squared, _LONGEST), _SHORTEST),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SpectralState:
+    """Everything that changes from step to step."""
+
+    theta: Floats
+    objective: float
+    measure: float
+    evaluation: Evaluation
+    scale: IndependentScale
+    recent: tuple[float, ...]
+    bound: float = 1.0
+    """Curvature along the last step, in units of that of independent columns."""
+    halted: bool = False
+    memory: None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class IndependentScale:
+    """Coordinates in which the curvature of independent columns is diagonal.
+
+    Those of a group are its contrasts in the eigenvectors of both columns' covariances.  Those of
+    a node's own terms are what it would have in the mean over its predictors.
+
+    Parameters
+    ----------
+    smooth : Smooth
+    share : list of ndarray
+        Level frequencies of every node; empty for a number.
+    bases, spread : list of ndarray
+        Eigenvectors and eigenvalues of every node's covariance; 1 for a number.
+    precision : ndarray (n_cont,)
+        Of the numbers, given the others.
+    """
+
+    smooth: Smooth
+    share: list[Floats]
+    bases: list[Floats]
+    spread: list[Floats]
+    precision: Floats
+
+    @classmethod
+    def at(cls, smooth: Smooth, theta: Floats) -> IndependentScale:
+        """From the frequencies of the levels, and the precision of the numbers at theta."""
+        layout, bias = smooth.layout, smooth.null()
+        share, bases, spread = [], [], []
+        for v in range(layout.n_nodes):
+            if v < layout.n_cont:
+                share.append(np.zeros(0))
+                bases.append(np.ones((1, 1)))
+                spread.append(np.ones(1))
+                continue
+            own = bias[layout.node_terms_of(v)]
+            p = np.exp(own - own.max())
+            p /= p.sum()
+            value, vector = np.linalg.eigh(np.diag(p) - np.outer(p, p))
+            # The first one is constant over levels, and has no curvature.
+            share.append(p)
+            bases.append(np.ascontiguousarray(vector[:, 1:]))
+            spread.append(np.maximum(value[1:], 1e-12))
+        return cls(smooth, share, bases, spread, theta[layout.diagonal])
+
+    @cached_property
+    def _blocks(self) -> list[tuple[int, int, slice, tuple[int, int], slice]]:
+        """(u, v, place in theta, shape there, place among these coordinates) of every group."""
+        layout, found, at = self.smooth.layout, [], self._node_starts[-1]
+        for (u, v), start, end in zip(
+            layout.pairs.tolist(), layout.starts[:-1], layout.starts[1:], strict=True
+        ):
+            size = len(self.spread[u]) * len(self.spread[v])
+            shape = (len(self.bases[u]), len(self.bases[v]))
+            found.append((u, v, slice(start, end), shape, slice(at, at + size)))
+            at += size
+        return found
+
+    @cached_property
+    def _node_starts(self) -> Ints:
+        """Where the own terms of every categorical node begin, after those of numbers."""
+        p = self.smooth.layout.n_cont
+        sizes = [2 * p, *(len(self.spread[v]) for v in range(p, len(self.spread)))]
+        return np.cumsum(sizes)
+
+    @cached_property
+    def group_start(self) -> Ints:
+        """Where every group begins, counted from the first one."""
+        sizes = [len(self.spread[u]) * len(self.spread[v]) for u, v in self.smooth.layout.pairs]
+        return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+    @cached_property
+    def n_node_terms(self) -> int:
+        """How many coordinates are not those of groups."""
+        return int(self._node_starts[-1])
+
+    def _own(self, v: int) -> slice:
+        first = v - self.smooth.layout.n_cont
+        return slice(int(self._node_starts[first]), int(self._node_starts[first + 1]))
+
+    @cached_property
+    def values(self) -> Floats:
+        """The curvature of independent columns in every coordinate."""
+        layout, p = self.smooth.layout, self.smooth.layout.n_cont
+        out = np.ones(self.n_node_terms + int(self.group_start[-1]))
+        target = layout.is_target
+        out[:p] = 1.0 / self.precision
+        out[p : 2 * p] = 1.0 / self.precision**2
+        for v in range(p, layout.n_nodes):
+            out[self._own(v)] = self.spread[v]
+        within = [1.0 / self.precision[v] if v < p else self.spread[v] for v in range(len(target))]
+        ridge = self.smooth.edges if isinstance(self.smooth, Ridged) else np.zeros(layout.n_groups)
+        for g, (u, v, _, _, at) in enumerate(self._blocks):
+            here = np.zeros((len(self.spread[u]), len(self.spread[v])))
+            if target[v]:
+                here += np.multiply.outer(self.spread[u], np.ones(here.shape[1]) * within[v])
+            if target[u] and not layout.nodewise:
+                here += np.multiply.outer(np.ones(here.shape[0]) * within[u], self.spread[v])
+            out[at] = here.ravel() + ridge[g]
+        return out
+
+    def down(self, theta: Floats) -> Floats:
+        """Theta in these coordinates."""
+        layout, p = self.smooth.layout, self.smooth.layout.n_cont
+        out = np.empty(len(self.values))
+        own = theta[: layout.n_node_terms].copy()
+        for u, v, at, shape, to in self._blocks:
+            block = theta[at].reshape(shape)
+            out[to] = (self.bases[u].T @ block @ self.bases[v]).ravel()
+            self._shift(own, u, v, block, 1.0)
+        out[: 2 * p] = own[: 2 * p]
+        for v in range(p, layout.n_nodes):
+            out[self._own(v)] = self.bases[v].T @ own[layout.node_terms_of(v)]
+        return out
+
+    def up(self, eta: Floats) -> Floats:
+        """These coordinates as theta."""
+        layout, p = self.smooth.layout, self.smooth.layout.n_cont
+        theta = np.empty(layout.n_theta)
+        theta[: 2 * p] = eta[: 2 * p]
+        for v in range(p, layout.n_nodes):
+            theta[layout.node_terms_of(v)] = self.bases[v] @ eta[self._own(v)]
+        for u, v, at, _, source in self._blocks:
+            small = eta[source].reshape(len(self.spread[u]), len(self.spread[v]))
+            block = self.bases[u] @ small @ self.bases[v].T
+            theta[at] = block.ravel()
+            self._shift(theta, u, v, block, -1.0)
+        return theta
+
+    def _shift(self, terms: Floats, u: int, v: int, block: Floats, sign: float) -> None:
+        """Add what the group contributes in the mean to the own terms of its ends."""
+        layout = self.smooth.layout
+        if len(self.share[u]) and layout.is_target[v]:
+            terms[self._bias(v)] += sign * (self.share[u] @ block)
+        if len(self.share[v]) and layout.is_target[u] and not layout.nodewise:
+            terms[self._bias(u)] += sign * (block @ self.share[v])
+
+    def _bias(self, v: int) -> slice:
+        """Theta positions of the linear terms of a node."""
+        terms = self.smooth.layout.node_terms_of(v)
+        return slice(int(terms[0]), int(terms[0]) + len(self.bases[v]))
+
+    def slope_down(self, grad: Floats) -> Floats:
+        """A gradient with respect to theta as one with respect to these coordinates."""
+        layout, p = self.smooth.layout, self.smooth.layout.n_cont
+        out = np.empty(len(self.values))
+        out[: 2 * p] = grad[: 2 * p]
+        for v in range(p, layout.n_nodes):
+            out[self._own(v)] = self.bases[v].T @ grad[layout.node_terms_of(v)]
+        for u, v, at, shape, to in self._blocks:
+            block = grad[at].reshape(shape).copy()
+            if len(self.share[u]) and layout.is_target[v]:
+                block -= np.multiply.outer(self.share[u], grad[self._bias(v)])
+            if len(self.share[v]) and layout.is_target[u] and not layout.nodewise:
+                block -= np.multiply.outer(grad[self._bias(u)], self.share[v])
+            out[to] = (self.bases[u].T @ block @ self.bases[v]).ravel()
+        return out
+
+
+def _prox(problem: Problem, scale: IndependentScale, eta: Floats, bound: float) -> Floats:
+    """The x that minimises bound |x - eta|^2 / 2, in the metric of `scale`, + lam * penalty(x).
+
+    A group is x_i = d_i eta_i / (d_i + m) with its metric d and m = lam w / |x|.  The root in m of
+    1 / |x| = m / (lam w) is found by Newton's method: both sides are almost straight lines.
+    """
+    pull = problem.lam * problem.penalty.weights
+    if not pull.any():
+        return eta
+    first, start = scale.n_node_terms, scale.group_start
+    size = np.diff(start)
+    d, y = bound * scale.values[first:], eta[first:]
+    sums = _Sums(start)
+    there = np.sqrt(sums(np.square(d * y))) > pull
+    norm = np.sqrt(sums(np.square(y)))
+    m = np.where(there & (pull > 0.0), pull / np.where(norm > 0.0, norm, 1.0), 0.0)
+    for _ in range(50):
+        spread = np.repeat(m, size)
+        x = d * y / (d + spread)
+        square = sums(np.square(x))
+        length = np.sqrt(np.where(square > 0.0, square, 1.0))
+        off = 1.0 / length - m / np.where(pull > 0.0, pull, 1.0)
+        active = there & (pull > 0.0) & (np.abs(off) * length > 1e-12)
+        if not active.any():
+            break
+        slope = sums(np.square(x) / (d + spread)) / length**3 - 1.0 / np.where(
+            pull > 0.0, pull, 1.0
+        )
+        step = np.where(slope < 0.0, m - off / slope, 2.0 * m)
+        m = np.where(active, np.maximum(step, 0.5 * m), m)
+    out = eta.copy()
+    out[first:] = np.where(np.repeat(there, size), d * y / (d + np.repeat(m, size)), 0.0)
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """Sums over the coordinates of every group."""
+
+    start: Ints
+
+    def __call__(self, values: Floats) -> Floats:
+        if len(self.start) == 1:
+            return np.zeros(0)
+        return np.add.reduceat(values, self.start[:-1])
