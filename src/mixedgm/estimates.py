@@ -127,7 +127,7 @@ def _report(task: Task, lam: Lam, options: Options, choice: Choice | None = None
         n_iter=0,
         n_rows=task.smooth.n_rows,
         total_weight=task.total_weight,
-        notes=(*_choice_notes(choice), *_degenerate_notes(task)),
+        notes=(*_choice_notes(choice), *_degenerate_notes(task), *_left_out_notes(task)),
         open_end=choice.open_end if choice else "",
         not_considered=choice.reasons if choice and any(choice.reasons) else (),
         criterion=(choice.label or None) if choice else None,
@@ -155,6 +155,18 @@ def _choice_notes(choice: Choice | None) -> tuple[str, ...]:
     if choice is None:
         return ()
     return (*choice.notes, choice.open_end) if choice.open_end else choice.notes
+
+
+def _left_out_notes(task: Task) -> tuple[str, ...]:
+    if not len(task.too_large):
+        return ()
+    nodes = task.schema.nodes
+    names = [f"{nodes[u].name} - {nodes[v].name}" for u, v in task.too_large[:3].tolist()]
+    more = len(task.too_large) - len(names)
+    return (
+        f"left out, because an edge with so many levels has too many parameters for "
+        f"{task.total_weight:,.6g} rows: {', '.join(names)}" + (f" and {more} more" * bool(more)),
+    )
 
 
 def _degenerate_notes(task: Task) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import numbers
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,7 @@ def fit_path(
     chosen = Options(lams=lams, **options)
     design = encode(X, chosen, sample_weight)
     _compile_ahead(design, chosen)
-    recipe = recipe_of(chosen, design.schema)
+    recipe = replace(recipe_of(chosen, design.schema), refits=False)
     task = recipe.task(design, None, chosen.n_threads)
     show = chosen.verbose > 0
     with _naming(design.schema):
@@ -227,6 +228,7 @@ def recipe_of(options: Options, schema: Schema) -> Recipe:
         seeds(options.random_state, 1)[0] if options.loss == "likelihood-mc" else None,
         options.rule,
         moderated,
+        options.refits,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -14,6 +14,7 @@ from mixedgm.model.params import Params
 from mixedgm.parallel import seeds
 from mixedgm.path.moderated import Moderated
 from mixedgm.path.path import Path, PathPoint, solve_path
+from mixedgm.path.refits import too_large
 from mixedgm.path.task import Loss, Reference, Sampler, Task, Weights, prepare
 from mixedgm.solve.loop import Solver
 from mixedgm.solve.monte_carlo import MonteCarlo
@@ -39,6 +40,8 @@ class Recipe:
         Which edges separate regressions have.
     moderated : Moderated, optional
         Which columns moderate edges.
+    refits : bool
+        Whether graphs are refitted: edges that no refit could have are then left out.
     """
 
     solver: Solver
@@ -50,20 +53,26 @@ class Recipe:
     seed: np.random.SeedSequence | None = None
     rule: str = "and"
     moderated: Moderated | None = None
+    refits: bool = False
 
     def task(self, design: Design, reference: Reference | None, n_threads: int = 1) -> Task:
         """Set up the problem of these rows."""
-        return prepare(
+        factors, left_out = self.factors, np.zeros_like(self.factors, dtype=bool)
+        if self.refits:
+            left_out = too_large(design, factors, reference)
+            factors = np.where(left_out, np.inf, factors)
+        task = prepare(
             design,
             loss=self.loss,
             weights=self.weights,
-            factors=self.factors,
+            factors=factors,
             reference=reference,
             n_threads=n_threads,
             sampler=self._sampler,
             rule=self.rule,
             moderated=self.moderated,
         )
+        return replace(task, too_large=np.argwhere(np.triu(left_out)))
 
     @property
     def _sampler(self) -> Sampler | None:

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.path.path import Path
-from mixedgm.path.task import Task
+from mixedgm.path.task import Reference, Task, levels_by_column, observed_levels
 from mixedgm.path.unshrunken import Unshrunken, own_parameters, parameters, stabilised
 from mixedgm.progress import track
 from mixedgm.solve.working_set import Start
+from mixedgm.table.encode import Design
 
 REFIT_TOL = 1e-4
 REFIT_STEPS = 100
@@ -47,6 +48,27 @@ def too_dense(task: Task, groups: Ints) -> str:
         f"{TOO_DENSE}: {task.schema.nodes[worst].name!r} alone has "
         f"{int(predictors[worst] * own[worst]):,}, and there are {task.total_weight:,.6g} rows"
     )
+
+
+def too_large(
+    design: Design, factors: Floats, reference: Reference | None = None
+) -> NDArray[np.bool_]:
+    """Pairs of nodes whose edge, with no other, has too many parameters for the rows.
+
+    As in `refittable`.  Graphs with such an edge cannot be scored, so the edge must not stand in
+    the way of others.  Edges that are required stay.
+    """
+    observed = observed_levels(design)[0] if reference is None else reference.observed
+    levels = [int(part.sum()) for part in levels_by_column(observed, design.schema.n_levels)]
+    own = np.array([1] * design.schema.n_cont + levels)
+    own[design.schema.n_cont :] -= 1
+    target = np.ones(len(own), dtype=bool)
+    target[list(design.schema.covariates)] = False
+    n = design.total_weight
+    many = np.logical_and.outer(own >= 0.5 * n, target)
+    found = many | many.T | (np.multiply.outer(own, own) >= n)
+    found[np.diag_indices(len(own))] = False
+    return np.asarray(found & (factors > 0.0) & np.isfinite(factors))
 
 
 def interpolates(task: Task, groups: Ints) -> bool:

@@ -37,6 +37,7 @@ from mixedgm.table.schema import Schema
 
 Weights = Literal["calibrated", "uniform"]
 Loss = Literal["pseudolikelihood", "likelihood", "likelihood-mc", "nodewise"]
+Masks = list[NDArray[np.bool_]]
 Lam = float | tuple[float, ...]
 """One penalty, or one per column of the table (NaN for covariates): of separate regressions."""
 
@@ -64,7 +65,7 @@ class Reference:
     def of(cls, design: Design) -> Reference:
         """Read it from the whole table."""
         units, _ = _standardised(design)
-        return cls(units.centre, units.scale**2, _observed(design)[0])
+        return cls(units.centre, units.scale**2, observed_levels(design)[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +108,8 @@ class Task:
     """For optima without penalty."""
     scoring_smooth: Smooth | None = None
     moderators: Moderators | None = None
+    too_large: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
+    """Pairs of nodes that were left out: they alone have too many parameters for the rows."""
 
     @property
     def coordinates(self) -> Coordinates:
@@ -265,8 +268,8 @@ def prepare(
     if weights not in ("calibrated", "uniform"):
         raise ParameterError.must_be("weights", "'calibrated' or 'uniform'", weights)
     n_levels = design.schema.n_levels
-    observed, codes = _observed(design)
-    kept = tuple(int(part.sum()) for part in _by_column(observed, n_levels))
+    observed, codes = observed_levels(design)
+    kept = tuple(int(part.sum()) for part in levels_by_column(observed, n_levels))
     units, cont = _standardised(design, reference)
     rows = MemoryRows(cont, codes, kept, design.weights, n_threads)
     moments = _with_unit_variances(rows.moments(), design.schema.n_cont)
@@ -363,7 +366,7 @@ def _with_unit_variances(moments: Moments, n_cont: int) -> Moments:
     return moments
 
 
-def _observed(design: Design) -> tuple[NDArray[np.bool_], NDArray[np.integer]]:
+def observed_levels(design: Design) -> tuple[NDArray[np.bool_], NDArray[np.integer]]:
     """Levels with rows, and codes counted over those only."""
     masks, columns = [], []
     for at, count in enumerate(design.schema.n_levels):
@@ -379,7 +382,8 @@ def _observed(design: Design) -> tuple[NDArray[np.bool_], NDArray[np.integer]]:
     return mask, design.codes if mask.all() else np.column_stack(columns)
 
 
-def _by_column(observed: NDArray[np.bool_], n_levels: tuple[int, ...]) -> list[NDArray[np.bool_]]:
+def levels_by_column(observed: NDArray[np.bool_], n_levels: tuple[int, ...]) -> Masks:
+    """The mask of every categorical column by itself."""
     return np.split(observed, np.cumsum(n_levels)[:-1]) if n_levels else []
 
 
@@ -391,6 +395,6 @@ def _degenerate(
 ) -> tuple[str, ...]:
     """Names of the nodes that are constant or lack levels, in the order of the nodes."""
     expected = np.ones_like(observed) if reference is None else reference.observed
-    lacking = [bool(part.any()) for part in _by_column(expected & ~observed, schema.n_levels)]
+    lacking = [bool(part.any()) for part in levels_by_column(expected & ~observed, schema.n_levels)]
     found = constant | np.array([False] * schema.n_cont + lacking, dtype=bool)
     return tuple(node.name for node, is_so in zip(schema.nodes, found, strict=True) if is_so)
