@@ -24,10 +24,12 @@ class Auto:
 
     Proximal Newton with sampled curvature needs the fewest passes over the rows at every size
     that was measured.  It keeps one dense matrix per column over that column's own parameters in
-    the working set, and decomposes the block of every edge.  When the matrices together exceed
-    `limit_bytes`, or the cubes of the blocks' sizes add up to more than `limit_cubes` (two columns
-    with very many levels), the step is left to `SpectralGradient`, which keeps no curvature; where
-    edges are moderated, to accelerated proximal gradient (Nesterov 1983).
+    the working set, and decomposes the block of every edge.  The step is left to
+    `SpectralGradient`, which keeps no curvature, when the matrices together exceed `limit_bytes`,
+    the cubes of the blocks' sizes add up to more than `limit_cubes` (two columns with many levels),
+    a column has more than `limit_levels` levels, or curvature takes as long as `limit_passes`
+    passes.  Where edges are moderated, accelerated proximal gradient (Nesterov 1983) takes its
+    place.
 
     A function whose curvature is one matrix (the likelihood) gets it up to `limit_whole` rows and
     columns, and limited-memory curvature from there on, or where it has none: its evaluations are
@@ -36,6 +38,8 @@ class Auto:
 
     limit_bytes: float = 2.0**30
     limit_cubes: float = 2e9
+    limit_levels: int = 100
+    limit_passes: float = 60.0
     limit_whole: int = 1500
     newton: ProximalNewton = field(default_factory=ProximalNewton)
     memory: ProximalNewton = field(default_factory=lambda: ProximalNewton("limited-memory"))
@@ -50,11 +54,29 @@ class Auto:
         if not problem.smooth.by_nodes:
             return self.newton_for(problem).init(problem, theta, here, tol, memory)
         needed = 8.0 * float((_contrasts(layout) ** 2.0).sum())
-        small = needed <= self.limit_bytes and (layout.sizes**3.0).sum() <= self.limit_cubes
+        small = (
+            needed <= self.limit_bytes
+            and (layout.sizes**3.0).sum() <= self.limit_cubes
+            and int(layout.width.max(initial=1)) <= self.limit_levels
+            and self._passes_for_curvature(problem) <= self.limit_passes
+        )
         without = self.gradient if layout.n_features else self.spectral
         solver: Solver = self.newton if small else without
         state: State = solver.init(problem, theta, here, tol, memory if small else None)
         return state
+
+    def _passes_for_curvature(self, problem: Problem) -> float:
+        """About how many passes over the rows take as long as curvature does.
+
+        Curvature visits every pair of predictors for every pair of levels of a column.
+        """
+        layout, smooth = problem.smooth.layout, problem.smooth
+        target = layout.predicted_categories + layout.n_cont
+        levels = layout.width[target]
+        predictors = 1 + np.diff(layout.incidence.target_ptr)[target]
+        share = min(1.0, self.newton.sample_rows / max(1, smooth.n_rows))
+        curvature = 0.3 * share * (levels * (levels - 1) / 2 * predictors**2 / 2).sum()
+        return float(curvature / max(1.0, 0.5 * (levels * predictors).sum()))
 
     def newton_for(self, problem: Problem) -> ProximalNewton:
         """Which curvature Newton steps take."""

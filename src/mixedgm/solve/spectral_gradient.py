@@ -9,7 +9,7 @@ and their length is that of Barzilai and Borwein (1988): what the last step says
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -128,11 +128,10 @@ class IndependentScale:
             own = bias[layout.node_terms_of(v)]
             p = np.exp(own - own.max())
             p /= p.sum()
-            value, vector = np.linalg.eigh(np.diag(p) - np.outer(p, p))
-            # The first one is constant over levels, and has no curvature.
+            vectors, values = _covariance(p.tobytes())
             share.append(p)
-            bases.append(np.ascontiguousarray(vector[:, 1:]))
-            spread.append(np.maximum(value[1:], 1e-12))
+            bases.append(vectors)
+            spread.append(values)
         return cls(smooth, share, bases, spread, theta[layout.diagonal])
 
     @cached_property
@@ -247,6 +246,17 @@ class IndependentScale:
                 block -= np.multiply.outer(grad[self._bias(u)], self.share[v])
             out[to] = (self.bases[u].T @ block @ self.bases[v]).ravel()
         return out
+
+
+@lru_cache(maxsize=64)
+def _covariance(share: bytes) -> tuple[Floats, Floats]:
+    """Eigenvectors and eigenvalues of the covariance of indicators with these frequencies.
+
+    The first one, which is constant over levels and has no curvature, is left out.
+    """
+    p = np.frombuffer(share)
+    values, vectors = np.linalg.eigh(np.diag(p) - np.outer(p, p))
+    return np.ascontiguousarray(vectors[:, 1:]), np.maximum(values[1:], 1e-12)
 
 
 def _prox(problem: Problem, scale: IndependentScale, eta: Floats, bound: float) -> Floats:
