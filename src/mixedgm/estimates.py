@@ -92,17 +92,20 @@ def at_given_lams(task: Task, lam: Lam, options: Options, start: Params | None) 
     return solution.theta, _of_solution(_report(task, lam, options), solution, task)
 
 
-def refitted(task: Task, theta: Floats, report: FitReport, options: Options) -> Estimate:
+def refitted(
+    task: Task, theta: Floats, report: FitReport, options: Options, near: Floats | None = None
+) -> Estimate:
     """The chosen graph without shrinkage; the certificate is that of the refit.
 
-    A graph with too many parameters for the rows keeps the shrunken estimate, and says so.
+    A graph with too many parameters for the rows keeps the shrunken estimate, and says so.  `near`
+    is a refit that is known roughly.
     """
     groups = np.flatnonzero(task.layout.group_norms(theta))
     dense = too_dense(task, groups)
     if dense:
         note = f"the estimates are shrunken: the graph cannot be refitted, {dense}"
         return theta, replace(report, notes=(*report.notes, note))
-    start = Start(theta, task.null.evaluation)
+    start = Start(theta if near is None else near, task.null.evaluation)
     found = unshrunken(task, groups, start, tol=options.tol, max_iter=options.max_iter)
     report = _of_solution(report, found.solution, task)
     nodes = task.schema.nodes

@@ -156,7 +156,7 @@ def fit_design(
     with _naming(design.schema):
         path, choice, theta, report = _fitted(setup, options, start)
         if options.refits:
-            theta, report = refitted(setup.task, theta, report, options)
+            theta, report = refitted(setup.task, theta, report, options, choice.refit)
     return FittedModel(
         schema=design.schema,
         params=setup.task.params(theta),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mixedgm.errors import ParameterError
-from mixedgm.model.layout import Ints
+from mixedgm.model.layout import Floats, Ints
 from mixedgm.path.evidence import Choice, Evidence
 from mixedgm.path.path import Path, PathPoint
 from mixedgm.path.per_node import LOOK_BELOW, Price, choose_per_node
@@ -20,11 +20,16 @@ from mixedgm.path.refits import TOO_DENSE, degrees_of_freedom, refit_losses, ref
 from mixedgm.path.task import Task
 from mixedgm.path.unshrunken import parameters
 
+RISE, RISE_IN_EDGES = 0.05, 10.0
+"""A path ends where the score is above the best by this share of what the best graph gained over
+the empty one, and by what so many edges of one parameter cost."""
+
 
 class _Information(ABC):
     """What criteria that score unshrunken refits have in common."""
 
     by_parts = True
+    part = 2
     refit = True
     per_node: bool
 
@@ -155,7 +160,11 @@ def _choose(evidence: Evidence, name: str, label: str, price: Price) -> Choice:
     if task is not evidence.task:
         notes.append(f"{label} of the pseudolikelihood: a sampled likelihood has no exact value")
     best = int(np.argmin(scores))
-    ended = refits.ended or evidence.saturated
+    ended = (
+        refits.ended
+        or evidence.saturated
+        or _risen(scores, path.lams, best, price.of(1.0, 1.0) * task.smooth.terms_per_edge)
+    )
     return Choice(
         best,
         label,
@@ -164,6 +173,7 @@ def _choose(evidence: Evidence, name: str, label: str, price: Price) -> Choice:
         down_to=None if ended else evidence.below(best, LOOK_BELOW),
         open_end=_densest(refits.reasons, best),
         reasons=refits.reasons,
+        refit=refits.theta(task.layout, path.points[best].groups),
         memory=refits,
     )
 
@@ -174,6 +184,16 @@ def _densest(reasons: tuple[str, ...], best: int) -> str:
     if not after or not all(after):
         return ""
     return f"the chosen graph is the last one that could be scored; after it, {after[0]}"
+
+
+def _risen(scores: Floats, lams: Floats, best: int, edge: float) -> bool:
+    """Whether the last score is far above the best one, compared with all that was gained.
+
+    Scores of dense graphs rise and rise, and these graphs take the longest to refit.  `edge` is
+    what the cheapest edge costs.
+    """
+    far = max(RISE * float(scores[0] - scores[best]), RISE_IN_EDGES * edge)
+    return bool(lams[-1] <= 0.5 * lams[best] and scores[-1] - scores[best] > far)
 
 
 def _not_considered(reasons: tuple[str, ...], path: Path) -> list[str]:

@@ -136,6 +136,8 @@ class Choice:
         What speaks for looking at smaller values of lam than the path has; empty if nothing does.
     reasons : tuple of str
         Why a point was not considered, one entry per point; empty where it was.
+    refit : ndarray, optional
+        Theta of the chosen graph without shrinkage, roughly, if it is known.
     memory : optional
         What the criterion needs again if the path is continued.
     """
@@ -151,6 +153,7 @@ class Choice:
     frequencies: Floats | None = None
     open_end: str = ""
     reasons: tuple[str, ...] = ()
+    refit: Floats | None = None
     memory: Any = None
 
 
@@ -260,7 +263,7 @@ class Criterion(Protocol):
     shrunken estimates, so that the chosen graph is refitted by default.  ``enough(task, point) ->
     bool`` tells whether no smaller lam can be chosen, so that a default path may end at this point.
     ``by_parts = True`` asks for the default path in parts, each only as far as the choice from
-    those before it wants.
+    those before it wants, and of at most ``part`` values (10 by default).
     """
 
     def choose(self, evidence: Evidence) -> Choice:

@@ -90,6 +90,11 @@ class Path:
     rule: str = "and"
     loss: Loss = "pseudolikelihood"
     moderators: Moderators | None = None
+    end: Start | None = None
+    """Where the solver stood at the last lam, with all that it remembers; not kept in files."""
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**vars(self), "end": None}
 
     def __len__(self) -> int:
         return len(self.points)
@@ -368,10 +373,13 @@ def solve_path(
         rule=task.rule,
         loss=task.loss,
         moderators=task.moderators,
+        end=here,
     )
 
 
 def _begin(task: Task, params: Params | None, after: Path | None) -> Start:
+    if after is not None and after.end is not None:
+        return after.end
     if after is not None:
         theta = after.theta(-1)
         return Start(theta, task.smooth.evaluate(theta), after.points[-1].lam)

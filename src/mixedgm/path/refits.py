@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.model.layout import Floats, Ints
+from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.path.path import Path
 from mixedgm.path.task import Reference, Task, levels_by_column, observed_levels
 from mixedgm.path.unshrunken import Unshrunken, own_parameters, parameters, stabilised
@@ -98,10 +98,18 @@ class RefitLosses:
         +inf where a graph was not scored.
     reasons : tuple of str
         Why it was not; empty where it was.
+    refits : dict
+        Theta of every refit on its own support, by support.
     """
 
     values: Floats
     reasons: tuple[str, ...]
+    refits: dict[bytes, Floats] = field(default_factory=dict)
+
+    def theta(self, layout: Layout, groups: Ints) -> Floats | None:
+        """Full-size theta of the refit of this support, if there was one."""
+        found = self.refits.get(groups.tobytes())
+        return None if found is None else _full_size(layout, groups, found)
 
     @property
     def ended(self) -> bool:
@@ -126,7 +134,10 @@ def refit_losses(
         values[:first], reasons[:first] = known.values, known.reasons
         for k in range(first):
             done[path.points[k].groups.tobytes()] = float(values[k]), reasons[k]
-    start = task.null
+    refits, before = {} if known is None else dict(known.refits), task.null.theta
+    if refits:
+        last, own = next(reversed(refits.items()))
+        before = _full_size(task.layout, np.frombuffer(last, dtype=np.int64), own)
     for k in track(range(first, len(path)), show=show, what="refit", total=len(path) - first):
         point = path.points[k]
         key = point.groups.tobytes()
@@ -135,11 +146,18 @@ def refit_losses(
             if reason:
                 done[key] = np.inf, reason
             else:
-                refit = _refit(task, path, k, start.theta)
-                start = Start(refit.solution.theta, refit.solution.evaluation)
+                refit = _refit(task, path, k, before)
+                before = refit.solution.theta
+                refits[key] = before[task.layout.positions(point.groups)]
                 done[key] = _scored(task, refit)
         values[k], reasons[k] = done[key]
-    return RefitLosses(values, tuple(reasons))
+    return RefitLosses(values, tuple(reasons), refits)
+
+
+def _full_size(layout: Layout, groups: Ints, own: Floats) -> Floats:
+    theta = np.zeros(layout.n_theta)
+    theta[layout.positions(groups)] = own
+    return theta
 
 
 def _scored(task: Task, refit: Unshrunken) -> tuple[float, str]:

@@ -29,7 +29,8 @@ NAMED: dict[str, Criterion] = {
 }
 # No grid grows below this share of lam_max: there the penalty hardly acts any more.
 FLOOR = 1e-4
-_PART = 10
+# Values of lam in the first part of a path, and in others unless the criterion says otherwise.
+_FIRST = 10
 
 
 @dataclass(frozen=True)
@@ -76,18 +77,23 @@ def choose_growing(
     the lam it chooses; others see the whole grid first.  The first lam starts from `start`.
     """
     by_parts = getattr(criterion, "by_parts", False)
-    size = min(_PART, len(lams)) if by_parts else len(lams)
+    size = min(_FIRST, len(lams)) if by_parts else len(lams)
     lams = grid.continued(lams, FLOOR * setup.task.lam_max)
     path = _solved(setup, criterion, lams[:size], None, start)
     choice = criterion.choose(Evidence(setup, path))
     n_wanted = size
     while choice.down_to is not None and len(path) == n_wanted < len(lams):
         n_before, last = len(path), int(np.argmax(np.append(lams, 0.0) <= choice.down_to))
-        n_wanted = min(max(last, n_before) + 1, n_before + _PART, len(lams))
+        n_wanted = min(max(last, n_before) + 1, n_before + _size(criterion), len(lams))
         path = _solved(setup, criterion, lams[n_before:n_wanted], path)
         if len(path) > n_before:
             choice = criterion.choose(Evidence(setup, path, choice, n_before))
     return path, _with_end_noted(path, choice, "no smaller value was tried")
+
+
+def _size(criterion: Criterion) -> int:
+    """Values of lam in every part but the first."""
+    return int(getattr(criterion, "part", _FIRST))
 
 
 def _solved(

@@ -169,7 +169,8 @@ def _weak(task: Task, groups: Ints, theta: Floats) -> Ints:
     if small.curvature_rows == 0:
         return groups[asked]
     here = theta[task.layout.positions(groups)]
-    least = _least_curvature(small, here, asked, level)
+    with single_threaded_blas():
+        least = _least_curvature(small, here, asked, level)
     return groups[asked[least < ROWS_OF_A_STABLE_EDGE * level[asked]]]
 
 
