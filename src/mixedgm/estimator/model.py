@@ -76,8 +76,10 @@ class MixedGraphicalModel(
         name one by two columns and the moderator.
     rule : {"and", "or"}
         Whether an edge of separate regressions must be in both, or in either.
-    types : mapping, optional
-        Kinds that override inference, e.g. ``{"stage": "categorical"}``.
+    types : mapping or Schema, optional
+        Kinds that override inference, e.g. ``{"stage": "categorical"}``.  The schema of a whole
+        table, ``mixedgm.check(table).schema``, gives every fold of a cross-validation the kinds and
+        levels of that table.
     transform : "nonparanormal" or mapping, optional
         Rank-based Gaussianising of all or some continuous columns.
     missing : {"error", "drop"}
