@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from numpy.typing import ArrayLike
+from sklearn.utils import Tags
 
 from mixedgm import store
 from mixedgm.estimator.adequacy import AdequacyMethods
@@ -191,6 +192,11 @@ class MixedGraphicalModel(
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters as they were given."""
         return {name: vars(self)[name] for name in self._get_param_names()}
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == "drop"  # in the fit; in new rows always
+        return tags
 
     # -- fitting -----------------------------------------------------------------------------------
 

@@ -56,8 +56,8 @@ def log_density_of(
     --------
     >>> params = Params.independent(n_cont=1, n_levels=(2,))
     >>> params.category_shift[0] = [-1.0, 1.0]
-    >>> nothing = np.zeros((2, 0))
-    >>> found, exact = log_density_of(params, 0, np.array([0.0, 1.0]), [], [], nothing, nothing)
+    >>> nothing = np.zeros((2, 0)), np.zeros((2, 0), int)
+    >>> found, exact = log_density_of(params, 0, np.array([0.0, 1.0]), [], [], *nothing)
     >>> np.exp(found).round(3), exact
     (array([0.242, 0.226]), True)
     """
