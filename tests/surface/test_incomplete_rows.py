@@ -152,6 +152,8 @@ def test_separate_regressions_say_why_they_cannot_answer():
     assert "'pseudolikelihood'" in said
     with pytest.raises(mg.DistributionError, match="another loss"):
         model.score(rows)
+    with pytest.raises(mg.DistributionError, match=r"1 row with gaps, in 'age' \(1\)"):
+        model.predict(rows.iloc[:1].assign(age=np.nan, wage=20.0, city="Rome", smoker="no"))
 
 
 def test_an_indefinite_precision_says_how_to_repair_it():

@@ -200,13 +200,15 @@ class JointCells:
 
     def _refusal(self, error: DistributionError | ParameterError) -> Exception:
         gaps = self.gaps.missing
-        gaps &= ~gaps.all(axis=0)  # a column that is asked for may be absent
-        counts = [
-            f"{node.name!r} ({count})"
-            for node, count in zip(self.fitted.schema.nodes, gaps.sum(axis=0), strict=True)
-            if count
-        ]
-        found = f"{rows_text(int(gaps.any(axis=1).sum()))} with gaps, in {', '.join(counts)}"
+        if not gaps.all(axis=0)[gaps.any(axis=0)].all():
+            gaps &= ~gaps.all(axis=0)  # a column that is asked for may be absent
+        ranked = sorted(
+            zip(gaps.sum(axis=0).tolist(), self.fitted.schema.nodes, strict=True),
+            key=lambda pair: -pair[0],
+        )
+        named = [f"{node.name!r} ({count})" for count, node in ranked if count]
+        listed = ", ".join(named[:5]) + (f" and {len(named) - 5} more" if len(named) > 5 else "")
+        found = f"{rows_text(int(gaps.any(axis=1).sum()))} with gaps, in {listed}"
         return type(error)(
             f"{found}: what has an edge to a missing cell is answered through the joint "
             f"distribution, but {str(error).rstrip('.')}; or drop these rows, or fill them in first"
