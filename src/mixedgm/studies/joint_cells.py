@@ -200,8 +200,8 @@ class JointCells:
 
     def _refusal(self, error: DistributionError | ParameterError) -> Exception:
         gaps = self.gaps.missing
-        if not gaps.all(axis=0)[gaps.any(axis=0)].all():
-            gaps &= ~gaps.all(axis=0)  # a column that is asked for may be absent
+        partly = gaps & ~gaps.all(axis=0)  # a column that is asked for may be absent
+        gaps = partly if partly.any() else gaps
         ranked = sorted(
             zip(gaps.sum(axis=0).tolist(), self.fitted.schema.nodes, strict=True),
             key=lambda pair: -pair[0],
