@@ -377,7 +377,7 @@ class FittedModel:
         if isinstance(self.params, NodewiseParams):
             raise DistributionError(
                 "separate regressions have no joint distribution: what two columns say about each "
-                "other need not agree. predict, predict_proba and the scores work without one. To "
+                "other need not agree. Predictions and scores of complete rows need none. To "
                 "fix: fit with another loss, such as 'pseudolikelihood'"
             )
 

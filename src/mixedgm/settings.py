@@ -14,6 +14,7 @@ from mixedgm.path.stability import StabilitySelection, StARS
 from mixedgm.solve.monte_carlo import MonteCarlo
 from mixedgm.solve.proximal_gradient import ProximalGradient
 from mixedgm.solve.proximal_newton import ProximalNewton
+from mixedgm.table.schema import Schema
 
 _CRITERIA = (EBIC, BIC, AIC, Holdout, CV, StARS, StabilitySelection)
 _OBJECTS: dict[str, Any] = {
@@ -37,6 +38,8 @@ def to_plain(value: Any) -> Any:
         return to_plain(value.item())
     if is_dataclass(value) and type(value).__name__ in _OBJECTS:
         return _object_to_plain(value)
+    if isinstance(value, Schema):
+        return {"schema": value.to_dict()}
     if isinstance(value, Mapping):
         return {"mapping": [[to_plain(k), to_plain(v)] for k, v in value.items()]}
     if isinstance(value, (tuple, frozenset)):  # both may be keys of a mapping
@@ -52,6 +55,8 @@ def from_plain(value: Any) -> Any:
         return [from_plain(item) for item in value]
     if not isinstance(value, dict):
         return value
+    if "schema" in value:
+        return Schema.from_dict(value["schema"])
     if "mapping" in value:
         return {from_plain(k): from_plain(v) for k, v in value["mapping"]}
     if "tuple" in value:

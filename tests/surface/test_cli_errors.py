@@ -198,16 +198,20 @@ def test_check_counts_one_row_and_one_column(
     assert capsys.readouterr().out.startswith("1 row, 1 column\n")
 
 
-def test_predict_tells_to_drop_rows_not_to_use_an_option(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_predict_takes_rows_with_gaps(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*FIT, "--lam", "0.2", "--quiet"]) == 0
     columns: dict[str, Any] = {name: list(values) for name, values in survey(20).items()}
-    columns["luck"][3] = ""
+    columns["weight"][3] = columns["group"][3] = ""
     write_csv(here / "new.csv", columns)
+    assert main(["predict", "x.mgm", "new.csv", "-o", "out.csv"]) == 0
+    found = (here / "out.csv").read_text().splitlines()
+    assert len(found) == 21
+    assert all("" not in line.split(",") for line in found)
+    assert main([*FIT, "--lam", "0.2", "--quiet", "--loss", "nodewise"]) == 0
     assert main(["predict", "x.mgm", "new.csv"]) == 2
     message = capsys.readouterr().err
-    assert message.endswith("1 missing value (NaN or null). To fix: drop the row, or fill it in\n")
+    assert "1 row with gaps, in 'weight' (1), 'group' (1)" in message
+    assert message.endswith("or drop these rows, or fill them in first\n")
 
 
 def test_predict_names_unseen_levels_and_missing_columns(
@@ -222,6 +226,15 @@ def test_predict_names_unseen_levels_and_missing_columns(
     message = capsys.readouterr().err
     assert "'luck'" in message
     assert "'z'" in message
+    assert "--unseen ignore" in message
+    columns["luck"] = list(survey(20)["luck"])
+    write_csv(here / "new.csv", columns)
+    assert main(["predict", "x.mgm", "new.csv", "--unseen", "ignore", "-o", "out.csv"]) == 0
+    words = ["--column", "luck", "--unseen", "ignore", "-o", "out.csv"]
+    assert main(["predict", "x.mgm", "new.csv", *words]) == 0
+    assert main(["impute", "x.mgm", "new.csv", "--unseen", "ignore", "-o", "done.csv"]) == 0
+    assert "z" in (here / "done.csv").read_text()
+    capsys.readouterr()
     assert main(["predict", "x.mgm", "survey.csv", "--proba"]) == 2
     assert "add --column NAME" in capsys.readouterr().err
     assert main(["predict", "x.mgm", "survey.csv", "--proba", "--column", "luck"]) == 2

@@ -279,7 +279,12 @@ def test_rows_given_in_another_library_come_back_in_that_library(reference):
 def test_an_unseen_level_is_named_with_its_column(reference):
     rows = people().iloc[:4].copy()
     rows["colour"] = ["blue", "green", "green", "red"]
-    for ask in (reference.predict, reference.score, reference.node_scores):
+    refused = {"unseen": "error"}
+    for ask in (
+        reference.predict,
+        lambda rows: reference.score(rows, **refused),
+        lambda rows: reference.node_scores(rows, **refused),
+    ):
         with pytest.raises(mg.TableError, match=r"'?colour'?.*'green'") as caught:
             ask(rows)
         assert caught.value.findings[0].column == "colour"

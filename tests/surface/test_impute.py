@@ -163,7 +163,10 @@ def test_whole_numbers():
     model = mg.MixedGraphicalModel(lam=0.1).fit(ages)
     ages.loc[[2, 7], "age"] = pd.NA
     done = model.impute(ages)
-    assert str(done["age"].dtype) == "Float64"  # means are not whole
+    assert str(done["age"].dtype) == "Int64"
+    means = model.impute(ages.astype({"age": "Float64"}))["age"]  # a type that holds decimals
+    assert not (means == means.round()).all()
+    assert done["age"].tolist() == means.round().tolist()
     assert done["age"].drop([2, 7]).tolist() == ages["age"].drop([2, 7]).tolist()
     assert 20 < done["age"][2] < 60
     for draw in model.impute(ages, 3, random_state=0):
@@ -222,3 +225,38 @@ def test_columns_that_are_numbers_in_pandas():
     done = model.impute(frame.mask(np.arange(frame.size).reshape(frame.shape) % 3 == 0))
     assert list(done.columns) == [0, 1, 2, 3, "colour"]
     assert not done.isna().any(axis=None)
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "UInt8", "int16[pyarrow]", "polars", "pyarrow"])
+def test_integer_types_stay(dtype):
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    table = people(120).assign(age=lambda t: (40 + 5 * t["height"]).round().astype("int64"))
+    model = mg.MixedGraphicalModel(lam=0.1).fit(table)
+    numbers = table["age"].astype(float).mask(table.index % 3 == 0)
+    expected = model.impute(table.assign(age=numbers))["age"].round().tolist()
+    whole = [None if x != x else int(x) for x in numbers]
+    plain = {name: table[name].tolist() for name in table.columns if name != "age"}
+    if dtype == "polars":
+        done = model.impute(pl.DataFrame({**plain, "age": pl.Series(whole, dtype=pl.Int16)}))
+        assert done.schema["age"] == pl.Int16
+        assert done["age"].to_list() == expected
+    elif dtype == "pyarrow":
+        done = model.impute(pa.table({**plain, "age": pa.array(whole, pa.int32())}))
+        assert done.schema.field("age").type == pa.int32()
+        assert done["age"].to_pylist() == expected
+    else:
+        for gaps in (whole, [None] * len(whole)):
+            done = model.impute(table.assign(age=pd.array(gaps, dtype=dtype)))["age"]
+            assert str(done.dtype) == dtype
+            assert gaps is not whole or done.tolist() == expected
+
+
+def test_an_empty_integer_column_is_filled_with_levels():
+    import pandas as pd
+
+    model = mg.MixedGraphicalModel(lam=0.1).fit(people(120))
+    rows = people(5).assign(group=pd.array([None] * 5, dtype="Int64"))
+    assert set(model.impute(rows)["group"]) <= {"a", "b", "c"}

@@ -15,7 +15,9 @@ from mixedgm.cli.common_arguments import (
     add_model_form,
     add_output,
     add_quiet,
+    add_repair,
     add_table,
+    add_unseen,
 )
 from mixedgm.cli.help_texts import COMMANDS, WELCOME
 from mixedgm.cli.joint_arguments import add_impute, add_query, add_sample
@@ -189,6 +191,8 @@ def _predict(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--proba", action="store_true", help="probabilities of the levels of a categorical --column"
     )
+    add_unseen(command)
+    add_repair(command)
     add_output(command, "FILE", "where to write, instead of to the terminal")
     add_format(command, default="csv")
 

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from mixedgm.estimator import MixedGraphicalModel
     from mixedgm.table import Schema
 
-__all__ = ["known_values", "run_impute", "run_query", "run_sample"]
+__all__ = ["known_values", "run_impute", "run_query", "run_sample", "usable_model"]
 
 
 def run_query(args: Namespace, console: Console) -> None:
     """Answer one question about the distribution of columns."""
     check_output(args.output, args.model)
-    model = _model(args, console)
+    model = usable_model(args, console)
     given = known_values(args.given, model.schema_)
     how = {"random_state": args.seed, "limit": args.limit}
     with console.announcing_compilation():
@@ -58,7 +58,7 @@ def _deliver_number(
 def run_sample(args: Namespace, console: Console) -> None:
     """Draw new rows."""
     check_output(args.output, args.model)
-    model = _model(args, console)
+    model = usable_model(args, console)
     given = known_values(args.given, model.schema_)
     with console.announcing_compilation():
         rows, report = model.sample(
@@ -82,8 +82,9 @@ def run_impute(args: Namespace, console: Console) -> None:
     from mixedgm.table.assemble import unused_name
 
     check_output(args.output, args.model, args.table)
-    model, frame = _model(args, console), read_table(args.table)
+    model, frame = usable_model(args, console), read_table(args.table)
     how = {"random_state": args.seed, "method": args.method, "limit": args.limit}
+    how["unseen"] = args.unseen
     with console.announcing_compilation():
         if args.draws is None:
             deliver(_plain(model.impute(frame, **how)), args, console)
@@ -99,7 +100,7 @@ def run_impute(args: Namespace, console: Console) -> None:
     deliver(stacked, args, console)
 
 
-def _model(args: Namespace, console: Console) -> MixedGraphicalModel:
+def usable_model(args: Namespace, console: Console) -> MixedGraphicalModel:
     """Read the model, repaired where that is asked for and needed."""
     from mixedgm.estimator import load
 

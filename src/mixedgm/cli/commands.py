@@ -175,20 +175,21 @@ def predict(args: Namespace, console: Console) -> None:
     """Predict columns of a table."""
     import narwhals as nw
 
-    from mixedgm.estimator import load
+    from mixedgm.cli.asking import usable_model
     from mixedgm.table import read_table
 
     check_output(args.output, args.model, args.table)
-    model = load(args.model)
+    model = usable_model(args, console)
     frame: Any = read_table(args.table)
     if args.proba:
         if args.column is None:
             raise ParameterError("--proba needs to know of which column: add --column NAME.")
         with console.announcing_compilation():
-            predicted = model.predict_proba(frame, args.column)
+            predicted = model.predict_proba(frame, args.column, unseen=args.unseen)
     else:
         with console.announcing_compilation():
-            predicted = model.predict(frame, None if args.column is None else [args.column])
+            columns = None if args.column is None else [args.column]
+            predicted = model.predict(frame, columns, unseen=args.unseen)
     deliver(nw.from_native(predicted, eager_only=True).to_dict(as_series=False), args, console)
 
 

@@ -15,7 +15,7 @@ __all__ = [
         "add_moderators",
         "add_output",
     ),
-    *("add_quiet", "add_table"),
+    *("add_quiet", "add_repair", "add_table", "add_unseen"),
 ]
 
 FORMATS = ("table", "csv", "json")
@@ -48,6 +48,26 @@ def add_at(command: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE,...",
         action="append",
         help="values of the moderators, such as age=40: the graph there",
+    )
+
+
+def add_unseen(command: argparse.ArgumentParser) -> None:
+    """Levels that a model does not have."""
+    command.add_argument(
+        "--unseen",
+        choices=("error", "ignore"),
+        default="error",
+        help="levels that the model does not have: stop (default), or let such a cell say nothing "
+        "about the others of its row",
+    )
+
+
+def add_repair(command: argparse._ActionsContainer) -> None:
+    """The way out for a model without a joint distribution."""
+    command.add_argument(
+        "--repair",
+        action="store_true",
+        help="take the nearest model that has a joint distribution, where the model has none",
     )
 
 

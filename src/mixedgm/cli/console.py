@@ -27,6 +27,7 @@ _OPTIONS = {
     "limit=": "--limit",
     "burn_in=": "--burn-in",
     "thin=": "--thin",
+    'unseen="ignore"': "--unseen ignore",
 }
 _WIDE = 10_000
 

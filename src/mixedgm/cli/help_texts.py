@@ -121,7 +121,8 @@ COMMANDS = {
         """
         Predict each column of every row from the row's other columns: the expected value of a
         continuous column, the most probable level of a categorical one. A column that --column
-        names need not be in the table; --proba gives the probability of each of its levels.
+        names need not be in the table; --proba gives the probability of each of its levels. Rows
+        may have missing cells: a column is then predicted from what its row has.
         """,
         """
         mixedgm predict survey.mgm new.csv --column jobclass

@@ -9,7 +9,9 @@ from mixedgm.cli.common_arguments import (
     add_model,
     add_output,
     add_quiet,
+    add_repair,
     add_table,
+    add_unseen,
 )
 
 __all__ = ["add_impute", "add_query", "add_sample"]
@@ -73,6 +75,7 @@ def add_impute(command: argparse.ArgumentParser) -> None:
         help="fill each cell with a draw, N times; a first column `draw` counts them "
         "(default: means and most probable levels, once)",
     )
+    add_unseen(command)
     _how(command, "which draws")
 
 
@@ -100,9 +103,5 @@ def _how(command: argparse.ArgumentParser, seeded: str) -> None:
         help="most entries of the tables of an exact answer (default: 16777216)",
     )
     group.add_argument("--seed", type=int, default=0, metavar="N", help=f"{seeded} (default: 0)")
-    group.add_argument(
-        "--repair",
-        action="store_true",
-        help="take the nearest model that has a joint distribution, where the model has none",
-    )
+    add_repair(group)
     add_quiet(command)

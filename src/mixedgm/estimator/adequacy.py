@@ -8,7 +8,9 @@ from numpy.typing import ArrayLike
 
 from mixedgm.estimator.base import HasModel
 from mixedgm.parallel import RandomState
-from mixedgm.table import apply
+from mixedgm.table import apply, as_frame
+from mixedgm.table.gaps import read_gaps
+from mixedgm.table.match import UnseenArg
 
 if TYPE_CHECKING:
     from mixedgm.studies.model_check import ModelCheck
@@ -17,16 +19,20 @@ if TYPE_CHECKING:
 class AdequacyMethods(HasModel):
     """How well the model describes rows."""
 
-    def predictability(self, X: Any, sample_weight: ArrayLike | None = None) -> Any:
+    def predictability(
+        self, X: Any, sample_weight: ArrayLike | None = None, *, unseen: UnseenArg = "error"
+    ) -> Any:
         """How well every column is predicted from all others.
 
         Parameters
         ----------
         X : data frame or 2-D array
             The training table, or new rows, on which shrinkage and chance are not counted as
-            success.
+            success.  With missing cells, a column is judged on the rows that have it.
         sample_weight : array (n,), optional
             Frequencies of the rows.
+        unseen : {"error", "ignore"}
+            What to do about levels that the model does not have, as in `score`.
 
         Returns
         -------
@@ -45,7 +51,8 @@ class AdequacyMethods(HasModel):
         from mixedgm.studies.predictability import predictability_frame
 
         model = self._model
-        return predictability_frame(model, apply(X, model.schema, sample_weight=sample_weight))
+        gaps = read_gaps(as_frame(X), model.schema, sample_weight=sample_weight, unseen=unseen)
+        return predictability_frame(model, gaps)
 
     def check(
         self,

@@ -13,6 +13,7 @@ from mixedgm.parallel import RandomState
 from mixedgm.table import as_frame
 from mixedgm.table.fill import filled
 from mixedgm.table.gaps import read_gaps
+from mixedgm.table.match import UnseenArg
 
 if TYPE_CHECKING:
     from mixedgm.joint.sampling import Method
@@ -29,6 +30,7 @@ class ImputeMethods(HasModel):
         random_state: RandomState = None,
         method: Method = "auto",
         limit: int | None = None,
+        unseen: UnseenArg = "error",
     ) -> Any:
         """Fill missing cells from what is observed in their row.
 
@@ -47,14 +49,17 @@ class ImputeMethods(HasModel):
             "auto" is exact where the tables fit the limit, else by Gibbs chains.
         limit : int, optional
             Most entries of the tables of one row; 2**24 by default.
+        unseen : {"error", "ignore"}
+            Whether a level that the model does not have is an error, or stays as it is and says
+            nothing about the other cells of its row.
 
         Returns
         -------
         frame of the library of `X`, or ndarray for an array; with `n_draws`, a list of them
             Observed cells, order, index, data types and categories are those of `X`.  A column of
-            whole numbers becomes one of decimals where a mean is not whole; draws are rounded, as
-            those of `sample`.  A column with a transform gets the mean of its normal scores, put
-            back into the data's own units.
+            an integer type stays one: what fills it is rounded.  In a column of decimals draws are
+            rounded where the model was fitted to whole numbers, as those of `sample`.  A column
+            with a transform gets the mean of its normal scores, put back into the data's own units.
 
         Warns
         -----
@@ -77,13 +82,12 @@ class ImputeMethods(HasModel):
         >>> truth.impute([[None, "m"], [-2.0, None]]).tolist()
         [[1.0, 'm'], [-2.0, 'f']]
         """
-        from mixedgm.studies.impute import draws, expected, refuse_unknown_covariates
+        from mixedgm.studies.impute import draws, expected
         from mixedgm.studies.queries import How
 
         model, frame = self._model, as_frame(X)
         how = How(method, random_state, limit)
-        gaps = read_gaps(frame, model.schema)
-        refuse_unknown_covariates(gaps)
+        gaps = read_gaps(frame, model.schema, unseen=unseen)
         if n_draws is None:
             found = expected(model, gaps, how)
             return filled(X, frame, gaps, found.cont, found.codes)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from mixedgm.errors import ParameterError
 from mixedgm.estimator.model import MixedGraphicalModel
 from mixedgm.parallel import RandomState
+from mixedgm.table.match import UnseenArg
 
 __all__ = ["MixedImputer"]
 
@@ -30,6 +31,9 @@ class MixedImputer(TransformerMixin, BaseEstimator):
         their joint distribution.
     random_state : int, Generator or None
         For draws.
+    unseen : {"error", "ignore"}
+        What `transform` does about a level that no row of the fit had: an error, or the cell stays
+        as it is and says nothing about the others of its row.
 
     Attributes
     ----------
@@ -61,10 +65,12 @@ class MixedImputer(TransformerMixin, BaseEstimator):
         *,
         strategy: Literal["mean", "draw"] = "mean",
         random_state: RandomState = None,
+        unseen: UnseenArg = "error",
     ) -> None:
         self.estimator = estimator
         self.strategy = strategy
         self.random_state = random_state
+        self.unseen = unseen
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> MixedImputer:
         """Fit the model to the complete rows of a table.
@@ -112,9 +118,10 @@ class MixedImputer(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "model_")
         if self.strategy == "draw":
-            done = self.model_.impute(X, 1, random_state=self.random_state)[0]
+            state = self.random_state
+            done = self.model_.impute(X, 1, random_state=state, unseen=self.unseen)[0]
         else:
-            done = self.model_.impute(X)
+            done = self.model_.impute(X, unseen=self.unseen)
         return _columns(done, self.get_feature_names_out().tolist())
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:

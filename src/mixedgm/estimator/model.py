@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from numpy.typing import ArrayLike
+from sklearn.utils import Tags
 
 from mixedgm import store
 from mixedgm.estimator.adequacy import AdequacyMethods
@@ -76,8 +77,10 @@ class MixedGraphicalModel(
         name one by two columns and the moderator.
     rule : {"and", "or"}
         Whether an edge of separate regressions must be in both, or in either.
-    types : mapping, optional
-        Kinds that override inference, e.g. ``{"stage": "categorical"}``.
+    types : mapping or Schema, optional
+        Kinds that override inference, e.g. ``{"stage": "categorical"}``.  The schema of a whole
+        table, ``mixedgm.check(table).schema``, gives every fold of a cross-validation the kinds and
+        levels of that table.
     transform : "nonparanormal" or mapping, optional
         Rank-based Gaussianising of all or some continuous columns.
     missing : {"error", "drop"}
@@ -193,6 +196,11 @@ class MixedGraphicalModel(
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters as they were given."""
         return {name: vars(self)[name] for name in self._get_param_names()}
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == "drop"  # in the fit; in new rows always
+        return tags
 
     # -- fitting -----------------------------------------------------------------------------------
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,10 @@ from sklearn.utils.metaestimators import available_if
 from mixedgm import views
 from mixedgm.errors import ParameterError
 from mixedgm.estimator.base import HasModel
-from mixedgm.table import Schema, apply, as_frame, decode
+from mixedgm.table import Schema, as_frame, decode
+from mixedgm.table.check import level_of_caller
+from mixedgm.table.gaps import Gaps, read_gaps
+from mixedgm.table.match import UnseenArg
 
 
 def _has_categorical_target(model: HasModel) -> bool:
@@ -23,39 +27,132 @@ def _has_categorical_target(model: HasModel) -> bool:
 class NewDataMethods(HasModel):
     """What can be asked about rows."""
 
-    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
-        """Mean log pseudolikelihood per row, constant included; higher is better."""
-        return -sum(self.node_scores(X, sample_weight=sample_weight).values())
-
-    def node_scores(self, X: Any, sample_weight: ArrayLike | None = None) -> dict[str, float]:
-        """Mean negative log conditional likelihood of every column given all others."""
-        model = self._model
-        return model.node_losses(apply(X, model.schema, sample_weight=sample_weight))
-
-    def predict(self, X: Any, columns: str | Sequence[str] | None = None) -> Any:
-        """Predict every column given all others.
+    def score(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        unseen: UnseenArg = "ignore",
+    ) -> float:
+        """Mean log pseudolikelihood per row, constant included; higher is better.
 
         Parameters
         ----------
         X : data frame or 2-D array
-            The rows.  When one column is asked for, that column may be absent.
+            The rows.  Cells may be missing, whatever `missing` was in the fit; covariates may not.
+        y : ignored
+            For scikit-learn's pipelines.
+        sample_weight : array (n,), optional
+            Frequencies of the rows.
+        unseen : {"ignore", "error"}
+            What to do about levels that the model does not have.  By default such a cell has the
+            probability of half a row among the rows of the fit, and says nothing about the other
+            cells of its row, so that no fold of a cross-validation is lost.
+
+        Returns
+        -------
+        float
+            The mean over rows of the sum, over the observed cells of a row, of the log likelihood
+            of the cell given the other observed cells.  For complete rows it is minus the sum of
+            `node_scores`; with gaps, each of these counts by the share of rows that have the
+            column.  Models are to be compared on the same rows with the same gaps.
+
+        Notes
+        -----
+        A cell without an edge to a missing column is scored by its conditional, as in a complete
+        row; all others through the joint distribution.
+
+        Examples
+        --------
+        >>> import mixedgm as mg
+        >>> truth = mg.from_params({"height": "continuous", "sex": ["f", "m"]}, {}, frame="numpy")
+        >>> round(truth.score([[0.0, "f"], [None, "m"]]), 3)  # two levels, and one number
+        -1.153
+        """
+        from mixedgm.studies.incomplete import row_score
+
+        return row_score(self._model, self._rows(X, sample_weight=sample_weight, unseen=unseen))
+
+    def node_scores(
+        self, X: Any, sample_weight: ArrayLike | None = None, *, unseen: UnseenArg = "ignore"
+    ) -> dict[str, float]:
+        """Mean negative log conditional likelihood of every column given all others.
+
+        Parameters
+        ----------
+        X, sample_weight, unseen
+            As for `score`.
+
+        Returns
+        -------
+        dict of str to float
+            For every column that is predicted, the mean over the rows that have a value of it,
+            given what else the row has; NaN where no row has one.
+        """
+        from mixedgm.studies.incomplete import node_losses
+
+        return node_losses(self._model, self._rows(X, sample_weight=sample_weight, unseen=unseen))
+
+    def predict(
+        self,
+        X: Any,
+        columns: str | Sequence[str] | None = None,
+        *,
+        unseen: UnseenArg = "error",
+    ) -> Any:
+        """Predict columns given all others.
+
+        Parameters
+        ----------
+        X : data frame or 2-D array
+            The rows.  When one column is asked for, that column may be absent.  Other cells may be
+            missing, too (covariates may not): a column is then predicted from what its row has.
         columns : str or sequence of str, optional
             One name gives one column; several, or None for all, give a frame.
+        unseen : {"error", "ignore"}
+            Whether a level that the model does not have is an error, or says nothing about the
+            other cells of its row.
 
         Returns
         -------
         frame or column of the library of `X`
             Conditional means (medians where a column has a transform) and most probable levels.
+            Where cells are missing, a column with a transform gets the mean of its normal scores,
+            put back into the data's own units.
+
+        Raises
+        ------
+        DistributionError
+            Where a column has an edge to a missing cell, so that it is predicted through the joint
+            distribution, and the model has none: separate regressions, or see `repaired`.
+
+        Warns
+        -----
+        SamplingWarning
+            When exact tables would be too large, and Gibbs chains answered.
+
+        Examples
+        --------
+        >>> import mixedgm as mg
+        >>> truth = mg.from_params(
+        ...     {"height": "continuous", "sex": ["f", "m"]},
+        ...     {"category_shift": [[-1.0, 1.0]]},
+        ...     frame="numpy",
+        ... )
+        >>> truth.predict([[0.5, "m"], [None, "f"], [None, None]], "height").round(3).tolist()
+        [1.0, -1.0, 0.0]
         """
+        from mixedgm.studies.incomplete import predicted
+
         model = self._model
         wanted = _wanted(model.schema, columns)
-        others = None if len(wanted) > 1 else set(model.schema.names) - set(wanted)
         frame = as_frame(X)
-        design = apply(frame, model.schema, require=others)
-        means, modes = model.predict(design)
+        gaps = self._rows(frame, unseen=unseen, absent=wanted if len(wanted) == 1 else [])
         by_name = {column.name: column for column in model.schema.columns}
         part = Schema(tuple(by_name[name] for name in wanted))
         nodes, p = [model.schema.node_index(column.name) for column in part.nodes], part.n_cont
+        means, modes = predicted(model, gaps, nodes)
         cont, cat = nodes[:p], [node - model.schema.n_cont for node in nodes[p:]]
         out = _aligned(decode(part, means[:, cont], modes[:, cat], frame.library), X)
         if columns is None or isinstance(columns, (list, tuple, np.ndarray)):
@@ -65,30 +162,70 @@ class NewDataMethods(HasModel):
         return out.iloc[:, 0] if frame.library == "pandas" else out[wanted[0]]
 
     @available_if(_has_categorical_target)
-    def predict_proba(self, X: Any, column: str | None = None) -> Any:
-        """Level probabilities of a categorical column given all others.
+    def predict_proba(
+        self,
+        X: Any,
+        columns: str | Sequence[str] | None = None,
+        *,
+        unseen: UnseenArg = "error",
+        column: str | None = None,
+    ) -> Any:
+        """Level probabilities of categorical columns given all others.
 
         Parameters
         ----------
         X : data frame or 2-D array
-            The rows; the column itself may be absent.
+            The rows, as for `predict`; the column itself may be absent.
+        columns : str or sequence of str, optional
+            One name gives one table.  Several, or None for all categorical columns, give a dict
+            with a table for each.
+        unseen : {"error", "ignore"}
+            As for `predict`.
         column : str, optional
-            Its name.  Without one, a dict with a table for every categorical column.
+            The old name of `columns`, which still works, with a FutureWarning.
 
         Returns
         -------
         frame of the library of `X`, or ndarray for an array
             One column per level, named as the level.
         """
+        from mixedgm.studies.incomplete import level_probabilities
+
         model = self._model
-        if column is None:
-            targets = [c.name for c in model.schema.categorical if c.role == "target"]
-            return {name: self.predict_proba(X, name) for name in targets}
-        node = model.schema.nodes[model.schema.node_index(_wanted(model.schema, column)[0])]
+        if column is not None:
+            columns = _renamed(columns, column)
+        if columns is None:
+            columns = [c.name for c in model.schema.categorical if c.role == "target"]
+        names = _wanted(model.schema, columns)
+        if isinstance(columns, (list, tuple, np.ndarray)):
+            return {name: self.predict_proba(X, name, unseen=unseen) for name in names}
         frame = as_frame(X)
-        design = apply(frame, model.schema, require=set(model.schema.names) - {node.name})
-        probability = model.predict_proba(design, node.name)
-        return _aligned(views.probability_frame(node.level_names, probability, frame.library), X)
+        gaps = self._rows(frame, unseen=unseen, absent=names)
+        node = model.schema.nodes[model.schema.node_index(names[0])]
+        found = level_probabilities(model, gaps, node.name)
+        return _aligned(views.probability_frame(node.level_names, found, frame.library), X)
+
+    def _rows(
+        self,
+        X: Any,
+        *,
+        unseen: UnseenArg,
+        absent: Collection[str] = (),
+        sample_weight: ArrayLike | None = None,
+    ) -> Gaps:
+        schema = self._model.schema
+        others = set(schema.names) - set(absent)
+        return read_gaps(
+            as_frame(X), schema, sample_weight=sample_weight, unseen=unseen, require=others
+        )
+
+
+def _renamed(columns: Any, column: str) -> str:
+    if columns is not None:
+        raise ParameterError("column is the old name of columns: give one of them.")
+    message = "predict_proba(column=...) is now called columns=..., as in predict"
+    warnings.warn(message, FutureWarning, stacklevel=level_of_caller())
+    return column
 
 
 def _aligned(out: Any, X: Any) -> Any:

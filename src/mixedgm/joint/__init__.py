@@ -4,7 +4,8 @@ Everything here works on `Params` with column positions and level codes; names, 
 are the business of the rooms below.
 """
 
-from mixedgm.joint.conditioning import condition
+from mixedgm.joint.cells import log_density_of
+from mixedgm.joint.conditioning import among, condition
 from mixedgm.joint.field import integrate_out
 from mixedgm.joint.information import Columns, Estimate, entropy, mutual_information
 from mixedgm.joint.marginals import Marginal, marginal
@@ -25,12 +26,14 @@ __all__ = [
     "Marginal",
     "Posterior",
     "Repair",
+    "among",
     "condition",
     "draw",
     "entropy",
     "expectations",
     "integrate_out",
     "log_density",
+    "log_density_of",
     "log_marginal",
     "log_partition",
     "marginal",

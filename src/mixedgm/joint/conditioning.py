@@ -175,6 +175,18 @@ def _levels(params: Params, columns: Ints) -> Ints:
     return np.concatenate([*spans, np.zeros(0, dtype=np.int64)])
 
 
+def among(params: Params, cont: Ints, cat: Ints) -> Params:
+    """The terms among some columns only, as if there were no others.
+
+    Examples
+    --------
+    >>> params = Params.independent(n_cont=2, n_levels=(2, 3))
+    >>> among(params, np.array([1]), np.array([1])).n_levels
+    (3,)
+    """
+    return _select(params, cont, cat, _levels(params, cat))
+
+
 def _select(params: Params, cont: Ints, cat: Ints, levels: Ints) -> Params:
     """The terms among some columns only."""
     return Params(

@@ -110,6 +110,26 @@ class Rest:
             spread[block] = second - (levels[block] @ self.given_y.shift) ** 2
         return levels, error, spread
 
+    def sample_log_density(self, at: int, values: Floats, rng: np.random.Generator) -> Floats:
+        """(n,) log density of unknown continuous column number `at`, averaged over the chains."""
+        variance = self.given_y.covariance[at, at]
+        shift = np.ascontiguousarray(self.given_y.shift[:, [at]])
+        out = np.empty(len(values))
+        for first in range(0, len(values), _BLOCK):
+            block = slice(first, min(first + _BLOCK, len(values)))
+            codes = random_start(self.field, (block.stop - first) * _CHAINS, rng)
+            sweep(self.field, codes, _BURN_IN, rng, self.unary[block])
+            start = np.repeat(self.start[block, at] - values[block], _CHAINS)[:, None]
+            total = np.full(len(codes), -np.inf)
+            for _ in range(_KEPT):
+                sweep(self.field, codes, 1, rng, self.unary[block])
+                off = start.copy()
+                add_level_rows(off, codes, self.field.level_start, shift)
+                total = np.logaddexp(total, -0.5 * off[:, 0] ** 2 / variance)
+            out[block] = np.logaddexp.reduce(total.reshape(-1, _CHAINS), axis=1)
+        scale = np.log(_CHAINS * _KEPT) + 0.5 * (np.log(variance) + LOG_TWO_PI)
+        return np.asarray(out - scale)
+
     def _count(self, unary: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """Counts of levels, and sums of squared shifts of the mean of x, chain by chain."""
         codes = random_start(self.field, len(unary) * _CHAINS, rng)

@@ -33,7 +33,8 @@ def conditionals(
     """Conditional of every column given all others.
 
     A level without training rows (bias ``-inf``) has no place in the fitted softmax; it gets the
-    probability of half a row among `n_observed` rows, and the others share the rest.
+    probability of half a row among `n_observed` rows, and the others share the rest.  A cell with a
+    negative code says nothing about the other columns: it has no terms in their conditionals.
 
     Examples
     --------
@@ -54,12 +55,21 @@ def conditionals(
         part = log_prob[params.levels_of(j)]
         part -= part.max(axis=0)
         part -= np.log(np.exp(part).sum(axis=0))
-        unseen = np.isneginf(params.cat_bias[params.levels_of(j)])
-        if unseen.any() and np.isfinite(n_observed):
-            total = n_observed + 0.5 * unseen.sum()
-            part[~unseen] += np.log(n_observed / total)
-            part[unseen] = np.log(0.5 / total)
+        share_with_unseen(part, params.cat_bias[params.levels_of(j)], n_observed)
     return Conditionals(mean, 1.0 / diagonal, log_prob.T)
+
+
+def share_with_unseen(log_prob: Floats, bias: Floats, n_observed: float) -> None:
+    """Give levels without training rows half a row each, in place; `log_prob` is (levels, n)."""
+    unseen = np.isneginf(bias)
+    if unseen.any() and np.isfinite(n_observed):
+        log_prob[~unseen] += np.log(n_observed / (n_observed + 0.5 * unseen.sum()))
+        log_prob[unseen] = log_half_row(int(unseen.sum()), n_observed)
+
+
+def log_half_row(n_unseen: int, n_observed: float) -> float:
+    """Log probability of one of `n_unseen` levels that none of `n_observed` rows had."""
+    return float(np.log(0.5 / (n_observed + 0.5 * n_unseen))) if n_observed < np.inf else -np.inf
 
 
 def _linear(params: Params, coef: Floats, cont: Floats, codes: NDArray[np.integer]) -> Floats:
@@ -67,7 +77,9 @@ def _linear(params: Params, coef: Floats, cont: Floats, codes: NDArray[np.intege
     p, start = params.n_cont, params.level_start
     linear = cont @ coef[:p]
     for j in range(len(params.n_levels)):
-        linear += coef[p + start[j] + codes[:, j]]
+        terms = coef[p + start[j] + np.maximum(codes[:, j], 0)]
+        terms[codes[:, j] < 0] = 0.0
+        linear += terms
     return np.asarray(linear)
 
 
@@ -96,12 +108,19 @@ def _add_deviations(
 def losses(
     params: Params, cont: Floats, codes: NDArray[np.integer], n_observed: float = np.inf
 ) -> Floats:
-    """(n, p + q) negative log conditional of every cell, constant included."""
+    """(n, p + q) negative log conditional of every cell, constant included.
+
+    A cell with a negative code has a level that is not among the model's.  It counts as half a row,
+    as if the level had been declared.
+    """
     found = conditionals(params, cont, codes, n_observed)
     gauss = 0.5 * ((cont - found.mean) ** 2 / found.variance + np.log(found.variance) + LOG_TWO_PI)
     rows = np.arange(len(codes))
-    discrete = [
-        -found.log_prob[rows, params.level_start[j] + codes[:, j]]
-        for j in range(len(params.n_levels))
-    ]
+    discrete = []
+    for j in range(len(params.n_levels)):
+        own = params.levels_of(j)
+        loss = -found.log_prob[rows, own.start + np.maximum(codes[:, j], 0)]
+        n_unseen = 1 + int(np.isneginf(params.cat_bias[own]).sum())
+        loss[codes[:, j] < 0] = -log_half_row(n_unseen, n_observed)
+        discrete.append(loss)
     return np.column_stack([gauss, *discrete])

@@ -36,6 +36,16 @@ def mean_losses(
     return total / (len(cont) if weights is None else weights.sum())
 
 
+def cell_losses(
+    params: Params, cont: Floats, codes: NDArray[np.integer], n_observed: float = np.inf
+) -> Floats:
+    """(n, p + q) negative log conditional of every cell."""
+    out = np.empty((len(cont), params.n_cont + len(params.n_levels)))
+    for block in _blocks(params, len(cont)):
+        out[block] = losses(params, cont[block], codes[block], n_observed)
+    return out
+
+
 def predictions(
     params: Params, cont: Floats, codes: NDArray[np.integer], n_observed: float = np.inf
 ) -> tuple[Floats, NDArray[np.int64]]:

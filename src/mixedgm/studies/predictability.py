@@ -11,8 +11,9 @@ import numpy as np
 from mixedgm.errors import ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
+from mixedgm.studies.incomplete import node_losses, predicted
 from mixedgm.table.assemble import frame
-from mixedgm.table.encode import Design, apply
+from mixedgm.table.gaps import Gaps, read_gaps
 from mixedgm.table.read import as_frame
 
 __all__ = ["NodePredictability", "predictability", "predictability_frame", "ring_shares"]
@@ -42,27 +43,33 @@ class NodePredictability(NamedTuple):
         return self.r2 if self.kind == "continuous" else self.normalised_accuracy
 
 
-def predictability(fitted: FittedModel, design: Design) -> tuple[NodePredictability, ...]:
+def predictability(fitted: FittedModel, gaps: Gaps) -> tuple[NodePredictability, ...]:
     """Return one entry per column that is predicted, in the table's order.
 
     R2 compares with the mean, accuracy and deviance with the shares of the levels, all of the rows
-    at hand.  On columns with a transform R2 is that of the normal scores.
+    at hand that have the column.  On columns with a transform R2 is that of the normal scores.
     """
-    means, modes = fitted.predict(design)
-    losses = fitted.node_losses(design)
+    schema = fitted.schema
+    means, modes = predicted(fitted, gaps, [schema.node_index(name) for name in schema.targets])
+    losses = node_losses(fitted, gaps)
     # Sums of whole weights are exact, so that no gain is exactly 0 rather than rounding.
-    weights = np.ones(design.n_rows) if design.weights is None else design.weights
-    total = design.total_weight
+    weights = np.ones(len(gaps.cont)) if gaps.weights is None else gaps.weights
     found = {}
-    for at, column in enumerate(fitted.schema.continuous):
-        found[column.name] = _continuous(column.name, design.cont[:, at], means[:, at], weights)
-    for at, column in enumerate(fitted.schema.categorical):
-        codes = design.codes[:, at]
-        levels: Floats = np.bincount(codes, weights).astype(np.float64) / total
-        accuracy = float(weights @ (modes[:, at] == codes)) / total
-        loss = losses.get(column.name, _NAN)  # a covariate has none, and no entry below
-        found[column.name] = _categorical(column.name, levels, accuracy, loss)
-    return tuple(found[name] for name in fitted.schema.targets)
+    for node, column in enumerate(schema.nodes):
+        there = ~gaps.missing[:, node]
+        own, at = weights[there], node - schema.n_cont
+        if not there.any():
+            found[column.name] = NodePredictability(column.name, column.kind, *[_NAN] * 5)
+        elif node < schema.n_cont:
+            values, mean = gaps.cont[there, node], means[there, node]
+            found[column.name] = _continuous(column.name, values, mean, own)
+        else:
+            codes = gaps.codes[there, at]  # an unseen level, -2, is the first of the shares
+            levels: Floats = np.bincount(codes + 2, own).astype(np.float64) / own.sum()
+            accuracy = float(own @ (modes[there, at] == codes)) / own.sum()
+            loss = losses.get(column.name, _NAN)  # a covariate has none, and no entry below
+            found[column.name] = _categorical(column.name, levels, accuracy, loss)
+    return tuple(found[name] for name in schema.targets)
 
 
 def _continuous(name: str, values: Floats, means: Floats, weights: Floats) -> NodePredictability:
@@ -89,9 +96,9 @@ def _categorical(name: str, levels: Floats, accuracy: float, loss: float) -> Nod
     )
 
 
-def predictability_frame(fitted: FittedModel, design: Design) -> Any:
+def predictability_frame(fitted: FittedModel, gaps: Gaps) -> Any:
     """Return the same as a frame of the library of the training table."""
-    found = predictability(fitted, design)
+    found = predictability(fitted, gaps)
     columns: dict[str, Any] = {
         name: [getattr(node, name) for node in found] for name in ("column", "kind")
     }
@@ -125,7 +132,7 @@ def ring_shares(fitted: FittedModel, given: Any) -> dict[str, float]:
                 for name, kind, r2, gain in rows
             }
         else:
-            found = predictability(fitted, apply(table, fitted.schema))
+            found = predictability(fitted, read_gaps(table, fitted.schema))
             shares = {node.column: node.share for node in found}
     return {name: share for name, share in shares.items() if not math.isnan(share)}
 

@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.errors import Finding, ParameterError, TableError, TableTypeError, TableWarning
 from mixedgm.table.infer import family_finding, identifier_finding, kind_of_numbers
-from mixedgm.table.options import Options, TransformArg, TypesArg, resolve_options
+from mixedgm.table.options import (
+    Options,
+    TransformArg,
+    TypesArg,
+    in_declared_levels,
+    resolve_options,
+)
 from mixedgm.table.read import Frame, as_frame
 from mixedgm.table.row_checks import (
     Missing,
@@ -93,8 +99,9 @@ def check(
     ----------
     X : data frame, 2-D array or path
         The table.
-    types : mapping or sequence, optional
-        Kinds that override inference, for example ``{"stage": "categorical"}``.
+    types : mapping, sequence or Schema, optional
+        Kinds that override inference, for example ``{"stage": "categorical"}``; a schema, such as
+        that of another table's `check`, gives the kinds of its columns and their levels.
     transform : "nonparanormal" or mapping, optional
         For all continuous columns, or by column.
     covariates : sequence of names, optional
@@ -173,7 +180,13 @@ class _Columns:
             self.values[name] = values
             numeric = values.family == "number"
             if declared == "categorical" or (declared is None and not numeric):
-                self.factors[name] = values.factor()
+                self._set_factor(values)
+
+    def _set_factor(self, values: Values) -> None:
+        if values.name not in self.factors:
+            declared = self.options.declared.get(values.name)
+            self.factors[values.name], finding = in_declared_levels(values.factor(), declared)
+            self.findings += [] if finding is None else [finding]
 
     def gaps(self) -> Iterable[tuple[str, Mask]]:
         """Yield where each column has missing values."""
@@ -209,7 +222,7 @@ class _Columns:
             return declared or "continuous"
         kind, finding = (declared, None) if declared else kind_of_numbers(values, numbers)
         if kind == "categorical":
-            self.factors.setdefault(name, values.factor())
+            self._set_factor(values)
         elif not self.options.transformed(name):  # ranks need no precision
             finding = closeness_finding(name, numbers) or finding
         self.findings += [] if finding is None else [finding]
@@ -218,7 +231,12 @@ class _Columns:
     def _check_levels(self, values: Values, keep: Mask | None) -> None:
         name, factor = values.name, self.factors[values.name]
         codes = factor.codes if keep is None else factor.codes[keep]
-        self.findings += level_findings(name, factor, codes)
+        found = level_findings(name, factor, codes)
+        if name in self.options.declared:  # part of a table: levels may have no rows here
+            found = [
+                replace(each, severity="warning") for each in found if each.severity == "error"
+            ]
+        self.findings += found
         if name not in self.options.kinds:
             warning = identifier_finding(values, factor, len(codes))
             self.findings += [] if warning is None else [warning]

@@ -103,9 +103,10 @@ def learn(
     X : data frame, 2-D array or path
         The table: pandas, polars, pyarrow or another frame that narwhals knows, an array, a list of
         rows, or the path of a CSV or Parquet file.
-    types : mapping or sequence, optional
+    types : mapping, sequence or Schema, optional
         Kinds that override inference, for example ``{"stage": "categorical"}``; for an array also
-        by position, or as a list with one kind or None for each column.
+        by position, or as a list with one kind or None for each column.  A schema gives the kinds
+        of its columns and their levels.
     transform : "nonparanormal" or mapping, optional
         For all continuous columns, or by column. The model is then in normal-score units there.
     covariates : sequence of names, optional

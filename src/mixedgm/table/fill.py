@@ -48,13 +48,13 @@ def filled(
     codes : array (n, q)
         Completed categorical columns.
     rounded : bool
-        Whether gaps of a column that held whole numbers get whole numbers.
+        Whether gaps of a column of decimals get whole numbers where the schema has whole numbers.
 
     Returns
     -------
     data frame of the library of `X`, or ndarray
-        Columns that the schema does not know are kept.  A column of whole numbers becomes one of
-        decimals when a number that fills it is not whole.
+        Columns that the schema does not know are kept.  A column of an integer type stays one: the
+        numbers that fill it are rounded to what the type can hold.
     """
     schema, missing = gaps.schema, gaps.missing
     positions, _ = find_columns(frame, schema, list(schema.columns))
@@ -85,6 +85,10 @@ class _Cells:
     library: str
     rounded: bool
 
+    @property
+    def continuous(self) -> bool:
+        return self.column.kind == "continuous"
+
     def whole_column(self) -> Any:
         """The column as the model's own table has it."""
         column = replace(self.column, label=None)
@@ -109,15 +113,13 @@ class _Cells:
     @property
     def new(self) -> Any:
         """The values that fill the gaps."""
-        if self.column.kind == "continuous":
+        if self.continuous:
             return self.numbers[self.gap]
         return [self.column.levels[code] for code in self.given[self.gap]]
 
-    @property
-    def whole(self) -> bool:
-        """Whether all numbers that fill the gaps are whole."""
-        new = self.numbers[self.gap]
-        return bool((new == np.floor(new)).all())
+    def rounded_to(self, dtype: object) -> _Cells:
+        """The same with numbers rounded to what an integer type can hold."""
+        return replace(self, column=replace(self.column, dtype=str(dtype)), rounded=True)
 
 
 # -- pandas ----------------------------------------------------------------------------------------
@@ -126,15 +128,14 @@ class _Cells:
 def _pandas(series: Any, cells: _Cells) -> Any:
     import pandas as pd
 
-    if cells.gap.all():
+    integers = cells.continuous and pd.api.types.is_integer_dtype(series.dtype)
+    if cells.gap.all() and not integers:
         return cells.whole_column().set_axis(series.index)
+    cells = cells.rounded_to(series.dtype) if integers else cells
     out, new = series.copy(), cells.new
-    if cells.column.kind == "continuous":
+    if cells.continuous:
         if isinstance(out.dtype, pd.CategoricalDtype):
             out = out.astype("float64")
-        elif pd.api.types.is_integer_dtype(out.dtype) and not cells.whole:
-            arrow = isinstance(out.dtype, pd.ArrowDtype)
-            out = out.astype("double[pyarrow]" if arrow else "Float64")
     elif isinstance(out.dtype, pd.CategoricalDtype):
         unknown = [each for each in dict.fromkeys(new) if each not in out.cat.categories]
         out = out.cat.add_categories(unknown) if unknown else out
@@ -159,11 +160,11 @@ def _pandas_table(X: object, frame: Frame, columns: list[Any]) -> Any:
 def _polars(series: Any, cells: _Cells) -> Any:
     import polars as pl
 
-    if cells.gap.all():
+    integers = cells.continuous and series.dtype.is_integer()
+    if cells.gap.all() and not integers:
         return cells.whole_column().alias(series.name)
-    if cells.column.kind == "continuous":
-        if series.dtype.is_integer() and not cells.whole:
-            series = series.cast(pl.Float64)
+    if cells.continuous:
+        cells = cells.rounded_to(series.dtype) if integers else cells
         complete = pl.Series(cells.numbers).cast(series.dtype, strict=False)
     elif series.dtype.is_numeric() or series.dtype == pl.Boolean:
         complete = pl.Series(cells.levels).cast(series.dtype)
@@ -182,13 +183,13 @@ def _pyarrow(array: Any, cells: _Cells) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if cells.gap.all():
+    integers = cells.continuous and pa.types.is_integer(array.type)
+    if cells.gap.all() and not integers:
         return cells.whole_column()
     if pa.types.is_dictionary(array.type):
         return _arrow_dictionary(array, cells)
-    if cells.column.kind == "continuous":
-        if pa.types.is_integer(array.type) and not cells.whole:
-            array = array.cast(pa.float64())
+    if cells.continuous:
+        cells = cells.rounded_to(array.type) if integers else cells
         complete = pa.array(np.where(cells.gap, cells.numbers, 0.0)).cast(array.type)
     else:
         complete = pa.array(cells.levels).cast(array.type)
@@ -201,7 +202,7 @@ def _arrow_dictionary(array: Any, cells: _Cells) -> Any:
 
     single = array.unify_dictionaries().combine_chunks()
     single = single.chunk(0) if isinstance(single, pa.ChunkedArray) else single
-    if cells.column.kind == "continuous":
+    if cells.continuous:
         return _pyarrow(pa.chunked_array([single.dictionary_decode()]), cells)
     values = single.dictionary
     known = list(as_levels(values.to_pylist()))

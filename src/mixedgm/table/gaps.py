@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from mixedgm.errors import Finding
 from mixedgm.table.check import raise_or_warn
-from mixedgm.table.match import match
+from mixedgm.table.encode import Design
+from mixedgm.table.match import UnseenArg, match
 from mixedgm.table.read import Frame
 from mixedgm.table.schema import Schema
+from mixedgm.table.wording import number_of, rows
 
 __all__ = ["Gaps", "read_gaps"]
+
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,20 +33,51 @@ class Gaps:
         Continuous columns in the schema's order, normal scores where a column has a transform; NaN
         where a value is missing.
     codes : int32 array (n, q)
-        Categorical columns as positions in their levels; -1 where a value is missing.
+        Categorical columns as positions in their levels; -1 where a value is missing, -2 where it
+        is a level that the schema does not have.
+    weights : float64 array (n,) or None
+        Frequencies of the rows, all positive; None means that each row counts once.
     """
 
     schema: Schema
     cont: NDArray[np.float64]
     codes: NDArray[np.int32]
+    weights: NDArray[np.float64] | None = None
 
     @property
-    def missing(self) -> NDArray[np.bool_]:
+    def missing(self) -> Mask:
         """(n, p + q) where cells are missing, continuous columns first."""
-        return np.column_stack([np.isnan(self.cont), self.codes < 0])
+        return np.column_stack([np.isnan(self.cont), self.codes == -1])
+
+    @property
+    def design(self) -> Design:
+        """The table without gaps: 0 for a missing number, a negative code for a missing level."""
+        gap = np.isnan(self.cont)
+        cont = np.where(gap, 0.0, self.cont) if gap.any() else self.cont
+        return Design(self.schema, cont, self.codes, self.weights)
+
+    def patterns(self) -> Iterator[tuple[NDArray[np.intp], Mask]]:
+        """Yield rows with the same gaps, and where these are; rows without gaps are left out."""
+        missing = self.missing
+        gappy = np.flatnonzero(missing.any(axis=1))
+        if not len(gappy):
+            return
+        packed = np.packbits(missing[gappy], axis=1)
+        _, first, group = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+        order = np.argsort(group.ravel(), kind="stable")
+        ends = np.cumsum(np.bincount(group.ravel()))
+        for at, members in zip(first, np.split(gappy[order], ends[:-1]), strict=True):
+            yield members, missing[gappy[at]]
 
 
-def read_gaps(frame: Frame, schema: Schema) -> Gaps:
+def read_gaps(
+    frame: Frame,
+    schema: Schema,
+    *,
+    sample_weight: ArrayLike | None = None,
+    unseen: UnseenArg = "error",
+    require: Collection[str] | None = None,
+) -> Gaps:
     """Encode a table by a schema that was learnt before, and let missing cells be.
 
     Parameters
@@ -49,11 +86,19 @@ def read_gaps(frame: Frame, schema: Schema) -> Gaps:
         The table.  Columns of a frame are found by name, those of an array by position.
     schema : Schema
         The schema of the model.
+    sample_weight : array of shape (n,), optional
+        Frequencies of the rows.  Rows of weight zero are left out.
+    unseen : {"error", "ignore"}
+        Whether levels that the schema does not have are an error.
+    require : collection of str, optional
+        The columns that are read; all by default.  A column that is not read may be absent, and
+        all of its cells are missing.
 
     Raises
     ------
     TableError
-        For absent columns, wrong types, unseen levels and infinite values: all at once.
+        For absent columns, wrong types, unseen levels and infinite values, all at once; for
+        missing covariates.
 
     Examples
     --------
@@ -63,15 +108,34 @@ def read_gaps(frame: Frame, schema: Schema) -> Gaps:
     >>> gaps.missing.tolist()
     [[True, False], [False, True]]
     """
-    matched = match(frame, schema, "keep", None, None)
+    matched = match(frame, schema, "keep", sample_weight, require, unseen)
     raise_or_warn(matched.findings)
-    cont = np.full((frame.n_rows, schema.n_cont), np.nan)
+    keep: Mask | slice = slice(None) if matched.keep is None else matched.keep
+    cont = np.full((matched.n_kept, schema.n_cont), np.nan)
     for at, column in enumerate(schema.continuous):
-        values = matched.values[column.name]
-        if values.family != "empty":
-            numbers = values.numbers()
+        values = matched.values.get(column.name)
+        if values is not None and values.family != "empty":
+            numbers = values.numbers()[keep]
             transform = column.transform
             cont[:, at] = numbers if transform is None else transform.forward(numbers)
-    codes = [matched.codes[column.name] for column in schema.categorical]
-    stacked = np.column_stack(codes) if codes else np.zeros((frame.n_rows, 0))
-    return Gaps(schema, cont, np.ascontiguousarray(stacked, dtype=np.int32))
+    codes = np.full((matched.n_kept, schema.n_cat), -1, dtype=np.int32)
+    for at, column in enumerate(schema.categorical):
+        if column.name in matched.codes:
+            codes[:, at] = matched.codes[column.name][keep]
+    gaps = Gaps(schema, cont, codes, matched.weights)
+    raise_or_warn(_covariate_findings(gaps))
+    return gaps
+
+
+def _covariate_findings(gaps: Gaps) -> Iterator[Finding]:
+    """Errors about missing covariates: a model has no distribution of them."""
+    covariates = list(gaps.schema.covariates)
+    for node, n in zip(covariates, gaps.missing[:, covariates].sum(axis=0), strict=True):
+        if n:
+            what = f"it is a covariate, and {number_of(int(n), 'value is', 'values are')} missing"
+            remedy = (
+                f"fill {'it' if n == 1 else 'them'} in before, or drop the "
+                f"{'row' if n == 1 else rows(int(n))}: the model says how covariates act, not "
+                "which are likely"
+            )
+            yield Finding(gaps.schema.nodes[node].name, what, remedy)

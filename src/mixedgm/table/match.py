@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mixedgm.errors import Finding, near_matches
+from mixedgm.errors import Finding, ParameterError, near_matches
 from mixedgm.table.check import shape_findings
 from mixedgm.table.infer import family_finding, is_numeric
 from mixedgm.table.read import Frame, as_frame
@@ -17,9 +18,10 @@ from mixedgm.table.schema import Column, Schema
 from mixedgm.table.values import Factor, Values, read_values
 from mixedgm.table.wording import counted, odd_values, rows
 
-__all__ = ["Matched", "find_columns", "match"]
+__all__ = ["Matched", "UnseenArg", "find_columns", "match"]
 
 Mask = NDArray[np.bool_]
+UnseenArg = Literal["error", "ignore"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +35,8 @@ class Matched:
     values : mapping of str to Values
         The columns that were read and fit.
     codes : mapping of str to int32 array
-        Categorical columns as positions in the schema's levels, for all rows.
+        Categorical columns as positions in the schema's levels, for all rows; -1 where a value is
+        missing, -2 where its level is not among the schema's.
     keep : bool array or None
         Rows with positive weight and no missing value; None when that is all rows.
     weights : float64 array or None
@@ -61,6 +64,7 @@ def match(
     missing: str,
     sample_weight: ArrayLike | None,
     require: Collection[str] | None,
+    unseen: UnseenArg | None = None,
 ) -> Matched:
     """Find a schema's columns in new data and compare their types, levels and values.
 
@@ -76,12 +80,17 @@ def match(
         Frequencies of the rows.
     require : collection of str or None
         The columns to read; None for all.
+    unseen : {"error", "ignore"} or None
+        Whether levels that the schema does not know are an error; None for an error where that
+        cannot be chosen.
 
     Returns
     -------
     Matched
         The columns and the findings; nothing is raised for what is found.
     """
+    if unseen not in ("error", "ignore", None):
+        raise ParameterError.must_be("unseen", "'error' or 'ignore'", unseen)
     frame = as_frame(X)
     needed = {schema.nodes[schema.node_index(name)].name for name in require or ()}
     columns = [c for c in schema.columns if require is None or c.name in needed]
@@ -103,7 +112,7 @@ def match(
             continue
         values[column.name] = read
         if column.kind == "categorical":
-            coded, problem = _coded(read, column, present)
+            coded, problem = _coded(read, column, present, unseen)
             codes[column.name], gaps[column.name] = coded, coded == -1
         else:
             empty = read.family == "empty"
@@ -178,7 +187,7 @@ def _levels(column: Column) -> str:
 
 
 def _coded(
-    values: Values, column: Column, present: Mask | None
+    values: Values, column: Column, present: Mask | None, choice: UnseenArg | None
 ) -> tuple[NDArray[np.int32], Finding | None]:
     """Return positions in the schema's levels (-1 missing, -2 unseen), and the unseen levels."""
     if values.family == "empty":
@@ -188,10 +197,11 @@ def _coded(
     lookup = np.array([*(position.get(level, -2) for level in factor.levels), -1], dtype=np.int32)
     codes = lookup[factor.codes]
     unseen = codes == -2 if present is None else (codes == -2) & present
-    if not unseen.any():
+    if choice == "ignore" or not unseen.any():
         return codes, None
     counts = np.bincount(factor.codes[unseen], minlength=len(factor.levels))
     found = counted(list(zip(factor.levels, counts.tolist(), strict=True)))
     n_rows = rows(int(np.count_nonzero(unseen)))
     what = f"levels that the model has not seen, in {n_rows}: {found}"
-    return codes, Finding(column.name, what, f"use its levels {_levels(column)}")
+    other = '; unseen="ignore" lets such a cell say nothing' if choice == "error" else ""
+    return codes, Finding(column.name, what, f"use its levels {_levels(column)}{other}")

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast, get_args
 
 import numpy as np
 
 from mixedgm.errors import Finding, near_matches
 from mixedgm.table.read import Frame
-from mixedgm.table.schema import Kind
+from mixedgm.table.schema import Column, Kind, Schema
+from mixedgm.table.values import Factor
+from mixedgm.table.wording import counted
 
-__all__ = ["Options", "TransformArg", "TypesArg", "resolve_options"]
+__all__ = ["Options", "TransformArg", "TypesArg", "in_declared_levels", "resolve_options"]
 
-TypesArg = Mapping[Any, str] | Sequence[str | None] | None
+TypesArg = Mapping[Any, str] | Sequence[str | None] | Schema | None
 TransformArg = Mapping[Any, str | None] | str | None
 
 
@@ -32,12 +34,15 @@ class Options:
         Whether all other continuous columns are transformed.
     covariates : frozenset of str
         Columns that predict but are not predicted.
+    declared : mapping of str to Column
+        Categorical columns whose levels are given, by a schema as `types`.
     """
 
     kinds: Mapping[str, Kind]
     transforms: Mapping[str, bool]
     transform_all: bool
     covariates: frozenset[str]
+    declared: Mapping[str, Column] = field(default_factory=dict)
 
     def transformed(self, name: str) -> bool:
         """Return whether a continuous column is to be transformed."""
@@ -56,8 +61,9 @@ def resolve_options(
     ----------
     frame : Frame
         The table.
-    types : mapping or sequence, optional
-        Kind by column name (by position for arrays), or one kind or None for each column.
+    types : mapping, sequence or Schema, optional
+        Kind by column name (by position for arrays), or one kind or None for each column; a schema
+        gives kinds and levels.
     transform : "nonparanormal" or mapping, optional
         For all continuous columns, or by column name.
     covariates : sequence of names, optional
@@ -92,7 +98,39 @@ def resolve_options(
     wanted_covariates = (covariates,) if isinstance(covariates, str) else (covariates or ())
     named = [_resolved(frame, key, "covariates", findings) for key in wanted_covariates]
     roles = frozenset(name for name in named if name is not None)
-    return Options(kinds, transforms, transform == "nonparanormal", roles), findings
+    known = types.categorical if isinstance(types, Schema) else ()
+    declared = {column.name: column for column in known if column.name in kinds}
+    return Options(kinds, transforms, transform == "nonparanormal", roles, declared), findings
+
+
+def in_declared_levels(factor: Factor, column: Column | None) -> tuple[Factor, Finding | None]:
+    """Return a factor over the levels that a schema gives the column, and what is not among them.
+
+    Parameters
+    ----------
+    factor : Factor
+        The values.
+    column : Column or None
+        What is declared; None leaves the factor as it is.
+
+    Returns
+    -------
+    Factor
+        The values as codes of the declared levels.
+    Finding or None
+        An error that counts values which are none of these.
+    """
+    if column is None:
+        return factor, None
+    position = {level: at for at, level in enumerate(column.levels)}
+    codes = np.array([*(position.get(level, -2) for level in factor.levels), -1], dtype=np.int32)
+    found = Factor(codes[factor.codes], column.levels, column.ordered)
+    counts = np.bincount(factor.codes[found.codes == -2], minlength=len(factor.levels))
+    if not counts.any():
+        return found, None
+    listed = counted(list(zip(factor.levels, counts.tolist(), strict=True)))
+    what = f"levels that the schema in types does not have: {listed}"
+    return factor, Finding(column.name, what, "take the schema of a table that has them all")
 
 
 def _type_items(
@@ -100,11 +138,13 @@ def _type_items(
 ) -> list[tuple[object, object]]:
     if types is None:
         return []
+    if isinstance(types, Schema):
+        return [(column.name, column.kind) for column in types.columns]
     if isinstance(types, Mapping):
         return list(types.items())
     if isinstance(types, str) or len(types) != len(frame.names):
         got = repr(types) if isinstance(types, str) else f"{len(types)} entries"
-        wanted = f"a dictionary by column, or a list of {len(frame.names)} kinds"
+        wanted = f"a dictionary by column, a schema, or a list of {len(frame.names)} kinds"
         findings.append(Finding(None, f"types must be {wanted}. Got {got} instead", ""))
         return []
     return [(name, kind) for name, kind in zip(frame.names, types, strict=True) if kind is not None]

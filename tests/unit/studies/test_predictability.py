@@ -83,3 +83,25 @@ def test_rings_that_cannot_be(model):
         model.plot(predictability={"height": "much"})
     with pytest.raises(mg.TableError, match="'group'"):
         model.plot(predictability=people().drop(columns="group"))
+
+
+def test_gaps_leave_a_column_to_the_rows_that_have_it():
+    """R2 and accuracy from predict alone, over the rows that have the column."""
+    frame = people(200)
+    model = mg.MixedGraphicalModel(lam=0.05).fit(frame)
+    rows = people(80, seed=4).astype({"smoker": object})
+    rows = rows.mask(np.random.default_rng(1).random(rows.shape) < 0.2)
+    found, given = model.predictability(rows).set_index("column"), model.predict(rows)
+    there = rows["weight"].notna()
+    x, mean = rows["weight"][there], given["weight"][there]
+    r2 = 1 - ((x - mean) ** 2).sum() / ((x - x.mean()) ** 2).sum()
+    assert found.loc["weight", "r2"] == pytest.approx(r2, rel=1e-12)
+    there = rows["group"].notna()
+    right = (rows["group"][there].astype(str) == given["group"][there].astype(str)).mean()
+    assert found.loc["group", "accuracy"] == pytest.approx(right, rel=1e-12)
+    shares = rows["group"].value_counts(normalize=True)
+    entropy = -(shares * np.log(shares)).sum()
+    explained = 1 - model.node_scores(rows)["group"] / entropy
+    assert found.loc["group", "deviance_explained"] == pytest.approx(explained, rel=1e-12)
+    nothing = model.predictability(rows.assign(colour=None)).set_index("column")
+    assert nothing.loc["colour", ["accuracy", "majority"]].isna().all()

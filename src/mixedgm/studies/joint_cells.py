@@ -1,0 +1,241 @@
+"""Rows with gaps -> the cells that need the joint distribution, and what it says about them.
+
+The conditional of a column needs the columns that it has edges to, and nothing else.  Where one of
+these is missing, the cell and the missing columns that it is connected with are unknown together,
+given all columns around them; rows with the same unknown columns are worked on at once.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
+
+from mixedgm.errors import DistributionError, ParameterError, SamplingWarning
+from mixedgm.fitted import FittedModel
+from mixedgm.model.density import share_with_unseen
+from mixedgm.model.layout import Floats, Ints
+from mixedgm.model.params import Params, with_all_levels
+from mixedgm.table.check import level_of_caller
+from mixedgm.table.gaps import Gaps
+from mixedgm.table.naming import with_names
+from mixedgm.table.schema import Schema
+from mixedgm.table.wording import rows as rows_text
+
+if TYPE_CHECKING:
+    from mixedgm.joint import Posterior
+
+__all__ = ["JointCells", "sampled_note", "with_unseen_levels"]
+
+T = TypeVar("T")
+# A node, rows, and what is said about the cells of the node in these rows.
+About = tuple[int, Ints, Floats]
+
+# Entries of the tables of one row, beyond which Gibbs chains are faster than exact answers.
+_ENTRIES = 2**16
+# A level that no chain visited: as probable as half a visit among those that chains make.
+_LEAST = 0.5 / 1600
+
+
+@dataclass(frozen=True, eq=False)
+class _Question:
+    """Columns that are unknown together, and the rows in which each of them is asked for."""
+
+    unknown: tuple[int, ...]
+    rows: dict[int, Ints]
+
+    @property
+    def all_rows(self) -> Ints:
+        return np.unique(np.concatenate(list(self.rows.values())))
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """The unknown columns and those that they have edges to, all of which are known."""
+
+    nodes: Ints
+    params: Params
+    known_cont: list[int]
+    known_cat: list[int]
+    cont: Floats
+    codes: NDArray[np.int32]
+
+
+class JointCells:
+    """Answers about cells of one table; on leaving, one warning about all that were sampled."""
+
+    def __init__(self, fitted: FittedModel, gaps: Gaps) -> None:
+        self.fitted, self.gaps = fitted, gaps
+        self.sampled = np.zeros(len(gaps.cont), dtype=bool)
+        self.worst = 0.0
+
+    def __enter__(self) -> JointCells:
+        return self
+
+    def __exit__(self, kind: type | None, *details: object) -> None:
+        if kind is None and self.sampled.any():
+            note = sampled_note(int(self.sampled.sum()), self.worst, "answered")
+            warnings.warn(note, stacklevel=level_of_caller())
+
+    def means(self, nodes: Sequence[int]) -> Iterator[About]:
+        """Yield the means of continuous nodes."""
+        for question in self._questions(nodes):
+            rows, found = self._posterior(question)
+            own = [node for node in question.unknown if node < self.fitted.schema.n_cont]
+            for node, asked in question.rows.items():
+                yield node, asked, found.mean[np.searchsorted(rows, asked), own.index(node)]
+
+    def log_probs(self, nodes: Sequence[int], *, observed: bool = False) -> Iterator[About]:
+        """Yield (levels, rows) log probabilities of categorical nodes.
+
+        With `observed`, only in rows that have a level of the node.
+        """
+        p, params = self.fitted.schema.n_cont, self.fitted.params
+        for question in self._questions(nodes, observed=observed):
+            rows, found = self._posterior(question)
+            own = [node for node in question.unknown if node >= p]
+            ends = np.cumsum([0, *(self._table[0].n_levels[node - p] for node in own)])
+            for node, asked in question.rows.items():
+                first, n_levels = ends[own.index(node)], params.n_levels[node - p]
+                chance = found.levels[np.searchsorted(rows, asked), first : first + n_levels]
+                bias = params.cat_bias[params.levels_of(node - p)]
+                if not found.exact:
+                    chance = np.maximum(chance, np.where(np.isneginf(bias), 0.0, _LEAST))
+                    chance /= chance.sum(axis=1, keepdims=True)
+                with np.errstate(divide="ignore"):
+                    log_prob = np.log(chance.T)
+                share_with_unseen(log_prob, bias, self.fitted.n_observed)
+                yield node, asked, log_prob
+
+    def log_densities(self, nodes: Sequence[int]) -> Iterator[About]:
+        """Yield the log densities of the values of continuous nodes, in rows that have one."""
+        from mixedgm.joint import log_density_of
+
+        for question in self._questions(nodes, observed=True):
+            for node, rows in question.rows.items():
+                part, values = self._part(question, rows), self.gaps.cont[rows, node]
+                at = int(np.searchsorted(part.nodes, node))
+                found, exact = self._ask(log_density_of, part, at, values)
+                self.sampled[rows] |= not exact
+                yield node, rows, found
+
+    def _posterior(self, question: _Question) -> tuple[Ints, Posterior]:
+        from mixedgm.joint import posterior
+
+        rows = question.all_rows
+        found = self._ask(posterior, self._part(question, rows))
+        self.sampled[rows] |= not found.exact
+        self.worst = max(self.worst, float(found.levels_error.max(initial=0.0)))
+        return rows, found
+
+    def _questions(self, nodes: Sequence[int], *, observed: bool = False) -> Iterator[_Question]:
+        wanted = np.zeros(len(self._used), dtype=bool)
+        wanted[list(nodes)] = True
+        found: dict[tuple[int, ...], dict[int, list[Ints]]] = {}
+        for rows, gap in self.gaps.patterns():
+            missing = np.flatnonzero(gap)
+            asked = wanted & self._used[missing].any(axis=0) & ~(gap & observed)
+            if not asked.any():
+                continue
+            _, part = connected_components(self._used[np.ix_(missing, missing)], directed=False)
+            for node in np.flatnonzero(asked).tolist():
+                touched = part[self._used[missing, node] | (missing == node)]
+                unknown = {node, *missing[np.isin(part, touched)].tolist()}
+                by_node = found.setdefault(tuple(sorted(unknown)), {})
+                by_node.setdefault(node, []).append(rows)
+        for together, by_node in found.items():
+            yield _Question(
+                together, {node: np.sort(np.concatenate(rows)) for node, rows in by_node.items()}
+            )
+
+    def _part(self, question: _Question, rows: Ints) -> _Part:
+        from mixedgm.joint import among
+
+        p, (params, codes) = self.fitted.schema.n_cont, self._table
+        unknown = np.array(question.unknown)
+        nodes = np.union1d(unknown, np.flatnonzero(self._used[:, unknown].any(axis=1)))
+        cont, cat = nodes[nodes < p], nodes[nodes >= p]
+        known_cont, known_cat = ~np.isin(cont, unknown), ~np.isin(cat, unknown)
+        return _Part(
+            nodes,
+            among(params, cont, cat - p),
+            np.flatnonzero(known_cont).tolist(),
+            np.flatnonzero(known_cat).tolist(),
+            self.gaps.cont[np.ix_(rows, cont[known_cont])],
+            codes[np.ix_(rows, cat[known_cat] - p)],
+        )
+
+    def _ask(self, function: Callable[..., T], part: _Part, *first: Any) -> T:
+        columns = Schema(tuple(self.fitted.schema.nodes[node] for node in part.nodes))
+        known = part.known_cont, part.known_cat, part.cont, part.codes
+        try:
+            return with_names(columns, function, part.params, *first, *known, limit=_ENTRIES)
+        except DistributionError as error:
+            raise self._refusal(error) from None
+
+    @cached_property
+    def _used(self) -> NDArray[np.bool_]:
+        """(u, v) whether the conditional of node v uses node u."""
+        params = self.fitted.params
+        used = params.block_norms(params.coef) > 0.0
+        if params.moderation is not None:
+            for deviations in params.moderation.deviations:
+                used |= params.block_norms(np.abs(deviations).max(axis=0)) > 0.0
+        return np.asarray(used)
+
+    @cached_property
+    def _table(self) -> tuple[Params, NDArray[np.int32]]:
+        """Parameters of the joint distribution, and codes that have a place in them."""
+        try:
+            params = self.fitted.joint_params
+        except (DistributionError, ParameterError) as error:
+            raise self._refusal(error) from None
+        return with_unseen_levels(params, self.gaps)
+
+    def _refusal(self, error: DistributionError | ParameterError) -> Exception:
+        gaps = self.gaps.missing
+        partly = gaps & ~gaps.all(axis=0)  # a column that is asked for may be absent
+        gaps = partly if partly.any() else gaps
+        ranked = sorted(
+            zip(gaps.sum(axis=0).tolist(), self.fitted.schema.nodes, strict=True),
+            key=lambda pair: -pair[0],
+        )
+        named = [f"{node.name!r} ({count})" for count, node in ranked if count]
+        listed = ", ".join(named[:5]) + (f" and {len(named) - 5} more" if len(named) > 5 else "")
+        found = f"{rows_text(int(gaps.any(axis=1).sum()))} with gaps, in {listed}"
+        return type(error)(
+            f"{found}: what has an edge to a missing cell is answered through the joint "
+            f"distribution, but {str(error).rstrip('.')}; or drop these rows, or fill them in first"
+        )
+
+
+def with_unseen_levels(params: Params, gaps: Gaps) -> tuple[Params, NDArray[np.int32]]:
+    """Parameters and codes in which an unseen level is a further level, one without any terms.
+
+    Cells that are missing get code 0, which means nothing.
+    """
+    n_levels = np.array(params.n_levels, dtype=np.int64)
+    unseen = gaps.codes == -2
+    more = unseen.any(axis=0)
+    codes = np.where(unseen, n_levels, np.maximum(gaps.codes, 0)).astype(np.int32)
+    if not more.any():
+        return params, codes
+    wider = n_levels + more
+    known = np.ones(int(wider.sum()), dtype=bool)
+    known[(np.cumsum(wider) - 1)[more]] = False
+    return with_all_levels(params, known, tuple(wider.tolist())), codes
+
+
+def sampled_note(n_rows: int, worst: float, done: str, remedy: str = "") -> SamplingWarning:
+    """A warning that rows were imputed or answered by sampling."""
+    note = f"{rows_text(n_rows)} {'was' if n_rows == 1 else 'were'} {done} from Gibbs chains, "
+    note += "because exact tables do not fit the limit"
+    if worst:
+        note += f"; the largest standard error of a level's probability is {worst:.2g}"
+    return SamplingWarning(f"{note}. To change it: {remedy}" if remedy else note)
