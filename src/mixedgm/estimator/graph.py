@@ -75,7 +75,35 @@ class GraphMethods(HasModel):
             Rows, the frame of `predictability`, or shares by column: draws a ring around each node,
             filled to R2 (continuous) or the normalised accuracy (categorical).
         **options
-            `labels`, `max_edges`, `node_size`, `legend`.
+            What is drawn: `columns` (only these and the edges between them), `max_edges` (only so
+            many of the heaviest), `minimum` (no edges of a smaller weight).
+
+            How wide lines are: `maximum`, the weight of the widest line; heavier edges are just as
+            wide, and the legend says so.  By default it is the heaviest weight, but not more than
+            three times the heaviest weight outside the heaviest tenth of the edges (or 0.1, if that
+            is more), so that one huge weight does not flatten all others.  `cut`: lighter edges are
+            thin and faint, the others solid.
+
+            Texts: `labels` (False, or texts by column), `edge_labels` (True for weights, a mapping
+            of (name, name) to text, or a callable of the two names), `legend` (False for none).
+
+            Nodes: `groups` (group to columns, or column to group) and `colors` (by group, or by
+            column without groups), `node_size` in points.
+
+        Returns
+        -------
+        drawing
+            With `ax` and `positions`.
+
+        Examples
+        --------
+        >>> import mixedgm as mg, numpy as np, pandas as pd
+        >>> rng = np.random.default_rng(0)
+        >>> x, y = rng.normal(size=(2, 200))
+        >>> table = pd.DataFrame({"x": x, "y": x + y, "z": y})
+        >>> model = mg.MixedGraphicalModel(lam=0.1).fit(table)
+        >>> model.plot(groups={"inputs": ["x", "z"]}, edge_labels=True, minimum=0.05)
+        NetworkDrawing(3 nodes)
         """
         model = self._model
         if predictability is not None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from mixedgm.table.assemble import Columns, frame
+from mixedgm.views.canvas import known_options
 from mixedgm.views.plot_check import CheckPicture, plot_check
 from mixedgm.views.text import table_text
 
@@ -123,6 +124,7 @@ class ModelCheck:
         pairs = [(pair.source, pair.target) for pair in self.pair_checks if pair.flagged]
         return (*((n.column,) for n in self.node_checks if n.flagged), *pairs)
 
+    @known_options
     def plot(self, *, ax: Axes | None = None) -> Axes:
         """Draw how odd every pair is, and every column beside it.
 
