@@ -106,7 +106,7 @@ class Appearance:
             return schema.names
         if isinstance(self.columns, str):
             raise ParameterError.must_be("columns", "a list of column names", self.columns)
-        wanted = set(known_columns("columns", self.columns, schema))
+        wanted = set(known_columns("columns", self.columns, schema.names))
         return tuple(name for name in schema.names if name in wanted)
 
     def edges(self, fitted: FittedModel) -> tuple[Edge, ...]:
@@ -159,12 +159,12 @@ class Appearance:
         return {pair: text for pair, text in found.items() if text}
 
 
-def known_columns(option: str, names: Iterable[Any], schema: Schema) -> list[str]:
+def known_columns(option: str, names: Iterable[Any], columns: Sequence[str]) -> list[str]:
     """Return the names as text; ParameterError for those that are not columns, all at once."""
-    found, known = [str(name) for name in names], set(schema.names)
+    found, known = [str(name) for name in names], set(columns)
     unknown = [name for name in found if name not in known]
     if unknown:
-        hints = [f"{n!r} is not a column; {near_matches(n, schema.names)}" for n in unknown[:5]]
+        hints = [f"{n!r} is not a column; {near_matches(n, columns)}" for n in unknown[:5]]
         more = f" (and {len(unknown) - 5} more)" if len(unknown) > 5 else ""
         raise ParameterError(f"{option}: {', and '.join(hints)}{more}")
     return found
@@ -175,7 +175,7 @@ def _pairs(labels: Mapping[Any, Any], schema: Schema) -> dict[frozenset[str], An
     for pair in labels:
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise ParameterError.must_be("a key of edge_labels", "two names (a, b)", pair)
-    known_columns("edge_labels", [name for pair in labels for name in pair], schema)
+    known_columns("edge_labels", [name for pair in labels for name in pair], schema.names)
     return {frozenset(map(str, pair)): text for pair, text in labels.items()}
 
 

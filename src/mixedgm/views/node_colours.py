@@ -35,13 +35,13 @@ def group_of_columns(groups: Mapping[Any, Any] | None, schema: Schema) -> dict[s
         wanted = "a mapping of group to columns, or of column to group"
         raise ParameterError.must_be("groups", wanted, groups)
     if not any(isinstance(members, list | tuple | set | frozenset) for members in groups.values()):
-        names = known_columns("groups", groups, schema)
+        names = known_columns("groups", groups, schema.names)
         pairs = zip(names, groups.values(), strict=True)
         return {name: str(group) for name, group in pairs if group is not None}
     found: dict[str, str] = {}
     for group, given in groups.items():
         members = list(given) if isinstance(given, list | tuple | set | frozenset) else [given]
-        for name in known_columns("groups", members, schema):
+        for name in known_columns("groups", members, schema.names):
             if found.get(name, str(group)) != str(group):
                 raise ParameterError(
                     f"groups: column {name!r} is in {found[name]!r} and in {str(group)!r}; "
@@ -83,7 +83,7 @@ def node_colours(style: Appearance, schema: Schema) -> dict[str, str]:
     if not isinstance(style.colors, Mapping):
         wanted = "a mapping of column to colour where there are no groups"
         raise ParameterError.must_be("colors", wanted, style.colors)
-    names = known_columns("colors", style.colors, schema)
+    names = known_columns("colors", style.colors, schema.names)
     colours = zip(names, style.colors.values(), strict=True)
     return {name: _colour(name, colour) for name, colour in colours}
 
