@@ -29,9 +29,10 @@ class _Item(NamedTuple):
         return self.letters[inner[0] : inner[-1] + 1] if inner else ""
 
     def cuts(self, separator: str) -> list[int]:
-        """Return where the item can be cut; where all is in quotes, these do not protect."""
+        """Return where the item can be cut: beside quotes, else outside, else anywhere."""
         every = [at for at, letter in enumerate(self.letters) if letter == separator]
-        return [at for at in every if not self.kept[at]] or every
+        outside = [at for at in every if not self.kept[at]]
+        return [at for at in outside if any(self.kept[max(at - 1, 0) : at + 2])] or outside or every
 
     def cut(
         self,

@@ -44,7 +44,7 @@ def html(summary: Summary) -> str:
         '<strong style="font-size:1.05em">Mixed graphical model</strong>',
         _facts(summary),
         f"<strong>{escape(heading(summary))}</strong>",
-        _edges(top_edges(summary)) if summary.edges else "",
+        _edges(tuple(top_edges(summary))) if summary.edges else "",
         _columns(summary),
     ]
     return f'<div style="color:inherit;line-height:1.35">{"".join(body)}</div>'
