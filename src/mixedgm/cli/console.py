@@ -111,7 +111,7 @@ class Console:
     def announcing_compilation(self) -> Iterator[None]:
         """Say so when the kernels of a fit are compiled, which takes a while and happens once.
 
-        Those of queries, samples and rare options come later, and take a second at most: whoever
+        Those of queries, samples and rare options come later, and take a second or so: whoever
         has read "once" is not told again.
         """
         from numba.core import event

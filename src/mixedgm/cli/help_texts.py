@@ -114,7 +114,7 @@ COMMANDS = {
         """
         mixedgm plot survey.mgm -o network.png
         mixedgm plot survey.mgm -o network.svg --minimum 0.1 --edge-labels
-        mixedgm plot survey.mgm -o groups.png --node-group health=bmi,smoker --node-group job=wage
+        mixedgm plot survey.mgm -o groups.png --node-group health=bmi,smoker
         mixedgm plot survey.mgm -o path.svg --kind path
         """,
     ),

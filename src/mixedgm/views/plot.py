@@ -128,7 +128,7 @@ def _network_axes(ax: Axes | None, places: Positions, margin: Floats, below: flo
         return axes(ax, (1.0, 1.0))
     across, above = 2.0 * margin / 72.0
     width = float(np.clip(5.0 + 0.55 * np.sqrt(len(places)), 6.0, 12.0))
-    width = max(width, 0.68 * width + across)  # long names leave room for the nodes
+    width = max(width, 0.65 * width + across)  # long names leave room for the nodes
     extent = np.ptp(np.array(list(places.values()) or [(0.0, 0.0)]), axis=0)
     shape = float(extent[1] / extent[0]) if extent[0] > 0.0 else 1.0
     height = float(np.clip(max(width - across, 1.0) * shape + above, 1.5, 0.95 * width))
