@@ -25,10 +25,8 @@ from mixedgm.parallel import n_cores
 @cache
 def compile_ahead() -> None:
     """Start the other process, if the kernels are not in the cache yet; do not wait for it."""
-    from mixedgm.rows.curvature_kernels import curvature_sums
-
     worker = multiprocessing.parent_process() is not None
-    if worker or not _has_interpreter() or n_cores() < 2 or _is_cached(curvature_sums):
+    if worker or not _has_interpreter() or n_cores() < 2 or has_kernels():
         return
     try:
         process = subprocess.Popen(
@@ -42,6 +40,13 @@ def compile_ahead() -> None:
         return
     threading.Thread(target=process.wait, daemon=True).start()  # lest it stay as a zombie
     atexit.register(process.wait)
+
+
+def has_kernels() -> bool:
+    """Whether the cache holds what a fit needs: it does when it has the kernels that come last."""
+    from mixedgm.rows.curvature_kernels import curvature_sums
+
+    return _is_cached(curvature_sums)
 
 
 def _has_interpreter() -> bool:

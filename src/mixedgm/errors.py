@@ -242,7 +242,7 @@ class TableWarning(UserWarning):
         return _listing(self.findings, "things to know")
 
 
-def near_matches(name: object, known: Iterable[str]) -> str:
+def near_matches(name: object, known: Iterable[str], noun: str = "columns") -> str:
     """Return a hint with the known names nearest to a wrong one.
 
     Parameters
@@ -251,6 +251,8 @@ def near_matches(name: object, known: Iterable[str]) -> str:
         The name that is not known.
     known : iterable of str
         The names that are.
+    noun : str
+        What they are names of.
 
     Returns
     -------
@@ -271,4 +273,4 @@ def near_matches(name: object, known: Iterable[str]) -> str:
         return f"did you mean {' or '.join(repr(n) for n in near)}?"
     shown = ", ".join(repr(n) for n in names[:8])
     more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-    return f"the columns are {shown}{more}" if names else "there are no columns"
+    return f"the {noun} are {shown}{more}" if names else f"there are no {noun}"

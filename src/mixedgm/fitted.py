@@ -297,10 +297,13 @@ class FittedModel:
             return None
         return "+" if block[-1, -1] > 0 else "-" if block[-1, -1] < 0 else None
 
-    def interaction(self, a: str, b: str, moderator: str | None = None) -> Interaction:
+    def interaction(
+        self, a: str, b: str, moderator: str | None = None, *, standardised: bool = False
+    ) -> Interaction:
         """Parameters between two columns, with level names; with a moderator, their deviations.
 
         Those of a categorical moderator come level by level, one table below the other.
+        Standardised: with continuous columns, moderators too, in standard deviations.
         """
         u, v = self.schema.node_index(a), self.schema.node_index(b)
         if u == v:
@@ -309,7 +312,8 @@ class FittedModel:
         if moderator is None:
             start = self.params.node_start
             block = self.edge_coef[start[u] : start[u + 1], start[v] : start[v + 1]]
-            return Interaction(a, b, rows, columns, block.copy())
+            unit = self._units(u, v) if standardised else 1.0
+            return Interaction(a, b, rows, columns, block * unit)
         node = self.schema.node_index(moderator)
         if node not in self.moderators:
             names = [repr(self.schema.nodes[m].name) for m in self.moderators]
@@ -321,7 +325,12 @@ class FittedModel:
         if node >= self.schema.n_cont:
             levels = self.schema.nodes[node].level_names
             rows = tuple(f"{row} | {moderator} = {level}" for level in levels for row in rows)
-        return Interaction(a, b, rows, columns, values.reshape(len(rows), len(columns)))
+        unit = self._units(u, v, node) if standardised else 1.0
+        return Interaction(a, b, rows, columns, unit * values.reshape(len(rows), len(columns)))
+
+    def _units(self, *nodes: int) -> float:
+        """Product of the standard deviations of the continuous columns among these."""
+        return float(np.prod([self.node_scales[k] for k in nodes if k < self.schema.n_cont]))
 
     def _axis(self, node: int) -> tuple[str, ...]:
         column = self.schema.nodes[node]

@@ -375,3 +375,18 @@ def test_text(found: mg.GroupComparison) -> None:
     assert repr(found) == f"<GroupComparison: 2 groups, {PERMS} permutations, common penalty>"
     for word in ("north", "south", "largest edge difference", "p_max", "120"):
         assert word in str(found)
+
+
+def test_unknown_options_of_pictures_are_errors_of_the_family():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(60, 3)), columns=list("abc"))
+    labels = np.repeat(["p", "q"], 30)
+    found = mg.compare(table, labels, lam=0.1, n_perm=2, random_state=0, n_jobs=1)
+    with pytest.raises(mg.ParameterError, match=r"plot has no option 'ax'. Its options are 'lay"):
+        found.plot(ax=None)
+    with pytest.raises(mg.ParameterError, match=r"'max_edge' \(did you mean 'max_edges'\?\)"):
+        found.plot_differences(max_edge=3)
+    boot = mg.bootstrap(found.models["p"], table[:30], 3, random_state=0, n_jobs=1)
+    for draw in (boot.plot_edges, boot.plot_differences, boot.plot_centrality, boot.plot_stability):
+        with pytest.raises(mg.ParameterError, match=f"{draw.__name__} has no option 'unknown'"):
+            draw(unknown=1)

@@ -1,5 +1,6 @@
 """One test per message about a parameter: what it must be, what was given, what works instead."""
 
+import inspect
 import re
 
 import numpy as np
@@ -305,3 +306,12 @@ def test_verbose_shows_progress_and_silence_is_the_default(capfd):
     assert out == ""
     assert "lam:" in err
     assert "refit:" in err
+
+
+@pytest.mark.parametrize(
+    "function",
+    [mg.MixedGraphicalModel, mg.MixedGraphicalModel.check, mg.bootstrap, mg.compare],
+    ids=lambda function: function.__name__,
+)
+def test_everything_that_takes_n_jobs_has_the_same_default(function):
+    assert inspect.signature(function).parameters["n_jobs"].default is None

@@ -21,6 +21,8 @@ from mixedgm.cli.common_arguments import (
 )
 from mixedgm.cli.help_texts import COMMANDS, WELCOME
 from mixedgm.cli.joint_arguments import add_impute, add_query, add_sample
+from mixedgm.cli.lists import LIST_RULE
+from mixedgm.cli.picture_arguments import add_network
 
 __all__ = ["build_parser"]
 
@@ -176,12 +178,7 @@ def _plot(command: argparse.ArgumentParser) -> None:
         help="the network (default), the edges against the penalty, all parameters as a matrix, "
         "or the scores from which the penalty was chosen",
     )
-    command.add_argument(
-        "--layout",
-        choices=("spring", "circle", "kamada-kawai"),
-        default="spring",
-        help="where the network has its nodes (default: spring)",
-    )
+    add_network(command)
 
 
 def _predict(command: argparse.ArgumentParser) -> None:
@@ -264,6 +261,7 @@ def _compare(command: argparse.ArgumentParser) -> None:
     )
     _columns(command)
     _fitting(command)
+    add_network(command)
 
 
 def _demo(command: argparse.ArgumentParser) -> None:
@@ -275,9 +273,7 @@ def _demo(command: argparse.ArgumentParser) -> None:
 
 
 def _columns(command: argparse.ArgumentParser) -> None:
-    group = command.add_argument_group(
-        "columns", "Lists are separated by commas; an option may also be given several times."
-    )
+    group = command.add_argument_group("columns", fill(LIST_RULE, 76))
     group.add_argument(
         "--types",
         metavar="NAME=KIND,...",

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mixedgm.cli.console import Console
+from mixedgm.cli.lists import cut_items, listed
 from mixedgm.cli.output import check_output, deliver
-from mixedgm.cli.reading import listed
 from mixedgm.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -24,15 +24,13 @@ def run_query(args: Namespace, console: Console) -> None:
     model = usable_model(args, console)
     given = known_values(args.given, model.schema_)
     how = {"random_state": args.seed, "limit": args.limit}
-    with console.announcing_compilation():
-        if args.mean:
-            found: Any = model.mean(given, method=args.method, **how)
-        elif args.marginal is not None:
-            columns = listed([args.marginal])
-            found = model.conditional(columns, given, method=args.method, **how)
-        else:
-            _deliver_number(args, console, model, given, how)
-            return
+    if args.mean:
+        found: Any = model.mean(given, method=args.method, **how)
+    elif args.marginal is not None:
+        found = model.conditional(listed(args.marginal), given, method=args.method, **how)
+    else:
+        _deliver_number(args, console, model, given, how)
+        return
     deliver(_plain(found.frame()), args, console, lambda width: repr(found))
 
 
@@ -40,11 +38,11 @@ def _deliver_number(
     args: Namespace, console: Console, model: MixedGraphicalModel, given: Any, how: Any
 ) -> None:
     if args.entropy is not None:
-        what, found = "entropy", model.entropy(listed([args.entropy]), given, **how)
+        what, found = "entropy", model.entropy(listed(args.entropy), given, **how)
     else:
-        names = listed([args.mutual_information])
+        names = listed(args.mutual_information)
         if len(names) != 2:
-            got = args.mutual_information
+            got = ", ".join(names)
             raise ParameterError(f"--mutual-information takes two columns as A,B. Got {got!r}.")
         what, found = (
             "mutual information",
@@ -60,17 +58,16 @@ def run_sample(args: Namespace, console: Console) -> None:
     check_output(args.output, args.model)
     model = usable_model(args, console)
     given = known_values(args.given, model.schema_)
-    with console.announcing_compilation():
-        rows, report = model.sample(
-            args.rows,
-            given,
-            method=args.method,
-            random_state=args.seed,
-            limit=args.limit,
-            burn_in=args.burn_in,
-            thin=args.thin,
-            report=True,
-        )
+    rows, report = model.sample(
+        args.rows,
+        given,
+        method=args.method,
+        random_state=args.seed,
+        limit=args.limit,
+        burn_in=args.burn_in,
+        thin=args.thin,
+        report=True,
+    )
     for note in report.notes:
         console.note(note)
     deliver(_plain(rows), args, console)
@@ -85,11 +82,10 @@ def run_impute(args: Namespace, console: Console) -> None:
     model, frame = usable_model(args, console), read_table(args.table)
     how = {"random_state": args.seed, "method": args.method, "limit": args.limit}
     how["unseen"] = args.unseen
-    with console.announcing_compilation():
-        if args.draws is None:
-            deliver(_plain(model.impute(frame, **how)), args, console)
-            return
-        drawn = [_plain(table) for table in model.impute(frame, args.draws, **how)]
+    if args.draws is None:
+        deliver(_plain(model.impute(frame, **how)), args, console)
+        return
+    drawn = [_plain(table) for table in model.impute(frame, args.draws, **how)]
     n_rows = len(next(iter(drawn[0].values())))
     name = unused_name("draw", list(drawn[0]))
     stacked: dict[str, list[Any]] = {
@@ -116,7 +112,7 @@ def usable_model(args: Namespace, console: Console) -> MixedGraphicalModel:
 def known_values(
     texts: Sequence[str] | None, schema: Schema, option: str = "--given"
 ) -> dict[str, Any]:
-    """Return NAME=VALUE,... as a mapping; the cut is where a column name ends.
+    """Return NAME=VALUE,... as a mapping; without quotes, the cut is where a column name ends.
 
     Examples
     --------
@@ -126,16 +122,10 @@ def known_values(
     {'age': 40.0, 'a=b': 'x'}
     """
     kinds = {column.name: column.kind for column in schema.columns}
-    found: dict[str, Any] = {}
-    for item in listed(texts):
-        cuts = [at for at, letter in enumerate(item) if letter == "="]
-        known = [at for at in cuts if item[:at].strip() in kinds]
-        at = (known or cuts or [-1])[0]
-        name, value = item[:at].strip(), item[at + 1 :].strip()
-        if at < 1 or not value:
-            raise ParameterError(f"{option} takes NAME=VALUE,... Got {item!r} instead.")
-        found[name] = _number(value) if kinds.get(name) == "continuous" else value
-    return found
+    pairs = cut_items(texts, "=", f"{option} takes NAME=VALUE,...", before=kinds)
+    return {
+        name: _number(value) if kinds.get(name) == "continuous" else value for name, value in pairs
+    }
 
 
 def _number(text: str) -> float | str:

@@ -164,10 +164,19 @@ def _loaded(args: Namespace) -> FittedModel:
 
 def plot(args: Namespace, console: Console) -> None:
     """Draw a model."""
+    from mixedgm.cli.picture_arguments import network_options
+
     check_output(args.output, args.model)
     check_picture(args.output)
     prepare_drawing()
-    draw(_loaded(args), args.kind, args.output, layout=args.layout)
+    fitted = _loaded(args)
+    style = network_options(args, fitted.schema.names)
+    if style and args.kind != "network":
+        raise ParameterError(
+            "the options of the picture of the network, such as --layout and --minimum, belong to "
+            f"--kind network, not to {args.kind}."
+        )
+    draw(fitted, args.kind, args.output, **style)
     console.say(f"wrote {args.output}")
 
 
@@ -184,12 +193,10 @@ def predict(args: Namespace, console: Console) -> None:
     if args.proba:
         if args.column is None:
             raise ParameterError("--proba needs to know of which column: add --column NAME.")
-        with console.announcing_compilation():
-            predicted = model.predict_proba(frame, args.column, unseen=args.unseen)
+        predicted = model.predict_proba(frame, args.column, unseen=args.unseen)
     else:
-        with console.announcing_compilation():
-            columns = None if args.column is None else [args.column]
-            predicted = model.predict(frame, columns, unseen=args.unseen)
+        columns = None if args.column is None else [args.column]
+        predicted = model.predict(frame, columns, unseen=args.unseen)
     deliver(nw.from_native(predicted, eager_only=True).to_dict(as_series=False), args, console)
 
 

@@ -47,7 +47,8 @@ def add_at(command: argparse.ArgumentParser) -> None:
         "--at",
         metavar="NAME=VALUE,...",
         action="append",
-        help="values of the moderators, such as age=40: the graph there",
+        help="values of the moderators, such as age=40: the graph there; quotes keep a comma, "
+        "as in 'city=\"Bath, UK\"'",
     )
 
 

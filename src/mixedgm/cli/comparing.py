@@ -5,12 +5,13 @@ from __future__ import annotations
 from argparse import Namespace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mixedgm.atomic import write_text
 from mixedgm.cli.bootstrap import INTERRUPTED, check_checkpoint, columns_of
 from mixedgm.cli.console import Console
 from mixedgm.cli.output import make_folder, prepare_drawing, save_picture, write_csv
+from mixedgm.errors import ParameterError
 
 if TYPE_CHECKING:
     from mixedgm.studies.compare_result import GroupComparison
@@ -20,6 +21,7 @@ __all__ = ["run_compare"]
 
 def run_compare(args: Namespace, console: Console) -> int:
     """Fit, shuffle, write everything, print the summary; 130 when Ctrl-C cut it short."""
+    from mixedgm.cli.picture_arguments import network_options
     from mixedgm.cli.reading import fit_options, read_columns
     from mixedgm.estimator import compare
 
@@ -27,6 +29,7 @@ def run_compare(args: Namespace, console: Console) -> int:
     folder = Path(args.output)
     make_folder(folder)
     frame, weights = read_columns(args)
+    style = network_options(args, [n for n in frame.names if n not in (args.groups, args.blocks)])
     console.keeps_partial = True
     with console.announcing_compilation():
         found = compare(
@@ -41,14 +44,14 @@ def run_compare(args: Namespace, console: Console) -> int:
             verbose=int(console.shows_progress),
             **fit_options(args, frame),
         )
-    _write(found, folder, console)
+    _write(found, folder, style, console)
     if not args.quiet:
         console.out(found.summary())
     console.say(f"wrote {folder}")
     return INTERRUPTED if console.interrupted else 0
 
 
-def _write(found: GroupComparison, folder: Path, console: Console) -> None:
+def _write(found: GroupComparison, folder: Path, style: dict[str, Any], console: Console) -> None:
     # Labels may hold anything, so the files are numbered; groups.csv says which is which.
     files = [f"group{k + 1}.mgm" for k in range(len(found.groups))]
     for file, model in zip(files, found.models.values(), strict=True):
@@ -62,5 +65,10 @@ def _write(found: GroupComparison, folder: Path, console: Console) -> None:
         console.note('no pictures: matplotlib is missing. To fix: pip install "mixedgm[plot]"')
         return
     prepare_drawing()
-    save_picture(next(iter(found.plot().values())).ax, folder / "networks.png")
     save_picture(found.plot_differences(), folder / "differences.png")
+    try:
+        networks = found.plot(**style)
+    except ParameterError as error:  # too many columns for one picture; all else is written
+        console.note(f"no picture of the networks: {error}")
+    else:
+        save_picture(next(iter(networks.values())).ax, folder / "networks.png")

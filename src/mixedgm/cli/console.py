@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from mixedgm.cli.lists import quoted
 from mixedgm.errors import TableWarning
 
 __all__ = ["Console", "in_options"]
@@ -28,6 +29,9 @@ _OPTIONS = {
     "burn_in=": "--burn-in",
     "thin=": "--thin",
     'unseen="ignore"': "--unseen ignore",
+    "columns=[...]": "--columns",
+    "labels=False": "--no-labels",
+    "models[group].plot()": "`mixedgm plot`",
 }
 _WIDE = 10_000
 
@@ -106,11 +110,17 @@ class Console:
 
     @contextmanager
     def announcing_compilation(self) -> Iterator[None]:
-        """Say so when the numerical kernels are compiled, which takes a while and happens once."""
+        """Say so when the kernels of a fit are compiled, which takes a while and happens once.
+
+        Those of queries, samples and rare options come later, and take a second or so: whoever
+        has read "once" is not told again.
+        """
         from numba.core import event
 
+        from mixedgm.ahead import has_kernels
+
         class Listener(event.Listener):  # type: ignore[misc]
-            said = False
+            said = has_kernels()
 
             def on_start(listener, _: object) -> None:  # noqa: N805
                 if not listener.said:
@@ -134,9 +144,14 @@ def in_options(text: str) -> str:
     >>> in_options('To fix: missing="drop" drops the row')
     'To fix: --missing drop drops the row'
     """
-    text = _TYPES.sub(lambda found: f"--types {shlex.quote(f'{found[1]}={found[2]}')}", text)
-    text = _LEAVE_OUT.sub(lambda found: f"--drop {shlex.quote(found[1])}", text)
+    text = _TYPES.sub(lambda found: f"--types {_word(found[1], f'={found[2]}')}", text)
+    text = _LEAVE_OUT.sub(lambda found: f"--drop {_word(found[1])}", text)
     text = _WEIGHTS.sub("--weights-column ", text)
     for python, option in _OPTIONS.items():
         text = text.replace(python, option)
     return text
+
+
+def _word(name: str, more: str = "") -> str:
+    """A column's name, and what follows it, as a word that list options and shells understand."""
+    return shlex.quote(quoted(name) + more)

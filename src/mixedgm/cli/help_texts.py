@@ -103,15 +103,18 @@ COMMANDS = {
         """,
     ),
     "plot": About(
-        "MODEL -o PICTURE [--kind KIND] [--layout LAYOUT]",
+        "MODEL -o PICTURE [--kind KIND] [options]",
         "draw the network, the path or the parameters of a model",
         """
         Draw a model. The network has circles for continuous and squares for categorical columns,
-        and wider lines for stronger edges. The path shows how edges enter as the penalty falls.
+        and wider lines for stronger edges; where one weight towers over all others, it is cut off
+        and the legend says so. The path shows how edges enter as the penalty falls.
         The parameters are one matrix with a block for every pair of columns.
         """,
         """
         mixedgm plot survey.mgm -o network.png
+        mixedgm plot survey.mgm -o network.svg --minimum 0.1 --edge-labels
+        mixedgm plot survey.mgm -o groups.png --node-group health=bmi,smoker
         mixedgm plot survey.mgm -o path.svg --kind path
         """,
     ),

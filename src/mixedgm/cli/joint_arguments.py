@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from textwrap import fill
 
 from mixedgm.cli.common_arguments import (
     add_format,
@@ -13,6 +14,7 @@ from mixedgm.cli.common_arguments import (
     add_table,
     add_unseen,
 )
+from mixedgm.cli.lists import LIST_RULE
 
 __all__ = ["add_impute", "add_query", "add_sample"]
 
@@ -20,19 +22,27 @@ __all__ = ["add_impute", "add_query", "add_sample"]
 def add_query(command: argparse.ArgumentParser) -> None:
     """Questions about the distribution of columns."""
     add_model(command)
-    question = command.add_argument_group("question", "One of these.")
+    question = command.add_argument_group("question", fill(f"One of these. {LIST_RULE}", 76))
     either = question.add_mutually_exclusive_group(required=True)
-    either.add_argument("--marginal", metavar="A,B,...", help="the distribution of these columns")
+    either.add_argument(
+        "--marginal", metavar="A,B,...", action="append", help="the distribution of these columns"
+    )
     either.add_argument(
         "--mean",
         action="store_true",
         help="means of all continuous columns, probabilities of all levels",
     )
     either.add_argument(
-        "--entropy", metavar="A,B,...", help="the entropy of these columns, in nats"
+        "--entropy",
+        metavar="A,B,...",
+        action="append",
+        help="the entropy of these columns, in nats",
     )
     either.add_argument(
-        "--mutual-information", metavar="A,B", help="what two columns say about each other, in nats"
+        "--mutual-information",
+        metavar="A,B",
+        action="append",
+        help="what two columns say about each other, in nats",
     )
     _given(command)
     add_output(command, "FILE", "where to write, instead of to the terminal")
@@ -84,7 +94,7 @@ def _given(command: argparse.ArgumentParser) -> None:
         "--given",
         metavar="NAME=VALUE,...",
         action="append",
-        help='known values, such as sex=Female,age=40; quotes keep a comma: "\\"city=Bath, UK\\""',
+        help="known values, such as sex=Female,age=40, or 'city=\"Bath, UK\"': quotes keep a comma",
     )
 
 

@@ -139,12 +139,12 @@ def prepare_drawing() -> None:
     mpl.use("Agg")
 
 
-def draw(fitted: FittedModel, kind: str, output: str | Path, layout: str = "spring") -> None:
-    """Draw one kind of picture into a file, completely or not at all."""
+def draw(fitted: FittedModel, kind: str, output: str | Path, **style: Any) -> None:
+    """Draw one kind of picture into a file, completely or not at all; `style` is a network's."""
     from mixedgm import views
 
     if kind == "network":
-        ax = views.plot_network(fitted, layout=layout).ax
+        ax = views.plot_network(fitted, **style).ax
     else:
         drawings = {
             "path": views.plot_path,

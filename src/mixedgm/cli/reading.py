@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 from argparse import Namespace
-from collections.abc import Sequence
 from typing import Any
 
 from numpy.typing import NDArray
 
+from mixedgm.cli.lists import cut_items, listed
 from mixedgm.errors import ParameterError, near_matches
 from mixedgm.table import Frame, as_frame
 
 __all__ = [
     "column_options",
     "fit_options",
-    "listed",
     "read_columns",
     "with_per_node",
     "without_column",
@@ -50,7 +48,7 @@ def without_column(frame: Frame, name: str, option: str) -> tuple[Frame, Any]:
     """Return the frame without a column, and that column; `option` named it."""
     if name not in frame.positions:
         hint = near_matches(name, frame.names)
-        raise ParameterError(f"{option} names {name!r}, which is no column; {hint}")
+        raise ParameterError(f"{option} names {name!r}, which is not a column; {hint}")
     at = frame.positions[name]
     rest = [k for k in range(len(frame.names)) if k != at]
     names, columns = [frame.names[k] for k in rest], [frame.columns[k] for k in rest]
@@ -59,12 +57,13 @@ def without_column(frame: Frame, name: str, option: str) -> tuple[Frame, Any]:
 
 def column_options(args: Namespace) -> dict[str, Any]:
     """Return `types`, `transform` and `missing` as the library takes them."""
-    transforms = listed(args.transform)
-    transform: Any = dict(_assigned(transforms, "--transform", "NAME=nonparanormal"))
-    if transforms == ["nonparanormal"]:
-        transform = "nonparanormal"
+    transform: Any = "nonparanormal"
+    if listed(args.transform) != ["nonparanormal"]:
+        wanted = "--transform takes NAME=nonparanormal."
+        transform = dict(cut_items(args.transform, "=", wanted, last=True))
+    types = cut_items(args.types, "=", "--types takes NAME=categorical.", last=True)
     return {
-        "types": dict(_assigned(listed(args.types), "--types", "NAME=categorical")) or None,
+        "types": dict(types) or None,
         "transform": transform or None,
         "missing": args.missing,
     }
@@ -80,7 +79,9 @@ def fit_options(args: Namespace, frame: Frame) -> dict[str, Any]:
     options["covariates"] = listed(args.covariates) or None
     options["moderators"] = listed(args.moderators) or None
     for name in ("require", "forbid"):
-        pairs = [_pair(text, frame.names, f"--{name}") for text in listed(getattr(args, name))]
+        known = set(frame.names)
+        wanted = f"--{name} takes two column names as A:B."
+        pairs = cut_items(getattr(args, name), ":", wanted, before=known, after=known)
         options[name] = pairs or None
     for name in ("lam", "refit"):
         if hasattr(args, name):
@@ -102,43 +103,10 @@ def with_per_node(args: Namespace, criterion: Any) -> Any:
     return replace(criterion, per_node=True)
 
 
-def listed(texts: Sequence[str] | None) -> list[str]:
-    """Split at commas; quotes keep a comma that belongs to a name.
-
-    Examples
-    --------
-    >>> listed(["age,sex", '"height, cm"'])
-    ['age', 'sex', 'height, cm']
-    """
-    found = [item for text in texts or () for item in next(csv.reader([text]), [])]
-    return [item for item in found if item]
-
-
-def _assigned(items: Sequence[str], option: str, example: str) -> list[tuple[str, str]]:
-    pairs = []
-    for item in items:
-        name, equals, value = item.rpartition("=")
-        if not (name and equals) and item != "nonparanormal":
-            raise ParameterError(f"{option} takes {example}. Got {item!r} instead.")
-        if name:
-            pairs.append((name, value))
-    return pairs
-
-
-def _pair(text: str, names: Sequence[str], option: str) -> tuple[str, str]:
-    """Split at the colon; where names hold colons too, at the one between two column names."""
-    cuts = [at for at, letter in enumerate(text) if letter == ":"]
-    pairs = [(text[:at], text[at + 1 :]) for at in cuts]
-    known = [pair for pair in pairs if set(pair) <= set(names)]
-    if len(known) != 1 and len(pairs) != 1:
-        raise ParameterError(f"{option} takes two column names as A:B. Got {text!r} instead.")
-    return known[0] if known else pairs[0]
-
-
 def _numbers(text: str | None) -> list[float] | None:
     if text is None:
         return None
     try:
-        return [float(item) for item in listed([text])]
+        return [float(item) for item in listed(text)]
     except ValueError:
         raise ParameterError(f"--lams takes numbers as 0.5,0.1. Got {text!r} instead.") from None

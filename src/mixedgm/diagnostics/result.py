@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from mixedgm.diagnostics.theorem import Constants, Promise
 from mixedgm.errors import ParameterError
 from mixedgm.table.assemble import Columns, frame
+from mixedgm.views.canvas import known_options
 from mixedgm.views.plot_consistency import plot_consistency
 from mixedgm.views.result import result_html
 from mixedgm.views.text import one_line, table_text
@@ -119,6 +120,7 @@ class Consistency:
         """One row per pair without an edge, the worst first, as a frame."""
         return frame(self._columns(), self.library)
 
+    @known_options
     def plot(self, *, max_pairs: int | None = 30, ax: Axes | None = None) -> Axes:
         """Draw the number of every pair without an edge, and the limit 1.
 

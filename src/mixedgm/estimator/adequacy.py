@@ -62,7 +62,7 @@ class AdequacyMethods(HasModel):
         n_sim: int = 200,
         alpha: float = 0.05,
         random_state: RandomState = None,
-        n_jobs: int | None = 1,
+        n_jobs: int | None = None,
     ) -> ModelCheck:
         """Compare rows with tables drawn from the model, to see where the model is wrong.
 
@@ -80,14 +80,16 @@ class AdequacyMethods(HasModel):
         random_state : int, Generator or None
             Equal numbers give equal results, whatever `n_jobs` is.
         n_jobs : int, optional
-            Tables simulated at the same time; -1 for all cores.
+            Processes that simulate tables.  By default as `joblib.parallel_config` says where one
+            is active, else all cores.
 
         Returns
         -------
         ModelCheck
-            Prints what is flagged.  `nodes()`: residuals of every column given all others, and how
-            odd they are.  `pairs()`: strength of every pair in the rows and in simulated tables.
-            `levels()`: observed and expected counts.  `plot()`: all of it in one picture.
+            Prints what is flagged and what that means.  `nodes()`: residuals of every column given
+            all others, and how odd they are.  `pairs()`: strength of every pair in the rows and in
+            simulated tables.  `levels()`: observed and expected counts.  `plot()`: all of it in one
+            picture.
 
         Notes
         -----

@@ -38,13 +38,46 @@ class GraphMethods(HasModel):
         """Columns with kind, levels, number of edges and total edge weight, as a frame."""
         return views.nodes_frame(self._model)
 
-    def interaction(self, a: str, b: str, moderator: str | None = None) -> Any:
+    def interaction(
+        self, a: str, b: str, moderator: str | None = None, *, standardised: bool = False
+    ) -> Any:
         """Parameters between two columns, level names on both axes.
 
-        With a moderator: how they change when it is one unit above its mean, or how they differ at
-        each of its levels from their mean over the rows.
+        Parameters
+        ----------
+        a, b : str
+            Two different columns; a continuous one has its own name on its axis.
+        moderator : str, optional
+            How the parameters change when this column is one unit above its mean, or how they
+            differ at each of its levels from their mean over the rows.
+        standardised : bool
+            Continuous columns, a moderator among them, are counted in standard deviations of the
+            training rows (normal scores where a column has a transform) instead of their own units,
+            so that parameters of different pairs can be compared.  Levels stay as they are.
+            `plot_parameters` draws these numbers.
+
+        Returns
+        -------
+        frame of the library of the training table
+
+        Notes
+        -----
+        The `weight` in `edges()` is the root of the sum of squares of the standardised parameters,
+        times sqrt(1 - sum of squared shares of the levels) for each categorical column of the two.
+
+        Examples
+        --------
+        >>> import mixedgm as mg, numpy as np, pandas as pd
+        >>> x, e = np.random.default_rng(0).normal(size=(2, 500))
+        >>> table = pd.DataFrame({"metres": x, "grams": 1000 * (x + e)})
+        >>> model = mg.MixedGraphicalModel(lam=0.01).fit(table)
+        >>> bool(model.interaction("metres", "grams").iloc[0, 0] < 0.01)
+        True
+        >>> found = model.interaction("metres", "grams", standardised=True).iloc[0, 0]
+        >>> bool(np.isclose(found, model.edges()["weight"][0]))
+        True
         """
-        return views.interaction_frame(self._model, a, b, moderator)
+        return views.interaction_frame(self._model, a, b, moderator, standardised=standardised)
 
     def summary(self) -> views.Summary:
         """What was fitted, how well it converged, and the heaviest edges; prints as text."""
@@ -82,7 +115,35 @@ class GraphMethods(HasModel):
             Rows, the frame of `predictability`, or shares by column: draws a ring around each node,
             filled to R2 (continuous) or the normalised accuracy (categorical).
         **options
-            `labels`, `max_edges`, `node_size`, `legend`.
+            What is drawn: `columns` (only these and the edges between them), `max_edges` (only so
+            many of the heaviest), `minimum` (no edges of a smaller weight).
+
+            How wide lines are: `maximum`, the weight of the widest line; heavier edges are just as
+            wide, and the legend says so.  By default it is the heaviest weight, but not more than
+            three times the heaviest weight outside the heaviest tenth of the edges (or 0.1, if that
+            is more), so that one huge weight does not flatten all others.  `cut`: lighter edges are
+            thin and faint, the others solid.
+
+            Texts: `labels` (False, or texts by column), `edge_labels` (True for weights, a mapping
+            of (name, name) to text, or a callable of the two names), `legend` (False for none).
+
+            Nodes: `groups` (group to columns, or column to group) and `colors` (by group, or by
+            column without groups), `node_size` in points.
+
+        Returns
+        -------
+        drawing
+            With `ax` and `positions`.
+
+        Examples
+        --------
+        >>> import mixedgm as mg, numpy as np, pandas as pd
+        >>> rng = np.random.default_rng(0)
+        >>> x, y = rng.normal(size=(2, 200))
+        >>> table = pd.DataFrame({"x": x, "y": x + y, "z": y})
+        >>> model = mg.MixedGraphicalModel(lam=0.1).fit(table)
+        >>> model.plot(groups={"inputs": ["x", "z"]}, edge_labels=True, minimum=0.05)
+        NetworkDrawing(3 nodes)
         """
         model = self._model
         if predictability is not None:

@@ -72,7 +72,7 @@ class ModerationMethods(HasModel):
         f : mapping of column name to value, optional
             Values of the other moderators; by default their means or most frequent levels.
         **options
-            `layout`, `labels`, `max_edges`, `node_size`, as of `plot`.
+            As of `plot`, but for `ax`, `predictability` and `legend`.
 
         Returns
         -------

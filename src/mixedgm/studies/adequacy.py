@@ -33,7 +33,7 @@ def check_model(
     n_sim: int = 200,
     alpha: float = 0.05,
     random_state: RandomState = None,
-    n_jobs: int | None = 1,
+    n_jobs: int | None = None,
     show: bool = False,
 ) -> ModelCheck:
     """Compare rows with tables of as many rows drawn from the model; covariates stay."""

@@ -18,6 +18,7 @@ from mixedgm.studies.bootstrap_replicates import Replicates
 from mixedgm.studies.bootstrap_tables import EdgeDifference, Material
 from mixedgm.studies.centrality import MEASURES
 from mixedgm.table.assemble import Columns, frame
+from mixedgm.views.canvas import known_options
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -225,6 +226,7 @@ class Bootstrap:
 
     # -- pictures ----------------------------------------------------------------------------------
 
+    @known_options
     def plot_edges(
         self, *, level: float = 0.95, max_edges: int | None = 40, ax: Axes | None = None
     ) -> Axes:
@@ -234,6 +236,7 @@ class Bootstrap:
         self._only("nonparametric", "plot_edges()")
         return plot_edges(tables.edges_columns(self._material, level), max_edges=max_edges, ax=ax)
 
+    @known_options
     def plot_differences(
         self, *, level: float = 0.95, max_edges: int | None = 40, ax: Axes | None = None
     ) -> Axes:
@@ -245,6 +248,7 @@ class Bootstrap:
         columns = tables.differences_columns(self._material, level)
         return plot_differences(edges, columns, max_edges=max_edges, ax=ax)
 
+    @known_options
     def plot_centrality(
         self, measure: str = "strength", *, level: float = 0.95, ax: Axes | None = None
     ) -> Axes:
@@ -253,10 +257,11 @@ class Bootstrap:
 
         self._only("nonparametric", "plot_centrality()")
         if measure not in MEASURES:
-            hint = near_matches(measure, MEASURES).replace("columns", "measures")
+            hint = near_matches(measure, MEASURES, "measures")
             raise ParameterError(f"there is no measure {measure!r}; {hint}")
         return plot_centrality(tables.centrality_columns(self._material, level), measure, ax=ax)
 
+    @known_options
     def plot_stability(self, *, level: float = 0.95, ax: Axes | None = None) -> Axes:
         """Draw the correlation with the whole table against the share of rows dropped."""
         from mixedgm.views.plot_bootstrap import plot_stability

@@ -21,6 +21,7 @@ from mixedgm.studies.bootstrap_result import Failure
 from mixedgm.studies.compare_shuffle import TESTS, differences
 from mixedgm.studies.discrepancy import holm
 from mixedgm.table.assemble import Columns, frame
+from mixedgm.views.canvas import known_options
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -257,7 +258,9 @@ class GroupComparison:
         layout : str, positions or earlier drawing
             As for a model's `plot`; computed from the edges of all groups.
         **options
-            `labels`, `max_edges`, `node_size`.
+            As for a model's `plot`, but for `ax`, `predictability` and `legend`.  `maximum` is by
+            default found from the edges of all groups.  More than 100 columns with names are
+            refused: choose some with `columns`.
 
         Returns
         -------
@@ -269,6 +272,7 @@ class GroupComparison:
         drawn = plot_groups(self.fitted, self._names, layout=layout, **options)
         return dict(zip(self.groups, drawn, strict=True))
 
+    @known_options
     def plot_differences(self, *, max_edges: int | None = 40, ax: Axes | None = None) -> Axes:
         """Draw the weight of every edge in every group, the most different on top."""
         from mixedgm.views.plot_groups import plot_differences

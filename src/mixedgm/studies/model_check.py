@@ -5,11 +5,13 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mixedgm.studies.check_meanings import LevelCheck, NodeCheck, PairCheck, meanings_text
 from mixedgm.table.assemble import Columns, frame
+from mixedgm.views.canvas import known_options
 from mixedgm.views.plot_check import CheckPicture, plot_check
 from mixedgm.views.text import table_text
 
@@ -19,61 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["LevelCheck", "ModelCheck", "NodeCheck", "PairCheck"]
 
 _SHOWN = 12
-
-
-class NodeCheck(NamedTuple):
-    """One column: residuals given all other columns, and how odd the column is.
-
-    Numbers of the residuals are those of a continuous column: mean, standard deviation, skewness,
-    excess kurtosis, the largest in size, and how many are beyond 4.  `dispersion` is that of a
-    categorical one: its mean squared Pearson residual, 1 when the model is right.
-    """
-
-    column: str
-    kind: str
-    residual_mean: float
-    residual_sd: float
-    skewness: float
-    kurtosis: float
-    largest: float
-    n_outliers: float
-    dispersion: float
-    distance: float
-    p_value: float
-    p_adjusted: float
-    flagged: bool
-    where: str
-
-
-class PairCheck(NamedTuple):
-    """One pair of columns: how strongly it is related in the rows, and in simulated ones.
-
-    `observed` and `simulated` are correlations (two continuous columns), correlation ratios (mixed)
-    or Cramer's V (two categorical ones); `distance` looks at every cell, and is about 1 when the
-    model is right.  `where` names the cell that is farthest off, in standard deviations.
-    """
-
-    source: str
-    target: str
-    kind: str
-    edge: bool
-    observed: float
-    simulated: float
-    distance: float
-    p_value: float
-    p_adjusted: float
-    flagged: bool
-    where: str
-
-
-class LevelCheck(NamedTuple):
-    """One level of a categorical column: rows that have it, and rows expected to."""
-
-    column: str
-    level: str
-    observed: float
-    expected: float
-    z: float
 
 
 @dataclass(frozen=True)
@@ -123,6 +70,7 @@ class ModelCheck:
         pairs = [(pair.source, pair.target) for pair in self.pair_checks if pair.flagged]
         return (*((n.column,) for n in self.node_checks if n.flagged), *pairs)
 
+    @known_options
     def plot(self, *, ax: Axes | None = None) -> Axes:
         """Draw how odd every pair is, and every column beside it.
 
@@ -177,6 +125,8 @@ class ModelCheck:
                 "where": [pair.where for pair in pairs[:_SHOWN]],
             }
             parts += ["", _heading("Pairs", len(pairs)), table_text(shown)]
+        if nodes or pairs:
+            parts += ["", meanings_text(nodes, pairs)]
         return "\n".join(parts)
 
 

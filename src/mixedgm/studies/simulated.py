@@ -67,7 +67,7 @@ def simulate(
     n_tables: int,
     *,
     random_state: RandomState = None,
-    n_jobs: int | None = 1,
+    n_jobs: int | None = None,
     show: bool = False,
 ) -> Simulated:
     """Draw tables of `n_rows` rows each and keep their statistics.

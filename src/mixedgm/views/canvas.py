@@ -2,17 +2,78 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import inspect
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from mixedgm.errors import MixedGMError, ParameterError
+from mixedgm.errors import MixedGMError, ParameterError, near_matches
 from mixedgm.views.text import cut, one_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["INK", "axes", "halo", "label", "pixel_in_points"]
+__all__ = [
+    "INK",
+    "axes",
+    "check_options",
+    "halo",
+    "known_options",
+    "label",
+    "pixel_in_points",
+    "require_matplotlib",
+]
 
 INK = "#333333"
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def check_options(picture: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Raise ParameterError that names every option that a picture does not have.
+
+    Examples
+    --------
+    >>> check_options("plot", ["layuot"], ["ax", "layout"])
+    Traceback (most recent call last):
+    ...
+    mixedgm.errors.ParameterError: plot has no option 'layuot' (did you mean 'layout'?). Its options
+    are 'ax', 'layout'.
+    """
+    known = list(known)
+    wrong = []
+    for name in given:
+        if name not in known:
+            near = near_matches(name, known, "options")
+            wrong.append(f"{name!r}" + (f" ({near})" if near.startswith("did") else ""))
+    if wrong:
+        every = ", ".join(map(repr, known))
+        raise ParameterError(
+            f"{picture} has no option {' or '.join(wrong)}. Its options are {every}."
+        )
+
+
+def known_options(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a function that draws refuse unknown options by an error of the family."""
+    drawn, *known = inspect.signature(function).parameters
+
+    @wraps(function)
+    def checked(*args: P.args, **options: P.kwargs) -> R:
+        check_options(function.__name__, [name for name in options if name != drawn], known)
+        return function(*args, **options)
+
+    return checked
+
+
+def require_matplotlib() -> None:
+    """Raise MixedGMError, with what to do, where matplotlib is not installed."""
+    try:
+        import matplotlib.axes  # noqa: F401
+    except ImportError as error:
+        raise MixedGMError(
+            "drawing needs matplotlib, which is not installed. "
+            'Install it with: pip install "mixedgm[plot]"'
+        ) from error
 
 
 def axes(ax: Axes | None, size: tuple[float, float], **options: Any) -> Axes:
@@ -32,13 +93,9 @@ def axes(ax: Axes | None, size: tuple[float, float], **options: Any) -> Axes:
     matplotlib Axes
         Never shown and never closed here.
     """
-    try:
-        from matplotlib.axes import Axes
-    except ImportError as error:
-        raise MixedGMError(
-            "drawing needs matplotlib, which is not installed. "
-            'Install it with: pip install "mixedgm[plot]"'
-        ) from error
+    require_matplotlib()
+    from matplotlib.axes import Axes
+
     if ax is None:
         import matplotlib.pyplot as plt
 
@@ -61,5 +118,14 @@ def pixel_in_points(ax: Axes) -> float:
 
 
 def label(text: str, longest: int = 24) -> str:
-    """Return a name as it is drawn: on one line and not too long."""
-    return cut(one_line(text), longest)
+    r"""Return a text of the user's as it is drawn: on one line, not too long, and never a formula.
+
+    Everything that comes from data goes through here: two dollar signs would begin and end what
+    matplotlib reads as mathematics.
+
+    Examples
+    --------
+    >>> print(label("a$_b$"))
+    a\$_b\$
+    """
+    return cut(one_line(text), longest).replace("$", r"\$")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.text import Annotation
 
-__all__ = ["label_nodes"]
+__all__ = ["label_nodes", "sampled"]
 
 # Where a label may stand, best first: below, above, right, left, then the corners.
 _SIDES = np.array(
@@ -62,7 +62,6 @@ def label_nodes(
             color=INK,
             zorder=4,
             path_effects=halo(),
-            parse_math=False,
         )
         for at in shown
     ]
@@ -76,7 +75,7 @@ def label_nodes(
     frame = np.array(ax.bbox.extents).reshape(2, 2) * scale
     offsets = _offsets(halves, radius)
     centres = nodes[shown][:, None] + offsets
-    fixed = _fixed_costs(centres, halves, nodes, radius, frame, _sampled(ax, edges) * scale)
+    fixed = _fixed_costs(centres, halves, nodes, radius, frame, sampled(ax, edges) * scale)
     fixed += _inward(nodes)[shown]
     for note, offset, side in zip(notes, offsets, _chosen(centres, halves, fixed), strict=True):
         note.set_position((float(offset[side, 0]), float(offset[side, 1])))
@@ -88,7 +87,7 @@ def _offsets(halves: Floats, radius: float) -> Floats:
     return np.asarray(_SIDES[None] * (halves[:, None] + radius + _GAP))
 
 
-def _sampled(ax: Axes, edges: Floats) -> Floats:
+def sampled(ax: Axes, edges: Floats) -> Floats:
     """Return pixels along the edges."""
     if len(edges) == 0:
         return np.zeros((0, 2))

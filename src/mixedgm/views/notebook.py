@@ -7,7 +7,7 @@ from html import escape
 from mixedgm.fitted import Edge
 from mixedgm.views.colours import SIGN_COLOURS
 from mixedgm.views.summary import Summary
-from mixedgm.views.text import NO_SIGN, TOP_EDGES, facts, heading, one_line
+from mixedgm.views.text import NO_SIGN, facts, heading, one_line, top_edges
 
 __all__ = ["html"]
 
@@ -44,7 +44,7 @@ def html(summary: Summary) -> str:
         '<strong style="font-size:1.05em">Mixed graphical model</strong>',
         _facts(summary),
         f"<strong>{escape(heading(summary))}</strong>",
-        _edges(summary.edges[:TOP_EDGES]) if summary.edges else "",
+        _edges(tuple(top_edges(summary))) if summary.edges else "",
         _columns(summary),
     ]
     return f'<div style="color:inherit;line-height:1.35">{"".join(body)}</div>'

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from mixedgm.errors import ParameterError
 from mixedgm.fitted import Edge, FittedModel
 from mixedgm.model.layout import Floats
-from mixedgm.views.canvas import INK, axes, label, pixel_in_points
+from mixedgm.views.appearance import Appearance
+from mixedgm.views.canvas import INK, axes, label, pixel_in_points, require_matplotlib
 from mixedgm.views.colours import NODE_COLOURS, SIGN_COLOURS, SIGN_NAMES
+from mixedgm.views.edge_labels import label_edges
 from mixedgm.views.labels import label_nodes
+from mixedgm.views.node_colours import group_colours, group_of_columns, node_colours
 from mixedgm.views.positions import LayoutArg, Positions, positions
 from mixedgm.views.rings import RING_COLOUR, RING_WIDTH, draw_rings
+from mixedgm.views.scale import Scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["NetworkDrawing", "legend_keys", "plot_network"]
+__all__ = ["NetworkDrawing", "legend_keys", "legend_rows", "plot_network"]
 
 _MARKERS = {"continuous": "o", "categorical": "s"}
 _DASHES: dict[str | None, Any] = {"+": "solid", "-": (0, (4.0, 1.6)), None: "solid"}
 _MODERATED = (0, (1.0, 1.6))
-_THINNEST, _WIDEST = 0.5, 5.0
+_NO_GROUP = "#EEEEEE"
 _KEYS_IN_A_ROW = 6
 
 
@@ -46,12 +49,9 @@ def plot_network(
     *,
     layout: LayoutArg | NetworkDrawing = "spring",
     ax: Axes | None = None,
-    labels: bool | Mapping[str, str] = True,
-    max_edges: int | None = None,
-    node_size: float | None = None,
     legend: bool = True,
     rings: Mapping[str, float] | None = None,
-    heaviest: float | None = None,
+    **options: Any,
 ) -> NetworkDrawing:
     """Draw the network: circles are continuous columns, squares categorical ones.
 
@@ -63,19 +63,12 @@ def plot_network(
         Where the nodes are. Give the positions of an earlier drawing to compare two models.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
-    labels : bool or mapping of name to text
-        Whether to write the names, or what to write instead; names not in the mapping stay.
-    max_edges : int, optional
-        Draw this many of the heaviest edges only.
-    node_size : float, optional
-        Width of a node in points; by default it shrinks with the number of nodes.
     legend : bool
         Whether to explain shapes, colours and widths below the picture.
     rings : mapping of name to float, optional
         A ring around each of these nodes, filled to the share that is given; below 0 it is empty.
-    heaviest : float, optional
-        Weight of the widest line, the same for pictures that are to be compared; by default that of
-        the heaviest edge.
+    **options
+        As of `Appearance`.
 
     Returns
     -------
@@ -89,65 +82,64 @@ def plot_network(
     lead from them to what they predict. A dotted line on top of an edge, or in its place, tells
     that the edge varies with a moderator; its width is the weight of that.
     """
-    edges = _drawn(fitted, max_edges)
-    if heaviest is None:
-        heaviest = max((edge.weight for edge in edges), default=1.0)
-    elif not heaviest > 0.0:
-        raise ParameterError.must_be("heaviest", "a number in (0, inf)", heaviest)
+    require_matplotlib()
+    style = Appearance.of(options, ("layout", "ax", "predictability", "legend"))
+    edges = style.edges(fitted)
+    scale = style.scale(edges)
     if isinstance(layout, NetworkDrawing):
         layout = layout.positions
-    places = positions(fitted, layout)
-    count = max(len(places), 1)
-    if node_size is None:
-        node_size = float(np.clip(75.0 / np.sqrt(count), 8.0, 22.0)) * (0.75 if rings else 1.0)
-    elif not node_size > 0.0:
-        raise ParameterError.must_be("node_size", "a number in (0, inf)", node_size)
+    places = positions(fitted, layout, style.names(fitted.schema))
+    rings = {name: share for name, share in (rings or {}).items() if name in places}
+    node_size = style.node_size or _node_size(len(places)) * (0.75 if rings else 1.0)
     reach = node_size * RING_WIDTH if rings else node_size
-    texts = _texts(fitted, labels)
-    size = float(np.clip(32.0 / count**0.37, 6.0, 11.0))
-    widest = max(map(len, texts), default=0) * 0.5 * size
+    texts = _texts(list(places), fitted, style.labels)
+    edge_texts = style.edge_texts(edges, fitted.schema)
+    classes = _node_classes(fitted, places, style)
+    keys = legend_keys([fitted], style, rings=bool(rings)) if legend and places else []
+    longest = max(map(len, texts), default=0)
+    size = float(np.clip(32.0 / max(len(places), 1) ** 0.37, 6.0, 11.0))
+    size = max(6.0, size * float(np.clip(16.0 / max(longest, 1), 0.75, 1.0)))
+    widest = longest * 0.5 * size
     margin = np.array([widest + reach, 2.0 * size + reach])
-    below = (0.6 if rings else 0.5) if legend else 0.1
+    below = 0.1 + (0.2 * max(legend_rows(keys), 2) + 0.1 * bool(rings)) * bool(legend)
     ax = _network_axes(ax, places, margin, below)
     ax.set_axis_off()
     ax.set_aspect("equal")
     _set_limits(ax, places, margin)
-    _draw_edges(ax, places, edges, heaviest)
-    _draw_heads(ax, places, edges, heaviest, reach / 2.0)
-    draw_rings(ax, places, rings or {}, node_size)
-    _draw_nodes(ax, fitted, places, node_size)
+    _draw_edges(ax, places, edges, scale)
+    _draw_heads(ax, places, edges, scale, reach / 2.0)
+    draw_rings(ax, places, rings, node_size)
+    _draw_nodes(ax, classes, places, node_size)
     points = np.array(list(places.values())).reshape(-1, 2)
-    label_nodes(ax, points, texts, reach / 2.0, _segments(places, edges), size)
-    if legend and places:
-        keys = legend_keys(fitted, edges, heaviest, rings=bool(rings))
+    names = label_nodes(ax, points, texts, reach / 2.0, _segments(places, edges), size)
+    label_edges(ax, places, edge_texts, names=names, radius=reach / 2.0, size=0.85 * size)
+    if keys:
         _draw_legend(ax, keys)
     return NetworkDrawing(ax, places)
+
+
+def _node_size(count: int) -> float:
+    return float(np.clip(75.0 / np.sqrt(max(count, 1)), 8.0, 22.0))
 
 
 def _network_axes(ax: Axes | None, places: Positions, margin: Floats, below: float) -> Axes:
     """Return axes shaped like the layout with its margins, with inches for the legend below."""
     if ax is not None:
         return axes(ax, (1.0, 1.0))
+    across, above = 2.0 * margin / 72.0
     width = float(np.clip(5.0 + 0.55 * np.sqrt(len(places)), 6.0, 12.0))
+    width = max(width, 0.65 * width + across)  # long names leave room for the nodes
     extent = np.ptp(np.array(list(places.values()) or [(0.0, 0.0)]), axis=0)
     shape = float(extent[1] / extent[0]) if extent[0] > 0.0 else 1.0
-    across, above = 2.0 * margin / 72.0
     height = float(np.clip(max(width - across, 1.0) * shape + above, 1.5, 0.95 * width))
     ax = axes(None, (width, height + below))
     ax.set_position((0.02, below / (height + below), 0.96, (height - 0.1) / (height + below)))
     return ax
 
 
-def _drawn(fitted: FittedModel, max_edges: int | None) -> tuple[Edge, ...]:
-    if max_edges is None:
-        return fitted.edges
-    if isinstance(max_edges, bool) or not isinstance(max_edges, int) or max_edges < 0:
-        raise ParameterError.must_be("max_edges", "an integer of at least 0, or None", max_edges)
-    return fitted.edges[:max_edges]
-
-
-def _texts(fitted: FittedModel, labels: bool | Mapping[str, str]) -> list[str]:
-    names = fitted.schema.names
+def _texts(
+    names: Sequence[str], fitted: FittedModel, labels: bool | Mapping[str, str]
+) -> list[str]:
     if not isinstance(labels, Mapping):
         return [label(name) if labels else "" for name in names]
     for name in labels:
@@ -177,25 +169,20 @@ def _segments(places: Positions, edges: Sequence[Edge]) -> Floats:
     return np.array(ends, dtype=np.float64).reshape(-1, 2, 2)
 
 
-def _line_width(weight: float, heaviest: float) -> float:
-    return _THINNEST + (_WIDEST - _THINNEST) * weight / heaviest
-
-
-def _draw_edges(ax: Axes, places: Positions, edges: Sequence[Edge], heaviest: float) -> None:
+def _draw_edges(ax: Axes, places: Positions, edges: Sequence[Edge], scale: Scale) -> None:
     """Draw one collection per sign, labelled by it; heavy edges on top of light ones."""
     from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgba
 
-    _draw_deviations(ax, places, [edge for edge in edges if edge.moderator], heaviest)
+    _draw_deviations(ax, places, [edge for edge in edges if edge.moderator], scale)
     for sign, colour in SIGN_COLOURS.items():
         chosen = [edge for edge in reversed(edges) if edge.sign == sign and not edge.moderator]
         if not chosen:
             continue
-        shares = [edge.weight / heaviest for edge in chosen]
         lines = LineCollection(
             list(_segments(places, chosen)),
-            linewidths=[_line_width(edge.weight, heaviest) for edge in chosen],
-            colors=[to_rgba(colour, 0.55 + 0.4 * share) for share in shares],
+            linewidths=[scale.width(edge.weight) for edge in chosen],
+            colors=[to_rgba(colour, scale.opacity(edge.weight)) for edge in chosen],
             linestyles=[_DASHES[sign]],
             capstyle="round" if sign != "-" else "butt",
             zorder=1,
@@ -204,7 +191,7 @@ def _draw_edges(ax: Axes, places: Positions, edges: Sequence[Edge], heaviest: fl
         ax.add_collection(lines, autolim=False)
 
 
-def _draw_deviations(ax: Axes, places: Positions, edges: Sequence[Edge], heaviest: float) -> None:
+def _draw_deviations(ax: Axes, places: Positions, edges: Sequence[Edge], scale: Scale) -> None:
     """Draw a dotted line for every edge that varies, on top of the edge itself."""
     from matplotlib.collections import LineCollection
 
@@ -212,7 +199,7 @@ def _draw_deviations(ax: Axes, places: Positions, edges: Sequence[Edge], heavies
         return
     lines = LineCollection(
         list(_segments(places, edges)),
-        linewidths=[max(1.2, 0.6 * _line_width(edge.weight, heaviest)) for edge in edges],
+        linewidths=[max(1.2, 0.6 * scale.width(edge.weight)) for edge in edges],
         colors=[INK],
         linestyles=[_MODERATED],
         zorder=2,
@@ -222,7 +209,7 @@ def _draw_deviations(ax: Axes, places: Positions, edges: Sequence[Edge], heavies
 
 
 def _draw_heads(
-    ax: Axes, places: Positions, edges: Sequence[Edge], heaviest: float, radius: float
+    ax: Axes, places: Positions, edges: Sequence[Edge], scale: Scale, radius: float
 ) -> None:
     """Put an arrow head where an edge of a covariate meets the column that it predicts."""
     from matplotlib.patches import FancyArrowPatch
@@ -233,54 +220,76 @@ def _draw_heads(
                 places[edge.source],
                 places[edge.target],
                 arrowstyle="-|>,head_length=0.6,head_width=0.32",
-                mutation_scale=9.0 + 2.6 * _line_width(edge.weight, heaviest),
+                mutation_scale=9.0 + 2.6 * scale.width(edge.weight),
                 shrinkA=0.0,
                 shrinkB=radius,
                 linewidth=0.0,
                 color=SIGN_COLOURS[edge.sign],
+                alpha=None if scale.cut is None else scale.opacity(edge.weight),
                 zorder=1.5,
             )
             ax.add_patch(head)
 
 
-def _draw_nodes(ax: Axes, fitted: FittedModel, places: Positions, size: float) -> None:
-    for marker, name, colour, columns in _node_classes(fitted):
-        x, y = zip(*(places[column] for column in columns), strict=True)
+class _NodeClass(NamedTuple):
+    """Nodes that are drawn alike but for their fill."""
+
+    marker: str
+    name: str
+    colour: str
+    columns: list[str]
+    fills: list[str]
+
+
+def _node_classes(fitted: FittedModel, names: Iterable[str], style: Appearance) -> list[_NodeClass]:
+    """Return the classes of nodes that there are: kinds and roles."""
+    own, shown, found = node_colours(style, fitted.schema), set(names), []
+    for role in ("target", "covariate"):
+        for kind, marker in _MARKERS.items():
+            name = kind if role == "target" else f"{kind} covariate"
+            colour = NODE_COLOURS[kind] if role == "target" else "white"
+            columns = [
+                column.name
+                for column in fitted.schema.columns
+                if (column.kind, column.role) == (kind, role) and column.name in shown
+            ]
+            if columns:
+                fills = [own.get(column, colour) for column in columns]
+                # Where every node has the colour of its group, only the shape tells the kind.
+                key = colour if colour in fills or role == "covariate" else _NO_GROUP
+                found.append(_NodeClass(marker, name, key, columns, fills))
+    return found
+
+
+def _draw_nodes(ax: Axes, classes: Sequence[_NodeClass], places: Positions, size: float) -> None:
+    for own in classes:
+        x, y = zip(*(places[column] for column in own.columns), strict=True)
         # A square of the same width looks larger than a circle.
         ax.scatter(
             x,
             y,
-            s=(size if marker == "o" else 0.9 * size) ** 2,
-            marker=marker,
-            facecolor=colour,
+            s=(size if own.marker == "o" else 0.9 * size) ** 2,
+            marker=own.marker,
+            facecolors=own.fills if len(set(own.fills)) > 1 else own.fills[0],
             edgecolor=INK,
             linewidth=float(np.clip(size / 18.0, 0.5, 1.2)),
             zorder=3,
-            label=name,
+            label=own.name,
         )
 
 
-def _node_classes(fitted: FittedModel) -> list[tuple[str, str, str, list[str]]]:
-    """Return marker, name, colour and columns of every class of nodes that there is."""
-    found = []
-    for role in ("target", "covariate"):
-        for kind, marker in _MARKERS.items():
-            columns = [c.name for c in fitted.schema.columns if (c.kind, c.role) == (kind, role)]
-            name = kind if role == "target" else f"{kind} covariate"
-            colour = NODE_COLOURS[kind] if role == "target" else "white"
-            if columns:
-                found.append((marker, name, colour, columns))
-    return found
+def legend_rows(keys: Sequence[Any], in_a_row: int = _KEYS_IN_A_ROW) -> int:
+    """Return how many rows the keys take; a long text takes the place of two or more."""
+    wide = sum(1 + len(key.get_label()) // 16 for key in keys)
+    return max(1, -(-wide // in_a_row))
 
 
 def _draw_legend(ax: Axes, keys: Sequence[Any]) -> None:
-    # A long text takes the place of two.
-    wide = sum(2 if len(key.get_label()) > 15 else 1 for key in keys)
     ax.legend(
         handles=list(keys),
         loc="upper center",
         bbox_to_anchor=(0.5, 0.0),
-        ncols=len(keys) if wide <= _KEYS_IN_A_ROW else -(-len(keys) // 2),
+        ncols=-(-len(keys) // legend_rows(keys)),
         frameon=False,
         fontsize=9,
         handlelength=1.8,
@@ -290,17 +299,27 @@ def _draw_legend(ax: Axes, keys: Sequence[Any]) -> None:
 
 
 def legend_keys(
-    fitted: FittedModel, edges: Sequence[Edge], heaviest: float, *, rings: bool = False
+    models: Sequence[FittedModel], style: Appearance, *, rings: bool = False
 ) -> list[Any]:
-    """Return what the legend shows: kinds of columns, signs that occur, a width, a ring."""
+    """Return what the legend of these models shows: nodes, signs that occur, widths, a ring."""
     from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
 
     def node(marker: str, label: str, **colours: Any) -> Line2D:
         return Line2D([], [], linestyle="", marker=marker, markersize=9, label=label, **colours)
 
-    keys = [
-        node(marker, name, markerfacecolor=colour, markeredgecolor=INK)
-        for marker, name, colour, _ in _node_classes(fitted)
+    fitted, edges = models[0], [edge for model in models for edge in style.edges(model)]
+    names = style.names(fitted.schema)
+    keys: list[Any] = [
+        node(own.marker, own.name, markerfacecolor=own.colour, markeredgecolor=INK)
+        for own in _node_classes(fitted, names, style)
+    ]
+    grouped = group_of_columns(style.groups, fitted.schema)
+    seen = {grouped[name] for name in names if name in grouped}
+    keys += [
+        Patch(facecolor=colour, edgecolor=INK, linewidth=0.8, label=label(group))
+        for group, colour in group_colours(style, fitted.schema).items()
+        if group in seen
     ]
     present = {edge.sign for edge in edges if not edge.moderator}
     keys += [
@@ -309,12 +328,18 @@ def legend_keys(
         if sign in present
     ]
     if any(edge.moderator for edge in edges):
-        names = sorted({edge.moderator for edge in edges if edge.moderator})
-        text = label(f"varies with {', '.join(names)}", 40)
+        moderators = sorted({edge.moderator for edge in edges if edge.moderator})
+        text = label(f"varies with {', '.join(moderators)}", 40)
         keys.append(Line2D([], [], color=INK, linewidth=1.8, linestyle=_MODERATED, label=text))
-    if edges:
-        text = f"weight {heaviest:.2g}"
-        keys.append(Line2D([], [], color=INK, linewidth=_WIDEST, label=text, solid_capstyle="butt"))
+    lines = style.scale(edges).keys() if edges else []
+    keys += [
+        Line2D([], [], color=INK, linewidth=width, alpha=alpha, label=text, solid_capstyle="butt")
+        for text, width, alpha in lines
+    ]
+    hidden = sum(style.n_hidden(model) for model in models)
+    if hidden:
+        text = f"{hidden:,} lighter {'edge' if hidden == 1 else 'edges'} not drawn"
+        keys.append(Line2D([], [], linestyle="", label=text))
     if rings:
         line = {"markerfacecolor": "none", "markeredgecolor": RING_COLOUR, "markeredgewidth": 2.2}
         keys.append(node("o", "predicted share", **line))

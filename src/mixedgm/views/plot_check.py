@@ -88,8 +88,6 @@ def plot_check(picture: CheckPicture, *, ax: Axes | None = None) -> Axes:
     ax.set_xticks(at, labels=names, rotation=90, fontsize=text)
     ax.set_yticks(at, labels=names, fontsize=text)
     ax.tick_params(length=0)
-    for tick in (*ax.get_xticklabels(), *ax.get_yticklabels()):
-        tick.set_parse_math(False)
     for spine in ax.spines.values():
         spine.set_color(INK)
     ax.set_title("pairs: frame = flagged, dot = edge", fontsize=9, color=INK)
@@ -135,7 +133,6 @@ def _draw_bars(ax: Axes, picture: CheckPicture, text: float) -> None:
             va="center",
             fontsize=min(text, 7.5),
             color="white" if inside else INK,
-            parse_math=False,
         )
     beside.tick_params(axis="y", length=0, labelleft=False)
     beside.tick_params(axis="x", labelsize=8)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +11,9 @@ import numpy as np
 from mixedgm.errors import ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.table.assemble import Columns
-from mixedgm.views.canvas import INK, axes, label
-from mixedgm.views.plot import NetworkDrawing, legend_keys, plot_network
+from mixedgm.views.appearance import Appearance
+from mixedgm.views.canvas import INK, axes, label, require_matplotlib
+from mixedgm.views.plot import NetworkDrawing, legend_keys, legend_rows, plot_network
 from mixedgm.views.positions import LayoutArg, Positions, positions
 
 if TYPE_CHECKING:
@@ -23,7 +24,10 @@ __all__ = ["plot_differences", "plot_groups"]
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _MARKERS = ("o", "s", "D", "^", "v", "P")
 _MOST_IN_A_ROW = 3
-_SIDE = 4.6
+_SIDE = 4.6  # inches
+_FITTING = 20  # columns that fit a panel of that side
+_MOST_NAMES = 100
+_KEY_INCHES = 1.15
 _BETWEEN = " – "
 
 
@@ -32,9 +36,7 @@ def plot_groups(
     names: Sequence[str],
     *,
     layout: LayoutArg | NetworkDrawing = "spring",
-    labels: bool | Mapping[str, str] = True,
-    max_edges: int | None = None,
-    node_size: float | None = None,
+    **options: Any,
 ) -> list[NetworkDrawing]:
     """Draw one network per group in a new figure.
 
@@ -46,56 +48,71 @@ def plot_groups(
         Of the groups.
     layout : {"spring", "circle", "kamada-kawai"}, mapping of name to (x, y), or NetworkDrawing
         Where the nodes are in all pictures; a name lays out the edges of all groups together.
-    labels, max_edges, node_size
-        As for `plot_network`.
+    **options
+        As of `Appearance`.
 
     Returns
     -------
     list of NetworkDrawing
         In the order of the groups; nodes in the same places, widths on the same scale.
+
+    Raises
+    ------
+    ParameterError
+        Where the names of the columns would be unreadable, because there are too many.
     """
+    require_matplotlib()
+    style = Appearance.of(options, ("layout",))
+    columns = style.names(fitted[0].schema)
+    _refuse_crowd(len(columns), len(fitted), style)
     places = layout.positions if isinstance(layout, NetworkDrawing) else layout
     if isinstance(places, str):
-        places = positions(_together(fitted), places)
-    edges = [edge for model in fitted for edge in model.edges]
-    heaviest = max((edge.weight for edge in edges), default=1.0)
-    figure, panels = _panels(len(fitted), positions(fitted[0], places))
+        places = positions(_together(fitted), places, columns)
+    edges = [edge for model in fitted for edge in style.edges(model)]
+    keys = legend_keys(fitted, style)
+    figure, panels, in_a_row = _panels(len(fitted), positions(fitted[0], places, columns), keys)
     for panel in panels[len(fitted) :]:
         panel.set_axis_off()
+    same_scale = {**options, "maximum": style.scale(edges).maximum}
     drawn = []
     for model, name, panel in zip(fitted, names, panels, strict=False):
-        drawing = plot_network(
-            model,
-            layout=places,
-            ax=panel,
-            labels=labels,
-            max_edges=max_edges,
-            node_size=node_size,
-            legend=False,
-            heaviest=heaviest,
-        )
+        drawing = plot_network(model, layout=places, ax=panel, legend=False, **same_scale)
         rows = f" (n = {model.report.n_rows:,})" if model.report.was_fitted else ""
         panel.set_title(f"{label(name, 40)}{rows}", fontsize=10, color=INK)
         drawn.append(drawing)
-    keys = legend_keys(fitted[0], edges, heaviest)
-    figure.legend(handles=keys, loc="lower center", ncols=len(keys), frameon=False, fontsize=9)
+    figure.legend(handles=keys, loc="lower center", ncols=in_a_row, frameon=False, fontsize=9)
     return drawn
 
 
-def _panels(count: int, places: Positions) -> tuple[Any, Any]:
-    """A figure with axes for this many networks, shaped like their common layout."""
+def _refuse_crowd(n_columns: int, n_groups: int, style: Appearance) -> None:
+    if n_columns > _MOST_NAMES and style.labels is not False:
+        raise ParameterError(
+            f"{n_columns} columns in each of {n_groups} networks would be unreadable; "
+            f"{_MOST_NAMES} are the most. To fix: choose some with columns=[...], leave the names "
+            "out with labels=False, or draw one network at a time with models[group].plot()."
+        )
+
+
+def _panels(count: int, places: Positions, keys: Sequence[Any]) -> tuple[Any, Any, int]:
+    """A figure with axes for this many networks, shaped like their common layout.
+
+    Below them is room for the legend; the last value is the number of its columns.
+    """
     across = 2 if count == 4 else min(count, _MOST_IN_A_ROW)
     down = -(-count // across)
     extent = np.ptp(np.array(list(places.values()) or [(0.0, 0.0)]), axis=0)
     shape = float(extent[1] / extent[0]) if extent[0] > 0.0 else 1.0
-    height = _SIDE * float(np.clip(shape, 0.5, 0.9)) + 0.5
-    figure: Any = axes(None, (_SIDE * across, height * down + 0.4)).get_figure(root=True)
+    side = _SIDE * float(np.clip(np.sqrt(len(places) / _FITTING), 1.0, 2.2))
+    height = side * float(np.clip(shape, 0.5, 0.9)) + 0.5
+    rows = legend_rows(keys, int(side * across / _KEY_INCHES))
+    below = 0.2 + 0.2 * rows
+    figure: Any = axes(None, (side * across, height * down + below)).get_figure(root=True)
     figure.clear()
     panels = figure.subplots(down, across, squeeze=False).ravel()
     tall = figure.get_figheight()
-    figure.subplots_adjust(left=0.01, right=0.99, top=1.0 - 0.3 / tall, bottom=0.4 / tall)
+    figure.subplots_adjust(left=0.01, right=0.99, top=1.0 - 0.3 / tall, bottom=below / tall)
     figure.subplots_adjust(wspace=0.03, hspace=0.12)
-    return figure, panels
+    return figure, panels, -(-len(keys) // rows)
 
 
 def _together(fitted: Sequence[FittedModel]) -> FittedModel:
@@ -149,7 +166,7 @@ def plot_differences(
     ax.axvline(0.0, color="#BBBBBB", linewidth=0.8, zorder=0)
     colours = [INK if each else "#CCCCCC" for each in dark]
     ax.hlines(rows, low, high, color=colours, linewidth=1.6, zorder=1)
-    for k, (name, values) in enumerate(zip(names, signed, strict=True)):
+    dots = [
         ax.scatter(
             values,
             rows,
@@ -159,6 +176,8 @@ def plot_differences(
             label=label(name, 40),
             zorder=2,
         )
+        for k, (name, values) in enumerate(zip(names, signed, strict=True))
+    ]
     for row, p in zip(rows, np.asarray(columns["p_max"])[:count], strict=True):
         text = "" if np.isnan(p) else f"p = {p:.2g}"
         ax.annotate(
@@ -178,7 +197,7 @@ def plot_differences(
     ax.set_xlabel("weight, negative where the sign is")
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
-    ax.legend(frameon=False, fontsize=8, loc="lower right")
+    ax.legend(handles=dots, frameon=False, fontsize=8, loc="best")
     return ax
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import NodewiseParams
-from mixedgm.views.canvas import INK, axes, label, pixel_in_points
+from mixedgm.views.canvas import INK, axes, known_options, label, pixel_in_points
 from mixedgm.views.colours import SIGN_COLOURS
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def parameter_matrix(fitted: FittedModel) -> Floats:
     return np.asarray(matrix)
 
 
+@known_options
 def plot_parameters(fitted: FittedModel, *, ax: Axes | None = None) -> Axes:
     """Draw the parameter matrix: continuous columns first, one row per level of the others.
 
@@ -148,8 +149,6 @@ def _draw_ticks(ax: Axes, fitted: FittedModel) -> None:
     right.set_yticks(places, labels=names, fontsize=size, fontweight="bold")
     for axis in (ax.xaxis, ax.yaxis, top.xaxis, right.yaxis):
         axis.set_tick_params(length=0)
-        for tick in axis.get_ticklabels():
-            tick.set_parse_math(False)
 
 
 def _column_names(

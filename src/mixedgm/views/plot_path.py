@@ -10,7 +10,7 @@ from mixedgm.errors import ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.penalty.factors import edge_kind
-from mixedgm.views.canvas import INK, axes, label
+from mixedgm.views.canvas import INK, axes, known_options, label
 from mixedgm.views.colours import KIND_COLOURS
 from mixedgm.views.tables import path_of
 
@@ -34,6 +34,7 @@ def path_weights(fitted: FittedModel) -> Floats:
     return np.asarray(path.group_norms() * (scales[u] * scales[v] * spread))
 
 
+@known_options
 def plot_path(
     fitted: FittedModel, *, ax: Axes | None = None, n_labels: int = 8, legend: bool = True
 ) -> Axes:
@@ -188,7 +189,7 @@ def _draw_names(ax: Axes, fitted: FittedModel, weights: Floats, named: Ints) -> 
         colour = KIND_COLOURS[_kind(fitted, group)]
         moderator = _moderator(fitted, group)
         by = "" if moderator is None else f" by {label(moderator, 18)}"
-        note = ax.annotate(
+        ax.annotate(
             f"{label(nodes[u].name, 18)} {dash} {label(nodes[v].name, 18)}{by}",
             (1.0, end),
             xytext=(1.035, height),
@@ -200,7 +201,6 @@ def _draw_names(ax: Axes, fitted: FittedModel, weights: Floats, named: Ints) -> 
             arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.9, "shrinkA": 1},
             annotation_clip=False,
         )
-        note.set_parse_math(False)
 
 
 def _apart(heights: Floats, gap: float) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 from mixedgm.errors import ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
-from mixedgm.views.canvas import INK, axes, label
+from mixedgm.views.canvas import INK, axes, known_options, label
 from mixedgm.views.plot_path import draw_counts, set_lam_axis
 from mixedgm.views.tables import path_of
 
@@ -34,6 +34,7 @@ _LABELS = {
 }
 
 
+@known_options
 def plot_selection(fitted: FittedModel, *, ax: Axes | None = None, legend: bool = True) -> Axes:
     """Draw the scores against lam, with the choice marked.
 
@@ -171,8 +172,6 @@ def _plot_columns(
         )
     names = [label(fitted.schema.columns[k].name, 22) for k in reversed(columns)]
     ax.set_yticks(np.arange(len(columns)) + 0.25, labels=names)
-    for text in ax.get_yticklabels():
-        text.set_parse_math(False)
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(-0.2, len(columns) + (0.8 if legend else 0.1))
     set_lam_axis(ax, lams)

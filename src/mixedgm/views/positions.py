@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from mixedgm.errors import ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.views.export import to_networkx
+from mixedgm.views.scale import widest_weight
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -25,7 +26,9 @@ _SEED = 0
 _STRESS_LIMIT = 150  # nodes; beyond that the stress layout takes seconds
 
 
-def positions(fitted: FittedModel, layout: LayoutArg = "spring") -> Positions:
+def positions(
+    fitted: FittedModel, layout: LayoutArg = "spring", columns: Sequence[str] | None = None
+) -> Positions:
     """Return the place of every column in the picture of the network.
 
     Parameters
@@ -34,6 +37,8 @@ def positions(fitted: FittedModel, layout: LayoutArg = "spring") -> Positions:
         The model.
     layout : {"spring", "circle", "kamada-kawai"} or mapping of name to (x, y)
         A mapping is checked and returned; names that the model does not have are left out.
+    columns : sequence of str, optional
+        Only these are placed, by the edges between them.
 
     Returns
     -------
@@ -42,13 +47,15 @@ def positions(fitted: FittedModel, layout: LayoutArg = "spring") -> Positions:
         unconnected parts beside each other and columns without edges in a row below.
     """
     if isinstance(layout, Mapping):
-        return _given(fitted.schema.names, layout)
+        return _given(fitted.schema.names if columns is None else tuple(columns), layout)
     if not isinstance(layout, str) or layout not in LAYOUTS:
         choices = ", ".join(repr(name) for name in LAYOUTS)
         raise ParameterError.must_be(
             "layout", f"one of {choices}, or a dict of name: (x, y)", layout
         )
     graph = to_networkx(fitted)
+    if columns is not None:
+        graph.remove_nodes_from([name for name in fitted.schema.names if name not in set(columns)])
     places = LAYOUTS[layout](graph) if len(graph) else np.zeros((0, 2))
     return {name: (float(x), float(y)) for name, (x, y) in zip(graph, places, strict=True)}
 
@@ -104,11 +111,11 @@ def _spring_part(part: nx.Graph[int]) -> Floats:
     if len(part) <= _STRESS_LIMIT:
         start = dict(enumerate(_stress_part(part)))
     # All edges may be there at other values of a moderator only, and have no weight.
-    heaviest = max(known["weight"] for _, _, known in part.edges(data=True)) or 1.0
+    heaviest = widest_weight([known["weight"] for _, _, known in part.edges(data=True)]) or 1.0
     for u, v, known in part.edges(data=True):
         # Light edges pull too, most of all the only edge of a node, which else drifts away.
         hold = 1.0 + 2.0 / min(part.degree[u], part.degree[v])
-        known["pull"] = hold * (0.5 + 0.5 * math.sqrt(known["weight"] / heaviest))
+        known["pull"] = hold * (0.5 + 0.5 * math.sqrt(min(known["weight"] / heaviest, 1.0)))
     return _as_array(nx.spring_layout(part, pos=start, weight="pull", iterations=60, seed=_SEED))
 
 

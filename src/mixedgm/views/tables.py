@@ -138,7 +138,14 @@ def nodes_frame(fitted: FittedModel) -> Any:
     return frame(nodes_columns(fitted), fitted.library)
 
 
-def interaction_frame(fitted: FittedModel, a: str, b: str, moderator: str | None = None) -> Any:
+def interaction_frame(
+    fitted: FittedModel,
+    a: str,
+    b: str,
+    moderator: str | None = None,
+    *,
+    standardised: bool = False,
+) -> Any:
     """Return the parameters between two columns with level names on both axes.
 
     Parameters
@@ -149,6 +156,8 @@ def interaction_frame(fitted: FittedModel, a: str, b: str, moderator: str | None
         Two different columns. A continuous one has its own name on its axis.
     moderator : str, optional
         The deviations with this column instead; level by level where it is categorical.
+    standardised : bool
+        Whether continuous columns are in standard deviations, not in their own units.
 
     Returns
     -------
@@ -156,7 +165,7 @@ def interaction_frame(fitted: FittedModel, a: str, b: str, moderator: str | None
         Rows are the levels of `a`, columns those of `b`. pandas: names on index and columns;
         polars and pyarrow: the first column, named after `a`, holds the names of the rows.
     """
-    found = fitted.interaction(a, b, moderator)
+    found = fitted.interaction(a, b, moderator, standardised=standardised)
     library = frame_library(fitted.library)
     by_column = dict(zip(found.column_names, found.values.T, strict=True))
     if library != "pandas":

@@ -59,8 +59,17 @@ def summary_text(summary: Summary, width: int = 80) -> str:
         )
     lines += ["", heading(summary)]
     if summary.edges:
-        lines.append(edges_text(summary.edges[:TOP_EDGES], width))
+        lines.append(edges_text(top_edges(summary), width))
     return "\n".join(lines)
+
+
+def top_edges(summary: Summary) -> list[Edge]:
+    """Return the heaviest edges; a third of the places are for how edges vary, where they do."""
+    varying = [edge for edge in summary.edges if edge.moderator is not None]
+    kept = set(varying[: TOP_EDGES // 3])
+    others = [edge for edge in summary.edges if edge not in kept][: TOP_EDGES - len(kept)]
+    chosen = kept | set(others)
+    return [edge for edge in summary.edges if edge in chosen]
 
 
 def heading(summary: Summary) -> str:
@@ -70,7 +79,16 @@ def heading(summary: Summary) -> str:
         return "No edges: every column is independent of the others."
     if total == 0:
         return "No edges: at this lam every column is independent of the others."
-    return f"Edges, heaviest first ({shown} of {total})" if shown < total else "Edges"
+    if shown == total:
+        return "Edges"
+    if summary.n_deviations == 0:
+        return f"Edges, heaviest first ({shown} of {total})"
+    varying = sum(edge.moderator is not None for edge in top_edges(summary))
+    edges, varied = total - summary.n_deviations, summary.n_deviations
+    return (
+        f"Edges, heaviest first ({shown - varying} of {edges}), "
+        f"and how they vary ({varying} of {varied})"
+    )
 
 
 def facts(summary: Summary) -> list[tuple[str, str]]:

@@ -1,15 +1,18 @@
 """Does the model fit: statistics against SciPy's, a missing edge is found, a right model passes."""
 
+import re
 import warnings
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from scipy.stats.contingency import association
 
 import mixedgm as mg
 from mixedgm.joint import draw
+from mixedgm.studies.check_meanings import PairCheck, meanings_text
 from mixedgm.studies.discrepancy import holm, oddity, statistics
 from mixedgm.studies.simulated import Simulated
 from mixedgm.table import apply
@@ -220,10 +223,62 @@ def test_the_text_says_what_is_flagged(ladder):
     assert text.startswith("Model check: ")
     assert f"{N_SIM} simulated tables of 600 rows" in " ".join(text.split())
     assert "x1 - y1" in text
+    assert "What the flags mean" in text
     assert max(map(len, text.splitlines())) <= 80
     quiet = repr(truth.check(table, n_sim=N_SIM, random_state=0))
     assert "0 of 21 columns and pairs flagged" in quiet
     assert "Pairs" not in quiet
+    assert "flags" not in quiet
+
+
+def paragraph_of(text, name):
+    """What the text says about a flagged column or pair."""
+    said = text.partition("What the flags mean\n")[2]
+    paragraphs = re.split(r"\n  (?=\S)", f"\n{said}")
+    (own,) = [each for each in paragraphs if re.search(rf"(^|, ){name}(:|,| and)", each)]
+    return " ".join(own.split())
+
+
+def test_the_text_explains_a_missing_edge_and_one_that_is_too_weak():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=1000)
+    table = pd.DataFrame({"x": x, "y": x + rng.normal(size=1000), "z": rng.normal(size=1000)})
+    without = mg.MixedGraphicalModel(lam=0.05, forbid=[("x", "y")]).fit(table)
+    said = repr(without.check(table, n_sim=20, random_state=0, n_jobs=1))
+    assert "the model has no edge for it. To do:" in paragraph_of(said, "x - y")
+    shrunken = mg.MixedGraphicalModel(lam=0.5).fit(table)
+    said = repr(shrunken.check(table, n_sim=20, random_state=0, n_jobs=1))
+    assert "the rows show a stronger relation. To do: fit with refit" in paragraph_of(said, "x - y")
+
+
+@pytest.mark.parametrize(
+    ("draw", "words"),
+    [
+        (lambda rng: rng.exponential(size=1000), "lean to one side"),
+        (lambda rng: rng.standard_t(3, size=1000), "farther out than in a normal"),
+        (lambda rng: rng.uniform(size=1000), "closer together than in a normal"),
+    ],
+)
+def test_the_text_explains_how_a_column_is_not_normal(draw, words):
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame({"odd": draw(rng), "z": rng.normal(size=1000)})
+    model = mg.MixedGraphicalModel(lam=0.05).fit(table)
+    said = repr(model.check(table, n_sim=100, random_state=0, n_jobs=1))
+    assert words in paragraph_of(said, "odd")
+
+
+def pair(kind, edge, observed, simulated):
+    return PairCheck("a", "b", kind, edge, observed, simulated, 9.0, 0.0, 0.0, True, "x +9.0")
+
+
+def test_equal_strength_in_other_cells_is_a_matter_of_shape():
+    mixed = pair("continuous-categorical", True, 0.30, 0.31)
+    assert "not in the same cells" in " ".join(meanings_text([], [mixed]).split())
+    # One number for two continuous columns has no shape: a small difference is one of strength.
+    both = pair("continuous-continuous", True, -0.31, -0.30)
+    assert "stronger relation" in " ".join(meanings_text([], [both]).split())
+    less = pair("continuous-continuous", True, 0.1, 0.4)
+    assert "says more about the pair" in " ".join(meanings_text([], [less]).split())
 
 
 def test_columns_of_one_kind_only():
@@ -281,5 +336,5 @@ def test_badly_mixed_chains_are_reported_once(model, frame, monkeypatch):
 
     monkeypatch.setattr(type(model.fitted_), "draw", badly)
     with pytest.warns(mg.SamplingWarning, match="in 2 of 2 batches") as caught:
-        model.check(frame, n_sim=30, random_state=0)
+        model.check(frame, n_sim=30, random_state=0, n_jobs=1)
     assert len(caught) == 1

@@ -96,6 +96,21 @@ def test_only_the_heaviest_edges_are_listed(hand):
     assert html(summary).count("<tr>") == 12 + 1 + 6
 
 
+def test_how_edges_vary_is_among_the_first(hand):
+    many = [Edge(f"a{k}", "b", "continuous-continuous", 1.0, "+", 0.1) for k in range(30)]
+    many += [
+        Edge(f"m{k}", "b", "continuous-continuous", 0.5 - 0.01 * k, "+", None, moderator="age")
+        for k in range(6)
+    ]
+    text = str(replace(summarise(hand()), edges=tuple(many)))
+    assert "Edges, heaviest first (8 of 30), and how they vary (4 of 6)" in text
+    listed = [line.split()[0] for line in text.splitlines() if " b " in line]
+    assert listed == [*(f"a{k}" for k in range(8)), "m0", "m1", "m2", "m3"]
+    # Heavier than the edges, they are not only a third.
+    text = str(replace(summarise(hand()), edges=tuple(many[30:] + many[:30])))
+    assert "(6 of 30), and how they vary (6 of 6)" in text
+
+
 def test_line_breaks_in_names_do_not_break_the_table():
     edge = Edge("two\nlines", "tab\there", "continuous-continuous", 0.5, "+", 0.2)
     lines = edges_text([edge]).splitlines()

@@ -7,6 +7,7 @@ import narwhals as nw
 import numpy as np
 import pytest
 
+import mixedgm as mg
 from mixedgm.errors import ParameterError, TableError
 from mixedgm.model.params import Params
 from mixedgm.table import assemble
@@ -18,6 +19,7 @@ from mixedgm.views import (
     path_frame,
     probability_frame,
 )
+from tests.support.moderated import people
 
 LIBRARIES = ["pandas", "polars", "pyarrow"]
 
@@ -107,6 +109,37 @@ def test_row_names_do_not_hide_a_level_of_the_same_name(hand):
 
 def test_interaction_of_continuous_pair_is_minus_the_precision(hand):
     assert interaction_frame(hand(), "age", "wage").loc["age", "wage"] == 1.0
+
+
+def test_standardised_interactions_are_those_of_a_table_in_standard_deviations():
+    """Fit the table with its columns divided by their standard deviations, and compare."""
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    x, e, u = rng.normal(size=(3, 400))
+    cat = np.where(x + rng.normal(size=400) > 0, "p", np.where(u > 0, "q", "r"))
+    table = pd.DataFrame({"x": 50.0 * x, "y": 0.01 * (x + e), "c": cat})
+    scaled = table.assign(**{name: table[name] / table[name].std(ddof=0) for name in ("x", "y")})
+    model, other = (mg.MixedGraphicalModel(lam=0.05).fit(each) for each in (table, scaled))
+    share = table["c"].value_counts(normalize=True)
+    spread = {"x": 1.0, "y": 1.0, "c": np.sqrt(1.0 - (share**2).sum())}
+    assert len(model.edges_) >= 2
+    for a, b, _, weight, *_ in model.edges_:
+        found = model.interaction(a, b, standardised=True)
+        np.testing.assert_allclose(found, other.interaction(a, b), rtol=1e-3, atol=1e-5)
+        assert np.linalg.norm(found) * spread[a] * spread[b] == pytest.approx(weight)
+
+
+def test_standardised_deviations_give_the_weight_of_a_deviation():
+    """A continuous moderator is in standard deviations too."""
+    table = people()
+    options = {"moderators": ["age"], "covariates": ["group", "wave"], "lam": 0.06}
+    model = mg.MixedGraphicalModel(**options).fit(table)
+    edge = next(e for e in model.edges_ if e.moderator and {e.source, e.target} == {"a", "b"})
+    found = model.interaction("a", "b", "age", standardised=True).iloc[0, 0]
+    assert abs(found) == pytest.approx(edge.weight)
+    units = [table[name].std(ddof=0) for name in ("a", "b", "age")]
+    plain = model.interaction("a", "b", "age").iloc[0, 0]
+    assert found == pytest.approx(plain * np.prod(units))
 
 
 def test_path_has_one_row_per_lam_and_the_scores(solved):

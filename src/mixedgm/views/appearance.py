@@ -1,0 +1,183 @@
+"""Options of a picture of a network in -> Appearance, checked: what is drawn, and how."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from numbers import Real
+from typing import Any, Self
+
+from mixedgm.errors import ParameterError, near_matches
+from mixedgm.fitted import Edge, FittedModel
+from mixedgm.table.schema import Schema
+from mixedgm.views.canvas import check_options
+from mixedgm.views.scale import Scale, weight_text, widest_weight
+
+__all__ = ["Appearance", "EdgeLabels", "known_columns"]
+
+EdgeLabels = bool | Mapping[tuple[str, str], str] | Callable[[str, str], str | None]
+
+
+@dataclass(frozen=True)
+class Appearance:
+    """What pictures of networks have in common, however many are in a figure.
+
+    Parameters
+    ----------
+    columns : sequence of str, optional
+        Draw these columns only, and the edges between them.
+    labels : bool or mapping of name to text
+        Whether to write the names, or what to write instead; names not in the mapping stay.
+    edge_labels : bool, mapping of (name, name) to text, or callable
+        True writes the weights; a callable gets the two names of an edge and returns its text.
+    max_edges : int, optional
+        Draw this many of the heaviest edges only.
+    minimum : float
+        Edges with a smaller weight are not drawn.
+    maximum : float, optional
+        Weight of the widest line; heavier edges are just as wide. See `widest_weight` for what it
+        is by default.
+    cut : float, optional
+        Lighter edges are thin and faint, the others solid.
+    groups : mapping, optional
+        Group to columns, or column to group: nodes get the colours of their groups.
+    colors : mapping or sequence, optional
+        Colours of the groups, by name or in their order; without groups, of columns by name.
+    node_size : float, optional
+        Width of a node in points; by default it shrinks with the number of nodes.
+    """
+
+    columns: Sequence[str] | None = None
+    labels: bool | Mapping[str, str] = True
+    edge_labels: EdgeLabels = False
+    max_edges: int | None = None
+    minimum: float = 0.0
+    maximum: float | None = None
+    cut: float | None = None
+    groups: Mapping[Any, Any] | None = None
+    colors: Mapping[Any, Any] | Sequence[Any] | None = None
+    node_size: float | None = None
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any], others: Sequence[str] = (), name: str = "plot") -> Self:
+        """Check the names and values of options; `others` are those that the picture has besides.
+
+        Raises
+        ------
+        ParameterError
+            For an unknown option or an impossible value.
+        """
+        given = dict(options)
+        if "heaviest" in given:
+            warnings.warn(
+                "the option heaviest is now called maximum; the old name will go in the next "
+                "release.",
+                FutureWarning,
+                stacklevel=4,
+            )
+            given.setdefault("maximum", given.pop("heaviest"))
+        known = [field.name for field in fields(cls)]
+        check_options(name, given, [*others, *known])
+        made = cls(**given)
+        made._check()
+        return made
+
+    def _check(self) -> None:
+        most = self.max_edges
+        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 0):
+            raise ParameterError.must_be("max_edges", "an integer of at least 0, or None", most)
+        if not _number(self.minimum) or self.minimum < 0.0:
+            raise ParameterError.must_be("minimum", "a number of at least 0", self.minimum)
+        for name in ("cut", "maximum", "node_size"):
+            value = getattr(self, name)
+            if value is not None and not (_number(value) and value > 0.0):
+                raise ParameterError.must_be(name, "a number in (0, inf)", value)
+        bounds = [(n, getattr(self, n)) for n in ("minimum", "cut", "maximum")]
+        stated = [(name, value) for name, value in bounds if value is not None]
+        for (low, small), (high, large) in zip(stated, stated[1:], strict=False):
+            if small > large:
+                raise ParameterError(f"{low} must not exceed {high}. Got {small!r} and {large!r}.")
+
+    def names(self, schema: Schema) -> tuple[str, ...]:
+        """Return the columns that are drawn, in the table's order."""
+        if self.columns is None:
+            return schema.names
+        if isinstance(self.columns, str):
+            raise ParameterError.must_be("columns", "a list of column names", self.columns)
+        wanted = set(known_columns("columns", self.columns, schema.names))
+        return tuple(name for name in schema.names if name in wanted)
+
+    def edges(self, fitted: FittedModel) -> tuple[Edge, ...]:
+        """Return the edges that are drawn, heaviest first."""
+        return self._candidates(fitted)[: self.max_edges]
+
+    def n_hidden(self, fitted: FittedModel) -> int:
+        """Return how many edges between the columns are too light to be drawn."""
+        every = replace(self, max_edges=None, minimum=0.0)
+        return len(every.edges(fitted)) - len(self.edges(fitted))
+
+    def _candidates(self, fitted: FittedModel) -> tuple[Edge, ...]:
+        if self.columns is None and self.minimum == 0.0:
+            return fitted.edges
+        names = set(self.names(fitted.schema))
+        return tuple(
+            edge
+            for edge in fitted.edges
+            if edge.weight >= self.minimum and edge.source in names and edge.target in names
+        )
+
+    def scale(self, edges: Sequence[Edge]) -> Scale:
+        """Return what the widths of these edges mean."""
+        weights = [edge.weight for edge in edges]
+        maximum = widest_weight(weights) if self.maximum is None else float(self.maximum)
+        if self.cut is not None:
+            maximum = max(maximum, self.cut)
+        return Scale(maximum, max(weights, default=maximum), self.cut)
+
+    def edge_texts(self, edges: Sequence[Edge], schema: Schema) -> dict[tuple[str, str], str]:
+        """Return what is written on which edges; nothing on the others."""
+        if self.edge_labels is False or self.edge_labels is None:
+            return {}
+        own = self.edge_labels
+        by_pair = _pairs(own, schema) if isinstance(own, Mapping) else {}
+        if own is not True and not isinstance(own, Mapping) and not callable(own):
+            wanted = "True, a mapping of (name, name) to text, or a callable"
+            raise ParameterError.must_be("edge_labels", wanted, own)
+        found: dict[tuple[str, str], str] = {}
+        # Where a pair has several lines, the text is that of the edge, not of how it varies.
+        for edge in sorted(edges, key=lambda edge: edge.moderator is not None):
+            pair = (edge.source, edge.target)
+            if pair in found or pair[::-1] in found:
+                continue
+            if own is True:
+                text: Any = weight_text(edge.weight)
+            else:
+                text = own(*pair) if callable(own) else by_pair.get(frozenset(pair))
+            found[pair] = "" if text is None else str(text)
+        return {pair: text for pair, text in found.items() if text}
+
+
+def known_columns(option: str, names: Iterable[Any], columns: Sequence[str]) -> list[str]:
+    """Return the names as text; ParameterError for those that are not columns, all at once."""
+    found, known = [str(name) for name in names], set(columns)
+    unknown = [name for name in found if name not in known]
+    if unknown:
+        hints = [f"{n!r} is not a column; {near_matches(n, columns)}" for n in unknown[:5]]
+        more = f" (and {len(unknown) - 5} more)" if len(unknown) > 5 else ""
+        raise ParameterError(f"{option}: {', and '.join(hints)}{more}")
+    return found
+
+
+def _pairs(labels: Mapping[Any, Any], schema: Schema) -> dict[frozenset[str], Any]:
+    """Texts by the two columns of an edge, in whichever order these were given."""
+    for pair in labels:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise ParameterError.must_be("a key of edge_labels", "two names (a, b)", pair)
+    known_columns("edge_labels", [name for pair in labels for name in pair], schema.names)
+    return {frozenset(map(str, pair)): text for pair, text in labels.items()}
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)

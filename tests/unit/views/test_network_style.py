@@ -1,0 +1,343 @@
+"""Options of network pictures: scale of widths, groups, edge labels, chosen columns, panels."""
+
+import io
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.colors import to_hex
+
+from mixedgm.errors import ParameterError
+from mixedgm.views import plot_network, plot_parameters, plot_path, plot_selection
+from mixedgm.views.plot_bootstrap import plot_edges
+from mixedgm.views.plot_check import CheckPicture, plot_check
+from mixedgm.views.plot_groups import plot_differences, plot_groups
+from mixedgm.views.positions import positions
+from mixedgm.views.scale import widest_weight
+from tests.unit.views.models import chain
+
+
+def weighted(weights, n=None):
+    """A chain v0 - v1 - ... whose edges have these weights."""
+    model = chain(n or len(weights) + 1, [])
+    precision = model.params.precision.copy()
+    for k, weight in enumerate(weights):
+        precision[k, k + 1] = precision[k + 1, k] = -weight
+    return replace(model, params=replace(model.params, precision=precision))
+
+
+def widths(ax):
+    """Width and opacity of every drawn edge, by its ends."""
+    found = {}
+    for lines in ax.collections:
+        if isinstance(lines, LineCollection):
+            own = zip(lines.get_segments(), lines.get_linewidths(), lines.get_colors(), strict=True)
+            for segment, width, colour in own:
+                found[frozenset(map(tuple, segment.round(9)))] = (float(width), float(colour[3]))
+    return found
+
+
+def edge(drawing, a, b):
+    ends = frozenset(tuple(np.round(drawing.positions[name], 9)) for name in (a, b))
+    return widths(drawing.ax).get(ends)
+
+
+def legend(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def shown_texts(figure):
+    """What a reader sees: the text elements of the SVG."""
+    file = io.BytesIO()
+    with mpl.rc_context({"svg.fonttype": "none"}):
+        figure.savefig(file, format="svg")
+    root = ET.fromstring(file.getvalue())
+    return {
+        "".join(element.itertext()) for element in root.iter("{http://www.w3.org/2000/svg}text")
+    }
+
+
+# -- widths ----------------------------------------------------------------------------------------
+
+
+def test_one_huge_weight_does_not_flatten_the_others():
+    drawing = plot_network(weighted([0.3, 15.0, 0.2, 0.1, 0.25]), layout="circle")
+    light, giant, lighter = (edge(drawing, f"v{k}", f"v{k + 1}")[0] for k in (0, 1, 2))
+    assert giant == 5.0
+    assert light == pytest.approx(0.5 + 4.5 / 3)
+    assert lighter == pytest.approx(0.5 + 4.5 * 0.2 / 0.9)
+    assert "weight ≥ 0.90 (up to 15)" in legend(drawing.ax)
+
+
+@pytest.mark.parametrize(
+    ("weights", "expected"),
+    [
+        ([], 1.0),
+        ([0.4], 0.4),
+        ([0.5, 0.3, 0.1], 0.5),
+        ([15.0, 0.3], 0.9),
+        ([15.0, 14.0] + [0.3] * 18, 0.9),
+        ([15.0, 14.0, 13.0] + [0.3] * 17, 15.0),  # three of twenty are more than a tenth
+        ([0.5, 1e-9], 0.1),
+        ([0.05, 1e-9], 0.05),
+    ],
+)
+def test_the_rule_of_the_widest_weight(weights, expected):
+    assert widest_weight(weights) == pytest.approx(expected)
+    assert widest_weight(weights[::-1]) == pytest.approx(expected)
+
+
+def test_maximum_is_the_weight_of_the_widest_line():
+    model = weighted([1.0, 0.5, 0.25])
+    drawing = plot_network(model, layout="circle", maximum=0.5)
+    found = [edge(drawing, f"v{k}", f"v{k + 1}")[0] for k in range(3)]
+    assert found == pytest.approx([5.0, 5.0, 2.75])
+    assert "weight ≥ 0.50 (up to 1.0)" in legend(drawing.ax)
+    wide = plot_network(model, layout="circle", maximum=2.0)
+    assert edge(wide, "v0", "v1")[0] == pytest.approx(2.75)
+    assert "weight 2" in legend(wide.ax)
+
+
+def test_the_old_name_of_maximum_still_works():
+    with pytest.warns(FutureWarning, match="now called maximum"):
+        drawing = plot_network(weighted([1.0, 0.5]), heaviest=2.0)
+    assert edge(drawing, "v0", "v1")[0] == pytest.approx(2.75)
+
+
+def test_minimum_hides_and_the_legend_counts():
+    drawing = plot_network(weighted([1.0, 0.5, 0.25, 0.2]), layout="circle", minimum=0.25)
+    assert len(widths(drawing.ax)) == 3
+    assert edge(drawing, "v3", "v4") is None
+    assert "1 lighter edge not drawn" in legend(drawing.ax)
+    fewer = plot_network(weighted([1.0, 0.5, 0.25, 0.2]), max_edges=1)
+    assert "3 lighter edges not drawn" in legend(fewer.ax)
+
+
+def test_cut_splits_faint_from_solid():
+    drawing = plot_network(weighted([1.0, 0.5, 0.4, 0.1]), layout="circle", cut=0.5)
+    (w1, a1), (w2, a2), (w3, a3), (w4, a4) = (edge(drawing, f"v{k}", f"v{k + 1}") for k in range(4))
+    assert w1 == 5.0
+    assert w1 > w2 > w3 == w4
+    assert a1 == a2 > a3 > a4
+    assert "weight < 0.50" in legend(drawing.ax)
+
+
+def test_a_huge_weight_does_not_decide_the_layout():
+    model, other = weighted([0.3, 15.0, 0.2, 0.1]), weighted([0.3, 150.0, 0.2, 0.1])
+    assert positions(model) == positions(other)
+
+
+# -- groups and colours ----------------------------------------------------------------------------
+
+
+def fills(ax):
+    """Fill of every node by its place."""
+    found = {}
+    for nodes in ax.collections:
+        if isinstance(nodes, PathCollection):
+            colours = nodes.get_facecolors()
+            for k, place in enumerate(nodes.get_offsets()):
+                found[tuple(np.round(place, 9))] = to_hex(colours[min(k, len(colours) - 1)])
+    return found
+
+
+def fill(drawing, name):
+    return fills(drawing.ax)[tuple(np.round(drawing.positions[name], 9))]
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        {"money": ["wage", "sex"], "time": ["age"]},
+        {"wage": "money", "sex": "money", "age": "time"},
+        {"money": ("wage", "sex"), "time": "age"},
+    ],
+)
+def test_groups_colour_nodes_and_shapes_still_tell_the_kind(hand, groups):
+    plain, drawing = plot_network(hand()), plot_network(hand(), groups=groups)
+    assert fill(drawing, "wage") == fill(drawing, "sex") != fill(drawing, "age")
+    assert fill(drawing, "edu") == fill(plain, "edu")
+    shapes = {
+        nodes.get_label(): len(nodes.get_paths()[0].vertices)
+        for nodes in drawing.ax.collections
+        if isinstance(nodes, PathCollection)
+    }
+    assert shapes["categorical"] == 5 < shapes["continuous"]
+    assert legend(drawing.ax)[:4] == ["continuous", "categorical", "money", "time"]
+    keys = {key.get_label(): key for key in drawing.ax.get_legend().legend_handles}
+    assert to_hex(keys["money"].get_facecolor()) == fill(drawing, "wage")
+    grey = {edge.get_label(): edge for edge in drawing.ax.collections}["no sign"].get_colors()[0]
+    assert len(set(grey[:3])) == 1
+
+
+def test_colours_can_be_chosen(hand):
+    groups = {"money": ["wage"], "time": ["age"]}
+    by_name = plot_network(hand(), groups=groups, colors={"time": "gold", "money": "#123456"})
+    by_order = plot_network(hand(), groups=groups, colors=["#123456", "gold"])
+    for drawing in (by_name, by_order):
+        assert (fill(drawing, "wage"), fill(drawing, "age")) == ("#123456", to_hex("gold"))
+    assert fill(plot_network(hand(), colors={"edu": "gold"}), "edu") == to_hex("gold")
+
+
+# -- labels of edges, columns ----------------------------------------------------------------------
+
+
+def edge_labels(ax):
+    return {text.get_text(): text for text in ax.texts if text.get_gid() == "edge label"}
+
+
+def test_edge_labels_are_weights_on_their_lines():
+    drawing = plot_network(weighted([12.34, 0.3, 0.0456]), layout="circle", edge_labels=True)
+    found = edge_labels(drawing.ax)
+    assert list(found) == ["12", "0.30", "0.046"]
+    for k, text in enumerate(found.values()):
+        a, b = (np.array(drawing.positions[f"v{i}"]) for i in (k, k + 1))
+        along, off = b - a, np.array(text.xy) - a
+        assert abs(along[0] * off[1] - along[1] * off[0]) < 1e-9
+        assert 0.2 < (off @ along) / (along @ along) < 0.8
+        assert text.get_bbox_patch().get_facecolor()[:3] == (1.0, 1.0, 1.0)
+
+
+def test_edge_labels_keep_clear_of_each_other():
+    model = chain(4, [(0, 2), (1, 3)])  # two lines that cross in their middles
+    drawing = plot_network(model, layout="circle", edge_labels=True)
+    drawing.ax.figure.canvas.draw()
+    one, two = (text.get_window_extent() for text in drawing.ax.texts if text.get_gid())
+    assert not one.overlaps(two)
+
+
+def test_edge_labels_by_pair_and_by_function(hand):
+    by_pair = plot_network(hand(), edge_labels={("sex", "age"): "A", ("edu", "sex"): "no edge"})
+    assert list(edge_labels(by_pair.ax)) == ["A"]
+    by_call = plot_network(hand(), edge_labels=lambda a, b: f"{a}/{b}" if a == "age" else None)
+    assert set(edge_labels(by_call.ax)) == {"age/wage", "age/sex"}
+    assert edge_labels(plot_network(hand()).ax) == {}
+
+
+def test_only_some_columns(hand):
+    drawing = plot_network(hand(), columns=["wage", "age", "sex"], layout="circle")
+    assert list(drawing.positions) == ["sex", "age", "wage"]
+    assert [text.get_text() for text in drawing.ax.texts] == ["sex", "age", "wage"]
+    assert len(widths(drawing.ax)) == 3
+    assert legend(drawing.ax) == ["continuous", "categorical", "positive", "negative", "weight 1"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"unknown": 1}, r"plot has no option 'unknown'. Its options are 'layout', .*'cut'"),
+        ({"layuot": "circle"}, r"'layuot' \(did you mean 'layout'\?\)"),
+        ({"minimum": -1}, "minimum must be a number of at least 0"),
+        ({"maximum": 0}, r"maximum must be a number in \(0, inf\)"),
+        ({"maximum": np.nan}, "maximum must be a number"),
+        ({"cut": True}, "cut must be a number"),
+        ({"minimum": 2, "cut": 1}, "minimum must not exceed cut. Got 2 and 1"),
+        ({"cut": 2, "maximum": 1}, "cut must not exceed maximum. Got 2 and 1"),
+        ({"columns": "age"}, "columns must be a list of column names"),
+        ({"columns": ["agee", "sxe"]}, "'agee' is not a column; .*'age'.* and 'sxe' is not"),
+        ({"groups": ["age"]}, "groups must be a mapping"),
+        ({"groups": {"a": ["agee"]}}, "groups: 'agee' is not a column; did you mean 'age'"),
+        ({"groups": {"agee": "a"}}, "groups: 'agee' is not a column"),
+        ({"groups": {"a": ["age"], "b": ["age"]}}, "'age' is in 'a' and in 'b'"),
+        ({"groups": {"a": ["age"]}, "colors": {"b": "red"}}, "no colour for the group 'a' and"),
+        ({"groups": {"a": ["age"]}, "colors": []}, "names 1 groups, and colors has 0"),
+        ({"groups": {"a": ["age"]}, "colors": ["reddish"]}, "the colour of 'a' must be a colour"),
+        ({"colors": ["red"]}, "colors must be a mapping of column to colour"),
+        ({"colors": {"agee": "red"}}, "colors: 'agee' is not a column"),
+        ({"edge_labels": 3}, "edge_labels must be True, a mapping"),
+        ({"edge_labels": {"age": "x"}}, "a key of edge_labels must be two names"),
+        ({"edge_labels": {("age", "sxe"): "x"}}, "edge_labels: 'sxe' is not a column"),
+    ],
+)
+def test_bad_options_are_named_before_anything_is_drawn(hand, options, message):
+    with pytest.raises(ParameterError, match=message):
+        plot_network(hand(), **options)
+    assert plt.get_fignums() == []
+
+
+def test_more_groups_than_colours_are_refused():
+    model = chain(9, [])
+    groups = {f"g{k}": [f"v{k}"] for k in range(9)}
+    with pytest.raises(ParameterError, match="9 groups, and there are 8 colours"):
+        plot_network(model, groups=groups)
+
+
+@pytest.mark.parametrize("draw", [plot_path, plot_parameters, plot_selection])
+def test_other_pictures_refuse_unknown_options_too(solved, draw):
+    with pytest.raises(ParameterError, match=f"{draw.__name__} has no option 'unknown'. Its"):
+        draw(solved, unknown=1)
+
+
+# -- several networks ------------------------------------------------------------------------------
+
+
+def test_groups_share_places_and_scale():
+    one, two = weighted([1.0, 0.5], n=4), weighted([0.25, 0.5, 2.0])
+    first, second = plot_groups([one, two], ["a", "b"])
+    assert first.positions == second.positions
+    assert edge(first, "v1", "v2") == edge(second, "v1", "v2")
+    assert edge(second, "v2", "v3")[0] == 5.0
+    assert edge(first, "v0", "v1")[0] == pytest.approx(0.5 + 4.5 * 0.5)
+    boxes = [drawing.ax.get_window_extent() for drawing in (first, second)]
+    assert boxes[0].width == pytest.approx(boxes[1].width)
+    alone = plot_groups([one, two], ["a", "b"], columns=["v1", "v2"], minimum=0.6)
+    assert list(alone[0].positions) == ["v1", "v2"]
+    assert widths(alone[0].ax) == {}
+
+
+def test_many_columns_get_large_panels_and_too_many_are_refused():
+    few, many = chain(20, [(0, 1)]), chain(72, [(k, k + 1) for k in range(71)])
+    small = plot_groups([few, few], ["a", "b"], layout="circle")[0].ax.figure
+    large = plot_groups([many, many], ["a", "b"], layout="circle")[0].ax.figure
+    assert large.get_figwidth() > 1.8 * small.get_figwidth()
+    crowd = chain(101, [(0, 1)])
+    message = r"101 columns in each of 2 networks .* 100 are the most. To fix: .* columns=\[...\]"
+    with pytest.raises(ParameterError, match=message):
+        plot_groups([crowd, crowd], ["a", "b"])
+    assert len(plot_groups([crowd, crowd], ["a", "b"], columns=["v0", "v1"])) == 2
+    assert len(plot_groups([crowd, crowd], ["a", "b"], layout="circle", labels=False)) == 2
+
+
+def test_the_legend_of_several_networks_stays_in_the_figure():
+    model = weighted([15.0, 0.5, 0.3])
+    groups = {f"a rather long name {k}": [f"v{k}"] for k in range(4)}
+    figure = plot_groups([model, model], ["a", "b"], groups=groups)[0].ax.figure
+    figure.canvas.draw()
+    box = figure.legends[0].get_window_extent()
+    assert box.x0 >= 0.0
+    assert box.x1 <= figure.bbox.width
+
+
+# -- texts of the user's are never mathematics -----------------------------------------------------
+
+NAMES = ("$x_1$", "cost $", "_a$b$c", r"$\frac$")
+
+
+def test_names_are_shown_as_they_are_in_every_picture(hand):
+    model = hand(names=NAMES)
+    groups = {"_$g$": [NAMES[0]], "$": [NAMES[1]]}
+    drawn = plot_network(model, groups=groups, edge_labels={(NAMES[0], NAMES[1]): "$e^2$"})
+    names = zip(list(drawn.ax.texts), NAMES, strict=False)  # with a halo: outlines in an SVG
+    for text, name in names:
+        plain = drawn.ax.text(0, 0, name, fontsize=text.get_fontsize(), parse_math=False)
+        assert text.get_window_extent().width == pytest.approx(plain.get_window_extent().width)
+        plain.remove()
+    assert {"_$g$", "$", "$e^2$"} <= shown_texts(drawn.ax.figure)
+    assert set(NAMES) <= shown_texts(plot_parameters(model).figure)
+    panels = plot_groups([model, model], ["$a$", "_$b$"])
+    assert {"$a$ (n = 120)", "_$b$ (n = 120)"} <= shown_texts(panels[0].ax.figure)
+    edges = {"source": [NAMES[0]], "target": [NAMES[1]], "p_max": [0.5], "significant": [True]}
+    edges |= {"weight_$a$": [1.0], "sign_$a$": ["+"], "weight__$b$": [0.5], "sign__$b$": ["-"]}
+    pair = f"{NAMES[0]} – {NAMES[1]}"
+    assert {pair, "$a$", "_$b$"} <= shown_texts(plot_differences(edges, ["$a$", "_$b$"]).figure)
+    one = {"sign": ["+"], "inclusion": [1.0], "estimate": [1.0]}
+    one |= {"mean": [1.0], "lower": [0.5], "upper": [1.5]}
+    assert pair in shown_texts(plot_edges({**edges, **one}).figure)
+    flags = np.zeros((2, 2), dtype=bool)
+    nodes = [(2.0, True, "$a$ +2.0"), (1.0, False, "")]
+    check = CheckPicture(NAMES[:2], np.full((2, 2), 1.0), flags, flags, nodes)
+    assert {*NAMES[:2], "$a$ +2.0"} <= shown_texts(plot_check(check).figure)
