@@ -23,7 +23,9 @@ __all__ = [
     "near_matches",
 ]
 
-Severity = Literal["error", "warning"]
+Severity = Literal["error", "warning", "note"]
+
+_MOST_LINES = 50  # of findings in one message
 
 
 @dataclass(frozen=True)
@@ -38,10 +40,12 @@ class Finding:
         What was found, with values and counts.
     remedy : str
         What to do about it, where possible as the line to write. May be empty.
-    severity : {"error", "warning"}
-        An error stops the work, a warning does not.
+    severity : {"error", "warning", "note"}
+        An error stops the work, a warning does not. A note is shown by `check` only.
     wrong_type : bool
         True when a cell is neither text nor a number nor a truth value.
+    strong : bool
+        True for a note that `fit` mentions, too.
 
     Examples
     --------
@@ -54,6 +58,7 @@ class Finding:
     remedy: str
     severity: Severity = "error"
     wrong_type: bool = False
+    strong: bool = False
 
     def __str__(self) -> str:
         """Return the finding as one line."""
@@ -65,11 +70,13 @@ class Finding:
 
 
 def _listing(findings: tuple[Finding, ...], noun: str) -> str:
-    """Return one line for one finding, else a heading with a bullet for each."""
+    """Return one line for one finding, else a heading with a bullet for each of the first 50."""
     if len(findings) == 1:
         return str(findings[0])
-    lines = "\n".join(f"  - {finding}" for finding in findings)
-    return f"{len(findings)} {noun} with this table:\n{lines}"
+    lines = [f"  - {finding}" for finding in findings[:_MOST_LINES]]
+    if len(findings) > _MOST_LINES:
+        lines.append(f"  - and {len(findings) - _MOST_LINES:,} more")
+    return f"{len(findings)} {noun} with this table:\n" + "\n".join(lines)
 
 
 def _as_findings(findings: Finding | Iterable[Finding] | str) -> tuple[Finding, ...]:

@@ -52,9 +52,8 @@ def check(args: Namespace, console: Console) -> int:
         console.out(f"{checked.schema}\n")
     errors = [finding for finding in checked.findings if finding.severity == "error"]
     for finding in checked.findings:
-        lead = "error" if finding.severity == "error" else "note"
-        console.out(f"{lead}: {in_options(str(finding))}")
-    if not checked.findings:
+        console.out(f"{finding.severity}: {in_options(str(finding))}")
+    if all(finding.severity == "note" for finding in checked.findings):
         console.out("nothing wrong: ready to fit")
     if errors:
         things = "1 error has" if len(errors) == 1 else f"{len(errors)} errors have"

@@ -35,6 +35,9 @@ _PASSED_ON = (
 )
 
 
+_TRANSFORMS = ("nonparanormal", "nonparanormal-extrapolated")
+
+
 def read_columns(args: Namespace) -> tuple[Frame, NDArray[Any] | None]:
     """Read the table; leave out --drop and --weights-column, and return the latter's values."""
     frame = as_frame(args.table)
@@ -50,7 +53,7 @@ def without_column(frame: Frame, name: str, option: str) -> tuple[Frame, Any]:
     """Return the frame without a column, and that column; `option` named it."""
     if name not in frame.positions:
         hint = near_matches(name, frame.names)
-        raise ParameterError(f"{option} names {name!r}, which is no column; {hint}")
+        raise ParameterError(f"{option} names {name!r}, which is not a column; {hint}")
     at = frame.positions[name]
     rest = [k for k in range(len(frame.names)) if k != at]
     names, columns = [frame.names[k] for k in rest], [frame.columns[k] for k in rest]
@@ -61,8 +64,8 @@ def column_options(args: Namespace) -> dict[str, Any]:
     """Return `types`, `transform` and `missing` as the library takes them."""
     transforms = listed(args.transform)
     transform: Any = dict(_assigned(transforms, "--transform", "NAME=nonparanormal"))
-    if transforms == ["nonparanormal"]:
-        transform = "nonparanormal"
+    if len(transforms) == 1 and transforms[0] in _TRANSFORMS:
+        transform = transforms[0]
     return {
         "types": dict(_assigned(listed(args.types), "--types", "NAME=categorical")) or None,
         "transform": transform or None,
@@ -118,7 +121,7 @@ def _assigned(items: Sequence[str], option: str, example: str) -> list[tuple[str
     pairs = []
     for item in items:
         name, equals, value = item.rpartition("=")
-        if not (name and equals) and item != "nonparanormal":
+        if not (name and equals) and item not in _TRANSFORMS:
             raise ParameterError(f"{option} takes {example}. Got {item!r} instead.")
         if name:
             pairs.append((name, value))

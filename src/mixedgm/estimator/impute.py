@@ -54,7 +54,8 @@ class ImputeMethods(HasModel):
             Observed cells, order, index, data types and categories are those of `X`.  A column of
             whole numbers becomes one of decimals where a mean is not whole; draws are rounded, as
             those of `sample`.  A column with a transform gets the mean of its normal scores, put
-            back into the data's own units.
+            back into the data's own units, within the range of the data unless the transform is
+            "nonparanormal-extrapolated".  Columns that the model leaves out stay as they are.
 
         Warns
         -----

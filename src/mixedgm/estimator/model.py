@@ -79,7 +79,9 @@ class MixedGraphicalModel(
     types : mapping, optional
         Kinds that override inference, e.g. ``{"stage": "categorical"}``.
     transform : "nonparanormal" or mapping, optional
-        Rank-based Gaussianising of all or some continuous columns.
+        Rank-based Gaussianising of all or some continuous columns.  Values that are predicted,
+        drawn or imputed stay within the range of the data;
+        with "nonparanormal-extrapolated" they may lie beyond.
     missing : {"error", "drop"}
     refit : bool
         Refit the chosen graph without shrinkage.

@@ -17,6 +17,9 @@ __all__ = ["Options", "TransformArg", "TypesArg", "resolve_options"]
 TypesArg = Mapping[Any, str] | Sequence[str | None] | None
 TransformArg = Mapping[Any, str | None] | str | None
 
+# Name of a transform -> whether values come back from beyond the range of the data.
+_TRANSFORMS = {"nonparanormal": False, "nonparanormal-extrapolated": True}
+
 
 @dataclass(frozen=True)
 class Options:
@@ -26,22 +29,27 @@ class Options:
     ----------
     kinds : mapping of str to kind
         Kinds that override inference.
-    transforms : mapping of str to bool
+    transforms : mapping of str to str or None
         Columns with an entry of their own in `transform`.
-    transform_all : bool
-        Whether all other continuous columns are transformed.
+    transform_all : str or None
+        The transform of all other continuous columns.
     covariates : frozenset of str
         Columns that predict but are not predicted.
     """
 
     kinds: Mapping[str, Kind]
-    transforms: Mapping[str, bool]
-    transform_all: bool
+    transforms: Mapping[str, str | None]
+    transform_all: str | None
     covariates: frozenset[str]
 
     def transformed(self, name: str) -> bool:
         """Return whether a continuous column is to be transformed."""
-        return self.transforms.get(name, self.transform_all)
+        return self.transforms.get(name, self.transform_all) is not None
+
+    def extrapolated(self, name: str) -> bool:
+        """Return whether the transform of a column goes on beyond the range of the data."""
+        chosen = self.transforms.get(name, self.transform_all)
+        return chosen is not None and _TRANSFORMS[chosen]
 
 
 def resolve_options(
@@ -58,7 +66,7 @@ def resolve_options(
         The table.
     types : mapping or sequence, optional
         Kind by column name (by position for arrays), or one kind or None for each column.
-    transform : "nonparanormal" or mapping, optional
+    transform : "nonparanormal", "nonparanormal-extrapolated" or mapping, optional
         For all continuous columns, or by column name.
     covariates : sequence of names, optional
         Columns with the role "covariate".
@@ -78,21 +86,22 @@ def resolve_options(
             findings.append(_bad_choice("types", key, "'continuous' or 'categorical'", kind))
         elif name is not None:
             kinds[name] = cast(Kind, kind)
-    transforms: dict[str, bool] = {}
+    transforms: dict[str, str | None] = {}
     if isinstance(transform, Mapping):
         for key, choice in transform.items():
             name = _resolved(frame, key, "transform", findings)
-            if choice not in ("nonparanormal", None):
+            if choice is not None and choice not in tuple(_TRANSFORMS):
                 findings.append(_bad_choice("transform", key, "'nonparanormal' or None", choice))
             elif name is not None:
-                transforms[name] = choice is not None
-    elif transform not in ("nonparanormal", None):
+                transforms[name] = choice
+    elif transform is not None and transform not in tuple(_TRANSFORMS):
         wanted = "'nonparanormal', None, or a dictionary by column"
         findings.append(Finding(None, f"transform must be {wanted}. Got {transform!r} instead", ""))
     wanted_covariates = (covariates,) if isinstance(covariates, str) else (covariates or ())
     named = [_resolved(frame, key, "covariates", findings) for key in wanted_covariates]
     roles = frozenset(name for name in named if name is not None)
-    return Options(kinds, transforms, transform == "nonparanormal", roles), findings
+    for_all = transform if isinstance(transform, str) and transform in _TRANSFORMS else None
+    return Options(kinds, transforms, for_all, roles), findings
 
 
 def _type_items(
@@ -118,7 +127,7 @@ def _resolved(frame: Frame, key: object, option: str, findings: list[Finding]) -
     if by_position and 0 <= cast(int, key) < len(frame.names):
         return frame.names[cast(int, key)]
     hint = near_matches(key, frame.names)
-    findings.append(Finding(None, f"{option} names {key!r}, which is no column", hint))
+    findings.append(Finding(None, f"{option} names {key!r}, which is not a column", hint))
     return None
 
 
