@@ -20,12 +20,11 @@ __all__ = [
     "TableTypeError",
     "TableWarning",
     "TooLargeError",
+    "listed",
     "near_matches",
 ]
 
 Severity = Literal["error", "warning", "note"]
-
-_MOST_LINES = 50  # of findings in one message
 
 
 @dataclass(frozen=True)
@@ -70,13 +69,24 @@ class Finding:
 
 
 def _listing(findings: tuple[Finding, ...], noun: str) -> str:
-    """Return one line for one finding, else a heading with a bullet for each of the first 50."""
+    """Return one line for one finding, else a heading with a bullet for each."""
     if len(findings) == 1:
         return str(findings[0])
-    lines = [f"  - {finding}" for finding in findings[:_MOST_LINES]]
-    if len(findings) > _MOST_LINES:
-        lines.append(f"  - and {len(findings) - _MOST_LINES:,} more")
-    return f"{len(findings)} {noun} with this table:\n" + "\n".join(lines)
+    lines = "\n".join(f"  - {line}" for line in listed(map(str, findings)))
+    return f"{len(findings):,} {noun} with this table:\n{lines}"
+
+
+def listed(lines: Iterable[str], most: int = 50) -> list[str]:
+    """Return the first lines, and how many more there are.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"], 1)
+    ['a', 'and 2 more']
+    """
+    found = list(lines)
+    more = len(found) - most
+    return found if more <= 0 else [*found[:most], f"and {more:,} more"]
 
 
 def _as_findings(findings: Finding | Iterable[Finding] | str) -> tuple[Finding, ...]:

@@ -275,7 +275,8 @@ def _columns(command: argparse.ArgumentParser) -> None:
         action="append",
         help="'nonparanormal' makes all continuous columns normal by rank, "
         "NAME=nonparanormal,... only these: for skewed columns; values that are drawn or imputed "
-        "stay within the range of the data, unless it is 'nonparanormal-extrapolated'",
+        "stay within the range of the data, unless it is 'nonparanormal-extrapolated'; NAME=none "
+        "ends the warning about a column",
     )
     group.add_argument(
         "--missing",

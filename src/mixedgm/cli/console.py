@@ -20,12 +20,14 @@ __all__ = ["Console", "in_options"]
 # Python remedies as the options that do the same here.
 _TYPES = re.compile(r'types=\{"((?:[^"\\]|\\.)*)": "(\w+)"\}')
 _LEAVE_OUT = re.compile(r"leave columns? ('[^']*'(?:, '[^']*')*) out")
-_TRANSFORM = re.compile(r"transform=(\{[^}]*\}|\"nonparanormal\")")
+_TRANSFORM = re.compile(r'transform=(\{".*?"nonparanormal"\}|"nonparanormal")')
 _TO_NUMBERS = re.compile(r"table(?:\[.*?\])? = .*? (?=makes numbers of it)")
+_KEY = r'("(?:[^"\\]|\\.)*"): "nonparanormal"'
 _WEIGHTS = re.compile(r"\bsample_weight (?=has|holds|sums|must)")
 _OPTIONS = {
     'missing="drop"': "--missing drop",
     "mixedgm.check(table)": "`mixedgm check`",
+    "transform={column: None}": "--transform NAME=none",
     "model.repaired() gives": "--repair takes",
     "method='exact'": "--method exact",
     "limit=": "--limit",
@@ -130,7 +132,7 @@ class Console:
 def _listed(names: str) -> str:
     """Return quoted names, or a dictionary by name, as a list with commas."""
     if names.startswith("{"):
-        items = [f"{name}={value}" for name, value in json.loads(names).items()]
+        items = [f"{json.loads(name)}=nonparanormal" for name in re.findall(_KEY, names)]
     else:
         items = re.findall(r"'([^']*)'", names) or [names.strip('"')]
     return ",".join(f'"{item}"' if "," in item else item for item in items)

@@ -63,7 +63,8 @@ def without_column(frame: Frame, name: str, option: str) -> tuple[Frame, Any]:
 def column_options(args: Namespace) -> dict[str, Any]:
     """Return `types`, `transform` and `missing` as the library takes them."""
     transforms = listed(args.transform)
-    transform: Any = dict(_assigned(transforms, "--transform", "NAME=nonparanormal"))
+    by_name = dict(_assigned(transforms, "--transform", "NAME=nonparanormal"))
+    transform: Any = {name: None if how == "none" else how for name, how in by_name.items()}
     if len(transforms) == 1 and transforms[0] in _TRANSFORMS:
         transform = transforms[0]
     return {

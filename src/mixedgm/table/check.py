@@ -19,6 +19,7 @@ from mixedgm.errors import (
     TableError,
     TableTypeError,
     TableWarning,
+    listed,
 )
 from mixedgm.table.inspection import Inspection
 from mixedgm.table.missing import Missing, check_missing
@@ -80,7 +81,7 @@ class Checked:
         found = ", ".join(number_of(counts[noun], noun, f"{noun}s") for noun in shown)
         lines = [f"Table of {self.frame.n_rows:,} rows: {found}", "", str(self.schema)]
         if self.findings:
-            lines += ["", *(f"[{finding.severity}] {finding}" for finding in self.findings)]
+            lines += ["", *listed(f"[{each.severity}] {each}" for each in self.findings)]
         return "\n".join(lines)
 
 
@@ -217,7 +218,7 @@ def raise_or_warn(findings: Iterable[Finding]) -> None:
     strong = [finding for finding in found if finding.strong]
     if strong:
         whats = [str(replace(finding, remedy="")) for finding in strong]
-        remedy = "mixedgm.check(table) says what helps against each"
+        remedy = "mixedgm.check(table) says what helps; transform={column: None} ends this warning"
         told.append(Finding(None, "; ".join(whats), remedy, "warning"))
     if told:
         warnings.warn(TableWarning(told), stacklevel=level_of_caller())

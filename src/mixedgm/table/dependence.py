@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from mixedgm.errors import Finding
 from mixedgm.table.wording import drop_line, few
 
-__all__ = ["Sample", "dependence_findings", "sample_rows"]
+__all__ = ["FEWEST_ROWS", "Sample", "dependence_findings", "sample_rows"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
 
 _SAMPLE_ROWS = 5_000
 _SAMPLE_CELLS = 20_000_000
-_FEWEST_ROWS = 20
+FEWEST_ROWS = 20
 _UNEXPLAINED = 1e-5  # share of the variance that rounding may leave
 _WRONG = 0.01  # share of the rows off the commonest level that may be exceptions
 _ROWS_PER_LEVEL = 5  # fewer say nothing about a level
@@ -85,7 +85,7 @@ def dependence_findings(sample: Sample) -> list[Finding]:
     """
     n_rows = [len(column) for column in sample.numbers.values()]
     n_rows += [len(column) for column in sample.codes.values()]
-    if not n_rows or n_rows[0] < _FEWEST_ROWS:
+    if not n_rows or n_rows[0] < FEWEST_ROWS:
         return []
     findings, repeated = _multiples(sample)
     findings += _sums(sample, repeated)
@@ -116,7 +116,7 @@ def _standardised(columns: Sequence[Floats]) -> Floats:
 def _unexplained(x: Floats, y: Floats) -> float:
     """Return 1 - r^2 of two columns over the rows that have both."""
     both = ~(np.isnan(x) | np.isnan(y))
-    if np.count_nonzero(both) < _FEWEST_ROWS:
+    if np.count_nonzero(both) < FEWEST_ROWS:
         return 1.0
     table = _standardised([x[both], y[both]])
     if not table.any(axis=0).all():
@@ -147,7 +147,7 @@ def _multiples(sample: Sample) -> tuple[list[Finding], set[str]]:
         repeated |= set(rest)
         which = f"{few(rest)} {'is a' if len(rest) == 1 else 'are'} linear "
         which += f"{'function' if len(rest) == 1 else 'functions'} of {first!r}"
-        what = f"{which} (1 - r^2 below {_UNEXPLAINED:g}), so their edge has no finite weight"
+        what = f"{which} (1 - r^2 below {_UNEXPLAINED:g}): such an edge outweighs all others"
         findings.append(Finding(None, what, drop_line(*rest), "warning"))
     return findings[:_MOST_FINDINGS], repeated
 
@@ -164,7 +164,7 @@ def _correlated_pairs(z: Floats, table: Floats) -> list[tuple[int, int]]:
         with np.errstate(divide="ignore", invalid="ignore"):
             spread = squares - sums**2 / count
             correlation = (z.T @ z - sums * sums.T / count) / np.sqrt(spread * spread.T)
-    near = np.triu((np.abs(correlation) > 1.0 - _UNEXPLAINED) & (count >= _FEWEST_ROWS), 1)
+    near = np.triu((np.abs(correlation) > 1.0 - _UNEXPLAINED) & (count >= FEWEST_ROWS), 1)
     return [(int(i), int(j)) for i, j in np.argwhere(near)]
 
 
@@ -209,7 +209,7 @@ def _sums(sample: Sample, repeated: set[str]) -> list[Finding]:
         return []
     table = np.column_stack([sample.numbers[name] for name in names])
     table = table[~np.isnan(table).any(axis=1)]
-    if len(table) < len(names) + _FEWEST_ROWS:
+    if len(table) < len(names) + FEWEST_ROWS:
         return []
     z = _standardised(list(table.T))
     varies = np.flatnonzero(z.any(axis=0))
@@ -237,7 +237,7 @@ def _confirmed(members: Sequence[str], sample: Sample) -> bool:
     """Return whether the last of some columns is a linear function of the others in all rows."""
     table = np.column_stack([sample.all_numbers(name) for name in members])
     table = table[~np.isnan(table).any(axis=1)]
-    if len(table) < len(members) + _FEWEST_ROWS:
+    if len(table) < len(members) + FEWEST_ROWS:
         return False
     z = _standardised(list(table.T))
     return bool(np.linalg.eigvalsh(z.T @ z / len(z))[0] < _UNEXPLAINED)
@@ -331,7 +331,7 @@ def _determines(name: str, other: str, sample: Sample) -> bool:
     counts = counts[counts.sum(axis=1) >= _ROWS_PER_LEVEL]
     off = counts.sum() - counts.sum(axis=0).max(initial=0.0)
     wrong = counts.sum() - counts.max(axis=1, initial=0.0).sum()
-    enough = counts.sum() >= 0.9 * total and off >= _FEWEST_ROWS
+    enough = counts.sum() >= 0.9 * total and off >= FEWEST_ROWS
     return bool(enough and wrong <= _WRONG * off)
 
 
@@ -369,7 +369,7 @@ def _tells(codes: Codes, numbers: Floats) -> bool:
     both = (codes >= 0) & ~np.isnan(numbers)
     codes, x = codes[both], _standardised([numbers[both]])[:, 0]
     enough = np.bincount(codes)[codes] >= _ROWS_PER_LEVEL
-    if np.count_nonzero(enough) < max(_FEWEST_ROWS, 0.9 * len(codes)):
+    if np.count_nonzero(enough) < max(FEWEST_ROWS, 0.9 * len(codes)):
         return False
     codes, x = codes[enough], x[enough]
     count = np.maximum(np.bincount(codes), 1)

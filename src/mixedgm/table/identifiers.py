@@ -78,15 +78,14 @@ def text_finding(
     if out:
         what = f"looks like an identifier or free text, so it is left out: {size} in {rows(n_rows)}"
         reason = f"identifier or free text: {n_levels:,} levels in {rows(n_rows)}"
-        return Finding(values.name, what, f"{keep[: -len(_ENDS)]} as a category", "warning"), reason
+        keep = f"{types_line(values.name, 'categorical')} keeps it as a category"
+        remedy = f"{keep} ({drop_line(values.name)} to end this warning)"
+        return Finding(values.name, what, remedy, "warning"), reason
     if values.family != "text" or n_levels <= _MANY_LEVELS:
         return None, None
     what = f"many levels for a category: {size} in {rows(n_rows)}"
     remedy = f"merge rare levels, or {drop_line(values.name)}; {keep}"
     return Finding(values.name, what, remedy, "warning"), None
-
-
-_ENDS = " and ends this warning"
 
 
 def _numbers_as_text(
@@ -112,7 +111,7 @@ def _numbers_as_text(
             f"its {n_levels:,} distinct texts in {rows(n_rows)} are numbers, for example "
             f"{factor.levels[int(np.argmax(counts > 0))]!r}; as text it is {taken}"
         )
-        remedy = f"{_conversion(values)} makes numbers of it"
+        remedy = f"{_conversion(values)} makes numbers of it, if they measure something"
         reason = "numbers stored as text"
     else:
         return None, None

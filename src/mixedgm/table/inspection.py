@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.errors import Finding
-from mixedgm.table.dependence import Sample, dependence_findings, sample_rows
+from mixedgm.table.dependence import FEWEST_ROWS, Sample, dependence_findings, sample_rows
 from mixedgm.table.identifiers import numbering_finding, text_finding
 from mixedgm.table.infer import family_finding, kind_of_numbers
 from mixedgm.table.missing import Missing
@@ -106,8 +106,9 @@ class Inspection:
         if kind == "categorical":
             self.factors.setdefault(name, values.factor())
         elif not self.options.transformed(name):
-            shape = shape_of(name, numbers, settled=bool(declared or finding))
-            self.shapes += [] if shape is None else [shape]
+            if name not in self.options.transforms:  # None there says that it is meant to be so
+                shape = shape_of(name, numbers, settled=bool(declared or finding))
+                self.shapes += [] if shape is None else [shape]
             finding = closeness_finding(name, numbers) or finding  # ranks need no precision
         if finding is None and declared is None and kind == "continuous":
             finding = numbering_finding(name, numbers)
@@ -152,6 +153,8 @@ class Inspection:
     def look_for_dependence(self, leave_out: tuple[str, ...]) -> None:
         """Find columns that follow from others."""
         n_rows = self.frame.n_rows
+        if n_rows < FEWEST_ROWS:
+            return
         rows = np.arange(n_rows) if self.present is None else np.flatnonzero(self.present)
         some = sample_rows(rows, len(self.schema))
         whole = slice(None) if self.present is None else self.present

@@ -150,11 +150,11 @@ def check_missing(
     ranked = dict(sorted(counts.items(), key=lambda pair: -pair[1]))
     packed = {name: packed[name] for name in ranked if learning}
     leave_out, n_then = _proposal(packed, keep, present, n_columns - len(empty))
+    n_incomplete = int(np.count_nonzero(incomplete))
     advice = ""
     if leave_out:
-        those = f"{n_then:,} of {n_kept + int(np.count_nonzero(incomplete)):,} rows"
-        advice = f"{drop_line(*leave_out)}: {those} are complete then, instead of {n_kept:,}"
-    n_incomplete = int(np.count_nonzero(incomplete))
+        those = f"{n_then:,} of {n_kept + n_incomplete:,} rows are complete then"
+        advice = f"{drop_line(*leave_out)}: {those}, instead of {n_kept:,}"
     if missing == "drop" and n_kept < 1 + learning:
         left = "no row is" if n_kept == 0 else "only 1 row (1 sample) is"
         what = f'{left} left after missing="drop": gaps in {counted(list(ranked.items()))}'
@@ -202,10 +202,13 @@ def _missing_finding(
         what = f"{n_rows:,} missing {'value' if n_rows == 1 else 'values'} (NaN or null)"
     else:
         what = f"missing values (NaN or null) in {rows(n_rows)}, by column: {listed}"
+    if advice:
+        return Finding(
+            column, what, f'{advice}, and missing="drop" drops the rest; or fill them in'
+        )
     those, them = ("row", "it") if n_rows == 1 else (f"{n_rows:,} rows", "them")
     drop = 'missing="drop" drops' if learning else "drop"  # predict and score have no such option
-    lead = f"{advice}. Or: " if advice else ""
-    return Finding(column, what, f"{lead}{drop} the {those}, or fill {them} in")
+    return Finding(column, what, f"{drop} the {those}, or fill {them} in")
 
 
 _MOST = 10  # columns named in one finding

@@ -41,7 +41,7 @@ def spread_finding(name: str, numbers: Floats) -> Finding | None:
     """Return an error when finite numbers do not vary, or vary beyond floating point."""
     low, high = float(numbers.min()), float(numbers.max())
     if low == high:
-        what = f"it is constant: {low:.15g} in all {len(numbers):,} rows that have a value"
+        what = f"it is constant: {low:.15g} in {_all_rows(len(numbers))}"
         return Finding(name, what, drop_line(name))
     largest = max(abs(low), abs(high))
     if largest > _HUGE or high - low < _TINY:
@@ -62,6 +62,11 @@ def closeness_finding(name: str, numbers: Floats) -> Finding | None:
         "together for double precision"
     )
     return Finding(name, what, "subtract a constant from it first, for example its smallest value")
+
+
+def _all_rows(count: int) -> str:
+    one = "the only row that has a value"
+    return one if count == 1 else f"all {count:,} rows that have a value"
 
 
 def _size(largest: float) -> str:
@@ -88,7 +93,7 @@ def level_findings(name: str, factor: Factor, counts: NDArray[np.intp]) -> list[
     used = np.flatnonzero(counts)
     if len(used) == 1:
         only = factor.levels[int(used[0])]
-        what = f"it is constant: {only!r} in all {int(counts.sum()):,} rows that have a value"
+        what = f"it is constant: {only!r} in {_all_rows(int(counts.sum()))}"
         return [Finding(name, what, drop_line(name))]
     names = [str(level) for level in factor.levels]
     if len(set(names)) < len(names):

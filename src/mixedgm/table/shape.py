@@ -144,8 +144,8 @@ def shape_findings(shapes: Sequence[Shape]) -> list[Finding]:
             sorted(piled, key=lambda s: -s.share),
             ("has one common value", "have one common value"),
             lambda s: f"{s.common:.6g}{_bound(s)} in {s.share:.0%} of the rows",
-            "cut it into classes (this value or not, for example) and model these as a category; "
-            "a transform leaves the spike",
+            "make a category of such a column, for example this value or not; a transform leaves "
+            "the spike",
         ),
         _note(
             sorted(rounded, key=lambda s: s.n_distinct),
