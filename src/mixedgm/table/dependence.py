@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.errors import Finding
-from mixedgm.table.wording import drop_line, few
+from mixedgm.table.wording import drop_line, few, rows
 
 __all__ = ["FEWEST_ROWS", "Sample", "dependence_findings", "sample_rows"]
 
@@ -165,7 +165,7 @@ def _correlated_pairs(z: Floats, table: Floats) -> list[tuple[int, int]]:
             spread = squares - sums**2 / count
             correlation = (z.T @ z - sums * sums.T / count) / np.sqrt(spread * spread.T)
     near = np.triu((np.abs(correlation) > 1.0 - _UNEXPLAINED) & (count >= FEWEST_ROWS), 1)
-    return [(int(i), int(j)) for i, j in np.argwhere(near)]
+    return [(int(i), int(j)) for i, j in np.argwhere(near)[:_MOST_CANDIDATES]]
 
 
 def _equal_projections(z: Floats) -> list[tuple[int, int]]:
@@ -269,10 +269,11 @@ def _nested(sample: Sample) -> list[Finding]:
     if len(names) < 2:
         return []
     found = _nested_pairs(sample, total) if total <= _MOST_LEVELS else _copied_pairs(sample)
-    told: dict[str, list[str]] = {}
+    told: dict[str, dict[str, int]] = {}
     for a, b in found[:_MOST_CANDIDATES]:
-        if _determines(names[a], names[b], sample):
-            told.setdefault(names[a], []).append(names[b])
+        n_wrong = _exceptions(names[a], names[b], sample)
+        if n_wrong is not None:
+            told.setdefault(names[a], {})[names[b]] = n_wrong
     same = [(a, b) for a, others in told.items() for b in others if a in told.get(b, ())]
     findings: list[Finding] = []
     repeated: set[str] = set()
@@ -285,7 +286,9 @@ def _nested(sample: Sample) -> list[Finding]:
     for name, others in told.items():
         inside = [b for b in others if b not in repeated and name not in told.get(b, ())]
         if inside and name not in repeated:
-            what = f"each of its levels goes with one level of {few(inside)}, which follows from it"
+            most = max(others[b] for b in inside)
+            but = f" but for {rows(most)}" if most else ""
+            what = f"each of its levels goes with one level of {few(inside)}{but}, so it tells that"
             remedy = f"{drop_line(*inside)}, or {drop_line(name)}"
             findings.append(Finding(name, what, remedy, "warning"))
     return findings[:_MOST_FINDINGS]
@@ -299,9 +302,9 @@ def _nested_pairs(sample: Sample, total: int) -> list[tuple[int, int]]:
     correct = np.add.reduceat(in_common, starts, axis=0)
     both = np.add.reduceat(np.add.reduceat(counts, starts, axis=0), starts, axis=1)
     commonest = np.maximum.reduceat(np.add.reduceat(counts, starts, axis=0), starts, axis=1)
-    nested = (both - correct <= _WRONG * (both - commonest)) & (both > commonest)
+    nested = (both - correct <= 2 * _WRONG * (both - commonest)) & (both > commonest)
     np.fill_diagonal(nested, False)
-    return [(int(a), int(b)) for a, b in np.argwhere(nested)]
+    return [(int(a), int(b)) for a, b in np.argwhere(nested)[:_MOST_CANDIDATES]]
 
 
 def _copied_pairs(sample: Sample) -> list[tuple[int, int]]:
@@ -323,8 +326,11 @@ def _counts(a: Codes, b: Codes, n_a: int, n_b: int) -> Floats:
     return np.bincount(flat, minlength=n_a * n_b).reshape(n_a, n_b).astype(np.float64)
 
 
-def _determines(name: str, other: str, sample: Sample) -> bool:
-    """Return whether levels with five rows or more tell the level of another column."""
+def _exceptions(name: str, other: str, sample: Sample) -> int | None:
+    """Return for how many rows the level of a column does not tell that of another.
+
+    None when they are too many. Levels with fewer than five rows are not looked at.
+    """
     sizes = sample.n_levels[name], sample.n_levels[other]
     counts = _counts(sample.all_codes(name), sample.all_codes(other), *sizes)
     total = counts.sum()
@@ -332,7 +338,7 @@ def _determines(name: str, other: str, sample: Sample) -> bool:
     off = counts.sum() - counts.sum(axis=0).max(initial=0.0)
     wrong = counts.sum() - counts.max(axis=1, initial=0.0).sum()
     enough = counts.sum() >= 0.9 * total and off >= FEWEST_ROWS
-    return bool(enough and wrong <= _WRONG * off)
+    return int(wrong) if enough and wrong <= _WRONG * off else None
 
 
 def _determined_numbers(sample: Sample) -> list[Finding]:

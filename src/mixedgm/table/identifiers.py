@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mixedgm.errors import Finding
 from mixedgm.table.schema import Level
 from mixedgm.table.values import Factor, Values
-from mixedgm.table.wording import counted, drop_line, number_of, rows, types_line
+from mixedgm.table.wording import counted, drop_line, number_of, quoted, rows, types_line
 
 __all__ = ["names_rows", "numbering_finding", "text_finding"]
 
@@ -109,7 +109,7 @@ def _numbers_as_text(
     elif out:
         what = (
             f"its {n_levels:,} distinct texts in {rows(n_rows)} are numbers, for example "
-            f"{factor.levels[int(np.argmax(counts > 0))]!r}; as text it is {taken}"
+            f"{quoted(factor.levels[int(np.argmax(counts > 0))])}; as text it is {taken}"
         )
         remedy = f"{_conversion(values)} makes numbers of it, if they measure something"
         reason = "numbers stored as text"

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.errors import Finding
-from mixedgm.table.wording import counted, drop_line, few, rows
+from mixedgm.table.wording import counted, drop_line, few, quoted, rows
 
 __all__ = ["Missing", "check_missing"]
 
@@ -98,7 +98,7 @@ class Missing:
 
 
 def _levels(levels: Sequence[object]) -> str:
-    shown = ", ".join(map(repr, levels[:3]))
+    shown = ", ".join(map(quoted, levels[:3]))
     return f"{shown} and {len(levels) - 3} more" if len(levels) > 3 else shown
 
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.errors import Finding
 from mixedgm.table.values import Factor
-from mixedgm.table.wording import drop_line, number_of, rows
+from mixedgm.table.wording import drop_line, number_of, quoted, rows
 
 __all__ = [
     "closeness_finding",
@@ -93,13 +93,13 @@ def level_findings(name: str, factor: Factor, counts: NDArray[np.intp]) -> list[
     used = np.flatnonzero(counts)
     if len(used) == 1:
         only = factor.levels[int(used[0])]
-        what = f"it is constant: {only!r} in {_all_rows(int(counts.sum()))}"
+        what = f"it is constant: {quoted(only)} in {_all_rows(int(counts.sum()))}"
         return [Finding(name, what, drop_line(name))]
     names = [str(level) for level in factor.levels]
     if len(set(names)) < len(names):
         twice = Counter(names).most_common(1)[0][0]
         return [Finding(name, f"two of its levels read {twice!r}", "give each level its own name")]
-    unused = [repr(factor.levels[int(at)]) for at in np.flatnonzero(counts == 0)]
+    unused = [quoted(factor.levels[int(at)]) for at in np.flatnonzero(counts == 0)]
     if not unused:
         return []
     some = ", ".join(unused[:5]) + (f" and {len(unused) - 5} more" if len(unused) > 5 else "")

@@ -12,7 +12,16 @@ import numpy as np
 from mixedgm.table.schema import Kind
 from mixedgm.table.values import Values
 
-__all__ = ["counted", "drop_line", "few", "number_of", "odd_values", "rows", "types_line"]
+__all__ = [
+    "counted",
+    "drop_line",
+    "few",
+    "number_of",
+    "odd_values",
+    "quoted",
+    "rows",
+    "types_line",
+]
 
 
 def odd_values(values: Values, *, text: bool) -> str:
@@ -30,8 +39,20 @@ def odd_values(values: Values, *, text: bool) -> str:
 def counted(found: list[tuple[Any, int]]) -> str:
     """Return values with their counts, the commonest first, at most five."""
     found = sorted(((value, n) for value, n in found if n), key=lambda pair: -pair[1])
-    shown = ", ".join(f"{value!r} ({rows(n)})" for value, n in found[:5])
-    return f"{shown} and {len(found) - 5} more" if len(found) > 5 else shown
+    shown = ", ".join(f"{quoted(value)} ({rows(n)})" for value, n in found[:5])
+    return f"{shown} and {len(found) - 5:,} more" if len(found) > 5 else shown
+
+
+def quoted(value: object) -> str:
+    """Return a value as Python writes it, shortened to sixty characters.
+
+    Examples
+    --------
+    >>> quoted("yes"), len(quoted("no" * 10_000))
+    ("'yes'", 60)
+    """
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:56]}...{text[-1]}"
 
 
 def few(names: Sequence[str], most: int = 5) -> str:
