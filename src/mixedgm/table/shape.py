@@ -60,11 +60,6 @@ class Shape:
     n_rows: int
     settled: bool = False
 
-    @property
-    def strong(self) -> bool:
-        """Whether the column is far enough from normal for a fit to say so."""
-        return abs(self.skewness) > _VERY_SKEWED or self.share > _MOSTLY
-
 
 def shape_of(name: str, numbers: Floats, *, settled: bool = False) -> Shape | None:
     """Describe the distribution of one column; None with fewer than 20 values.
@@ -133,6 +128,7 @@ def shape_findings(shapes: Sequence[Shape]) -> list[Finding]:
             ("is skewed, not normal", "are skewed, not normal"),
             lambda s: f"skewness {s.skewness:.1f}",
             _transform_line(skewed),
+            strong=any(abs(s.skewness) > _VERY_SKEWED for s in skewed),
         ),
         _note(
             sorted(heavy, key=lambda s: -s.excess_kurtosis),
@@ -146,6 +142,7 @@ def shape_findings(shapes: Sequence[Shape]) -> list[Finding]:
             lambda s: f"{s.common:.6g}{_bound(s)} in {s.share:.0%} of the rows",
             "make a category of such a column, for example this value or not; a transform leaves "
             "the spike",
+            strong=any(s.share > _MOSTLY for s in piled),
         ),
         _note(
             sorted(rounded, key=lambda s: s.n_distinct),
@@ -158,12 +155,16 @@ def shape_findings(shapes: Sequence[Shape]) -> list[Finding]:
 
 
 def _note(
-    found: Sequence[Shape], said: tuple[str, str], detail: Callable[[Shape], str], remedy: str
+    found: Sequence[Shape],
+    said: tuple[str, str],
+    detail: Callable[[Shape], str],
+    remedy: str,
+    *,
+    strong: bool = False,
 ) -> Finding | None:
     """Return one note about all columns of a sort, the worst of them by name."""
     if not found:
         return None
-    strong = any(shape.strong for shape in found)
     if len(found) == 1:
         what = f"{said[0].removeprefix('is ')} ({detail(found[0])})"
         return Finding(found[0].name, what, remedy, "note", strong=strong)
