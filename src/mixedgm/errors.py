@@ -20,10 +20,11 @@ __all__ = [
     "TableTypeError",
     "TableWarning",
     "TooLargeError",
+    "listed",
     "near_matches",
 ]
 
-Severity = Literal["error", "warning"]
+Severity = Literal["error", "warning", "note"]
 
 
 @dataclass(frozen=True)
@@ -38,10 +39,12 @@ class Finding:
         What was found, with values and counts.
     remedy : str
         What to do about it, where possible as the line to write. May be empty.
-    severity : {"error", "warning"}
-        An error stops the work, a warning does not.
+    severity : {"error", "warning", "note"}
+        An error stops the work, a warning does not. A note is shown by `check` only.
     wrong_type : bool
         True when a cell is neither text nor a number nor a truth value.
+    strong : bool
+        True for a note that `fit` mentions, too.
 
     Examples
     --------
@@ -54,6 +57,7 @@ class Finding:
     remedy: str
     severity: Severity = "error"
     wrong_type: bool = False
+    strong: bool = False
 
     def __str__(self) -> str:
         """Return the finding as one line."""
@@ -68,8 +72,21 @@ def _listing(findings: tuple[Finding, ...], noun: str) -> str:
     """Return one line for one finding, else a heading with a bullet for each."""
     if len(findings) == 1:
         return str(findings[0])
-    lines = "\n".join(f"  - {finding}" for finding in findings)
-    return f"{len(findings)} {noun} with this table:\n{lines}"
+    lines = "\n".join(f"  - {line}" for line in listed(map(str, findings)))
+    return f"{len(findings):,} {noun} with this table:\n{lines}"
+
+
+def listed(lines: Iterable[str], most: int = 50) -> list[str]:
+    """Return the first lines, and how many more there are.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"], 1)
+    ['a', 'and 2 more']
+    """
+    found = list(lines)
+    more = len(found) - most
+    return found if more <= 0 else [*found[:most], f"and {more:,} more"]
 
 
 def _as_findings(findings: Finding | Iterable[Finding] | str) -> tuple[Finding, ...]:

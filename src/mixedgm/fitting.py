@@ -206,7 +206,7 @@ def _check_moderators(frame: Frame, options: Options) -> None:
 def _moderator(schema: Schema, name: Any) -> int:
     """The node of a moderator: by name, or (for an array) by position."""
     if isinstance(name, numbers.Integral) and str(name) not in schema.names:
-        name = schema.names[int(name)]
+        name = schema.table_names[int(name)]
     return schema.node_index(name)
 
 

@@ -104,7 +104,7 @@ class Options:
         found = tuple(float(value) for value in self.lam)
         if len(found) != len(schema.columns):
             raise ParameterError(
-                f"lam has {number_of(len(found), 'value', 'values')}, and the table "
+                f"lam has {number_of(len(found), 'value', 'values')}, and the model "
                 f"{number_of(len(schema.columns), 'column', 'columns')}; give one value per "
                 "column, in the order of the table."
             )

@@ -46,7 +46,7 @@ BAD: list[tuple[list[str], str]] = [
     ([*FIT, "--select", "luck"], "select must be one of 'ebic', 'bic', 'aic', 'cv'"),
     ([*FIT, "--solver", "magic"], "solver must be one of"),
     ([*FIT, "--types", "mood"], "--types takes NAME=categorical. Got 'mood' instead."),
-    ([*FIT, "--types", "mod=categorical"], "types names 'mod', which is no column"),
+    ([*FIT, "--types", "mod=categorical"], "types names 'mod', which is not a column"),
     ([*FIT, "--transform", "log"], "--transform takes NAME=nonparanormal. Got 'log' instead."),
     ([*FIT, "--drop", "lucc"], "--drop names 'lucc', which is not a column; did you mean 'luck'?"),
     ([*FIT, "--weights-column", "w"], "--weights-column names 'w', which is not a column"),
@@ -144,7 +144,7 @@ def test_check_shows_findings_and_tells_whether_it_can_be_fitted(
     assert main(["check", "bad.csv"]) == 2
     shown = capsys.readouterr()
     assert shown.out.count("\nerror: ") == 3
-    assert "note: column 'stage'" in shown.out
+    assert "warning: column 'stage'" in shown.out
     assert "--types stage=categorical" in shown.out
     assert "3 errors have to be put right" in shown.err
     words = ["--drop", "weight,same", "--missing", "drop", "--types", "stage=categorical"]

@@ -213,7 +213,7 @@ def test_a_bad_name_is_refused_even_where_lam_makes_it_idle(name):
 
 
 TABLE_OPTIONS = [
-    ("types", {"hight": "categorical"}, r"types names 'hight', which is no column.*'height'"),
+    ("types", {"hight": "categorical"}, r"types names 'hight', which is not a column.*'height'"),
     ("types", {"height": "number"}, r"types\['height'\] must be 'continuous' or 'categorical'"),
     (
         "types",
@@ -223,7 +223,7 @@ TABLE_OPTIONS = [
     ("types", ["continuous"], "types must be .* a list of 5 kinds. Got 1 entries instead"),
     ("transform", "log", "transform must be 'nonparanormal', None, or a dictionary by column"),
     ("transform", {"height": "log"}, r"transform\['height'\] must be 'nonparanormal' or None"),
-    ("transform", {"hight": "nonparanormal"}, "transform names 'hight', which is no column"),
+    ("transform", {"hight": "nonparanormal"}, "transform names 'hight', which is not a column"),
 ]
 
 

@@ -285,7 +285,9 @@ def _columns(command: argparse.ArgumentParser) -> None:
         metavar="HOW",
         action="append",
         help="'nonparanormal' makes all continuous columns normal by rank, "
-        "NAME=nonparanormal,... only these: for skewed columns",
+        "NAME=nonparanormal,... only these: for skewed columns; values that are drawn or imputed "
+        "stay within the range of the data, unless it is 'nonparanormal-extrapolated'; NAME=none "
+        "ends the warning about a column",
     )
     group.add_argument(
         "--missing",

@@ -15,7 +15,7 @@ from mixedgm.cli.output import (
     draw,
     prepare_drawing,
 )
-from mixedgm.errors import ParameterError
+from mixedgm.errors import ParameterError, listed
 from mixedgm.fitted import FittedModel
 
 if TYPE_CHECKING:
@@ -51,10 +51,9 @@ def check(args: Namespace, console: Console) -> int:
     if checked.schema.columns:
         console.out(f"{checked.schema}\n")
     errors = [finding for finding in checked.findings if finding.severity == "error"]
-    for finding in checked.findings:
-        lead = "error" if finding.severity == "error" else "note"
-        console.out(f"{lead}: {in_options(str(finding))}")
-    if not checked.findings:
+    for line in listed(f"{found.severity}: {in_options(str(found))}" for found in checked.findings):
+        console.out(line)
+    if all(finding.severity == "note" for finding in checked.findings):
         console.out("nothing wrong: ready to fit")
     if errors:
         things = "1 error has" if len(errors) == 1 else f"{len(errors)} errors have"

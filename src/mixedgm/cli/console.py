@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
@@ -19,10 +20,15 @@ __all__ = ["Console", "in_options"]
 
 # Python remedies as the options that do the same here.
 _TYPES = re.compile(r'types=\{"((?:[^"\\]|\\.)*)": "(\w+)"\}')
-_LEAVE_OUT = re.compile(r"leave column '([^']*)' out")
+_LEAVE_OUT = re.compile(r"leave columns? ('[^']*'(?:, '[^']*')*) out")
+_TRANSFORM = re.compile(r'transform=(\{".*?"nonparanormal"\}|"nonparanormal")')
+_TO_NUMBERS = re.compile(r"table(?:\[.*?\])? = .*? (?=makes numbers of it)")
+_KEY = r'("(?:[^"\\]|\\.)*"): "nonparanormal"'
 _WEIGHTS = re.compile(r"\bsample_weight (?=has|holds|sums|must)")
 _OPTIONS = {
     'missing="drop"': "--missing drop",
+    "mixedgm.check(table)": "`mixedgm check`",
+    "transform={column: None}": "--transform NAME=none",
     "model.repaired() gives": "--repair takes",
     "method='exact'": "--method exact",
     "limit=": "--limit",
@@ -134,6 +140,15 @@ class Console:
             yield
 
 
+def _listed(names: str) -> str:
+    """Return quoted names, or a dictionary by name, as a list with commas."""
+    if names.startswith("{"):
+        keys = re.findall(_KEY, names)
+        return ",".join(f"{quoted(json.loads(key))}=nonparanormal" for key in keys)
+    items = re.findall(r"'([^']*)'", names) or [names.strip('"')]
+    return ",".join(quoted(item) for item in items)
+
+
 def in_options(text: str) -> str:
     """Return a message of the library with its Python remedies written as options.
 
@@ -143,9 +158,13 @@ def in_options(text: str) -> str:
     'To change it: --types stage=categorical'
     >>> in_options('To fix: missing="drop" drops the row')
     'To fix: --missing drop drops the row'
+    >>> in_options("To fix: leave columns 'alley', 'pool' out")
+    'To fix: --drop alley,pool'
     """
     text = _TYPES.sub(lambda found: f"--types {_word(found[1], f'={found[2]}')}", text)
-    text = _LEAVE_OUT.sub(lambda found: f"--drop {_word(found[1])}", text)
+    text = _LEAVE_OUT.sub(lambda found: f"--drop {shlex.quote(_listed(found[1]))}", text)
+    text = _TRANSFORM.sub(lambda found: f"--transform {shlex.quote(_listed(found[1]))}", text)
+    text = _TO_NUMBERS.sub("an empty field in the file in place of each word ", text)
     text = _WEIGHTS.sub("--weights-column ", text)
     for python, option in _OPTIONS.items():
         text = text.replace(python, option)

@@ -36,8 +36,10 @@ COMMANDS = {
         "show how a table will be understood, and what is wrong with it",
         """
         Show each column of a table as continuous or categorical, with its levels, and list
-        everything that is wrong or doubtful: missing values, constant columns, numbers that may
-        be codes. Nothing is fitted. The exit code is 2 if the table cannot be fitted as it is.
+        everything that is wrong or doubtful: missing values and the columns that cost most rows,
+        identifiers (which are left out), columns that follow from others, skewed columns, numbers
+        that may be codes. Nothing is fitted. The exit code is 2 if the table cannot be fitted as
+        it is.
         """,
         """
         mixedgm check survey.csv

@@ -33,6 +33,9 @@ _PASSED_ON = (
 )
 
 
+_TRANSFORMS = ("nonparanormal", "nonparanormal-extrapolated")
+
+
 def read_columns(args: Namespace) -> tuple[Frame, NDArray[Any] | None]:
     """Read the table; leave out --drop and --weights-column, and return the latter's values."""
     frame = as_frame(args.table)
@@ -57,10 +60,11 @@ def without_column(frame: Frame, name: str, option: str) -> tuple[Frame, Any]:
 
 def column_options(args: Namespace) -> dict[str, Any]:
     """Return `types`, `transform` and `missing` as the library takes them."""
-    transform: Any = "nonparanormal"
-    if listed(args.transform) != ["nonparanormal"]:
+    transform: Any = next(iter(listed(args.transform)), None)
+    if transform not in _TRANSFORMS or len(listed(args.transform)) > 1:
         wanted = "--transform takes NAME=nonparanormal."
-        transform = dict(cut_items(args.transform, "=", wanted, last=True))
+        by_name = cut_items(args.transform, "=", wanted, last=True)
+        transform = {name: None if how == "none" else how for name, how in by_name}
     types = cut_items(args.types, "=", "--types takes NAME=categorical.", last=True)
     return {
         "types": dict(types) or None,

@@ -49,9 +49,9 @@ class HasModel(BaseEstimator):
         self.n_iter_ = fitted.report.n_iter
         self.objective_ = fitted.report.objective
         self.path_ = fitted.path
-        self.n_features_in_ = len(fitted.schema.columns)
+        self.n_features_in_ = len(fitted.schema.table_names)
         if fitted.library != "numpy":
-            self.feature_names_in_ = np.array(fitted.schema.names, dtype=object)
+            self.feature_names_in_ = np.array(fitted.schema.table_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 

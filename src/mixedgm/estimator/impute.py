@@ -59,7 +59,9 @@ class ImputeMethods(HasModel):
             Observed cells, order, index, data types and categories are those of `X`.  A column of
             an integer type stays one: what fills it is rounded.  In a column of decimals draws are
             rounded where the model was fitted to whole numbers, as those of `sample`.  A column
-            with a transform gets the mean of its normal scores, put back into the data's own units.
+            with a transform gets the mean of its normal scores, put back into the data's own units,
+            within the range of the data unless the transform is "nonparanormal-extrapolated".
+            Columns that the model leaves out stay as they are.
 
         Warns
         -----

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from mixedgm.errors import ParameterError
 from mixedgm.estimator.model import MixedGraphicalModel
 from mixedgm.parallel import RandomState
+from mixedgm.table import Schema
 from mixedgm.table.match import UnseenArg
 
 __all__ = ["MixedImputer"]
@@ -113,7 +114,7 @@ class MixedImputer(TransformerMixin, BaseEstimator):
         Returns
         -------
         frame of the library of `X`, or ndarray for an array
-            As of ``MixedGraphicalModel.impute``, with the columns of the fit only; in another
+            As of ``MixedGraphicalModel.impute``, with the columns of the model only; in another
             library after ``set_output``.
         """
         check_is_fitted(self, "model_")
@@ -122,15 +123,15 @@ class MixedImputer(TransformerMixin, BaseEstimator):
             done = self.model_.impute(X, 1, random_state=state, unseen=self.unseen)[0]
         else:
             done = self.model_.impute(X, unseen=self.unseen)
-        return _columns(done, self.get_feature_names_out().tolist())
+        return _columns(done, self.model_.schema_)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Names of the columns, which are those of the fit."""
+        """Names of the columns that are returned: those of the model."""
         check_is_fitted(self, "model_")
-        names = np.array(self.model_.schema_.names, dtype=object)
-        if input_features is not None and list(map(str, input_features)) != names.tolist():
+        schema = self.model_.schema_
+        if input_features is not None and tuple(map(str, input_features)) != schema.table_names:
             raise ValueError("input_features is not equal to feature_names_in_")
-        return names
+        return np.array(schema.names, dtype=object)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -140,10 +141,13 @@ class MixedImputer(TransformerMixin, BaseEstimator):
         return tags
 
 
-def _columns(table: Any, names: list[str]) -> Any:
-    """The columns of the fit, in its order, so that later steps see what they were fitted to."""
+def _columns(table: Any, schema: Schema) -> Any:
+    """The columns of the model, in its order, so that later steps see what they were fitted to."""
+    names = list(schema.names)
     if isinstance(table, np.ndarray):
-        return table
+        if table.shape[1] == len(names):
+            return table
+        return table[:, [schema.table_names.index(name) for name in names]]
     if hasattr(table, "iloc"):
         at = {str(name): k for k, name in enumerate(table.columns)}
         return table.iloc[:, [at[name] for name in names]]

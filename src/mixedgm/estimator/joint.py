@@ -131,7 +131,9 @@ class JointMethods(HasModel):
         frame of the library of the training table, or ndarray after a fit to an array
             With its columns, levels and data types; columns that are given hold their value.  The
             model takes a column of whole numbers as continuous; its draws are rounded, and kept
-            within what its type can hold.
+            within what its type can hold.  Draws of a column with a transform stay within the range
+            of the data, unless the transform is "nonparanormal-extrapolated".  Columns that are
+            left out of the model are not drawn.
 
         Raises
         ------

@@ -82,7 +82,9 @@ class MixedGraphicalModel(
         table, ``mixedgm.check(table).schema``, gives every fold of a cross-validation the kinds and
         levels of that table.
     transform : "nonparanormal" or mapping, optional
-        Rank-based Gaussianising of all or some continuous columns.
+        Rank-based Gaussianising of all or some continuous columns.  Values that are predicted,
+        drawn or imputed stay within the range of the data;
+        with "nonparanormal-extrapolated" they may lie beyond.
     missing : {"error", "drop"}
     refit : bool or "auto"
         Whether to estimate the chosen graph again without shrinkage.  "auto" does so where the

@@ -12,30 +12,26 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mixedgm.errors import Finding, ParameterError, TableError, TableTypeError, TableWarning
-from mixedgm.table.infer import family_finding, identifier_finding, kind_of_numbers
-from mixedgm.table.options import (
-    Options,
-    TransformArg,
-    TypesArg,
-    in_declared_levels,
-    resolve_options,
+from mixedgm.errors import (
+    Finding,
+    ParameterError,
+    Severity,
+    TableError,
+    TableTypeError,
+    TableWarning,
+    listed,
 )
+from mixedgm.table.inspection import Inspection
+from mixedgm.table.missing import Missing, check_missing
+from mixedgm.table.options import Options, TransformArg, TypesArg, resolve_options
 from mixedgm.table.read import Frame, as_frame
-from mixedgm.table.row_checks import (
-    Missing,
-    check_missing,
-    closeness_finding,
-    infinite_finding,
-    level_findings,
-    read_weights,
-    spread_finding,
-)
-from mixedgm.table.schema import Column, Kind, Role, Schema
-from mixedgm.table.values import Factor, Values, read_values
-from mixedgm.table.wording import rows
+from mixedgm.table.row_checks import read_weights
+from mixedgm.table.schema import Schema
+from mixedgm.table.shape import shape_findings
+from mixedgm.table.values import Factor, Values
+from mixedgm.table.wording import few, number_of, rows, types_line
 
-__all__ = ["Checked", "MissingArg", "check", "raise_or_warn", "shape_findings"]
+__all__ = ["Checked", "MissingArg", "check", "raise_or_warn", "size_findings"]
 
 MissingArg = Literal["error", "drop"]
 Mask = NDArray[np.bool_]
@@ -50,7 +46,7 @@ class Checked:
     schema : Schema
         The columns that can be used, all of them when there is no error. No transform is fitted.
     findings : tuple of Finding
-        Errors and warnings, those about the whole table first.
+        Errors, warnings and notes, those about the whole table first.
     frame : Frame
         The table.
     options : Options
@@ -63,6 +59,9 @@ class Checked:
         Rows with positive weight and no missing value; None when that is all rows.
     weights : float64 array or None
         Weights of the rows that are kept.
+    leave_out : tuple of str
+        Columns with gaps without which most cells of the table are in complete rows; the finding
+        about missing values proposes to leave them out. Empty when it proposes none.
     """
 
     schema: Schema
@@ -73,14 +72,16 @@ class Checked:
     factors: Mapping[str, Factor]
     keep: Mask | None
     weights: NDArray[np.float64] | None
+    leave_out: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        errors = sum(finding.severity == "error" for finding in self.findings)
-        counts = (("error", errors), ("warning", len(self.findings) - errors))
-        found = ", ".join(f"{n} {noun}{'' if n == 1 else 's'}" for noun, n in counts)
+        counts = Counter(finding.severity for finding in self.findings)
+        shown: list[Severity] = ["error", "warning"]
+        shown += ["note"] if counts["note"] else []
+        found = ", ".join(number_of(counts[noun], noun, f"{noun}s") for noun in shown)
         lines = [f"Table of {self.frame.n_rows:,} rows: {found}", "", str(self.schema)]
         if self.findings:
-            lines += ["", *(f"[{finding.severity}] {finding}" for finding in self.findings)]
+            lines += ["", *listed(f"[{each.severity}] {each}" for each in self.findings)]
         return "\n".join(lines)
 
 
@@ -126,7 +127,7 @@ def check(
     if missing not in ("error", "drop"):
         raise ParameterError.must_be("missing", "'error' or 'drop'", missing)
     frame = as_frame(X)
-    findings = shape_findings(frame, minimum=2)
+    findings = size_findings(frame, minimum=2)
     options, option_findings = resolve_options(frame, types, transform, covariates)
     weights, weight_findings = read_weights(sample_weight, frame.n_rows)
     findings += option_findings + weight_findings
@@ -135,128 +136,38 @@ def check(
             "only one row (1 sample) has a positive sample_weight while a minimum of 2 is required."
         )
         findings.append(Finding(None, what, "give at least 2 rows a positive weight"))
-    columns = _Columns(frame, options)
+    columns = Inspection(frame, options, weights)
     columns.read()
     if not frame.n_rows or not frame.names:
         gap = Missing(None, ())
     else:
         gap = check_missing(columns.gaps(), weights, missing, learning=True)
     findings += gap.findings
-    if gap.n_kept(frame.n_rows) > 1:
-        columns.decide(gap.keep, frozenset(gap.empty))
+    if frame.n_rows > 1 and (weights is None or np.count_nonzero(weights) > 1):
+        columns.decide(gap.empty)
+        columns.compare_complete(gap)
+        columns.look_for_dependence(gap.leave_out)
+    if columns.left_out and not columns.values:
+        names = [column.name for column in columns.left_out]
+        what = f"no column is left to be modelled: {few(names)} left out"
+        reason = columns.left_out[0].reason
+        remedy = f"{types_line(names[0], 'categorical')} keeps a column ({reason})"
+        findings.append(Finding(None, what, remedy))
     kept_weights = weights if weights is None or gap.keep is None else weights[gap.keep]
     return Checked(
-        Schema(tuple(columns.schema)),
-        tuple(findings + columns.findings),
+        Schema(tuple(columns.schema), tuple(columns.left_out)),
+        tuple(findings + columns.findings + shape_findings(columns.shapes)),
         frame,
         options,
         columns.values,
         columns.factors,
         gap.keep,
         kept_weights,
+        gap.leave_out,
     )
 
 
-class _Columns:
-    """The columns of one table while they are checked, one after the other."""
-
-    def __init__(self, frame: Frame, options: Options) -> None:
-        self.frame = frame
-        self.options = options
-        self.findings: list[Finding] = []
-        self.values: dict[str, Values] = {}
-        self.factors: dict[str, Factor] = {}
-        self.schema: list[Column] = []
-
-    def read(self) -> None:
-        """Find the family of each column, and the codes of those that have levels."""
-        for name, at in self.frame.positions.items():
-            values = read_values(name, self.frame.columns[at], self.frame.library)
-            declared = self.options.kinds.get(name)
-            finding = family_finding(values, declared) if self.frame.n_rows else None
-            if finding is not None:
-                self.findings.append(finding)
-                continue
-            self.values[name] = values
-            numeric = values.family == "number"
-            if declared == "categorical" or (declared is None and not numeric):
-                self._set_factor(values)
-
-    def _set_factor(self, values: Values) -> None:
-        if values.name not in self.factors:
-            declared = self.options.declared.get(values.name)
-            self.factors[values.name], finding = in_declared_levels(values.factor(), declared)
-            self.findings += [] if finding is None else [finding]
-
-    def gaps(self) -> Iterable[tuple[str, Mask]]:
-        """Yield where each column has missing values."""
-        for name, values in self.values.items():
-            if name in self.factors:
-                yield name, self.factors[name].codes < 0
-            else:
-                yield name, np.isnan(values.numbers())
-
-    def decide(self, keep: Mask | None, empty: frozenset[str]) -> None:
-        """Settle the kind of each column on the rows that are kept."""
-        for name, values in self.values.items():
-            if name in empty:
-                continue
-            before = sum(finding.severity == "error" for finding in self.findings)
-            kind = self._kind(values, keep)
-            if kind == "categorical":
-                self._check_levels(values, keep)
-            if before == sum(finding.severity == "error" for finding in self.findings):
-                self.schema.append(self._column(values, kind))
-
-    def _kind(self, values: Values, keep: Mask | None) -> Kind:
-        name, declared = values.name, self.options.kinds.get(values.name)
-        if name in self.factors and values.family != "number":
-            return "categorical"
-        numbers = values.numbers()
-        numbers = numbers if keep is None else numbers[keep]
-        finding = infinite_finding(name, numbers)
-        if finding is None and declared != "categorical":
-            finding = spread_finding(name, numbers)
-        if finding is not None:
-            self.findings.append(finding)
-            return declared or "continuous"
-        kind, finding = (declared, None) if declared else kind_of_numbers(values, numbers)
-        if kind == "categorical":
-            self._set_factor(values)
-        elif not self.options.transformed(name):  # ranks need no precision
-            finding = closeness_finding(name, numbers) or finding
-        self.findings += [] if finding is None else [finding]
-        return kind
-
-    def _check_levels(self, values: Values, keep: Mask | None) -> None:
-        name, factor = values.name, self.factors[values.name]
-        codes = factor.codes if keep is None else factor.codes[keep]
-        found = level_findings(name, factor, codes)
-        if name in self.options.declared:  # part of a table: levels may have no rows here
-            found = [
-                replace(each, severity="warning") for each in found if each.severity == "error"
-            ]
-        self.findings += found
-        if name not in self.options.kinds:
-            warning = identifier_finding(values, factor, len(codes))
-            self.findings += [] if warning is None else [warning]
-        if self.options.transforms.get(name):
-            what = "transform names it, but it is categorical"
-            self.findings.append(Finding(name, what, "take it out of transform"))
-
-    def _column(self, values: Values, kind: Kind) -> Column:
-        name = values.name
-        role: Role = "covariate" if name in self.options.covariates else "target"
-        dtype = f"{values.library}:{values.dtype}"
-        labels = self.frame.labels
-        label = labels[self.frame.positions[name]] if labels else None
-        if kind == "continuous":
-            return Column(name, kind, role, dtype=dtype, label=label)
-        factor = self.factors[name]
-        return Column(name, kind, role, factor.levels, factor.ordered, dtype, label=label)
-
-
-def shape_findings(frame: Frame, minimum: int) -> list[Finding]:
+def size_findings(frame: Frame, minimum: int) -> list[Finding]:
     """Return findings about the size of a table and about repeated names.
 
     Parameters
@@ -297,15 +208,21 @@ def raise_or_warn(findings: Iterable[Finding]) -> None:
     Parameters
     ----------
     findings : iterable of Finding
-        What was found.
+        What was found. Of the notes, those that are strong are put together in one warning.
     """
     found = list(findings)
     errors = [finding for finding in found if finding.severity == "error"]
     if errors:
         wrong_type = any(finding.wrong_type for finding in errors)
         raise (TableTypeError if wrong_type else TableError)(errors)
-    if found:
-        warnings.warn(TableWarning(found), stacklevel=level_of_caller())
+    told = [finding for finding in found if finding.severity == "warning"]
+    strong = [finding for finding in found if finding.strong]
+    if strong:
+        whats = [str(replace(finding, remedy="")) for finding in strong]
+        remedy = "mixedgm.check(table) says what helps; transform={column: None} ends this warning"
+        told.append(Finding(None, "; ".join(whats), remedy, "warning"))
+    if told:
+        warnings.warn(TableWarning(told), stacklevel=level_of_caller())
 
 
 def level_of_caller() -> int:

@@ -145,10 +145,11 @@ def learn(
     columns = list(checked.schema.columns)
     for at, column in enumerate(columns):
         if column.kind == "continuous" and checked.options.transformed(column.name):
-            fitted = Nonparanormal.fit(numbers(column.name), checked.weights)
+            beyond = checked.options.extrapolated(column.name)
+            fitted = Nonparanormal.fit(numbers(column.name), checked.weights, extrapolate=beyond)
             columns[at] = replace(column, transform=fitted)
     codes = {name: factor.codes for name, factor in checked.factors.items()}
-    schema = Schema(tuple(columns))
+    schema = replace(checked.schema, columns=tuple(columns))
     design = _filled(schema, numbers, codes, checked.keep, checked.weights, checked.frame.n_rows)
     return design, checked.findings
 

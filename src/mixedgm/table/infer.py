@@ -9,14 +9,12 @@ from numpy.typing import NDArray
 
 from mixedgm.errors import Finding
 from mixedgm.table.schema import Kind
-from mixedgm.table.values import Factor, Values
+from mixedgm.table.values import Values
 from mixedgm.table.wording import drop_line, odd_values, rows, types_line
 
-__all__ = ["family_finding", "few_distinct", "identifier_finding", "is_numeric", "kind_of_numbers"]
+__all__ = ["family_finding", "few_distinct", "is_numeric", "kind_of_numbers"]
 
 _FEW = 10
-_MANY_LEVELS = 50
-_SOME_LEVELS = 5  # no more texts than this name the rows, however few the rows
 
 
 def family_finding(values: Values, declared: Kind | None) -> Finding | None:
@@ -123,32 +121,6 @@ def kind_of_numbers(values: Values, numbers: NDArray[np.float64]) -> tuple[Kind,
     keep = f"({types_line(values.name, 'continuous')} keeps it and ends this warning)"
     line = f"{types_line(values.name, 'categorical')} {keep}"
     return "continuous", Finding(values.name, what, line, "warning")
-
-
-def identifier_finding(values: Values, factor: Factor, n_rows: int) -> Finding | None:
-    """Return a warning when a text column has so many values that it names rows, or numbers."""
-    n_levels = len(factor.levels)
-    many = n_levels > _MANY_LEVELS or n_levels > max(n_rows / 2, _SOME_LEVELS)
-    if values.family != "text" or not many:
-        return None
-    keep = f"{types_line(values.name, 'categorical')} keeps it and ends this warning"
-    if all(_reads_as_number(level) for level in factor.levels):
-        what = (
-            f"its {n_levels} distinct texts in {rows(n_rows)} are numbers, for example "
-            f"{factor.levels[0]!r}, but are taken as categories"
-        )
-        remedy = f"convert the column to numbers, or {drop_line(values.name)} if they name the rows"
-        return Finding(values.name, what, f"{remedy}; {keep}", "warning")
-    what = f"looks like an identifier: {n_levels} distinct texts in {rows(n_rows)}"
-    return Finding(values.name, what, f"{drop_line(values.name)}; {keep}", "warning")
-
-
-def _reads_as_number(level: object) -> bool:
-    try:
-        float(str(level))
-    except ValueError:
-        return False
-    return True
 
 
 def few_distinct(numbers: NDArray[np.float64]) -> NDArray[np.float64] | None:

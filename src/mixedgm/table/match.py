@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.errors import Finding, ParameterError, near_matches
-from mixedgm.table.check import shape_findings
+from mixedgm.table.check import size_findings
 from mixedgm.table.infer import family_finding, is_numeric
+from mixedgm.table.missing import check_missing
 from mixedgm.table.read import Frame, as_frame
-from mixedgm.table.row_checks import check_missing, infinite_finding, read_weights
+from mixedgm.table.row_checks import infinite_finding, read_weights
 from mixedgm.table.schema import Column, Schema
 from mixedgm.table.values import Factor, Values, read_values
 from mixedgm.table.wording import counted, odd_values, rows
@@ -95,7 +96,7 @@ def match(
     needed = {schema.nodes[schema.node_index(name)].name for name in require or ()}
     columns = [c for c in schema.columns if require is None or c.name in needed]
     positions, findings = find_columns(frame, schema, columns)
-    findings += [f for f in shape_findings(frame, 1) if f.column is None or f.column in positions]
+    findings += [f for f in size_findings(frame, 1) if f.column is None or f.column in positions]
     weights, weight_findings = read_weights(sample_weight, frame.n_rows)
     findings += [finding for finding in weight_findings if finding.severity == "error"]
     present = None if weights is None or (weights > 0).all() else weights > 0
@@ -130,21 +131,26 @@ def match(
 def find_columns(
     frame: Frame, schema: Schema, columns: list[Column]
 ) -> tuple[dict[str, int], list[Finding]]:
-    """Return where each column is: by name in a frame, by position in an array."""
+    """Return where each column is: by name in a frame, by position in an array.
+
+    An array has all columns of the table that the schema was learnt from, or those of the model.
+    """
     learnt_from_array = all(column.dtype.startswith("numpy:") for column in schema.columns)
     known = sum(name in frame.positions for name in schema.names)
     if not frame.named or (learnt_from_array and known == 0):
-        if len(frame.names) != len(schema.names):
-            what = (
-                f"X has {len(frame.names)} features, but MixedGraphicalModel is expecting "
-                f"{len(schema.names)} features as input."
-            )
-            return {}, [Finding(None, what, "")]
-        return {name: at for at, name in enumerate(schema.names)}, []
+        for names in (schema.table_names, schema.names):
+            if len(frame.names) == len(names):
+                return {name: at for at, name in enumerate(names) if name in schema.names}, []
+        what = (
+            f"X has {len(frame.names)} features, but MixedGraphicalModel is expecting "
+            f"{len(schema.table_names)} features as input."
+        )
+        return {}, [Finding(None, what, "")]
     absent = [column.name for column in columns if column.name not in frame.positions]
-    unknown = [name for name in frame.names if name not in schema.names]
+    known_names = set(schema.table_names)
+    unknown = [name for name in frame.names if name not in known_names]
     findings = [_absent_finding(name, unknown, frame) for name in absent]
-    return {c.name: frame.positions[c.name] for c in columns if c.name not in absent}, findings
+    return {c.name: frame.positions[c.name] for c in columns if c.name in frame.positions}, findings
 
 
 def _absent_finding(name: str, unknown: list[str], frame: Frame) -> Finding:

@@ -19,6 +19,9 @@ __all__ = ["Options", "TransformArg", "TypesArg", "in_declared_levels", "resolve
 TypesArg = Mapping[Any, str] | Sequence[str | None] | Schema | None
 TransformArg = Mapping[Any, str | None] | str | None
 
+# Name of a transform -> whether values come back from beyond the range of the data.
+_TRANSFORMS = {"nonparanormal": False, "nonparanormal-extrapolated": True}
+
 
 @dataclass(frozen=True)
 class Options:
@@ -28,25 +31,33 @@ class Options:
     ----------
     kinds : mapping of str to kind
         Kinds that override inference.
-    transforms : mapping of str to bool
+    transforms : mapping of str to str or None
         Columns with an entry of their own in `transform`.
-    transform_all : bool
-        Whether all other continuous columns are transformed.
+    transform_all : str or None
+        The transform of all other continuous columns.
     covariates : frozenset of str
         Columns that predict but are not predicted.
     declared : mapping of str to Column
         Categorical columns whose levels are given, by a schema as `types`.
+    left_out : mapping of str to str
+        Columns that a schema as `types` leaves out, and why.
     """
 
     kinds: Mapping[str, Kind]
-    transforms: Mapping[str, bool]
-    transform_all: bool
+    transforms: Mapping[str, str | None]
+    transform_all: str | None
     covariates: frozenset[str]
     declared: Mapping[str, Column] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     def transformed(self, name: str) -> bool:
         """Return whether a continuous column is to be transformed."""
-        return self.transforms.get(name, self.transform_all)
+        return self.transforms.get(name, self.transform_all) is not None
+
+    def extrapolated(self, name: str) -> bool:
+        """Return whether the transform of a column goes on beyond the range of the data."""
+        chosen = self.transforms.get(name, self.transform_all)
+        return chosen is not None and _TRANSFORMS[chosen]
 
 
 def resolve_options(
@@ -64,7 +75,7 @@ def resolve_options(
     types : mapping, sequence or Schema, optional
         Kind by column name (by position for arrays), or one kind or None for each column; a schema
         gives kinds and levels.
-    transform : "nonparanormal" or mapping, optional
+    transform : "nonparanormal", "nonparanormal-extrapolated" or mapping, optional
         For all continuous columns, or by column name.
     covariates : sequence of names, optional
         Columns with the role "covariate".
@@ -84,15 +95,15 @@ def resolve_options(
             findings.append(_bad_choice("types", key, "'continuous' or 'categorical'", kind))
         elif name is not None:
             kinds[name] = cast(Kind, kind)
-    transforms: dict[str, bool] = {}
+    transforms: dict[str, str | None] = {}
     if isinstance(transform, Mapping):
         for key, choice in transform.items():
             name = _resolved(frame, key, "transform", findings)
-            if choice not in ("nonparanormal", None):
+            if choice is not None and choice not in tuple(_TRANSFORMS):
                 findings.append(_bad_choice("transform", key, "'nonparanormal' or None", choice))
             elif name is not None:
-                transforms[name] = choice is not None
-    elif transform not in ("nonparanormal", None):
+                transforms[name] = choice
+    elif transform is not None and transform not in tuple(_TRANSFORMS):
         wanted = "'nonparanormal', None, or a dictionary by column"
         findings.append(Finding(None, f"transform must be {wanted}. Got {transform!r} instead", ""))
     wanted_covariates = (covariates,) if isinstance(covariates, str) else (covariates or ())
@@ -100,7 +111,10 @@ def resolve_options(
     roles = frozenset(name for name in named if name is not None)
     known = types.categorical if isinstance(types, Schema) else ()
     declared = {column.name: column for column in known if column.name in kinds}
-    return Options(kinds, transforms, transform == "nonparanormal", roles, declared), findings
+    for_all = transform if isinstance(transform, str) and transform in _TRANSFORMS else None
+    out = types.left_out if isinstance(types, Schema) else ()
+    left_out = {each.name: each.reason for each in out if each.name in frame.positions}
+    return Options(kinds, transforms, for_all, roles, declared, left_out), findings
 
 
 def in_declared_levels(factor: Factor, column: Column | None) -> tuple[Factor, Finding | None]:
@@ -158,7 +172,7 @@ def _resolved(frame: Frame, key: object, option: str, findings: list[Finding]) -
     if by_position and 0 <= cast(int, key) < len(frame.names):
         return frame.names[cast(int, key)]
     hint = near_matches(key, frame.names)
-    findings.append(Finding(None, f"{option} names {key!r}, which is no column", hint))
+    findings.append(Finding(None, f"{option} names {key!r}, which is not a column", hint))
     return None
 
 

@@ -1,20 +1,17 @@
-"""The values of columns in -> findings about missing, infinite, constant and weightless rows."""
+"""The values of one column, or weights, in -> findings about infinite, constant and unused ones."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import Counter
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.errors import Finding
 from mixedgm.table.values import Factor
-from mixedgm.table.wording import drop_line, number_of, rows
+from mixedgm.table.wording import drop_line, number_of, quoted, rows
 
 __all__ = [
-    "Missing",
-    "check_missing",
     "closeness_finding",
     "infinite_finding",
     "level_findings",
@@ -23,7 +20,6 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 # Squares of such numbers, which every variance needs, leave the range of float64.
 _HUGE = 1e150
@@ -32,99 +28,12 @@ _TINY = 1e-150
 _CLOSE = 1e-12
 
 
-@dataclass(frozen=True, eq=False)
-class Missing:
-    """Which rows are usable, and what was found on the way.
-
-    Parameters
-    ----------
-    keep : bool array or None
-        Rows with positive weight and without missing values; None when that is all rows.
-    findings : tuple of Finding
-        About missing values.
-    empty : tuple of str
-        Columns in which every value is missing.
-    """
-
-    keep: Mask | None
-    findings: tuple[Finding, ...]
-    empty: tuple[str, ...] = ()
-
-    def n_kept(self, n_rows: int) -> int:
-        """Return how many of `n_rows` rows are kept."""
-        return n_rows if self.keep is None else int(np.count_nonzero(self.keep))
-
-
-def check_missing(
-    gaps: Iterable[tuple[str, Mask]], weights: Floats | None, missing: str, *, learning: bool
-) -> Missing:
-    """Find the rows without missing values.
-
-    Parameters
-    ----------
-    gaps : iterable of (name, bool array)
-        Where each column has missing values.
-    weights : float64 array or None
-        Weights of the rows; those with weight zero are absent.
-    missing : {"error", "drop", "keep"}
-        Whether missing values are an error, their rows are dropped, or they are let be.
-    learning : bool
-        Whether a schema is learnt: a column without any value is then an error of its own, and two
-        rows have to remain. New data needs one row.
-
-    Returns
-    -------
-    Missing
-        The rows and the findings.
-    """
-    present = None if weights is None or (weights > 0).all() else weights > 0
-    counts: dict[str, int] = {}
-    empty: list[str] = []
-    incomplete: Mask | None = None
-    for name, gap in gaps:
-        gap = gap if present is None else gap & present
-        count = int(np.count_nonzero(gap))
-        n_present = len(gap) if present is None else int(np.count_nonzero(present))
-        if learning and count == n_present:
-            empty.append(name)
-        elif count:
-            counts[name] = count
-            incomplete = gap if incomplete is None else incomplete | gap
-    findings = [Finding(name, "all of its values are missing", drop_line(name)) for name in empty]
-    if incomplete is None or missing == "keep":
-        return Missing(present, tuple(findings), tuple(empty))
-    keep = ~incomplete if present is None else present & ~incomplete
-    n_incomplete, n_kept = int(np.count_nonzero(incomplete)), int(np.count_nonzero(keep))
-    findings.append(_missing_finding(counts, n_incomplete, missing, learning))
-    if missing == "drop" and n_kept < 1 + learning:
-        left = "no row is" if n_kept == 0 else "only 1 row (1 sample) is"
-        what = f'{left} left after missing="drop"'
-        findings.append(Finding(None, what, "leave out the columns with most missing values"))
-    return Missing(keep, tuple(findings), tuple(empty))
-
-
-def _missing_finding(counts: dict[str, int], n_rows: int, missing: str, learning: bool) -> Finding:
-    ranked = sorted(counts.items(), key=lambda pair: -pair[1])
-    listed = ", ".join(f"{name!r} ({count})" for name, count in ranked)
-    if missing == "drop":
-        what = f"{rows(n_rows)} dropped because of missing values (NaN or null) in {listed}"
-        return Finding(None, what, "fill the values in before", "warning")
-    column, count = ranked[0] if len(ranked) == 1 else (None, 0)
-    if column is not None:
-        what = f"{count} missing {'value' if count == 1 else 'values'} (NaN or null)"
-    else:
-        what = f"missing values (NaN or null) in {rows(n_rows)}, by column: {listed}"
-    those, them = ("row", "it") if n_rows == 1 else (f"{n_rows} rows", "them")
-    drop = 'missing="drop" drops' if learning else "drop"  # predict and score have no such option
-    return Finding(column, what, f"{drop} the {those}, or fill {them} in")
-
-
 def infinite_finding(name: str, numbers: Floats) -> Finding | None:
     """Return an error that counts infinite values, or None."""
     count = int(np.count_nonzero(np.isinf(numbers)))
     if not count:
         return None
-    what = f"{count} infinite {'value' if count == 1 else 'values'} (inf or -inf)"
+    what = f"{count:,} infinite {'value' if count == 1 else 'values'} (inf or -inf)"
     return Finding(name, what, "replace by a finite value or by a missing one")
 
 
@@ -132,7 +41,7 @@ def spread_finding(name: str, numbers: Floats) -> Finding | None:
     """Return an error when finite numbers do not vary, or vary beyond floating point."""
     low, high = float(numbers.min()), float(numbers.max())
     if low == high:
-        what = f"it is constant: {low:.15g} in all {len(numbers)} rows used"
+        what = f"it is constant: {low:.15g} in {_all_rows(len(numbers))}"
         return Finding(name, what, drop_line(name))
     largest = max(abs(low), abs(high))
     if largest > _HUGE or high - low < _TINY:
@@ -155,11 +64,16 @@ def closeness_finding(name: str, numbers: Floats) -> Finding | None:
     return Finding(name, what, "subtract a constant from it first, for example its smallest value")
 
 
+def _all_rows(count: int) -> str:
+    one = "the only row that has a value"
+    return one if count == 1 else f"all {count:,} rows that have a value"
+
+
 def _size(largest: float) -> str:
     return "large" if largest > _HUGE else "close together"
 
 
-def level_findings(name: str, factor: Factor, codes: NDArray[np.int32]) -> list[Finding]:
+def level_findings(name: str, factor: Factor, counts: NDArray[np.intp]) -> list[Finding]:
     """Return an error for a column with one level in use, a warning for levels without rows.
 
     Parameters
@@ -168,30 +82,29 @@ def level_findings(name: str, factor: Factor, codes: NDArray[np.int32]) -> list[
         The column.
     factor : Factor
         Its levels.
-    codes : int32 array
-        The codes of the rows that are kept.
+    counts : int array
+        How often each level occurs.
 
     Returns
     -------
     list of Finding
         None, one or two findings.
     """
-    counts = np.bincount(codes, minlength=len(factor.levels))
     used = np.flatnonzero(counts)
     if len(used) == 1:
         only = factor.levels[int(used[0])]
-        what = f"it is constant: {only!r} in all {len(codes)} rows used"
+        what = f"it is constant: {quoted(only)} in {_all_rows(int(counts.sum()))}"
         return [Finding(name, what, drop_line(name))]
     names = [str(level) for level in factor.levels]
     if len(set(names)) < len(names):
-        twice = next(each for each in names if names.count(each) > 1)
+        twice = Counter(names).most_common(1)[0][0]
         return [Finding(name, f"two of its levels read {twice!r}", "give each level its own name")]
-    unused = [repr(factor.levels[int(at)]) for at in np.flatnonzero(counts == 0)]
+    unused = [quoted(factor.levels[int(at)]) for at in np.flatnonzero(counts == 0)]
     if not unused:
         return []
     some = ", ".join(unused[:5]) + (f" and {len(unused) - 5} more" if len(unused) > 5 else "")
     what = f"{'level' if len(unused) == 1 else 'levels'} without rows: {some}"
-    remedy = "declare only levels that occur among the rows used"
+    remedy = "declare only levels that occur"
     return [Finding(name, what, remedy, "warning")]
 
 

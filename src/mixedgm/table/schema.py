@@ -11,7 +11,7 @@ from typing import Any, Literal, cast, get_args
 from mixedgm.errors import ModelFileError, ParameterError, near_matches
 from mixedgm.table.transform import Nonparanormal
 
-__all__ = ["Column", "Kind", "Level", "Role", "Schema"]
+__all__ = ["Column", "Kind", "LeftOut", "Level", "Role", "Schema"]
 
 Kind = Literal["continuous", "categorical"]
 Role = Literal["target", "covariate"]
@@ -80,7 +80,7 @@ class Column:
     def note(self) -> str:
         """What else the printed schema says about the column."""
         if self.transform is not None:
-            return "nonparanormal"
+            return "nonparanormal" + ("-extrapolated" if self.transform.extrapolate else "")
         return "ordered" if self.ordered else ""
 
     def to_dict(self) -> dict[str, Any]:
@@ -115,13 +115,43 @@ class Column:
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """A column of the table that the model does without.
+
+    Parameters
+    ----------
+    name : str
+        Its name in the table.
+    reason : str
+        Why it is left out.
+    position : int
+        Its position among all columns of the table.
+    """
+
+    name: str
+    reason: str
+    position: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the column as values that JSON can hold."""
+        return {"name": self.name, "reason": self.reason, "position": self.position}
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> LeftOut:
+        """Return the column that `to_dict` wrote."""
+        return cls(str(stored["name"]), str(stored["reason"]), int(stored["position"]))
+
+
+@dataclass(frozen=True)
 class Schema:
     """The columns of a table, in the table's order.
 
     Parameters
     ----------
     columns : tuple of Column
-        The columns; their names are unique.
+        The columns of the model; their names are unique.
+    left_out : tuple of LeftOut
+        Columns of the table that the model does without. New data may have or lack them.
 
     Examples
     --------
@@ -140,15 +170,26 @@ class Schema:
     """
 
     columns: tuple[Column, ...]
+    left_out: tuple[LeftOut, ...] = ()
 
     def __post_init__(self) -> None:
-        if len(set(self.names)) != len(self.columns):
+        if len(set(self.table_names)) != len(self.columns) + len(self.left_out):
             raise ParameterError("a schema needs unique column names.")
+        if [c.position for c in self.left_out] != sorted({c.position for c in self.left_out}):
+            raise ParameterError("columns that are left out need positions in increasing order.")
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Column names in the table's order."""
         return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def table_names(self) -> tuple[str, ...]:
+        """Names of all columns of the table, those that are left out among them."""
+        names = list(self.names)
+        for column in self.left_out:
+            names.insert(column.position, column.name)
+        return tuple(names)
 
     @cached_property
     def continuous(self) -> tuple[Column, ...]:
@@ -215,12 +256,21 @@ class Schema:
         try:
             return self._positions[str(name)]
         except KeyError:
+            for column in self.left_out:
+                if column.name == str(name):
+                    raise ParameterError(
+                        f"column {name!r} is left out of the model ({column.reason}); "
+                        f'types={{"{name}": "categorical"}} keeps it as a category.'
+                    ) from None
             hint = near_matches(name, self.names)
             raise ParameterError(f"there is no column {name!r}; {hint}") from None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the schema as values that JSON can hold."""
-        return {"columns": [column.to_dict() for column in self.columns]}
+        stored = {"columns": [column.to_dict() for column in self.columns]}
+        if self.left_out:
+            stored["left_out"] = [column.to_dict() for column in self.left_out]
+        return stored
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Schema:
@@ -232,15 +282,23 @@ class Schema:
             When the stored values are not a schema.
         """
         try:
-            return cls(tuple(Column.from_dict(column) for column in stored["columns"]))
-        except (KeyError, TypeError, AttributeError, ParameterError) as error:
+            return cls(
+                tuple(Column.from_dict(column) for column in stored["columns"]),
+                tuple(LeftOut.from_dict(column) for column in stored.get("left_out", ())),
+            )
+        except ModelFileError:
+            raise
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise ModelFileError(f"the stored schema cannot be read: {error}") from error
 
     def _cells(self) -> list[tuple[str, ...]]:
-        return [
+        cells: list[tuple[str, ...]] = [
             (column.name, column.kind, column.role, _shortened(column), column.note)
             for column in self.columns
         ]
+        for left in self.left_out:
+            cells.insert(left.position, (left.name, "left out", "", "", left.reason))
+        return cells
 
     def __str__(self) -> str:
         """Return a small aligned table, one line per column."""

@@ -25,8 +25,9 @@ class Nonparanormal:
 
     A value goes to the normal quantile of its mid-rank, (number below + half of those equal) / n.
     Between training values the transform is linear; outside their range it goes on in a straight
-    line. It is strictly increasing, so it has an inverse. Parameters of a model with transformed
-    columns are in normal-score units.
+    line. It is strictly increasing, so it has an inverse, which stays within the training range
+    unless it is told to go on beyond. Parameters of a model with transformed columns are in
+    normal-score units.
 
     Parameters
     ----------
@@ -34,6 +35,8 @@ class Nonparanormal:
         Knots in the units of the column, strictly increasing, at most 1000.
     scores : tuple of float
         The normal score of each knot, strictly increasing.
+    extrapolate : bool
+        Whether values may come back from beyond the training range.
 
     Examples
     --------
@@ -44,10 +47,13 @@ class Nonparanormal:
     [-0.97, 0.0, 0.97]
     >>> transform.inverse(transform.forward(skewed)).round(6).tolist()
     [1.0, 10.0, 100.0]
+    >>> transform.inverse([-5.0, 5.0]).tolist()
+    [1.0, 100.0]
     """
 
     values: tuple[float, ...]
     scores: tuple[float, ...]
+    extrapolate: bool = False
 
     def __post_init__(self) -> None:
         values, scores = np.asarray(self.values), np.asarray(self.scores)
@@ -62,7 +68,9 @@ class Nonparanormal:
             )
 
     @classmethod
-    def fit(cls, values: ArrayLike, weights: ArrayLike | None = None) -> Nonparanormal:
+    def fit(
+        cls, values: ArrayLike, weights: ArrayLike | None = None, *, extrapolate: bool = False
+    ) -> Nonparanormal:
         """Return the transform of a column.
 
         Parameters
@@ -71,6 +79,8 @@ class Nonparanormal:
             Finite values, at least two of them distinct. Equal values share their mid-rank.
         weights : array of shape (n,), optional
             Frequencies: weight 2 is the same as the row twice.
+        extrapolate : bool
+            Whether `inverse` may go beyond the range of the values.
 
         Returns
         -------
@@ -88,7 +98,7 @@ class Nonparanormal:
         usable = np.isfinite(scores)
         usable[1:] &= scores[1:] > np.maximum.accumulate(scores)[:-1]
         distinct, scores = _thinned(distinct[usable], scores[usable])
-        return cls(tuple(distinct.tolist()), tuple(scores.tolist()))
+        return cls(tuple(distinct.tolist()), tuple(scores.tolist()), extrapolate)
 
     def forward(self, x: ArrayLike) -> Floats:
         """Return normal scores for values in the units of the column.
@@ -116,13 +126,16 @@ class Nonparanormal:
         Returns
         -------
         ndarray
-            Values, same shape.
+            Values, same shape; between the smallest and the largest training value unless
+            `extrapolate` is set.
         """
-        return _piecewise(np.asarray(z, np.float64), self.scores, self.values)
+        found = _piecewise(np.asarray(z, np.float64), self.scores, self.values)
+        return found if self.extrapolate else np.clip(found, self.values[0], self.values[-1])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the transform as values that JSON can hold."""
-        return {"name": "nonparanormal", "values": list(self.values), "scores": list(self.scores)}
+        stored = {"name": "nonparanormal", "values": list(self.values), "scores": list(self.scores)}
+        return {**stored, "extrapolate": True} if self.extrapolate else stored
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Nonparanormal:
@@ -133,6 +146,7 @@ class Nonparanormal:
             return cls(
                 tuple(float(value) for value in stored["values"]),
                 tuple(float(score) for score in stored["scores"]),
+                bool(stored.get("extrapolate", False)),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise ModelFileError(f"the stored transform cannot be read: {error}") from error

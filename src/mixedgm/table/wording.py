@@ -12,7 +12,16 @@ import numpy as np
 from mixedgm.table.schema import Kind
 from mixedgm.table.values import Values
 
-__all__ = ["counted", "drop_line", "few", "number_of", "odd_values", "rows", "types_line"]
+__all__ = [
+    "counted",
+    "drop_line",
+    "few",
+    "number_of",
+    "odd_values",
+    "quoted",
+    "rows",
+    "types_line",
+]
 
 
 def odd_values(values: Values, *, text: bool) -> str:
@@ -30,19 +39,31 @@ def odd_values(values: Values, *, text: bool) -> str:
 def counted(found: list[tuple[Any, int]]) -> str:
     """Return values with their counts, the commonest first, at most five."""
     found = sorted(((value, n) for value, n in found if n), key=lambda pair: -pair[1])
-    shown = ", ".join(f"{value!r} ({rows(n)})" for value, n in found[:5])
-    return f"{shown} and {len(found) - 5} more" if len(found) > 5 else shown
+    shown = ", ".join(f"{quoted(value)} ({rows(n)})" for value, n in found[:5])
+    return f"{shown} and {len(found) - 5:,} more" if len(found) > 5 else shown
 
 
-def few(names: Sequence[str]) -> str:
+def quoted(value: object) -> str:
+    """Return a value as Python writes it, shortened to sixty characters.
+
+    Examples
+    --------
+    >>> quoted("yes"), len(quoted("no" * 10_000))
+    ("'yes'", 60)
+    """
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:56]}...{text[-1]}"
+
+
+def few(names: Sequence[str], most: int = 5) -> str:
     """Return names in quotes, at most five."""
-    shown = ", ".join(map(repr, names[:5]))
-    return f"{shown} and {len(names) - 5} more" if len(names) > 5 else shown
+    shown = ", ".join(map(repr, names[:most]))
+    return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
 
 
 def number_of(count: int, one: str, many: str) -> str:
     """Return a count with its noun, for example "1 entry" or "12 entries"."""
-    return f"1 {one}" if count == 1 else f"{count} {many}"
+    return f"1 {one}" if count == 1 else f"{count:,} {many}"
 
 
 def rows(count: int) -> str:
@@ -55,6 +76,14 @@ def types_line(name: str, kind: Kind) -> str:
     return f'types={{{json.dumps(name, ensure_ascii=False)}: "{kind}"}}'
 
 
-def drop_line(name: str) -> str:
-    """Return the advice to leave a column out."""
-    return f"leave column {name!r} out"
+def drop_line(*names: str) -> str:
+    """Return the advice to leave columns out, at most twenty of them by name.
+
+    Examples
+    --------
+    >>> drop_line("id"), drop_line("alley", "pool")
+    ("leave column 'id' out", "leave columns 'alley', 'pool' out")
+    """
+    if len(names) == 1:
+        return f"leave column {names[0]!r} out"
+    return f"leave columns {few(names, 20)} out"

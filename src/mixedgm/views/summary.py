@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from mixedgm.fitted import Edge, FittedModel
 from mixedgm.path.task import Lam
 from mixedgm.penalty.factors import EDGE_KINDS
+from mixedgm.table.schema import Schema
 
 __all__ = ["Summary", "summarise"]
 
@@ -158,7 +159,7 @@ def summarise(fitted: FittedModel) -> Summary:
         n_iter=report.n_iter,
         n_possible=_possible(fitted),
         edges=fitted.edges,
-        notes=report.notes,
+        notes=(*_left_out(schema), *report.notes),
         loss=report.loss,
         kkt_error=report.kkt_error,
         objective_error=report.objective_error,
@@ -168,6 +169,15 @@ def summarise(fitted: FittedModel) -> Summary:
         ridge=report.ridge,
         noisy=report.noisy,
     )
+
+
+def _left_out(schema: Schema) -> tuple[str, ...]:
+    """Return a note about columns of the table that the model does without."""
+    if not schema.left_out:
+        return ()
+    named = [f"{column.name!r} ({column.reason})" for column in schema.left_out[:5]]
+    more = f" and {len(schema.left_out) - 5} more" if len(schema.left_out) > 5 else ""
+    return (f"left out: {', '.join(named)}{more}",)
 
 
 def _possible_deviations(fitted: FittedModel) -> int:

@@ -40,8 +40,9 @@ def test_missing_values_of_several_columns(make):
         {"a": [1.5, None, 2.5, 0.5], "b": ["x", None, "y", None], "c": [True, False, None, True]}
     )
     assert errors_of(table) == [
-        "missing values (NaN or null) in 3 rows, by column: 'b' (2), 'a' (1), 'c' (1). "
-        'To fix: missing="drop" drops the 3 rows, or fill them in'
+        "missing values (NaN or null) in 3 rows, by column: 'b' (2), 'a' (1), 'c' (1). To fix: "
+        "leave column 'b' out: 2 of 4 rows are complete then, instead of 1, "
+        'and missing="drop" drops the rest; or fill them in'
     ]
 
 
@@ -66,18 +67,23 @@ def test_dropping_rows_says_how_many():
 
 
 def test_dropping_every_row():
-    table = pd.DataFrame({"a": [1.5, np.nan], "b": [np.nan, 2.5]})
+    table = pd.DataFrame({"a": [1.5, 2.0, np.nan, np.nan], "b": [np.nan, np.nan, 2.5, 3.0]})
     assert errors_of(table, missing="drop") == [
-        'no row is left after missing="drop". To fix: leave out the columns with most missing values'
+        "no row is left after missing=\"drop\": gaps in 'a' (2 rows), 'b' (2 rows). "
+        "To fix: leave column 'a' out: 2 of 4 rows are complete then, instead of 0"
     ]
     table = pd.DataFrame({"a": [1.5, np.nan, 1.0], "b": [np.nan, 2.5, 1.0]})
     assert "only 1 row (1 sample) is left" in errors_of(table, missing="drop")[0]
+    table = pd.DataFrame({"a": [1.5, np.nan], "b": [2.0, 2.5]})
+    assert "constant: 1.5 in the only row that has a value" in errors_of(table)[1]
 
 
 def test_constant_is_judged_after_dropping():
     table = pd.DataFrame({"a": [1.0, 1.0, 2.0, 1.0], "b": [0.5, 1.5, np.nan, 2.5]})
     assert errors_of(table, missing="drop") == [
-        "column 'a': it is constant: 1 in all 3 rows used. To fix: leave column 'a' out"
+        "column 'a': it is constant in the 3 complete rows, though not in the table; "
+        "the other values are in rows with gaps in 'b' (1 row). "
+        "To fix: leave column 'b' out, or fill the gaps in"
     ]
 
 
@@ -123,7 +129,7 @@ def test_all_missing_in_polars_and_pyarrow():
 )
 def test_constant(column, shown):
     assert only_error(column) == (
-        f"column 'v': it is constant: {shown} in all 6 rows used. To fix: leave column 'v' out"
+        f"column 'v': it is constant: {shown} in all 6 rows that have a value. To fix: leave column 'v' out"
     )
 
 
@@ -294,8 +300,7 @@ def test_the_remedy_for_levels_without_rows_suits_every_library(library):
         table = pl.DataFrame({"v": column, "noise": NOISE})
     (finding,) = check(table).findings
     assert str(finding) == (
-        "column 'v': level without rows: 'z'. "
-        "To change it: declare only levels that occur among the rows used"
+        "column 'v': level without rows: 'z'. To change it: declare only levels that occur"
     )
 
 
@@ -317,7 +322,7 @@ def test_everything_is_reported_together():
         "sample_weight has 1 negative",
         "'gap': 1 missing",
         "'flat': it is constant",
-        "'wild': 1 infinite",
+        "'wild': 2 infinite",
         "'none': all of its values are missing",
         "'when': values of type",
     ):

@@ -151,32 +151,6 @@ def test_ordered_is_kept():
     assert found.ordered
 
 
-def test_identifier_columns_get_a_warning():
-    found, messages = schema_of([f"person {k}" for k in range(12)])
-    assert found.kind == "categorical"
-    assert "looks like an identifier: 12 distinct texts in 12 rows" in messages[0]
-    assert 'types={"v": "categorical"} keeps it' in messages[0]
-    assert schema_of([f"person {k}" for k in range(12)], types={"v": "categorical"})[1] == []
-    assert schema_of(["a", "b", "c", "d", "e"] * 2 + ["a", "b"])[1] == []
-    long = pd.DataFrame({"v": [f"k{k % 51}" for k in range(1000)]})
-    assert "51 distinct texts in 1000 rows" in str(check(long).findings[0])
-
-
-def test_numbers_as_text_get_a_warning_of_their_own():
-    texts = [f"{k}.25" for k in range(12)]
-    found, messages = schema_of(texts)
-    assert found.kind == "categorical"
-    assert messages == [
-        "column 'v': its 12 distinct texts in 12 rows are numbers, for example '0.25', but are "
-        "taken as categories. To change it: convert the column to numbers, or leave column 'v' out "
-        'if they name the rows; types={"v": "categorical"} keeps it and ends this warning'
-    ]
-    assert schema_of(texts, types={"v": "categorical"})[1] == []
-    assert "looks like an identifier" in schema_of([*texts[:11], "twelve"])[1][0]
-    long = pd.DataFrame({"v": [f"{k % 51}" for k in range(1000)]})
-    assert "its 51 distinct texts in 1000 rows are numbers" in str(check(long).findings[0])
-
-
 def test_types_of_an_array_by_name_position_or_list():
     X = np.column_stack([np.arange(12) % 3, NOISE])
     for types in ({"x0": "categorical"}, {0: "categorical"}, ["categorical", None]):
@@ -224,10 +198,10 @@ def test_transform_for_all_or_by_column():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"types": {"stagee": "categorical"}}, "types names 'stagee', which is no column. To fix: did you mean 'stage'"),
-        ({"transform": {"nose": "nonparanormal"}}, "transform names 'nose', which is no column. To fix: did you mean 'noise'"),
-        ({"covariates": ["qq"]}, "covariates names 'qq', which is no column. To fix: the columns are 'stage', 'noise'"),
-        ({"types": {0: "categorical"}}, "types names 0, which is no column"),
+        ({"types": {"stagee": "categorical"}}, "types names 'stagee', which is not a column. To fix: did you mean 'stage'"),
+        ({"transform": {"nose": "nonparanormal"}}, "transform names 'nose', which is not a column. To fix: did you mean 'noise'"),
+        ({"covariates": ["qq"]}, "covariates names 'qq', which is not a column. To fix: the columns are 'stage', 'noise'"),
+        ({"types": {0: "categorical"}}, "types names 0, which is not a column"),
         ({"types": {"stage": "nominal"}}, "types['stage'] must be 'continuous' or 'categorical'. Got 'nominal' instead"),
         ({"types": ["continuous"]}, "types must be a dictionary by column, a schema, or a list of 2 kinds. Got 1 entries"),
         ({"types": "categorical"}, "types must be a dictionary by column, a schema, or a list of 2 kinds. Got 'categorical'"),

@@ -46,7 +46,7 @@ def test_values_next_to_a_spike_are_not_drawn_into_it():
 
 def test_goes_on_in_a_straight_line_outside_the_range():
     x = np.random.default_rng(2).exponential(size=500)
-    transform = Nonparanormal.fit(x)
+    transform = Nonparanormal.fit(x, extrapolate=True)
     below = transform.forward(x.min() - np.array([0.0, 1.0, 2.0]))
     above = transform.forward(x.max() + np.array([0.0, 1.0, 2.0]))
     assert (np.diff(below) < 0).all()
@@ -55,6 +55,18 @@ def test_goes_on_in_a_straight_line_outside_the_range():
     np.testing.assert_allclose(np.diff(above)[0], np.diff(above)[1])
     np.testing.assert_allclose(transform.inverse(above), x.max() + np.array([0.0, 1.0, 2.0]))
     np.testing.assert_allclose(transform.inverse(below), x.min() - np.array([0.0, 1.0, 2.0]))
+    again = Nonparanormal.from_dict(transform.to_dict())
+    assert again == transform
+
+
+def test_comes_back_within_the_range_by_default():
+    x = np.random.default_rng(2).exponential(size=500)
+    transform = Nonparanormal.fit(x)
+    found = transform.inverse(np.linspace(-9, 9, 101))
+    assert (found.min(), found.max()) == (x.min(), x.max())
+    assert (transform.forward([x.max() + 1]) > transform.forward([x.max()])).all()
+    old = {key: value for key, value in transform.to_dict().items() if key != "extrapolate"}
+    assert Nonparanormal.from_dict(old) == transform
 
 
 def test_tiny_weights_leave_knots_strictly_increasing():
@@ -95,5 +107,8 @@ def test_is_increasing_and_invertible(x):
     at_data = np.unique(x)
     assert (np.diff(transform.forward(at_data)) > 0).all()
     np.testing.assert_allclose(transform.inverse(transform.forward(at_data)), at_data, rtol=1e-12)
-    np.testing.assert_allclose(transform.inverse(z), grid, rtol=1e-6, atol=1e-4)
+    within = np.clip(grid, min(x), max(x))
+    np.testing.assert_allclose(transform.inverse(z), within, rtol=1e-6, atol=1e-4)
+    beyond = Nonparanormal.fit(x, extrapolate=True)
+    np.testing.assert_allclose(beyond.inverse(z), grid, rtol=1e-6, atol=1e-4)
     assert Nonparanormal.from_dict(json.loads(json.dumps(transform.to_dict()))) == transform

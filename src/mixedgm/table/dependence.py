@@ -1,0 +1,384 @@
+"""Some rows of all columns in -> findings about columns that (nearly) follow from others.
+
+Candidates come from a sample of the rows, by a few products of matrices for all pairs at once;
+each is then confirmed on all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedgm.errors import Finding
+from mixedgm.table.wording import drop_line, few, rows
+
+__all__ = ["FEWEST_ROWS", "Sample", "dependence_findings", "sample_rows"]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int32]
+
+_SAMPLE_ROWS = 5_000
+_SAMPLE_CELLS = 20_000_000
+FEWEST_ROWS = 20
+_UNEXPLAINED = 1e-5  # share of the variance that rounding may leave
+_WRONG = 0.01  # share of the rows off the commonest level that may be exceptions
+_ROWS_PER_LEVEL = 5  # fewer say nothing about a level
+_MOST_NUMBERS = 2_000  # beyond, only exact multiples are looked for
+_MOST_LEVELS = 3_000  # beyond, only copies of categories
+_MOST_WORK = 2e10  # multiplications in one product
+_MOST_CANDIDATES = 1_000
+_MOST_FINDINGS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Some rows of a table, and the way to all of them.
+
+    Parameters
+    ----------
+    numbers : mapping of str to float64 array
+        Continuous columns; NaN where a value is missing.
+    codes : mapping of str to int32 array
+        Categorical columns as positions in their levels; -1 where a value is missing.
+    n_levels : mapping of str to int
+        Numbers of levels of the categorical columns.
+    all_numbers, all_codes : callable
+        The same columns, by name, in all rows.
+    sparse : collection of str
+        Columns with so many gaps that they are not looked at together with others.
+    """
+
+    numbers: Mapping[str, Floats]
+    codes: Mapping[str, Codes]
+    n_levels: Mapping[str, int]
+    all_numbers: Callable[[str], Floats]
+    all_codes: Callable[[str], Codes]
+    sparse: Collection[str] = ()
+
+
+def sample_rows(rows: NDArray[np.intp], n_columns: int) -> NDArray[np.intp]:
+    """Return evenly spaced rows, as many as are enough to find candidates."""
+    most = min(_SAMPLE_ROWS, max(200, _SAMPLE_CELLS // max(1, n_columns)))
+    if len(rows) <= most:
+        return rows
+    return rows[np.linspace(0, len(rows) - 1, most).astype(np.intp)]
+
+
+def dependence_findings(sample: Sample) -> list[Finding]:
+    """Return warnings about columns that are determined by others, or nearly so.
+
+    Numbers that are linear functions of one or of several others, categories that are nested in
+    others, and numbers that a category determines. At most ten findings of each sort.
+
+    Parameters
+    ----------
+    sample : Sample
+        The columns.
+
+    Returns
+    -------
+    list of Finding
+        Warnings. Nothing is said about fewer than 20 rows.
+    """
+    n_rows = [len(column) for column in sample.numbers.values()]
+    n_rows += [len(column) for column in sample.codes.values()]
+    if not n_rows or n_rows[0] < FEWEST_ROWS:
+        return []
+    findings, repeated = _multiples(sample)
+    findings += _sums(sample, repeated)
+    return findings + _nested(sample) + _determined_numbers(sample)
+
+
+# -- numbers ---------------------------------------------------------------------------------------
+
+
+def _standardised(columns: Sequence[Floats]) -> Floats:
+    """Return columns with mean 0 and variance 1 over their values, zeros where these are missing.
+
+    A column that does not vary in the sample is zero.
+    """
+    table = np.column_stack(columns)
+    gap = np.isnan(table)
+    count = np.maximum(len(table) - gap.sum(axis=0), 1)
+    table[gap] = 0.0
+    table -= table.sum(axis=0) / count
+    table[gap] = 0.0
+    largest = np.abs(table).max(axis=0)
+    table /= np.where(largest > 0, largest, 1.0)
+    scale = np.sqrt((table * table).sum(axis=0) / count)
+    table /= np.where(scale > 0, scale, 1.0)
+    return table
+
+
+def _unexplained(x: Floats, y: Floats) -> float:
+    """Return 1 - r^2 of two columns over the rows that have both."""
+    both = ~(np.isnan(x) | np.isnan(y))
+    if np.count_nonzero(both) < FEWEST_ROWS:
+        return 1.0
+    table = _standardised([x[both], y[both]])
+    if not table.any(axis=0).all():
+        return 1.0
+    correlation = float((table[:, 0] * table[:, 1]).mean())
+    return 1.0 - correlation**2
+
+
+def _multiples(sample: Sample) -> tuple[list[Finding], set[str]]:
+    """Return findings about columns that are linear functions of one other, and all but one."""
+    names = list(sample.numbers)
+    if len(names) < 2:
+        return [], set()
+    z = _standardised(list(sample.numbers.values()))
+    if len(names) <= _MOST_NUMBERS:
+        pairs = _correlated_pairs(z, np.column_stack(list(sample.numbers.values())))
+    else:
+        pairs = _equal_projections(z)
+    linked = [
+        (names[i], names[j])
+        for i, j in pairs[:_MOST_CANDIDATES]
+        if _unexplained(sample.all_numbers(names[i]), sample.all_numbers(names[j])) < _UNEXPLAINED
+    ]
+    findings: list[Finding] = []
+    repeated: set[str] = set()
+    for members in _clusters(linked, names):
+        first, *rest = members
+        repeated |= set(rest)
+        which = f"{few(rest)} {'is a' if len(rest) == 1 else 'are'} linear "
+        which += f"{'function' if len(rest) == 1 else 'functions'} of {first!r}"
+        what = f"{which} (1 - r^2 below {_UNEXPLAINED:g}): such an edge outweighs all others"
+        findings.append(Finding(None, what, drop_line(*rest), "warning"))
+    return findings[:_MOST_FINDINGS], repeated
+
+
+def _correlated_pairs(z: Floats, table: Floats) -> list[tuple[int, int]]:
+    """Return pairs of columns with a correlation of about 1 or -1 over the rows that have both."""
+    here = (~np.isnan(table)).astype(np.float64)
+    count = here.T @ here
+    if count.min() == len(z):
+        correlation = z.T @ z / len(z)
+    else:
+        squares = (z * z).T @ here
+        sums = z.T @ here
+        with np.errstate(divide="ignore", invalid="ignore"):
+            spread = squares - sums**2 / count
+            correlation = (z.T @ z - sums * sums.T / count) / np.sqrt(spread * spread.T)
+    near = np.triu((np.abs(correlation) > 1.0 - _UNEXPLAINED) & (count >= FEWEST_ROWS), 1)
+    return [(int(i), int(j)) for i, j in np.argwhere(near)[:_MOST_CANDIDATES]]
+
+
+def _equal_projections(z: Floats) -> list[tuple[int, int]]:
+    """Return neighbours in the order of a random projection that agree in another one."""
+    weights = np.random.default_rng(0).normal(size=(2, len(z)))
+    first, second = np.abs(weights @ z)
+    order = np.argsort(first, kind="stable")
+    close = 1e-6 * len(z) ** 0.5
+    equal = (np.diff(first[order]) < close) & (np.abs(np.diff(second[order])) < close)
+    at = np.flatnonzero(equal)
+    return [(int(min(pair)), int(max(pair))) for pair in zip(order[at], order[at + 1], strict=True)]
+
+
+def _clusters(pairs: Sequence[tuple[str, str]], names: Sequence[str]) -> list[list[str]]:
+    """Return the groups of names that pairs tie together, each in the order of the table."""
+    root: dict[str, str] = {}
+
+    def top(name: str) -> str:
+        while name in root:
+            name = root[name]
+        return name
+
+    for a, b in pairs:
+        one, other = top(a), top(b)
+        if one != other:
+            root[other] = one
+    groups: dict[str, list[str]] = {}
+    tied = {name for pair in pairs for name in pair}
+    for name in names:
+        if name in tied:
+            groups.setdefault(top(name), []).append(name)
+    return list(groups.values())
+
+
+def _sums(sample: Sample, repeated: set[str]) -> list[Finding]:
+    """Return findings about columns that are linear functions of several others."""
+    from scipy.linalg import cho_solve, lapack
+
+    names = [n for n in sample.numbers if n not in repeated and n not in sample.sparse]
+    if not 3 <= len(names) <= _MOST_NUMBERS:
+        return []
+    table = np.column_stack([sample.numbers[name] for name in names])
+    table = table[~np.isnan(table).any(axis=1)]
+    if len(table) < len(names) + FEWEST_ROWS:
+        return []
+    z = _standardised(list(table.T))
+    varies = np.flatnonzero(z.any(axis=0))
+    names, z = [names[at] for at in varies], z[:, varies]
+    correlation = z.T @ z / len(z)
+    factor, pivots, rank, _ = lapack.dpstrf(correlation, tol=_UNEXPLAINED, lower=1)
+    basis, others = pivots[:rank] - 1, pivots[rank:] - 1
+    weights = cho_solve((factor[:rank, :rank], True), correlation[np.ix_(basis, others)])
+    findings = []
+    for k, other in enumerate(others[:_MOST_FINDINGS]):
+        part = np.flatnonzero(np.abs(weights[:, k]) > 1e-3 * np.abs(weights[:, k]).max())
+        members = [names[at] for at in sorted([*basis[part], other])]
+        if not _confirmed(members, sample):
+            continue
+        what = (
+            f"{few(members, 10)} are linearly dependent: each follows from the others "
+            f"(1 - R^2 below {_UNEXPLAINED:g}), as a total does from its parts"
+        )
+        remedy = f"{drop_line(names[other])}, or another one of them"
+        findings.append(Finding(None, what, remedy, "warning"))
+    return findings
+
+
+def _confirmed(members: Sequence[str], sample: Sample) -> bool:
+    """Return whether the last of some columns is a linear function of the others in all rows."""
+    table = np.column_stack([sample.all_numbers(name) for name in members])
+    table = table[~np.isnan(table).any(axis=1)]
+    if len(table) < len(members) + FEWEST_ROWS:
+        return False
+    z = _standardised(list(table.T))
+    return bool(np.linalg.eigvalsh(z.T @ z / len(z))[0] < _UNEXPLAINED)
+
+
+# -- categories ------------------------------------------------------------------------------------
+
+
+def _indicators(sample: Sample, work_per_row: float) -> tuple[NDArray[np.float32], Codes, int]:
+    """Return a column of zeros and ones for each level, where each category starts, a stride.
+
+    As many rows are used as the work allows: every stride-th.
+    """
+    sizes = np.array([sample.n_levels[name] for name in sample.codes], dtype=np.int32)
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int32)
+    codes = np.column_stack(list(sample.codes.values()))
+    stride = max(1, int(np.ceil(len(codes) * work_per_row / _MOST_WORK)))
+    codes = codes[::stride]
+    table = np.zeros((len(codes), int(sizes.sum())), dtype=np.float32)
+    row, column = np.nonzero(codes >= 0)
+    table[row, starts[column] + codes[row, column]] = 1.0
+    return table, starts, stride
+
+
+def _nested(sample: Sample) -> list[Finding]:
+    """Return findings about categories whose levels each go with one level of another."""
+    names = list(sample.codes)
+    total = sum(sample.n_levels[name] for name in names)
+    if len(names) < 2:
+        return []
+    found = _nested_pairs(sample, total) if total <= _MOST_LEVELS else _copied_pairs(sample)
+    told: dict[str, dict[str, int]] = {}
+    for a, b in found[:_MOST_CANDIDATES]:
+        n_wrong = _exceptions(names[a], names[b], sample)
+        if n_wrong is not None:
+            told.setdefault(names[a], {})[names[b]] = n_wrong
+    same = [(a, b) for a, others in told.items() for b in others if a in told.get(b, ())]
+    findings: list[Finding] = []
+    repeated: set[str] = set()
+    for first, *rest in _clusters(same, names):
+        repeated |= set(rest)
+        what = (
+            f"{few(rest)} and {first!r} say the same: each level of one goes with one of the other"
+        )
+        findings.append(Finding(None, what, drop_line(*rest), "warning"))
+    for name, others in told.items():
+        inside = [b for b in others if b not in repeated and name not in told.get(b, ())]
+        if inside and name not in repeated:
+            most = max(others[b] for b in inside)
+            but = f" but for {rows(most)}" if most else ""
+            what = f"each of its levels goes with one level of {few(inside)}{but}, so it tells that"
+            remedy = f"{drop_line(*inside)}, or {drop_line(name)}"
+            findings.append(Finding(name, what, remedy, "warning"))
+    return findings[:_MOST_FINDINGS]
+
+
+def _nested_pairs(sample: Sample, total: int) -> list[tuple[int, int]]:
+    """Return pairs (a, b) such that the level of a nearly always tells that of b."""
+    table, starts, _ = _indicators(sample, float(total) ** 2)
+    counts = table.T @ table
+    in_common = np.maximum.reduceat(counts, starts, axis=1)  # rows of a level with b's commonest
+    correct = np.add.reduceat(in_common, starts, axis=0)
+    both = np.add.reduceat(np.add.reduceat(counts, starts, axis=0), starts, axis=1)
+    commonest = np.maximum.reduceat(np.add.reduceat(counts, starts, axis=0), starts, axis=1)
+    nested = (both - correct <= 2 * _WRONG * (both - commonest)) & (both > commonest)
+    np.fill_diagonal(nested, False)
+    return [(int(a), int(b)) for a, b in np.argwhere(nested)[:_MOST_CANDIDATES]]
+
+
+def _copied_pairs(sample: Sample) -> list[tuple[int, int]]:
+    """Return pairs of categories that split the rows of the sample in the same way."""
+    seen: dict[bytes, int] = {}
+    pairs = []
+    for at, codes in enumerate(sample.codes.values()):
+        _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+        key = np.argsort(np.argsort(first))[inverse].astype(np.int32).tobytes()
+        if key in seen:
+            pairs += [(seen[key], at), (at, seen[key])]
+        seen.setdefault(key, at)
+    return pairs
+
+
+def _counts(a: Codes, b: Codes, n_a: int, n_b: int) -> Floats:
+    both = (a >= 0) & (b >= 0)
+    flat = a[both].astype(np.int64) * n_b + b[both]
+    return np.bincount(flat, minlength=n_a * n_b).reshape(n_a, n_b).astype(np.float64)
+
+
+def _exceptions(name: str, other: str, sample: Sample) -> int | None:
+    """Return for how many rows the level of a column does not tell that of another.
+
+    None when they are too many. Levels with fewer than five rows are not looked at.
+    """
+    sizes = sample.n_levels[name], sample.n_levels[other]
+    counts = _counts(sample.all_codes(name), sample.all_codes(other), *sizes)
+    total = counts.sum()
+    counts = counts[counts.sum(axis=1) >= _ROWS_PER_LEVEL]
+    off = counts.sum() - counts.sum(axis=0).max(initial=0.0)
+    wrong = counts.sum() - counts.max(axis=1, initial=0.0).sum()
+    enough = counts.sum() >= 0.9 * total and off >= FEWEST_ROWS
+    return int(wrong) if enough and wrong <= _WRONG * off else None
+
+
+def _determined_numbers(sample: Sample) -> list[Finding]:
+    """Return findings about categories that tell the value of a number."""
+    names, numbers = list(sample.codes), list(sample.numbers)
+    total = sum(sample.n_levels[name] for name in names)
+    if not names or not numbers or total * len(numbers) > _MOST_LEVELS * _MOST_NUMBERS:
+        return []
+    table, starts, stride = _indicators(sample, float(total) * len(numbers))
+    columns = [sample.numbers[name][::stride] for name in numbers]
+    z = _standardised(columns)
+    here = (~np.isnan(np.column_stack(columns))).astype(np.float64)
+    count, sums, squares = table.T @ here, table.T @ z, table.T @ (z * z)
+    between = np.add.reduceat(sums**2 / np.maximum(count, 1), starts, axis=0)
+    squares, sums, count = (
+        np.add.reduceat(each, starts, axis=0) for each in (squares, sums, count)
+    )
+    spread = squares - sums**2 / np.maximum(count, 1)
+    found = np.argwhere((squares - between <= 1e-4 * spread) & (spread > 0))
+    determined: dict[str, list[str]] = {}
+    for a, x in found[:_MOST_CANDIDATES]:
+        if _tells(sample.all_codes(names[a]), sample.all_numbers(numbers[x])):
+            determined.setdefault(names[a], []).append(numbers[x])
+    findings = []
+    for name, values in determined.items():
+        what = f"its levels tell the value of {few(values)}, which hardly varies within a level"
+        remedy = f"{drop_line(*values)}, or {drop_line(name)}"
+        findings.append(Finding(name, what, remedy, "warning"))
+    return findings[:_MOST_FINDINGS]
+
+
+def _tells(codes: Codes, numbers: Floats) -> bool:
+    """Return whether numbers hardly vary within levels that have five rows or more."""
+    both = (codes >= 0) & ~np.isnan(numbers)
+    codes, x = codes[both], _standardised([numbers[both]])[:, 0]
+    enough = np.bincount(codes)[codes] >= _ROWS_PER_LEVEL
+    if np.count_nonzero(enough) < max(FEWEST_ROWS, 0.9 * len(codes)):
+        return False
+    codes, x = codes[enough], x[enough]
+    count = np.maximum(np.bincount(codes), 1)
+    within = x - (np.bincount(codes, weights=x) / count)[codes]
+    spread = float(((x - x.mean()) ** 2).sum())
+    return spread > 0 and float((within**2).sum()) <= _UNEXPLAINED * spread

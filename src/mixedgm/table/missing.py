@@ -1,0 +1,214 @@
+"""Where columns have gaps in -> the complete rows, and columns to leave out for more of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedgm.errors import Finding
+from mixedgm.table.wording import counted, drop_line, few, quoted, rows
+
+__all__ = ["Missing", "check_missing"]
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Packed = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, eq=False)
+class Missing:
+    """Which rows are usable, and what was found on the way.
+
+    Parameters
+    ----------
+    keep : bool array or None
+        Rows with positive weight and without missing values; None when that is all rows.
+    findings : tuple of Finding
+        About missing values.
+    empty : tuple of str
+        Columns in which every value is missing.
+    leave_out : tuple of str
+        Columns to leave out so that most cells of the table are in complete rows.
+    dropped : bool
+        Whether rows with positive weight are dropped.
+    gaps : mapping of str to packed bool array
+        Columns that have some missing values, and where; the column with most of them first.
+    """
+
+    keep: Mask | None
+    findings: tuple[Finding, ...]
+    empty: tuple[str, ...] = ()
+    leave_out: tuple[str, ...] = ()
+    dropped: bool = False
+    gaps: Mapping[str, Packed] = field(default_factory=dict)
+
+    def n_kept(self, n_rows: int) -> int:
+        """Return how many of `n_rows` rows are kept."""
+        return n_rows if self.keep is None else int(np.count_nonzero(self.keep))
+
+    def constant_finding(self, names: Sequence[str], vary: Mask) -> Finding:
+        """Return the error about columns that vary in the table, but not in its complete rows.
+
+        Parameters
+        ----------
+        names : sequence of str
+            The columns.
+        vary : bool array
+            Rows with a value other than that of the complete rows, in any of the columns.
+
+        Returns
+        -------
+        Finding
+            It names the columns whose gaps are the cause.
+        """
+        one = len(names) == 1
+        what = (
+            f"{'it is' if one else f'{len(names)} columns are'} constant in the "
+            f"{self.n_kept(0):,} complete rows, though not in the table"
+        )
+        what += "" if one else f": {few(names)}"
+        cause = f"the other values are in rows with gaps in {self._causes(vary)}"
+        remedy = f"{drop_line(*self._blamed(vary))}, or fill the gaps in"
+        return Finding(names[0] if one else None, f"{what}; {cause}", remedy)
+
+    def levels_finding(self, lost: Mapping[str, Sequence[object]], vary: Mask) -> Finding:
+        """Return the warning about levels that occur in dropped rows only."""
+        first = [f"{name!r} ({_levels(levels)})" for name, levels in list(lost.items())[:5]]
+        more = f" and {len(lost) - 5} more columns" if len(lost) > 5 else ""
+        what = f"levels without complete rows: {', '.join(first)}{more}"
+        remedy = f"fill the gaps of {self._causes(vary)} in, or {drop_line(*self._blamed(vary))}"
+        return Finding(None, what, remedy, "warning")
+
+    def _counts(self, among: Mask) -> dict[str, int]:
+        packed = np.packbits(among)
+        found = {n: int(np.bitwise_count(gap & packed).sum()) for n, gap in self.gaps.items()}
+        return {name: count for name, count in found.items() if count}
+
+    def _causes(self, vary: Mask) -> str:
+        return counted(list(self._counts(vary).items()))
+
+    def _blamed(self, vary: Mask) -> list[str]:
+        """Return the proposed columns that have gaps there, or else the column with most gaps."""
+        counts = self._counts(vary)
+        proposed = [name for name in self.leave_out if name in counts]
+        return proposed or [max(counts, key=counts.__getitem__)]
+
+
+def _levels(levels: Sequence[object]) -> str:
+    shown = ", ".join(map(quoted, levels[:3]))
+    return f"{shown} and {len(levels) - 3} more" if len(levels) > 3 else shown
+
+
+def check_missing(
+    gaps: Iterable[tuple[str, Mask]], weights: Floats | None, missing: str, *, learning: bool
+) -> Missing:
+    """Find the rows without missing values.
+
+    Parameters
+    ----------
+    gaps : iterable of (name, bool array)
+        Where each column has missing values.
+    weights : float64 array or None
+        Weights of the rows; those with weight zero are absent.
+    missing : {"error", "drop", "keep"}
+        Whether missing values are an error, their rows are dropped, or they are let be.
+    learning : bool
+        Whether a schema is learnt: a column without any value is then an error of its own, and two
+        rows have to remain. New data needs one row.
+
+    Returns
+    -------
+    Missing
+        The rows and the findings.
+    """
+    present = None if weights is None or (weights > 0).all() else weights > 0
+    counts: dict[str, int] = {}
+    packed: dict[str, Packed] = {}
+    empty: list[str] = []
+    incomplete: Mask | None = None
+    n_columns = 0
+    for name, gap in gaps:
+        n_columns += 1
+        gap = gap if present is None else gap & present
+        count = int(np.count_nonzero(gap))
+        n_present = len(gap) if present is None else int(np.count_nonzero(present))
+        if learning and count == n_present:
+            empty.append(name)
+        elif count:
+            counts[name] = count
+            incomplete = gap if incomplete is None else incomplete | gap
+            if learning:
+                packed[name] = np.packbits(gap)
+    findings = [Finding(name, "all of its values are missing", drop_line(name)) for name in empty]
+    if incomplete is None or missing == "keep":
+        return Missing(present, tuple(findings), tuple(empty))
+    keep = ~incomplete if present is None else present & ~incomplete
+    n_kept = int(np.count_nonzero(keep))
+    ranked = dict(sorted(counts.items(), key=lambda pair: -pair[1]))
+    packed = {name: packed[name] for name in ranked if learning}
+    leave_out, n_then = _proposal(packed, keep, present, n_columns - len(empty))
+    n_incomplete = int(np.count_nonzero(incomplete))
+    advice = ""
+    if leave_out:
+        those = f"{n_then:,} of {n_kept + n_incomplete:,} rows are complete then"
+        advice = f"{drop_line(*leave_out)}: {those}, instead of {n_kept:,}"
+    if missing == "drop" and n_kept < 1 + learning:
+        left = "no row is" if n_kept == 0 else "only 1 row (1 sample) is"
+        what = f'{left} left after missing="drop": gaps in {counted(list(ranked.items()))}'
+        remedy = advice or "leave out the columns with most missing values, or fill them in"
+        findings.append(Finding(None, what, remedy))
+    else:
+        findings.append(_missing_finding(ranked, n_incomplete, missing, learning, advice))
+    dropped = missing == "drop"
+    return Missing(keep, tuple(findings), tuple(empty), leave_out, dropped, packed)
+
+
+def _proposal(
+    packed: Mapping[str, Packed], keep: Mask, present: Mask | None, n_columns: int
+) -> tuple[tuple[str, ...], int]:
+    """Return columns to leave out, and the number of rows that are complete then.
+
+    Columns go one after the other, that with most gaps first, as far as the number of cells in
+    complete rows grows: rows times columns. Of those gone, a column that costs no row comes back.
+    """
+    n_rows = len(keep)
+    last = np.zeros(n_rows, dtype=np.intp)  # how many have to go until a row is complete
+    for at, gap in enumerate(packed.values(), 1):
+        last[np.unpackbits(gap, count=n_rows).view(np.bool_)] = at
+    if present is not None:
+        last[~present] = len(packed) + 1
+    complete = np.cumsum(np.bincount(last, minlength=len(packed) + 1))[: len(packed) + 1]
+    n_gone = int(np.argmax(complete * (n_columns - np.arange(len(complete)))))
+    then = np.packbits(last <= n_gone)
+    gone = list(packed)[:n_gone]
+    return tuple(name for name in gone if (packed[name] & then).any()), int(complete[n_gone])
+
+
+def _missing_finding(
+    ranked: Mapping[str, int], n_rows: int, missing: str, learning: bool, advice: str
+) -> Finding:
+    """Return the finding that ranks columns by the rows that each alone costs."""
+    shown = ", ".join(f"{name!r} ({count:,})" for name, count in list(ranked.items())[:_MOST])
+    listed = f"{shown} and {len(ranked) - _MOST} more" if len(ranked) > _MOST else shown
+    if missing == "drop":
+        what = f"{rows(n_rows)} dropped because of missing values (NaN or null) in {listed}"
+        lead = f"{advice}; or " if advice else ""
+        return Finding(None, what, f"{lead}fill the values in before", "warning")
+    column = next(iter(ranked)) if len(ranked) == 1 else None
+    if column is not None:
+        what = f"{n_rows:,} missing {'value' if n_rows == 1 else 'values'} (NaN or null)"
+    else:
+        what = f"missing values (NaN or null) in {rows(n_rows)}, by column: {listed}"
+    if advice:
+        return Finding(
+            column, what, f'{advice}, and missing="drop" drops the rest; or fill them in'
+        )
+    those, them = ("row", "it") if n_rows == 1 else (f"{n_rows:,} rows", "them")
+    drop = 'missing="drop" drops' if learning else "drop"  # predict and score have no such option
+    return Finding(column, what, f"{drop} the {those}, or fill {them} in")
+
+
+_MOST = 10  # columns named in one finding

@@ -1,0 +1,184 @@
+"""Columns that follow from others: linear functions, totals, nested categories, coded numbers."""
+
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mixedgm.table import check
+
+N = 400
+
+
+def table(**columns):
+    rng = np.random.default_rng(1)
+    base = {"u": rng.normal(size=N), "v": rng.normal(size=N), "w": rng.normal(size=N)}
+    base["c"] = rng.choice(list("pqr"), N)
+    return pd.DataFrame(base | columns)
+
+
+def warnings_of(frame, **options):
+    found = check(frame, **options).findings
+    assert not [f for f in found if f.severity == "error"], found
+    return [str(f) for f in found if f.severity == "warning"]
+
+
+def test_independent_columns_give_no_finding():
+    assert warnings_of(table()) == []
+
+
+@pytest.mark.parametrize("slope", [2.0, -1e-9, 1e9])
+def test_a_linear_function_of_one_column(slope):
+    frame = table()
+    frame["twice"] = slope * frame["u"] + 3
+    (line,) = warnings_of(frame)
+    assert line.startswith("'twice' is a linear function of 'u' (1 - r^2 below 1e-05)")
+    assert line.endswith("To change it: leave column 'twice' out")
+
+
+@pytest.mark.parametrize(("noise", "found"), [(1e-4, True), (1e-2, False)])
+def test_nearly_linear(noise, found):
+    frame = table()
+    frame["near"] = frame["u"] + noise * frame["v"]
+    unexplained = 1 - frame["u"].corr(frame["near"]) ** 2  # pandas decides what near is
+    assert bool(warnings_of(frame[["u", "near", "c"]])) == found == (unexplained < 1e-5)
+
+
+def test_several_copies_are_one_finding():
+    frame = table()
+    for k in range(8):
+        frame[f"copy{k}"] = (k + 2) * frame["u"]
+    (line,) = warnings_of(frame)
+    assert "'copy0', 'copy1', 'copy2', 'copy3', 'copy4' and 3 more are linear functions of" in line
+
+
+def test_a_total_and_its_parts():
+    frame = table()
+    frame["total"] = frame["u"] + 2 * frame["v"] - frame["w"] + 7
+    (line,) = warnings_of(frame)
+    named = line.partition(" are linearly dependent")[0]
+    assert named == "'u', 'v', 'w', 'total'"
+    assert warnings_of(frame.drop(columns="w")) == []
+
+
+def test_only_the_columns_of_a_relation_are_named():
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(rng.normal(size=(N, 12)), columns=[f"x{k}" for k in range(12)])
+    frame["sum"] = frame["x3"] + frame["x8"]
+    (line,) = warnings_of(frame)
+    assert line.partition(" are linearly dependent")[0] == "'x3', 'x8', 'sum'"
+
+
+def test_fewer_rows_than_columns_say_nothing():
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(25, 40)))
+    assert warnings_of(frame) == []
+
+
+def test_gaps_do_not_hide_a_dependence():
+    frame = table()
+    frame["twice"] = 2 * frame["u"]
+    frame["total"] = frame["v"] + frame["w"]
+    frame = frame.mask(np.random.default_rng(0).random(frame.shape) < 0.05)
+    lines = [str(f) for f in check(frame).findings if f.severity == "warning"]
+    assert any("'twice' is a linear function of 'u'" in line for line in lines)
+    assert any("'v', 'w', 'total' are linearly dependent" in line for line in lines)
+
+
+def test_ranks_count_where_a_column_is_transformed():
+    frame = table()
+    frame["exp"] = np.exp(3 * frame["u"])
+    assert warnings_of(frame, types={"exp": "continuous"}) == []
+    (line,) = warnings_of(frame, transform="nonparanormal")
+    assert "'exp' is a linear function of 'u'" in line
+
+
+def test_one_category_in_another():
+    rng = np.random.default_rng(0)
+    city = rng.integers(0, 12, N)
+    frame = table(city=[f"city{k}" for k in city], county=[f"county{k % 4}" for k in city])
+    assert (frame.groupby("city")["county"].nunique() == 1).all()
+    (line,) = warnings_of(frame)
+    assert line == (
+        "column 'city': each of its levels goes with one level of 'county', so it tells that. "
+        "To change it: leave column 'county' out, or leave column 'city' out"
+    )
+    frame.loc[0, "county"] = "county9"  # one exception in 400
+    (line,) = warnings_of(frame)
+    assert "one level of 'county' but for 1 row, so it tells that" in line
+    shuffled = frame.assign(county=rng.permutation(frame["county"]))
+    assert warnings_of(shuffled) == []
+
+
+def test_the_same_category_twice():
+    frame = table()
+    frame["code"] = frame["c"].map({"p": "1", "q": "2", "r": "3"})
+    (line,) = warnings_of(frame)
+    assert line.startswith("'code' and 'c' say the same")
+    assert line.endswith("leave column 'code' out")
+
+
+def test_rare_levels_prove_nothing():
+    rng = np.random.default_rng(0)
+    frame = table(many=[f"k{k}" for k in rng.integers(0, 100, N)], coin=rng.choice(["h", "t"], N))
+    assert warnings_of(frame, types={"many": "categorical"}) == []
+    nearly = np.full(N, "no", dtype=object)
+    nearly[:5] = "yes"
+    lone = np.where(np.arange(N) < 5, "rare", np.where(np.arange(N) % 2, "a", "b"))
+    assert warnings_of(table(nearly=nearly, lone=lone)) == []
+
+
+def test_a_category_that_tells_a_number():
+    frame = table()
+    frame["rate"] = frame["c"].map({"p": 0.1, "q": 0.25, "r": 0.7})
+    assert frame.groupby("c")["rate"].std().max() < 1e-12
+    (line,) = warnings_of(frame)
+    assert line == (
+        "column 'c': its levels tell the value of 'rate', which hardly varies within a level. "
+        "To change it: leave column 'rate' out, or leave column 'c' out"
+    )
+    frame["rate"] += 0.01 * frame["u"]
+    assert warnings_of(frame) == []
+
+
+def test_rows_of_weight_zero_do_not_count():
+    frame = table()
+    frame["twice"] = 2 * frame["u"]
+    frame.loc[:9, "twice"] = 50.0
+    assert warnings_of(frame) == []
+    weights = np.r_[np.zeros(10), np.ones(N - 10)]
+    assert "'twice' is a linear function" in warnings_of(frame, sample_weight=weights)[0]
+
+
+def test_a_dependence_of_the_sample_only_is_not_reported():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=20_000)
+    y = x.copy()
+    sampled = np.linspace(0, len(x) - 1, 5_000).astype(int)
+    others = np.setdiff1d(np.arange(len(x)), sampled)
+    y[others] = rng.permutation(y[others])
+    assert warnings_of(pd.DataFrame({"x": x, "y": y})) == []
+
+
+@pytest.mark.slow
+def test_wide_and_long_tables_are_quick():
+    rng = np.random.default_rng(0)
+    wide = pd.DataFrame(rng.normal(size=(100, 4000)))
+    wide["copy"] = -3 * wide[17]
+    begun = time.perf_counter()
+    assert any("'copy' is a linear function of '17'" in line for line in warnings_of(wide))
+    long = pd.DataFrame(rng.normal(size=(100_000, 100)))
+    for k in range(100):
+        long[f"c{k}"] = pd.Categorical.from_codes(rng.integers(0, 9, len(long)), list("abcdefghi"))
+    assert warnings_of(long) == []
+    assert time.perf_counter() - begun < 30
+
+
+def test_copies_are_found_among_very_many_levels():
+    rng = np.random.default_rng(0)
+    columns = {f"c{k}": rng.integers(0, 40, 600).astype(str) for k in range(100)}
+    frame = pd.DataFrame(columns)
+    frame["again"] = "level " + frame["c7"]
+    lines = [line for line in warnings_of(frame) if "say the same" in line]
+    assert len(lines) == 1
+    assert lines[0].startswith("'again' and 'c7' say the same")

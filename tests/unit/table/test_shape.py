@@ -1,0 +1,105 @@
+"""Notes about skew, tails, spikes, bounds and rounding; what a fit mentions of them."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from mixedgm.errors import TableWarning
+from mixedgm.table import check, learn
+from mixedgm.table.shape import shape_of
+
+RNG = np.random.default_rng(0)
+NORMAL = RNG.normal(size=2000)
+
+
+def notes(**columns):
+    checked = check(pd.DataFrame({"n": NORMAL} | columns))
+    return [f for f in checked.findings if f.severity == "note"]
+
+
+def test_moments_are_those_of_scipy():
+    x = RNG.lognormal(size=3000) * 1e6 + 1e8
+    shape = shape_of("x", x)
+    assert shape.skewness == pytest.approx(stats.skew(x), rel=1e-9)
+    assert shape.excess_kurtosis == pytest.approx(stats.kurtosis(x), rel=1e-9)
+
+
+def test_shares_are_those_of_pandas():
+    x = np.r_[np.zeros(30_000), RNG.exponential(size=70_000)]
+    shape = shape_of("x", RNG.permutation(x))
+    counts = pd.Series(x).value_counts(normalize=True)
+    assert (shape.common, shape.share) == (counts.index[0], counts.iloc[0])
+    assert shape.at_bound == "smallest"
+
+
+def test_normal_and_uniform_columns_give_no_note():
+    assert notes(uniform=RNG.uniform(size=2000), other=RNG.normal(size=2000)) == []
+
+
+def test_a_skewed_column_with_the_line_that_helps():
+    (note,) = notes(wage=RNG.lognormal(0, 0.5, size=2000))
+    assert note.column == "wage"
+    assert note.what.startswith("skewed, not normal (skewness ")
+    assert note.remedy == 'transform={"wage": "nonparanormal"}'
+    skewed = {f"w{k}": RNG.lognormal(0, 0.5 + k / 10, size=2000) for k in range(7)}
+    note = notes(**skewed)[0]
+    assert note.what.startswith("7 columns are skewed, not normal: 'w")
+    assert note.what.endswith(" and 2 more")
+    assert note.remedy == 'transform="nonparanormal", for all columns'
+
+
+def test_a_transform_ends_the_note():
+    frame = pd.DataFrame({"n": NORMAL, "wage": RNG.lognormal(0, 0.5, size=2000)})
+    assert check(frame, transform={"wage": "nonparanormal"}).findings == ()
+
+
+def test_heavy_tails():
+    (note,) = notes(x=stats.t(4).ppf((np.arange(2000) + 0.5) / 2000))
+    assert "has heavy tails (kurtosis " in note.what
+
+
+@pytest.mark.parametrize(
+    ("column", "text"),
+    [
+        (np.where(RNG.random(2000) < 0.2, 0.5, NORMAL), "0.5 in "),
+        (np.maximum(NORMAL, -1.3), "-1.3, its smallest value, in "),
+        (np.minimum(NORMAL, 1.3), "1.3, its largest value, in "),
+    ],
+)
+def test_spikes_and_bounds(column, text):
+    (note,) = notes(x=column)
+    assert note.what.startswith(f"has one common value ({text}")
+    share = pd.Series(column).value_counts(normalize=True).iloc[0]
+    assert f"in {share:.0%} of the rows" in note.what
+
+
+def test_few_distinct_values():
+    (note,) = notes(x=np.round(RNG.uniform(0, 1.5, size=2000), 1))
+    assert note.what == "has few distinct values for a number (16 in 2,000 rows)"
+    assert note.remedy == 'types={"x": "categorical"}'
+    declared = check(pd.DataFrame({"n": NORMAL, "x": np.round(NORMAL)}), types={"x": "continuous"})
+    assert declared.findings == ()
+
+
+def test_a_fit_is_silent_about_notes_but_mentions_strong_ones_in_one_line():
+    mild = pd.DataFrame({"n": NORMAL, "wage": RNG.lognormal(0, 0.5, size=2000)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learn(mild)
+    strong = mild.assign(gain=np.where(NORMAL < 1.5, 0.0, np.exp(3 * NORMAL)))
+    with pytest.warns(TableWarning) as caught:
+        learn(strong)
+    (warning,) = caught
+    assert "\n" not in str(warning.message)
+    assert "'gain' (skewness " in str(warning.message)
+    assert str(warning.message).endswith("transform={column: None} ends this warning")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learn(strong, transform={"gain": None})
+
+
+def test_short_tables_give_no_note():
+    assert check(pd.DataFrame({"x": np.exp(NORMAL[:19] * 2), "y": NORMAL[:19]})).findings == ()
