@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.errors import DistributionError, ParameterError
 from mixedgm.model.layout import Floats
+from mixedgm.model.margins import Margins, NodeTerms
 from mixedgm.model.params import NodewiseParams, Params, joined
 from mixedgm.path.path import Path
 from mixedgm.path.task import Lam
@@ -20,9 +21,6 @@ from mixedgm.rows.predict import mean_losses, predictions, probabilities
 from mixedgm.table.encode import Design
 from mixedgm.table.naming import with_names
 from mixedgm.table.schema import Schema
-
-if TYPE_CHECKING:
-    from mixedgm.joint.sampling import Draw, Method
 
 
 class Edge(NamedTuple):
@@ -138,6 +136,10 @@ class FittedModel:
     selection_frequency : ndarray (p + q, p + q) or None
         Share of the subsamples that have each edge at the chosen lam, where subsamples chose it;
         where edges are moderated, one such matrix for edges and one for each moderator.
+    margins : Margins or None
+        Of the training table; None where no table gave the joint distribution of all columns.
+    known_terms : NodeTerms or None
+        `joint_terms`, where a file had them.
     """
 
     schema: Schema
@@ -148,6 +150,8 @@ class FittedModel:
     path: Path | None = None
     scores: Mapping[str, Floats] = field(default_factory=dict)
     selection_frequency: Floats | None = None
+    margins: Margins | None = None
+    known_terms: NodeTerms | None = None
 
     # -- graph -------------------------------------------------------------------------------------
 
@@ -347,10 +351,30 @@ class FittedModel:
                 "fix: fit with another loss, such as 'pseudolikelihood'"
             )
 
+    @cached_property
+    def joint_terms(self) -> NodeTerms | None:
+        """Node terms that give the joint distribution the table's margins; None: those fitted."""
+        from mixedgm.solve.margins import matched
+
+        if self.known_terms is not None or self.margins is None:
+            return self.known_terms
+        return with_names(self.schema, matched, self.pairwise_params, self.margins)
+
+    @property
+    def terms_so_far(self) -> NodeTerms | None:
+        """`joint_terms` where something has asked for them already."""
+        return self.__dict__.get("joint_terms", self.known_terms)
+
+    @cached_property
+    def matched_params(self) -> Params:
+        """The parameters of the joint distribution, valid or not."""
+        terms = self.joint_terms
+        return self.pairwise_params if terms is None else terms.put_into(self.pairwise_params)
+
     @property
     def joint_params(self) -> Params:
-        """The parameters of the joint distribution, which exists at these moderators' values."""
-        params = self.pairwise_params
+        """The same where edges do not depend on moderators, or exist at the values of these."""
+        params = self.matched_params
         if self.report.at:
             self._refuse_indefinite()
         return params
@@ -365,14 +389,3 @@ class FittedModel:
         except DistributionError as error:
             named = error.named([self.schema.nodes[s].name for s in inside])
             raise DistributionError(f"at {self.report.at}, {named}") from None
-
-    def draw(self, n: int, rng: np.random.Generator, method: Method = "auto") -> Draw:
-        """Draw rows: continuous columns, and level codes of the categorical ones."""
-        from mixedgm.joint.sampling import draw
-
-        if self.schema.covariates:
-            raise ParameterError(
-                "the model has no distribution of its covariates, so that rows can only be drawn "
-                "given their values."
-            )
-        return with_names(self.schema, draw, self.joint_params, n, rng=rng, method=method)

@@ -107,6 +107,8 @@ class Task:
     """For optima without penalty."""
     scoring_smooth: Smooth | None = None
     moderators: Moderators | None = None
+    moments: Moments | None = None
+    """Of the standardised rows."""
 
     @property
     def coordinates(self) -> Coordinates:
@@ -308,6 +310,7 @@ def prepare(
         loss,
         rule,
         moderators=moderators,
+        moments=moments,
     )
     return _with_loss(task, rows, moments, sampler or Sampler())
 

@@ -191,7 +191,7 @@ class Distribution:
         log_p = with_names(
             self.model.schema,
             log_marginal,
-            self.model.params,
+            self.model.joint_params,
             known_cont,
             known_cat,
             cont,
