@@ -25,8 +25,12 @@ def run_query(args: Namespace, console: Console) -> None:
     given = known_values(args.given, model.schema_)
     how = {"random_state": args.seed, "limit": args.limit}
     with console.announcing_compilation():
-        if args.mean:
-            found: Any = model.mean(given, method=args.method, **how)
+        if args.discrepancy:
+            if given:
+                raise ParameterError("--discrepancy is about the whole model; leave out --given.")
+            found: Any = model.joint_discrepancy()
+        elif args.mean:
+            found = model.mean(given, method=args.method, **how)
         elif args.marginal is not None:
             columns = listed([args.marginal])
             found = model.conditional(columns, given, method=args.method, **how)
@@ -39,8 +43,11 @@ def run_query(args: Namespace, console: Console) -> None:
 def _deliver_number(
     args: Namespace, console: Console, model: MixedGraphicalModel, given: Any, how: Any
 ) -> None:
+    from mixedgm.studies.joint_discrepancy import margin_notes, pair_notes
+
     if args.entropy is not None:
-        what, found = "entropy", model.entropy(listed([args.entropy]), given, **how)
+        names = listed([args.entropy])
+        what, found = "entropy", model.entropy(names, given, **how)
     else:
         names = listed([args.mutual_information])
         if len(names) != 2:
@@ -50,6 +57,8 @@ def _deliver_number(
             "mutual information",
             model.mutual_information(names[0], names[1], given, **how),
         )
+    for note in (*margin_notes(model.fitted_), *pair_notes(model.fitted_, [*names, *given])):
+        console.note(note)
     error = "exact" if found.exact else f"standard error {found.error:.2g}"
     columns = {what.replace(" ", "_"): [found.value], "error": [found.error]}
     deliver(columns, args, console, lambda width: f"{what}: {found.value:.6g} nats ({error})")

@@ -32,6 +32,11 @@ def add_query(command: argparse.ArgumentParser) -> None:
     either.add_argument(
         "--mutual-information", metavar="A,B", help="what two columns say about each other, in nats"
     )
+    either.add_argument(
+        "--discrepancy",
+        action="store_true",
+        help="where pairs of columns are further from the table of the fit than they should be",
+    )
     _given(command)
     add_output(command, "FILE", "where to write, instead of to the terminal")
     add_format(command)
