@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from mixedgm.rows.predict import mean_losses, predictions, probabilities
 from mixedgm.table.encode import Design
 from mixedgm.table.naming import with_names
 from mixedgm.table.schema import Schema
+
+if TYPE_CHECKING:
+    from mixedgm.joint.sampling import Draw, Method
 
 
 class Edge(NamedTuple):
@@ -360,11 +363,6 @@ class FittedModel:
             return self.known_terms
         return with_names(self.schema, matched, self.pairwise_params, self.margins)
 
-    @property
-    def terms_so_far(self) -> NodeTerms | None:
-        """`joint_terms` where something has asked for them already."""
-        return self.__dict__.get("joint_terms", self.known_terms)
-
     @cached_property
     def matched_params(self) -> Params:
         """The parameters of the joint distribution, valid or not."""
@@ -373,11 +371,10 @@ class FittedModel:
 
     @property
     def joint_params(self) -> Params:
-        """The same where edges do not depend on moderators, or exist at the values of these."""
-        params = self.matched_params
+        """The same where they are valid at these values of the moderators."""
         if self.report.at:
             self._refuse_indefinite()
-        return params
+        return self.matched_params
 
     def _refuse_indefinite(self) -> None:
         """Raise where the precision is not positive definite at these values of the moderators."""
@@ -389,3 +386,14 @@ class FittedModel:
         except DistributionError as error:
             named = error.named([self.schema.nodes[s].name for s in inside])
             raise DistributionError(f"at {self.report.at}, {named}") from None
+
+    def draw(self, n: int, rng: np.random.Generator, method: Method = "auto") -> Draw:
+        """Draw rows: continuous columns, and level codes of the categorical ones."""
+        from mixedgm.joint.sampling import draw
+
+        if self.schema.covariates:
+            raise ParameterError(
+                "the model has no distribution of its covariates, so that rows can only be drawn "
+                "given their values."
+            )
+        return with_names(self.schema, draw, self.joint_params, n, rng=rng, method=method)

@@ -27,7 +27,7 @@ def margins_to_parts(fitted: FittedModel) -> tuple[dict[str, Any] | None, Arrays
         arrays = {"table_mean": fitted.margins.mean, "table_variance": fitted.margins.variance}
         if fitted.margins.covariance is not None:
             arrays["table_covariance"] = fitted.margins.covariance
-    terms = fitted.terms_so_far
+    terms: NodeTerms | None = vars(fitted).get("joint_terms", fitted.known_terms)
     if terms is None:
         return None, arrays
     arrays["joint_cont_bias"], arrays["joint_cat_bias"] = terms.cont_bias, terms.cat_bias

@@ -236,8 +236,6 @@ def _cheap(fitted: FittedModel) -> bool:
 
     if fitted.margins is None or fitted.margins.covariance is None:
         return False
-    if fitted.terms_so_far is not None:
-        return True
     try:
         rest, _ = integrate_out(fitted.params, range(fitted.params.n_cont))
         plan_for(discrete(rest), limit=_CHEAP)

@@ -130,9 +130,7 @@ def _rows(
     """All rows of a batch, one table after the other."""
     n_tables, n_rows = shape
     if known is None:
-        from mixedgm.joint import draw
-
-        return with_names(fitted.schema, draw, fitted.joint_params, n_tables * n_rows, rng=rng)
+        return fitted.draw(n_tables * n_rows, rng)
     if known.weights is None and known.n_rows == n_rows:
         rows = np.tile(np.arange(n_rows), n_tables)
     else:
