@@ -35,7 +35,7 @@ def add_query(command: argparse.ArgumentParser) -> None:
     either.add_argument(
         "--discrepancy",
         action="store_true",
-        help="where pairs of columns are further from the table of the fit than they should be",
+        help="how far pairs of columns are from the table of the fit, the worst first",
     )
     _given(command)
     add_output(command, "FILE", "where to write, instead of to the terminal")

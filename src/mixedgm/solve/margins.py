@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 GOOD = 1e-6
 """Difference of exact margins up to which they count as equal."""
-ACCURACY = 0.0025
+ACCURACY = 0.005
 """Standard error that sampled margins must not exceed."""
 
 _TARGET = 1e-11
