@@ -242,6 +242,28 @@ def test_simulated_tables_of_the_check_have_the_margins(model, table):
     np.testing.assert_allclose(checked.shares.mean(axis=0), observed, atol=0.014)
 
 
+def test_sampled_margins_are_told_and_kept(table, tmp_path, monkeypatch):
+    from mixedgm.solve import margins
+
+    def refuse(*_):
+        raise mg.TooLargeError("too large", ())
+
+    monkeypatch.setattr(margins, "_by_newton", refuse)
+    model = mg.MixedGraphicalModel(lam=0.3).fit(table)
+    answer = model.marginal("a")
+    terms = model.fitted_.joint_terms
+    assert terms.sampled
+    assert 0.0 < terms.error < 0.05
+    assert "the table's margins were sampled: off by up to 0.0" in " ".join(repr(answer).split())
+    assert repr(model.joint_discrepancy()).count("sampled") == 1
+    found = answer.frame().set_index("a")["probability"]["yes"]
+    assert abs(found - (table["a"] == "yes").mean()) < terms.error
+    model.save(tmp_path / "model.mgm")
+    loaded = mg.load(tmp_path / "model.mgm")
+    assert repr(loaded.marginal("a")) == repr(answer)
+    assert loaded.fitted_.joint_terms.sampled
+
+
 # -- models without a table's margins --------------------------------------------------------------
 
 
