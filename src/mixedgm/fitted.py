@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mixedgm.errors import DistributionError, ParameterError
 from mixedgm.model.layout import Floats
+from mixedgm.model.margins import Margins, NodeTerms
 from mixedgm.model.params import NodewiseParams, Params, joined
 from mixedgm.path.path import Path
 from mixedgm.path.task import Lam
@@ -151,6 +152,10 @@ class FittedModel:
     selection_frequency : ndarray (p + q, p + q) or None
         Share of the subsamples that have each edge at the chosen lam, where subsamples chose it;
         where edges are moderated, one such matrix for edges and one for each moderator.
+    margins : Margins or None
+        Of the training table; None where no table gave the joint distribution of all columns.
+    known_terms : NodeTerms or None
+        `joint_terms`, where a file had them.
     """
 
     schema: Schema
@@ -161,6 +166,8 @@ class FittedModel:
     path: Path | None = None
     scores: Mapping[str, Floats] = field(default_factory=dict)
     selection_frequency: Floats | None = None
+    margins: Margins | None = None
+    known_terms: NodeTerms | None = None
 
     # -- graph -------------------------------------------------------------------------------------
 
@@ -390,13 +397,27 @@ class FittedModel:
                 "fix: fit with another loss, such as 'pseudolikelihood'"
             )
 
+    @cached_property
+    def joint_terms(self) -> NodeTerms | None:
+        """Node terms that give the joint distribution the table's margins; None: those fitted."""
+        from mixedgm.solve.margins import matched
+
+        if self.known_terms is not None or self.margins is None:
+            return self.known_terms
+        return with_names(self.schema, matched, self.pairwise_params, self.margins)
+
+    @cached_property
+    def matched_params(self) -> Params:
+        """The parameters of the joint distribution, valid or not."""
+        terms = self.joint_terms
+        return self.pairwise_params if terms is None else terms.put_into(self.pairwise_params)
+
     @property
     def joint_params(self) -> Params:
-        """The parameters of the joint distribution, which exists at these moderators' values."""
-        params = self.pairwise_params
+        """The same where they are valid at these values of the moderators."""
         if self.report.at:
             self._refuse_indefinite()
-        return params
+        return self.matched_params
 
     def _refuse_indefinite(self) -> None:
         """Raise where the precision is not positive definite at these values of the moderators."""

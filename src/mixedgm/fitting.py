@@ -16,6 +16,7 @@ from mixedgm.errors import DistributionError, ParameterError, SelectionWarning, 
 from mixedgm.estimates import at_given_lams, chosen_estimate, refitted
 from mixedgm.fitted import FitReport, FittedModel
 from mixedgm.model.layout import Floats
+from mixedgm.model.margins import Margins
 from mixedgm.model.params import Params
 from mixedgm.options import Options
 from mixedgm.parallel import seeds
@@ -166,7 +167,15 @@ def fit_design(
         path=path,
         scores=choice.scores,
         selection_frequency=_by_nodes(setup.task, choice.frequencies),
+        margins=_margins(setup.task),
     )
+
+
+def _margins(task: Task) -> Margins | None:
+    """Of the table; None where the model has no joint distribution of all its columns."""
+    if task.moments is None or task.layout.covariates or task.layout.nodewise:
+        return None
+    return Margins.of(task.moments.mean, task.moments.second, task.units, task.observed)
 
 
 def encode(X: Any, options: Options, sample_weight: ArrayLike | None = None) -> Design:

@@ -45,7 +45,7 @@ ROOMS = (
 DOORS = ("__init__", "__main__")
 
 LATE = frozenset({"pandas", "polars", "pyarrow", "matplotlib", "networkx"})
-MAX_LINES = 400
+MAX_LINES = 600
 
 
 def sources(package: Path) -> list[Path]:

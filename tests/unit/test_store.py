@@ -21,6 +21,7 @@ from hypothesis.extra import numpy as hnp
 from mixedgm.errors import MixedGMError, ModelFileError, ParameterError
 from mixedgm.fitted import FitReport, FittedModel
 from mixedgm.model.layout import Layout
+from mixedgm.model.margins import Margins, NodeTerms
 from mixedgm.model.params import Params, Units
 from mixedgm.path.path import Path, PathPoint
 from mixedgm.solve.loop import Status, TraceRow
@@ -209,7 +210,20 @@ def small_model() -> FittedModel:
     units = Units(np.array([40.0, 0.0]), np.array([10.0, 1.0]))
     path = Path((point,), 0.9, schema, layout, units, observed, 100.0)
     scores = {"ebic": np.array([700.25])}
-    return FittedModel(schema, params, np.ones(4), report, "pandas", path, scores)
+    mean = np.array([40.0, 1.5, 0.25, 0.75, 0.5, 0.5, 0.0])
+    margins = Margins(mean, np.array([100.0, 2.0]), np.eye(7))
+    terms = NodeTerms(params.cont_bias, np.ones(2), params.cat_bias, 1e-12, True, np.eye(7))
+    return FittedModel(
+        schema,
+        params,
+        np.ones(4),
+        report,
+        "pandas",
+        path,
+        scores,
+        margins=margins,
+        known_terms=terms,
+    )
 
 
 SETTINGS = {

@@ -24,8 +24,12 @@ def run_query(args: Namespace, console: Console) -> None:
     model = usable_model(args, console)
     given = known_values(args.given, model.schema_)
     how = {"random_state": args.seed, "limit": args.limit}
-    if args.mean:
-        found: Any = model.mean(given, method=args.method, **how)
+    if args.discrepancy:
+        if given:
+            raise ParameterError("--discrepancy is about the whole model; leave out --given.")
+        found: Any = model.joint_discrepancy()
+    elif args.mean:
+        found = model.mean(given, method=args.method, **how)
     elif args.marginal is not None:
         found = model.conditional(listed(args.marginal), given, method=args.method, **how)
     else:
@@ -37,8 +41,11 @@ def run_query(args: Namespace, console: Console) -> None:
 def _deliver_number(
     args: Namespace, console: Console, model: MixedGraphicalModel, given: Any, how: Any
 ) -> None:
+    from mixedgm.studies.joint_discrepancy import margin_notes, pair_notes
+
     if args.entropy is not None:
-        what, found = "entropy", model.entropy(listed(args.entropy), given, **how)
+        names = listed(args.entropy)
+        what, found = "entropy", model.entropy(names, given, **how)
     else:
         names = listed(args.mutual_information)
         if len(names) != 2:
@@ -48,6 +55,8 @@ def _deliver_number(
             "mutual information",
             model.mutual_information(names[0], names[1], given, **how),
         )
+    for note in (*margin_notes(model.fitted_), *pair_notes(model.fitted_, [*names, *given])):
+        console.note(note)
     error = "exact" if found.exact else f"standard error {found.error:.2g}"
     columns = {what.replace(" ", "_"): [found.value], "error": [found.error]}
     deliver(columns, args, console, lambda width: f"{what}: {found.value:.6g} nats ({error})")

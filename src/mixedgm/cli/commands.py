@@ -65,9 +65,11 @@ def fit(args: Namespace, console: Console) -> None:
     """Fit a table and write the model."""
     check_output(args.output, args.table)
     model = _fitted(args, console)
+    # First what may need the joint distribution: its node terms are then part of the file.
+    summary = "" if args.quiet else str(model.summary())
     model.save(args.output)
-    if not args.quiet:
-        console.out(str(model.summary()))
+    if summary:
+        console.out(summary)
     console.say(f"wrote {args.output}")
 
 

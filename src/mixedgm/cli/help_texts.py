@@ -141,12 +141,14 @@ COMMANDS = {
         Ask the joint distribution of all columns. --marginal gives the distribution of some
         columns, all others averaged out: probabilities of levels, and means and standard
         deviations of continuous columns. --given states what is known. Answers are exact where
-        their tables fit, else sampled, with standard errors.
+        their tables fit, else sampled, with standard errors. Single columns have the margins of the
+        table; a pair of columns that is far from the table is named below an answer about it.
         """,
         """
         mixedgm query survey.mgm --marginal jobclass,wage --given sex=Female,age=40
         mixedgm query survey.mgm --mean --given "education=HS Grad"
         mixedgm query survey.mgm --mutual-information wage,education
+        mixedgm query survey.mgm --discrepancy
         """,
     ),
     "sample": About(

@@ -44,6 +44,11 @@ def add_query(command: argparse.ArgumentParser) -> None:
         action="append",
         help="what two columns say about each other, in nats",
     )
+    either.add_argument(
+        "--discrepancy",
+        action="store_true",
+        help="how far pairs of columns are from the table of the fit, the worst first",
+    )
     _given(command)
     add_output(command, "FILE", "where to write, instead of to the terminal")
     add_format(command)

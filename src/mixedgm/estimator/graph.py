@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mixedgm import views
 from mixedgm.estimator.base import HasModel
+from mixedgm.studies.joint_discrepancy import summary_notes
 from mixedgm.studies.predictability import ring_shares
 
 if TYPE_CHECKING:
@@ -80,8 +81,12 @@ class GraphMethods(HasModel):
         return views.interaction_frame(self._model, a, b, moderator, standardised=standardised)
 
     def summary(self) -> views.Summary:
-        """What was fitted, how well it converged, and the heaviest edges; prints as text."""
-        return views.summarise(self._model)
+        """What was fitted, how well it converged, and the heaviest edges; prints as text.
+
+        Where the joint distribution is exact and small, and notably far from the table in a pair of
+        columns (see `joint_discrepancy`), a note names the worst pair.
+        """
+        return views.summarise(self._model, summary_notes(self._model))
 
     def to_networkx(self) -> Graph[str]:
         """The graph with the columns as nodes; kind, weight and sign as attributes."""

@@ -12,6 +12,7 @@ from mixedgm import store, views
 from mixedgm.estimator.base import HasModel
 from mixedgm.fitted import FittedModel
 from mixedgm.settings import from_plain, to_plain
+from mixedgm.studies.joint_discrepancy import summary_notes
 
 
 class KeepingMethods(HasModel):
@@ -32,7 +33,7 @@ class KeepingMethods(HasModel):
     def _repr_html_(self) -> str:
         if not hasattr(self, "fitted_"):
             return str(BaseEstimator._repr_html_.__get__(self)())
-        return views.html(views.summarise(self.fitted_))
+        return views.html(views.summarise(self.fitted_, summary_notes(self.fitted_)))
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         return {"text/plain": repr(self), "text/html": self._repr_html_()}

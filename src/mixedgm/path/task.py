@@ -108,6 +108,8 @@ class Task:
     """For optima without penalty."""
     scoring_smooth: Smooth | None = None
     moderators: Moderators | None = None
+    moments: Moments | None = None
+    """Of the standardised rows."""
     too_large: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
     """Pairs of nodes that were left out: they alone have too many parameters for the rows."""
 
@@ -312,6 +314,7 @@ def prepare(
         loss,
         rule,
         moderators=moderators,
+        moments=moments,
     )
     return _with_loss(task, rows, moments, sampler or Sampler())
 

@@ -17,6 +17,11 @@ from mixedgm.fitted import FitReport, FittedModel
 from mixedgm.model.params import NodewiseParams, Params
 from mixedgm.path.task import Lam
 from mixedgm.store.archive import Archive, Arrays, ForeignFileError, write_archive
+from mixedgm.store.margin_parts import (
+    margins_from_archive,
+    margins_to_parts,
+    terms_from_archive,
+)
 from mixedgm.store.moderation_parts import moderation_to_arrays, with_moderation
 from mixedgm.store.path_parts import path_from_archive, path_to_parts
 from mixedgm.table.schema import Schema
@@ -82,6 +87,8 @@ def save(
         arrays[f"scores_{at}"] = np.asarray(scores, dtype=np.float64)
     if fitted.selection_frequency is not None:
         arrays["selection_frequency"] = fitted.selection_frequency
+    joint_document, joint_arrays = margins_to_parts(fitted)
+    arrays |= joint_arrays
     path_document = None
     if fitted.path is not None:
         path_document, path_arrays = path_to_parts(fitted.path)
@@ -93,6 +100,7 @@ def save(
         "settings": dict(settings or {}),
         "scores": list(fitted.scores),
         "path": path_document,
+        "joint": joint_document,
     }
     write_archive(path, document, arrays)
 
@@ -181,6 +189,8 @@ def _read(stream: BinaryIO) -> tuple[FittedModel, dict[str, Any]]:
             path=path_from_archive(archive, schema),
             scores=scores,
             selection_frequency=frequency,
+            margins=margins_from_archive(archive, schema),
+            known_terms=terms_from_archive(archive, params),
         )
         return fitted, _typed(dict, document["settings"])
 

@@ -58,7 +58,8 @@ def _require_distribution(fitted: FittedModel) -> None:
     schema = fitted.schema
     inside = [s for s in range(schema.n_cont) if s not in schema.covariates]
     try:
-        factor(fitted.pairwise_params.precision[np.ix_(inside, inside)])
+        # Asked for here once, and not in every process that simulates.
+        factor(fitted.joint_params.precision[np.ix_(inside, inside)])
     except DistributionError as error:
         raise error.named([schema.nodes[s].name for s in inside]) from None
 

@@ -65,7 +65,7 @@ def conditioned(fitted: FittedModel, evidence: Evidence) -> FittedModel:
     if not rest:
         raise ParameterError("all columns are given, so that nothing is left; give fewer.")
     _refuse_impossible(fitted, evidence)
-    params = condition(fitted.pairwise_params, evidence.cont, evidence.cat)
+    params = condition(fitted.matched_params, evidence.cont, evidence.cat)
     return _of_rest(fitted, evidence, params, fitted.report.at)
 
 
@@ -251,4 +251,5 @@ def repaired_model(fitted: FittedModel) -> FittedModel:
         message="the parameters were repaired after the fit, so its certificate does not hold",
         notes=(*fitted.report.notes, note),
     )
-    return replace(fitted, params=replace(whole, precision=precision), report=report)
+    params = replace(whole, precision=precision)
+    return replace(fitted, params=params, report=report, known_terms=None)

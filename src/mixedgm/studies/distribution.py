@@ -40,6 +40,8 @@ class Distribution:
         The model of all columns that are not given.
     limit : int
         Most entries of all tables together, for densities.
+    warnings : tuple of str
+        Where the joint distribution is known to be far from the table of the fit.
     """
 
     columns: tuple[Column, ...]
@@ -47,6 +49,7 @@ class Distribution:
     found: Marginal
     model: FittedModel
     limit: int
+    warnings: tuple[str, ...] = ()
 
     @property
     def exact(self) -> bool:
@@ -191,7 +194,7 @@ class Distribution:
         log_p = with_names(
             self.model.schema,
             log_marginal,
-            self.model.params,
+            self.model.joint_params,
             known_cont,
             known_cat,
             cont,
@@ -236,7 +239,7 @@ class Distribution:
         notes = [how_found(self.exact, self.found.note)]
         if self.continuous and not self.gaussian:
             notes.append("continuous columns: mixtures of Gaussians, of which these are moments")
-        return notes
+        return [*notes, *self.warnings]
 
     def __repr__(self) -> str:
         return result_text(self._title(), self._columns(), self._notes())

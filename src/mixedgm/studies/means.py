@@ -37,6 +37,8 @@ class Means:
         False when they were sampled.
     library : str
         Library of the frame.
+    warnings : tuple of str
+        Where the joint distribution is known to be far from the table of the fit.
     """
 
     schema: Schema
@@ -47,6 +49,7 @@ class Means:
     levels_error: Floats
     exact: bool
     library: str
+    warnings: tuple[str, ...] = ()
 
     def __getitem__(self, name: Any) -> float | dict[Any, float]:
         """Return the mean of a continuous column, or the probabilities of a categorical one."""
@@ -101,7 +104,7 @@ class Means:
         return f"Means given {self.given}" if self.given.values else "Means"
 
     def _notes(self) -> list[str]:
-        return [how_found(self.exact), "of a level: its probability"]
+        return [how_found(self.exact), "of a level: its probability", *self.warnings]
 
     def __repr__(self) -> str:
         return result_text(self._title(), self._columns(), self._notes())

@@ -16,6 +16,7 @@ from mixedgm.parallel import RandomState, seeds
 from mixedgm.studies.conditioned import asked_model, rows_at
 from mixedgm.studies.distribution import Distribution
 from mixedgm.studies.evidence import Evidence, column_positions, read_columns
+from mixedgm.studies.joint_discrepancy import margin_notes, pair_notes
 from mixedgm.studies.means import Means
 from mixedgm.table import decode
 from mixedgm.table.encode import Design
@@ -131,14 +132,24 @@ def distribution_of(fitted: FittedModel, columns: Any, given: GivenArg, how: How
         rng=how.rng,
         limit=how.entries,
     )
-    return Distribution(wanted, evidence, found, rest, how.entries)
+    names = {column.name for column in wanted} | set(evidence.values)
+    notes = (*margin_notes(fitted), *pair_notes(fitted, names))
+    return Distribution(wanted, evidence, found, rest, how.entries, notes)
 
 
 def means_of(fitted: FittedModel, given: GivenArg, how: How) -> Means:
     """Return means and level probabilities of all columns that are not known."""
     evidence, rest = asked_model(fitted, given)
     parts = with_names(rest.schema, _moments, rest, how)
-    return Means(rest.schema, evidence, *parts, library=rest.library)
+    notes = (*margin_notes(fitted), *_notes_of_given(fitted, evidence))
+    return Means(rest.schema, evidence, *parts, library=rest.library, warnings=notes)
+
+
+def _notes_of_given(fitted: FittedModel, evidence: Evidence) -> tuple[str, ...]:
+    """The worst notable pair of a known column with another one."""
+    if not evidence.values:
+        return ()
+    return pair_notes(fitted, fitted.schema.names, evidence.values)
 
 
 def _moments(fitted: FittedModel, how: How) -> tuple[Floats, Floats, Floats, Floats, bool]:

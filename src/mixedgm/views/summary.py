@@ -127,13 +127,15 @@ class Summary:
         return html(self)
 
 
-def summarise(fitted: FittedModel) -> Summary:
+def summarise(fitted: FittedModel, notes: tuple[str, ...] = ()) -> Summary:
     """Gather what the text and the HTML of a model show.
 
     Parameters
     ----------
     fitted : FittedModel
         The model.
+    notes : tuple of str
+        What to say besides the notes of the fit.
 
     Returns
     -------
@@ -159,7 +161,7 @@ def summarise(fitted: FittedModel) -> Summary:
         n_iter=report.n_iter,
         n_possible=_possible(fitted),
         edges=fitted.edges,
-        notes=(*_left_out(schema), *report.notes),
+        notes=(*_left_out(schema), *report.notes, *notes),
         loss=report.loss,
         kkt_error=report.kkt_error,
         objective_error=report.objective_error,

@@ -1,0 +1,355 @@
+"""Params and the margins of a table -> node terms that give the joint distribution these margins.
+
+With the edges held fixed, the mean log likelihood is concave in the node terms, and its gradient
+is the table's mean of the node statistics (x, -x^2 / 2, indicators) less their expectation.  A
+solution exists and is unique wherever every level has rows and every column varies.  Newton steps
+take the covariance of x and the indicators exactly; that of the squares, which takes more than
+pairs of columns, from states of y: all of them, or draws.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from mixedgm.errors import DistributionError, SamplingWarning, TooLargeError
+from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.model.margins import MOST_COLUMNS, Margins, NodeTerms
+from mixedgm.model.params import Params
+from mixedgm.objective.covariance import Covariance, distinct
+from mixedgm.rows.threads import single_threaded_blas
+
+if TYPE_CHECKING:
+    from mixedgm.joint.exact import Exact
+    from mixedgm.joint.field import Gaussian
+    from mixedgm.joint.moments import Expectations
+    from mixedgm.objective.sampled import Chains
+
+GOOD = 1e-6
+"""Difference of exact margins up to which they count as equal."""
+ACCURACY = 0.005
+"""Standard error that sampled margins must not exceed."""
+
+_TARGET = 1e-11
+_MOST_STEPS = 200
+_SHORTEST = 1e-12
+_STATES = 2**12
+_FEWEST_SWEEPS = 16
+_MOST_SWEEPS = 8192
+_CHANCE = 4.0
+
+
+def matched(params: Params, margins: Margins) -> NodeTerms | None:
+    """Node terms with which the joint distribution has the margins; None where there is none.
+
+    Parameters
+    ----------
+    params : Params
+        The model.  Its edges stay as they are; its node terms are where the search starts.
+    margins : Margins
+        Of the table, in the units of the parameters.
+
+    Warns
+    -----
+    SamplingWarning
+        When the margins could not be reached.
+
+    Examples
+    --------
+    >>> params = Params.independent(n_cont=1, n_levels=(2,))
+    >>> params.category_shift[0, 1] = 1.0
+    >>> margins = Margins(np.array([2.0, 0.75, 0.25]), np.array([4.0]))
+    >>> from mixedgm.joint import expectations
+    >>> found = expectations(matched(params, margins).put_into(params))
+    >>> found.mean.round(9), found.covariance.round(9), found.cat_bias.round(9)
+    (array([2.]), array([[4.]]), array([0.75, 0.25]))
+    """
+    start = margins.units.to_standard(params)
+    try:
+        with single_threaded_blas():
+            point = _matched(start, margins.share)
+    except DistributionError:
+        return None
+    _warn_unless_reached(point)
+    own = margins.units.to_own(point.params)
+    scale = np.concatenate([margins.units.scale, np.ones(len(margins.share))])
+    small = len(scale) <= MOST_COLUMNS
+    return NodeTerms(
+        own.cont_bias,
+        np.diagonal(own.precision).copy(),
+        own.cat_bias,
+        float((np.abs(point.off) + 2.0 * point.noise).max(initial=0.0)),
+        point.sampled,
+        point.covariance * np.outer(scale, scale) if small else None,
+    )
+
+
+def _matched(start: Params, share: Floats) -> _Point:
+    try:
+        return _by_newton(start, share)
+    except TooLargeError:
+        return _by_chains(start, share)
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """Standardised parameters and what is expected of the node statistics there."""
+
+    params: Params
+    given_y: Gaussian
+    pairs: Floats
+    """Probabilities of pairs of levels."""
+    states: tuple[Ints, Floats]
+    """States of y for the curvature, and what each counts."""
+    share: Floats
+    """The table's shares of the levels."""
+    value: float = np.nan
+    """Negative mean log likelihood; unknown where expectations are sampled."""
+    noise: Floats | float = 0.0
+    """Standard errors of `off`."""
+
+    @cached_property
+    def expected(self) -> Expectations:
+        from mixedgm.joint.moments import moments_from
+
+        return moments_from(self.params, self.given_y, self.pairs)
+
+    @cached_property
+    def off(self) -> Floats:
+        """(p + K + p,) expectations of x, of levels and of x^2, less those of the table."""
+        return _off(self.expected, self.share)
+
+    @property
+    def sampled(self) -> bool:
+        return bool(np.isnan(self.value))
+
+    @property
+    def error(self) -> float:
+        return float(np.abs(self.off).max(initial=0.0))
+
+    @property
+    def covariance(self) -> Floats:
+        """(p + K, p + K) covariance of x and the indicators."""
+        found = self.expected
+        mean = np.concatenate([found.cont_bias, found.cat_bias])
+        cross = found.category_shift
+        return np.block([[found.precision, cross], [cross.T, self.pairs]]) - np.outer(mean, mean)
+
+    def direction(self) -> Floats:
+        """The Newton step, in the order of `off`; the last part is about the diagonal of B.
+
+        The squares are split into what x and the indicators predict of them and a rest: the
+        covariance of x and the indicators is exact, that of the rest comes from states of y.
+        """
+        p, off = self.params.n_cont, self.off
+        linear, square = off[: len(off) - p], -0.5 * off[len(off) - p :]
+        first = -_solved(self._linear_curvature(), linear)
+        if p == 0:
+            return first
+        slope, rest = self._squares()
+        last = -_solved(rest, square - slope @ linear)
+        return np.concatenate([first - slope.T @ last, last])
+
+    def _linear_curvature(self) -> Floats:
+        """The covariance, where it is degenerate or far from the table's made larger.
+
+        Indicators of one column sum to one, which leaves a direction without curvature and without
+        gradient.  A level that is much rarer than in the table would ask for a huge step.
+        """
+        p = self.params.n_cont
+        out = self.covariance
+        table = np.concatenate([np.ones(p), self.share * (1.0 - self.share)])
+        own = np.diagonal(out)
+        floor = np.maximum(table - own, 0.0) + 1e-12
+        floor[p:] += self.share == 0.0
+        out[np.diag_indices(len(out))] += floor
+        out[p:, p:] += _same_column(self.params)
+        return out
+
+    def _squares(self) -> tuple[Floats, Floats]:
+        """What x and the indicators say about -x^2 / 2, and the covariance of what they do not."""
+        p, found, spread = self.params.n_cont, self.expected, self.given_y.covariance
+        nodes = Layout(p, self.params.n_levels, np.zeros((0, 2), dtype=np.int64))
+        cross = found.category_shift
+        whole = Covariance(
+            nodes,
+            *self.states,
+            self.given_y.start,
+            self.given_y.shift,
+            spread,
+            mean=np.concatenate([found.cont_bias, found.cat_bias]),
+            second=np.block([[found.precision - spread, cross], [cross.T, self.pairs]]),
+        ).dense()
+        linear = np.r_[nodes.cont_bias, nodes.cat_bias]
+        own, mixed = whole[np.ix_(linear, linear)], whole[nodes.diagonal, :][:, linear]
+        own[p:, p:] += _same_column(self.params)
+        own[np.diag_indices(len(own))] += 1e-9
+        slope = _solved(own, mixed.T).T
+        return slope, whole[nodes.diagonal, nodes.diagonal] - slope @ mixed.T
+
+    def moved(self, step: Floats) -> Params:
+        """The parameters after a step."""
+        p = self.params.n_cont
+        precision = self.params.precision.copy()
+        precision[np.diag_indices(p)] += step[len(step) - p :]
+        return replace(
+            self.params,
+            precision=precision,
+            cont_bias=self.params.cont_bias + step[:p],
+            cat_bias=self.params.cat_bias + step[p : len(step) - p],
+        )
+
+
+def _off(found: Expectations, share: Floats) -> Floats:
+    square = np.diagonal(found.precision)
+    return np.concatenate([found.cont_bias, found.cat_bias - share, square - 1.0])
+
+
+def _same_column(params: Params) -> Floats:
+    """Ones where two levels belong to the same column."""
+    column = np.repeat(np.arange(len(params.n_levels)), params.n_levels)
+    return np.asarray(column[:, None] == column, dtype=np.float64)
+
+
+def _solved(matrix: Floats, right: Floats) -> Floats:
+    try:
+        return np.asarray(cho_solve(cho_factor(matrix, lower=True), right))
+    except np.linalg.LinAlgError:  # numbers too far apart for double precision
+        return np.asarray(np.linalg.lstsq(matrix, right, rcond=None)[0])
+
+
+# -- exact expectations ----------------------------------------------------------------------------
+
+
+def _by_newton(start: Params, share: Floats) -> _Point:
+    """Newton steps, each as long as the likelihood grows."""
+    point = _exact(start, share)
+    for _ in range(_MOST_STEPS):
+        if point.error <= _TARGET:
+            break
+        following = _step(point)
+        if following is None:
+            break
+        point = following
+    return point
+
+
+def _exact(params: Params, share: Floats) -> _Point:
+    from mixedgm.joint.exact import exact
+
+    model = exact(params)
+    possible = share > 0.0
+    table = 0.5 * np.trace(params.precision) - params.cat_bias[possible] @ share[possible]
+    value = float(model.log_partition + table)
+    return _Point(params, model.given_y, model.tree.pairs[0], _states(model), share, value)
+
+
+def _states(model: Exact) -> tuple[Ints, Floats]:
+    """All states of y and their probabilities, or draws where there are too many."""
+    from mixedgm.joint.exact import all_states
+
+    field = model.tree.field
+    if prod(field.n_levels) > _STATES:
+        drawn = model.tree.draw(_STATES, np.random.default_rng(0))
+        return distinct(drawn, field.n_declared)
+    codes, probability = all_states(model)
+    for j, labels in enumerate(field.labels):
+        codes[:, j] = labels[codes[:, j]]
+    return codes, probability
+
+
+def _step(point: _Point) -> _Point | None:
+    """The next point; None where no step along the Newton direction is any better."""
+    move = point.direction()
+    p = point.params.n_cont
+    slope = point.off[: len(move) - p] @ move[: len(move) - p]
+    slope -= 0.5 * point.off[len(move) - p :] @ move[len(move) - p :]
+    length = 1.0
+    while length > _SHORTEST:
+        try:
+            there = _exact(point.moved(length * move), point.share)
+        except DistributionError:  # the precision is not positive definite there
+            length *= 0.5
+            continue
+        if point.error < GOOD:  # the value has no digits left to judge by
+            return there if there.error < 0.9 * point.error else None
+        if there.value <= point.value + 1e-4 * length * slope:
+            return there
+        length *= 0.5
+    return None
+
+
+# -- sampled expectations --------------------------------------------------------------------------
+
+
+def _by_chains(start: Params, share: Floats) -> _Point:
+    """Newton steps by Gibbs chains that go on from step to step, longer where nothing is left."""
+    from mixedgm.objective.sampled import Chains
+
+    chains, sweeps, params = Chains(np.random.default_rng(0)), _FEWEST_SWEEPS, start
+    while True:
+        point = _estimated(params, share, chains, sweeps)
+        settled = _settled(point)
+        precise = np.max(point.noise, initial=0.0) <= ACCURACY
+        if (settled and precise) or chains.sweeps >= _MOST_SWEEPS:
+            return point
+        if settled:
+            sweeps *= 2
+        params = _within_reach(point)
+
+
+def _estimated(params: Params, share: Floats, chains: Chains, sweeps: int) -> _Point:
+    from mixedgm.joint.field import gaussian
+    from mixedgm.joint.moments import moments_from
+
+    given_y = gaussian(params)
+    pairs, states = chains.run(params, sweeps)
+    batches = [_off(moments_from(params, given_y, one), share) for one in pairs]
+    noise = np.std(batches, axis=0, ddof=1) / np.sqrt(len(batches))
+    some = distinct(states, params.n_levels)
+    return _Point(params, given_y, pairs.mean(axis=0), some, share, noise=noise)
+
+
+def _settled(point: _Point) -> bool:
+    """Whether all that is left may be chance."""
+    return bool(np.all(np.abs(point.off) <= _CHANCE * point.noise + _TARGET))
+
+
+def _within_reach(point: _Point) -> Params:
+    """The parameters after a step that is not too long for what is known here."""
+    from mixedgm.joint.field import gaussian
+
+    move = point.direction()
+    length = min(1.0, 2.0 / max(float(np.abs(move).max(initial=0.0)), 1e-300))
+    while length > _SHORTEST:
+        there = point.moved(length * move)
+        try:
+            gaussian(there)
+        except DistributionError:
+            length *= 0.5
+        else:
+            return there
+    return point.params
+
+
+def _warn_unless_reached(point: _Point) -> None:
+    """Warn where the margins are further from the table's than they should be."""
+    far = np.abs(point.off) > (_CHANCE * point.noise + _TARGET if point.sampled else GOOD)
+    far |= point.noise > 4.0 * ACCURACY
+    if not far.any():
+        return
+    size, d = np.where(far, np.abs(point.off), 0.0), len(point.off) - point.params.n_cont
+    worst = int(size.argmax())
+    message = (
+        "the joint distribution could not be given the margins of the table: it is off by up to "
+        f"{size[worst]:.2g} at {{places}} (probabilities; means and variances of standardised "
+        "columns), and so are its answers. To change it: a larger lam, which makes edges weaker"
+    )
+    place = worst if worst < d else worst - d
+    warnings.warn(SamplingWarning(message, (place,)), stacklevel=4)
