@@ -209,7 +209,7 @@ def _check_moderators(frame: Frame, options: Options) -> None:
         if str(name) in frame.positions or (by_position and 0 <= name < len(frame.names)):
             continue
         hint = near_matches(name, frame.names)
-        raise ParameterError(f"moderators names {name!r}, which is no column; {hint}")
+        raise ParameterError(f"moderators names {name!r}, which is not a column; {hint}")
 
 
 def _moderator(schema: Schema, name: Any) -> int:

@@ -260,7 +260,7 @@ def test_a_table_without_any_edge() -> None:
         ({"drop": [0.5]}, "drop is for kind='case-dropping'"),
         ({"kind": "case-dropping", "drop": [0.5, 1.0]}, r"drop must be a list of numbers in \(0"),
         ({"kind": "case-dropping", "drop": [0.999]}, "leave at least two of the 150"),
-        ({"groups": "gruop"}, "'gruop', which is no column; did you mean 'group'"),
+        ({"groups": "gruop"}, "'gruop', which is not a column; did you mean 'group'"),
         ({"groups": [1, 2, 3]}, "Got 3 labels for 150 rows"),
         ({"groups": 7}, "Got no labels"),
         ({"groups": np.zeros(150)}, "at least two different labels"),

@@ -56,4 +56,4 @@ def test_compare_says_which_columns_there_are(
 ) -> None:
     write_csv(tmp_path / "survey.csv", survey(50))
     assert main(words(tmp_path)) == 2
-    assert "'town', which is no column" in capsys.readouterr().err
+    assert "'town', which is not a column" in capsys.readouterr().err

@@ -182,10 +182,10 @@ def test_arrays_name_moderators_by_position():
     rows = np.column_stack([f, x, f * x + rng.normal(size=600)])
     model = mg.MixedGraphicalModel(moderators=[0]).fit(rows)
     assert [e.moderator for e in model.edges_] == ["x0"]
-    with pytest.raises(mg.ParameterError, match="moderators names 7, which is no column"):
+    with pytest.raises(mg.ParameterError, match="moderators names 7, which is not a column"):
         mg.MixedGraphicalModel(moderators=[7]).fit(rows)
     with pytest.raises(
-        mg.ParameterError, match="moderators names 'aeg', which is no column.*'age'"
+        mg.ParameterError, match="moderators names 'aeg', which is not a column.*'age'"
     ):
         mg.MixedGraphicalModel(moderators=["aeg"]).fit(people(50))
 

@@ -205,7 +205,7 @@ def _clusters(groups: Any, frame: Frame, design: Design) -> Ints:
     if isinstance(groups, str):
         if groups not in frame.positions:
             hint = near_matches(groups, frame.names)
-            raise ParameterError(f"groups names {groups!r}, which is no column; {hint}")
+            raise ParameterError(f"groups names {groups!r}, which is not a column; {hint}")
         column: Any = frame.columns[frame.positions[groups]]
         labels = column.tolist() if isinstance(column, np.ndarray) else column.to_list()
     else:

@@ -54,7 +54,7 @@ def without_labels(frame: Frame, groups: Any, blocks: Any) -> Frame:
     for name, which in named.items():
         if which not in frame.positions:
             hint = near_matches(which, frame.names)
-            raise ParameterError(f"{name} names {which!r}, which is no column; {hint}")
+            raise ParameterError(f"{name} names {which!r}, which is not a column; {hint}")
     left = [at for at, name in enumerate(frame.names) if name not in named.values()]
     return Frame(
         tuple(frame.names[at] for at in left),
