@@ -13,6 +13,7 @@ from mixedgm.path.path import Path
 from mixedgm.path.task import Task, prepare
 from mixedgm.solve.proximal_gradient import VARIANTS, ProximalGradient
 from mixedgm.solve.proximal_newton import ProximalNewton
+from mixedgm.solve.spectral_gradient import SpectralGradient
 from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.table.encode import Design, code_dtype
 from mixedgm.table.schema import Column, Schema
@@ -26,6 +27,7 @@ SOLVERS = {
     "newton-limited-memory": ProximalNewton("limited-memory"),
     "newton-exact-by-gradient": ProximalNewton("exact", "proximal-gradient"),
     "newton-sampled-by-gradient": ProximalNewton("sampled", "proximal-gradient", sample_rows=20),
+    "spectral": SpectralGradient(),
 }
 
 

@@ -15,7 +15,7 @@ from mixedgm.solve.loop import Solver, State
 from mixedgm.solve.problem import Problem
 from mixedgm.solve.proximal_gradient import ProximalGradient
 from mixedgm.solve.proximal_newton import NewtonState, ProximalNewton
-from mixedgm.solve.spectral_gradient import SpectralGradient, SpectralState
+from mixedgm.solve.spectral_gradient import SpectralGradient
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,7 @@ class Auto:
     `SpectralGradient`, which keeps no curvature, when the matrices together exceed `limit_bytes`,
     the cubes of the blocks' sizes add up to more than `limit_cubes` (two columns with many levels),
     a column has more than `limit_levels` levels, or curvature takes as long as `limit_passes`
-    passes.  Where edges are moderated, accelerated proximal gradient (Nesterov 1983) takes its
-    place.
+    passes.
 
     A function whose curvature is one matrix (the likelihood) gets it up to `limit_whole` rows and
     columns, and limited-memory curvature from there on, or where it has none: its evaluations are
@@ -44,7 +43,6 @@ class Auto:
     newton: ProximalNewton = field(default_factory=ProximalNewton)
     memory: ProximalNewton = field(default_factory=lambda: ProximalNewton("limited-memory"))
     spectral: SpectralGradient = field(default_factory=SpectralGradient)
-    gradient: ProximalGradient = field(default_factory=lambda: ProximalGradient("nesterov-1983"))
 
     def init(
         self, problem: Problem, theta: Floats, here: Evaluation, tol: float, memory: Any = None
@@ -60,8 +58,7 @@ class Auto:
             and int(layout.width.max(initial=1)) <= self.limit_levels
             and self._passes_for_curvature(problem) <= self.limit_passes
         )
-        without = self.gradient if layout.n_features else self.spectral
-        solver: Solver = self.newton if small else without
+        solver: Solver = self.newton if small else self.spectral
         state: State = solver.init(problem, theta, here, tol, memory if small else None)
         return state
 
@@ -91,9 +88,7 @@ class Auto:
         """Go on with the solver that made the state."""
         if isinstance(state, NewtonState):
             return self.newton_for(problem).step(problem, state)
-        if isinstance(state, SpectralState):
-            return self.spectral.step(problem, state)
-        return self.gradient.step(problem, state)  # type: ignore[arg-type]
+        return self.spectral.step(problem, state)  # type: ignore[arg-type]
 
 
 def _contrasts(layout: Layout) -> Ints:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -90,6 +91,20 @@ class SpectralState:
     notes: tuple[str, ...] = ()
 
 
+class _Block(NamedTuple):
+    """A block of a group: its place and shape in theta, and its place among the coordinates."""
+
+    group: int
+    u: int
+    v: int
+    at: slice
+    shape: tuple[int, int]
+    to: slice
+    moves_v: bool
+    """Whether it contributes to the own terms of v in the mean."""
+    moves_u: bool
+
+
 @dataclass(frozen=True, eq=False)
 class IndependentScale:
     """Coordinates in which the curvature of independent columns is diagonal.
@@ -135,15 +150,29 @@ class IndependentScale:
         return cls(smooth, share, bases, spread, theta[layout.diagonal])
 
     @cached_property
-    def _blocks(self) -> list[tuple[int, int, slice, tuple[int, int], slice]]:
-        """(u, v, place in theta, shape there, place among these coordinates) of every group."""
-        layout, found, at = self.smooth.layout, [], self._node_starts[-1]
-        for (u, v), start, end in zip(
-            layout.pairs.tolist(), layout.starts[:-1], layout.starts[1:], strict=True
-        ):
-            size = len(self.spread[u]) * len(self.spread[v])
+    def _blocks(self) -> list[_Block]:
+        """The blocks of all groups, one after the other."""
+        layout, found, at = self.smooth.layout, [], int(self._node_starts[-1])
+        features, starts = layout.block_feature.tolist(), layout.block_start.tolist()
+        for g, feature, start in zip(layout.block_group.tolist(), features, starts, strict=True):
+            u, v = layout.pairs[g].tolist()
             shape = (len(self.bases[u]), len(self.bases[v]))
-            found.append((u, v, slice(start, end), shape, slice(at, at + size)))
+            size = len(self.spread[u]) * len(self.spread[v])
+            # Deviations act on centred columns: they contribute nothing in the mean.
+            in_v = feature < 0 and bool(layout.is_target[v])
+            in_u = feature < 0 and bool(layout.is_target[u]) and not layout.nodewise
+            found.append(
+                _Block(
+                    g,
+                    u,
+                    v,
+                    slice(start, start + shape[0] * shape[1]),
+                    shape,
+                    slice(at, at + size),
+                    in_v and u >= layout.n_cont,
+                    in_u and v >= layout.n_cont,
+                )
+            )
             at += size
         return found
 
@@ -157,7 +186,9 @@ class IndependentScale:
     @cached_property
     def group_start(self) -> Ints:
         """Where every group begins, counted from the first one."""
-        sizes = [len(self.spread[u]) * len(self.spread[v]) for u, v in self.smooth.layout.pairs]
+        sizes = np.zeros(self.smooth.layout.n_groups, dtype=np.int64)
+        for block in self._blocks:
+            sizes[block.group] += block.to.stop - block.to.start
         return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
     @cached_property
@@ -176,18 +207,21 @@ class IndependentScale:
         out = np.ones(self.n_node_terms + int(self.group_start[-1]))
         target = layout.is_target
         out[:p] = 1.0 / self.precision
-        out[p : 2 * p] = 1.0 / self.precision**2
+        # What others explain of a number has variance 1 - 1 / precision.
+        explained = np.maximum(0.0, 1.0 - 1.0 / self.precision)
+        out[p : 2 * p] = 0.5 / self.precision**2 + explained / self.precision
         for v in range(p, layout.n_nodes):
             out[self._own(v)] = self.spread[v]
         within = [1.0 / self.precision[v] if v < p else self.spread[v] for v in range(len(target))]
         ridge = self.smooth.edges if isinstance(self.smooth, Ridged) else np.zeros(layout.n_groups)
-        for g, (u, v, _, _, at) in enumerate(self._blocks):
+        for block in self._blocks:
+            u, v = block.u, block.v
             here = np.zeros((len(self.spread[u]), len(self.spread[v])))
             if target[v]:
                 here += np.multiply.outer(self.spread[u], np.ones(here.shape[1]) * within[v])
             if target[u] and not layout.nodewise:
                 here += np.multiply.outer(np.ones(here.shape[0]) * within[u], self.spread[v])
-            out[at] = here.ravel() + ridge[g]
+            out[block.to] = here.ravel() + ridge[block.group]
         return out
 
     def down(self, theta: Floats) -> Floats:
@@ -195,10 +229,10 @@ class IndependentScale:
         layout, p = self.smooth.layout, self.smooth.layout.n_cont
         out = np.empty(len(self.values))
         own = theta[: layout.n_node_terms].copy()
-        for u, v, at, shape, to in self._blocks:
-            block = theta[at].reshape(shape)
-            out[to] = (self.bases[u].T @ block @ self.bases[v]).ravel()
-            self._shift(own, u, v, block, 1.0)
+        for block in self._blocks:
+            values = theta[block.at].reshape(block.shape)
+            out[block.to] = (self.bases[block.u].T @ values @ self.bases[block.v]).ravel()
+            self._shift(own, block, values)
         out[: 2 * p] = own[: 2 * p]
         for v in range(p, layout.n_nodes):
             out[self._own(v)] = self.bases[v].T @ own[layout.node_terms_of(v)]
@@ -211,20 +245,19 @@ class IndependentScale:
         theta[: 2 * p] = eta[: 2 * p]
         for v in range(p, layout.n_nodes):
             theta[layout.node_terms_of(v)] = self.bases[v] @ eta[self._own(v)]
-        for u, v, at, _, source in self._blocks:
-            small = eta[source].reshape(len(self.spread[u]), len(self.spread[v]))
-            block = self.bases[u] @ small @ self.bases[v].T
-            theta[at] = block.ravel()
-            self._shift(theta, u, v, block, -1.0)
+        for block in self._blocks:
+            small = eta[block.to].reshape(len(self.spread[block.u]), len(self.spread[block.v]))
+            values = self.bases[block.u] @ small @ self.bases[block.v].T
+            theta[block.at] = values.ravel()
+            self._shift(theta, block, -values)
         return theta
 
-    def _shift(self, terms: Floats, u: int, v: int, block: Floats, sign: float) -> None:
-        """Add what the group contributes in the mean to the own terms of its ends."""
-        layout = self.smooth.layout
-        if len(self.share[u]) and layout.is_target[v]:
-            terms[self._bias(v)] += sign * (self.share[u] @ block)
-        if len(self.share[v]) and layout.is_target[u] and not layout.nodewise:
-            terms[self._bias(u)] += sign * (block @ self.share[v])
+    def _shift(self, terms: Floats, block: _Block, values: Floats) -> None:
+        """Add what a block contributes in the mean to the own terms of its ends."""
+        if block.moves_v:
+            terms[self._bias(block.v)] += self.share[block.u] @ values
+        if block.moves_u:
+            terms[self._bias(block.u)] += values @ self.share[block.v]
 
     def _bias(self, v: int) -> slice:
         """Theta positions of the linear terms of a node."""
@@ -238,13 +271,13 @@ class IndependentScale:
         out[: 2 * p] = grad[: 2 * p]
         for v in range(p, layout.n_nodes):
             out[self._own(v)] = self.bases[v].T @ grad[layout.node_terms_of(v)]
-        for u, v, at, shape, to in self._blocks:
-            block = grad[at].reshape(shape).copy()
-            if len(self.share[u]) and layout.is_target[v]:
-                block -= np.multiply.outer(self.share[u], grad[self._bias(v)])
-            if len(self.share[v]) and layout.is_target[u] and not layout.nodewise:
-                block -= np.multiply.outer(grad[self._bias(u)], self.share[v])
-            out[to] = (self.bases[u].T @ block @ self.bases[v]).ravel()
+        for block in self._blocks:
+            values = grad[block.at].reshape(block.shape).copy()
+            if block.moves_v:
+                values -= np.multiply.outer(self.share[block.u], grad[self._bias(block.v)])
+            if block.moves_u:
+                values -= np.multiply.outer(grad[self._bias(block.u)], self.share[block.v])
+            out[block.to] = (self.bases[block.u].T @ values @ self.bases[block.v]).ravel()
         return out
 
 
