@@ -38,7 +38,7 @@ class Auto:
     limit_bytes: float = 2.0**30
     limit_cubes: float = 2e9
     limit_levels: int = 100
-    limit_passes: float = 60.0
+    limit_passes: float = 300.0
     limit_whole: int = 1500
     newton: ProximalNewton = field(default_factory=ProximalNewton)
     memory: ProximalNewton = field(default_factory=lambda: ProximalNewton("limited-memory"))
