@@ -161,7 +161,9 @@ def check_missing(
         remedy = advice or "leave out the columns with most missing values, or fill them in"
         findings.append(Finding(None, what, remedy))
     else:
-        findings.append(_missing_finding(ranked, n_incomplete, missing, learning, advice))
+        findings.append(
+            _missing_finding(ranked, n_incomplete, n_kept + n_incomplete, missing, learning, advice)
+        )
     dropped = missing == "drop"
     return Missing(keep, tuple(findings), tuple(empty), leave_out, dropped, packed)
 
@@ -188,7 +190,7 @@ def _proposal(
 
 
 def _missing_finding(
-    ranked: Mapping[str, int], n_rows: int, missing: str, learning: bool, advice: str
+    ranked: Mapping[str, int], n_rows: int, n_all: int, missing: str, learning: bool, advice: str
 ) -> Finding:
     """Return the finding that ranks columns by the rows that each alone costs."""
     shown = ", ".join(f"{name!r} ({count:,})" for name, count in list(ranked.items())[:_MOST])
@@ -202,13 +204,14 @@ def _missing_finding(
         what = f"{n_rows:,} missing {'value' if n_rows == 1 else 'values'} (NaN or null)"
     else:
         what = f"missing values (NaN or null) in {rows(n_rows)}, by column: {listed}"
-    if advice:
-        return Finding(
-            column, what, f'{advice}, and missing="drop" drops the rest; or fill them in'
-        )
     those, them = ("row", "it") if n_rows == 1 else (f"{n_rows:,} rows", "them")
     drop = 'missing="drop" drops' if learning else "drop"  # predict and score have no such option
-    return Finding(column, what, f"{drop} the {those}, or fill {them} in")
+    if not advice:
+        return Finding(column, what, f"{drop} the {those}, or fill {them} in")
+    # A few rows are quickly dropped; where most would go, columns should.
+    if 2 * n_rows > n_all:
+        return Finding(column, what, f"{advice}, and {drop} the rest; or fill them in")
+    return Finding(column, what, f"{drop} the {those}, or {advice}; or fill {them} in")
 
 
 _MOST = 10  # columns named in one finding
