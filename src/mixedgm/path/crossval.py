@@ -20,12 +20,15 @@ from mixedgm.table.encode import Design
 
 # Held-out losses are smooth in lam: a path down to this share of the best lam has the minimum.
 _LOOK_BELOW = 0.5
+# So is one at this share, if the loss has risen by so many standard errors of its rise.
+_RISEN_BELOW, _RISEN_ERRORS = 0.8, 3.0
 
 
 class _ByPrediction:
     """What criteria that score rows held out have in common."""
 
     by_parts = True
+    part = 5
 
     def enough(self, task: Task, point: PathPoint) -> bool:
         """Whether a column has as many predictors as rows, so that it is fitted perfectly."""
@@ -160,12 +163,13 @@ class CV(_ByPrediction):
         scores["cv"], scores["cv_se"] = _mean_and_error(folds, found.weights)
         best = int(np.argmin(scores["cv"]))
         limit = scores["cv"][best] + (scores["cv_se"][best] if self.one_se else 0.0)
+        ended = found.interrupted or _risen(folds, found.weights, evidence.path.lams, best)
         return Choice(
             int(np.argmax(scores["cv"] <= limit)),
             self.label,
             scores,
             evidence.all_notes(found.notes),
-            down_to=None if found.interrupted else evidence.below(best, _LOOK_BELOW),
+            down_to=None if ended else evidence.below(best, _LOOK_BELOW),
             memory=splits,
         )
 
@@ -175,6 +179,12 @@ class CV(_ByPrediction):
         if isinstance(self.cv, numbers.Integral):
             return _drawn_folds(int(self.cv), design.n_rows, groups, evidence.setup.seed)
         return _checked(_given_splits(self.cv, design, groups), design)
+
+
+def _risen(folds: Floats, weights: Floats, lams: Floats, best: int) -> bool:
+    """Whether the last loss is above the lowest by more than the folds disagree about it."""
+    mean, error = _mean_and_error(folds[:, [-1]] - folds[:, [best]], weights)
+    return bool(lams[-1] <= _RISEN_BELOW * lams[best] and mean[0] > _RISEN_ERRORS * error[0])
 
 
 def _mean_and_error(folds: Floats, weights: Floats) -> tuple[Floats, Floats]:
