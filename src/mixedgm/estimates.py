@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from mixedgm.fitted import FitReport
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import Params
 from mixedgm.options import Options
@@ -16,6 +15,7 @@ from mixedgm.path.per_node import assembled
 from mixedgm.path.refits import too_dense
 from mixedgm.path.task import Lam, Task
 from mixedgm.path.unshrunken import unshrunken
+from mixedgm.report import FitReport
 from mixedgm.rows.threads import single_threaded_blas
 from mixedgm.solve.loop import Status
 from mixedgm.solve.working_set import Solution, Start, solve

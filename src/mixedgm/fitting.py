@@ -6,6 +6,7 @@ import numbers
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from mixedgm.errors import DistributionError, ParameterError, SelectionWarning, near_matches
 from mixedgm.estimates import at_given_lams, chosen_estimate, refitted
-from mixedgm.fitted import FitReport, FittedModel
+from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import Params
 from mixedgm.options import Options
@@ -25,6 +26,7 @@ from mixedgm.path.path import Path
 from mixedgm.path.selection import choose_from, choose_growing
 from mixedgm.path.task import Reference, Task
 from mixedgm.penalty.factors import deviation_factors, factor_matrix
+from mixedgm.report import FitReport
 from mixedgm.table import Frame, as_frame, learn
 from mixedgm.table.check import level_of_caller
 from mixedgm.table.encode import Design
@@ -154,17 +156,24 @@ def fit_design(
     )
     with _naming(design.schema):
         path, choice, theta, report = _fitted(setup, options, start)
-        if options.refits:
-            theta, report = refitted(setup.task, theta, report, options)
-    return FittedModel(
-        schema=design.schema,
+        fitted = FittedModel(
+            schema=design.schema,
+            params=setup.task.params(theta),
+            node_scales=setup.task.node_scales,
+            report=report,
+            library=library,
+            path=path,
+            scores=choice.scores,
+            selection_frequency=_by_nodes(setup.task, choice.frequencies),
+        )
+        if not options.refits:
+            return fitted
+        theta, report = refitted(setup.task, theta, report, options)
+    return replace(
+        fitted,
         params=setup.task.params(theta),
-        node_scales=setup.task.node_scales,
         report=report,
-        library=library,
-        path=path,
-        scores=choice.scores,
-        selection_frequency=_by_nodes(setup.task, choice.frequencies),
+        shrunken_weights=fitted.all_weights if report.refitted else None,
     )
 
 

@@ -13,9 +13,11 @@ from typing import Any, BinaryIO, TypeVar
 import numpy as np
 
 from mixedgm.errors import ModelFileError
-from mixedgm.fitted import FitReport, FittedModel
+from mixedgm.fitted import FittedModel
+from mixedgm.model.layout import Floats
 from mixedgm.model.params import NodewiseParams, Params
 from mixedgm.path.task import Lam
+from mixedgm.report import FitReport
 from mixedgm.store.archive import Archive, Arrays, ForeignFileError, write_archive
 from mixedgm.store.moderation_parts import moderation_to_arrays, with_moderation
 from mixedgm.store.path_parts import path_from_archive, path_to_parts
@@ -82,6 +84,8 @@ def save(
         arrays[f"scores_{at}"] = np.asarray(scores, dtype=np.float64)
     if fitted.selection_frequency is not None:
         arrays["selection_frequency"] = fitted.selection_frequency
+    if fitted.shrunken_weights is not None:
+        arrays["shrunken_weights"] = fitted.shrunken_weights
     path_document = None
     if fitted.path is not None:
         path_document, path_arrays = path_to_parts(fitted.path)
@@ -166,12 +170,10 @@ def _read(stream: BinaryIO) -> tuple[FittedModel, dict[str, Any]]:
             name: archive.array(f"scores_{at}", "float64", per_lam)
             for at, name in enumerate(_list_of(str, document["scores"]))
         }
-        n_nodes, frequency = len(schema.nodes), None
-        if "selection_frequency" in document["arrays"]:
-            shape: tuple[int, ...] = (n_nodes, n_nodes)
-            if params.moderation is not None:
-                shape = (1 + len(params.moderation.nodes), *shape)
-            frequency = archive.array("selection_frequency", "float64", shape)
+        n_nodes = len(schema.nodes)
+        moderators = 0 if params.moderation is None else len(params.moderation.nodes)
+        every = (1 + moderators, n_nodes, n_nodes)
+        edges_alone = every if moderators else every[1:]
         fitted = FittedModel(
             schema=schema,
             params=params,
@@ -180,9 +182,14 @@ def _read(stream: BinaryIO) -> tuple[FittedModel, dict[str, Any]]:
             library=_typed(str, document["library"]),
             path=path_from_archive(archive, schema),
             scores=scores,
-            selection_frequency=frequency,
+            selection_frequency=_if_stored(archive, "selection_frequency", edges_alone),
+            shrunken_weights=_if_stored(archive, "shrunken_weights", every),
         )
         return fitted, _typed(dict, document["settings"])
+
+
+def _if_stored(archive: Archive, name: str, shape: tuple[int, ...]) -> Floats | None:
+    return archive.array(name, "float64", shape) if name in archive.document["arrays"] else None
 
 
 def _shapes(schema: Schema, nodewise: bool) -> dict[str, tuple[int, ...]]:
