@@ -144,8 +144,8 @@ def _lam(summary: Summary) -> str:
 def _estimates(summary: Summary) -> str:
     """Return whether they are shrunken, and which of them the rows alone do not settle."""
     if not summary.refitted:
-        return "shrunken by the penalty"
-    text = "of these edges without shrinkage"
+        return "without shrinkage" if summary.lam == 0.0 else "shrunken by the penalty"
+    text = "without shrinkage, given these edges"
     if summary.ridge:
         pairs = [f"{one_line(a)} - {one_line(b)}" for a, b in summary.ridge]
         text += f"; a ridge worth one row on {_few(pairs)}, which the rows alone leave open"
