@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from mixedgm.model.layout import Floats
+from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params
 from mixedgm.options import Options
 from mixedgm.path.evidence import Choice
+from mixedgm.path.open_edges import open_edges, open_numbers
 from mixedgm.path.path import Path
 from mixedgm.path.per_node import assembled
 from mixedgm.path.refits import too_dense
@@ -19,8 +20,9 @@ from mixedgm.report import FitReport
 from mixedgm.rows.threads import single_threaded_blas
 from mixedgm.solve.loop import Status
 from mixedgm.solve.working_set import Solution, Start, solve
+from mixedgm.table.wording import few
 
-__all__ = ["at_given_lams", "chosen_estimate", "refitted"]
+__all__ = ["at_given_lams", "chosen_estimate", "refitted", "with_bounds_checked"]
 
 Estimate = tuple[Floats, FitReport]
 
@@ -105,14 +107,49 @@ def refitted(task: Task, theta: Floats, report: FitReport, options: Options) -> 
     start = Start(theta, task.null.evaluation)
     found = unshrunken(task, groups, start, tol=options.tol, max_iter=options.max_iter)
     report = _of_solution(report, found.solution, task)
-    nodes = task.schema.nodes
-    pairs = np.sort(task.layout.pairs[found.ridge], axis=1).tolist()
     return found.solution.theta, replace(
         report,
         refitted=True,
-        ridge=tuple(dict.fromkeys((nodes[u].name, nodes[v].name) for u, v in pairs)),
-        noisy=tuple(nodes[s].name for s in found.noisy.tolist()),
+        ridge=_pairs(task, found.ridge),
+        noisy=tuple(task.schema.nodes[s].name for s in found.noisy.tolist()),
     )
+
+
+def with_bounds_checked(task: Task, theta: Floats, report: FitReport) -> FitReport:
+    """The report; not converged where the rows leave open what has no penalty.
+
+    However large such an estimate is, a larger one fits better, and the gradient vanishes.
+    """
+    problem = task.problem(report.lam)
+    free = np.flatnonzero(problem.lam * problem.penalty.weights == 0.0)
+    groups = np.flatnonzero(task.layout.group_norms(theta))
+    free = np.intersect1d(free, groups)
+    judge = task.scoring
+    if len(free) == 0 or judge.smooth.curvature_rows == 0:
+        return report
+    edges = open_edges(judge, groups, theta, rows=1.0, free=free)
+    numbers = np.flatnonzero(open_numbers(judge, free, theta))
+    names = (
+        *(f"{a} - {b}" for a, b in _pairs(task, edges)),
+        *(task.schema.nodes[s].name for s in numbers.tolist()),
+    )
+    if not names:
+        return report
+    note = f"without bound: {few(names)}"
+    return replace(
+        report,
+        converged=False,
+        message=Status.UNBOUNDED.value,
+        unbounded=names,
+        notes=(*report.notes, note),
+    )
+
+
+def _pairs(task: Task, groups: Ints) -> tuple[tuple[str, str], ...]:
+    """Both ends of every edge that these groups belong to."""
+    nodes = task.schema.nodes
+    pairs = np.sort(task.layout.pairs[groups], axis=1).tolist()
+    return tuple(dict.fromkeys((nodes[u].name, nodes[v].name) for u, v in pairs))
 
 
 def _report(task: Task, lam: Lam, options: Options, choice: Choice | None = None) -> FitReport:

@@ -13,7 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixedgm.errors import DistributionError, ParameterError, SelectionWarning, near_matches
-from mixedgm.estimates import at_given_lams, chosen_estimate, refitted
+from mixedgm.estimates import (
+    at_given_lams,
+    chosen_estimate,
+    refitted,
+    with_bounds_checked,
+)
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import Params
@@ -31,6 +36,7 @@ from mixedgm.table import Frame, as_frame, learn
 from mixedgm.table.check import level_of_caller
 from mixedgm.table.encode import Design
 from mixedgm.table.schema import Schema
+from mixedgm.table.wording import few
 
 
 def fit_path(
@@ -91,8 +97,9 @@ def fit_table(
     report, path = fitted.report, fitted.path
     if path is not None:
         warn_unless_converged(path, options.tol)
-    if not report.converged and (report.refitted or path is None or path.converged.all()):
-        what = "" if path is None else "estimate of the chosen edges: "
+    own = report.refitted or report.unbounded  # else the path has said it
+    if not report.converged and (own or path is None or path.converged.all()):
+        what = "" if path is None or report.unbounded else "estimate of the chosen edges: "
         warn_about(report, "refit: " if report.refitted else what)
     if report.open_end:
         warnings.warn(report.open_end, SelectionWarning, stacklevel=level_of_caller())
@@ -166,15 +173,20 @@ def fit_design(
             scores=choice.scores,
             selection_frequency=_by_nodes(setup.task, choice.frequencies),
         )
-        if not options.refits:
-            return fitted
-        theta, report = refitted(setup.task, theta, report, options)
-    return replace(
-        fitted,
-        params=setup.task.params(theta),
-        report=report,
-        shrunken_weights=fitted.all_weights if report.refitted else None,
-    )
+        if options.refits:
+            fitted = _refitted(fitted, setup.task, theta, options)
+    if fitted.report.refitted:
+        return fitted
+    return replace(fitted, report=with_bounds_checked(setup.task, theta, fitted.report))
+
+
+def _refitted(fitted: FittedModel, task: Task, theta: Floats, options: Options) -> FittedModel:
+    """The same graph without shrinkage, where the rows allow it."""
+    weights = fitted.all_weights
+    theta, report = refitted(task, theta, fitted.report, options)
+    if not report.refitted:
+        return replace(fitted, report=report)
+    return replace(fitted, params=task.params(theta), report=report, shrunken_weights=weights)
 
 
 def encode(X: Any, options: Options, sample_weight: ArrayLike | None = None) -> Design:
@@ -312,7 +324,8 @@ def warn_unless_converged(path: Path, tol: float) -> None:
 
 def warn_about(report: FitReport, what: str = "") -> None:
     """Issue a ConvergenceWarning for one estimate."""
-    _warn(f"{what}{report.message} (KKT {report.kkt:.1e}, tol {report.tol:g}).")
+    which = f"without bound: {few(report.unbounded)}; " if report.unbounded else ""
+    _warn(f"{what}{report.message} ({which}KKT {report.kkt:.1e}, tol {report.tol:g}).")
 
 
 def _warn(message: str) -> None:

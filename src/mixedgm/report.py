@@ -43,6 +43,8 @@ class FitReport:
     """Edges whose refit is unstable or does not exist: they have a ridge worth one row."""
     noisy: tuple[str, ...] = ()
     """Numbers that the others determine: they have noise worth one row."""
+    unbounded: tuple[str, ...] = ()
+    """Edges and numbers without penalty that have no finite estimate: the fit has not converged."""
     open_end: str = ""
     """What speaks for looking at smaller values of lam; empty if nothing does."""
     not_considered: tuple[str, ...] = ()

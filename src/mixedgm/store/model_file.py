@@ -248,6 +248,7 @@ def _report(stored: Mapping[str, Any]) -> FitReport:
         refitted=_typed(bool, stored.get("refitted", _REFIT_NOTE in stored["notes"])),
         ridge=tuple(_pair(names) for names in stored.get("ridge", [])),
         noisy=tuple(_list_of(str, stored.get("noisy", []))),
+        unbounded=tuple(_list_of(str, stored.get("unbounded", []))),
         open_end=_typed(str, stored.get("open_end", "")),
         not_considered=tuple(_list_of(str, stored.get("not_considered", []))),
     )
