@@ -85,8 +85,12 @@ class Ridged:
         return Ridged(self.smooth.restrict(groups), self.edges[groups], self.numbers)
 
     def null(self) -> Floats:
-        """Without edges, columns without noise: a start, no optimum where there is noise."""
-        return self.smooth.null()
+        """Without edges, noise adds to the variance of a number and leaves its mean."""
+        theta, layout = self.smooth.null(), self.layout
+        before = theta[layout.diagonal].copy()
+        theta[layout.diagonal] = 1.0 / (1.0 / before + self.numbers)
+        theta[layout.cont_bias] *= theta[layout.diagonal] / before
+        return theta
 
     def evaluate(
         self, theta: Floats, gradient: bool = True, groups: Ints | None = None
