@@ -118,15 +118,22 @@ def refitted(task: Task, theta: Floats, report: FitReport, options: Options) -> 
 def with_bounds_checked(task: Task, theta: Floats, report: FitReport) -> FitReport:
     """The report; not converged where the rows leave open what has no penalty.
 
-    However large such an estimate is, a larger one fits better, and the gradient vanishes.
+    However large such an estimate is, a larger one fits better, and the gradient vanishes.  The
+    curvature does so only close to the end: with many rows, or a sampled loss, `tol` is too rough.
     """
     problem = task.problem(report.lam)
     free = np.flatnonzero(problem.lam * problem.penalty.weights == 0.0)
     groups = np.flatnonzero(task.layout.group_norms(theta))
     free = np.intersect1d(free, groups)
-    judge = task.scoring
+    judge, tol = task.scoring, 0.1 / task.total_weight
     if len(free) == 0 or judge.smooth.curvature_rows == 0:
         return report
+    if judge is not task or tol < report.tol:
+        problem, start = (
+            judge.problem(report.lam).restrict(groups),
+            Start(theta, judge.null.evaluation),
+        )
+        theta = judge.confined(problem, groups, start, judge.solver, tol, max_iter=200).theta
     edges = open_edges(judge, groups, theta, rows=1.0, free=free)
     numbers = np.flatnonzero(open_numbers(judge, free, theta))
     names = (

@@ -46,7 +46,7 @@ class Unshrunken:
     solution : Solution
         Full-size theta; the certificate is that of the small problem, ridge included.
     loss : float
-        The smooth loss, without what the ridge adds.
+        The smooth loss, without what the ridge adds (with it, where the loss is sampled).
     ridge : ndarray of int
         Groups that needed a ridge.
     noisy : ndarray of int
@@ -67,6 +67,8 @@ def unshrunken(
     All edges that could be unstable are estimated with a ridge first.  Those whose curvature there
     is large enough are set free, and estimated again.
     """
+    if isinstance(task.solver, MonteCarlo):
+        return _sampled(task, groups, start, tol=tol, max_iter=max_iter)
     first = stabilised(task, groups, start, tol=tol, max_iter=max_iter)
     if len(first.ridge) == 0:
         return first
@@ -81,11 +83,26 @@ def stabilised(
     task: Task, groups: Ints, start: Start, *, tol: float, max_iter: int = 200
 ) -> Unshrunken:
     """The graph's estimate with a ridge on every edge that could be unstable."""
-    if isinstance(task.solver, MonteCarlo):  # has steps of its own, which know of no ridge
-        solution = task.unpenalised(groups, start, tol=tol, max_iter=max_iter)
-        return Unshrunken(solution, solution.evaluation.value)
     could_be = groups[worth_one_row(task, groups) > 0.0]
     return _solved(task, groups, start, could_be, tol=tol, max_iter=max_iter)
+
+
+def _sampled(task: Task, groups: Ints, start: Start, *, tol: float, max_iter: int) -> Unshrunken:
+    """A sampled likelihood gets the ridge that the exact pseudolikelihood of the graph needs."""
+    from mixedgm.objective.ridged_sample import RidgedSample
+    from mixedgm.objective.sampled import SampledLikelihood
+
+    known = unshrunken(task.scoring, groups, start, tol=tol, max_iter=max_iter)
+    small = task.smooth.restrict(groups)
+    assert isinstance(small, SampledLikelihood)
+    edges = np.where(np.isin(groups, known.ridge), worth_one_row(task, groups), 0.0)
+    numbers = np.zeros(task.layout.n_cont)
+    numbers[known.noisy] = 1.0 / task.total_weight
+    ridged = RidgedSample.of(small, edges, numbers)
+    none = GroupLasso(small.layout, np.zeros(len(groups)))
+    problem = Problem(ridged, none, 0.0, task.yardstick[groups])
+    solution = task.confined(problem, groups, start, task.solver, tol, max_iter)
+    return Unshrunken(solution, solution.evaluation.value, known.ridge, known.noisy)
 
 
 def _solved(
