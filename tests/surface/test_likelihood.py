@@ -157,7 +157,7 @@ def test_an_edge_is_priced_once(table, chosen):
     price = df * np.log(n) + 4 * 0.5 * edges * np.log(5)
     np.testing.assert_allclose(scores["ebic"], 2 * n * scores["refit_loss"] + price)
     # The loss at a refit is that of a model fitted to that graph alone, but for the ridge on pairs
-    # of categories, which can cost no more than its value there: tests/unit/path/test_unshrunken.py.
+    # of categories, which can cost no more than its value (see tests/unit/path/test_unshrunken.py).
     k = int(np.flatnonzero(edges >= 3)[0])
     kept = {frozenset(pair) for pair in chosen.path_.edges(k)}
     pairs = [frozenset(pair) for pair in itertools.combinations(nodes(), 2)]
