@@ -184,6 +184,7 @@ def _objective(summary: Summary) -> str:
 def _certificate(summary: Summary) -> str:
     if summary.kkt_error > 0.0:
         found = f"KKT {summary.kkt:.2g}, standard error {summary.kkt_error:.1g}"
+        found += "" if summary.converged else ": NOT converged"
         return f"{found}. {one_line(summary.message)}"
     if summary.converged:
         return f"KKT {summary.kkt:.2g}, at most tol {summary.tol:.2g}: converged"

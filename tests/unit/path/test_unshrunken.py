@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mixedgm.path.open_edges import least_curvature, open_edges, worth_one_row
-from mixedgm.path.unshrunken import ROWS_OF_A_STABLE_EDGE, stabilised, unshrunken
+from mixedgm.path.unshrunken import stabilised, unshrunken
 from mixedgm.solve.working_set import Start
 from tests.reference import conic, likelihood, plain
 from tests.support.problems import Table, draw, random_theta
