@@ -22,7 +22,13 @@ from mixedgm.solve.loop import Status
 from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.table.wording import few
 
-__all__ = ["at_given_lams", "chosen_estimate", "refitted", "with_bounds_checked"]
+__all__ = [
+    "at_given_lams",
+    "chosen_estimate",
+    "path_with_bounds_checked",
+    "refitted",
+    "with_bounds_checked",
+]
 
 Estimate = tuple[Floats, FitReport]
 
@@ -116,40 +122,62 @@ def refitted(task: Task, theta: Floats, report: FitReport, options: Options) -> 
 
 
 def with_bounds_checked(task: Task, theta: Floats, report: FitReport) -> FitReport:
-    """The report; not converged where the rows leave open what has no penalty.
-
-    However large such an estimate is, a larger one fits better, and the gradient vanishes.  The
-    curvature does so only close to the end: with many rows, or a sampled loss, `tol` is too rough.
-    """
-    problem = task.problem(report.lam)
-    free = np.flatnonzero(problem.lam * problem.penalty.weights == 0.0)
-    groups = np.flatnonzero(task.layout.group_norms(theta))
-    free = np.intersect1d(free, groups)
-    judge, tol = task.scoring, 0.1 / task.total_weight
-    if len(free) == 0 or judge.smooth.curvature_rows == 0:
-        return report
-    if judge is not task or tol < report.tol:
-        problem, start = (
-            judge.problem(report.lam).restrict(groups),
-            Start(theta, judge.null.evaluation),
-        )
-        theta = judge.confined(problem, groups, start, judge.solver, tol, max_iter=200).theta
-    edges = open_edges(judge, groups, theta, rows=1.0, free=free)
-    numbers = np.flatnonzero(open_numbers(judge, free, theta))
-    names = (
-        *(f"{a} - {b}" for a, b in _pairs(task, edges)),
-        *(task.schema.nodes[s].name for s in numbers.tolist()),
-    )
+    """The report; not converged where the rows leave open what has no penalty."""
+    names = unbounded(task, theta, report.lam, report.tol)
     if not names:
         return report
-    note = f"without bound: {few(names)}"
     return replace(
         report,
         converged=False,
         message=Status.UNBOUNDED.value,
         unbounded=names,
-        notes=(*report.notes, note),
+        notes=(*report.notes, _without_bound(names)),
     )
+
+
+def path_with_bounds_checked(task: Task, path: Path, tol: float) -> Path:
+    """The path; points are not converged where the rows leave open what has no penalty.
+
+    That is so at all lam above zero, or at none: it depends on which groups have no penalty.
+    """
+    points, known = list(path.points), dict[bool, tuple[str, ...]]()
+    for k, point in enumerate(points):
+        none = point.lam == 0.0
+        if none not in known:
+            known[none] = unbounded(task, path.theta(k), point.lam, tol)
+        if known[none]:
+            notes = (*point.notes, _without_bound(known[none]))
+            points[k] = replace(point, status=Status.UNBOUNDED, notes=notes)
+    return replace(path, points=tuple(points)) if any(known.values()) else path
+
+
+def unbounded(task: Task, theta: Floats, lam: Lam, tol: float) -> tuple[str, ...]:
+    """Edges and numbers without penalty that have no finite estimate; theta is solved to `tol`.
+
+    However large such an estimate is, a larger one fits better, and the gradient vanishes.  The
+    curvature does so only close to the end: with many rows, or a sampled loss, `tol` is too rough.
+    """
+    problem = task.problem(lam)
+    free = np.flatnonzero(problem.lam * problem.penalty.weights == 0.0)
+    groups = np.flatnonzero(task.layout.group_norms(theta))
+    free = np.intersect1d(free, groups)
+    judge, fine = task.scoring, 0.1 / task.total_weight
+    if len(free) == 0 or judge.smooth.curvature_rows == 0:
+        return ()
+    if judge is not task or fine < tol:
+        problem = judge.problem(lam).restrict(groups)
+        start = Start(theta, judge.null.evaluation)
+        theta = judge.confined(problem, groups, start, judge.solver, fine, max_iter=200).theta
+    edges = open_edges(judge, groups, theta, rows=1.0, free=free)
+    numbers = np.flatnonzero(open_numbers(judge, free, theta))
+    return (
+        *(f"{a} - {b}" for a, b in _pairs(task, edges)),
+        *(task.schema.nodes[s].name for s in numbers.tolist()),
+    )
+
+
+def _without_bound(names: tuple[str, ...]) -> str:
+    return f"without bound: {few(names)}"
 
 
 def _pairs(task: Task, groups: Ints) -> tuple[tuple[str, str], ...]:

@@ -16,6 +16,7 @@ from mixedgm.errors import DistributionError, ParameterError, SelectionWarning, 
 from mixedgm.estimates import (
     at_given_lams,
     chosen_estimate,
+    path_with_bounds_checked,
     refitted,
     with_bounds_checked,
 )
@@ -32,6 +33,7 @@ from mixedgm.path.selection import choose_from, choose_growing
 from mixedgm.path.task import Reference, Task
 from mixedgm.penalty.factors import deviation_factors, factor_matrix
 from mixedgm.report import FitReport
+from mixedgm.solve.loop import Status
 from mixedgm.table import Frame, as_frame, learn
 from mixedgm.table.check import level_of_caller
 from mixedgm.table.encode import Design
@@ -76,6 +78,7 @@ def fit_path(
     show = chosen.verbose > 0
     with _naming(design.schema):
         path = recipe.path(task, _grid(task, chosen), keep_interrupted=True, show=show)
+    path = path_with_bounds_checked(task, path, chosen.tol)
     warn_unless_converged(path, chosen.tol)
     return path
 
@@ -319,7 +322,8 @@ def warn_unless_converged(path: Path, tol: float) -> None:
     where = f"at lam = {worst.lam:.4g}"
     if len(path) > 1:
         where = f"at {len(bad)} of {len(path)} values of lam, worst {where}"
-    _warn(f"{where}: {worst.status.value} (KKT {worst.kkt:.1e}, tol {tol:g}).")
+    which = "".join(f"{note}; " for note in worst.notes if worst.status is Status.UNBOUNDED)
+    _warn(f"{where}: {worst.status.value} ({which}KKT {worst.kkt:.1e}, tol {tol:g}).")
 
 
 def warn_about(report: FitReport, what: str = "") -> None:

@@ -436,6 +436,20 @@ def test_an_unbounded_fit_survives_in_a_file(tmp_path):
     assert twin.fitted_.report == model.fitted_.report
 
 
+def test_points_of_a_path_without_bound_have_not_converged():
+    frame = empty_cell()
+    message = "at 1 of 2 values of lam, worst at lam = 0: .* \\(without bound: 'a - b'; KKT"
+    with pytest.warns(UserWarning, match=message):
+        path = mg.fit_path(frame, [0.2, 0.0])
+    assert path.converged.tolist() == [True, False]
+    with pytest.warns(
+        UserWarning, match="at 2 of 2 values of lam, .* \\(without bound: 'a - b'; KKT"
+    ):
+        path = mg.fit_path(frame, [0.3, 0.2], require=[("a", "b")])
+    assert path.converged.tolist() == [False, False]
+    assert mg.fit_path(frame, [0.3, 0.0], require=[("x", "c")], forbid=[("a", "b")]).converged.all()
+
+
 # -- the end of the path ---------------------------------------------------------------------------
 
 

@@ -86,8 +86,8 @@ class AdequacyMethods(HasModel):
         -----
         A penalised estimate (a given lam, cross-validation, ``refit=False``) is shrunken, and
         simulated relations are then weaker than observed ones: with many rows the check shows
-        that, too.  To see what the graph itself misses, check a refitted model.  On the rows of the fit the check is cautious: the model has
-        already moved towards them.
+        that, too.  To see what the graph itself misses, check a refitted model.  On the rows of
+        the fit the check is cautious: the model has already moved towards them.
 
         Covariates are not checked: simulated tables have those of `X`, and the other columns drawn
         given these.
