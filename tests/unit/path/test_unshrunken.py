@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mixedgm.path.open_edges import least_curvature, open_edges, worth_one_row
-from mixedgm.path.unshrunken import stabilised, unshrunken
+from mixedgm.path.unshrunken import ROWS_OF_A_STABLE_EDGE, stabilised, unshrunken
 from mixedgm.solve.working_set import Start
 from tests.reference import conic, likelihood, plain
 from tests.support.problems import Table, draw, random_theta
@@ -210,6 +210,39 @@ def test_open_edges_are_finite_and_known(make, loss):
     assert (1, 2) in pairs(task, found.ridge)
     if loss != "nodewise":
         assert pairs(task, found.ridge) == {(1, 2)}
+
+
+@pytest.mark.parametrize("n_rows", [300, 5000])
+def test_columns_that_separate_another_together_are_open_together(n_rows):
+    """A vote: no cell of two columns is empty, and yet seven of them decide the eighth."""
+    votes = np.random.default_rng(0).integers(0, 2, (n_rows, 7))
+    outcome = (votes.sum(axis=1) > 3).astype(int)
+    task = table_of([*votes.T, outcome], (2,) * 8).task(loss="nodewise")
+    groups = np.flatnonzero(task.layout.pairs[:, 1] == 7)
+    with_ridge = refit(task, groups, how=stabilised).solution.theta
+    hidden = open_edges(task, groups, with_ridge, rows=ROWS_OF_A_STABLE_EDGE)
+    assert len(hidden) < len(groups), "their ridges should add up to more than ten rows"
+    found = refit(task, groups, tol=1e-5)
+    assert found.solution.converged
+    assert found.ridge.tolist() == groups.tolist()
+    np.testing.assert_allclose(found.solution.theta, with_ridge, atol=5e-3)
+
+
+def test_three_columns_can_be_open_where_no_two_are():
+    """An edge that varies with a moderator, and has no row in one cell at one of its levels."""
+    import pandas as pd
+
+    import mixedgm as mg
+
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({name: rng.choice(["u", "v"], 400) for name in ("g", "a")})
+    empty = (frame["a"] == "u") & (frame["g"] == "u")
+    frame["b"] = np.where(empty, "p", rng.choice(["p", "q"], 400))
+    model = mg.MixedGraphicalModel(moderators=["g"], select="aic").fit(frame)
+    assert model.converged_
+    assert {e[:2] for e in model.edges_ if e.ridge} == {("g", "a"), ("g", "b"), ("a", "b")}
+    assert all(edge.ridge for edge in model.edges_ if edge.moderator)
+    assert max(edge.weight for edge in model.edges_) < 1.5
 
 
 @pytest.mark.parametrize("loss", ["pseudolikelihood", "likelihood", "nodewise"])
