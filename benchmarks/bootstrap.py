@@ -94,7 +94,8 @@ def _one_resample(result: Result, repeats: int) -> None:
     table, model = _wage()
     _, plan = prepared(model, table)
     drawn = seeds(0, TOGETHER)
-    cold = mg.MixedGraphicalModel(lam=model.lam_, n_jobs=1)
+    refit = model.fitted_.report.refitted
+    cold = mg.MixedGraphicalModel(lam=model.lam_, refit=refit, n_jobs=1)
 
     def resamples() -> None:
         with single_threaded_blas():

@@ -17,7 +17,7 @@ def main() -> None:
     mpl.use("Agg")
     wage = mg.datasets.load_wage()
     model = mg.MixedGraphicalModel().fit(wage)
-    wrong = mg.MixedGraphicalModel(refit=True, forbid=[("age", "marital")]).fit(wage)
+    wrong = mg.MixedGraphicalModel(forbid=[("age", "marital")]).fit(wage)
     given = mg.MixedGraphicalModel(covariates=["age", "race", "year"]).fit(wage)
     own = mg.MixedGraphicalModel(loss="nodewise", select=mg.EBIC(per_node=True)).fit(wage)
     drawings = {

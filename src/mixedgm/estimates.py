@@ -6,21 +6,29 @@ from dataclasses import replace
 
 import numpy as np
 
-from mixedgm.fitted import FitReport
-from mixedgm.model.layout import Floats
+from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params
 from mixedgm.options import Options
 from mixedgm.path.evidence import Choice
+from mixedgm.path.open_edges import open_edges, open_numbers
 from mixedgm.path.path import Path
 from mixedgm.path.per_node import assembled
 from mixedgm.path.refits import too_dense
 from mixedgm.path.task import Lam, Task
 from mixedgm.path.unshrunken import unshrunken
+from mixedgm.report import FitReport
 from mixedgm.rows.threads import single_threaded_blas
 from mixedgm.solve.loop import Status
 from mixedgm.solve.working_set import Solution, Start, solve
+from mixedgm.table.wording import few
 
-__all__ = ["at_given_lams", "chosen_estimate", "refitted"]
+__all__ = [
+    "at_given_lams",
+    "chosen_estimate",
+    "path_with_bounds_checked",
+    "refitted",
+    "with_bounds_checked",
+]
 
 Estimate = tuple[Floats, FitReport]
 
@@ -108,14 +116,78 @@ def refitted(
     start = Start(theta if near is None else near, task.null.evaluation)
     found = unshrunken(task, groups, start, tol=options.tol, max_iter=options.max_iter)
     report = _of_solution(report, found.solution, task)
-    nodes = task.schema.nodes
-    pairs = np.sort(task.layout.pairs[found.ridge], axis=1).tolist()
     return found.solution.theta, replace(
         report,
         refitted=True,
-        ridge=tuple(dict.fromkeys((nodes[u].name, nodes[v].name) for u, v in pairs)),
-        noisy=tuple(nodes[s].name for s in found.noisy.tolist()),
+        ridge=_pairs(task, found.ridge),
+        noisy=tuple(task.schema.nodes[s].name for s in found.noisy.tolist()),
     )
+
+
+def with_bounds_checked(task: Task, theta: Floats, report: FitReport) -> FitReport:
+    """The report; not converged where the rows leave open what has no penalty."""
+    names = unbounded(task, theta, report.lam, report.tol)
+    if not names:
+        return report
+    return replace(
+        report,
+        converged=False,
+        message=Status.UNBOUNDED.value,
+        unbounded=names,
+        notes=(*report.notes, _without_bound(names)),
+    )
+
+
+def path_with_bounds_checked(task: Task, path: Path, tol: float) -> Path:
+    """The path; points are not converged where the rows leave open what has no penalty.
+
+    That is so at all lam above zero, or at none: it depends on which groups have no penalty.
+    """
+    points, known = list(path.points), dict[bool, tuple[str, ...]]()
+    for k, point in enumerate(points):
+        none = point.lam == 0.0
+        if none not in known:
+            known[none] = unbounded(task, path.theta(k), point.lam, tol)
+        if known[none]:
+            notes = (*point.notes, _without_bound(known[none]))
+            points[k] = replace(point, status=Status.UNBOUNDED, notes=notes)
+    return replace(path, points=tuple(points)) if any(known.values()) else path
+
+
+def unbounded(task: Task, theta: Floats, lam: Lam, tol: float) -> tuple[str, ...]:
+    """Edges and numbers without penalty that have no finite estimate; theta is solved to `tol`.
+
+    However large such an estimate is, a larger one fits better, and the gradient vanishes.  The
+    curvature does so only close to the end: with many rows, or a sampled loss, `tol` is too rough.
+    """
+    problem = task.problem(lam)
+    free = np.flatnonzero(problem.lam * problem.penalty.weights == 0.0)
+    groups = np.flatnonzero(task.layout.group_norms(theta))
+    free = np.intersect1d(free, groups)
+    judge, fine = task.scoring, 0.1 / task.total_weight
+    if len(free) == 0 or judge.smooth.curvature_rows == 0:
+        return ()
+    if judge is not task or fine < tol:
+        problem = judge.problem(lam).restrict(groups)
+        start = Start(theta, judge.null.evaluation)
+        theta = judge.confined(problem, groups, start, judge.solver, fine, max_iter=200).theta
+    edges = open_edges(judge, groups, theta, rows=1.0, free=free)
+    numbers = np.flatnonzero(open_numbers(judge, free, theta))
+    return (
+        *(f"{a} - {b}" for a, b in _pairs(task, edges)),
+        *(task.schema.nodes[s].name for s in numbers.tolist()),
+    )
+
+
+def _without_bound(names: tuple[str, ...]) -> str:
+    return f"without bound: {few(names)}"
+
+
+def _pairs(task: Task, groups: Ints) -> tuple[tuple[str, str], ...]:
+    """Both ends of every edge that these groups belong to."""
+    nodes = task.schema.nodes
+    pairs = np.sort(task.layout.pairs[groups], axis=1).tolist()
+    return tuple(dict.fromkeys((nodes[u].name, nodes[v].name) for u, v in pairs))
 
 
 def _report(task: Task, lam: Lam, options: Options, choice: Choice | None = None) -> FitReport:

@@ -15,8 +15,8 @@ from mixedgm.model.layout import Floats
 from mixedgm.model.margins import Margins, NodeTerms
 from mixedgm.model.params import NodewiseParams, Params, joined
 from mixedgm.path.path import Path
-from mixedgm.path.task import Lam
 from mixedgm.penalty.factors import EDGE_KINDS, edge_kind
+from mixedgm.report import FitReport as FitReport
 from mixedgm.rows.predict import mean_losses, predictions, probabilities
 from mixedgm.table.encode import Design
 from mixedgm.table.naming import with_names
@@ -66,69 +66,6 @@ class Interaction(NamedTuple):
     values: Floats
 
 
-@dataclass(frozen=True)
-class FitReport:
-    """How the fit ended: the certificate and the counters."""
-
-    lam: Lam
-    """One value, or one per column of the table: NaN for covariates."""
-    objective: float
-    kkt: float
-    tol: float
-    converged: bool
-    message: str
-    n_iter: int
-    n_rows: int
-    total_weight: float
-    notes: tuple[str, ...] = ()
-    criterion: str | None = None
-    """How lam was chosen, e.g. "EBIC (gamma = 0.5)"; None for a given lam."""
-    rule: str = "and"
-    """Whether both of two separate regressions, or either, must have an edge."""
-    loss: str = "pseudolikelihood"
-    kkt_error: float = 0.0
-    """Monte Carlo standard error of `kkt`; zero unless gradients were sampled."""
-    objective_error: float = 0.0
-    at: str = ""
-    """Values of the moderators, where the model is that of a moderated one at these."""
-    refitted: bool = False
-    """Whether the estimates are those of the chosen graph without shrinkage."""
-    ridge: tuple[tuple[str, str], ...] = ()
-    """Edges whose refit is unstable or does not exist: they have a ridge worth one row."""
-    noisy: tuple[str, ...] = ()
-    """Numbers that the others determine: they have noise worth one row."""
-    open_end: str = ""
-    """What speaks for looking at smaller values of lam; empty if nothing does."""
-    not_considered: tuple[str, ...] = ()
-    """Why a value of lam was not considered, one entry per lam; empty where all were."""
-
-    @classmethod
-    def given(cls, notes: tuple[str, ...] = ()) -> FitReport:
-        """The report of parameters that nobody fitted: no lam, no objective, no certificate."""
-        return cls(
-            lam=np.nan,
-            objective=np.nan,
-            kkt=np.nan,
-            tol=np.nan,
-            converged=False,
-            message="given, not fitted",
-            n_iter=0,
-            n_rows=0,
-            total_weight=0.0,
-            notes=notes,
-        )
-
-    @property
-    def lam_by_column(self) -> Floats | None:
-        """One lam per column in the order of the table; None where all have the same."""
-        return np.array(self.lam) if isinstance(self.lam, tuple) else None
-
-    @property
-    def was_fitted(self) -> bool:
-        """Whether the parameters come from rows; False where they were given."""
-        return self.n_rows > 0
-
-
 @dataclass(frozen=True, eq=False)
 class FittedModel:
     """A model in hand.
@@ -156,6 +93,8 @@ class FittedModel:
         Of the training table; None where no table gave the joint distribution of all columns.
     known_terms : NodeTerms or None
         `joint_terms`, where a file had them.
+    shrunken_weights : ndarray (1 + moderators, p + q, p + q) or None
+        Weights of edges and deviations in the penalised estimate, where the graph was refitted.
     """
 
     schema: Schema
@@ -168,6 +107,7 @@ class FittedModel:
     selection_frequency: Floats | None = None
     margins: Margins | None = None
     known_terms: NodeTerms | None = None
+    shrunken_weights: Floats | None = None
 
     # -- graph -------------------------------------------------------------------------------------
 
@@ -183,21 +123,9 @@ class FittedModel:
         Separate regressions have two copies of an edge; this is the weight of their mean, where
         the rule finds an edge at all.
         """
-        return self._weights(self.params)
-
-    def _weights(self, params: Params) -> Floats:
-        norms = params.block_norms(params.edge_coef(self.report.rule))
+        norms = self.params.block_norms(self.edge_coef)
         upper = np.triu(norms * np.outer(self.node_scales, self.node_scales), 1)
         return np.asarray(upper + upper.T)
-
-    @cached_property
-    def shrunken_weights(self) -> Floats | None:
-        """Edge weights of the penalised estimate at the chosen lam; None where no path is kept."""
-        if not self.report.refitted:
-            return self.edge_weights
-        if self.path is None:
-            return None
-        return self._weights(self.path.params_at(self.report.lam))
 
     @property
     def n_predictors(self) -> dict[str, int]:
@@ -226,10 +154,15 @@ class FittedModel:
         upper = np.triu(found, 1)
         return np.asarray(upper + upper.swapaxes(1, 2))
 
+    @property
+    def all_weights(self) -> Floats:
+        """(1 + moderators, p + q, p + q) weights of edges, and of their deviations."""
+        return np.concatenate([self.edge_weights[None], self.deviation_weights])
+
     @cached_property
     def edges(self) -> tuple[Edge, ...]:
         """Edges and their deviations, heaviest first."""
-        weights = np.triu(np.concatenate([self.edge_weights[None], self.deviation_weights]), 1)
+        weights = np.triu(self.all_weights, 1)
         m, u, v = np.nonzero(weights)
         order = np.argsort(-weights[m, u, v], kind="stable")
         return tuple(self._edge_or_deviation(int(m[k]), int(u[k]), int(v[k])) for k in order)
@@ -237,11 +170,21 @@ class FittedModel:
     def frequency_of(self, edge: Edge) -> float:
         """Share of the subsamples that have this edge or deviation."""
         assert self.selection_frequency is not None
-        u, v = self.schema.node_index(edge.source), self.schema.node_index(edge.target)
-        if not self.moderators:
-            return float(self.selection_frequency[u, v])
+        m, u, v = self._place(edge)
+        return float(self.selection_frequency[(m, u, v) if self.moderators else (u, v)])
+
+    def shrunken_weight_of(self, edge: Edge) -> float:
+        """Its weight before the refit; NaN in a refit that was stored without these."""
+        if not self.report.refitted:
+            return edge.weight
+        if self.shrunken_weights is None:
+            return np.nan
+        return float(self.shrunken_weights[self._place(edge)])
+
+    def _place(self, edge: Edge) -> tuple[int, int, int]:
         names = [None, *(self.schema.nodes[node].name for node in self.moderators)]
-        return float(self.selection_frequency[names.index(edge.moderator), u, v])
+        ends = self.schema.node_index(edge.source), self.schema.node_index(edge.target)
+        return names.index(edge.moderator), *ends
 
     def _edge_or_deviation(self, m: int, u: int, v: int) -> Edge:
         if m == 0:

@@ -13,8 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixedgm.errors import DistributionError, ParameterError, SelectionWarning, near_matches
-from mixedgm.estimates import at_given_lams, chosen_estimate, refitted
-from mixedgm.fitted import FitReport, FittedModel
+from mixedgm.estimates import (
+    at_given_lams,
+    chosen_estimate,
+    path_with_bounds_checked,
+    refitted,
+    with_bounds_checked,
+)
+from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.model.margins import Margins
 from mixedgm.model.params import Params
@@ -27,10 +33,13 @@ from mixedgm.path.path import Path
 from mixedgm.path.selection import choose_from, choose_growing
 from mixedgm.path.task import Reference, Task
 from mixedgm.penalty.factors import deviation_factors, factor_matrix
+from mixedgm.report import FitReport
+from mixedgm.solve.loop import Status
 from mixedgm.table import Frame, as_frame, learn
 from mixedgm.table.check import level_of_caller
 from mixedgm.table.encode import Design
 from mixedgm.table.schema import Schema
+from mixedgm.table.wording import few
 
 
 def fit_path(
@@ -70,6 +79,7 @@ def fit_path(
     show = chosen.verbose > 0
     with _naming(design.schema):
         path = recipe.path(task, _grid(task, chosen), keep_interrupted=True, show=show)
+    path = path_with_bounds_checked(task, path, chosen.tol)
     warn_unless_converged(path, chosen.tol)
     return path
 
@@ -91,8 +101,9 @@ def fit_table(
     report, path = fitted.report, fitted.path
     if path is not None:
         warn_unless_converged(path, options.tol)
-    if not report.converged and (report.refitted or path is None or path.converged.all()):
-        what = "" if path is None else "estimate of the chosen edges: "
+    own = report.refitted or report.unbounded  # else the path has said it
+    if not report.converged and (own or path is None or path.converged.all()):
+        what = "" if path is None or report.unbounded else "estimate of the chosen edges: "
         warn_about(report, "refit: " if report.refitted else what)
     if report.open_end:
         warnings.warn(report.open_end, SelectionWarning, stacklevel=level_of_caller())
@@ -156,19 +167,33 @@ def fit_design(
     )
     with _naming(design.schema):
         path, choice, theta, report = _fitted(setup, options, start)
+        fitted = FittedModel(
+            schema=design.schema,
+            params=setup.task.params(theta),
+            node_scales=setup.task.node_scales,
+            report=report,
+            library=library,
+            path=path,
+            scores=choice.scores,
+            selection_frequency=_by_nodes(setup.task, choice.frequencies),
+            margins=_margins(setup.task),
+        )
         if options.refits:
-            theta, report = refitted(setup.task, theta, report, options, choice.refit)
-    return FittedModel(
-        schema=design.schema,
-        params=setup.task.params(theta),
-        node_scales=setup.task.node_scales,
-        report=report,
-        library=library,
-        path=path,
-        scores=choice.scores,
-        selection_frequency=_by_nodes(setup.task, choice.frequencies),
-        margins=_margins(setup.task),
-    )
+            fitted = _refitted(fitted, setup.task, theta, options, choice.refit)
+    if fitted.report.refitted:
+        return fitted
+    return replace(fitted, report=with_bounds_checked(setup.task, theta, fitted.report))
+
+
+def _refitted(
+    fitted: FittedModel, task: Task, theta: Floats, options: Options, near: Floats | None
+) -> FittedModel:
+    """The same graph without shrinkage, where the rows allow it."""
+    weights = fitted.all_weights
+    theta, report = refitted(task, theta, fitted.report, options, near)
+    if not report.refitted:
+        return replace(fitted, report=report)
+    return replace(fitted, params=task.params(theta), report=report, shrunken_weights=weights)
 
 
 def _margins(task: Task) -> Margins | None:
@@ -309,12 +334,14 @@ def warn_unless_converged(path: Path, tol: float) -> None:
     where = f"at lam = {worst.lam:.4g}"
     if len(path) > 1:
         where = f"at {len(bad)} of {len(path)} values of lam, worst {where}"
-    _warn(f"{where}: {worst.status.value} (KKT {worst.kkt:.1e}, tol {tol:g}).")
+    which = "".join(f"{note}; " for note in worst.notes if worst.status is Status.UNBOUNDED)
+    _warn(f"{where}: {worst.status.value} ({which}KKT {worst.kkt:.1e}, tol {tol:g}).")
 
 
 def warn_about(report: FitReport, what: str = "") -> None:
     """Issue a ConvergenceWarning for one estimate."""
-    _warn(f"{what}{report.message} (KKT {report.kkt:.1e}, tol {report.tol:g}).")
+    which = f"without bound: {few(report.unbounded)}; " if report.unbounded else ""
+    _warn(f"{what}{report.message} ({which}KKT {report.kkt:.1e}, tol {report.tol:g}).")
 
 
 def _warn(message: str) -> None:

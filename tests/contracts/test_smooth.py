@@ -1,6 +1,7 @@
 """Every smooth function of theta: value by loops, derivatives by differences, convexity, domain."""
 
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from mixedgm.model.layout import Layout
 from mixedgm.model.params import from_theta
 from mixedgm.objective.contract import Evaluation
 from mixedgm.objective.pseudolikelihood import Pseudolikelihood
+from mixedgm.objective.ridge import Ridged
 from mixedgm.rows.memory import MemoryRows
 from tests.reference import optimality, plain
 from tests.support.problems import Table, draw, random_theta
@@ -25,20 +27,37 @@ TABLES = {
 }
 # Which groups of the complete layout a function is restricted to; None: not restricted.
 SETS = {"full": None, "every-group": 1, "every-second": 2, "no-group": 10_000}
+# With a ridge on edges and noise in numbers, or without.
+RIDGED = {"plain": False, "ridged": True}
 
 
 @dataclass(eq=False)
 class Case:
     """A smooth function and the standardised rows that it is made of."""
 
-    smooth: Pseudolikelihood
+    smooth: Pseudolikelihood | Ridged
     X: np.ndarray
     Y: np.ndarray
     row_weights: np.ndarray | None
 
     def by_loops(self, theta):
         params = from_theta(self.smooth.layout, theta)
-        return plain.smooth(params, self.X, self.Y, self.row_weights)
+        loss = plain.smooth(params, self.X, self.Y, self.row_weights) + self.ridge(params)
+        return loss + 0.5 * float(self.noise @ theta[self.smooth.layout.diagonal])
+
+    @property
+    def noise(self):
+        ridged = isinstance(self.smooth, Ridged)
+        return self.smooth.numbers if ridged else np.zeros(self.smooth.layout.n_cont)
+
+    def ridge(self, params):
+        """Half of r |block|^2 of every pair."""
+        if not isinstance(self.smooth, Ridged):
+            return 0.0
+        total = 0.0
+        for r, (u, v) in zip(self.smooth.edges, self.smooth.layout.pairs.tolist(), strict=True):
+            total += 0.5 * r * plain.norm(plain.block(params, u, v)) ** 2
+        return total
 
     def gradient_by_loops(self, theta):
         """Gradient in theta's coordinates: minus the precision for continuous pairs."""
@@ -49,7 +68,12 @@ class Case:
         )
         edges = layout.from_matrix(matrix)
         assert matrix.shape == (layout.n_columns, layout.n_columns)
-        return np.concatenate([grad.cont_bias, np.diag(grad.precision)[:p], grad.cat_bias, edges])
+        found = np.concatenate([grad.cont_bias, np.diag(grad.precision)[:p], grad.cat_bias, edges])
+        for k, one in enumerate(np.eye(len(theta))):  # a quadratic, so its differences are exact
+            up, down = (self.ridge(from_theta(layout, theta + sign * one)) for sign in (1, -1))
+            found[k] += (up - down) / 2
+        found[layout.diagonal] += 0.5 * self.noise
+        return found
 
 
 def standardised(table: Table):
@@ -63,24 +87,37 @@ def pseudolikelihood(table: Table) -> Pseudolikelihood:
     return Pseudolikelihood(rows, Layout.complete(X.shape[1], table.n_levels), rows.moments())
 
 
-def make(table_name, every=None):
+def with_ridge(smooth):
+    """On two of three edges and one of two numbers, of different strengths."""
+    rng = np.random.default_rng(3)
+    edges = rng.uniform(0.1, 2.0, smooth.layout.n_groups)
+    edges[::3] = 0.0
+    numbers = rng.uniform(0.1, 2.0, smooth.layout.n_cont)
+    numbers[1::2] = 0.0
+    return Ridged(smooth, edges, numbers)
+
+
+def make(table_name, every=None, ridged=False):
     table = draw(7, *TABLES[table_name])
     smooth = pseudolikelihood(table)
+    if ridged:
+        smooth = with_ridge(smooth)
     if every is not None:
         groups = np.arange(smooth.layout.n_groups)[every - 1 :: every]
         smooth = smooth.restrict(groups)
     return Case(smooth, standardised(table), table.Y, table.row_weights)
 
 
-@pytest.fixture(params=[(name, which) for name in TABLES for which in SETS], ids="-".join)
+@pytest.fixture(params=product(TABLES, SETS, RIDGED), ids="-".join)
 def case(request):
-    name, which = request.param
-    return make(name, SETS[which])
+    name, which, ridged = request.param
+    return make(name, SETS[which], RIDGED[ridged])
 
 
-@pytest.fixture(params=TABLES)
+@pytest.fixture(params=product(TABLES, RIDGED), ids="-".join)
 def full(request):
-    return make(request.param)
+    name, ridged = request.param
+    return make(name, ridged=RIDGED[ridged])
 
 
 def test_value_equals_the_loops_over_rows(case):
@@ -195,7 +232,9 @@ def test_null_is_stationary_in_the_node_terms(case):
     np.testing.assert_allclose(grad[: layout.n_node_terms], 0.0, atol=1e-13)
 
 
-def test_null_gradient_is_twice_the_covariance(full):
+@pytest.mark.parametrize("name", TABLES)
+def test_null_gradient_is_twice_the_covariance(name):
+    full = make(name)
     layout = full.smooth.layout
     grad = full.smooth.evaluate(full.smooth.null()).gradient
     rows = plain.rows_of(full.X, full.Y, full.row_weights)

@@ -29,6 +29,7 @@ ROOMS = (
     "path",
     "options",
     "settings",
+    "report",
     "fitted",
     "estimates",
     "ahead",

@@ -46,6 +46,8 @@ class ConicOptimum:
     strength: Floats
     tolerance: float
     gap: float
+    added: float = 0.0
+    """What ridge and noise add to `value`."""
 
 
 class _Columns:
@@ -82,6 +84,8 @@ def solve(
     factors: Floats | None = None,
     row_weights: Floats | None = None,
     targets: Sequence[int] | None = None,
+    ridge: float | dict[Pair, float] = 0.0,
+    noise: Sequence[float] | None = None,
 ) -> ConicOptimum:
     """Minimise F over all parameters; `X` (n, p) in its own units, `Y` (n, q) level codes.
 
@@ -90,9 +94,15 @@ def solve(
 
     `weights` and `factors` are symmetric over nodes, continuous before categorical; their
     product is the weight of a pair, 0 leaves it free and inf leaves it out.
+
+    `ridge` is worth so many rows: on all pairs of categorical columns, or by pair.  `noise` has a
+    variance for every continuous column, in standard units.
     """
     rows = np.ones(len(X)) if row_weights is None else np.asarray(row_weights, dtype=float)
     columns = _Columns(np.asarray(X, dtype=float), np.asarray(Y), tuple(n_levels), rows)
+    if not isinstance(ridge, dict):
+        categorical = range(columns.n_cont, columns.n_nodes)
+        ridge = dict.fromkeys(combinations(categorical, 2), ridge)
     pair_weights = _pair_weights(columns, weights, factors)
     blocks = {
         (u, v): cp.Variable((columns.features[u].shape[1], columns.features[v].shape[1]))
@@ -108,11 +118,35 @@ def solve(
         for pair, block in blocks.items()
         if lam * pair_weights[pair] > 0
     )
+    added = sum(
+        worth * _curvature_of_a_row(columns, pair, nodes, rows.sum()) * cp.sum_squares(blocks[pair])
+        for pair, worth in ridge.items()
+        if worth > 0 and pair in blocks
+    )
+    added = added / 2
+    for s, variance in enumerate(noise or ()):
+        # Noise adds its variance to the square of every residual, and beta weighs that square.
+        added = added + variance * beta[s] / 2
     problem = cp.Problem(
-        cp.Minimize(loss + penalty), _centring(columns, blocks, biases, lam * pair_weights)
+        cp.Minimize(loss + penalty + added), _centring(columns, blocks, biases, lam * pair_weights)
     )
     solved = solve_tightly(problem)
-    return _in_own_units(columns, problem, solved, (blocks, biases, beta))
+    value = float(added.value) if isinstance(added, cp.Expression) else 0.0
+    return _in_own_units(columns, problem, solved, (blocks, biases, beta), value)
+
+
+def _curvature_of_a_row(columns: _Columns, pair: Pair, targets, n_rows: float) -> float:
+    """Mean over the free directions of a block of what one row in n adds to the curvature.
+
+    Where u and v are independent, the second derivative of the conditional of v in the block is
+    cov(z_v) times cov(z_u), Kronecker's product; so is that of the conditional of u.  Its trace is
+    the product of the two traces; it has one non-zero eigenvalue for every free direction.
+    """
+    u, v = pair
+    trace = columns.spread[u] ** 2 * columns.spread[v] ** 2
+    free = [1 if node < columns.n_cont else columns.features[node].shape[1] - 1 for node in (u, v)]
+    conditionals = len({u, v} & set(targets))
+    return conditionals * trace / (free[0] * free[1]) / n_rows
 
 
 def _pair_weights(columns: _Columns, weights: str | Floats, factors: Floats | None) -> Floats:
@@ -174,7 +208,7 @@ def solve_tightly(problem: cp.Problem) -> tuple[float, float]:
     raise RuntimeError(f"Clarabel reached none of {TOLERANCES}: {raw.status}")
 
 
-def _in_own_units(columns, problem, solved, variables) -> ConicOptimum:
+def _in_own_units(columns, problem, solved, variables, added) -> ConicOptimum:
     """Undo x = mean + scale * standardised, put unobserved levels back, round small blocks."""
     blocks, biases, beta = variables
     predicted = [variable.value is not None for variable in beta]
@@ -219,4 +253,5 @@ def _in_own_units(columns, problem, solved, variables) -> ConicOptimum:
         strength=strength,
         tolerance=solved[0],
         gap=solved[1],
+        added=added,
     )

@@ -223,7 +223,7 @@ def test_the_options_reach_the_model(here: Path, tmp_path: Path) -> None:
     assert model.path.lams.tolist() == [0.5, 0.2]
     assert model.report.criterion == "BIC"
     assert model.report.tol == 1e-6
-    assert any("refitted" in note for note in model.report.notes)
+    assert model.report.refitted
     assert [column.name for column in model.schema.columns if column.transform] == ["luck"]
     assert settings["solver"] == "proximal-gradient"
     assert settings["n_jobs"] == 1

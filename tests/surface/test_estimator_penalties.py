@@ -73,17 +73,25 @@ def test_a_refit_is_the_optimum_of_its_graph(table, refitted):
     found = optimality.certificate(refitted.params_, X, Y, 1.0, factors.tolist())
     assert refitted.kkt_ <= 1e-8
     assert found.kkt <= 1e-7
-    assert any("refitted" in note for note in refitted.fitted_.report.notes)
+    assert refitted.fitted_.report.refitted
+    assert refitted.fitted_.report.ridge == ()
 
 
 def test_a_refit_follows_the_selection(table):
-    plain_fit = mg.MixedGraphicalModel(n_lams=10).fit(table)
-    again = mg.MixedGraphicalModel(n_lams=10, refit=True).fit(table)
-    assert again.lam_ == plain_fit.lam_
-    assert pairs(again) == pairs(plain_fit)
+    """Graphs are scored with a ridge on pairs of categories; the chosen one can do without."""
+    shrunken = mg.MixedGraphicalModel(n_lams=10, refit=False).fit(table)
+    again = mg.MixedGraphicalModel(n_lams=10).fit(table)
+    assert again.lam_ == shrunken.lam_
+    assert pairs(again) == pairs(shrunken)
+    X, Y = numbers(table)
+    free = {tuple(sorted(p, key=NODES.index)): 0.0 for p in pairs(again)}
+    given = X, Y, LEVELS, 1.0, "calibrated", factor_matrix(free, other=np.inf)
+    exact, ridged = conic.solve(*given), conic.solve(*given, ridge=1.0)
     k = int(np.flatnonzero(again.path_.lams == again.lam_)[0])
     loss = again.fitted_.scores["refit_loss"][k]
-    assert again.objective_ == pytest.approx(loss, abs=1e-6)
+    assert again.objective_ == pytest.approx(exact.value, abs=1e-6)
+    assert loss == pytest.approx(ridged.value - ridged.added, abs=1e-6)
+    assert loss > exact.value + 1e-4
 
 
 def test_free_groups_are_centred_after_a_refit(refitted):

@@ -52,6 +52,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:the choice lies near the end:mixedgm.SelectionWarning")
 @pytest.mark.parametrize("name", SETTINGS)
 def test_a_loaded_model_is_the_saved_one(name, tmp_path):
     frame = people()
@@ -76,6 +77,7 @@ def test_a_loaded_model_is_the_saved_one(name, tmp_path):
         np.testing.assert_array_equal(twin.fitted_.scores[label], scores)
 
 
+@pytest.mark.filterwarnings("ignore:the choice lies near the end:mixedgm.SelectionWarning")
 def test_an_array_of_lams_comes_back_with_the_same_values(tmp_path):
     model = mg.MixedGraphicalModel(lams=np.array([0.4, 0.2])).fit(people())
     model.save(tmp_path / "people.mgm")
@@ -206,7 +208,10 @@ def test_an_interrupted_path_keeps_what_is_solved(monkeypatch):
         return real(*args, **kwargs)
 
     monkeypatch.setattr(module, "solve", interrupted)
-    with pytest.warns(RuntimeWarning, match="interrupted: .* 3 of 6 values solved"):
+    with (
+        pytest.warns(RuntimeWarning, match="interrupted: .* 3 of 6 values solved"),
+        pytest.warns(mg.SelectionWarning, match="near the end .* no smaller value was tried"),
+    ):
         model = mg.MixedGraphicalModel(n_lams=6).fit(people())
     assert len(model.path_) == 3
     assert model.lam_ in model.path_.lams

@@ -82,12 +82,15 @@ def test_a_criterion_that_says_nothing_gets_the_grid_as_it_is():
 
 def test_given_values_are_not_added_to_but_the_end_is_noted():
     frame = people(250, seed=3)
-    model = Model(lams=[0.9, 0.8, 0.7]).fit(frame)
+    with pytest.warns(mg.SelectionWarning) as found:
+        model = Model(lams=[0.9, 0.8, 0.7]).fit(frame)
     assert model.path_.lams.tolist() == [0.9, 0.8, 0.7]
     assert model.fitted_.report.notes == (
         "the choice lies near the end of the path at lam = 0.7; "
         "give smaller values to see whether they do better",
     )
+    assert [str(each.message) for each in found] == list(model.fitted_.report.notes)
+    assert found[0].filename == __file__, "it should point at the line of the caller"
 
 
 def test_a_full_graph_ends_the_search():
@@ -105,7 +108,8 @@ def test_no_grid_goes_below_its_floor():
     """Many rows of strongly related columns: any shrinkage predicts worse."""
     rng = np.random.default_rng(1)
     X = rng.normal(size=(20_000, 1)) + 0.5 * rng.normal(size=(20_000, 3))
-    model = Model(select=mg.Holdout(), n_lams=10, lam_min_ratio=0.01).fit(X)
+    with pytest.warns(mg.SelectionWarning, match="no smaller value was tried"):
+        model = Model(select=mg.Holdout(), n_lams=10, lam_min_ratio=0.01).fit(X)
     share = model.path_.lams[-1] / model.path_.lam_max
     assert share == pytest.approx(FLOOR, rel=0.7)
     assert share >= FLOOR * (1 - 1e-6)
@@ -113,7 +117,8 @@ def test_no_grid_goes_below_its_floor():
 
 
 def test_one_value_stays_one_value():
-    model = Model(n_lams=1).fit(people())
+    with pytest.warns(mg.SelectionWarning, match="no smaller value was tried"):
+        model = Model(n_lams=1).fit(people())
     assert len(model.path_) == 1
     assert model.edges_ == ()
 
@@ -141,7 +146,10 @@ def test_ctrl_c_ends_the_growth(monkeypatch):
 
     monkeypatch.setattr(path, "solve", impatient)
     model = Model(n_lams=10, lam_min_ratio=0.8)
-    with pytest.warns(RuntimeWarning, match="interrupted: the path ends at lam"):
+    with (
+        pytest.warns(RuntimeWarning, match="interrupted: the path ends at lam"),
+        pytest.warns(mg.SelectionWarning, match="no smaller value was tried"),
+    ):
         model.fit(people(250, seed=3))
     assert len(model.path_) == 11
     assert len(calls) == 12

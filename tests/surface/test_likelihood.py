@@ -23,7 +23,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def chosen(table):
-    return Model().fit(table)
+    return Model(refit=False).fit(table)
 
 
 def standard(table, row_weights=None):
@@ -156,13 +156,28 @@ def test_an_edge_is_priced_once(table, chosen):
     edges = chosen.path_.n_edges
     price = df * np.log(n) + 4 * 0.5 * edges * np.log(5)
     np.testing.assert_allclose(scores["ebic"], 2 * n * scores["refit_loss"] + price)
-    # The loss at a refit is that of a model fitted to that graph alone.
+    # The loss at a refit is that of a model fitted to that graph alone, but for the ridge on pairs
+    # of categories, which can cost no more than its value (see tests/unit/path/test_unshrunken.py).
     k = int(np.flatnonzero(edges >= 3)[0])
     kept = {frozenset(pair) for pair in chosen.path_.edges(k)}
     pairs = [frozenset(pair) for pair in itertools.combinations(nodes(), 2)]
     alone = Model(
         lam=0.0, forbid=[tuple(pair) for pair in pairs if pair not in kept], tol=1e-7
     ).fit(table)
+    assert alone.converged_
+    free = {name: len(levels) - 1 for name, levels in LEVELS.items()}
+    ridge = sum(
+        edge.weight**2 / (free[edge.source] * free[edge.target]) / (2 * n)
+        for edge in alone.edges_
+        if edge.kind == "categorical-categorical"
+    )
+    assert -1e-5 <= scores["refit_loss"][k] - alone.objective_ <= ridge + 1e-5
+    # Where there is no such pair, nothing is added.
+    k = int(np.flatnonzero(edges >= 1)[0])
+    ((a, b),) = chosen.path_.edges(k)
+    others = [tuple(pair) for pair in pairs if pair != {a, b}]
+    alone = Model(lam=0.0, forbid=others, tol=1e-7).fit(table)
+    assert alone.edges_[0].kind == "continuous-continuous"
     assert scores["refit_loss"][k] == pytest.approx(alone.objective_, abs=1e-5)
 
 
@@ -173,6 +188,7 @@ def test_other_criteria_choose(table, select):
     assert model.converged_
 
 
+@pytest.mark.filterwarnings("ignore:the choice .* near the end:mixedgm.SelectionWarning")
 def test_rows_held_out_are_scored_by_their_likelihood(table):
     for name in ("smoker", "colour"):
         table = table.assign(**{name: pd.Categorical(table[name])})
@@ -186,6 +202,7 @@ def test_rows_held_out_are_scored_by_their_likelihood(table):
     np.testing.assert_allclose(model.fitted_.scores["holdout"], expected, atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:the choice .* near the end:mixedgm.SelectionWarning")
 def test_a_level_that_only_rows_held_out_have_counts_half_a_row(table):
     frame = table.assign(group=table["group"].cat.add_categories("d"))
     frame.loc[frame.index[0], "group"] = "d"

@@ -92,6 +92,7 @@ def test_other_criteria_choose(table, select):
     assert model.converged_
 
 
+@pytest.mark.filterwarnings("ignore:the choice .* near the end:mixedgm.SelectionWarning")
 def test_rows_held_out_are_scored_by_their_likelihood_given_covariates(table):
     for name in ("smoker", "colour"):
         table = table.assign(**{name: pd.Categorical(table[name])})

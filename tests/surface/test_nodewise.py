@@ -77,6 +77,7 @@ def test_the_rule_is_for_separate_regressions_only(table):
         mg.MixedGraphicalModel(loss="nodewise", rule="xor").fit(table)
 
 
+@pytest.mark.filterwarnings("ignore:the choice .* near the end:mixedgm.SelectionWarning")
 @pytest.mark.parametrize("rule", ["and", "or"])
 @pytest.mark.parametrize("covariates", [None, ["weight", "group"]])
 def test_subsamples_count_edges_by_the_rule(table, rule, covariates):

@@ -53,8 +53,8 @@ BAD = [
     ),
     ("verbose", -1, "verbose must be 0 or a positive integer. Got -1 instead."),
     ("verbose", "loud", "verbose must be 0 or a positive integer. Got 'loud' instead."),
-    ("refit", "yes", "refit must be True or False. Got 'yes' instead."),
-    ("refit", 1, "refit must be True or False. Got 1 instead."),
+    ("refit", "yes", "refit must be 'auto', True or False. Got 'yes' instead."),
+    ("refit", 1, "refit must be 'auto', True or False. Got 1 instead."),
     ("rule", "both", "rule must be 'and' or 'or'. Got 'both' instead."),
     ("weights", "x", "weights must be 'calibrated' or 'uniform'. Got 'x' instead."),
     ("weights", None, "weights must be 'calibrated' or 'uniform'. Got None instead."),
@@ -272,6 +272,7 @@ def test_missing_drop_says_how_many_rows():
     assert model.fitted_.report.n_rows == 38
 
 
+@pytest.mark.filterwarnings("ignore:the choice .* near the end:mixedgm.SelectionWarning")
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -37,6 +37,11 @@ def model(table):
 
 
 @pytest.fixture(scope="module")
+def shrunken(table):
+    return fit(table, refit=False)
+
+
+@pytest.fixture(scope="module")
 def given_others(table):
     return fit(table, covariates=["height", "colour"])
 
@@ -53,8 +58,8 @@ def test_lam_has_one_value_per_column_of_the_table(table, model, given_others):
     np.testing.assert_allclose(shuffled.lam_[::-1], model.lam_, rtol=1e-9)
 
 
-def test_the_given_lams_are_the_chosen_ones(table, model):
-    again = fit(table, lam=model.lam_, tol=1e-7)
+def test_the_given_lams_are_the_chosen_ones(table, shrunken):
+    again, model = fit(table, lam=shrunken.lam_, tol=1e-7), shrunken
     assert again.converged_
     assert again.path_ is None
     np.testing.assert_allclose(again.params_.coef, model.params_.coef, atol=1e-4)
@@ -148,8 +153,10 @@ def test_the_grid_goes_down_until_every_choice_is_certain(table):
 
 
 def test_columns_whose_choice_is_uncertain_are_named(table):
-    model = fit(table, lams=[0.6, 0.5, 0.3])
+    with pytest.warns(mg.SelectionWarning, match="the choice for 'height', .* near the end"):
+        model = fit(table, lams=[0.6, 0.5, 0.3])
     (note,) = [note for note in model.fitted_.report.notes if "near the end" in note]
+    assert note == model.fitted_.report.open_end
     assert "the choice for 'height'" in note
     assert "give smaller values" in note
 
@@ -170,20 +177,20 @@ def test_regressions_that_are_too_dense_are_left_out_one_by_one():
 
 def test_a_refit_that_does_not_converge_ends_its_own_column_only(table, model, monkeypatch):
     """Here no refit of `weight` gets away from its start, alone or together with others."""
-    real, bad = Task.unpenalised, model.schema_.node_index("weight")
+    real, bad = Task.confined, model.schema_.node_index("weight")
 
-    def unpenalised(task, groups, start, **options):
-        done, layout = real(task, groups, start, **options), task.layout
+    def confined(task, problem, groups, start, *options):
+        done, layout = real(task, problem, groups, start, *options), task.layout
         if bad not in layout.pairs[groups, 1]:
             return done
         begin, index = layout.conditional
         own, theta = index[begin[bad] : begin[bad + 1]], done.theta.copy()
         theta[own] = start.theta[own]
-        here = task.smooth.restrict(groups).evaluate(theta[layout.positions(groups)])
+        here = problem.smooth.evaluate(theta[layout.positions(groups)])
         return replace(done, theta=theta, status=Status.ITERATION_LIMIT, evaluation=here)
 
-    monkeypatch.setattr(Task, "unpenalised", unpenalised)
-    scores, whole = fit(table).fitted_.scores, model.fitted_.scores
+    monkeypatch.setattr(Task, "confined", confined)
+    scores, whole = fit(table, refit=False).fitted_.scores, model.fitted_.scores
     n = min(len(scores["ebic"]), len(whole["ebic"]))
     for at in (0, 1, 3, 4):
         np.testing.assert_allclose(scores["ebic"][:n, at], whole["ebic"][:n, at], atol=1e-3)
@@ -285,14 +292,15 @@ def test_the_picture_of_the_choice_has_a_curve_and_a_mark_per_column(given_other
     plt.close("all")
 
 
-def test_the_picture_of_the_path_marks_every_edge_at_its_own_lam(model):
+def test_the_picture_of_the_path_marks_every_edge_at_its_own_lam(table, model, shrunken):
+    """The path is that of penalised estimates, whatever is made of the chosen graph."""
     mpl = pytest.importorskip("matplotlib")
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
     ax = model.plot_path(n_labels=3)
     (dots,) = [line for line in ax.get_lines() if line.get_linestyle() == "None"]
-    says = model.params_.block_norms(model.params_.coef)
+    says = shrunken.params_.block_norms(shrunken.params_.coef)
     scale = np.outer(model.fitted_.node_scales, model.fitted_.node_scales)
     np.testing.assert_allclose(np.sort(dots.get_ydata()), np.sort((says * scale)[says > 0]))
     assert set(dots.get_xdata()) <= set(model.lam_)

@@ -39,6 +39,7 @@ def table_of_losses(frame, splits, **options):
 # -- hold-out --------------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:the choice .* near the end:mixedgm.SelectionWarning")
 @pytest.mark.parametrize("as_mask", [False, True])
 def test_given_rows_are_held_out(table, as_mask):
     rows = np.arange(0, 120, 4)
@@ -51,12 +52,14 @@ def test_given_rows_are_held_out(table, as_mask):
     assert model.fitted_.report.criterion == "hold-out (given rows)"
 
 
+@pytest.mark.filterwarnings("ignore:the choice .* near the end:mixedgm.SelectionWarning")
 def test_the_model_is_that_of_all_rows(table):
     model = Model(select=mg.Holdout(), random_state=1, **TIGHT).fit(table)
     alone = Model(lam=model.lam_, tol=1e-8).fit(table)
     assert_same_params(model.params_, alone.params_, atol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:the choice .* near the end:mixedgm.SelectionWarning")
 def test_a_fraction_is_drawn_by_the_random_state(table):
     def losses(seed):
         select = mg.Holdout(fraction=0.25)
@@ -83,6 +86,7 @@ def by_hand(table):
     return splits, table_of_losses(table, splits)
 
 
+@pytest.mark.filterwarnings("ignore:the choice .* near the end:mixedgm.SelectionWarning")
 def test_mean_and_standard_error_over_folds(table, by_hand):
     _, losses = by_hand
     model = Model(select=mg.CV(KFold(4)), **TIGHT).fit(table)
@@ -94,6 +98,7 @@ def test_mean_and_standard_error_over_folds(table, by_hand):
     np.testing.assert_allclose(scores["cv_se"], error, atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:the choice .* near the end:mixedgm.SelectionWarning")
 def test_the_rule_of_one_standard_error(table, by_hand):
     _, losses = by_hand
     mean, error = losses.mean(axis=0), losses.std(axis=0, ddof=1) / 2.0
@@ -106,12 +111,14 @@ def test_the_rule_of_one_standard_error(table, by_hand):
     assert best.lam_ == LAMS[lowest]
 
 
+@pytest.mark.filterwarnings("ignore:the choice .* near the end:mixedgm.SelectionWarning")
 def test_splits_given_as_positions(table, by_hand):
     splits, losses = by_hand
     model = Model(select=mg.CV(splits), **TIGHT).fit(table)
     np.testing.assert_allclose(model.fitted_.scores["cv"], losses.mean(axis=0), atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:the choice .* near the end:mixedgm.SelectionWarning")
 def test_unequal_folds_count_by_their_rows(table):
     fold = np.repeat([0, 1, 2], [20, 40, 60])
     model = Model(select=mg.CV(PredefinedSplit(fold)), **TIGHT).fit(table)
@@ -121,6 +128,7 @@ def test_unequal_folds_count_by_their_rows(table):
     np.testing.assert_allclose(model.fitted_.scores["cv"], mean, atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:the choice .* near the end:mixedgm.SelectionWarning")
 def test_row_weights_count_in_the_mean_of_a_fold(table):
     weight = np.tile(np.random.default_rng(0).uniform(0.2, 3, 60), 2)
     weight *= 120 / weight.sum()
@@ -133,6 +141,7 @@ def test_row_weights_count_in_the_mean_of_a_fold(table):
     assert model.fitted_.scores["holdout"][1] == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:the choice .* near the end:mixedgm.SelectionWarning")
 def test_penalties_by_name_hold_in_the_folds(table):
     options = {"forbid": [("height", "weight")], "require": [("smoker", "colour")]}
     rows = np.arange(40)
@@ -142,6 +151,7 @@ def test_penalties_by_name_hold_in_the_folds(table):
     np.testing.assert_allclose(model.fitted_.scores["holdout"], expected, atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:the choice .* near the end:mixedgm.SelectionWarning")
 @pytest.mark.parametrize("splitter", [ShuffleSplit(3, random_state=0), KFold(3, shuffle=True)])
 def test_other_splitters(table, splitter):
     model = Model(select=mg.CV(splitter), lams=[0.5, 0.2]).fit(table)
@@ -166,6 +176,7 @@ def test_splits_are_drawn_once_even_when_the_grid_grows(table):
     assert {len(scores) for scores in model.fitted_.scores.values()} == {len(model.path_)}
 
 
+@pytest.mark.filterwarnings("ignore:the choice .* near the end:mixedgm.SelectionWarning")
 def test_a_number_of_folds_is_drawn_by_the_random_state(table):
     def losses(seed):
         model = Model(select="cv", random_state=seed, **TIGHT).fit(table)
@@ -210,6 +221,7 @@ def test_rows_of_a_group_stay_together(monkeypatch, cv, label):
     assert sorted(np.concatenate([test for _, test in seen])) == list(range(80))
 
 
+@pytest.mark.filterwarnings("ignore:the choice .* near the end:mixedgm.SelectionWarning")
 def test_clusters_by_the_name_of_a_column(table):
     by_name = mg.CV([], groups="group")
     splits = list(GroupKFold(3).split(table, groups=table["group"]))
@@ -232,6 +244,7 @@ def test_copies_are_seen_through_only_with_groups():
     assert len(fair.edges_) < len(naive.edges_)
 
 
+@pytest.mark.filterwarnings("ignore:the choice .* near the end:mixedgm.SelectionWarning")
 def test_dropped_rows_keep_their_group_and_their_place(table):
     """Positions, groups and predefined folds are those of the table that was given."""
     holes = table.copy()
@@ -257,6 +270,7 @@ def test_dropped_rows_keep_their_group_and_their_place(table):
 # -- odd folds -------------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:the choice .* near the end:mixedgm.SelectionWarning")
 def test_a_fold_without_a_level_or_with_a_constant_column_is_counted():
     frame = people(60, seed=6)
     frame["rare"] = pd.Categorical(["yes"] * 2 + ["no"] * 58)
@@ -271,6 +285,7 @@ def test_a_fold_without_a_level_or_with_a_constant_column_is_counted():
     assert np.isfinite(model.fitted_.scores["cv"]).all()
 
 
+@pytest.mark.filterwarnings("ignore:the choice .* near the end:mixedgm.SelectionWarning")
 def test_failed_folds_are_counted_and_left_out(table, monkeypatch):
     import mixedgm.path.resamples as resamples
 
@@ -318,6 +333,7 @@ def impatient(monkeypatch, n_done):
     monkeypatch.setattr(resamples, "_score_split", interrupted)
 
 
+@pytest.mark.filterwarnings("ignore:the choice .* near the end:mixedgm.SelectionWarning")
 def test_ctrl_c_keeps_the_folds_that_are_done(table, monkeypatch):
     whole = Model(select=mg.CV(KFold(4)), **TIGHT).fit(table).fitted_
     impatient(monkeypatch, 3)

@@ -90,6 +90,7 @@ def test_clone_copies_parameters_and_forgets_the_fit():
     assert_same_params(twin.fit(people()).params_, model.params_)
 
 
+@pytest.mark.filterwarnings("ignore:the choice .* near the end:mixedgm.SelectionWarning")
 def test_fit_leaves_parameters_alone():
     given = {
         "lams": [0.1, 0.4, 0.2],

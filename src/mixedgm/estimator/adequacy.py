@@ -93,10 +93,10 @@ class AdequacyMethods(HasModel):
 
         Notes
         -----
-        A penalised fit is shrunken, and simulated relations are then weaker than observed ones:
-        with many rows the check shows that, too.  To see what the graph itself misses, check a
-        model with ``refit=True``.  On the rows of the fit the check is cautious: the model has
-        already moved towards them.
+        A penalised estimate (a given lam, cross-validation, ``refit=False``) is shrunken, and
+        simulated relations are then weaker than observed ones: with many rows the check shows
+        that, too.  To see what the graph itself misses, check a refitted model.  On the rows of
+        the fit the check is cautious: the model has already moved towards them.
 
         Covariates are not checked: simulated tables have those of `X`, and the other columns drawn
         given these.

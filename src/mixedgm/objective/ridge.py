@@ -15,7 +15,7 @@ import numpy as np
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.objective.contract import Curvature, Evaluation, Smooth, WholeCurvature
 
-__all__ = ["Ridged"]
+__all__ = ["Ridged", "RidgedWhole"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,27 +85,34 @@ class Ridged:
         return Ridged(self.smooth.restrict(groups), self.edges[groups], self.numbers)
 
     def null(self) -> Floats:
-        """Without edges, columns without noise: a start, no optimum where there is noise."""
-        return self.smooth.null()
+        """Without edges, noise adds to the variance of a number and leaves its mean."""
+        theta, layout = self.smooth.null(), self.layout
+        before = theta[layout.diagonal].copy()
+        theta[layout.diagonal] = 1.0 / (1.0 / before + self.numbers)
+        theta[layout.cont_bias] *= theta[layout.diagonal] / before
+        return theta
 
     def evaluate(
         self, theta: Floats, gradient: bool = True, groups: Ints | None = None
     ) -> Evaluation:
         """Value and, if asked, gradient."""
-        found, layout = self.smooth.evaluate(theta, gradient, groups), self.layout
+        found = self.smooth.evaluate(theta, gradient, groups)
         value = found.value + self.added(theta)
         if found.grad is None:
             return Evaluation(value)
-        grad = found.grad.copy()
-        grad[layout.edges] += layout.spread(self.edges) * theta[layout.edges]
-        grad[layout.diagonal] += 0.5 * self.numbers
-        return Evaluation(value, grad)
+        return Evaluation(value, found.grad + self.push(theta))
 
     def added(self, theta: Floats) -> float:
         """The ridge alone."""
-        layout = self.layout
-        norms = layout.group_norms(theta)
+        layout, norms = self.layout, self.layout.group_norms(theta)
         return float(0.5 * (self.edges @ norms**2 + self.numbers @ theta[layout.diagonal]))
+
+    def push(self, theta: Floats) -> Floats:
+        """The gradient of the ridge alone."""
+        layout, out = self.layout, np.zeros(len(theta))
+        out[layout.edges] = layout.spread(self.edges) * theta[layout.edges]
+        out[layout.diagonal] = 0.5 * self.numbers
+        return out
 
     def curvature(
         self, theta: Floats, stride: int = 1, nodes: Ints | None = None
@@ -113,13 +120,13 @@ class Ridged:
         """Hessian at theta."""
         found = self.smooth.curvature(theta, stride, nodes)
         if not isinstance(found, Curvature):
-            return _RidgedWhole(found, self.layout, self.edges)
+            return RidgedWhole(found, self.layout, self.edges)
         # Every conditional that an edge is in has its share.
         return replace(found, ridge=self.edges / np.maximum(1, self.layout.conditionals))
 
 
 @dataclass(frozen=True, eq=False)
-class _RidgedWhole:
+class RidgedWhole:
     """One dense Hessian plus the ridge."""
 
     whole: WholeCurvature

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from mixedgm.joint.kernels import count_pairs
 from mixedgm.joint.moments import moments_from
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.params import Params, from_theta, to_theta
-from mixedgm.objective.contract import Evaluation
+from mixedgm.objective.contract import Evaluation, WholeCurvature
 from mixedgm.objective.covariance import Covariance, Effort, distinct
 from mixedgm.objective.moments import independent, statistics
 from mixedgm.rows.contract import Moments
@@ -72,6 +73,14 @@ class Chains:
         return counts, np.concatenate(kept)
 
 
+class StateCurvature(WholeCurvature, Protocol):
+    """A Hessian from states of the model."""
+
+    def variance_of(self, delta: Floats) -> float:
+        """Its quadratic form: the variance of the statistics that `delta` weighs."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Estimate:
     """What the chains say at one theta.
@@ -82,14 +91,14 @@ class Estimate:
         Gradient and its standard errors.
     batches : ndarray (64, n_theta)
         The gradient by each batch of chains.
-    curvature : Covariance
+    curvature : StateCurvature
         From states that the chains visited.
     """
 
     grad: Floats
     error: Floats
     batches: Floats
-    curvature: Covariance
+    curvature: StateCurvature
 
     def variance_along(self, direction: Floats) -> float:
         """Sampling variance of the product of the gradient with a direction."""
@@ -151,7 +160,9 @@ class SampledLikelihood:
         found = self.estimate(theta, _KEPT // (_BATCHES * self.chains.per_batch))
         return Evaluation(np.inf) if found is None else Evaluation(np.nan, found.grad)
 
-    def curvature(self, theta: Floats, stride: int = 1, nodes: Ints | None = None) -> Covariance:
+    def curvature(
+        self, theta: Floats, stride: int = 1, nodes: Ints | None = None
+    ) -> StateCurvature:
         """From states that the chains visit."""
         found = self.estimate(theta, _KEPT // (_BATCHES * self.chains.per_batch))
         if found is None:

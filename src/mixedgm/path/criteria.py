@@ -14,11 +14,11 @@ import numpy as np
 from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.path.evidence import Choice, Evidence
+from mixedgm.path.open_edges import parameters
 from mixedgm.path.path import Path, PathPoint
 from mixedgm.path.per_node import LOOK_BELOW, Price, choose_per_node
 from mixedgm.path.refits import TOO_DENSE, degrees_of_freedom, refit_losses, refittable
 from mixedgm.path.task import Task
-from mixedgm.path.unshrunken import parameters
 
 RISE, RISE_IN_EDGES = 0.05, 10.0
 """A path ends where the score is above the best by this share of what the best graph gained over

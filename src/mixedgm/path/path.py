@@ -15,7 +15,7 @@ from mixedgm.model.coordinates import Coordinates
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.moderation import Moderators
 from mixedgm.model.params import Params, Units, joined
-from mixedgm.path.task import Lam, Loss, Task
+from mixedgm.path.task import Loss, Task
 from mixedgm.progress import track
 from mixedgm.rows.predict import mean_losses
 from mixedgm.rows.threads import single_threaded_blas
@@ -178,23 +178,10 @@ class Path:
 
     def params(self, k: int) -> Params:
         """Parameters at the k-th lam in the data's own units."""
-        return self._coordinates.params(self.theta(k))
-
-    @property
-    def _coordinates(self) -> Coordinates:
-        n_levels = self.schema.n_levels
-        return Coordinates(self.layout, self.units, self.observed, n_levels, self.moderators)
-
-    def params_at(self, lam: Lam) -> Params:
-        """Parameters at this lam of the path; of separate regressions, at one lam per column."""
-        if not isinstance(lam, tuple):
-            return self.params(int(np.argmin(np.abs(self.lams - lam))))
-        from mixedgm.path.per_node import assembled
-
-        by_name = dict(zip(self.schema.names, lam, strict=True))
-        wanted = np.nan_to_num([by_name[node.name] for node in self.schema.nodes], nan=np.inf)
-        by_node = np.array([int(np.argmin(np.abs(self.lams - each))) for each in wanted])
-        return self._coordinates.params(assembled(self, by_node)[0])
+        coordinates = Coordinates(
+            self.layout, self.units, self.observed, self.schema.n_levels, self.moderators
+        )
+        return coordinates.params(self.theta(k))
 
     def pairs(self, k: int) -> Ints:
         """Edges at the k-th lam as pairs of node positions (continuous columns first).

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from mixedgm.model.density import LOG_TWO_PI
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.path.evidence import Choice, Evidence
+from mixedgm.path.open_edges import parameters
 from mixedgm.path.path import Path, PathPoint
 from mixedgm.path.refits import REFIT_STEPS, REFIT_TOL, refittable, with_new_groups
 from mixedgm.path.task import Task
-from mixedgm.path.unshrunken import parameters, stabilised
+from mixedgm.path.unshrunken import stabilised
 from mixedgm.progress import track
 from mixedgm.rows.predict import mean_losses
 from mixedgm.solve.working_set import Start

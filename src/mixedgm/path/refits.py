@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.path.open_edges import own_parameters, parameters
 from mixedgm.path.path import Path
 from mixedgm.path.task import Reference, Task, levels_by_column, observed_levels
-from mixedgm.path.unshrunken import Unshrunken, own_parameters, parameters, stabilised
+from mixedgm.path.unshrunken import Unshrunken, stabilised
 from mixedgm.progress import track
 from mixedgm.solve.working_set import Start
 from mixedgm.table.encode import Design

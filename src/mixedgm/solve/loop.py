@@ -25,6 +25,11 @@ class Status(Enum):
         "no step lowers the objective any further at this precision, but the KKT number is still "
         "above tol: raise tol, or look for nearly collinear columns and very rare levels"
     )
+    UNBOUNDED = (
+        "an estimate without penalty grows without bound, because no rows tell how large it is (a "
+        "cell without rows, or a column that others determine): give it a penalty, merge levels, "
+        "or use refit=True, which keeps it finite by a ridge"
+    )
     WITHIN_ERROR = (
         "the KKT conditions hold within the Monte Carlo error of the sampled gradients, which is "
         "stated; tol is not reached"

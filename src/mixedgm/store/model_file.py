@@ -13,9 +13,11 @@ from typing import Any, BinaryIO, TypeVar
 import numpy as np
 
 from mixedgm.errors import ModelFileError
-from mixedgm.fitted import FitReport, FittedModel
+from mixedgm.fitted import FittedModel
+from mixedgm.model.layout import Floats
 from mixedgm.model.params import NodewiseParams, Params
 from mixedgm.path.task import Lam
+from mixedgm.report import FitReport
 from mixedgm.store.archive import Archive, Arrays, ForeignFileError, write_archive
 from mixedgm.store.margin_parts import (
     margins_from_archive,
@@ -89,6 +91,8 @@ def save(
         arrays["selection_frequency"] = fitted.selection_frequency
     joint_document, joint_arrays = margins_to_parts(fitted)
     arrays |= joint_arrays
+    if fitted.shrunken_weights is not None:
+        arrays["shrunken_weights"] = fitted.shrunken_weights
     path_document = None
     if fitted.path is not None:
         path_document, path_arrays = path_to_parts(fitted.path)
@@ -174,12 +178,10 @@ def _read(stream: BinaryIO) -> tuple[FittedModel, dict[str, Any]]:
             name: archive.array(f"scores_{at}", "float64", per_lam)
             for at, name in enumerate(_list_of(str, document["scores"]))
         }
-        n_nodes, frequency = len(schema.nodes), None
-        if "selection_frequency" in document["arrays"]:
-            shape: tuple[int, ...] = (n_nodes, n_nodes)
-            if params.moderation is not None:
-                shape = (1 + len(params.moderation.nodes), *shape)
-            frequency = archive.array("selection_frequency", "float64", shape)
+        n_nodes = len(schema.nodes)
+        moderators = 0 if params.moderation is None else len(params.moderation.nodes)
+        every = (1 + moderators, n_nodes, n_nodes)
+        edges_alone = every if moderators else every[1:]
         fitted = FittedModel(
             schema=schema,
             params=params,
@@ -188,11 +190,16 @@ def _read(stream: BinaryIO) -> tuple[FittedModel, dict[str, Any]]:
             library=_typed(str, document["library"]),
             path=path_from_archive(archive, schema),
             scores=scores,
-            selection_frequency=frequency,
+            selection_frequency=_if_stored(archive, "selection_frequency", edges_alone),
+            shrunken_weights=_if_stored(archive, "shrunken_weights", every),
             margins=margins_from_archive(archive, schema),
             known_terms=terms_from_archive(archive, params),
         )
         return fitted, _typed(dict, document["settings"])
+
+
+def _if_stored(archive: Archive, name: str, shape: tuple[int, ...]) -> Floats | None:
+    return archive.array(name, "float64", shape) if name in archive.document["arrays"] else None
 
 
 def _shapes(schema: Schema, nodewise: bool) -> dict[str, tuple[int, ...]]:
@@ -251,6 +258,7 @@ def _report(stored: Mapping[str, Any]) -> FitReport:
         refitted=_typed(bool, stored.get("refitted", _REFIT_NOTE in stored["notes"])),
         ridge=tuple(_pair(names) for names in stored.get("ridge", [])),
         noisy=tuple(_list_of(str, stored.get("noisy", []))),
+        unbounded=tuple(_list_of(str, stored.get("unbounded", []))),
         open_end=_typed(str, stored.get("open_end", "")),
         not_considered=tuple(_list_of(str, stored.get("not_considered", []))),
     )

@@ -90,10 +90,11 @@ def bootstrap(
 
     Notes
     -----
-    Intervals of a model with ``refit=True`` cover about as often as they promise.  Without it they
-    are intervals of shrunken values: good for comparing edges, not for their true size.  At a fixed
-    lam, an edge that barely made it into the model is missing from many resamples;
-    ``select="again"`` tells how often it would have been chosen.
+    Intervals of a refitted model cover about as often as they promise.  Those of a penalised one
+    (a given lam, cross-validation, ``refit=False``) are intervals of shrunken values: good for
+    comparing edges, not for their true size.  At a fixed lam, an edge that barely made it into the
+    model is missing from many resamples; ``select="again"`` tells how often it would have been
+    chosen.
 
     Examples
     --------

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from mixedgm.errors import ParameterError, SamplingWarning, TooLargeError
-from mixedgm.fitted import FitReport, FittedModel
+from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import Params
+from mixedgm.report import FitReport
 from mixedgm.table.schema import Column, Schema
 
 __all__ = ["ColumnsArg", "ParamsArg", "checked_params", "given_model", "schema_of"]

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.fitted import FitReport, FittedModel
+from mixedgm.fitted import FittedModel
 from mixedgm.fitting import fit_design, recipe_of
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.params import Params
@@ -23,6 +23,7 @@ from mixedgm.path.evidence import Recipe
 from mixedgm.path.refits import too_dense
 from mixedgm.path.task import Lam, Reference, Task
 from mixedgm.path.unshrunken import unshrunken
+from mixedgm.report import FitReport
 from mixedgm.solve.neighbour import Chord, Neighbour, neighbour_of
 from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.table.encode import Design

@@ -57,22 +57,10 @@ def edges_columns(fitted: FittedModel, *, shrunken: bool = False) -> Columns:
     if fitted.report.ridge:
         columns["ridge"] = np.array([edge.ridge for edge in edges], dtype=bool)
     if shrunken:
-        columns["shrunken_weight"] = _shrunken(fitted)
+        columns["shrunken_weight"] = np.array(
+            [fitted.shrunken_weight_of(edge) for edge in edges], dtype=np.float64
+        )
     return columns
-
-
-def _shrunken(fitted: FittedModel) -> Floats:
-    """The weight of every edge in the penalised estimate; NaN where it is not known."""
-    weights, place = fitted.shrunken_weights, fitted.schema.node_index
-    return np.array(
-        [
-            np.nan
-            if weights is None or edge.moderator is not None
-            else weights[place(edge.source), place(edge.target)]
-            for edge in fitted.edges
-        ],
-        dtype=np.float64,
-    )
 
 
 def edges_frame(fitted: FittedModel, *, shrunken: bool = False) -> Any:

@@ -162,8 +162,8 @@ def _lam(summary: Summary) -> str:
 def _estimates(summary: Summary) -> str:
     """Return whether they are shrunken, and which of them the rows alone do not settle."""
     if not summary.refitted:
-        return "shrunken by the penalty"
-    text = "of these edges without shrinkage"
+        return "without shrinkage" if summary.lam == 0.0 else "shrunken by the penalty"
+    text = "without shrinkage, given these edges"
     if summary.ridge:
         pairs = [f"{one_line(a)} - {one_line(b)}" for a, b in summary.ridge]
         text += f"; a ridge worth one row on {_few(pairs)}, which the rows alone leave open"
@@ -202,6 +202,7 @@ def _objective(summary: Summary) -> str:
 def _certificate(summary: Summary) -> str:
     if summary.kkt_error > 0.0:
         found = f"KKT {summary.kkt:.2g}, standard error {summary.kkt_error:.1g}"
+        found += "" if summary.converged else ": NOT converged"
         return f"{found}. {one_line(summary.message)}"
     if summary.converged:
         return f"KKT {summary.kkt:.2g}, at most tol {summary.tol:.2g}: converged"

@@ -13,7 +13,7 @@ from mixedgm.path.refits import (
 )
 from mixedgm.path.selection import NAMED
 from mixedgm.solve.proximal_newton import ProximalNewton
-from tests.reference import plain
+from tests.reference import conic, plain
 from tests.support.problems import draw, evidence_of
 
 
@@ -27,7 +27,8 @@ def test_refit_of_the_empty_graph_is_the_null_model():
     task = table.task()
     found = refit_losses(task, path_of(task, [1.0]))
     expected = plain.smooth(task.params(task.null.theta), table.X, table.Y)
-    assert found[0] == pytest.approx(expected, abs=1e-6)
+    assert found.values[0] == pytest.approx(expected, abs=1e-6)
+    assert found.reasons == ("",)
 
 
 def test_refit_of_all_continuous_pairs_is_the_inverse_covariance():
@@ -36,18 +37,25 @@ def test_refit_of_all_continuous_pairs_is_the_inverse_covariance():
     path = path_of(task, [0.001])
     assert path.n_edges[0] == 3
     beta = np.diag(np.linalg.inv(np.cov(table.X.T, ddof=0)))
-    assert refit_losses(task, path)[0] == pytest.approx(np.sum(0.5 - 0.5 * np.log(beta)), abs=1e-6)
+    found = refit_losses(task, path).values[0]
+    assert found == pytest.approx(np.sum(0.5 - 0.5 * np.log(beta)), abs=1e-6)
 
 
-def test_refit_of_a_pair_of_categorical_columns_is_the_table_of_counts():
-    table = draw(3, 200, 0, (2, 3))
+@pytest.mark.parametrize("weighted", [False, True])
+def test_refits_have_a_ridge_worth_one_row_on_pairs_of_categories(weighted):
+    """Against the conic solver; the loss is that at its optimum, without the ridge."""
+    table = draw(3, 60, 1, (2, 3), weighted=weighted)
+    table.Y[(table.Y == 0).all(axis=1), 1] = 1  # a cell without rows: no finite optimum without it
     task = table.task()
     path = path_of(task, [0.01])
-    joint = np.zeros((2, 3))
-    np.add.at(joint, (table.Y[:, 0], table.Y[:, 1]), 1 / 200)
-    given_row, given_column = joint / joint.sum(1, keepdims=True), joint / joint.sum(0)
-    expected = -np.sum(joint * (np.log(given_row) + np.log(given_column)))
-    assert refit_losses(task, path)[0] == pytest.approx(expected, abs=1e-6)
+    assert path.n_edges[0] == 3
+    one, two = (
+        conic.solve(table.X, table.Y, (2, 3), 0.0, row_weights=table.row_weights, ridge=rows)
+        for rows in (1.0, 2.0)
+    )
+    # To the tolerance of refits; tests/unit/path/test_unshrunken.py compares to eight digits.
+    assert refit_losses(task, path).values[0] == pytest.approx(one.value - one.added, abs=1e-5)
+    assert two.value - two.added > one.value - one.added + 1e-4
 
 
 def test_parameters_are_counted_over_observed_levels():
@@ -76,7 +84,7 @@ def test_scores_are_the_formula_and_the_lowest_is_chosen(criterion, name, price)
     path = path_of(task, [1.0, 0.5, 0.2, 0.05])
     choice = criterion.choose(evidence_of(table, path))
     n = table.row_weights.sum()
-    losses = refit_losses(task, path)
+    losses = refit_losses(task, path).values
     expected = [
         2 * n * loss + price(degrees_of_freedom(task, point.groups), len(point.groups), n)
         for loss, point in zip(losses, path.points, strict=True)
@@ -114,7 +122,15 @@ def test_supports_with_too_many_predictors_are_not_considered():
     assert np.isfinite(choice.scores["ebic"][0])
     assert choice.scores["ebic"][-1] == np.inf
     assert choice.index < 2
-    assert any("too dense to be refitted to 10 rows" in note for note in choice.notes)
+    assert choice.reasons[:2] == ("", "")
+    n_edges = np.bincount(task.layout.pairs[path.points[-1].groups].ravel(), minlength=8)
+    worst, most = int(np.argmax(n_edges)), int(n_edges.max())
+    reason = f"too many parameters for the rows: 'c{worst}' alone has {most}, and there are 10 rows"
+    assert choice.reasons[-1] == reason
+    assert (
+        f"1 of 3 values of lam were not considered, the first of them {path.lams[-1]:.4g}: {reason}"
+        in choice.notes
+    )
 
 
 def test_a_support_at_the_limit():
@@ -177,7 +193,7 @@ def test_refits_grow_with_the_support():
     """More edges never fit worse: supports of a path that are nested have falling losses."""
     task = draw(11, 80, 3, (2, 3)).task()
     path = path_of(task, np.geomspace(1, 0.02, 8))
-    losses = refit_losses(task, path)
+    losses = refit_losses(task, path).values
     for k in range(len(path) - 1):
         if set(path.points[k].groups) <= set(path.points[k + 1].groups):
             assert losses[k + 1] <= losses[k] + 1e-7
@@ -187,7 +203,7 @@ def test_a_refit_fits_better_than_the_shrunken_estimate():
     table = draw(12, 80, 2, (2, 3))
     task = table.task()
     path = path_of(task, [0.6, 0.3])
-    for loss, k in zip(refit_losses(task, path), range(2), strict=True):
+    for loss, k in zip(refit_losses(task, path).values, range(2), strict=True):
         assert path.n_edges[k] > 0
         assert loss < plain.smooth(path.params(k), table.X, table.Y) - 1e-4
 

@@ -9,6 +9,7 @@ import pytest
 from mixedgm.fitted import Edge
 from mixedgm.model.params import Params
 from mixedgm.views import edges_text, html, summarise, table_text
+from mixedgm.views.text import facts
 
 
 def test_the_summary_holds_the_facts(hand):
@@ -32,6 +33,7 @@ def test_the_text_of_a_model(hand):
         "  columns      4: 2 continuous, 2 categorical (2 to 3 levels)\n"
         "  edges        4 of 6 possible: 1 cont-cont, 3 cont-cat\n"
         "  lam          0.1, given\n"
+        "  estimates    shrunken by the penalty\n"
         "  objective    1.25\n"
         "  certificate  KKT 2e-06, at most tol 1e-05: converged\n"
         "\n"
@@ -69,6 +71,46 @@ def test_trouble_is_said_aloud(hand):
     assert "NOT converged" in html(summary)
 
 
+def estimates_line(model, **report) -> str:
+    summary = summarise(replace(model, report=replace(model.report, **report)))
+    return dict(facts(summary))["estimates"]
+
+
+def test_the_estimates_are_shrunken_or_not_and_it_says_where_the_rows_leave_them_open(hand):
+    model, plain = hand(), "without shrinkage, given these edges"
+    assert estimates_line(model, lam=0.0) == "without shrinkage"
+    assert estimates_line(model, refitted=True) == plain
+    found = estimates_line(model, refitted=True, ridge=(("sex", "edu"),), noisy=("age", "wage"))
+    assert found == (
+        f"{plain}; a ridge worth one row on sex - edu, which the rows alone leave open; noise "
+        "worth one row in age, wage, which the others determine"
+    )
+    many = tuple((f"a{k}", "b") for k in range(7))
+    assert "on a0 - b, a1 - b, a2 - b, a3 - b and 3 more, which" in estimates_line(
+        model, refitted=True, ridge=many
+    )
+
+
+def test_edges_with_a_ridge_have_a_column_for_it():
+    edges = [
+        Edge("a", "b", "categorical-categorical", 0.5, "+", None, ridge=True),
+        Edge("a", "c", "categorical-categorical", 0.4, "-", None),
+    ]
+    head, first, second = edges_text(edges, 100, [0.25, 0.125]).splitlines()
+    assert head.split() == [
+        "source",
+        "target",
+        "kind",
+        "weight",
+        "shrunken",
+        "sign",
+        "part.cor",
+        "ridge",
+    ]
+    assert first.split()[-4:] == ["0.5000", "0.2500", "+", "yes"]
+    assert second.split()[-3:] == ["0.4000", "0.1250", "-"]
+
+
 def test_no_edges_is_a_sentence(hand):
     model = replace(hand(), params=Params.independent(2, (2, 3)))
     text = str(summarise(model))
@@ -93,7 +135,7 @@ def test_only_the_heaviest_edges_are_listed(hand):
     summary = replace(summarise(hand()), edges=many)
     assert "Edges, heaviest first (12 of 30)" in str(summary)
     assert "a12" not in str(summary)
-    assert html(summary).count("<tr>") == 12 + 1 + 6
+    assert html(summary).count("<tr>") == 12 + 1 + 7
 
 
 def test_how_edges_vary_is_among_the_first(hand):

@@ -1,0 +1,77 @@
+"""How a fit ended -> FitReport: the certificate, the counters, and what the user should know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mixedgm.model.layout import Floats
+from mixedgm.path.task import Lam
+
+__all__ = ["FitReport"]
+
+
+@dataclass(frozen=True)
+class FitReport:
+    """How the fit ended: the certificate and the counters."""
+
+    lam: Lam
+    """One value, or one per column of the table: NaN for covariates."""
+    objective: float
+    kkt: float
+    tol: float
+    converged: bool
+    message: str
+    n_iter: int
+    n_rows: int
+    total_weight: float
+    notes: tuple[str, ...] = ()
+    criterion: str | None = None
+    """How lam was chosen, e.g. "EBIC (gamma = 0.5)"; None for a given lam."""
+    rule: str = "and"
+    """Whether both of two separate regressions, or either, must have an edge."""
+    loss: str = "pseudolikelihood"
+    kkt_error: float = 0.0
+    """Monte Carlo standard error of `kkt`; zero unless gradients were sampled."""
+    objective_error: float = 0.0
+    at: str = ""
+    """Values of the moderators, where the model is that of a moderated one at these."""
+    refitted: bool = False
+    """Whether the estimates are those of the chosen graph without shrinkage."""
+    ridge: tuple[tuple[str, str], ...] = ()
+    """Edges whose refit is unstable or does not exist: they have a ridge worth one row."""
+    noisy: tuple[str, ...] = ()
+    """Numbers that the others determine: they have noise worth one row."""
+    unbounded: tuple[str, ...] = ()
+    """Edges and numbers without penalty that have no finite estimate: the fit has not converged."""
+    open_end: str = ""
+    """What speaks for looking at smaller values of lam; empty if nothing does."""
+    not_considered: tuple[str, ...] = ()
+    """Why a value of lam was not considered, one entry per lam; empty where all were."""
+
+    @classmethod
+    def given(cls, notes: tuple[str, ...] = ()) -> FitReport:
+        """The report of parameters that nobody fitted: no lam, no objective, no certificate."""
+        return cls(
+            lam=np.nan,
+            objective=np.nan,
+            kkt=np.nan,
+            tol=np.nan,
+            converged=False,
+            message="given, not fitted",
+            n_iter=0,
+            n_rows=0,
+            total_weight=0.0,
+            notes=notes,
+        )
+
+    @property
+    def lam_by_column(self) -> Floats | None:
+        """One lam per column in the order of the table; None where all have the same."""
+        return np.array(self.lam) if isinstance(self.lam, tuple) else None
+
+    @property
+    def was_fitted(self) -> bool:
+        """Whether the parameters come from rows; False where they were given."""
+        return self.n_rows > 0
