@@ -167,12 +167,20 @@ def unbounded(task: Task, theta: Floats, lam: Lam, tol: float) -> tuple[str, ...
     judge, fine = task.scoring, 0.1 / task.total_weight
     if len(free) == 0 or judge.smooth.curvature_rows == 0:
         return ()
-    if judge is not task or fine < tol:
-        problem = judge.problem(lam).restrict(groups)
+    problem = judge.problem(lam).restrict(groups)
+
+    def solved(theta: Floats, tol: float) -> Floats:
         start = Start(theta, judge.null.evaluation)
-        theta = judge.confined(problem, groups, start, judge.solver, fine, max_iter=200).theta
+        return judge.confined(problem, groups, start, judge.solver, tol, max_iter=200).theta
+
+    if judge is not task or fine < tol:
+        theta, tol = solved(theta, fine), fine
     edges = open_edges(judge, groups, theta, rows=1.0, free=free)
     numbers = np.flatnonzero(open_numbers(judge, free, theta))
+    if len(numbers):  # a precision that is only large stays where it is
+        diagonal = task.layout.diagonal
+        further = solved(theta, 1e-3 * tol)[diagonal][numbers]
+        numbers = numbers[further > 2.0 * theta[diagonal][numbers]]
     return (
         *(f"{a} - {b}" for a, b in _pairs(task, edges)),
         *(task.schema.nodes[s].name for s in numbers.tolist()),

@@ -412,6 +412,18 @@ def test_numbers_that_determine_each_other_have_no_bound(loss):
     assert Model(lam=0.05, loss=loss).fit(frame).converged_
 
 
+def test_a_number_that_is_nearly_determined_has_a_bound():
+    """One per mille of its variance is left, in 120 rows: a large precision, but a sure one."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=120)})
+    frame["z"] = frame["x"] + 0.03 * rng.normal(size=120)
+    model = Model(lam=0.0).fit(frame)
+    assert model.converged_
+    inverse = np.linalg.inv(np.cov(frame.to_numpy().T, ddof=0))
+    np.testing.assert_allclose(model.params_.precision, inverse, rtol=0.02)
+    assert inverse[0, 0] * frame["x"].var(ddof=0) > 120
+
+
 def test_a_healthy_table_without_penalty_converges(table):
     for given in ({"lam": 0.0}, {"lam": 0.2, "require": [("smoker", "colour")]}):
         model = Model(**given).fit(table)
