@@ -129,7 +129,7 @@ def test_a_saved_selection_can_be_drawn(here: Path, tmp_path: Path) -> None:
             "--subsamples belongs to --criterion stars or stability, not to cv.",
         ),
         (["--lowest"], "--lowest belongs to --criterion cv, not to ebic."),
-        (["--criterion", "cv", "--groups", "person"], "--groups names 'person', which is no col"),
+        (["--criterion", "cv", "--groups", "person"], "--groups names 'person', which is not a"),
         (["--gamma", "2"], "gamma must be a number in [0, 1]. Got 2.0 instead."),
         (["--criterion", "cv", "--folds", "1"], "cv must be at least 2 folds. Got 1 instead."),
         (["--scores", "s.xls"], "the file of scores must be a file name that ends in .csv or"),

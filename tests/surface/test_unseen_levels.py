@@ -233,6 +233,7 @@ def test_both_predictions_take_columns_and_the_old_name_warns(model):
         model.predict_proba(rows, "city", column="city")
 
 
+@pytest.mark.filterwarnings("ignore:the choice lies near the end")
 def test_the_package_cross_validates_by_the_same_rule():
     """The loss of a fold whose level the other rows lack: half a row, and no terms."""
     frame = table(60)

@@ -145,7 +145,7 @@ class GraphMethods(HasModel):
         >>> import mixedgm as mg, numpy as np, pandas as pd
         >>> rng = np.random.default_rng(0)
         >>> x, y = rng.normal(size=(2, 200))
-        >>> table = pd.DataFrame({"x": x, "y": x + y, "z": y})
+        >>> table = pd.DataFrame({"x": x, "y": x + y, "z": y + rng.normal(size=200)})
         >>> model = mg.MixedGraphicalModel(lam=0.1).fit(table)
         >>> model.plot(groups={"inputs": ["x", "z"]}, edge_labels=True, minimum=0.05)
         NetworkDrawing(3 nodes)

@@ -183,6 +183,8 @@ class CV(_ByPrediction):
 
 def _risen(folds: Floats, weights: Floats, lams: Floats, best: int) -> bool:
     """Whether the last loss is above the lowest by more than the folds disagree about it."""
+    if len(folds) < 2:
+        return False
     mean, error = _mean_and_error(folds[:, [-1]] - folds[:, [best]], weights)
     return bool(lams[-1] <= _RISEN_BELOW * lams[best] and mean[0] > _RISEN_ERRORS * error[0])
 

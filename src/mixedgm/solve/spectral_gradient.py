@@ -320,7 +320,8 @@ def _prox(problem: Problem, scale: IndependentScale, eta: Floats, bound: float) 
         slope = sums(np.square(x) / (d + spread)) / length**3 - 1.0 / np.where(
             pull > 0.0, pull, 1.0
         )
-        step = np.where(slope < 0.0, m - off / slope, 2.0 * m)
+        falls = slope < 0.0
+        step = np.where(falls, m - off / np.where(falls, slope, 1.0), 2.0 * m)
         m = np.where(active, np.maximum(step, 0.5 * m), m)
     out = eta.copy()
     out[first:] = np.where(np.repeat(there, size), d * y / (d + np.repeat(m, size)), 0.0)
