@@ -125,6 +125,10 @@ class QuadraticModel:
         lam_w, yard = np.zeros(len(blocks.start)), np.ones(len(blocks.start))
         lam_w[ends:] = self.problem.lam * self.problem.penalty.weights
         yard[ends:] = self.problem.yardstick
+        if not lam_w.any():
+            free = self._without_penalty(tol)
+            if free is not None:
+                return free
         known = (blocks.blocks, blocks.nodes, blocks.eigen, blocks.node_start, (lam_w, yard))
         new = self.theta.copy()
         product = np.zeros(int(blocks.node_start[-1]))
@@ -158,6 +162,23 @@ class QuadraticModel:
         out = np.empty(int(self.blocks.node_start[-1]))
         node_products(self.blocks.nodes, self.blocks.runs, delta, out)
         return out
+
+    def _without_penalty(self, tol: float) -> Floats | None:
+        """The minimiser where nothing is penalised: a linear system; None if that fails."""
+        layout = self.layout
+        every = np.arange(layout.n_groups)
+        asked = self.problem.conditions.on(layout, every)
+        system = ActiveSystem(self.blocks, np.arange(layout.n_theta), layout, every)
+        x, slope = self.theta, self.grad
+        for _ in range(5):
+            direction = system.newton_direction(asked, x, slope)
+            if direction is None:
+                return None
+            x = x + direction
+            slope = self.grad + system.product(x - self.theta)
+            if asked.measure(x, slope) <= tol:
+                break
+        return x
 
     def _newton(self, point: Floats, active: Ints, tol: float) -> Floats | None:
         """Newton steps on the node terms and the active groups; None if that fails."""
