@@ -67,6 +67,8 @@ class MemoryRows:
     passes: float = field(default=0.0, init=False)
     curvature_passes: float = field(default=0.0, init=False)
     part_seconds: tuple[float, float] = field(default=(0.0, 0.0), init=False)
+    _judged: tuple[Incidence, bool] | None = field(default=None, init=False, repr=False)
+    """The last incidence, and whether it is dense."""
 
     def __post_init__(self) -> None:
         _keep_freed_memory()
@@ -241,12 +243,14 @@ class MemoryRows:
         A level picks its coefficients, one for each level of the target, whatever the number of
         levels that it was picked from; a product takes all columns.
         """
-        n_matrices = 1 if self.products is None else 1 + self.products.n_features
-        picked = int(self._picked(coef.incidence).sum())
-        return picked > _DENSE * n_matrices * self._n_columns * self._n_levels
+        if self._judged is None or self._judged[0] is not coef.incidence:
+            n_matrices = 1 if self.products is None else 1 + self.products.n_features
+            limit = _DENSE * n_matrices * self._n_columns * self._n_levels
+            self._judged = coef.incidence, self._picked(coef.incidence) > limit
+        return self._judged[1]
 
-    def _picked(self, incidence: Incidence) -> Ints:
-        """Coefficients per row of every block whose target is categorical."""
+    def _picked(self, incidence: Incidence) -> int:
+        """Coefficients that a row picks, of all targets that are categorical."""
         p = self.cont.shape[1]
         width = np.concatenate([np.ones(p, dtype=np.int64), np.diff(self._level_start)])
         first = incidence.target_ptr[p]
