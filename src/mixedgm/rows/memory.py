@@ -254,9 +254,8 @@ class MemoryRows:
         p = self.cont.shape[1]
         width = np.concatenate([np.ones(p, dtype=np.int64), np.diff(self._level_start)])
         first = incidence.target_ptr[p]
-        return np.asarray(
-            np.diff(incidence.entry_ptr)[first:] // width[incidence.predictor[first:]]
-        )
+        entries = np.diff(incidence.entry_ptr)[first:]
+        return int((entries // width[incidence.predictor[first:]]).sum())
 
     def _dense(self, coef: Coefficients, shape: tuple[int, int, int]) -> Floats:
         from mixedgm.rows.kernels import fill_dense
