@@ -61,6 +61,8 @@ def _target(path: str | os.PathLike[str]) -> Path:
     """The file to be written: that at the end of a link."""
     try:
         target = Path(path)
+        if "\0" in str(target):
+            raise ValueError("a name holds no NUL")
         target = target.resolve() if target.is_symlink() else target
         if not target.parent.is_dir():
             raise ParameterError(
