@@ -30,7 +30,8 @@ def run(context: Context) -> Result:
     result.add(shown("peak memory, this process", f"{parent:.0f} MB"))
     result.add(shown("peak memory, both workers together", f"{workers:.0f} MB"))
     _growth(result, n_boot)
-    _one_resample(result, context.pick(REPEATS))
+    for refit in (False, True):
+        _one_resample(result, context.pick(REPEATS), refit)
     return result
 
 
@@ -84,17 +85,17 @@ def _growth(result: Result, n_boot: int) -> None:
     result.add(shown("memory per resample, as reported", f"{told / 1000:.1f} kB"))
 
 
-def _one_resample(result: Result, repeats: int) -> None:
+def _one_resample(result: Result, repeats: int, refit: bool) -> None:
     import mixedgm as mg
     from mixedgm.fitting import fit_design
     from mixedgm.parallel import seeds, single_threaded_blas
     from mixedgm.studies.bootstrap import prepared
     from mixedgm.studies.resampling import resample
 
-    table, model = _wage()
+    table = mg.datasets.load_wage()
+    model = mg.MixedGraphicalModel(refit=refit).fit(table)
     _, plan = prepared(model, table)
     drawn = seeds(0, TOGETHER)
-    refit = model.fitted_.report.refitted
     cold = mg.MixedGraphicalModel(lam=model.lam_, refit=refit, n_jobs=1)
 
     def resamples() -> None:
@@ -110,13 +111,20 @@ def _one_resample(result: Result, repeats: int) -> None:
         },
         repeats,
     )
-    result.figures["seconds"] = {name: found.to_dict() for name, found in times.items()}
+    name = "refitted" if refit else "penalised"
+    result.figures[f"seconds, {name}"] = {key: found.to_dict() for key, found in times.items()}
     one = times["resamples"].best / TOGETHER
     table_ratio = one / times["cold fit of the table"].best
     encoded_ratio = one / times["cold fit of the encoded table"].best
-    result.add(shown("one resample, one core", f"{1000 * one:.2f} ms"))
-    result.add(at_most("a resample, of a cold fit at the same lam", table_ratio, 1.0 / 3.0, "x"))
-    result.add(shown("the same, of a cold fit of the encoded table", f"{encoded_ratio:.2f} x"))
+    result.add(shown(f"{name}: one resample, one core", f"{1000 * one:.2f} ms"))
+    what = f"{name}: a resample, of a cold fit at the same lam"
+    if refit:
+        result.add(shown(what, f"{table_ratio:.2f} x"))
+    else:
+        result.add(at_most(what, table_ratio, 1.0 / 3.0, "x"))
+    result.add(
+        shown(f"{name}: the same, of a cold fit of the encoded table", f"{encoded_ratio:.2f} x")
+    )
 
 
 def _wage() -> tuple[Any, Any]:

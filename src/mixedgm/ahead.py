@@ -59,6 +59,8 @@ def _is_cached(kernel: Any) -> bool:
     """Whether the cache has this kernel, and not of an older source."""
     if not hasattr(kernel, "stats"):  # a plain function, where the compiler is switched off
         return True
+    if kernel.stats.cache_path is None:  # there is no folder to keep it in
+        return True
     source = Path(kernel.py_func.__code__.co_filename)
     name = f"{source.stem}.{kernel.py_func.__name__}-*.nbi"
     try:

@@ -10,11 +10,14 @@ inf costs no test in the loop.
 from __future__ import annotations
 
 import gc
+import pickle
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from numba import njit
 from numba.core import event
+from numba.core.caching import FunctionCache
 
 _OPTIONS: dict[str, Any] = {
     "nogil": True,
@@ -27,7 +30,33 @@ def kernel(function: Any = None, **options: Any) -> Any:
     """Compile a function that Python calls."""
     if function is None:
         return partial(kernel, **options)
-    return njit(function, cache=True, **_OPTIONS, **options)
+    compiled = njit(function, **_OPTIONS, **options)
+    if not hasattr(compiled, "py_func"):  # the compiler is switched off
+        return compiled
+    with suppress(RuntimeError, OSError):  # a read-only installation, and no home folder
+        compiled._cache = _OptionalCache(compiled.py_func)
+    return compiled
+
+
+class _OptionalCache(FunctionCache):  # type: ignore[misc]
+    """Numba's cache on disk, without which everything works, only later.
+
+    A damaged file is thrown away; a full disk keeps nothing.  Numba would raise.
+    """
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the compiled function, or None if the disk has none that can be read."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # whatever a damaged pickle raises
+            with suppress(Exception):
+                self.flush()
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep the compiled function if that is possible."""
+        with suppress(OSError, EOFError, pickle.UnpicklingError):
+            super().save_overload(sig, data)
 
 
 def inner(function: Any = None, *, allocates: bool = False, **options: Any) -> Any:

@@ -9,9 +9,10 @@ import numbers
 import os
 import re
 import threading
+import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -26,6 +27,7 @@ from mixedgm.errors import MixedGMError, ParameterError
 from mixedgm.progress import track
 
 __all__ = [
+    "MOST_TASKS",
     "Outcome",
     "Record",
     "check_n_jobs",
@@ -43,11 +45,16 @@ RandomState = (
     int | None | np.random.Generator | np.random.RandomState | np.random.SeedSequence
 )  # what the user may give as `random_state`
 
+MOST_TASKS = 10_000_000
+"""Resamples, permutations or simulations beyond which a number is taken for a slip."""
+
 _MANIFEST = "manifest.json"
 _VERSION = 1
 _ERROR = "error"
 _FILE = re.compile(r"\d{6,}\.npz")
 _LEFTOVER = re.compile(r"\.(\d{6,}\.npz|manifest\.json)\..*")
+_ABANDONED = 600.0
+"""Seconds after which a file that is still being written belongs to nobody any more."""
 
 
 def n_cores() -> int:
@@ -234,6 +241,7 @@ def _stream(
 
 def _attempt(function: Callable[[Any], Record], task: tuple[int, Any]) -> Outcome:
     index, own = task
+    _die_with_parent()
     try:
         with single_threaded_blas():
             return Outcome(index, function(own))
@@ -241,6 +249,26 @@ def _attempt(function: Callable[[Any], Record], task: tuple[int, Any]) -> Outcom
         return Outcome(index, None, str(error))
     except (np.linalg.LinAlgError, FloatingPointError) as error:
         return Outcome(index, None, f"{type(error).__name__}: {error}")
+
+
+@cache
+def _die_with_parent() -> None:
+    """In a worker process: end within seconds of the process that wants its results.
+
+    Whoever is killed cannot tell its workers, which would go on computing for nobody.
+    """
+    import multiprocessing
+
+    if multiprocessing.parent_process() is None:
+        return
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="mixedgm-parent-watch", daemon=True).start()
 
 
 # -- BLAS with one thread ------------------------------------------
@@ -305,8 +333,8 @@ class _Folder:
         path.mkdir(parents=True, exist_ok=True)
         names = os.listdir(path)
         for name in names:
-            if _LEFTOVER.fullmatch(name):  # of a write that was killed
-                (path / name).unlink(missing_ok=True)
+            if _LEFTOVER.fullmatch(name):
+                _remove_abandoned(path / name)
         own = {"format": "mixedgm checkpoint", "version": _VERSION, "work": what}
         own |= {"identity": identity, "tasks": n_tasks}
         if _MANIFEST in names:
@@ -341,6 +369,13 @@ class _Folder:
         buffer = io.BytesIO()
         np.savez(buffer, allow_pickle=False, **arrays)
         write_bytes(self.path / f"{outcome.index:06d}.npz", buffer.getvalue())
+
+
+def _remove_abandoned(file: Path) -> None:
+    """Remove what a killed process left; another process may be writing what is new."""
+    with suppress(OSError):
+        if time.time() - file.stat().st_mtime > _ABANDONED:
+            file.unlink(missing_ok=True)
 
 
 def _refuse_other_work(path: Path, own: dict[str, Any]) -> None:

@@ -250,7 +250,7 @@ def test_a_table_without_any_edge() -> None:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"n_boot": 0}, "n_boot must be an integer of at least 1"),
+        ({"n_boot": 0}, "n_boot must be an integer from 1 to 10,000,000"),
         ({"n_boot": 2.0}, "n_boot must be"),
         ({"kind": "parametric"}, "kind must be 'nonparametric' or 'case-dropping'"),
         ({"select": "none"}, "select must be 'fixed' or 'again'"),

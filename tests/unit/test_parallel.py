@@ -198,10 +198,13 @@ def test_a_second_run_reads_instead_of_doing(tmp_path: Path, elsewhere: Path) ->
         (folder / name).unlink()
     (folder / "000002.npz").write_bytes(b"PK damaged")
     (folder / ".000004.npz.abc").write_bytes(b"half of a file")
+    os.utime(folder / ".000004.npz.abc", (0, 0))
+    (folder / ".000003.npz.def").write_bytes(b"of a process that is still writing")
     again = run(work, range(5), n_jobs=2, **options)
     assert same(first, again)
     assert n_ran(elsewhere) == 8
     assert not (folder / ".000004.npz.abc").exists()
+    assert (folder / ".000003.npz.def").exists()
     assert same(first, run(work, range(5), n_jobs=1, **options))
     assert n_ran(elsewhere) == 8
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mixedgm.cli.console import Console, in_options
 from mixedgm.cli.output import (
     check_edges,
+    check_model_output,
     check_output,
     check_picture,
     deliver,
@@ -63,7 +64,7 @@ def check(args: Namespace, console: Console) -> int:
 
 def fit(args: Namespace, console: Console) -> None:
     """Fit a table and write the model."""
-    check_output(args.output, args.table)
+    check_model_output(args.output, args.table)
     model = _fitted(args, console)
     # First what may need the joint distribution: its node terms are then part of the file.
     summary = "" if args.quiet else str(model.summary())

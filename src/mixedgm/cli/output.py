@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import math
-import os
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mixedgm.atomic import write_bytes
+from mixedgm.atomic import check_writable, write_bytes
 from mixedgm.cli.console import Console
 from mixedgm.errors import MixedGMError, ParameterError
 from mixedgm.fitted import FittedModel
@@ -44,18 +42,18 @@ def check_output(output: str | None, *inputs: str) -> None:
     """Refuse, before any work is done, a file that cannot be written or that is an input."""
     if output is None or output == _STANDARD_OUTPUT:
         return
+    check_writable(output)
     target = Path(output)
-    if target.is_dir():
-        raise ParameterError(f"{output!r} is a folder; give the name of a file.")
-    if not target.parent.is_dir():
-        raise ParameterError(
-            f"there is no folder {str(target.parent)!r} to write {target.name!r} in."
-        )
-    if not os.access(target.parent, os.W_OK):
-        raise ParameterError(f"the folder {str(target.parent)!r} cannot be written to.")
     for each in inputs:
         if target.exists() and Path(each).exists() and target.samefile(each):
             raise ParameterError(f"{output!r} is the input; give another name to write to.")
+
+
+def check_model_output(output: str | None, *inputs: str) -> None:
+    """The same for a model file, which is no text for a terminal."""
+    if output == _STANDARD_OUTPUT:
+        raise ParameterError("a model file cannot go to standard output; give the name of a file.")
+    check_output(output, *inputs)
 
 
 def deliver(
@@ -87,11 +85,10 @@ def deliver(
 
 
 def _csv(columns: Columns) -> str:
-    file = io.StringIO(newline="")
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(["" if cell is None else cell for cell in row] for row in _rows(columns))
-    return file.getvalue().removesuffix("\n")
+    from mixedgm.views.comma_separated import csv_text
+
+    rows = [["" if cell is None else cell for cell in row] for row in _rows(columns)]
+    return csv_text([list(columns), *rows]).removesuffix("\n")
 
 
 def _json(columns: Columns) -> str:
@@ -181,4 +178,8 @@ def make_folder(folder: Path) -> None:
     """Make the folder and those above it, unless it is there."""
     if folder.exists() and not folder.is_dir():
         raise ParameterError(f"{str(folder)!r} is a file; give the name of a folder.")
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise ParameterError(f"the folder {str(folder)!r} cannot be made: {error}") from error
+    check_writable(folder / "summary.txt")

@@ -10,6 +10,7 @@ import numpy as np
 
 from mixedgm.cli.console import Console
 from mixedgm.cli.output import (
+    check_model_output,
     check_output,
     check_picture,
     draw,
@@ -45,7 +46,8 @@ def run_select(args: Namespace, console: Console) -> int:
     """Choose, print the scores, write what was asked for; 130 when Ctrl-C cut it short."""
     from mixedgm.views.text import lam_text
 
-    for output in (args.output, args.scores, args.plot):
+    check_model_output(args.output, args.table)
+    for output in (args.scores, args.plot):
         check_output(output, args.table)
     if args.scores is not None and Path(args.scores).suffix.lower() not in _SCORES:
         wanted = f"a file name that ends in {' or '.join(_SCORES)}"

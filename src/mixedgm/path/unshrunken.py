@@ -26,6 +26,7 @@ from mixedgm.solve.working_set import Solution, Start
 __all__ = [
     "ROWS_OF_A_STABLE_EDGE",
     "Unshrunken",
+    "held",
     "stabilised",
     "unshrunken",
 ]
@@ -92,6 +93,16 @@ def stabilised(
 ) -> Unshrunken:
     """The graph's estimate with a ridge on every edge that could be unstable."""
     could_be = groups[worth_one_row(task, groups) > 0.0]
+    return _solved(task, groups, start, could_be, tol=tol, max_iter=max_iter)
+
+
+def held(
+    task: Task, groups: Ints, start: Start, loose: Ints, *, tol: float, max_iter: int = 200
+) -> Unshrunken:
+    """The graph's estimate with a ridge on those of the `loose` groups that could be unstable."""
+    if isinstance(task.solver, MonteCarlo):
+        return _sampled(task, groups, start, tol=tol, max_iter=max_iter)
+    could_be = loose[worth_one_row(task, loose) > 0.0]
     return _solved(task, groups, start, could_be, tol=tol, max_iter=max_iter)
 
 

@@ -52,26 +52,26 @@ def summed_curvature(
     shares = _shares(work, 1 if len(parts) >= 4 or n_threads == 1 else 2 * n_threads)
     sums, by_blas = np.zeros((len(parts), int(starts[-1]))), sizes.by_blas
 
-    def task(part: int, first: int, last: int) -> float:
-        return float(
-            curvature_sums(
-                data,
-                (*parts[part], stride),
-                (nodes[first:last], by_blas[first:last]),
-                level_start,
-                bias,
-                blocks,
-                coef.values,
-                starts[first : last + 1],
-                sizes.work(slice(first, last)),
-                sums[part],
-            )
+    def task(part: int, first: int, last: int) -> None:
+        curvature_sums(
+            data,
+            (*parts[part], stride),
+            (nodes[first:last], by_blas[first:last]),
+            level_start,
+            bias,
+            blocks,
+            coef.values,
+            starts[first : last + 1],
+            sizes.work(slice(first, last)),
+            sums[part],
         )
 
     tasks = [(part, *share) for part in range(len(parts)) for share in shares]
     with single_threaded_blas() if by_blas.any() else nullcontext():
-        weights = run_all([partial(task, *one) for one in tasks], n_threads)
-    total = sum(weight for weight, one in zip(weights, tasks, strict=True) if one[1] == 0)
+        run_all([partial(task, *one) for one in tasks], n_threads)
+    # Added up here, in one order: what a thread adds up depends on which nodes it has.
+    weights = data[2]
+    total = float(weights[::stride].sum()) if len(weights) else float(-(-n_rows // stride))
     packed = sums[0] if len(parts) == 1 else sums.sum(axis=0)
     return SoftmaxCurvature(packed, starts, sizes.width, sizes.n_columns, 1.0 / total)
 

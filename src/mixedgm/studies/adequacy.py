@@ -12,7 +12,7 @@ import numpy as np
 from mixedgm.errors import DistributionError, ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
-from mixedgm.parallel import RandomState
+from mixedgm.parallel import MOST_TASKS, RandomState
 from mixedgm.penalty.factors import edge_kind
 from mixedgm.studies.discrepancy import MOMENTS, Oddity, Statistics, holm, oddity, statistics
 from mixedgm.studies.model_check import LevelCheck, ModelCheck, NodeCheck, PairCheck
@@ -38,8 +38,9 @@ def check_model(
 ) -> ModelCheck:
     """Compare rows with tables of as many rows drawn from the model; covariates stay."""
     whole = isinstance(n_sim, numbers.Integral) and not isinstance(n_sim, (bool, np.bool_))
-    if not whole or n_sim < _FEWEST:
-        raise ParameterError.must_be("n_sim", f"an integer of at least {_FEWEST}", n_sim)
+    if not whole or not _FEWEST <= n_sim <= MOST_TASKS:
+        wanted = f"an integer from {_FEWEST} to {MOST_TASKS:,}"
+        raise ParameterError.must_be("n_sim", wanted, n_sim)
     if not (isinstance(alpha, numbers.Real) and 0.0 < alpha < 1.0):
         raise ParameterError.must_be("alpha", "a float in (0, 1)", alpha)
     n_rows = max(2, round(design.total_weight))

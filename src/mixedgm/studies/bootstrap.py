@@ -16,7 +16,16 @@ from mixedgm.errors import MixedGMError, NotYetError, ParameterError, TableError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.options import Options
-from mixedgm.parallel import Outcome, RandomState, Record, check_n_jobs, fingerprint, run, seeds
+from mixedgm.parallel import (
+    MOST_TASKS,
+    Outcome,
+    RandomState,
+    Record,
+    check_n_jobs,
+    fingerprint,
+    run,
+    seeds,
+)
 from mixedgm.settings import to_plain
 from mixedgm.studies.bootstrap_replicates import Replicates
 from mixedgm.studies.bootstrap_result import Bootstrap, Failure
@@ -178,8 +187,8 @@ def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
 
 def _check_n_boot(n_boot: object) -> None:
     whole = isinstance(n_boot, numbers.Integral) and not isinstance(n_boot, (bool, np.bool_))
-    if not (whole and int(cast(int, n_boot)) >= 1):
-        raise ParameterError.must_be("n_boot", "an integer of at least 1", n_boot)
+    if not (whole and 1 <= int(cast(int, n_boot)) <= MOST_TASKS):
+        raise ParameterError.must_be("n_boot", f"an integer from 1 to {MOST_TASKS:,}", n_boot)
 
 
 def _design(
@@ -280,8 +289,9 @@ def plan_of(
         params.cat_bias,
         kind,
         clusters,
+        fitted.report.ridge,
     )
-    return Plan(key, design, Options(**given), params, kind, clusters)
+    return Plan(key, design, Options(**given), params, kind, clusters, fitted.report.ridge)
 
 
 def _check_same_table(plan: Plan, fitted: FittedModel) -> None:

@@ -15,7 +15,16 @@ from mixedgm.errors import NotYetError, ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.fitting import encode, fit_design, warn_about, warn_unless_converged
 from mixedgm.options import Options
-from mixedgm.parallel import Outcome, RandomState, Record, check_n_jobs, fingerprint, run, seeds
+from mixedgm.parallel import (
+    MOST_TASKS,
+    Outcome,
+    RandomState,
+    Record,
+    check_n_jobs,
+    fingerprint,
+    run,
+    seeds,
+)
 from mixedgm.studies.bootstrap import plan_of
 from mixedgm.studies.bootstrap_result import Failure
 from mixedgm.studies.compare_labels import Groups, read_groups, without_labels
@@ -49,8 +58,8 @@ class Request:
             raise ParameterError.must_be("penalty", " or ".join(map(repr, PENALTIES)), self.penalty)
         n, alpha = cast(object, self.n_perm), cast(object, self.alpha)
         whole = isinstance(n, numbers.Integral) and not isinstance(n, (bool, np.bool_))
-        if not (whole and self.n_perm >= 0):
-            raise ParameterError.must_be("n_perm", "an integer of at least 0", n)
+        if not (whole and 0 <= self.n_perm <= MOST_TASKS):
+            raise ParameterError.must_be("n_perm", f"an integer from 0 to {MOST_TASKS:,}", n)
         if not (isinstance(alpha, numbers.Real) and 0.0 < self.alpha < 1.0):
             raise ParameterError.must_be("alpha", "a number in (0, 1)", alpha)
         check_n_jobs(self.n_jobs)

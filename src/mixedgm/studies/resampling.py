@@ -22,7 +22,7 @@ from mixedgm.parallel import Record
 from mixedgm.path.evidence import Recipe
 from mixedgm.path.refits import too_dense
 from mixedgm.path.task import Lam, Reference, Task
-from mixedgm.path.unshrunken import unshrunken
+from mixedgm.path.unshrunken import held, unshrunken
 from mixedgm.report import FitReport
 from mixedgm.solve.neighbour import Chord, Neighbour, neighbour_of
 from mixedgm.solve.working_set import Solution, Start, solve
@@ -52,6 +52,8 @@ class Plan:
     kind : {"nonparametric", "case-dropping"}
     clusters : ndarray (n,) or None
         Number of the cluster of every row; clusters are drawn whole.
+    ridge : tuple of pairs of str
+        Edges of the model that have a ridge.
     """
 
     key: str
@@ -60,9 +62,10 @@ class Plan:
     params: Params
     kind: Kind
     clusters: Ints | None = None
+    ridge: tuple[tuple[str, str], ...] = ()
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        fields = (self.design, self.options, self.params, self.kind, self.clusters)
+        fields = (self.design, self.options, self.params, self.kind, self.clusters, self.ridge)
         return _plan, (self.key, *fields)
 
     @cached_property
@@ -100,6 +103,17 @@ class Plan:
         problem = self.whole.problem(_lam(self.options, self.whole))
         theta = self.whole.theta_of(self.penalised)
         return neighbour_of(problem, self.options.solver_object, theta)
+
+    @cached_property
+    def free(self) -> NDArray[np.bool_]:
+        """Groups of the whole table that the model has, and without a ridge."""
+        layout, nodes = self.whole.layout, self.whole.schema.nodes
+        held = {frozenset(pair) for pair in self.ridge}
+        found = layout.group_norms(self.whole.theta_of(self.params)) > 0.0
+        for g in np.flatnonzero(found).tolist():
+            u, v = layout.pairs[g].tolist()
+            found[g] = frozenset((nodes[u].name, nodes[v].name)) not in held
+        return found
 
     @cached_property
     def biases(self) -> Floats:
@@ -243,11 +257,32 @@ def _refitted(plan: Plan, task: Task, solution: Solution) -> Solution:
     new = groups[layout.group_norms(theta)[groups] == 0.0]
     at = layout.positions(new)[layout.n_node_terms :]
     theta[at] = solution.theta[at]
-    start = Start(theta, solution.evaluation)
+    start, how = Start(theta, solution.evaluation), (options.tol, options.max_iter)
     if too_dense(task, groups):
         return solution
-    found = unshrunken(task, groups, start, tol=options.tol, max_iter=options.max_iter)
-    return found.solution
+    if layout is plan.whole.layout:
+        # What is stable in the table is stable here, unless a cell has lost its rows.
+        loose = ~plan.free[groups] | _emptied(task, plan.whole, groups)
+        known = held(task, groups, start, groups[loose], tol=how[0], max_iter=how[1]).solution
+        if known.converged:
+            return known
+    return unshrunken(task, groups, start, tol=how[0], max_iter=how[1]).solution
+
+
+def _emptied(task: Task, whole: Task, groups: Ints) -> NDArray[np.bool_]:
+    """Edges with a cell that has rows in the whole table, and none here."""
+    assert task.moments is not None
+    assert whole.moments is not None
+    layout = task.layout
+    lost = (task.moments.second == 0.0) & (whole.moments.second != 0.0)
+    start = layout.column_start
+    return np.array(
+        [
+            bool(lost[start[u] : start[u + 1], start[v] : start[v + 1]].any())
+            for u, v in layout.pairs[groups].tolist()
+        ],
+        dtype=bool,
+    )
 
 
 def _record(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import math
@@ -17,6 +16,7 @@ from mixedgm.atomic import write_bytes
 from mixedgm.errors import ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.table.assemble import frame, unused_name
+from mixedgm.views.comma_separated import csv_text
 from mixedgm.views.tables import edges_columns
 
 if TYPE_CHECKING:
@@ -171,12 +171,9 @@ def _xml_text(text: str) -> str:
 
 def _csv(fitted: FittedModel) -> bytes:
     columns = edges_columns(fitted)
-    file = io.StringIO(newline="")
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(columns)
-    for row in zip(*columns.values(), strict=True):
-        writer.writerow(["" if _missing(value) else value for value in row])
-    return file.getvalue().encode("utf-8", "backslashreplace")
+    cells = zip(*columns.values(), strict=True)
+    rows = [["" if _missing(value) else value for value in row] for row in cells]
+    return csv_text([list(columns), *rows]).encode("utf-8", "backslashreplace")
 
 
 def _missing(value: object) -> bool:

@@ -295,7 +295,7 @@ def test_columns_of_one_kind_only():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_sim": 5}, "n_sim must be an integer of at least 20"),
+        ({"n_sim": 5}, "n_sim must be an integer from 20 to"),
         ({"n_sim": 50.0}, "n_sim must be"),
         ({"alpha": 0}, "alpha must be"),
         ({"alpha": 1.5}, "alpha must be"),
