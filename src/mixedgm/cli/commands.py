@@ -134,7 +134,7 @@ def edges(args: Namespace, console: Console) -> None:
     """List the edges of a model."""
     from mixedgm.views import write
     from mixedgm.views.tables import edges_columns
-    from mixedgm.views.text import edges_text, lam_text
+    from mixedgm.views.text import edges_text, lam_text, weights_text
 
     check_output(args.output, args.model)
     check_edges(args.output, args.format)
@@ -142,6 +142,8 @@ def edges(args: Namespace, console: Console) -> None:
     if not fitted.edges:
         where = fitted.report.at or f"lam = {lam_text(fitted.report.lam)}"
         console.note(f"no edges: at {where} all columns are independent")
+    elif fitted.report.was_fitted:
+        console.note(f"weights are {weights_text(fitted.report.refitted, fitted.report.lam)}")
     if args.output is not None and Path(args.output).suffix.lower() == ".graphml":
         write(fitted, args.output)
         console.say(f"wrote {args.output}")

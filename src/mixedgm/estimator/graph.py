@@ -27,6 +27,9 @@ class GraphMethods(HasModel):
         and names the moderator in a row about how an edge varies.  Where some edges have a ridge,
         because the rows alone leave their estimates open, the column ridge tells which.
 
+        Weights are without shrinkage where the graph was refitted (``fitted_.report.refitted``), as
+        it is by default, and shrunken by the penalty otherwise.
+
         Parameters
         ----------
         shrunken : bool

@@ -23,6 +23,7 @@ __all__ = [
     "one_line",
     "summary_text",
     "table_text",
+    "weights_text",
 ]
 
 TOP_EDGES = 12
@@ -161,9 +162,7 @@ def _lam(summary: Summary) -> str:
 
 def _estimates(summary: Summary) -> str:
     """Return whether they are shrunken, and which of them the rows alone do not settle."""
-    if not summary.refitted:
-        return "without shrinkage" if summary.lam == 0.0 else "shrunken by the penalty"
-    text = "without shrinkage, given these edges"
+    text = weights_text(summary.refitted, summary.lam)
     if summary.ridge:
         pairs = [f"{one_line(a)} - {one_line(b)}" for a, b in summary.ridge]
         text += f"; a ridge worth one row on {_few(pairs)}, which the rows alone leave open"
@@ -171,6 +170,19 @@ def _estimates(summary: Summary) -> str:
         names = [one_line(name) for name in summary.noisy]
         text += f"; noise worth one row in {_few(names)}, which the others determine"
     return text
+
+
+def weights_text(refitted: bool, lam: Lam) -> str:
+    """Return whether estimates are shrunken.
+
+    Examples
+    --------
+    >>> weights_text(True, 0.1), weights_text(False, 0.1)
+    ('without shrinkage, given these edges', 'shrunken by the penalty')
+    """
+    if refitted:
+        return "without shrinkage, given these edges"
+    return "without shrinkage" if lam == 0.0 else "shrunken by the penalty"
 
 
 def _few(names: list[str]) -> str:
