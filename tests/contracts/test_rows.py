@@ -207,6 +207,20 @@ def test_results_do_not_depend_on_the_number_of_threads(shape):
             np.testing.assert_array_equal(a, b)
 
 
+def test_weights_that_are_not_whole_numbers_do_not_depend_on_threads():
+    """Columns of few and of many levels are added up in blocks of different lengths."""
+    rng = np.random.default_rng(0)
+    for levels in ((2, 9, 3, 12, 2, 2, 7, 5), (12, 2, 2, 2, 2, 2, 2, 9)):
+        SHAPES["fractions"] = (5000, 6, levels, None, True)
+        case = make("fractions")
+        case.data = (*case.data[:3], rng.random(5000))
+        one, *others = (answers(make_store(*case.data), case) for make_store in STORES.values())
+        for other in others:
+            for a, b in zip(one, other, strict=True):
+                np.testing.assert_array_equal(a, b)
+    del SHAPES["fractions"]
+
+
 def test_asking_twice_gives_the_same_bits(store):
     case = make("many-rows")
     rows = store(*case.data)
