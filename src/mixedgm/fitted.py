@@ -123,14 +123,18 @@ class FittedModel:
         Separate regressions have two copies of an edge; this is the weight of their mean, where
         the rule finds an edge at all.
         """
-        norms = self.params.block_norms(self.edge_coef)
-        upper = np.triu(norms * np.outer(self.node_scales, self.node_scales), 1)
+        # Scaled first: in units that are very large or small the square of a coefficient has no
+        # place in double precision.
+        scale = np.repeat(self.node_scales, np.diff(self.params.node_start))
+        norms = self.params.block_norms(scale[:, None] * self.edge_coef * scale)
+        upper = np.triu(norms, 1)
         return np.asarray(upper + upper.T)
 
     @property
     def n_predictors(self) -> dict[str, int]:
         """Number of predictors in the conditional of every target column, in the table's order."""
-        count = np.count_nonzero(self.params.block_norms(self.params.coef), axis=0)
+        there = (self.params.coef != 0.0).astype(np.float64)
+        count = np.count_nonzero(self.params.block_norms(there), axis=0)
         return {name: int(count[self.schema.node_index(name)]) for name in self.schema.targets}
 
     @property
@@ -225,7 +229,7 @@ class FittedModel:
         directed = bool({u, v} & set(self.schema.covariates))
         u, v = self.schema.directed(u, v)
         if kind == EDGE_KINDS[0] and not directed:
-            own = np.sqrt(precision[u, u] * precision[v, v])
+            own = np.sqrt(precision[u, u]) * np.sqrt(precision[v, v])
             partial = float(self.params.block(u, v)[0, 0] / own)
         return Edge(
             nodes[u].name,

@@ -122,7 +122,10 @@ def _levels(column: Column, codes: NDArray[Any]) -> NDArray[Any]:
     """Return the level of each code: as bool, int or float arrays where they are that."""
     kinds = {type(level) for level in column.levels}
     dtype = kinds.pop() if len(kinds) == 1 and kinds <= {bool, int, float} else object
-    levels: NDArray[Any] = np.array(column.levels, dtype=dtype)
+    try:
+        levels: NDArray[Any] = np.array(column.levels, dtype=dtype)
+    except OverflowError:  # whole numbers that no integer type holds
+        levels = np.array(column.levels, dtype=object)
     return np.asarray(levels[codes])
 
 

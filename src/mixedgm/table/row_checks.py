@@ -21,9 +21,9 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-# Squares of such numbers, which every variance needs, leave the range of float64.
-_HUGE = 1e150
-_TINY = 1e-150
+# The product of two precisions is a fourth power of the units, and has to be a double.
+_HUGE = 1e75
+_TINY = 1e-75
 # Below this ratio of spread to size, most of what a column says is lost to rounding.
 _CLOSE = 1e-12
 

@@ -75,12 +75,12 @@ class Values:
         """Return the values as float64, NaN where missing; zero-copy where the frame allows it."""
         if self.family == "category":
             factor = self.factor()
-            table = np.array([*map(float, factor.levels), np.nan])
+            table = np.array([*map(_as_float, factor.levels), np.nan])
             return np.asarray(table[factor.codes], dtype=np.float64)
         if _holds_objects(self.column):
             return _object_numbers(_to_numpy(self.column))
         if isinstance(self.column, nw.Series):
-            return np.asarray(self.column.cast(nw.Float64).to_numpy(), dtype=np.float64)
+            return _series_numbers(self.column)
         return np.asarray(self.column, dtype=np.float64)
 
     def factor(self) -> Factor:
@@ -204,9 +204,25 @@ def _dtype_name(column: RawColumn) -> str:
     return str(native.dtype)
 
 
+def _series_numbers(column: nw.Series[Any]) -> Floats:
+    if column.implementation.is_pyarrow() and column.dtype.is_integer():
+        # Arrow refuses whole numbers that doubles do not have; the nearest double will do.
+        native = column.to_native().cast("float64", safe=False)
+        return np.asarray(native.to_numpy(), dtype=np.float64)
+    return np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)
+
+
+def _as_float(value: Any) -> float:
+    """The nearest double; infinity where a whole number is beyond all of them."""
+    try:
+        return float(value)
+    except OverflowError:
+        return float("-inf") if value < 0 else float("inf")
+
+
 def _object_numbers(values: NDArray[Any]) -> Floats:
     as_float = {
-        value: np.nan if type(value).__name__ in _MISSING_TYPES else float(value)
+        value: np.nan if type(value).__name__ in _MISSING_TYPES else _as_float(value)
         for value in set(values)
     }
     return np.fromiter(map(as_float.__getitem__, values), dtype=np.float64, count=len(values))
@@ -257,7 +273,7 @@ def as_levels(values: list[Any]) -> tuple[Level, ...]:
     if all(isinstance(value, bool | np.bool_) for value in values):
         return tuple(bool(value) for value in values)
     if all(isinstance(value, _NUMERIC) and not isinstance(value, bool) for value in values):
-        if all(float(value).is_integer() for value in values):
+        if all(isinstance(value, int) or float(value).is_integer() for value in values):
             return tuple(int(value) for value in values)
         return tuple(float(value) for value in values)
     return tuple(str(value) for value in values)

@@ -1,0 +1,108 @@
+"""Tables that nobody should have: an answer with finite numbers, or an error of the family."""
+
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mixedgm as mg
+
+N = 60
+RNG = np.random.default_rng(0)
+X, Y = RNG.normal(size=(2, N))
+GROUP = RNG.choice(["a", "b"], N).tolist()
+
+
+def beside(values):
+    return pd.DataFrame({"x": X, "g": GROUP, "k": values})
+
+
+def in_units(unit):
+    return pd.DataFrame({"x": X * unit, "k": (X + 0.3 * Y) * unit, "g": GROUP})
+
+
+def arrow(values):
+    pa = pytest.importorskip("pyarrow")
+    return pa.table({"x": X, "g": GROUP, "k": pa.array(values)})
+
+
+def polars(values):
+    pl = pytest.importorskip("polars")
+    return pl.DataFrame({"x": X, "g": GROUP, "k": values})
+
+
+TABLES = {
+    "arrow-whole-numbers-beyond-doubles": lambda: arrow([2**53 + 3 * i for i in range(N)]),
+    "arrow-with-a-gap": lambda: arrow([None, *(2**60 + 3 * i for i in range(N - 1))]),
+    "arrow-decimals": lambda: arrow([Decimal("1.5") * i for i in range(N)]),
+    "polars-whole-numbers-beyond-doubles": lambda: polars([2**62 + i for i in range(N)]),
+    "polars-lists": lambda: polars([[1, 2]] * N),
+    "polars-structs": lambda: polars([{"a": 1}] * N),
+    "whole-numbers-beyond-all-doubles": lambda: beside([10**400 + i for i in range(N)]),
+    "levels-beyond-all-doubles": lambda: beside(pd.Categorical([10**400, 10**401] * (N // 2))),
+    "levels-beyond-integer-types": lambda: beside([2**70, 2**71] * (N // 2)),
+    "dictionaries": lambda: beside([{"a": 1}] * N),
+    "lists": lambda: beside([[1, 2]] * N),
+    "sets": lambda: beside([{1, 2}] * N),
+    "bytes": lambda: beside([b"x", b"y"] * (N // 2)),
+    "complex": lambda: beside(X + 1j * Y),
+    "dates": lambda: beside(pd.date_range("2020", periods=N)),
+    "durations": lambda: beside(pd.to_timedelta(np.arange(N), unit="D")),
+    "periods": lambda: beside(pd.period_range("2020", periods=N, freq="M")),
+    "intervals": lambda: beside(pd.cut(Y, 3)),
+    "decimals": lambda: beside([Decimal("1.5") * i for i in range(N)]),
+    "all-sorts": lambda: beside([1, "a", 2.5, None, True] * (N // 5)),
+    "a-stray-word": lambda: beside([*map(str, Y[1:]), "n.a."]),
+    "near-the-largest-double": lambda: beside(Y * 1e300),
+    "largest-units": lambda: in_units(1e74),
+    "smallest-units": lambda: in_units(1e-74),
+    "units-that-are-too-large": lambda: in_units(1e76),
+    "units-that-are-too-small": lambda: in_units(1e-76),
+    "two-columns-of-one-name": lambda: pd.DataFrame(np.c_[X, Y], columns=["a", "a"]),
+    "an-escape-in-a-name": lambda: pd.DataFrame({"\x1b[31mred": X, "b": X + Y}),
+    "a-long-name": lambda: pd.DataFrame({"n" * 10_000: X, "b": X + Y}),
+    "no-rows": lambda: pd.DataFrame({"a": [], "b": []}),
+    "one-row": lambda: pd.DataFrame({"a": [1.0], "b": ["x"]}),
+    "ragged-lists": lambda: [[1, 2], [3]],
+    "three-dimensions": lambda: np.zeros((3, 2, 2)),
+}
+
+
+def fitted(table):
+    """The model, or None and what the error says."""
+    try:
+        mg.check(table)
+        return mg.MixedGraphicalModel().fit(table), ""
+    except mg.MixedGMError as error:
+        return None, str(error)
+
+
+@pytest.mark.filterwarnings("ignore::mixedgm.TableWarning")
+@pytest.mark.parametrize("name", TABLES)
+def test_an_answer_or_an_error_of_the_family(name, tmp_path):
+    table = TABLES[name]()
+    model, message = fitted(table)
+    assert len(message) < 2000
+    if model is None:
+        return
+    assert np.isfinite(model.fitted_.edge_weights).all()
+    assert np.isfinite(model.params_.precision).all()
+    assert "\x1b" not in str(model.summary())
+    assert np.isfinite(model.score(table))
+    model.predict(table)
+    model.sample(3, random_state=0)
+    model.save(tmp_path / "model.mgm")
+    again = mg.load(tmp_path / "model.mgm")
+    np.testing.assert_array_equal(again.params_.precision, model.params_.precision)
+
+
+def test_units_do_not_change_the_graph():
+    """The weights of edges have no units."""
+    plain, *others = (
+        mg.MixedGraphicalModel().fit(in_units(unit)).fitted_.edge_weights
+        for unit in (1.0, 1e40, 1e-40, 1e74, 1e-74)
+    )
+    assert plain.max() > 0.5
+    for other in others:
+        np.testing.assert_allclose(other, plain, rtol=1e-6)
