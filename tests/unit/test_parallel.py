@@ -101,6 +101,7 @@ def where_of(task: int) -> dict[str, np.ndarray]:
 
 
 def test_blas_is_back_to_its_threads_afterwards() -> None:
+    import scipy.linalg.cython_blas  # noqa: F401  its own BLAS, which would come in between
     from threadpoolctl import threadpool_info
 
     before = [pool["num_threads"] for pool in threadpool_info()]
@@ -317,3 +318,51 @@ def test_control_c_on_the_terminal_with_processes(tmp_path: Path) -> None:
     assert 5 <= n_done < 400
     assert f"interrupted: {n_done} of 400" in errors
     assert len(list(folder.glob("*.npz"))) == n_done
+
+
+# -- a parent that is killed ------------------------------------------
+
+_LONG = """
+import time
+from mixedgm.parallel import run
+
+def sleep(task):
+    print("working", flush=True)
+    time.sleep(120)
+
+if __name__ == "__main__":
+    run(sleep, range(2), n_jobs=2, what="naps")
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
+def test_workers_end_with_their_parent(tmp_path: Path) -> None:
+    script = tmp_path / "long.py"
+    script.write_text(_LONG)
+    found = {**os.environ, "PYTHONPATH": str(SRC)}
+    parent = subprocess.Popen(
+        [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=found
+    )
+    assert parent.stdout is not None
+    parent.stdout.readline()  # a worker is at work
+    workers = [child for child in _children(parent.pid) if _is_running(child)]
+    assert workers
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    ends = time.monotonic() + 20
+    while any(map(_is_running, workers)) and time.monotonic() < ends:
+        time.sleep(0.2)
+    assert not any(map(_is_running, workers))
+
+
+def _children(pid: int) -> list[int]:
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for task in tasks for child in task.read_text().split()]
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
