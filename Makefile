@@ -9,7 +9,7 @@ JOBS ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-fast test-statistical bench bench-peers experiments \
-    experiments-quick lint format clean
+    experiments-quick stress lint format clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /:/' | \
@@ -49,6 +49,9 @@ experiments: $(STAMP)  ## figures of the paper into docs/experiments; DATA=folde
 
 experiments-quick: $(STAMP)  ## the same with fewer trials (minutes), into docs/experiments/quick
 	$(BIN)/python -m experiments --quick $(if $(DATA),--data $(DATA)) $(ARGS)
+
+stress: $(STAMP)  ## hostile input by the thousand (hours; goes on where it was left); ARGS=model-files
+	$(BIN)/python -m stress --jobs $(JOBS) $(ARGS)
 
 lint: $(STAMP)  ## check style, formatting and types
 	$(BIN)/ruff check .

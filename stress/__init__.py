@@ -1,0 +1,1 @@
+"""Campaigns of hostile input: every case ends in a right answer or in an error of the family."""

@@ -1,0 +1,64 @@
+"""A name and a function of a seed -> Campaign; what became of one seed -> Case."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+MODULES = {
+    "tables": "stress.tables",
+    "model-files": "stress.model_files",
+    "checkpoints": "stress.checkpoints",
+    "outputs": "stress.outputs",
+    "dask": "stress.dask_workers",
+    "command-lines": "stress.command_lines",
+}
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """Many cases of one kind, each made from its seed alone.
+
+    `attempt` gets the seed and an empty folder; it returns what it found, or raises: an exception
+    that it lets through is a finding itself.
+    """
+
+    what: str
+    cases: int
+    seconds: float
+    """A case that takes longer is a finding, and its process is ended."""
+    attempt: Callable[[int, Path], Found]
+    most_mb: float | None = None
+    """Memory that a case may take beyond what its process had before."""
+
+
+@dataclass
+class Found:
+    """What one case showed: `findings` is empty when all is well.
+
+    `kind` says what was tried and how it ended, for the counts in the record, such as
+    "polars: error of the family".
+    """
+
+    kind: str
+    findings: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One line of the results."""
+
+    seed: int
+    kind: str
+    findings: list[str]
+    seconds: float
+    mb: float
+    code: str
+
+
+def load(name: str) -> Campaign:
+    """Return the campaign of that name."""
+    campaign: Campaign = importlib.import_module(MODULES[name]).CAMPAIGN
+    return campaign
