@@ -11,9 +11,11 @@ __all__ = [
     "DistributionError",
     "ExtrapolationWarning",
     "Finding",
+    "LongFitWarning",
     "MixedGMError",
     "ModelFileError",
     "NotYetError",
+    "OutOfMemoryError",
     "ParameterError",
     "SamplingWarning",
     "TableError",
@@ -192,6 +194,10 @@ class TooLargeError(DistributionError):
     """An exact computation whose tables would exceed the limit."""
 
 
+class OutOfMemoryError(MixedGMError, MemoryError):
+    """A fit that needs more memory than there is."""
+
+
 class NotYetError(MixedGMError, NotImplementedError):
     """An option that is planned but does not work yet."""
 
@@ -233,6 +239,10 @@ class SamplingWarning(UserWarning):
 
 class ExtrapolationWarning(UserWarning):
     """A value of a moderator outside the range of the rows that a model was fitted to."""
+
+
+class LongFitWarning(UserWarning):
+    """A fit that will take more than about a minute, said before it begins."""
 
 
 class SelectionWarning(UserWarning):

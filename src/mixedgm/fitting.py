@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixedgm.errors import DistributionError, ParameterError, SelectionWarning, near_matches
+from mixedgm.errors import (
+    DistributionError,
+    LongFitWarning,
+    OutOfMemoryError,
+    ParameterError,
+    SelectionWarning,
+    near_matches,
+)
 from mixedgm.estimates import (
     at_given_lams,
     chosen_estimate,
@@ -37,9 +44,13 @@ from mixedgm.report import FitReport
 from mixedgm.solve.loop import Status
 from mixedgm.table import Frame, as_frame, learn
 from mixedgm.table.check import level_of_caller
+from mixedgm.table.effort import REMEDY, effort
 from mixedgm.table.encode import Design
 from mixedgm.table.schema import Schema
 from mixedgm.table.wording import few
+
+# A single lam is approached from far away: the work of about so many lams of a path.
+_LAMS_FOR_ONE = 6.0
 
 
 def fit_path(
@@ -73,11 +84,12 @@ def fit_path(
     """
     chosen = Options(lams=lams, **options)
     design = encode(X, chosen, sample_weight)
+    _announce(design, chosen, n_lams=chosen.n_lams)
     _compile_ahead(design, chosen)
     recipe = replace(recipe_of(chosen, design.schema), refits=False)
-    task = recipe.task(design, None, chosen.n_threads)
     show = chosen.verbose > 0
-    with _naming(design.schema):
+    with _naming(design.schema), _enough_memory(design):
+        task = recipe.task(design, None, chosen.n_threads)
         path = recipe.path(task, _grid(task, chosen), keep_interrupted=True, show=show)
     path = path_with_bounds_checked(task, path, chosen.tol)
     warn_unless_converged(path, chosen.tol)
@@ -89,15 +101,17 @@ def fit_table(
 ) -> FittedModel:
     """Encode the table, fit it, and warn about what did not converge."""
     design = encode(X, options, sample_weight)
+    _announce(design, options)
     _compile_ahead(design, options)
-    fitted = fit_design(
-        design,
-        options,
-        library=library,
-        n_threads=options.n_threads,
-        n_jobs=options.n_jobs,
-        keep_interrupted=True,
-    )
+    with _enough_memory(design):
+        fitted = fit_design(
+            design,
+            options,
+            library=library,
+            n_threads=options.n_threads,
+            n_jobs=options.n_jobs,
+            keep_interrupted=True,
+        )
     report, path = fitted.report, fitted.path
     if path is not None:
         warn_unless_converged(path, options.tol)
@@ -108,6 +122,38 @@ def fit_table(
     if report.open_end:
         warnings.warn(report.open_end, SelectionWarning, stacklevel=level_of_caller())
     return fitted
+
+
+def _announce(design: Design, options: Options, n_lams: float | None = None) -> None:
+    """Say before a long fit how long it takes, and what makes it long."""
+    if options.loss not in ("pseudolikelihood", "nodewise"):
+        return  # the number of states is limited there, and the time with it
+    if options.lams is not None:
+        n_lams = len(grid.given(options.lams))
+    expected = effort(
+        design.schema.columns,
+        design.n_rows,
+        n_lams=_LAMS_FOR_ONE if options.lam is not None else n_lams,
+        times=getattr(options.criterion, "effort", 1.0),
+        n_threads=options.n_threads,
+    )
+    finding = expected.finding
+    if finding is not None:
+        progress = "" if options.verbose else "; verbose=1 shows progress"
+        warnings.warn(f"{finding}{progress}.", LongFitWarning, stacklevel=level_of_caller())
+
+
+@contextmanager
+def _enough_memory(design: Design) -> Iterator[None]:
+    """Say what needs the memory when there is not enough."""
+    try:
+        yield
+    except MemoryError as error:
+        expected = effort(design.schema.columns, design.n_rows)
+        raise OutOfMemoryError(
+            f"there is not enough memory for this fit ({expected.because}; about "
+            f"{expected.gigabytes:.1g} GB). To fix: {REMEDY}."
+        ) from error
 
 
 def _compile_ahead(design: Design, options: Options) -> None:

@@ -35,6 +35,7 @@ _OPTIONS = {
     "burn_in=": "--burn-in",
     "thin=": "--thin",
     'unseen="ignore"': "--unseen ignore",
+    "; verbose=1 shows progress": "",
     "columns=[...]": "--columns",
     "labels=False": "--no-labels",
     "models[group].plot()": "`mixedgm plot`",

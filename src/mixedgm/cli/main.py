@@ -61,6 +61,11 @@ def _run(command: str, args: object, console: Console) -> int:
     except KeyboardInterrupt:
         console.error("interrupted", kind="")
         return INTERRUPTED
+    except MemoryError as error:
+        console.error(
+            str(error) if isinstance(error, MixedGMError) else "there is not enough memory"
+        )
+        return OUT_OF_MEMORY
     except MixedGMError as error:
         console.error(str(error))
         return BAD_INPUT
@@ -70,7 +75,4 @@ def _run(command: str, args: object, console: Console) -> int:
         where = f"{error.filename}: " if error.filename else ""
         console.error(f"{where}{error.strerror or error}")
         return BAD_INPUT
-    except MemoryError:
-        console.error("out of memory: fit fewer columns or rows")
-        return OUT_OF_MEMORY
     return int(done or 0)

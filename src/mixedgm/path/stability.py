@@ -72,6 +72,11 @@ class StARS(_BySubsamples):
             raise ParameterError.must_be("ratio", "a number in (0, 1) or None", self.ratio)
 
     @property
+    def effort(self) -> float:
+        """About how often the work of EBIC's path is done."""
+        return 1.0 + self.n_subsamples
+
+    @property
     def label(self) -> str:
         """How the choice is described."""
         return f"StARS (instability {self.beta:g}, {self.n_subsamples} subsamples)"
@@ -188,6 +193,11 @@ class StabilitySelection(_BySubsamples):
             )
         if self.bound not in ("unimodal", "worst-case"):
             raise ParameterError.must_be("bound", "'unimodal' or 'worst-case'", self.bound)
+
+    @property
+    def effort(self) -> float:
+        """About how often the work of EBIC's path is done: halves of the rows, large lams only."""
+        return 1.0 + 0.15 * self.n_subsamples
 
     @property
     def label(self) -> str:

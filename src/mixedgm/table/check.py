@@ -21,6 +21,8 @@ from mixedgm.errors import (
     TableWarning,
     listed,
 )
+from mixedgm.parallel import n_cores
+from mixedgm.table.effort import effort
 from mixedgm.table.inspection import Inspection
 from mixedgm.table.missing import Missing, check_missing
 from mixedgm.table.options import Options, TransformArg, TypesArg, resolve_options
@@ -153,6 +155,9 @@ def check(
         reason = columns.left_out[0].reason
         remedy = f"{types_line(names[0], 'categorical')} keeps a column ({reason})"
         findings.append(Finding(None, what, remedy))
+    n_kept = frame.n_rows if gap.keep is None else int(np.count_nonzero(gap.keep))
+    long = effort(columns.schema, n_kept, n_threads=n_cores()).finding
+    findings += [] if long is None else [long]
     kept_weights = weights if weights is None or gap.keep is None else weights[gap.keep]
     return Checked(
         Schema(tuple(columns.schema), tuple(columns.left_out)),
