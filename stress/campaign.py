@@ -59,6 +59,6 @@ class Case:
 
 
 def load(name: str) -> Campaign:
-    """Return the campaign of that name."""
-    campaign: Campaign = importlib.import_module(MODULES[name]).CAMPAIGN
+    """Return the campaign of that name, or of that module."""
+    campaign: Campaign = importlib.import_module(MODULES.get(name, name)).CAMPAIGN
     return campaign
