@@ -32,6 +32,7 @@ from mixedgm.table.transform import Nonparanormal
 # -- random fitted models ----------------------------------------------------------------------
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
+terms = st.floats(-1e100, 1e100)  # of which edges have weights that are finite
 sizes = st.floats(1e-3, 1e3)
 levels = st.one_of(
     st.lists(st.text(), min_size=1, max_size=4, unique=True),
@@ -61,7 +62,7 @@ def schemas(draw: st.DrawFn) -> Schema:
     return Schema(tuple(columns))
 
 
-def floats(draw: st.DrawFn, *shape: int, elements: st.SearchStrategy[float] = numbers) -> Any:
+def floats(draw: st.DrawFn, *shape: int, elements: st.SearchStrategy[float] = terms) -> Any:
     return draw(hnp.arrays(np.float64, shape, elements=elements))
 
 
@@ -82,15 +83,16 @@ def paths(draw: st.DrawFn, schema: Schema) -> Path:
     for _ in range(draw(st.integers(0, 3))):
         groups = np.flatnonzero(draw(hnp.arrays(np.bool_, layout.n_groups)))
         trace = draw(st.lists(st.builds(TraceRow, *[st.floats()] * 4), max_size=3))
+        status = draw(st.sampled_from(Status))
         points.append(
             PathPoint(
                 lam=draw(sizes),
                 node_terms=floats(draw, layout.n_node_terms),
                 groups=groups,
                 values=floats(draw, int(layout.sizes[groups].sum())),
-                objective=draw(st.floats()),
-                kkt=draw(st.floats()),
-                status=draw(st.sampled_from(Status)),
+                objective=draw(numbers),
+                kkt=draw(st.floats(0.0, 1e-6 if status.good else None)),
+                status=status,
                 n_iter=draw(st.integers(0, 10**6)),
                 passes=draw(sizes),
                 curvature_passes=draw(sizes),
@@ -113,29 +115,33 @@ def fitted_models(draw: st.DrawFn) -> FittedModel:
         cont_bias=floats(draw, p),
         category_shift=floats(draw, p, total),
         cat_interaction=symmetric(draw, total),
-        cat_bias=floats(draw, total, elements=numbers | st.just(-np.inf)),
+        cat_bias=floats(draw, total, elements=terms | st.just(-np.inf)),
     )
+    params.cat_bias[params.level_start[:-1]] = 0.0  # a column has a level that is possible
+    converged = draw(st.booleans())
     report = FitReport(
         lam=draw(sizes),
-        objective=draw(st.floats()),
-        kkt=draw(st.floats()),
+        objective=draw(numbers | st.just(np.nan)),
+        kkt=draw(st.floats(0.0, 1e-6) if converged else st.floats(0.0) | st.just(np.nan)),
         tol=draw(sizes),
-        converged=draw(st.booleans()),
+        converged=converged,
         message=draw(st.text()),
-        n_iter=draw(st.integers(0)),
-        n_rows=draw(st.integers(0)),
+        n_iter=draw(st.integers(0, 2**63 - 1)),
+        n_rows=draw(st.integers(1, 2**63 - 1)),
         total_weight=draw(sizes),
         notes=tuple(draw(st.lists(st.text(), max_size=2))),
         criterion=draw(st.none() | st.text()),
     )
-    scores = draw(st.dictionaries(st.text(), hnp.arrays(np.float64, st.integers(0, 4)), max_size=2))
+    path = draw(st.none() | paths(schema))
+    n_scores = st.integers(0, 4) if path is None else st.just(len(path))
+    scores = draw(st.dictionaries(st.text(), hnp.arrays(np.float64, n_scores), max_size=2))
     return FittedModel(
         schema=schema,
         params=params,
         node_scales=floats(draw, len(schema.nodes), elements=sizes),
         report=report,
         library=draw(st.sampled_from(["pandas", "polars", "pyarrow", "numpy"])),
-        path=draw(st.none() | paths(schema)),
+        path=path,
         scores=scores,
     )
 
@@ -252,7 +258,8 @@ def rewritten(
     changes: dict[str, bytes | None],
     compression: int = zipfile.ZIP_STORED,
 ) -> FilePath:
-    """The same archive with some members replaced, or left out, and all checksums right."""
+    """The same archive with some members replaced, or left out, as an old file: no checksums."""
+    changes = {"checksums.json": None, **changes}
     with zipfile.ZipFile(saved) as old, zipfile.ZipFile(to, "w", compression) as new:
         for name in dict.fromkeys([*old.namelist(), *changes]):
             content = changes[name] if name in changes else old.read(name)
@@ -276,10 +283,11 @@ def test_a_model_comes_back_bit_by_bit(
     fitted: FittedModel, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     file = tmp_path_factory.getbasetemp() / "round-trip.mgm"
-    save(fitted, file, settings=SETTINGS)
+    settings = {**SETTINGS, "types": {"mapping": []}}
+    save(fitted, file, settings=settings)
     back, stored = load(file)
     assert list(difference(fitted, back)) == []
-    assert stored == SETTINGS
+    assert stored == settings
 
 
 def test_the_comparison_of_models_sees_one_changed_bit() -> None:
@@ -318,7 +326,7 @@ def test_the_document_says_what_the_file_is(saved: FilePath) -> None:
     assert document["format_version"] == FORMAT_VERSION == 1
     with zipfile.ZipFile(saved) as archive:
         members = {name.removesuffix(".npy") for name in archive.namelist()}
-    assert members == {"model.json", *document["arrays"]}
+    assert members == {"model.json", "checksums.json", *document["arrays"]}
 
 
 def test_a_failed_save_leaves_the_old_file(saved: FilePath, tmp_path: FilePath) -> None:
@@ -340,8 +348,8 @@ def test_saving_into_no_folder_is_a_clear_error(tmp_path: FilePath) -> None:
     [
         ("precision", (0, 1), 7.0, "precision is not symmetric"),
         ("precision", (0, 0), -2.0, "diagonal of precision is not positive"),
-        ("cat_bias", 0, np.inf, "cat_bias holds 1 impossible numbers"),
-        ("cont_bias", 0, np.nan, "cont_bias holds 1 impossible numbers"),
+        ("cat_bias", 0, np.inf, "cat_bias holds 1 impossible number"),
+        ("cont_bias", 0, np.nan, "cont_bias holds 1 impossible number"),
     ],
 )
 def test_impossible_parameters_are_not_saved(
@@ -425,14 +433,15 @@ def test_every_missing_part_is_named(saved: FilePath, tmp_path: FilePath) -> Non
 
 
 def test_a_part_with_another_shape_or_type(saved: FilePath, tmp_path: FilePath) -> None:
-    for array, shown in [
-        (np.eye(3), "float64 3 x 3"),
-        (np.eye(2, dtype=np.float32), "float32 2 x 2"),
-        (np.asfortranarray([[1.0, 2.0], [2.0, 1.0]]), "float64 2 x 2"),
+    needed = "where the model needs float64 2 x 2"
+    for array, says in [
+        (np.eye(3), f"is float64 3 x 3 {needed}"),
+        (np.eye(2, dtype=np.float32), f"is float32 2 x 2 {needed}"),
+        (np.asfortranarray([[1.0, 2.0], [2.0, 1.0]]), "has its numbers in another order"),
+        (np.eye(2, dtype=">f8"), "has its numbers in another order"),
     ]:
         file = rewritten(saved, tmp_path / "shape.mgm", {"precision.npy": npy(array)})
-        message = refusal(file)
-        assert f"the array 'precision' is {shown} where the model needs float64 2 x 2" in message
+        assert f"the array 'precision' {says}" in refusal(file)
 
 
 def test_pickled_objects_are_not_even_looked_at(saved: FilePath, tmp_path: FilePath) -> None:
@@ -472,7 +481,7 @@ def test_a_compressed_part_is_refused_unread(saved: FilePath, tmp_path: FilePath
 def test_a_huge_document_is_refused_unread(
     saved: FilePath, tmp_path: FilePath, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mixedgm.store.archive._LARGEST_DOCUMENT", 100)
+    monkeypatch.setattr("mixedgm.store.archive._MOST_VALUES", -20_000)
     file = rewritten(saved, tmp_path / "long.mgm", {})
     assert "'model.json' has" in refusal(file)
 
@@ -483,7 +492,7 @@ def test_a_huge_document_is_refused_unread(
         ("path_groups", np.array([0, 99]), "edges that the model does not know"),
         ("path_groups", np.array([3, 0]), "edges in the wrong order"),
         ("path_group_ends", np.array([3]), "does not cut the path"),
-        ("path_scale", np.array([0.0, 1.0]), "impossible units"),
+        ("path_scale", np.array([0.0, 1.0]), "path_scale holds 1 impossible number"),
         ("path_values", np.zeros(2), "'path_values' is float64 2"),
         ("precision", np.array([[1.0, 0.5], [0.4, 1.0]]), "precision is not symmetric"),
         ("cat_bias", np.full(5, np.nan), "cat_bias holds 5 impossible numbers"),
@@ -501,7 +510,7 @@ def test_a_schema_with_other_levels(saved: FilePath, tmp_path: FilePath) -> None
     document["schema"]["columns"][0]["levels"].append("X")
     text = json.dumps(document).encode()
     file = rewritten(saved, tmp_path / "x.mgm", {"model.json": text})
-    assert "the array 'category_shift' is float64 2 x 5 where the model needs" in refusal(file)
+    assert "the array 'cat_bias' is float64 5 where the model needs float64 6" in refusal(file)
 
 
 # -- anything at all ---------------------------------------------------------------------------
