@@ -233,7 +233,7 @@ class Archive:
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise ForeignFileError("is a zip archive, but not a model file of mixedgm.")
         found = document["format_version"]
-        if type(found) is not int or found < 1:
+        if type(found) is not int or not 0 < found < 1000:
             raise ModelFileError(f"its format version is {quoted(found)}")
         if found > FORMAT_VERSION:
             raise ForeignFileError(

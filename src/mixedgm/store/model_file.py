@@ -98,10 +98,6 @@ def save(
     if fitted.path is not None:
         path_document, path_arrays = path_to_parts(fitted.path)
         arrays |= path_arrays
-    n_points = None if fitted.path is None else len(fitted.path)
-    sizes = _sizes(fitted.schema, fitted.report, n_points, len(fitted.moderators))
-    for name, array in arrays.items():
-        check_array(name, array, sizes)
     _check_model(fitted)
     check_settings(given, fitted)
     document = {
@@ -113,6 +109,9 @@ def save(
         "path": path_document,
         "joint": joint_document,
     }
+    sizes = _sizes(document, len(fitted.moderators))
+    for name, array in arrays.items():
+        check_array(name, array, sizes)
     write_archive(path, document, arrays)
 
 
@@ -173,11 +172,9 @@ def _read(stream: BinaryIO) -> tuple[FittedModel, dict[str, Any]]:
         raise ForeignFileError(f"{what}. {_WRITTEN_BY}")
     archive = Archive(stream)
     document = DOCUMENT(archive.document, "document")
-    schema, report = Schema.from_dict(document["schema"]), _report(document["report"])
-    stored = document["path"]
-    n_points = None if stored is None else len(stored["status"])
-    sizes = _sizes(schema, report, n_points, archive.length("moderators"))
+    sizes = _sizes(document, archive.length("moderators"))
     archive.check(document["arrays"], sizes)
+    schema, report = Schema.from_dict(document["schema"]), _report(document["report"])
     params = with_moderation(archive, schema, _params(archive, schema, sizes), sizes)
     fitted = FittedModel(
         schema=schema,
@@ -185,7 +182,7 @@ def _read(stream: BinaryIO) -> tuple[FittedModel, dict[str, Any]]:
         node_scales=archive.array("node_scales", sizes),
         report=report,
         library=document["library"],
-        path=path_from_archive(archive, stored, schema, report.tol, sizes),
+        path=path_from_archive(archive, document["path"], schema, report.tol, sizes),
         scores={
             name: archive.array(f"scores_{at}", sizes) for at, name in enumerate(document["scores"])
         },
@@ -199,16 +196,18 @@ def _read(stream: BinaryIO) -> tuple[FittedModel, dict[str, Any]]:
     return fitted, document["settings"]
 
 
-def _sizes(
-    schema: Schema, report: FitReport, n_points: int | None, n_moderators: int
-) -> dict[str, int]:
+def _sizes(document: Mapping[str, Any], n_moderators: int) -> dict[str, int]:
     """What the letters in the shapes of arrays stand for."""
-    p, t = schema.n_cont, sum(schema.n_levels)
-    sizes = {"p": p, "t": t, "d": p + t, "n": len(schema.columns), "g": 1 + n_moderators}
-    if n_points is not None:
-        sizes["k"] = n_points
-    if isinstance(report.lam, tuple):  # scores of every column
-        sizes["c"] = len(schema.columns)
+    columns, path = document["schema"]["columns"], document["path"]
+    p = sum(column["kind"] == "continuous" for column in columns)
+    t = sum(len(column["levels"]) for column in columns)
+    sizes = {"p": p, "t": t, "d": p + t, "n": len(columns), "g": 1 + n_moderators}
+    if path is not None:
+        sizes["k"] = len(path["status"])
+        if len(path["notes"]) != sizes["k"]:
+            raise ModelFileError("its path has notes and statuses for different numbers of points")
+    if isinstance(document["report"]["lam"], tuple):  # scores of every column
+        sizes["c"] = len(columns)
     if n_moderators:
         sizes |= {"m": n_moderators, "h": 1 + n_moderators}
     return sizes
