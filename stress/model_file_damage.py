@@ -260,7 +260,7 @@ def large(members: Members, rng: Rng, folder: Path) -> Damaged:
     elif kind == "levels":
         document["schema"]["columns"][0] |= {"kind": "categorical", "levels": list(range(n))}
     elif kind == "texts":
-        document["report"]["notes"] = ["x" * 300] * n
+        document["report"]["notes"] = ["x" * 3000] * (n // 10)
     elif kind == "members":
         return Damaged(packed([*own.items(), *((f"{k}", b"") for k in range(n))]), "many members")
     filling = {"lists": b"[]," * 30 * n, "numbers": b"1.5," * 20 * n}.get(kind, b"")

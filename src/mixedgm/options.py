@@ -79,7 +79,10 @@ class Options:
             raise ParameterError.must_be("verbose", "0 or a positive integer", self.verbose)
         for name, allowed in _CHOICES.items():
             if not _among(getattr(self, name), allowed):
-                wanted = " or ".join(map(repr, allowed))
+                *first, last = map(repr, allowed)
+                wanted = f"one of {', '.join([*first, last])}"
+                if len(allowed) < 4:
+                    wanted = f"{', '.join(first)} or {last}"
                 raise ParameterError.must_be(name, wanted, getattr(self, name))
         if not _names(self.covariates):
             raise ParameterError.must_be("covariates", "a list of column names", self.covariates)

@@ -23,6 +23,10 @@ OBJECTS: dict[str, Any] = {
 }
 
 
+class ObjectText(str):
+    """The text of an object that no file can hold; the object itself is gone."""
+
+
 def to_plain(value: Any) -> Any:
     """Return a JSON-able value; objects that have no plain form become their text.
 
@@ -33,6 +37,8 @@ def to_plain(value: Any) -> Any:
     >>> from_plain(to_plain({("age", "wage"): 0.5}))
     {('age', 'wage'): 0.5}
     """
+    if isinstance(value, ObjectText):
+        return {"text": str(value)}
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, np.generic):
@@ -67,7 +73,7 @@ def from_plain(value: Any) -> Any:
             raise ModelFileError(f"there is no option {quoted(value['object'])} to be made")
         options = {name: from_plain(option) for name, option in value["options"].items()}
         return OBJECTS[value["object"]](**options)
-    return value.get("text")
+    return ObjectText(value["text"])
 
 
 def _object_to_plain(value: Any) -> dict[str, Any]:

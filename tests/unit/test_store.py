@@ -6,9 +6,10 @@ import copy
 import io
 import json
 import os
+import tracemalloc
 import zipfile
 from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -487,8 +488,127 @@ def test_a_huge_document_is_refused_unread(
 
 
 @pytest.mark.parametrize(
+    ("place", "value", "says"),
+    [
+        ("report.kkt", 5.0, "the fit is said to have converged, with KKT 5 and tol 1e-05"),
+        ("report.kkt", np.nan, "the fit is said to have converged, with KKT nan"),
+        ("report.n_rows", -5, "document.report.n_rows is -5 where a whole number of at least 0"),
+        ("report.n_rows", 0, "nothing was fitted, so nothing can have converged"),
+        ("report.lam", -0.1, "document.report.lam is -0.1 where a number of at least 0 belongs"),
+        ("report.lam", np.nan, "lam is missing"),
+        ("report.tol", 0.0, "a fit needs rows of positive weight and a positive tol"),
+        ("report.rule", "xor", "document.report.rule is 'xor' where 'and' or 'or' belongs"),
+        ("report.message", "x" * 10**5, ""),
+        ("report.message", ["x" * 10**5], "document.report.message is ['xxxx"),
+        ("settings.n_lams", -0.0, "n_lams must be an integer of at least 1. Got -0.0 instead"),
+        ("settings.tol", [None], "tol must be a float in (0, inf). Got [None] instead"),
+        ("settings.missing", "categorical", "missing must be 'error' or 'drop'. Got 'categorical'"),
+        ("settings.weights", "x", "weights must be 'calibrated' or 'uniform'. Got 'x' instead"),
+        ("settings.covariates", 5, "covariates must be a list of column names. Got 5 instead"),
+        ("settings.covariates", ["x"], "covariates names 'x', which is not a column"),
+        ("settings.require", [["sex", "x"]], "there is no column 'x'"),
+        ("settings.penalty_factors", {"mapping": [["x", 1]]}, "penalty_factors has the key 'x'"),
+        ("settings.types", {"mapping": [["age", 1]]}, "types['age'] must be 'continuous' or"),
+        ("settings.lams", ["x"], "lams must be a list of numbers in [0, inf). Got ['x'] instead"),
+        ("settings.solver", {"x": 1}, "document.settings.solver is {'x': 1} where a setting"),
+        ("settings.select", {"object": "EBIC", "options": {"gamma": 2}}, "gamma must be a number"),
+        ("settings.random_state", -1, "random_state must be None, an integer of at least 0"),
+        ("schema.columns.0.kind", "x", "columns[].kind is 'x' where 'continuous' or 'categorical'"),
+        ("schema.columns.0.ordered", 1, "columns[].ordered is 1 where true or false belongs"),
+        ("schema.columns.0.levels.0", None, "columns[].levels[] is None where text, a number"),
+        ("schema.columns.1.label", 3, "column 'age' has the label 3"),
+        ("schema.columns.2.transform.values.0", 9.0, "strictly increasing knots"),
+        ("path.status.0", "FINE", "document.path.status[] is 'FINE' where 'CONVERGED' or"),
+        ("path.loss", "x", "document.path.loss is 'x'"),
+        ("path.lam_max", np.nan, "document.path.lam_max is nan where a number of at least 0"),
+        ("joint.sampled", 0, "document.joint.sampled is 0 where true or false belongs"),
+        ("library", "sqlite", "document.library is 'sqlite'"),
+        ("scores.0", 1, "document.scores[] is 1 where text belongs"),
+    ],
+)
+def test_a_value_that_no_model_has(
+    saved: FilePath, tmp_path: FilePath, place: str, value: Any, says: str
+) -> None:
+    document = document_of(saved)
+    *above, last = [int(key) if key.isdigit() else key for key in place.split(".")]
+    holder: Any = document
+    for key in above:
+        holder = holder[key]
+    holder[last] = value
+    text = json.dumps(document).encode()
+    file = rewritten(saved, tmp_path / "x.mgm", {"model.json": text})
+    if not says:
+        load(file)
+        return
+    message = refusal(file)
+    assert says in message
+    assert len(message) < 500
+
+
+def test_a_file_from_before_loads(saved: FilePath, tmp_path: FilePath) -> None:
+    """The first files had no checksums, and did not say what there was no choice about."""
+    document = document_of(saved)
+    for name in ("rule", "loss", "kkt_error", "objective_error", "at", "refitted", "ridge"):
+        del document["report"][name]
+    for name in ("noisy", "unbounded", "open_end", "not_considered"):
+        del document["report"][name]
+    del document["path"]["rule"], document["path"]["loss"], document["joint"]
+    lost = [name for name in document["arrays"] if name.startswith(("table_", "joint_"))]
+    lost += ["path_kkt_error", "path_objective_error"]
+    document["arrays"] = [name for name in document["arrays"] if name not in lost]
+    changes: dict[str, bytes | None] = {f"{name}.npy": None for name in lost}
+    changes["model.json"] = json.dumps(document).encode()
+    back, _ = load(rewritten(saved, tmp_path / "old.mgm", changes))
+    expected = replace(small_model(), margins=None, known_terms=None)
+    assert list(difference(back, expected)) == []
+
+
+def test_a_changed_part_does_not_have_its_checksum(saved: FilePath, tmp_path: FilePath) -> None:
+    with zipfile.ZipFile(saved) as archive:
+        sums = archive.read("checksums.json")
+    for name, content in (
+        ("node_scales.npy", npy(np.full(4, 2.0))),
+        ("model.json", json.dumps(document_of(saved)).encode()),
+    ):
+        changes = {name: content, "checksums.json": sums}
+        message = refusal(rewritten(saved, tmp_path / "x.mgm", changes))
+        assert f"its part '{name}' has changed since it was written" in message
+        assert list(json.loads(sums)["sha256"]).count(name) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_pipe_does_not_block(tmp_path: FilePath) -> None:
+    os.mkfifo(tmp_path / "pipe.mgm")
+    assert "it is a pipe or a device, not a file" in refusal(tmp_path / "pipe.mgm")
+
+
+@pytest.mark.parametrize("what", ["columns", "values", "bytes"])
+def test_a_document_too_large_for_its_arrays_takes_little_memory(
+    saved: FilePath, tmp_path: FilePath, what: str
+) -> None:
+    document = document_of(saved)
+    if what == "columns":
+        like = document["schema"]["columns"][1]
+        document["schema"]["columns"] = [like | {"name": f"x{k}"} for k in range(20_000)]
+    text = json.dumps(document).encode()
+    filling = {"values": b"[]," * 10**6, "bytes": b'"x",' * 10**7}.get(what, b"")
+    text = text.replace(b'"scores": [', b'"scores": [' + filling)
+    file = rewritten(saved, tmp_path / "x.mgm", {"model.json": text})
+    del text, filling, document
+    tracemalloc.start()
+    refusal(file)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50e6
+
+
+@pytest.mark.parametrize(
     ("name", "array", "says"),
     [
+        ("node_scales", np.array([1.0, 1.0, np.nan, 1.0]), "node_scales holds 1 impossible number"),
+        ("path_kkt", np.array([5.0]), "lam = 0.1 is said to have converged, with KKT 5"),
+        ("path_lam", np.array([np.nan]), "path_lam holds 1 impossible number"),
+        ("cat_bias", np.array([-np.inf] * 2 + [0.0] * 3), "a column has no level that is possible"),
         ("path_groups", np.array([0, 99]), "edges that the model does not know"),
         ("path_groups", np.array([3, 0]), "edges in the wrong order"),
         ("path_group_ends", np.array([3]), "does not cut the path"),

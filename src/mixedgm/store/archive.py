@@ -41,12 +41,13 @@ FORMAT = "mixedgm-model"
 FORMAT_VERSION = 1
 
 Arrays = dict[str, NDArray[Any]]
+Header = tuple[tuple[tuple[int, ...], bool, np.dtype[Any]], int]
 
 _DOCUMENT = "model.json"
 _CHECKSUMS = "checksums.json"  # absent from the first files
 _EARLIEST = (1980, 1, 1, 0, 0, 0)
 
-_LARGEST_DIRECTORY = 2**22
+_LARGEST_DIRECTORY = 2**20
 _END = struct.Struct("<4s4H2LH")
 _ZIP64, _ZIP64_FROM = b"PK\x06\x07", 2**31
 _NPY_HEADER = 128
@@ -141,6 +142,7 @@ class Archive:
                 raise ModelFileError(f"its part {name} is compressed, which no model file is")
         if sum(info.file_size for info in members) > size:
             raise ModelFileError("its parts claim to be larger than the file")
+        self._headers: dict[str, Header] = {}
         self._sums = self._checksums()
         self.document = self._read_document()
 
@@ -187,17 +189,21 @@ class Archive:
         """The shape that the header of an array claims, and where its values start."""
         spec = array_spec(name)
         assert spec is not None
+        if name not in self._headers:
+            self._headers[name] = self._read_header(name)
+        (shape, fortran, dtype), start = self._headers[name]
+        spec.check_header(name, dtype, shape, sizes)
+        if (fortran and len(shape) > 1) or dtype.str[0] == ">":
+            raise ModelFileError(f"the array {name!r} has its numbers in another order")
+        return shape, start
+
+    def _read_header(self, name: str) -> Header:
         if f"{name}.npy" not in self._members:
             raise ModelFileError(f"its part {quoted(f'{name}.npy')} is missing")
         with self._archive.open(f"{name}.npy") as member:
             if npy.read_magic(member) != (1, 0):
                 raise ModelFileError(f"the array {name!r} has an unknown version of .npy")
-            shape, fortran, dtype = npy.read_array_header_1_0(member)
-            start = member.tell()
-        spec.check_header(name, dtype, shape, sizes)
-        if (fortran and len(shape) > 1) or dtype.str[0] == ">":
-            raise ModelFileError(f"the array {name!r} has its numbers in another order")
-        return shape, start
+            return npy.read_array_header_1_0(member), member.tell()
 
     def _content(self, name: str) -> bytes:
         """The bytes of a member, as they were written."""
@@ -252,11 +258,11 @@ class Archive:
         most = _MOST_VALUES + _MOST_PER_COLUMN * columns
         n_bytes = self._members[_DOCUMENT].file_size
         if n_bytes > most * _BYTES_PER_VALUE:
-            raise ModelFileError(f"its part {_DOCUMENT!r} has {n_bytes:,} bytes")
+            raise ModelFileError(f"its part {_DOCUMENT!r} has {n_bytes:,} bytes, too many for it")
         content = self._content(_DOCUMENT)
         n_values = count_values(content)
         if n_values > most:
-            raise ModelFileError(f"its part {_DOCUMENT!r} has {n_values:,} values")
+            raise ModelFileError(f"its part {_DOCUMENT!r} has {n_values:,} values, too many for it")
         return content
 
     def _length(self, name: str) -> int:

@@ -98,7 +98,10 @@ def save(
     if fitted.path is not None:
         path_document, path_arrays = path_to_parts(fitted.path)
         arrays |= path_arrays
-    _check_model(fitted)
+    _check_schema(fitted.schema)
+    _check_report(fitted.schema, fitted.report)
+    _check_params(params)
+    _check_weights(fitted)
     check_settings(given, fitted)
     document = {
         "schema": fitted.schema.to_dict(),
@@ -175,7 +178,10 @@ def _read(stream: BinaryIO) -> tuple[FittedModel, dict[str, Any]]:
     sizes = _sizes(document, archive.length("moderators"))
     archive.check(document["arrays"], sizes)
     schema, report = Schema.from_dict(document["schema"]), _report(document["report"])
+    _check_schema(schema)
+    _check_report(schema, report)
     params = with_moderation(archive, schema, _params(archive, schema, sizes), sizes)
+    _check_params(params)
     fitted = FittedModel(
         schema=schema,
         params=params,
@@ -191,7 +197,7 @@ def _read(stream: BinaryIO) -> tuple[FittedModel, dict[str, Any]]:
         margins=margins_from_archive(archive, sizes),
         known_terms=terms_from_archive(archive, document["joint"], params, sizes),
     )
-    _check_model(fitted)
+    _check_weights(fitted)
     check_settings(document["settings"], fitted)
     return fitted, document["settings"]
 
@@ -233,11 +239,7 @@ def _report(stored: Mapping[str, Any]) -> FitReport:
     return report
 
 
-def _check_model(fitted: FittedModel) -> None:
-    """Refuse parts that are possible by themselves, but not together."""
-    params, weights = fitted.params, fitted.all_weights
-    _check_schema(fitted.schema)
-    _check_report(fitted.schema, fitted.report)
+def _check_params(params: Params) -> None:
     if not (np.diagonal(params.precision) > 0.0).all():
         raise ModelFileError("the diagonal of precision is not positive")
     for name in () if isinstance(params, NodewiseParams) else ("precision", "cat_interaction"):
@@ -246,8 +248,12 @@ def _check_model(fitted: FittedModel) -> None:
     levels = [params.cat_bias[params.levels_of(j)] for j in range(len(params.n_levels))]
     if any(np.isneginf(biases).all() for biases in levels):
         raise ModelFileError("a column has no level that is possible")
-    if not np.isfinite(weights).all():
-        raise ModelFileError("the weights of its edges are not finite")
+
+
+def _check_weights(fitted: FittedModel) -> None:
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not np.isfinite(fitted.all_weights).all():
+            raise ModelFileError("the weights of its edges are not finite")
 
 
 def _check_schema(schema: Schema) -> None:
