@@ -119,6 +119,8 @@ def fitted_models(draw: st.DrawFn) -> FittedModel:
         cat_bias=floats(draw, total, elements=terms | st.just(-np.inf)),
     )
     params.cat_bias[params.level_start[:-1]] = 0.0  # a column has a level that is possible
+    for j in range(schema.n_cat):  # and no edge to itself
+        params.cat_interaction[params.levels_of(j), params.levels_of(j)] = 0.0
     converged = draw(st.booleans())
     report = FitReport(
         lam=draw(sizes),
@@ -615,6 +617,7 @@ def test_a_document_too_large_for_its_arrays_takes_little_memory(
         ("path_scale", np.array([0.0, 1.0]), "path_scale holds 1 impossible number"),
         ("path_values", np.zeros(2), "'path_values' is float64 2"),
         ("precision", np.array([[1.0, 0.5], [0.4, 1.0]]), "precision is not symmetric"),
+        ("cat_interaction", np.ones((5, 5)), "a column has an edge to itself"),
         ("cat_bias", np.full(5, np.nan), "cat_bias holds 5 impossible numbers"),
     ],
 )

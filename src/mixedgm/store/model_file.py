@@ -98,11 +98,6 @@ def save(
     if fitted.path is not None:
         path_document, path_arrays = path_to_parts(fitted.path)
         arrays |= path_arrays
-    _check_schema(fitted.schema)
-    _check_report(fitted.schema, fitted.report)
-    _check_params(params)
-    _check_weights(fitted)
-    check_settings(given, fitted)
     document = {
         "schema": fitted.schema.to_dict(),
         "library": fitted.library,
@@ -115,6 +110,11 @@ def save(
     sizes = _sizes(document, len(fitted.moderators))
     for name, array in arrays.items():
         check_array(name, array, sizes)
+    _check_schema(fitted.schema)
+    _check_report(fitted.schema, fitted.report)
+    _check_params(params)
+    _check_weights(fitted)
+    check_settings(given, fitted)
     write_archive(path, document, arrays)
 
 
@@ -242,9 +242,16 @@ def _report(stored: Mapping[str, Any]) -> FitReport:
 def _check_params(params: Params) -> None:
     if not (np.diagonal(params.precision) > 0.0).all():
         raise ModelFileError("the diagonal of precision is not positive")
-    for name in () if isinstance(params, NodewiseParams) else ("precision", "cat_interaction"):
-        if not np.array_equal(getattr(params, name), getattr(params, name).T):
+    blocks = {"precision": params.precision, "cat_interaction": params.cat_interaction}
+    deviations = () if params.moderation is None else params.moderation.deviations
+    blocks |= {f"deviation_{at}": part for at, part in enumerate(deviations)}
+    for name, block in blocks.items() if not isinstance(params, NodewiseParams) else ():
+        if not np.array_equal(block, block.swapaxes(-1, -2)):
             raise ModelFileError(f"{name} is not symmetric")
+    node = np.repeat(np.arange(len(params.node_start) - 1), np.diff(params.node_start))
+    same = node[:, None] == node
+    if params.coef[same].any() or any(part[:, same].any() for part in deviations):
+        raise ModelFileError("a column has an edge to itself")
     levels = [params.cat_bias[params.levels_of(j)] for j in range(len(params.n_levels))]
     if any(np.isneginf(biases).all() for biases in levels):
         raise ModelFileError("a column has no level that is possible")
