@@ -177,4 +177,5 @@ CAMPAIGN = Campaign(
     seconds=20.0,
     attempt=attempt,
     most_mb=200,
+    prepare=bases,
 )
