@@ -7,13 +7,17 @@ import io
 import tempfile
 import warnings
 import zipfile
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import mixedgm as mg
+from mixedgm.fitted import FittedModel
+from mixedgm.options import Options
+from mixedgm.settings import ObjectText
 from stress.campaign import Campaign, Found
 from stress.model_file_damage import DAMAGES, Members
 
@@ -151,7 +155,12 @@ def _faults_of(message: str, file: Path) -> list[str]:
 
 def _faults_in(model: Any, base: Base, saved: bytes, file: Path) -> list[str]:
     """What does not work in a model that is another one than was saved."""
-    faults = []
+    faults = [*_impossible(model.fitted_)]
+    settings = {k: v for k, v in model.get_params().items() if type(v) is not ObjectText}
+    try:
+        Options(**settings)
+    except (mg.MixedGMError, TypeError, ValueError) as error:
+        faults.append(f"its settings are impossible: {error}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if not all(np.isfinite(edge.weight) for edge in model.edges_):
@@ -162,13 +171,45 @@ def _faults_in(model: Any, base: Base, saved: bytes, file: Path) -> list[str]:
             model.edges,
             lambda: str(model.summary()),
             lambda: model.predict(base.rows),
-            lambda: model.get_params(),
         ):
             try:
                 use()
             except mg.MixedGMError:
                 continue
     return faults
+
+
+def _impossible(fitted: FittedModel) -> Iterator[str]:
+    """What no fit has, stated without a look at how files are checked."""
+    report = fitted.report
+    for field in fields(report):
+        value, kind = getattr(report, field.name), str(field.type).split("[")[0]
+        if kind in ("bool", "int", "float", "str", "tuple") and type(value).__name__ != kind:
+            yield f"report.{field.name} is {value!r}"
+    if report.converged and not report.kkt <= report.tol + 10.0 * report.kkt_error:
+        yield f"converged with KKT {report.kkt} and tol {report.tol}"
+    if not (report.n_rows >= 0 and report.n_iter >= 0 and report.total_weight >= 0.0):
+        yield "a count is negative"
+    if not np.nanmin(np.append(report.lam, 0.0)) >= 0.0:
+        yield "lam is negative"
+    for name, array in _arrays(fitted):
+        if np.isnan(array).any() and not name.endswith("span"):
+            yield f"{name} has NaN"
+    if not all(type(column.name) is str and column.kind for column in fitted.schema.columns):
+        yield "a column has no name"
+
+
+def _arrays(value: Any, name: str = "model") -> Iterator[tuple[str, np.ndarray]]:
+    """All arrays of floats in it, but for scores, which may be NaN."""
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        yield name, value
+    elif is_dataclass(value):
+        for field in fields(value):
+            if field.name not in ("scores", "trace", "layout", "schema", "report"):
+                yield from _arrays(getattr(value, field.name), f"{name}.{field.name}")
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _arrays(item, name)
 
 
 CAMPAIGN = Campaign(
