@@ -32,6 +32,8 @@ class Campaign:
     attempt: Callable[[int, Path], Found]
     most_mb: float | None = None
     """Memory that a case may take beyond what its process had before."""
+    prepare: Callable[[], object] = lambda: None
+    """What all cases of a process need, made before the first."""
 
 
 @dataclass

@@ -24,6 +24,7 @@ __all__ = [
     "TooLargeError",
     "listed",
     "near_matches",
+    "quoted",
 ]
 
 Severity = Literal["error", "warning", "note"]
@@ -148,7 +149,7 @@ class ParameterError(MixedGMError, ValueError):
         >>> print(ParameterError.must_be("lam", "a float in (0, inf)", -1))
         lam must be a float in (0, inf). Got -1 instead.
         """
-        return cls(f"{name} must be {wanted}. Got {got!r} instead.")
+        return cls(f"{name} must be {wanted}. Got {quoted(got)} instead.")
 
 
 class ModelFileError(MixedGMError, ValueError):
@@ -267,6 +268,18 @@ class TableWarning(UserWarning):
     def __str__(self) -> str:
         """Return all findings as a readable list."""
         return _listing(self.findings, "things to know")
+
+
+def quoted(value: object) -> str:
+    """Return a value as Python writes it, shortened to sixty characters.
+
+    Examples
+    --------
+    >>> quoted("yes"), len(quoted("no" * 10_000))
+    ("'yes'", 60)
+    """
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:56]}...{text[-1]}"
 
 
 def near_matches(name: object, known: Iterable[str], noun: str = "columns") -> str:

@@ -43,9 +43,10 @@ from mixedgm.penalty.factors import deviation_factors, factor_matrix
 from mixedgm.report import FitReport
 from mixedgm.solve.loop import Status
 from mixedgm.table import Frame, as_frame, learn
-from mixedgm.table.check import level_of_caller
+from mixedgm.table.check import level_of_caller, raise_or_warn
 from mixedgm.table.effort import REMEDY, effort
 from mixedgm.table.encode import Design
+from mixedgm.table.options import resolve_options
 from mixedgm.table.schema import Schema
 from mixedgm.table.wording import few
 
@@ -272,6 +273,18 @@ def encode(X: Any, options: Options, sample_weight: ArrayLike | None = None) -> 
             "be moderated; name the others under covariates instead."
         )
     return design
+
+
+def check_options(options: Options, schema: Schema, library: str) -> None:
+    """Raise what a fit of a table with this schema would say about the options, without rows."""
+    frame = Frame(schema.table_names, (), 0, library)
+    covariates = options.all_covariates
+    _, findings = resolve_options(frame, options.types, options.transform, covariates)
+    raise_or_warn(findings)
+    _check_moderators(frame, options)
+    options.given_lam(schema)
+    seeds(options.random_state, 1)
+    recipe_of(options, schema)
 
 
 def _check_moderators(frame: Frame, options: Options) -> None:

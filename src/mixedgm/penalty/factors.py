@@ -49,10 +49,13 @@ def factor_matrix(
     matrix = np.ones((len(schema.nodes), len(schema.nodes)))
     kinds, keys = _split(factors)
     pairs = [(key, factor) for key, factor in keys if not (moderated and _is_triple(key))]
-    for u in range(len(matrix)):
-        for v in range(u + 1, len(matrix)):
-            free = not penalize_covariates and {u, v} & set(schema.covariates)
-            matrix[u, v] = matrix[v, u] = kinds.get(edge_kind(schema, u, v), 0.0 if free else 1.0)
+    if not penalize_covariates:
+        matrix[list(schema.covariates), :] = matrix[:, list(schema.covariates)] = 0.0
+    categorical = np.arange(len(matrix)) >= schema.n_cont
+    which = np.add.outer(categorical, categorical, dtype=np.int64)
+    for kind, factor in kinds.items():
+        matrix[which == EDGE_KINDS.index(kind)] = factor
+    np.fill_diagonal(matrix, 1.0)
     seen: dict[tuple[int, int], float] = {}
     for pair, factor in pairs:
         u, v = _nodes(schema, pair, "penalty_factors")

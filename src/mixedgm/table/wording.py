@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mixedgm.errors import quoted
 from mixedgm.table.schema import Kind
 from mixedgm.table.values import Values
 
@@ -41,18 +42,6 @@ def counted(found: list[tuple[Any, int]]) -> str:
     found = sorted(((value, n) for value, n in found if n), key=lambda pair: -pair[1])
     shown = ", ".join(f"{quoted(value)} ({rows(n)})" for value, n in found[:5])
     return f"{shown} and {len(found) - 5:,} more" if len(found) > 5 else shown
-
-
-def quoted(value: object) -> str:
-    """Return a value as Python writes it, shortened to sixty characters.
-
-    Examples
-    --------
-    >>> quoted("yes"), len(quoted("no" * 10_000))
-    ("'yes'", 60)
-    """
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:56]}...{text[-1]}"
 
 
 def few(names: Sequence[str], most: int = 5) -> str:
