@@ -15,8 +15,9 @@ import joblib
 import numpy as np
 import pytest
 
+from mixedgm.checkpoint import Outcome, fingerprint, holds_work
 from mixedgm.errors import ParameterError
-from mixedgm.parallel import Outcome, fingerprint, holds_work, run, seeds
+from mixedgm.parallel import run, seeds
 
 SRC = Path(__file__).resolve().parents[2] / "src"
 

@@ -12,20 +12,12 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mixedgm.checkpoint import Outcome, Record, fingerprint
 from mixedgm.errors import MixedGMError, NotYetError, ParameterError, TableError, near_matches
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.options import Options
-from mixedgm.parallel import (
-    MOST_TASKS,
-    Outcome,
-    RandomState,
-    Record,
-    check_n_jobs,
-    fingerprint,
-    run,
-    seeds,
-)
+from mixedgm.parallel import MOST_TASKS, RandomState, check_n_jobs, run, seeds
 from mixedgm.settings import to_plain
 from mixedgm.studies.bootstrap_replicates import Replicates
 from mixedgm.studies.bootstrap_result import Bootstrap, Failure
