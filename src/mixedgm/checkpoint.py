@@ -11,7 +11,8 @@ import io
 import json
 import os
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from mixedgm.atomic import remove_abandoned, write_bytes, write_text
 from mixedgm.errors import ParameterError
 
-__all__ = ["Checkpoint", "Outcome", "Record", "fingerprint", "holds_work"]
+__all__ = ["Checkpoint", "Outcome", "Record", "fingerprint", "flattened", "holds_work"]
 
 Record = dict[str, NDArray[Any]]
 
@@ -62,6 +63,26 @@ def fingerprint(*parts: object) -> str:
         digest.update(f"{head}:{len(body)}:".encode())
         digest.update(body)
     return digest.hexdigest()
+
+
+def flattened(value: object) -> Iterator[object]:
+    """Yield what a fingerprint needs of nested dataclasses, lists and tuples.
+
+    Examples
+    --------
+    >>> list(flattened(Outcome(3, None, "singular")))
+    ['Outcome', 3, None, 'singular']
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        yield type(value).__name__
+        for each in fields(value):
+            yield from flattened(getattr(value, each.name))
+    elif isinstance(value, list | tuple):
+        yield len(value)
+        for item in value:
+            yield from flattened(item)
+    else:
+        yield value
 
 
 def holds_work(folder: str | os.PathLike[str]) -> bool:

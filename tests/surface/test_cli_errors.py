@@ -260,7 +260,10 @@ def test_a_full_disk_is_one_message(
 
     monkeypatch.setattr(os, "fsync", full)
     assert main([*FIT, "--lam", "0.5", "--quiet"]) == 2
-    assert capsys.readouterr().err == "mixedgm fit: error: No space left on device\n"
+    assert capsys.readouterr().err == (
+        "mixedgm fit: error: 'x.mgm' cannot be written: No space left on device. "
+        "Make room, or choose another folder.\n"
+    )
     assert names(here) == ["survey.csv"]
 
 

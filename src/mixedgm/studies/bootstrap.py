@@ -6,6 +6,7 @@ import json
 import numbers
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -264,6 +265,8 @@ def plan_of(
     """What all resamples share; `select` "fixed" keeps the lam of the model, "again" does not."""
     given = {name: getattr(options, name) for name in options.__dataclass_fields__}
     given |= {"n_jobs": 1, "verbose": 0}
+    if getattr(options.select, "checkpoint", None) is not None:  # the study has one of its own
+        given["select"] = replace(options.select, checkpoint=None)
     if select == "fixed":
         given |= {"lam": fitted.report.lam, "lams": None, "select": "ebic"}
         given["refit"] = fitted.report.refitted
