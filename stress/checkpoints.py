@@ -169,4 +169,4 @@ _DAMAGES = (
     _flip, _flip, _cut, _without_checksum, _zeros, _another, _noise, _longer, _nested, _gone,
 )  # fmt: skip
 
-CAMPAIGN = Campaign("work killed, doubled or damaged on disk", 200, 60.0, attempt)
+CAMPAIGN = Campaign("work killed, doubled or damaged on disk", 200, 120.0, attempt)

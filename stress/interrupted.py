@@ -9,6 +9,7 @@ import shutil
 import signal
 import tempfile
 import time
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -41,34 +42,36 @@ def interrupted(rng: random.Random, folder: Path) -> Found:
     place = folder / "place"
     shutil.copytree(_prepared(), place)
     before = {file.name for file in place.iterdir()}
-    after = rng.uniform(0.0, 1.1 * _seconds(name))
+    whole = _undisturbed(name)
+    after = rng.uniform(0.0, 1.1 * whole.seconds)
     with started(["-m", "mixedgm", *_COMMANDS[name]], cwd=place) as process:
         time.sleep(after)
         workers = descendants(process.pid)
         if process.poll() is None:
             (os.killpg if group else os.kill)(process.pid, signum)
         sent = time.monotonic()
-        _, errors = process.communicate(timeout=50)
+        out, errors = process.communicate(timeout=90)
         took = time.monotonic() - sent
         left = orphans([*workers, *descendants(process.pid)])
     code = process.returncode
     if left:
         found.findings.append(f"{len(left)} of {len(workers)} workers outlive their parent")
-    if code in (-signum, _CODES[signum]) and took > 10.0:
+    if code != 0 and took > 20.0:
         found.findings.append(f"it took {took:.1f} s to end")
-    _check_end(found, code, signum, errors, after)
+    names = {file.name for file in place.rglob("*")}
+    at_the_end = code in (0, -signum) and out == whole.out and names >= whole.names
+    if not at_the_end and not (code == -signum and after < _START):
+        _check_end(found, code, signum, errors, after)
     _check_files(found, place, before)
-    found.kind += ": finished" if code == 0 else ""
+    found.kind += ": finished" if at_the_end else ""
     return found
 
 
 def _check_end(found: Found, code: int, signum: signal.Signals, errors: str, after: float) -> None:
     where = f"after {after:.2f} s: exit {code}: {errors[-1500:]}"
-    if code == -signum and after < _START:
-        return
-    if code not in (0, _CODES[signum]) or "Traceback" in errors or "ignored" in errors:
+    if code != _CODES[signum] or "Traceback" in errors or "ignored" in errors:
         found.findings.append(where)
-    elif code and sum("interrupted" in line for line in errors.splitlines()) != 1:
+    elif sum("interrupted" in line for line in errors.splitlines()) != 1:
         found.findings.append(f"not one line: {where}")
 
 
@@ -97,14 +100,22 @@ def _prepared() -> Path:
     return folder
 
 
+@dataclass(frozen=True)
+class _Undisturbed:
+    seconds: float
+    out: str
+    names: set[str]
+
+
 @cache
-def _seconds(name: str) -> float:
-    """How long the command takes when nobody disturbs it."""
+def _undisturbed(name: str) -> _Undisturbed:
+    """How long the command takes when nobody disturbs it, what it prints and what it leaves."""
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(_prepared(), folder, dirs_exist_ok=True)
         start = time.monotonic()
         with started(["-m", "mixedgm", *_COMMANDS[name]], cwd=folder) as process:
-            _, errors = process.communicate()
+            out, errors = process.communicate()
         if process.returncode:
             raise RuntimeError(errors)
-        return time.monotonic() - start
+        names = {file.name for file in Path(folder).rglob("*")}
+        return _Undisturbed(time.monotonic() - start, out, names)

@@ -243,4 +243,4 @@ def _check_tidy(found: Found, target: Path) -> None:
         found.findings.append(f"temporary files stay for ever: {left}")
 
 
-CAMPAIGN = Campaign("files being written, and signals to commands", 220, 60.0, attempt)
+CAMPAIGN = Campaign("files being written, and signals to commands", 220, 200.0, attempt)

@@ -18,6 +18,8 @@ ROOT = Path(__file__).resolve().parent.parent
 def started(words: Sequence[object], **options: object) -> Iterator[subprocess.Popen[str]]:
     """`python WORDS` in a group of its own; whatever is left of the group at the end is ended."""
     path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # in the background; children inherit it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
         [sys.executable, *map(str, words)],
         stdout=subprocess.PIPE,
