@@ -42,10 +42,10 @@ class _Stop:
         timer.daemon = True
         timer.start()
 
-    def leave(self) -> NoReturn:
+    def leave(self, text: bytes = b"mixedgm: interrupted\n") -> NoReturn:
         """End now, whatever else is going on."""
         try:
-            os.write(2, b"mixedgm: interrupted\n")
+            os.write(2, text)
         finally:
             os._exit(128 + self.signum)
 
@@ -64,7 +64,10 @@ def main() -> int:
         if stop.signum:
             stop.leave()
         raise
-    return 128 + stop.signum if stop.signum and code == _INTERRUPTED else code
+    if stop.signum and code == _INTERRUPTED:  # it has been said; nothing is worth waiting for
+        sys.stderr.flush()
+        stop.leave(b"")
+    return code
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import multiprocessing
+import os
 import subprocess
 import sys
 import threading
@@ -19,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from mixedgm.parallel import n_cores
+from mixedgm.parallel import end_with, n_cores
 
 
 @cache
@@ -121,4 +122,5 @@ def _carried(blocks: Any, nodes: Any, start: Any) -> None:
 
 
 if __name__ == "__main__":
+    end_with(os.getppid())
     main()

@@ -20,7 +20,16 @@ from mixedgm.checkpoint import Checkpoint, Outcome, Record
 from mixedgm.errors import MixedGMError, ParameterError
 from mixedgm.progress import track
 
-__all__ = ["MOST_TASKS", "Outcome", "Record", "check_n_jobs", "n_cores", "run", "seeds"]
+__all__ = [
+    "MOST_TASKS",
+    "Outcome",
+    "Record",
+    "check_n_jobs",
+    "end_with",
+    "n_cores",
+    "run",
+    "seeds",
+]
 
 T = TypeVar("T")
 RandomState = (
@@ -260,9 +269,13 @@ def _die_with_parent() -> None:
     import multiprocessing
 
     wanted_by = multiprocessing.parent_process()
-    if wanted_by is None:
-        return
-    parent, pid = os.getppid(), wanted_by.pid
+    if wanted_by is not None:
+        end_with(wanted_by.pid)
+
+
+def end_with(pid: int | None) -> None:
+    """End this process within seconds of that one, which has started it."""
+    parent = os.getppid()
 
     def watch() -> None:
         while os.getppid() == parent and _exists(pid):
