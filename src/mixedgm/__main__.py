@@ -42,10 +42,10 @@ class _Stop:
         timer.daemon = True
         timer.start()
 
-    def leave(self, text: bytes = b"mixedgm: interrupted\n") -> NoReturn:
+    def leave(self) -> NoReturn:
         """End now, whatever else is going on."""
         try:
-            os.write(2, text)
+            os.write(2, b"mixedgm: interrupted\n")
         finally:
             os._exit(128 + self.signum)
 
@@ -64,10 +64,7 @@ def main() -> int:
         if stop.signum:
             stop.leave()
         raise
-    if stop.signum and code == _INTERRUPTED:  # it has been said; nothing is worth waiting for
-        sys.stderr.flush()
-        stop.leave(b"")
-    return code
+    return 128 + stop.signum if stop.signum and code == _INTERRUPTED else code
 
 
 if __name__ == "__main__":

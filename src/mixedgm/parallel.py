@@ -230,9 +230,12 @@ def _in_parallel(
 @contextmanager
 def _held_back(signum: signal.Signals) -> Iterator[None]:
     """Let the signal wait, also in processes that are started here, until they can take it."""
+    from multiprocessing import resource_tracker
+
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    resource_tracker.ensure_running()  # which would otherwise be started meanwhile, and unblock it
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signum})
     try:
         yield

@@ -207,9 +207,9 @@ def test_rows_of_a_group_stay_together(monkeypatch, cv, label):
     seen = []
     honest = crossval.held_out
 
-    def spy(evidence, splits, what):
+    def spy(evidence, splits, what, checkpoint):
         seen.extend(splits)
-        return honest(evidence, splits, what)
+        return honest(evidence, splits, what, checkpoint)
 
     monkeypatch.setattr(crossval, "held_out", spy)
     given = groups if label == "number" else np.array([f"family {g}" for g in groups])
