@@ -14,6 +14,14 @@ from typing import Any, NoReturn
 _INTERRUPTED = 130
 
 
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C or SIGTERM.
+
+    Python ends itself by SIGINT, whatever else is said, once it has seen the exception of Ctrl-C
+    itself in some places, such as the import of a module in C.
+    """
+
+
 class _Stop:
     """What a signal does."""
 
@@ -30,7 +38,7 @@ class _Stop:
     def __call__(self, signum: int, _: object) -> None:
         self.signum = signum
         if self.raises:
-            raise KeyboardInterrupt
+            raise Stopped
         self.leave()
 
     def again(self, ignored: Any) -> None:

@@ -65,7 +65,8 @@ def run_select(args: Namespace, console: Console) -> int:
     lam = lam_text(fitted.report.lam)
     console.out(f"\n{fitted.report.criterion}: lam = {lam}, {len(fitted.edges)} edges")
     for note in fitted.report.notes:
-        console.note(note)
+        if not (console.interrupted and note.startswith("interrupted")):  # which has been said
+            console.note(note)
     if args.scores is not None:
         write_columns(_columns(fitted), args.scores)
         console.say(f"wrote {args.scores}")
