@@ -31,8 +31,7 @@ def attempt(seed: int, folder: Path) -> Found:
     warnings.simplefilter("ignore")
     rng = random.Random(seed)
     name = sorted(JOBS)[seed % len(JOBS)]
-    expected, client = undisturbed(name), _client()
-    client.wait_for_workers(_WORKERS, timeout=_PATIENCE)
+    expected, client = undisturbed(name), _ready_client()
     kept = folder / "kept" if rng.random() < 0.5 else None
     pauses = [rng.uniform(0.0, 1.5) for _ in range(rng.choice([1, 1, 2]))]
     killed: list[int] = []
@@ -55,6 +54,17 @@ def _kill(client: Any, pauses: list[float], killed: list[int]) -> None:
         pids = list(client.run(os.getpid).values())
         os.kill(pids[0], signal.SIGKILL)
         killed.append(pids[0])
+
+
+def _ready_client() -> Any:
+    """Of a cluster whose workers are all there; a nanny gives up one that dies as it starts."""
+    try:
+        _client().wait_for_workers(_WORKERS, timeout=_PATIENCE / 3)
+    except TimeoutError:
+        _client().close()
+        _client.cache_clear()
+        _client().wait_for_workers(_WORKERS, timeout=_PATIENCE)
+    return _client()
 
 
 @cache
