@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import multiprocessing
+import os
 import subprocess
 import sys
 import threading
@@ -20,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from mixedgm.parallel import n_cores
+from mixedgm.parallel import end_with, n_cores
 from mixedgm.table.check import level_of_caller
 
 
@@ -136,4 +137,5 @@ def _carried(blocks: Any, nodes: Any, start: Any) -> None:
 
 
 if __name__ == "__main__":
+    end_with(os.getppid())
     main()

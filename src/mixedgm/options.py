@@ -89,6 +89,12 @@ class Options:
         if self.lams is not None:
             grid.given(self.lams)
         self._check_not_yet()
+        folder = getattr(self._criterion(), "checkpoint", None)
+        if folder is not None and self.random_state is None:
+            raise ParameterError(
+                "a checkpoint needs random_state, so that the same rows are drawn when the work "
+                "goes on; give an integer, for example random_state=0."
+            )
         if getattr(self._criterion(), "per_node", False) and self.loss != "nodewise":
             raise ParameterError(
                 "per_node=True chooses one lam per column, for regressions that share no "

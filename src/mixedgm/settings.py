@@ -77,8 +77,12 @@ def from_plain(value: Any) -> Any:
 
 
 def _object_to_plain(value: Any) -> dict[str, Any]:
-    """Its class and options; its text where an option, such as a splitter, has no plain form."""
-    options = {each.name: to_plain(getattr(value, each.name)) for each in fields(value)}
+    """Its class and options; its text where an option, such as a splitter, has no plain form.
+
+    An option that is not in the text, such as a folder of checkpoints, is not kept either.
+    """
+    kept = [each.name for each in fields(value) if each.repr]
+    options = {name: to_plain(getattr(value, name)) for name in kept}
     if any(isinstance(option, dict) and "text" in option for option in options.values()):
         return {"text": repr(value)}
     return {"object": type(value).__name__, "options": options}

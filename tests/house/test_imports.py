@@ -18,6 +18,8 @@ ROOMS = (
     "progress",
     "atomic",
     "compiled",
+    "blas",
+    "checkpoint",
     "parallel",
     "table",
     "model",

@@ -125,6 +125,7 @@ def _select(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="cv: take the lowest mean, not the sparsest within one standard error of it",
     )
+    _checkpoint(group, "cv, stars, stability: where finished fits are kept")
     _columns(command)
     _fitting(command, "--criterion")
 
@@ -225,10 +226,7 @@ def _bootstrap(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--jobs", type=int, metavar="N", help="processor cores to use (default: all)"
     )
-    command.add_argument("--checkpoint", metavar="FOLDER", help="where finished resamples are kept")
-    command.add_argument(
-        "--resume", action="store_true", help="go on with the work that --checkpoint holds"
-    )
+    _checkpoint(command, "where finished resamples are kept")
     command.set_defaults(drop=None)
     add_quiet(command)
 
@@ -255,10 +253,7 @@ def _compare(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--alpha", type=float, default=0.05, help="level of significance (default: 0.05)"
     )
-    command.add_argument("--checkpoint", metavar="FOLDER", help="where finished shuffles are kept")
-    command.add_argument(
-        "--resume", action="store_true", help="go on with the work that --checkpoint holds"
-    )
+    _checkpoint(command, "where finished shuffles are kept")
     _columns(command)
     _fitting(command)
     add_network(command)
@@ -270,6 +265,13 @@ def _demo(command: argparse.ArgumentParser) -> None:
 
 
 # -- what several commands take ----------------------------------------------------------------
+
+
+def _checkpoint(command: Any, text: str) -> None:
+    command.add_argument("--checkpoint", metavar="FOLDER", help=text)
+    command.add_argument(
+        "--resume", action="store_true", help="go on with the work that --checkpoint holds"
+    )
 
 
 def _columns(command: argparse.ArgumentParser) -> None:

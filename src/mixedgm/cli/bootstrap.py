@@ -59,7 +59,7 @@ def run_bootstrap(args: Namespace, console: Console) -> int:
 
 def check_checkpoint(args: Namespace, what: str) -> None:
     """Refuse --resume without a folder, and a folder with work without --resume."""
-    from mixedgm.parallel import holds_work
+    from mixedgm.checkpoint import holds_work
 
     if args.checkpoint is None:
         if args.resume:

@@ -9,7 +9,7 @@ import shutil
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,21 +78,23 @@ class Console:
         """Write a result and end the line."""
         sys.stdout.write(f"{text}\n")
 
-    def say(self, text: str) -> None:
+    def say(self, text: str, *, always: bool = False) -> None:
         """Write a line about what is going on."""
-        if not self.quiet:
+        if always or not self.quiet:
             sys.stdout.flush()  # so that a terminal shows both in the order they were written
             sys.stderr.write(f"{text}\n")
             sys.stderr.flush()
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, *, always: bool = False) -> None:
         """Write something the user should know, as one line."""
-        self.say(f"note: {in_options(' '.join(text.split()))}")
+        self.say(f"note: {in_options(' '.join(text.split()))}", always=always)
 
     def error(self, text: str, kind: str = "error: ") -> None:
         """Write why the command ends here, even when quiet."""
-        sys.stdout.flush()
-        sys.stderr.write(f"mixedgm {self.command}: {kind}{in_options(text)}\n")
+        with suppress(OSError):  # a full disk is what the error may be about
+            sys.stdout.flush()
+        name = f"mixedgm {self.command}".rstrip()
+        sys.stderr.write(f"{name}: {kind}{in_options(text)}\n")
 
     @contextmanager
     def notes(self) -> Iterator[None]:
@@ -113,7 +115,7 @@ class Console:
             self.interrupted = True
         findings = message.findings if isinstance(message, TableWarning) else [message]
         for finding in findings:
-            self.note(str(finding))
+            self.note(str(finding), always=self.interrupted)
 
     @contextmanager
     def announcing_compilation(self) -> Iterator[None]:

@@ -14,7 +14,13 @@ from mixedgm.model.layout import Floats, Ints
 from mixedgm.path.evidence import Choice, Evidence
 from mixedgm.path.path import PathPoint
 from mixedgm.path.refits import interpolates
-from mixedgm.path.resamples import Split, held_out
+from mixedgm.path.resamples import (
+    Location,
+    Split,
+    check_checkpoint,
+    checkpoint_field,
+    held_out,
+)
 from mixedgm.path.task import Task
 from mixedgm.table.encode import Design
 
@@ -119,6 +125,9 @@ class CV(_ByPrediction):
         deviation divided by sqrt(k).
     groups : array (n,) or str, optional
         Which rows belong together, one label per row of the table, or the name of a column.
+    checkpoint : path of a folder, optional
+        Finished folds are kept there.  The same fit with the same folder goes on where it was,
+        however it was ended; needs the estimator's `random_state`.
 
     References
     ----------
@@ -134,8 +143,10 @@ class CV(_ByPrediction):
     cv: Any = 5
     one_se: bool = True
     groups: Any = field(default=None, compare=False)
+    checkpoint: Location = checkpoint_field()
 
     def __post_init__(self) -> None:
+        check_checkpoint(self.checkpoint)
         whole = isinstance(self.cv, numbers.Integral) and not isinstance(self.cv, bool)
         if whole and int(self.cv) < 2:
             raise ParameterError.must_be("cv", "at least 2 folds", self.cv)
@@ -166,7 +177,7 @@ class CV(_ByPrediction):
         """Lowest mean loss, or the largest lam within one standard error of it."""
         before = evidence.before
         splits = self._splits(evidence) if before is None else before.memory
-        found = held_out(evidence, splits, "folds")
+        found = held_out(evidence, splits, "folds", self.checkpoint)
         scores: dict[str, Floats] = {"cv": np.empty(0), "cv_se": np.empty(0)}
         for at, losses in enumerate(found.losses):
             scores[f"cv_fold_{at + 1}"] = evidence.joined(f"cv_fold_{at + 1}", losses)

@@ -6,26 +6,19 @@ import json
 import numbers
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mixedgm.checkpoint import Outcome, Record, fingerprint
 from mixedgm.errors import MixedGMError, NotYetError, ParameterError, TableError, near_matches
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.options import Options
-from mixedgm.parallel import (
-    MOST_TASKS,
-    Outcome,
-    RandomState,
-    Record,
-    check_n_jobs,
-    fingerprint,
-    run,
-    seeds,
-)
+from mixedgm.parallel import MOST_TASKS, RandomState, check_n_jobs, run, seeds
 from mixedgm.settings import to_plain
 from mixedgm.studies.bootstrap_replicates import Replicates
 from mixedgm.studies.bootstrap_result import Bootstrap, Failure
@@ -272,6 +265,8 @@ def plan_of(
     """What all resamples share; `select` "fixed" keeps the lam of the model, "again" does not."""
     given = {name: getattr(options, name) for name in options.__dataclass_fields__}
     given |= {"n_jobs": 1, "verbose": 0}
+    if getattr(options.select, "checkpoint", None) is not None:  # the study has one of its own
+        given["select"] = replace(options.select, checkpoint=None)
     if select == "fixed":
         given |= {"lam": fitted.report.lam, "lams": None, "select": "ebic"}
         given["refit"] = fitted.report.refitted

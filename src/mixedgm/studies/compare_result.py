@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mixedgm.checkpoint import Record
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
-from mixedgm.parallel import Record
 from mixedgm.path.task import Lam
 from mixedgm.penalty.factors import edge_kind
 from mixedgm.studies.bootstrap_replicates import Replicates

@@ -9,8 +9,8 @@ from functools import cache
 
 import numpy as np
 
+from mixedgm.blas import single_threaded_blas
 from mixedgm.errors import Finding
-from mixedgm.parallel import single_threaded_blas
 from mixedgm.table.schema import Column
 from mixedgm.table.wording import few, number_of, rows
 
