@@ -15,11 +15,12 @@ from mixedgm.parallel import n_cores
 from mixedgm.path.evidence import Criterion
 from mixedgm.path.selection import NAMED
 from mixedgm.path.task import Lam
+from mixedgm.printable import few
 from mixedgm.solve.choose import solver_for
 from mixedgm.solve.loop import Solver
 from mixedgm.solve.monte_carlo import MonteCarlo
 from mixedgm.table.schema import Schema
-from mixedgm.table.wording import few, number_of
+from mixedgm.table.wording import number_of
 
 _LOSSES = ("pseudolikelihood", "likelihood", "likelihood-mc", "nodewise")
 

@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from mixedgm.cli.lists import quoted
-from mixedgm.errors import TableWarning
+from mixedgm.cli.lists import list_item
+from mixedgm.errors import TableWarning, finding_lines
+from mixedgm.printable import bounded, one_line, printable
 
 __all__ = ["Console", "in_options"]
 
@@ -74,14 +75,18 @@ class Console:
         return shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDE
 
     def out(self, text: str) -> None:
-        """Write a result and end the line."""
-        sys.stdout.write(f"{text}\n")
+        """Write a readable result and end the line."""
+        sys.stdout.write(f"{printable(text)}\n")
+
+    def pass_on(self, text: str) -> None:
+        """Write data for other programs as it is; a terminal gets it readable."""
+        sys.stdout.write(f"{printable(text) if sys.stdout.isatty() else text}\n")
 
     def say(self, text: str) -> None:
-        """Write a line about what is going on."""
+        """Write one line about what is going on."""
         if not self.quiet:
             sys.stdout.flush()  # so that a terminal shows both in the order they were written
-            sys.stderr.write(f"{text}\n")
+            sys.stderr.write(f"{one_line(bounded(text))}\n")
             sys.stderr.flush()
 
     def note(self, text: str) -> None:
@@ -91,7 +96,7 @@ class Console:
     def error(self, text: str, kind: str = "error: ") -> None:
         """Write why the command ends here, even when quiet."""
         sys.stdout.flush()
-        sys.stderr.write(f"mixedgm {self.command}: {kind}{in_options(text)}\n")
+        sys.stderr.write(f"mixedgm {self.command}: {kind}{bounded(in_options(text))}\n")
 
     @contextmanager
     def notes(self) -> Iterator[None]:
@@ -110,9 +115,11 @@ class Console:
             if not self.keeps_partial:
                 raise KeyboardInterrupt
             self.interrupted = True
-        findings = message.findings if isinstance(message, TableWarning) else [message]
-        for finding in findings:
-            self.note(str(finding))
+        lines = [str(message)]
+        if isinstance(message, TableWarning):
+            lines = finding_lines(message.findings)
+        for line in lines:
+            self.note(line)
 
     @contextmanager
     def announcing_compilation(self) -> Iterator[None]:
@@ -144,9 +151,9 @@ def _listed(names: str) -> str:
     """Return quoted names, or a dictionary by name, as a list with commas."""
     if names.startswith("{"):
         keys = re.findall(_KEY, names)
-        return ",".join(f"{quoted(json.loads(key))}=nonparanormal" for key in keys)
+        return ",".join(f"{list_item(json.loads(key))}=nonparanormal" for key in keys)
     items = re.findall(r"'([^']*)'", names) or [names.strip('"')]
-    return ",".join(quoted(item) for item in items)
+    return ",".join(list_item(item) for item in items)
 
 
 def in_options(text: str) -> str:
@@ -173,4 +180,4 @@ def in_options(text: str) -> str:
 
 def _word(name: str, more: str = "") -> str:
     """A column's name, and what follows it, as a word that list options and shells understand."""
-    return shlex.quote(quoted(name) + more)
+    return shlex.quote(list_item(name) + more)

@@ -19,8 +19,9 @@ from mixedgm.errors import (
     TableError,
     TableTypeError,
     TableWarning,
-    listed,
+    finding_lines,
 )
+from mixedgm.printable import few
 from mixedgm.table.inspection import Inspection
 from mixedgm.table.missing import Missing, check_missing
 from mixedgm.table.options import Options, TransformArg, TypesArg, resolve_options
@@ -29,7 +30,7 @@ from mixedgm.table.row_checks import read_weights
 from mixedgm.table.schema import Schema
 from mixedgm.table.shape import shape_findings
 from mixedgm.table.values import Factor, Values
-from mixedgm.table.wording import few, number_of, rows, types_line
+from mixedgm.table.wording import number_of, rows, types_line
 
 __all__ = ["Checked", "MissingArg", "check", "raise_or_warn", "size_findings"]
 
@@ -81,7 +82,7 @@ class Checked:
         found = ", ".join(number_of(counts[noun], noun, f"{noun}s") for noun in shown)
         lines = [f"Table of {self.frame.n_rows:,} rows: {found}", "", str(self.schema)]
         if self.findings:
-            lines += ["", *listed(f"[{each.severity}] {each}" for each in self.findings)]
+            lines += ["", *finding_lines(self.findings, lambda each: f"[{each.severity}] {each}")]
         return "\n".join(lines)
 
 

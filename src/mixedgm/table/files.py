@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mixedgm.errors import Finding, TableError
+from mixedgm.printable import quoted
 
 __all__ = ["MISSING_TEXT", "read_table"]
 
@@ -48,15 +49,15 @@ def read_table(path: str | PathLike[str]) -> Any:
     file = Path(fspath(path))
     if file.is_dir():
         raise _refusal(
-            f"{str(file)!r} is a folder", f"give the path of a file ending in {_ENDINGS}"
+            f"{quoted(str(file))} is a folder", f"give the path of a file ending in {_ENDINGS}"
         )
     ending = _ending(file)
     if not file.exists():
         raise TableError(
-            f"there is no file {str(file)!r}. Check the path; it is relative to {_here()}."
+            f"there is no file {quoted(str(file))}. Check the path; it is relative to {_here()}."
         )
     if file.stat().st_size == 0:
-        raise TableError(f"the file {str(file)!r} is empty.")
+        raise TableError(f"the file {quoted(str(file))} is empty.")
     reader = _reader(ending)
     try:
         if ending != ".parquet":
@@ -69,7 +70,7 @@ def read_table(path: str | PathLike[str]) -> Any:
         if known is not None:
             raise known from error
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
-        raise TableError(f"the file {str(file)!r} cannot be read: {reason}") from error
+        raise TableError(f"the file {quoted(str(file))} cannot be read: {reason}") from error
 
 
 def _ending(file: Path) -> str:
@@ -77,7 +78,7 @@ def _ending(file: Path) -> str:
     ending = Path(name.removesuffix(".gz")).suffix
     if ending in _SEPARATORS or (ending == ".parquet" and not name.endswith(".gz")):
         return ending
-    raise TableError(f"{file.name!r} is not a table file: its name has to end in {_ENDINGS}.")
+    raise TableError(f"{quoted(file.name)} is not a table file: its name has to end in {_ENDINGS}.")
 
 
 def _here() -> str:
@@ -103,10 +104,12 @@ def _check_start(file: Path, separator: str) -> None:
         _, header = next(lines, (0, []))
         line, first = next(lines, (0, []))
     if not header:
-        raise TableError(f"the file {str(file)!r} has no line of column names.")
+        raise TableError(f"the file {quoted(str(file))} has no line of column names.")
     _check_separator(file, header, separator)
     repeated = [
-        Finding(name, f"{count} columns have this name in {file.name!r}", "give each its own name")
+        Finding(
+            name, f"{count} columns have this name in {quoted(file.name)}", "give each its own name"
+        )
         for name, count in Counter(header).items()
         if count > 1
     ]
@@ -123,8 +126,9 @@ def _check_separator(file: Path, header: list[str], separator: str) -> None:
         return
     found = max(others, key=header[0].count)
     what = (
-        f"the file {str(file)!r} looks separated by {_NAMES[found]}, not by {_NAMES[separator]}: "
-        f"its line of column names reads {header[0]!r}"
+        f"the file {quoted(str(file))} looks separated by {_NAMES[found]}, not by "
+        f"{_NAMES[separator]}: "
+        f"its line of column names reads {quoted(header[0])}"
     )
     rename = "".join(f", name it {ending}" for ending, s in _SEPARATORS.items() if s == found)
     remedy = f"save it with {_NAMES[separator]}{rename}, or read it yourself and pass the frame"
@@ -133,7 +137,10 @@ def _check_separator(file: Path, header: list[str], separator: str) -> None:
 
 def _long_line(file: Path, line: int, fields: list[str], header: list[str]) -> TableError:
     names = "1 column name" if len(header) == 1 else f"{len(header)} column names"
-    what = f"line {line} of the file {str(file)!r} has {len(fields)} fields, but there are {names}"
+    what = (
+        f"line {line} of the file {quoted(str(file))} has {len(fields)} fields, but "
+        f"there are {names}"
+    )
     return _refusal(what, "name every column, and put text that holds the separator in quotes")
 
 
@@ -153,7 +160,7 @@ def _diagnosis(file: Path, separator: str) -> TableError | None:
 
 
 def _not_utf8(file: Path) -> TableError:
-    return _refusal(f"the file {str(file)!r} is not UTF-8 text", "save it as UTF-8")
+    return _refusal(f"the file {quoted(str(file))} is not UTF-8 text", "save it as UTF-8")
 
 
 def _reader(ending: str) -> Callable[[Path], Any]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from html import escape
 
 from mixedgm.fitted import Edge
+from mixedgm.printable import one_line
 from mixedgm.views.colours import SIGN_COLOURS
 from mixedgm.views.summary import Summary
-from mixedgm.views.text import NO_SIGN, facts, heading, one_line, top_edges
+from mixedgm.views.text import NO_SIGN, facts, heading, top_edges
 
 __all__ = ["html"]
 

@@ -9,8 +9,9 @@ from numbers import Real
 from typing import Any
 
 from mixedgm.model.layout import Floats
+from mixedgm.printable import one_line
 from mixedgm.table.assemble import Columns, frame, frame_library, unused_name
-from mixedgm.views.text import cell_text, one_line, table_text
+from mixedgm.views.text import cell_text, table_text
 
 __all__ = ["how_found", "result_html", "result_text", "square_frame"]
 
