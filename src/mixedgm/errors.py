@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -24,6 +25,7 @@ __all__ = [
     "TableWarning",
     "TooLargeError",
     "finding_lines",
+    "level_of_caller",
     "listed",
     "near_matches",
 ]
@@ -341,3 +343,11 @@ def near_matches(name: object, known: Iterable[str], noun: str = "columns") -> s
     if near:
         return f"did you mean {' or '.join(quoted(lowered[n]) for n in near)}?"
     return f"the {noun} are {few(names, 8)}" if names else f"there are no {noun}"
+
+
+def level_of_caller() -> int:
+    """Return the stack level of the first frame outside this package, for warnings to point at."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("mixedgm."):
+        frame, level = frame.f_back, level + 1
+    return level

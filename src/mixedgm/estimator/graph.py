@@ -100,7 +100,7 @@ class GraphMethods(HasModel):
         return views.to_adjacency(self._model, signed=signed)
 
     def export(
-        self, path: str | os.PathLike[str], *, formulas: Literal[keep, mark] = "keep"
+        self, path: str | os.PathLike[str], *, formulas: Literal["keep", "mark"] = "keep"
     ) -> None:
         """Write the graph as .graphml, .json (with all parameters) or .csv (edge list).
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,6 +19,7 @@ from mixedgm.errors import (
     TableTypeError,
     TableWarning,
     finding_lines,
+    level_of_caller,
 )
 from mixedgm.printable import few
 from mixedgm.table.inspection import Inspection
@@ -32,7 +32,7 @@ from mixedgm.table.shape import shape_findings
 from mixedgm.table.values import Factor, Values
 from mixedgm.table.wording import number_of, rows, types_line
 
-__all__ = ["Checked", "MissingArg", "check", "raise_or_warn", "size_findings"]
+__all__ = ["Checked", "MissingArg", "check", "level_of_caller", "raise_or_warn", "size_findings"]
 
 MissingArg = Literal["error", "drop"]
 Mask = NDArray[np.bool_]
@@ -224,11 +224,3 @@ def raise_or_warn(findings: Iterable[Finding]) -> None:
         told.append(Finding(None, "; ".join(whats), remedy, "warning"))
     if told:
         warnings.warn(TableWarning(told), stacklevel=level_of_caller())
-
-
-def level_of_caller() -> int:
-    """Return the stack level of the first frame outside this package, for warnings to point at."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("mixedgm."):
-        frame, level = frame.f_back, level + 1
-    return level

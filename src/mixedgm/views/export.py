@@ -7,6 +7,7 @@ import json
 import math
 import os
 import re
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -146,6 +147,7 @@ def write(fitted: FittedModel, path: str | os.PathLike[str], formulas: Formulas 
         For another suffix, or a folder that does not exist.
     """
     check_formulas(formulas)
+    writers: dict[str, Callable[[FittedModel], bytes]]
     writers = {".graphml": _graphml, ".json": _json, ".csv": partial(_csv, formulas=formulas)}
     suffix = Path(path).suffix.lower()
     if suffix not in writers:
