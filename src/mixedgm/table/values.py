@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from itertools import repeat
 from typing import Any, Literal
 
@@ -73,6 +74,8 @@ class Values:
 
     def numbers(self) -> Floats:
         """Return the values as float64, NaN where missing; zero-copy where the frame allows it."""
+        if self._in_place is not None:
+            return self._in_place
         if self.family == "category":
             factor = self.factor()
             table = np.array([*map(_as_float, factor.levels), np.nan])
@@ -82,6 +85,14 @@ class Values:
         if isinstance(self.column, nw.Series):
             return _series_numbers(self.column)
         return np.asarray(self.column, dtype=np.float64)
+
+    @cached_property
+    def _in_place(self) -> Floats | None:
+        """The frame's own memory where it holds doubles; None where numbers are a copy."""
+        if not isinstance(self.column, nw.Series) or self.column.dtype != nw.Float64:
+            return None
+        numbers = _series_numbers(self.column)
+        return None if numbers.flags.owndata else numbers
 
     def factor(self) -> Factor:
         """Return the values as level codes."""
@@ -179,9 +190,10 @@ _NUMERIC = (int, float, Decimal, np.integer, np.floating)
 def _holds_objects(column: RawColumn) -> bool:
     if isinstance(column, nw.Series):
         # narwhals guesses the type of pandas object columns from a few values, so ask pandas.
-        return (
-            column.dtype == nw.Object or str(getattr(column.to_native(), "dtype", "")) == "object"
-        )
+        if column.dtype.is_numeric():
+            return False
+        native = getattr(column.to_native(), "dtype", "")
+        return column.dtype == nw.Object or str(native) == "object"
     return column.dtype.kind == "O"
 
 
@@ -209,7 +221,8 @@ def _series_numbers(column: nw.Series[Any]) -> Floats:
         # Arrow refuses whole numbers that doubles do not have; the nearest double will do.
         native = column.to_native().cast("float64", safe=False)
         return np.asarray(native.to_numpy(), dtype=np.float64)
-    return np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)
+    numbers = column if column.dtype == nw.Float64 else column.cast(nw.Float64)
+    return np.asarray(numbers.to_numpy(), dtype=np.float64)
 
 
 def _as_float(value: Any) -> float:
