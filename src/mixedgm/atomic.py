@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from mixedgm.errors import ParameterError
+from mixedgm.printable import quoted
 
 __all__ = ["check_writable", "replacing", "write_bytes", "write_text"]
+
+_LONGEST_PATH = 300
 
 
 @contextmanager
@@ -70,8 +73,12 @@ def _target(path: str | os.PathLike[str]) -> Path:
             )
         if target.is_dir():
             raise ParameterError(f"{str(target)!r} is a folder; give the name of a file.")
+    except ParameterError:
+        raise
     except (OSError, ValueError, RuntimeError) as error:  # a NUL, a name too long, links in circles
-        raise ParameterError(f"{os.fspath(path)!r} is not the name of a file: {error}") from error
+        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        name = quoted(os.fspath(path), _LONGEST_PATH)
+        raise ParameterError(f"{name} is not the name of a file: {why}.") from error
     return target
 
 

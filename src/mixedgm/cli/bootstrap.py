@@ -33,8 +33,7 @@ def run_bootstrap(args: Namespace, console: Console) -> int:
     from mixedgm.studies.bootstrap import bootstrap
 
     check_checkpoint(args, "resamples")
-    folder = Path(args.output)
-    make_folder(folder)
+    folder = make_folder(args.output)
     model = load(args.model)
     frame, weights = read_columns(args)
     console.keeps_partial = True

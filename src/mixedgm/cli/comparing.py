@@ -27,8 +27,7 @@ def run_compare(args: Namespace, console: Console) -> int:
     from mixedgm.estimator import compare
 
     check_checkpoint(args, "permutations")
-    folder = Path(args.output)
-    make_folder(folder)
+    folder = make_folder(args.output)
     frame, weights = read_columns(args)
     style = network_options(args, [n for n in frame.names if n not in (args.groups, args.blocks)])
     console.keeps_partial = True

@@ -10,7 +10,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mixedgm.cli.lists import list_item
@@ -25,13 +25,15 @@ _LEAVE_OUT = re.compile(r"leave columns? ('[^']*'(?:, '[^']*')*) out")
 _TRANSFORM = re.compile(r'transform=(\{".*?"nonparanormal"\}|"nonparanormal")')
 _TO_NUMBERS = re.compile(r"table(?:\[.*?\])? = .*? (?=makes numbers of it)")
 _KEY = r'("(?:[^"\\]|\\.)*"): "nonparanormal"'
+_VALUES = re.compile(r"\bgiven=\{(.*?)\}|\buse model\.at\(\{(.*?)\}\)")
+_NAMED_VALUE = re.compile(r"('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"): \.\.\.")
+_CHOICES = re.compile(r"\b(rule|loss|method|weights|solver)='([\w-]+)'")
 _WEIGHTS = re.compile(r"\bsample_weight (?=has|holds|sums|must)")
 _OPTIONS = {
     'missing="drop"': "--missing drop",
     "mixedgm.check(table)": "`mixedgm check`",
     "transform={column: None}": "--transform NAME=none",
     "model.repaired() gives": "--repair takes",
-    "method='exact'": "--method exact",
     "limit=": "--limit",
     "burn_in=": "--burn-in",
     "thin=": "--thin",
@@ -57,12 +59,15 @@ class Console:
         Whether Ctrl-C during a path keeps the part that is solved rather than ending the command.
     interrupted : bool
         Whether that has happened.
+    noted : set of str
+        Warnings that were shown; none is shown twice.
     """
 
     command: str
     quiet: bool = False
     keeps_partial: bool = False
     interrupted: bool = False
+    noted: set[str] = field(default_factory=set)
 
     @property
     def shows_progress(self) -> bool:
@@ -118,8 +123,12 @@ class Console:
         lines = [str(message)]
         if isinstance(message, TableWarning):
             lines = finding_lines(message.findings)
+        elif lines[0].startswith("Glyph "):  # one warning of matplotlib for each letter
+            lines = ["the font of the pictures lacks some letters, and shows boxes instead"]
         for line in lines:
-            self.note(line)
+            if line not in self.noted:
+                self.note(line)
+            self.noted.add(line)
 
     @contextmanager
     def announcing_compilation(self) -> Iterator[None]:
@@ -156,6 +165,12 @@ def _listed(names: str) -> str:
     return ",".join(list_item(item) for item in items)
 
 
+def _values(named: str) -> str:
+    """Return the names of a dictionary of values still to be given, as NAME=VALUE,...."""
+    names = [name[1:-1] for name in _NAMED_VALUE.findall(named)]
+    return shlex.quote(",".join(f"{list_item(name)}=VALUE" for name in names))
+
+
 def in_options(text: str) -> str:
     """Return a message of the library with its Python remedies written as options.
 
@@ -167,12 +182,16 @@ def in_options(text: str) -> str:
     'To fix: --missing drop drops the row'
     >>> in_options("To fix: leave columns 'alley', 'pool' out")
     'To fix: --drop alley,pool'
+    >>> in_options("give a value of 'age', too: given={'age': ...}")
+    "give a value of 'age', too: --given age=VALUE"
     """
     text = _TYPES.sub(lambda found: f"--types {_word(found[1], f'={found[2]}')}", text)
     text = _LEAVE_OUT.sub(lambda found: f"--drop {shlex.quote(_listed(found[1]))}", text)
     text = _TRANSFORM.sub(lambda found: f"--transform {shlex.quote(_listed(found[1]))}", text)
     text = _TO_NUMBERS.sub("an empty field in the file in place of each word ", text)
     text = _WEIGHTS.sub("--weights-column ", text)
+    text = _CHOICES.sub(r"--\1 \2", text)
+    text = _VALUES.sub(lambda found: f"--given {_values(found[1] or found[2])}", text)
     for python, option in _OPTIONS.items():
         text = text.replace(python, option)
     return text

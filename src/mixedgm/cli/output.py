@@ -174,8 +174,11 @@ def write_columns(columns: Columns, output: str | Path, formulas: Formulas) -> N
     write_bytes(output, f"{text}\n".encode("utf-8", "backslashreplace"))
 
 
-def make_folder(folder: Path) -> None:
-    """Make the folder and those above it, unless it is there."""
+def make_folder(output: str | Path) -> Path:
+    """Make the folder and those above it, unless it is there; return it."""
+    folder = Path(output)
+    if not str(output):
+        raise ParameterError("the output has no name; give the name of a folder.")
     if folder.exists() and not folder.is_dir():
         raise ParameterError(f"{quoted(str(folder))} is a file; give the name of a folder.")
     try:
@@ -183,3 +186,4 @@ def make_folder(folder: Path) -> None:
     except (OSError, ValueError) as error:
         raise ParameterError(f"the folder {quoted(str(folder))} cannot be made: {error}") from error
     check_writable(folder / "summary.txt")
+    return folder
