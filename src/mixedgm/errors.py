@@ -32,6 +32,7 @@ __all__ = [
 
 Severity = Literal["error", "warning", "note"]
 
+_FINDING = 2000  # characters of a finding
 _VALUE = 200  # characters of a value that an option cannot have
 _COMPARED = 100  # characters of a name
 
@@ -72,9 +73,9 @@ class Finding:
         """Return the finding as one line."""
         where = "" if self.column is None else f"column {quoted(self.column)}: "
         if not self.remedy:
-            return where + self.what
+            return bounded(where + self.what, _FINDING)
         lead = "To fix" if self.severity == "error" else "To change it"
-        return f"{where}{self.what.rstrip('.')}. {lead}: {self.remedy}"
+        return bounded(f"{where}{self.what.rstrip('.')}. {lead}: {self.remedy}", _FINDING)
 
 
 def _listing(findings: tuple[Finding, ...], noun: str) -> str:
@@ -108,7 +109,8 @@ def finding_lines(
     """
     sorts: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
-        sorts.setdefault((finding.severity, _VARYING.sub("", finding.what)), []).append(finding)
+        reads = _VARYING.sub("", finding.what[:_VALUE])
+        sorts.setdefault((finding.severity, reads), []).append(finding)
     lines: list[str] = []
     for alike in sorts.values():
         rest = alike[most:] if len(alike) > most + 1 else []

@@ -11,7 +11,7 @@ from numbers import Integral, Real
 from mixedgm.fitted import Edge
 from mixedgm.path.task import Lam
 from mixedgm.penalty.factors import EDGE_KINDS
-from mixedgm.printable import cut, one_line
+from mixedgm.printable import bounded, cut, one_line
 from mixedgm.printable import width as width_of
 from mixedgm.table.assemble import Columns
 from mixedgm.views.summary import Summary
@@ -29,6 +29,7 @@ __all__ = [
 TOP_EDGES = 12
 NO_SIGN = "no sign: a column with three or more levels"
 _NARROWEST = 8
+_LONGEST_HEAD = 24
 _LONGEST_NAME = 40
 _MOST_NAMES = 10
 _SHORT_KINDS = dict(zip(EDGE_KINDS, ("cont-cont", "cont-cat", "cat-cat"), strict=True))
@@ -118,7 +119,8 @@ def facts(summary: Summary) -> list[tuple[str, str]]:
         at = 1 + [name for name, _ in found].index("edges")
         counts = f"{summary.n_deviations} of {summary.n_possible_deviations} possible"
         found.insert(at, ("moderated", f"{counts}, by {_few([*map(_short, summary.moderators)])}"))
-    return found + [("note", one_line(note)) for note in summary.notes]
+    found += [("note", note) for note in summary.notes]
+    return [(name, one_line(bounded(value))) for name, value in found]
 
 
 def _given_facts(summary: Summary) -> list[tuple[str, str]]:
@@ -307,21 +309,20 @@ class _Cells:
         self.names = [one_line(name) for name in columns]
         self.columns = [[cell_text(value) for value in values] for values in columns.values()]
         self.numeric = [_numeric(values) for values in columns.values()]
-        self.widths = [
-            max(map(width_of, [name, *column]))
-            for name, column in zip(self.names, self.columns, strict=True)
+        inner = [max(map(width_of, column), default=0) for column in self.columns]
+        heads = [width_of(name) for name in self.names]
+        self.widths = [max(own, head) for own, head in zip(inner, heads, strict=True)]
+        self.least = [
+            max(own if numeric else _NARROWEST, min(head, _LONGEST_HEAD))
+            for own, head, numeric in zip(inner, heads, self.numeric, strict=True)
         ]
         self.gaps = 2 * (len(self.names) - 1)
 
     def fitted(self, width: int) -> list[int]:
         """Return the widths of the columns with the widest texts cut, as far as that is needed."""
-        least = [
-            own if numeric else max(_NARROWEST, width_of(name))
-            for name, own, numeric in zip(self.names, self.widths, self.numeric, strict=True)
-        ]
 
         def cut_to(most: int) -> list[int]:
-            pairs = zip(self.widths, least, strict=True)
+            pairs = zip(self.widths, self.least, strict=True)
             return [min(own, max(most, fewest)) for own, fewest in pairs]
 
         sizes = range(max(self.widths, default=0) + 1)
