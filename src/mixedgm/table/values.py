@@ -22,6 +22,7 @@ Family = Literal["number", "boolean", "text", "category", "empty", "mixed", "oth
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
 
+_NUMBERS = ("i", "u", "f")
 _MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
 
 
@@ -74,8 +75,8 @@ class Values:
 
     def numbers(self) -> Floats:
         """Return the values as float64, NaN where missing; zero-copy where the frame allows it."""
-        if self._in_place is not None:
-            return self._in_place
+        if self._array is not None:
+            return np.asarray(self._array, dtype=np.float64)
         if self.family == "category":
             factor = self.factor()
             table = np.array([*map(_as_float, factor.levels), np.nan])
@@ -87,12 +88,11 @@ class Values:
         return np.asarray(self.column, dtype=np.float64)
 
     @cached_property
-    def _in_place(self) -> Floats | None:
-        """The frame's own memory where it holds doubles; None where numbers are a copy."""
-        if not isinstance(self.column, nw.Series) or self.column.dtype != nw.Float64:
+    def _array(self) -> NDArray[Any] | None:
+        """The memory of a pandas column of plain numbers; a look at it takes no time."""
+        if not isinstance(self.column, nw.Series) or _numpy_kind(self.column) not in _NUMBERS:
             return None
-        numbers = _series_numbers(self.column)
-        return None if numbers.flags.owndata else numbers
+        return np.asarray(self.column.to_native().to_numpy())
 
     def factor(self) -> Factor:
         """Return the values as level codes."""
@@ -153,6 +153,9 @@ _ARRAY_FAMILIES: dict[str, Family] = {
 
 
 def _series_family(series: nw.Series[Any]) -> tuple[Family, bool]:
+    kind = _numpy_kind(series)
+    if kind in _NUMBERS:
+        return "number", kind != "f"
     dtype = series.dtype
     if dtype.is_numeric():
         return "number", dtype.is_integer()
@@ -187,13 +190,17 @@ def _object_family(values: NDArray[Any]) -> tuple[Family, bool]:
 _NUMERIC = (int, float, Decimal, np.integer, np.floating)
 
 
+def _numpy_kind(column: nw.Series[Any]) -> str:
+    """The kind of the NumPy type of a pandas column; empty for any other."""
+    dtype = getattr(column.to_native(), "dtype", None)
+    return dtype.kind if isinstance(dtype, np.dtype) else ""
+
+
 def _holds_objects(column: RawColumn) -> bool:
     if isinstance(column, nw.Series):
         # narwhals guesses the type of pandas object columns from a few values, so ask pandas.
-        if column.dtype.is_numeric():
-            return False
-        native = getattr(column.to_native(), "dtype", "")
-        return column.dtype == nw.Object or str(native) == "object"
+        kind = _numpy_kind(column)
+        return kind == "O" if kind else column.dtype == nw.Object
     return column.dtype.kind == "O"
 
 
@@ -207,6 +214,8 @@ def _dtype_name(column: RawColumn) -> str:
     if not isinstance(column, nw.Series):
         return str(column.dtype)
     native = column.to_native()
+    if _numpy_kind(column):
+        return str(native.dtype)
     if column.implementation.is_pyarrow():
         return str(native.type)
     if column.dtype == nw.Enum and column.implementation.is_polars():
@@ -221,8 +230,7 @@ def _series_numbers(column: nw.Series[Any]) -> Floats:
         # Arrow refuses whole numbers that doubles do not have; the nearest double will do.
         native = column.to_native().cast("float64", safe=False)
         return np.asarray(native.to_numpy(), dtype=np.float64)
-    numbers = column if column.dtype == nw.Float64 else column.cast(nw.Float64)
-    return np.asarray(numbers.to_numpy(), dtype=np.float64)
+    return np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)
 
 
 def _as_float(value: Any) -> float:
