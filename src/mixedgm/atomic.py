@@ -14,12 +14,15 @@ from pathlib import Path
 from typing import BinaryIO
 
 from mixedgm.errors import ParameterError
+from mixedgm.printable import quoted
 
 __all__ = ["check_writable", "remove_abandoned", "replacing", "write_bytes", "write_text"]
 
 _ABANDONED = 600.0
 """Seconds after which a file that is still being written belongs to nobody any more."""
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+_LONGEST_PATH = 300
 
 
 @contextmanager
@@ -110,8 +113,12 @@ def _target(path: str | os.PathLike[str]) -> Path:
             )
         if target.is_dir():
             raise ParameterError(f"{str(target)!r} is a folder; give the name of a file.")
+    except ParameterError:
+        raise
     except (OSError, ValueError, RuntimeError) as error:  # a NUL, a name too long, links in circles
-        raise ParameterError(f"{os.fspath(path)!r} is not the name of a file: {error}") from error
+        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        name = quoted(os.fspath(path), _LONGEST_PATH)
+        raise ParameterError(f"{name} is not the name of a file: {why}.") from error
     return target
 
 

@@ -40,6 +40,7 @@ from mixedgm.path.path import Path
 from mixedgm.path.selection import choose_from, choose_growing
 from mixedgm.path.task import Reference, Task
 from mixedgm.penalty.factors import deviation_factors, factor_matrix
+from mixedgm.printable import few, quoted
 from mixedgm.report import FitReport
 from mixedgm.solve.loop import Status
 from mixedgm.table import Frame, as_frame, learn
@@ -48,7 +49,6 @@ from mixedgm.table.effort import REMEDY, effort
 from mixedgm.table.encode import Design
 from mixedgm.table.options import resolve_options
 from mixedgm.table.schema import Schema
-from mixedgm.table.wording import few
 
 # A single lam is approached from far away: the work of about so many lams of a path.
 _LAMS_FOR_ONE = 6.0
@@ -269,7 +269,8 @@ def encode(X: Any, options: Options, sample_weight: ArrayLike | None = None) -> 
         raise ParameterError("all columns are covariates; leave at least one to be modelled.")
     if options.moderator_names and len(design.schema.targets) < 2:
         raise ParameterError(
-            f"{design.schema.targets[0]!r} is the only column that is modelled, so no edge can "
+            f"{quoted(design.schema.targets[0])} is the only column that is modelled, "
+            f"so no edge can "
             "be moderated; name the others under covariates instead."
         )
     return design
@@ -293,7 +294,7 @@ def _check_moderators(frame: Frame, options: Options) -> None:
         if str(name) in frame.positions or (by_position and 0 <= name < len(frame.names)):
             continue
         hint = near_matches(name, frame.names)
-        raise ParameterError(f"moderators names {name!r}, which is not a column; {hint}")
+        raise ParameterError(f"moderators names {quoted(name)}, which is not a column; {hint}")
 
 
 def _moderator(schema: Schema, name: Any) -> int:

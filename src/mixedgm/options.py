@@ -16,11 +16,12 @@ from mixedgm.path import grid
 from mixedgm.path.evidence import Criterion
 from mixedgm.path.selection import NAMED
 from mixedgm.path.task import Lam, Loss
+from mixedgm.printable import few
 from mixedgm.solve.choose import solver_for
 from mixedgm.solve.loop import Solver
 from mixedgm.solve.monte_carlo import MonteCarlo
 from mixedgm.table.schema import Schema
-from mixedgm.table.wording import few, number_of
+from mixedgm.table.wording import number_of
 
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "loss": get_args(Loss),

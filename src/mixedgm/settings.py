@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from mixedgm.errors import ModelFileError, quoted
+from mixedgm.errors import ModelFileError
 from mixedgm.path.criteria import AIC, BIC, EBIC
 from mixedgm.path.crossval import CV, Holdout
 from mixedgm.path.stability import StabilitySelection, StARS
+from mixedgm.printable import quoted
 from mixedgm.solve.monte_carlo import MonteCarlo
 from mixedgm.solve.proximal_gradient import ProximalGradient
 from mixedgm.solve.proximal_newton import ProximalNewton

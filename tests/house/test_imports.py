@@ -14,6 +14,7 @@ PACKAGE = SRC / "mixedgm"
 
 # Top to bottom: a room may import from itself and from the rooms before it.
 ROOMS = (
+    "printable",
     "errors",
     "progress",
     "atomic",

@@ -15,6 +15,7 @@ from io import TextIOWrapper
 from mixedgm.cli.arguments import build_parser
 from mixedgm.cli.console import Console
 from mixedgm.errors import MixedGMError
+from mixedgm.printable import one_line
 
 __all__ = ["main"]
 
@@ -81,7 +82,7 @@ def _run(command: str, args: object, console: Console) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
+        where = f"{one_line(str(error.filename))}: " if error.filename else ""
         console.error(f"{where}{error.strerror or error}")
         return BAD_INPUT
     return int(done or 0)

@@ -68,7 +68,7 @@ def run_select(args: Namespace, console: Console) -> int:
         if not (console.interrupted and note.startswith("interrupted")):  # which has been said
             console.note(note)
     if args.scores is not None:
-        write_columns(_columns(fitted), args.scores)
+        write_columns(_columns(fitted), args.scores, args.formulas)
         console.say(f"wrote {args.scores}")
     if args.plot is not None:
         draw(fitted, "selection", args.plot)

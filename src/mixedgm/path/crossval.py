@@ -22,6 +22,7 @@ from mixedgm.path.resamples import (
     held_out,
 )
 from mixedgm.path.task import Task
+from mixedgm.printable import quoted
 from mixedgm.table.encode import Design
 
 # Held-out losses are smooth in lam: a path down to this share of the best lam has the minimum.
@@ -288,7 +289,7 @@ def _given_splits(cv: Any, design: Design, groups: Ints | None) -> list[tuple[An
     try:
         return list(cv.split(np.zeros((n, 1)), None, labels))
     except (TypeError, ValueError) as error:
-        raise ParameterError(f"cv={cv!r} cannot split these {n} rows: {error}") from error
+        raise ParameterError(f"cv={quoted(cv)} cannot split these {n} rows: {error}") from error
 
 
 def _checked(pairs: list[tuple[Any, Any]], design: Design) -> list[Split]:

@@ -23,6 +23,7 @@ from mixedgm.parallel import run
 from mixedgm.path.evidence import Evidence, Recipe
 from mixedgm.path.path import Path
 from mixedgm.path.task import Reference
+from mixedgm.printable import quoted
 from mixedgm.table.encode import Design
 
 T = TypeVar("T")
@@ -198,7 +199,8 @@ def _notes(evidence: Evidence, records: list[Record], n_tasks: int, what: str) -
     nodes = evidence.design.schema.nodes
     odd = Counter(int(v) for record in records for v in np.flatnonzero(record["degenerate"]))
     notes = [
-        f"in {count} of {n_tasks} {what} column {nodes[v].name!r} was constant or lacked levels"
+        f"in {count} of {n_tasks} {what} column {quoted(nodes[v].name)} was constant or "
+        f"lacked levels"
         for v, count in sorted(odd.items())
     ]
     unconverged = sum(bool(record["unconverged"][0]) for record in records)

@@ -9,6 +9,7 @@ import numpy as np
 
 from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Floats
+from mixedgm.printable import quoted
 from mixedgm.table.schema import Schema
 
 Pair = tuple[str, str]
@@ -61,7 +62,8 @@ def factor_matrix(
         u, v = _nodes(schema, pair, "penalty_factors")
         if seen.setdefault((u, v), factor) != factor:
             raise ParameterError(
-                f"penalty_factors names the pair {pair!r} twice: {seen[u, v]:g} and {factor:g}."
+                f"penalty_factors names the pair {quoted(pair)} twice: {seen[u, v]:g} "
+                f"and {factor:g}."
             )
         matrix[u, v] = matrix[v, u] = factor
     wanted, unwanted = (
@@ -113,12 +115,12 @@ def deviation_factors(
         u, v = _nodes(schema, key[:2], option)
         which = schema.node_index(key[2])
         if which not in moderators or {u, v} & set(schema.covariates):
-            names = ", ".join(repr(schema.nodes[m].name) for m in moderators)
+            names = ", ".join(quoted(schema.nodes[m].name) for m in moderators)
             wanted = f"two columns that are modelled and a moderator ({names})"
             raise ParameterError.must_be(f"a deviation in {option}", wanted, tuple(key))
         if seen.setdefault((which, u, v), factor) != factor:
             raise ParameterError(
-                f"the deviation {tuple(key)!r} is named twice, with the factors "
+                f"the deviation {quoted(tuple(key))} is named twice, with the factors "
                 f"{seen[which, u, v]:g} and {factor:g}."
             )
         at = moderators.index(which)
@@ -147,14 +149,17 @@ def _split(factors: FactorsArg) -> tuple[dict[str, float], list[tuple[Any, float
         except (TypeError, ValueError):
             factor = np.nan
         if not factor >= 0.0:
-            raise ParameterError.must_be(f"penalty_factors[{key!r}]", "a number in [0, inf]", value)
+            raise ParameterError.must_be(
+                f"penalty_factors[{quoted(key)}]", "a number in [0, inf]", value
+            )
         if not isinstance(key, str):
             pairs.append((key, factor))
         elif key in EDGE_KINDS:
             kinds[key] = factor
         else:
             raise ParameterError(
-                f"penalty_factors has the key {key!r}, which is neither a pair of column names nor "
+                f"penalty_factors has the key {quoted(key)}, which is neither a pair of "
+                f"column names nor "
                 f"an edge kind ({', '.join(EDGE_KINDS)})."
             )
     return kinds, pairs

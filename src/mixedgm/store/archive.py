@@ -24,7 +24,8 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from mixedgm.atomic import replacing
-from mixedgm.errors import ModelFileError, quoted
+from mixedgm.errors import ModelFileError
+from mixedgm.printable import quoted
 from mixedgm.store.validation import Sizes, array_spec
 
 __all__ = [

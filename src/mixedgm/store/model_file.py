@@ -13,10 +13,11 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from mixedgm.errors import ModelFileError, quoted
+from mixedgm.errors import ModelFileError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import NodewiseParams, Params
+from mixedgm.printable import quoted
 from mixedgm.report import FitReport
 from mixedgm.store.archive import Archive, Arrays, ForeignFileError, write_archive
 from mixedgm.store.margin_parts import (

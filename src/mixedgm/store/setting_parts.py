@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from mixedgm.errors import quoted
 from mixedgm.fitted import FittedModel
 from mixedgm.fitting import check_options
 from mixedgm.options import Options
+from mixedgm.printable import quoted
 from mixedgm.settings import from_plain
 from mixedgm.store.archive import count_values
 

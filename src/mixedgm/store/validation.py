@@ -15,8 +15,9 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.errors import ModelFileError, quoted
+from mixedgm.errors import ModelFileError
 from mixedgm.path.task import Loss
+from mixedgm.printable import quoted
 from mixedgm.settings import OBJECTS
 from mixedgm.solve.loop import Status
 from mixedgm.solve.monte_carlo import STANDARD_ERRORS

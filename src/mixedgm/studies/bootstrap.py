@@ -19,6 +19,7 @@ from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.options import Options
 from mixedgm.parallel import MOST_TASKS, RandomState, check_n_jobs, run, seeds
+from mixedgm.printable import quoted
 from mixedgm.settings import to_plain
 from mixedgm.studies.bootstrap_replicates import Replicates
 from mixedgm.studies.bootstrap_result import Bootstrap, Failure
@@ -175,7 +176,7 @@ def _checked_model(model: Any) -> tuple[FittedModel, Options]:
 
 def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
-        raise ParameterError.must_be(name, " or ".join(map(repr, allowed)), value)
+        raise ParameterError.must_be(name, " or ".join(map(quoted, allowed)), value)
 
 
 def _check_n_boot(n_boot: object) -> None:
@@ -208,7 +209,7 @@ def _clusters(groups: Any, frame: Frame, design: Design) -> Ints:
     if isinstance(groups, str):
         if groups not in frame.positions:
             hint = near_matches(groups, frame.names)
-            raise ParameterError(f"groups names {groups!r}, which is not a column; {hint}")
+            raise ParameterError(f"groups names {quoted(groups)}, which is not a column; {hint}")
         column: Any = frame.columns[frame.positions[groups]]
         labels = column.tolist() if isinstance(column, np.ndarray) else column.to_list()
     else:
@@ -242,7 +243,8 @@ def _shares(kind: str, drop: Sequence[float] | None, n_boot: int, plan: Plan) ->
             raise ParameterError.must_be("drop", "a list of numbers in (0, 1)", drop)
     if not shares or (1.0 - max(shares)) * plan.n_units < 2.0:
         raise ParameterError(
-            f"drop must leave at least two of the {plan.n_units} rows or groups. Got {drop!r}."
+            f"drop must leave at least two of the {plan.n_units} rows or groups. Got "
+            f"{quoted(drop)}."
         )
     return [float(shares[k % len(shares)]) for k in range(n_boot)]
 
@@ -307,7 +309,8 @@ def _check_same_table(plan: Plan, fitted: FittedModel) -> None:
         names = [fitted.schema.nodes[end].name for end in plan.declared.pairs[worst]]
         raise ParameterError(
             f"fitting this table at the model's lam = {lam_text(fitted.report.lam)} does not give "
-            f"the model: the edge of {names[0]!r} and {names[1]!r} has weight {weights[worst]:.3g} "
+            f"the model: the edge of {quoted(names[0])} and {quoted(names[1])} has "
+            f"weight {weights[worst]:.3g} "
             f"instead of {own[worst]:.3g}. Give the table that the model was "
             "fitted to. If its edges were chosen apart from lam, as by stability selection, "
             "use select='again'."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,9 +18,11 @@ from mixedgm.errors import (
     TableError,
     TableTypeError,
     TableWarning,
-    listed,
+    finding_lines,
+    level_of_caller,
 )
 from mixedgm.parallel import n_cores
+from mixedgm.printable import few
 from mixedgm.table.effort import effort
 from mixedgm.table.inspection import Inspection
 from mixedgm.table.missing import Missing, check_missing
@@ -31,9 +32,9 @@ from mixedgm.table.row_checks import read_weights
 from mixedgm.table.schema import Schema
 from mixedgm.table.shape import shape_findings
 from mixedgm.table.values import Factor, Values
-from mixedgm.table.wording import few, number_of, rows, types_line
+from mixedgm.table.wording import number_of, rows, types_line
 
-__all__ = ["Checked", "MissingArg", "check", "raise_or_warn", "size_findings"]
+__all__ = ["Checked", "MissingArg", "check", "level_of_caller", "raise_or_warn", "size_findings"]
 
 MissingArg = Literal["error", "drop"]
 Mask = NDArray[np.bool_]
@@ -83,7 +84,7 @@ class Checked:
         found = ", ".join(number_of(counts[noun], noun, f"{noun}s") for noun in shown)
         lines = [f"Table of {self.frame.n_rows:,} rows: {found}", "", str(self.schema)]
         if self.findings:
-            lines += ["", *listed(f"[{each.severity}] {each}" for each in self.findings)]
+            lines += ["", *finding_lines(self.findings, lambda each: f"[{each.severity}] {each}")]
         return "\n".join(lines)
 
 
@@ -228,11 +229,3 @@ def raise_or_warn(findings: Iterable[Finding]) -> None:
         told.append(Finding(None, "; ".join(whats), remedy, "warning"))
     if told:
         warnings.warn(TableWarning(told), stacklevel=level_of_caller())
-
-
-def level_of_caller() -> int:
-    """Return the stack level of the first frame outside this package, for warnings to point at."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("mixedgm."):
-        frame, level = frame.f_back, level + 1
-    return level

@@ -11,8 +11,9 @@ import numpy as np
 
 from mixedgm.blas import single_threaded_blas
 from mixedgm.errors import Finding
+from mixedgm.printable import few
 from mixedgm.table.schema import Column
-from mixedgm.table.wording import few, number_of, rows
+from mixedgm.table.wording import number_of, rows
 
 __all__ = ["LONG", "REMEDY", "Effort", "effort"]
 

@@ -8,7 +8,8 @@ from typing import Any, cast, get_args
 
 import numpy as np
 
-from mixedgm.errors import Finding, near_matches, quoted
+from mixedgm.errors import Finding, near_matches
+from mixedgm.printable import quoted
 from mixedgm.table.read import Frame
 from mixedgm.table.schema import Column, Kind, Schema
 from mixedgm.table.values import Factor
