@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from mixedgm.errors import level_of_caller
 from mixedgm.parallel import end_with, n_cores
-from mixedgm.table.check import level_of_caller
 
 
 @cache

@@ -18,6 +18,7 @@ from mixedgm.errors import (
     OutOfMemoryError,
     ParameterError,
     SelectionWarning,
+    level_of_caller,
     near_matches,
 )
 from mixedgm.estimates import (
@@ -44,7 +45,7 @@ from mixedgm.printable import few, quoted
 from mixedgm.report import FitReport
 from mixedgm.solve.loop import Status
 from mixedgm.table import Frame, as_frame, learn
-from mixedgm.table.check import level_of_caller, raise_or_warn
+from mixedgm.table.check import raise_or_warn
 from mixedgm.table.effort import REMEDY, effort
 from mixedgm.table.encode import Design
 from mixedgm.table.options import resolve_options

@@ -11,11 +11,10 @@ from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 
 from mixedgm import views
-from mixedgm.errors import ParameterError
+from mixedgm.errors import ParameterError, level_of_caller
 from mixedgm.estimator.base import HasModel
 from mixedgm.printable import quoted
 from mixedgm.table import Schema, as_frame, decode
-from mixedgm.table.check import level_of_caller
 from mixedgm.table.gaps import Gaps, read_gaps
 from mixedgm.table.match import UnseenArg
 

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mixedgm.errors import DistributionError, TooLargeError
+from mixedgm.errors import DistributionError, TooLargeError, level_of_caller
 from mixedgm.model.coordinates import Coordinates
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.moderation import Moderators
@@ -21,7 +21,6 @@ from mixedgm.rows.predict import mean_losses
 from mixedgm.rows.threads import single_threaded_blas
 from mixedgm.solve.loop import Solver, Status, TraceRow
 from mixedgm.solve.working_set import Solution, Start, solve
-from mixedgm.table.check import level_of_caller
 from mixedgm.table.encode import Design, apply
 from mixedgm.table.schema import Schema
 

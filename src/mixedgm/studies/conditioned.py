@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.errors import ExtrapolationWarning, ParameterError
+from mixedgm.errors import ExtrapolationWarning, ParameterError, level_of_caller
 from mixedgm.fitted import FittedModel
 from mixedgm.model.moderation import at_values, without
 from mixedgm.model.params import Params
 from mixedgm.printable import quoted
 from mixedgm.report import FitReport
 from mixedgm.studies.evidence import Evidence, column_positions, read_evidence
-from mixedgm.table.check import level_of_caller
 from mixedgm.table.encode import Design
 from mixedgm.table.naming import with_names
 from mixedgm.table.schema import Schema

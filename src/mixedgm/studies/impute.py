@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mixedgm.errors import level_of_caller
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.parallel import seeds
 from mixedgm.studies.joint_cells import sampled_note, with_unseen_levels
 from mixedgm.studies.queries import How
-from mixedgm.table.check import level_of_caller
 from mixedgm.table.gaps import Gaps
 from mixedgm.table.naming import with_names
 

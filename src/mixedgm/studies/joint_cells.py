@@ -17,13 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from mixedgm.errors import DistributionError, ParameterError, SamplingWarning
+from mixedgm.errors import DistributionError, ParameterError, SamplingWarning, level_of_caller
 from mixedgm.fitted import FittedModel
 from mixedgm.model.density import share_with_unseen
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params, with_all_levels
 from mixedgm.printable import quoted
-from mixedgm.table.check import level_of_caller
 from mixedgm.table.gaps import Gaps
 from mixedgm.table.naming import with_names
 from mixedgm.table.schema import Schema

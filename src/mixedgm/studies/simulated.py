@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.errors import SamplingWarning
+from mixedgm.errors import SamplingWarning, level_of_caller
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.parallel import RandomState, run, seeds
 from mixedgm.studies.discrepancy import statistics
-from mixedgm.table.check import level_of_caller
 from mixedgm.table.encode import Design
 from mixedgm.table.naming import with_names
 

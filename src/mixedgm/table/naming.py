@@ -6,9 +6,8 @@ import warnings
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from mixedgm.errors import DistributionError, SamplingWarning
+from mixedgm.errors import DistributionError, SamplingWarning, level_of_caller
 from mixedgm.printable import quoted
-from mixedgm.table.check import level_of_caller
 from mixedgm.table.schema import Schema
 
 __all__ = ["with_names"]
