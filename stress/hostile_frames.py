@@ -27,7 +27,9 @@ def _or(make: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
     """What a library makes of the cells, or something that it can."""
     try:
         return make()
-    except Exception:  # a library may refuse cells with any error
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # a library may refuse cells with any error, or panic
         return otherwise()
 
 

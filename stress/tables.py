@@ -112,6 +112,7 @@ def _weights(rng: np.random.Generator, n: int) -> Any:
         lambda: plain * 1e300,
         lambda: np.where(plain < 0.9, 0.0, 1.0),
         lambda: 10.0 ** rng.integers(-30, 30, n),
+        lambda: 10.0 ** rng.integers(-40, 5, n),
         lambda: plain - 0.5,
         lambda: np.where(plain < 0.1, np.nan, plain),
         lambda: plain[:-1],
@@ -213,7 +214,7 @@ class Inquiry:
             except mg.MixedGMError as error:
                 self.refused[what] = error
                 self._judge(what, error)
-            except Wrong as wrong:
+            except WrongAnswerError as wrong:
                 self.findings.append(f"{what}: {wrong}")
             except Exception as error:
                 where = [
@@ -228,9 +229,9 @@ class Inquiry:
     def text(self, text: str) -> None:
         """Look at a text for the user."""
         if "\x1b" in text or "\x00" in text:
-            raise Wrong("control characters in a text")
+            raise WrongAnswerError("control characters in a text")
         if len(text) > 100_000:
-            raise Wrong(f"a text of {len(text):,} characters")
+            raise WrongAnswerError(f"a text of {len(text):,} characters")
 
     def compare(self, checked: Any, model: Any) -> None:
         """What `check` calls an error, and nothing else of the table, stops the fit."""
@@ -270,7 +271,7 @@ class Inquiry:
                 self.findings.append(f"{what}: a warning of {len(str(each.message)):,} characters")
 
 
-class Wrong(Exception):
+class WrongAnswerError(Exception):
     """An answer that cannot be."""
 
 
@@ -281,11 +282,11 @@ def _look_at(model: Any) -> None:
         if isinstance(value, np.ndarray):
             fine = np.isfinite(value) | (np.isneginf(value) & (each.name == "cat_bias"))
             if not fine.all():
-                raise Wrong(f"{each.name} is not finite (converged: {model.converged_})")
+                raise WrongAnswerError(f"{each.name} is not finite (converged: {model.converged_})")
     if not np.isfinite(fitted.edge_weights).all() or not np.isfinite(fitted.node_scales).all():
-        raise Wrong(f"weights of edges are not finite (converged: {model.converged_})")
+        raise WrongAnswerError(f"weights of edges are not finite (converged: {model.converged_})")
     if model.converged_ and not (np.isfinite(model.kkt_) and np.isfinite(model.objective_)):
-        raise Wrong(f"converged with kkt {model.kkt_} and objective {model.objective_}")
+        raise WrongAnswerError(f"converged with kkt {model.kkt_} and objective {model.objective_}")
 
 
 def _arrays(params: Any) -> dict[str, bytes]:
@@ -296,7 +297,8 @@ def _arrays(params: Any) -> dict[str, bytes]:
 def _same(model: Any, other: Any) -> None:
     own, others = _arrays(model.params_), _arrays(other.params_)
     if own != others:
-        raise Wrong(f"{[name for name in own if own[name] != others[name]]} differ with n_jobs")
+        different = [name for name in own if own[name] != others[name]]
+        raise WrongAnswerError(f"{different} differ with n_jobs")
 
 
 def _listed(table: Any) -> dict[str, list[Any]]:
@@ -321,9 +323,9 @@ def _finite_cells(name: str, cells: list[Any]) -> None:
     for at, cell in enumerate(cells):
         cell = cell.as_py() if hasattr(cell, "as_py") else cell
         if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
-            raise Wrong(f"column {name}, row {at} has no value")
+            raise WrongAnswerError(f"column {name}, row {at} has no value")
         if isinstance(cell, float | np.floating) and not np.isfinite(cell):
-            raise Wrong(f"column {name}, row {at} is {cell}")
+            raise WrongAnswerError(f"column {name}, row {at} is {cell}")
 
 
 def _complete(model: Any, table: Any) -> None:
@@ -337,7 +339,7 @@ def _complete(model: Any, table: Any) -> None:
 
 def _number(value: float) -> None:
     if not np.isfinite(value):
-        raise Wrong(f"it is {value}")
+        raise WrongAnswerError(f"it is {value}")
 
 
 def _probabilities(model: Any, table: Any) -> None:
@@ -346,18 +348,18 @@ def _probabilities(model: Any, table: Any) -> None:
     for name, own in model.predict_proba(table).items():
         sums = np.sum(list(_listed(own).values()), axis=0)
         if not np.allclose(sums, 1.0):
-            raise Wrong(f"probabilities of {name[:20]} do not add up to 1")
+            raise WrongAnswerError(f"probabilities of {name[:20]} do not add up to 1")
 
 
 def _saved(model: Any, table: Any, predicted: Any, path: Path) -> None:
     model.save(path)
     again = mg.load(path)
     if _arrays(again.params_) != _arrays(model.params_):
-        raise Wrong("the loaded model has other parameters")
+        raise WrongAnswerError("the loaded model has other parameters")
     if predicted is not None:
         ours, theirs = _listed(predicted), _listed(again.predict(table))
         if repr(ours) != repr(theirs):
-            raise Wrong("the loaded model predicts something else")
+            raise WrongAnswerError("the loaded model predicts something else")
 
 
 def _picture(model: Any, path: Path) -> None:

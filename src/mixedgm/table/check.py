@@ -25,7 +25,7 @@ from mixedgm.table.inspection import Inspection
 from mixedgm.table.missing import Missing, check_missing
 from mixedgm.table.options import Options, TransformArg, TypesArg, resolve_options
 from mixedgm.table.read import Frame, as_frame
-from mixedgm.table.row_checks import read_weights
+from mixedgm.table.row_checks import broken, read_weights
 from mixedgm.table.schema import Schema
 from mixedgm.table.shape import shape_findings
 from mixedgm.table.values import Factor, Values
@@ -199,6 +199,9 @@ def size_findings(frame: Frame, minimum: int) -> list[Finding]:
         if count > 1:
             what = f"{count} columns have this name"
             findings.append(Finding(name, what, "give each column its own name"))
+        if broken(name):
+            what = "its name is not valid Unicode: it has half of a character"
+            findings.append(Finding(name, what, "rename the column"))
     return findings
 
 
@@ -228,6 +231,11 @@ def raise_or_warn(findings: Iterable[Finding]) -> None:
 def level_of_caller() -> int:
     """Return the stack level of the first frame outside this package, for warnings to point at."""
     frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("mixedgm."):
+    while frame.f_back is not None and _between(frame.f_globals.get("__name__", "")):
         frame, level = frame.f_back, level + 1
     return level
+
+
+def _between(module: str) -> bool:
+    """Return whether a module is part of this package, or calls it by a property it keeps."""
+    return module.startswith("mixedgm.") or module == "functools"
