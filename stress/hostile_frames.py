@@ -117,13 +117,17 @@ def _text_names(names: list[Any]) -> list[str]:
 def _polars(columns: list[Cells], names: list[Any], own: Callable[[Cells], Any]) -> Any:
     found = {}
     for name, cells in zip(_text_names(names), columns, strict=True):
-        made = _or(
-            lambda c=cells: own(c), lambda c=cells: pl.Series(c, dtype=pl.Object, strict=False)
-        )
-        found[name] = made
+        found[name] = _or(lambda c=cells: own(c), lambda c=cells: _polars_objects(c))
     return _or(
         lambda: pl.DataFrame(found),
         lambda: pl.DataFrame({k.encode(errors="replace").decode(): v for k, v in found.items()}),
+    )
+
+
+def _polars_objects(cells: Cells) -> Any:
+    return _or(
+        lambda: pl.Series(cells, dtype=pl.Object, strict=False),
+        lambda: pl.Series(list(map(ascii, cells))),
     )
 
 

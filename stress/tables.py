@@ -94,7 +94,7 @@ def _options(rng: np.random.Generator, table: HostileTable) -> dict[str, Any]:
         {"transform": "nonparanormal-extrapolated", "missing": "drop"},
         {"loss": "nodewise"},
         {"select": "bic"},
-        {"select": mg.CV(3), "random_state": 0, "n_lams": 8},
+        {"select": mg.CV(3), "random_state": 0, "n_lams": 8, "lam_min_ratio": 0.2},
         {"refit": False},
         {"lam": 0.0},
         {"weights": "uniform"},
@@ -148,7 +148,7 @@ def attempt(seed: int, folder: Path) -> Found:
         return Found(f"{lead}: error of the family", inquiry.findings)
     inquiry.ask("parameters", lambda: _look_at(model))
     if rng.random() < 0.5:
-        at = inquiry.ask("fit at one lam", lambda: fit(lam=float(rng.choice([0.02, 0.1, 0.5]))))
+        at = inquiry.ask("fit at one lam", lambda: fit(lam=float(rng.choice([0.05, 0.1, 0.5]))))
         inquiry.ask("parameters at one lam", lambda: None if at is None else _look_at(at))
     if rng.random() < 0.5:
         inquiry.ask("two threads", lambda: _same(model, fit(n_jobs=2)))

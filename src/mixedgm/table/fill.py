@@ -70,7 +70,9 @@ def filled(
             columns[at] = fill[frame.library](columns[at], cells)
     if frame.library == "numpy":
         table = _array(columns, frame)
-        return table if isinstance(X, np.ndarray) or not _numeric(schema) else table.astype(float)
+        all_known = len(schema.columns) == len(frame.names)
+        numeric = all_known and _numeric(schema) and not isinstance(X, np.ndarray)
+        return table.astype(float) if numeric else table
     if frame.library == "pandas":
         return _pandas_table(X, frame, columns)
     return assembled(dict(zip(frame.names, columns, strict=True)), frame.library)
@@ -151,9 +153,7 @@ def _pandas(series: Any, cells: _Cells) -> Any:
 def _pandas_table(X: object, frame: Frame, columns: list[Any]) -> Any:
     import pandas as pd
 
-    table = pd.DataFrame(
-        {at: column.array for at, column in enumerate(columns)}, index=columns[0].index
-    )
+    table = pd.DataFrame(dict(enumerate(columns)))
     return table.set_axis(getattr(X, "columns", list(frame.names)), axis=1)
 
 

@@ -113,6 +113,10 @@ def level_findings(name: str, factor: Factor, counts: NDArray[np.intp]) -> list[
         only = factor.levels[int(used[0])]
         what = f"it is constant: {quoted(only)} in {_all_rows(int(counts.sum()))}"
         return [Finding(name, what, drop_line(name))]
+    infinite = [level for level in factor.levels if level in (np.inf, -np.inf)]
+    if infinite:
+        what = f"an infinite number is one of its levels: {quoted(infinite[0])}"
+        return [Finding(name, what, "replace by a missing value")]
     damaged = [(level, int(counts[at])) for at, level in enumerate(factor.levels) if broken(level)]
     if damaged:
         some = ", ".join(f"{quoted(level)} ({rows(n)})" for level, n in damaged[:5])
