@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import traceback
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -16,8 +13,8 @@ import mixedgm as mg
 from stress.campaign import Campaign, Found
 from stress.hostile_columns import HOSTILE, Cells, columns, names
 from stress.hostile_frames import WRAPPERS, Wrapper, wrapped
+from stress.inquiry import Inquiry, WrongAnswerError, finite, finite_cells, listed
 
-_LONGEST_MESSAGE = 3000
 _LIBRARIES = {
     "pandas": 0.4,
     "polars": 0.15,
@@ -50,7 +47,11 @@ class HostileTable:
         if hostile:
             maker = HOSTILE[int(rng.integers(len(HOSTILE)))]
             found[int(rng.integers(len(found)))] = maker(rng, n)
-        return wrapped(self.wrapper, found, self.names)
+        wrapper = self.wrapper
+        if hostile and rng.random() < 0.3:
+            others = WRAPPERS[str(rng.choice(list(WRAPPERS)))]
+            wrapper = others[int(rng.integers(len(others)))]
+        return wrapped(wrapper, found, self.names)
 
 
 def hostile_table(seed: int) -> HostileTable:
@@ -99,6 +100,14 @@ def _options(rng: np.random.Generator, table: HostileTable) -> dict[str, Any]:
         {"lam": 0.0},
         {"weights": "uniform"},
         {"types": {one: "kind"}, "missing": "maybe"},
+        {"types": ["categorical"] * len(table.names)},
+        {"types": ["continuous"] * len(table.names), "transform": "nonparanormal"},
+        {"loss": "likelihood", "missing": "drop"},
+        {"moderators": [one]},
+        {"loss": "nodewise", "covariates": [one], "missing": "drop"},
+        {"lam": 1e-300},
+        {"lam": 1e6},
+        {"refit": True, "lam": 0.1},
     )
     return dict(choices[int(rng.integers(len(choices)))])
 
@@ -128,7 +137,7 @@ def attempt(seed: int, folder: Path) -> Found:
     """Put all questions to the table of a seed."""
     rng = np.random.default_rng([17, seed])
     case = hostile_table(seed)
-    inquiry = Inquiry()
+    inquiry = Inquiry(__file__)
     lead = f"{case.library}, {case.wrapper.__name__.replace('_', ' ')}"
     known = {name: case.options[name] for name in _CHECKED if name in case.options}
     table = case.table
@@ -165,16 +174,16 @@ def _questions(
     """What a user asks of a fitted model."""
     table = case.table
     targets = model.schema_.targets
-    inquiry.ask("edges", lambda: _finite_cells("weight", list(model.edges()["weight"])))
+    inquiry.ask("edges", lambda: finite_cells("weight", list(model.edges()["weight"])))
     inquiry.ask("summary", lambda: inquiry.text(str(model.summary())))
     predicted = inquiry.ask("predict", lambda: model.predict(table))
     if predicted is not None:
-        inquiry.ask("predictions", lambda: _finite(predicted))
+        inquiry.ask("predictions", lambda: finite(predicted))
     inquiry.ask("score", lambda: _number(model.score(table, sample_weight=case.sample_weight)))
     if rng.random() < 0.5:
         inquiry.ask("probabilities", lambda: _probabilities(model, table))
     if rng.random() < 0.7:
-        inquiry.ask("sample", lambda: _finite(model.sample(5, random_state=0)))
+        inquiry.ask("sample", lambda: finite(model.sample(5, random_state=0)))
     if rng.random() < 0.7:
         gaps = case.changed(rng, hostile=False)
         inquiry.ask("impute", lambda: _complete(model, model.impute(gaps)))
@@ -187,92 +196,31 @@ def _questions(
             )
     if rng.random() < 0.5:
         rows = case.changed(rng, hostile=True)
-        inquiry.ask("predict new rows", lambda: _finite(model.predict(rows)))
-        inquiry.ask("unseen levels", lambda: _finite(model.predict(rows, unseen="ignore")))
+        inquiry.ask("predict new rows", lambda: finite(model.predict(rows)))
+        inquiry.ask("unseen levels", lambda: finite(model.predict(rows, unseen="ignore")))
         inquiry.ask("score new rows", lambda: model.score(rows))
         inquiry.ask("impute new rows", lambda: model.impute(rows, unseen="ignore"))
         if rng.random() < 0.3:
             inquiry.ask("one column", lambda: model.predict(rows, targets[0]))
     if rng.random() < 0.4:
         inquiry.ask("file", lambda: _saved(model, table, predicted, folder / "model.mgm"))
+    if rng.random() < 0.1:
+        _joint_questions(inquiry, case, model, targets)
     if rng.random() < 0.02:
         inquiry.ask("picture", lambda: _picture(model, folder / "graph.png"))
 
 
-class Inquiry:
-    """Questions with their answers; what should not have been is in `findings`."""
-
-    def __init__(self) -> None:
-        self.findings: list[str] = []
-        self.refused: dict[str, mg.MixedGMError] = {}
-
-    def ask(self, what: str, question: Callable[[], Any]) -> Any:
-        """The answer; None where it is an error of the family, or a finding."""
-        with self._listening(what):
-            try:
-                return question()
-            except mg.MixedGMError as error:
-                self.refused[what] = error
-                self._judge(what, error)
-            except WrongAnswerError as wrong:
-                self.findings.append(f"{what}: {wrong}")
-            except Exception as error:
-                where = [
-                    f"{Path(each.filename).name}:{each.lineno}"
-                    for each in traceback.extract_tb(error.__traceback__)
-                    if "mixedgm" in each.filename
-                ]
-                text = f"{type(error).__name__}: {error}"[:300]
-                self.findings.append(f"{what}: {' '.join(where[-4:])} {text}".replace("\n", " "))
-        return None
-
-    def text(self, text: str) -> None:
-        """Look at a text for the user."""
-        if "\x1b" in text or "\x00" in text:
-            raise WrongAnswerError("control characters in a text")
-        if len(text) > 100_000:
-            raise WrongAnswerError(f"a text of {len(text):,} characters")
-
-    def compare(self, checked: Any, model: Any) -> None:
-        """What `check` calls an error, and nothing else of the table, stops the fit."""
-        error = self.refused.get("fit")
-        if checked is None:
-            return
-        errors = [each for each in checked.findings if each.severity == "error"]
-        if errors and model is not None:
-            self.findings.append(f"check: the table was fitted in spite of: {errors[0]}"[:300])
-        if isinstance(error, mg.TableError) and not errors:
-            self.findings.append(f"check: said nothing of: {error}"[:300])
-
-    def _judge(self, what: str, error: mg.MixedGMError) -> None:
-        text = str(error)
-        if len(text) > _LONGEST_MESSAGE:
-            self.findings.append(f"{what}: a message of {len(text):,} characters")
-        if not text.strip():
-            self.findings.append(f"{what}: an error without a word")
-        if "\x1b" in text or "\x00" in text:
-            self.findings.append(f"{what}: control characters in a message")
-        for each in getattr(error, "findings", ()):
-            if each.column is not None and not each.remedy:
-                self.findings.append(f"{what}: no remedy in: {each}"[:300])
-
-    @contextmanager
-    def _listening(self, what: str) -> Iterator[None]:
-        with warnings.catch_warnings(record=True) as heard:
-            warnings.simplefilter("always")
-            yield
-        for each in heard:
-            own = issubclass(each.category, UserWarning) and each.filename == __file__
-            if not own:
-                where = f"{Path(each.filename).name}:{each.lineno}"
-                text = f"{each.category.__name__} at {where}: {str(each.message)[:200]}"
-                self.findings.append(f"{what}: {text}".replace("\n", " "))
-            elif len(str(each.message)) > _LONGEST_MESSAGE:
-                self.findings.append(f"{what}: a warning of {len(str(each.message)):,} characters")
-
-
-class WrongAnswerError(Exception):
-    """An answer that cannot be."""
+def _joint_questions(inquiry: Inquiry, case: HostileTable, model: Any, targets: Any) -> None:
+    """Questions to the joint distribution, and other views."""
+    table = case.table
+    inquiry.ask("log density", lambda: _no_nan(model.log_density(table)))
+    inquiry.ask("mean", lambda: inquiry.text(str(model.mean())))
+    inquiry.ask("marginal", lambda: finite(model.marginal(targets[0]).frame()))
+    inquiry.ask("entropy", lambda: _number(model.entropy(targets[0]).value))
+    inquiry.ask("predictability", lambda: inquiry.text(str(model.predictability(table))))
+    inquiry.ask("nodes", lambda: inquiry.text(str(model.nodes())))
+    imputer = mg.MixedImputer(mg.MixedGraphicalModel(lam=0.1, n_jobs=1), strategy="draw")
+    inquiry.ask("imputer", lambda: imputer.fit(table).transform(table))
 
 
 def _look_at(model: Any) -> None:
@@ -301,40 +249,19 @@ def _same(model: Any, other: Any) -> None:
         raise WrongAnswerError(f"{different} differ with n_jobs")
 
 
-def _listed(table: Any) -> dict[str, list[Any]]:
-    """Columns of any table as lists."""
-    if isinstance(table, np.ndarray):
-        table = table.reshape(len(table), -1)
-        return {str(at): list(table[:, at]) for at in range(table.shape[1])}
-    if hasattr(table, "iloc"):
-        return {str(at): list(table.iloc[:, at]) for at in range(table.shape[1])}
-    if hasattr(table, "to_pydict"):
-        return {str(at): column.to_pylist() for at, column in enumerate(table.columns)}
-    return {str(at): each.to_list() for at, each in enumerate(table.get_columns())}
-
-
-def _finite(table: Any) -> None:
-    """Every cell has a value, and every number is finite."""
-    for name, cells in _listed(table).items():
-        _finite_cells(name, cells)
-
-
-def _finite_cells(name: str, cells: list[Any]) -> None:
-    for at, cell in enumerate(cells):
-        cell = cell.as_py() if hasattr(cell, "as_py") else cell
-        if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
-            raise WrongAnswerError(f"column {name}, row {at} has no value")
-        if isinstance(cell, float | np.floating) and not np.isfinite(cell):
-            raise WrongAnswerError(f"column {name}, row {at} is {cell}")
-
-
 def _complete(model: Any, table: Any) -> None:
     """Every cell of the model's columns has a value."""
-    cells = list(_listed(table).values())
+    cells = list(listed(table).values())
     known = set(model.schema_.names)
     for name, own in zip(model.schema_.table_names, cells, strict=False):
         if name in known:
-            _finite_cells(name[:20], own)
+            finite_cells(name[:20], own)
+
+
+def _no_nan(logs: Any) -> None:
+    """A density may be zero: of a level that no row of the fit had."""
+    if np.isnan(logs).any() or np.isposinf(logs).any():
+        raise WrongAnswerError("a log density is NaN or inf")
 
 
 def _number(value: float) -> None:
@@ -346,7 +273,7 @@ def _probabilities(model: Any, table: Any) -> None:
     if not any(column.role == "target" for column in model.schema_.categorical):
         return
     for name, own in model.predict_proba(table).items():
-        sums = np.sum(list(_listed(own).values()), axis=0)
+        sums = np.sum(list(listed(own).values()), axis=0)
         if not np.allclose(sums, 1.0):
             raise WrongAnswerError(f"probabilities of {name[:20]} do not add up to 1")
 
@@ -357,7 +284,7 @@ def _saved(model: Any, table: Any, predicted: Any, path: Path) -> None:
     if _arrays(again.params_) != _arrays(model.params_):
         raise WrongAnswerError("the loaded model has other parameters")
     if predicted is not None:
-        ours, theirs = _listed(predicted), _listed(again.predict(table))
+        ours, theirs = listed(predicted), listed(again.predict(table))
         if repr(ours) != repr(theirs):
             raise WrongAnswerError("the loaded model predicts something else")
 
