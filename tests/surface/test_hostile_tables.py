@@ -170,7 +170,7 @@ FILLED = {
 def arrow_column(values, kind):
     pa = pytest.importorskip("pyarrow")
     array = pa.array(values).cast(pa.type_for_alias(kind))
-    gappy = pa.concat_arrays([pa.nulls(1, array.type), array[1:]])
+    gappy = pa.concat_arrays([pa.nulls(20, array.type), array[20:]])
     return pa.table({"x": X, "k": gappy, "y": X + Y})
 
 
