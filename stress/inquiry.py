@@ -112,10 +112,16 @@ def finite(table: Any) -> None:
         finite_cells(name, cells)
 
 
+def missing(cell: Any) -> bool:
+    """Whether a cell has no value, in the words of any library."""
+    nan = isinstance(cell, float | np.floating) and np.isnan(cell)
+    return cell is None or nan or type(cell).__name__ in ("NAType", "NaTType")
+
+
 def finite_cells(name: str, cells: list[Any]) -> None:
     for at, cell in enumerate(cells):
         cell = cell.as_py() if hasattr(cell, "as_py") else cell
-        if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
+        if missing(cell):
             raise WrongAnswerError(f"column {name}, row {at} has no value")
         if isinstance(cell, float | np.floating) and not np.isfinite(cell):
             raise WrongAnswerError(f"column {name}, row {at} is {cell}")

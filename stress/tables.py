@@ -13,7 +13,7 @@ import mixedgm as mg
 from stress.campaign import Campaign, Found
 from stress.hostile_columns import HOSTILE, Cells, columns, names
 from stress.hostile_frames import WRAPPERS, Wrapper, wrapped
-from stress.inquiry import Inquiry, WrongAnswerError, finite, finite_cells, listed
+from stress.inquiry import Inquiry, WrongAnswerError, finite, finite_cells, listed, missing
 
 _LIBRARIES = {
     "pandas": 0.4,
@@ -97,7 +97,7 @@ def _options(rng: np.random.Generator, table: HostileTable) -> dict[str, Any]:
         {"select": "bic"},
         {"select": mg.CV(3), "random_state": 0, "n_lams": 8, "lam_min_ratio": 0.2},
         {"refit": False},
-        {"lam": 0.0},
+        {"lam": 0.0 if len(table.cells[0]) <= 120 else 0.1},
         {"weights": "uniform"},
         {"types": {one: "kind"}, "missing": "maybe"},
         {"types": ["categorical"] * len(table.names)},
@@ -105,7 +105,7 @@ def _options(rng: np.random.Generator, table: HostileTable) -> dict[str, Any]:
         {"loss": "likelihood", "missing": "drop"},
         {"moderators": [one]},
         {"loss": "nodewise", "covariates": [one], "missing": "drop"},
-        {"lam": 1e-300},
+        {"lam": 1e-300 if len(table.cells[0]) <= 120 else 0.1},
         {"lam": 1e6},
         {"refit": True, "lam": 0.1},
     )
@@ -122,6 +122,7 @@ def _weights(rng: np.random.Generator, n: int) -> Any:
         lambda: np.where(plain < 0.9, 0.0, 1.0),
         lambda: 10.0 ** rng.integers(-30, 30, n),
         lambda: 10.0 ** rng.integers(-40, 5, n),
+        lambda: 10.0 ** rng.integers(-6, 5, n),
         lambda: plain - 0.5,
         lambda: np.where(plain < 0.1, np.nan, plain),
         lambda: plain[:-1],
@@ -252,10 +253,12 @@ def _same(model: Any, other: Any) -> None:
 def _complete(model: Any, table: Any) -> None:
     """Every cell of the model's columns has a value."""
     cells = list(listed(table).values())
-    known = set(model.schema_.names)
+    continuous = {column.name for column in model.schema_.continuous}
     for name, own in zip(model.schema_.table_names, cells, strict=False):
-        if name in known:
+        if name in continuous:
             finite_cells(name[:20], own)
+        elif name in model.schema_.names and any(map(missing, own)):
+            raise WrongAnswerError(f"column {name[:20]} has gaps")
 
 
 def _no_nan(logs: Any) -> None:

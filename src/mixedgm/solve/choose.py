@@ -17,7 +17,6 @@ from mixedgm.solve.proximal_gradient import ProximalGradient
 from mixedgm.solve.proximal_newton import NewtonState, ProximalNewton
 from mixedgm.solve.spectral_gradient import SpectralGradient
 
-
 _CUBES_OF_A_STEP = 3e6
 """What a step takes whatever the rows."""
 

@@ -197,6 +197,12 @@ def _weight_error(weights: Floats, n_rows: int) -> Finding | None:
     if total > _MOST_WEIGHT:
         what = f"sample_weight sums to {total:g}; the sum is a number of observations"
         return Finding(None, f"{what}, at most {_MOST_WEIGHT:g}", "divide it by its largest value")
+    smallest = float(weights.min(initial=total, where=weights > 0.0))
+    if smallest < _CLOSE * total:
+        n_lost = int(np.count_nonzero((weights > 0.0) & (weights < _CLOSE * total)))
+        what = f"sample_weight has {_entries(n_lost)} of no account, down to {smallest:g}"
+        remedy = f"set those below {_CLOSE * total:.2g} to 0, which leaves their rows out"
+        return Finding(None, f"{what}, in a sum of {total:g}", remedy)
     return None
 
 
