@@ -32,6 +32,8 @@ class Campaign:
     attempt: Callable[[int, Path], Found]
     most_mb: float | None = None
     """Memory that a case may take beyond what its process had before."""
+    prepare: Callable[[], object] = lambda: None
+    """What all cases of a process need, made before the first."""
 
 
 @dataclass
@@ -59,6 +61,6 @@ class Case:
 
 
 def load(name: str) -> Campaign:
-    """Return the campaign of that name."""
-    campaign: Campaign = importlib.import_module(MODULES[name]).CAMPAIGN
+    """Return the campaign of that name, or of that module."""
+    campaign: Campaign = importlib.import_module(MODULES.get(name, name)).CAMPAIGN
     return campaign

@@ -42,7 +42,9 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _one(name: str, seed: int) -> None:
     from stress.worker import judged
 
-    case = judged(load(name), seed, code_now())
+    campaign = load(name)
+    campaign.prepare()
+    case = judged(campaign, seed, code_now())
     print(f"{name} {seed}: {case.kind}, {case.seconds:.1f} s, {case.mb:.0f} MB")
     for finding in case.findings:
         print(finding)

@@ -23,6 +23,7 @@ def main() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)  # what a case prints is not an answer
     campaign = load(name)
+    campaign.prepare()
     for line in sys.stdin:
         case = judged(campaign, int(line), code)
         answers.write(json.dumps(asdict(case)) + "\n")

@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from mixedgm import diagnostics as diagnostics
     from mixedgm.errors import DistributionError as DistributionError
     from mixedgm.errors import ExtrapolationWarning as ExtrapolationWarning
+    from mixedgm.errors import LongFitWarning as LongFitWarning
     from mixedgm.errors import MixedGMError as MixedGMError
     from mixedgm.errors import ModelFileError as ModelFileError
     from mixedgm.errors import NotYetError as NotYetError
+    from mixedgm.errors import OutOfMemoryError as OutOfMemoryError
     from mixedgm.errors import ParameterError as ParameterError
     from mixedgm.errors import SamplingWarning as SamplingWarning
     from mixedgm.errors import SelectionWarning as SelectionWarning
@@ -70,10 +72,12 @@ _HOME = {
     "ModelFileError": "mixedgm.errors",
     "MonteCarlo": "mixedgm.solve.monte_carlo",
     "NotYetError": "mixedgm.errors",
+    "OutOfMemoryError": "mixedgm.errors",
     "ParameterError": "mixedgm.errors",
     "Params": "mixedgm.model.params",
     "ProximalGradient": "mixedgm.solve.proximal_gradient",
     "ProximalNewton": "mixedgm.solve.proximal_newton",
+    "LongFitWarning": "mixedgm.errors",
     "SamplingWarning": "mixedgm.errors",
     "Schema": "mixedgm.table",
     "StARS": "mixedgm.path.stability",

@@ -10,22 +10,32 @@ from __future__ import annotations
 
 import atexit
 import multiprocessing
+import os
 import subprocess
 import sys
 import threading
+import warnings
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mixedgm.parallel import n_cores
+from mixedgm.parallel import end_with, n_cores
+from mixedgm.table.check import level_of_caller
 
 
 @cache
 def compile_ahead() -> None:
     """Start the other process, if the kernels are not in the cache yet; do not wait for it."""
     worker = multiprocessing.parent_process() is not None
+    if not worker and not _can_be_kept():
+        warnings.warn(
+            "there is no folder in which compiled kernels could be kept, so every process compiles "
+            "them (about 10 s); the environment variable NUMBA_CACHE_DIR can name one.",
+            stacklevel=level_of_caller(),
+        )
+        return
     if worker or not _has_interpreter() or n_cores() < 2 or has_kernels():
         return
     try:
@@ -40,6 +50,12 @@ def compile_ahead() -> None:
         return
     threading.Thread(target=process.wait, daemon=True).start()  # lest it stay as a zombie
     atexit.register(process.wait)
+
+
+def _can_be_kept() -> bool:
+    from mixedgm.rows.curvature_kernels import curvature_sums
+
+    return not hasattr(curvature_sums, "stats") or curvature_sums.stats.cache_path is not None
 
 
 def has_kernels() -> bool:
@@ -121,4 +137,5 @@ def _carried(blocks: Any, nodes: Any, start: Any) -> None:
 
 
 if __name__ == "__main__":
+    end_with(os.getppid())
     main()

@@ -2,59 +2,102 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
+import secrets
 import stat
-import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from mixedgm.errors import ParameterError
+from mixedgm.printable import quoted
 
-__all__ = ["check_writable", "replacing", "write_bytes", "write_text"]
+__all__ = ["check_writable", "remove_abandoned", "replacing", "write_bytes", "write_text"]
+
+_ABANDONED = 600.0
+"""Seconds after which a file that is still being written belongs to nobody any more."""
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+_LONGEST_PATH = 300
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def replacing(path: str | os.PathLike[str], *, tidy: bool = True) -> Iterator[BinaryIO]:
     """Open a temporary file beside `path`; it takes the path's place only if all goes well.
 
     A link stays a link: the file that it leads to is replaced.  A file keeps its permissions and
-    its owner.  A device or a pipe is written to, and stays what it is.
+    its owner.  A device or a pipe is written to, and stays what it is.  With `tidy`, what a killed
+    process left of the same file goes.
     """
     target = _target(path)
-    if target.exists() and not target.is_file():
-        with target.open("wb") as file:
-            yield file
-        return
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)
+        if target.exists() and not target.is_file():
+            with target.open("wb") as file:
+                yield file
+            return
+        temporary = _temporary(target)
+        try:
+            with _created(temporary) as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            _take_over(target, temporary)
+            temporary.replace(target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    except BrokenPipeError:
+        raise
     except OSError as error:
         raise _unwritable(target, error) from error
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        _take_over(target, temporary)
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    if tidy:
+        remove_abandoned(target.parent, _leftovers(target))
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise now what writing to `path` would raise after all the work."""
     target = _target(path)
-    if target.exists() and not target.is_file():
-        return
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)
+        if target.exists() and not target.is_file():
+            return
+        temporary = _temporary(target)
+        try:
+            _created(temporary).close()
+        finally:
+            temporary.unlink(missing_ok=True)
     except OSError as error:
         raise _unwritable(target, error) from error
-    os.close(handle)
-    Path(name).unlink()
+
+
+def remove_abandoned(folder: Path, names: Iterable[str]) -> None:
+    """Remove what a killed process left; another process may be writing what is new."""
+    for name in names:
+        file = folder / name
+        with suppress(OSError):
+            if time.time() - file.stat().st_mtime > _ABANDONED:
+                file.unlink(missing_ok=True)
+
+
+def _temporary(target: Path) -> Path:
+    """A name that nobody else has."""
+    return target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.part")
+
+
+def _leftovers(target: Path) -> list[str]:
+    own = re.compile(rf"\.{re.escape(target.name[:100])}\.[0-9a-f]{{16}}\.part")
+    with suppress(OSError):  # a folder may be written to and yet not be listed
+        return [name for name in os.listdir(target.parent) if own.fullmatch(name)]
+    return []
+
+
+def _created(temporary: Path) -> BinaryIO:
+    """A new file that only its owner can read."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    return os.fdopen(os.open(temporary, flags, 0o600), "wb")
 
 
 def _target(path: str | os.PathLike[str]) -> Path:
@@ -70,14 +113,19 @@ def _target(path: str | os.PathLike[str]) -> Path:
             )
         if target.is_dir():
             raise ParameterError(f"{str(target)!r} is a folder; give the name of a file.")
+    except ParameterError:
+        raise
     except (OSError, ValueError, RuntimeError) as error:  # a NUL, a name too long, links in circles
-        raise ParameterError(f"{os.fspath(path)!r} is not the name of a file: {error}") from error
+        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        name = quoted(os.fspath(path), _LONGEST_PATH)
+        raise ParameterError(f"{name} is not the name of a file: {why}.") from error
     return target
 
 
 def _unwritable(target: Path, error: OSError) -> ParameterError:
     why = error.strerror or str(error)
-    return ParameterError(f"{str(target)!r} cannot be written: {why}. Choose another folder.")
+    what = "Make room, or choose" if error.errno in _FULL else "Choose"
+    return ParameterError(f"{str(target)!r} cannot be written: {why}. {what} another folder.")
 
 
 def _take_over(target: Path, temporary: Path) -> None:
@@ -97,9 +145,9 @@ def _take_over(target: Path, temporary: Path) -> None:
             os.chown(temporary, before.st_uid, before.st_gid)
 
 
-def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
+def write_bytes(path: str | os.PathLike[str], content: bytes, *, tidy: bool = True) -> None:
     """Write all of `content`, or nothing."""
-    with replacing(path) as file:
+    with replacing(path, tidy=tidy) as file:
         file.write(content)
 
 

@@ -10,6 +10,8 @@ inf costs no test in the loop.
 from __future__ import annotations
 
 import gc
+import hashlib
+import os
 import pickle
 from contextlib import suppress
 from functools import partial
@@ -17,7 +19,7 @@ from typing import Any
 
 from numba import njit
 from numba.core import event
-from numba.core.caching import FunctionCache
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 _OPTIONS: dict[str, Any] = {
     "nogil": True,
@@ -41,8 +43,15 @@ def kernel(function: Any = None, **options: Any) -> Any:
 class _OptionalCache(FunctionCache):  # type: ignore[misc]
     """Numba's cache on disk, without which everything works, only later.
 
-    A damaged file is thrown away; a full disk keeps nothing.  Numba would raise.
+    A damaged file is thrown away; a full disk keeps nothing.  Numba would raise, or run it.
     """
+
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        self._cache_file = _SealedFiles(
+            self._cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp()
+        )
+        self._cache_file.function = function
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled function, or None if the disk has none that can be read."""
@@ -57,6 +66,54 @@ class _OptionalCache(FunctionCache):  # type: ignore[misc]
         """Keep the compiled function if that is possible."""
         with suppress(OSError, EOFError, pickle.UnpicklingError):
             super().save_overload(sig, data)
+
+
+class _SealedFiles(IndexDataCacheFile):  # type: ignore[misc]
+    """Files that say what they hold, and of which sources.
+
+    Numba looks at the file of a kernel alone: it would go on with functions that another file used
+    to have.  And when two processes compile at once, one may find the other's code under its name.
+    """
+
+    function: Any = None
+
+    def save(self, key: Any, data: Any) -> None:
+        """Keep the code with its key, its sources and a checksum."""
+        body = self._dump(data)
+        super().save(key, (self._label(key), hashlib.sha256(body).digest(), body))
+
+    def load(self, key: Any) -> Any:
+        """Return the code if it is whole, and that of this key; None if there is none."""
+        stored = super().load(key)
+        if stored is None:
+            return None
+        label, checksum, body = stored
+        if label != self._label(key) or checksum != hashlib.sha256(body).digest():
+            return None
+        return pickle.loads(body)
+
+    def _label(self, key: Any) -> str:
+        name = self.function.__qualname__
+        return repr((name, key, sorted(_sources(self.function, {}).items())))
+
+
+def _sources(function: Any, known: dict[str, str]) -> dict[str, str]:
+    """Files that a kernel's code comes from, and the numbers that are compiled into it."""
+    code, names = function.__code__, function.__globals__
+    with suppress(OSError):
+        state = os.stat(code.co_filename)
+        known[code.co_filename] = f"{state.st_mtime_ns} {state.st_size}"
+    for name in code.co_names:
+        value = names.get(name)
+        called: Any = getattr(value, "py_func", getattr(value, "_defn", None))
+        if isinstance(value, int | float):
+            known[f"{code.co_filename} {name}"] = repr(value)
+        elif hasattr(called, "__code__"):
+            place = f"{called.__module__}.{called.__name__}"
+            if place not in known:
+                known[place] = ""
+                _sources(called, known)
+    return known
 
 
 def inner(function: Any = None, *, allocates: bool = False, **options: Any) -> Any:

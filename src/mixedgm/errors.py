@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal, Self
+
+from mixedgm.printable import bounded, few, quoted
 
 __all__ = [
     "DistributionError",
     "ExtrapolationWarning",
     "Finding",
+    "LongFitWarning",
     "MixedGMError",
     "ModelFileError",
     "NotYetError",
+    "OutOfMemoryError",
     "ParameterError",
     "SamplingWarning",
     "TableError",
     "TableTypeError",
     "TableWarning",
     "TooLargeError",
+    "finding_lines",
+    "level_of_caller",
     "listed",
     "near_matches",
 ]
 
 Severity = Literal["error", "warning", "note"]
+
+_FINDING = 2000  # characters of a finding
+_VALUE = 200  # characters of a value that an option cannot have
+_COMPARED = 100  # characters of a name
 
 
 @dataclass(frozen=True)
@@ -61,19 +73,59 @@ class Finding:
 
     def __str__(self) -> str:
         """Return the finding as one line."""
-        where = "" if self.column is None else f"column {self.column!r}: "
+        where = "" if self.column is None else f"column {quoted(self.column)}: "
         if not self.remedy:
-            return where + self.what
+            return bounded(where + self.what, _FINDING)
         lead = "To fix" if self.severity == "error" else "To change it"
-        return f"{where}{self.what.rstrip('.')}. {lead}: {self.remedy}"
+        return bounded(f"{where}{self.what.rstrip('.')}. {lead}: {self.remedy}", _FINDING)
 
 
 def _listing(findings: tuple[Finding, ...], noun: str) -> str:
     """Return one line for one finding, else a heading with a bullet for each."""
     if len(findings) == 1:
-        return str(findings[0])
-    lines = "\n".join(f"  - {line}" for line in listed(map(str, findings)))
-    return f"{len(findings):,} {noun} with this table:\n{lines}"
+        return bounded(str(findings[0]))
+    lines = "\n".join(f"  - {line}" for line in finding_lines(findings))
+    return bounded(f"{len(findings):,} {noun} with this table:\n{lines}")
+
+
+def finding_lines(
+    findings: Iterable[Finding], line: Callable[[Finding], str] = str, most: int = 4
+) -> list[str]:
+    r"""Return a line for each finding, but of those that differ in names and numbers only a few.
+
+    Parameters
+    ----------
+    findings : iterable of Finding
+        Any number of them.
+    line : callable
+        Makes the line of one finding.
+    most : int
+        How many of a sort are shown.
+
+    Examples
+    --------
+    >>> same = [Finding(f"q{k}", f"it is constant: {k} in all 9 rows", "") for k in range(300)]
+    >>> print(*finding_lines(same, most=1), sep="\n")
+    column 'q0': it is constant: 0 in all 9 rows
+    ... and 299 more columns like it: 'q1', 'q2', 'q3' and 296 more
+    """
+    sorts: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        reads = _VARYING.sub("", finding.what[:_VALUE])
+        sorts.setdefault((finding.severity, reads), []).append(finding)
+    lines: list[str] = []
+    for alike in sorts.values():
+        rest = alike[most:] if len(alike) > most + 1 else []
+        lines += [line(finding) for finding in alike[: len(alike) - len(rest)]]
+        names = [finding.column for finding in rest if finding.column is not None]
+        noun = "columns" if len(names) == len(rest) else "findings"
+        which = f": {few(names, 3)}" if names else ""
+        lines += [f"... and {len(rest):,} more {noun} like it{which}"] if rest else []
+    return listed(lines)
+
+
+# Findings of a sort read the same but for these: values in quotes, and numbers.
+_VARYING = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[-+]?\d[\d.,e+-]*""")
 
 
 def listed(lines: Iterable[str], most: int = 50) -> list[str]:
@@ -96,7 +148,13 @@ def _as_findings(findings: Finding | Iterable[Finding] | str) -> tuple[Finding, 
 
 
 class MixedGMError(Exception):
-    """The family of all errors that mixedgm raises on purpose."""
+    """The family of all errors that mixedgm raises on purpose.
+
+    Whatever names and values a message quotes, it reads as plain text of limited length.
+    """
+
+    def __str__(self) -> str:
+        return bounded(super().__str__())
 
 
 class TableError(MixedGMError, ValueError):
@@ -146,7 +204,7 @@ class ParameterError(MixedGMError, ValueError):
         >>> print(ParameterError.must_be("lam", "a float in (0, inf)", -1))
         lam must be a float in (0, inf). Got -1 instead.
         """
-        return cls(f"{name} must be {wanted}. Got {got!r} instead.")
+        return cls(f"{name} must be {wanted}. Got {quoted(got, _VALUE)} instead.")
 
 
 class ModelFileError(MixedGMError, ValueError):
@@ -179,17 +237,21 @@ class DistributionError(MixedGMError, ValueError):
 
     def __str__(self) -> str:
         """Return the message with the columns as numbers."""
-        numbers = ", ".join(map(str, self.columns))
+        numbers = few(self.columns, 20)
         return self.message.replace("{columns}", f"columns {numbers}")
 
     def named(self, names: Sequence[str]) -> Self:
         """Return the same error with the columns by name; `names` are those of all nodes."""
-        listed = ", ".join(repr(names[column]) for column in self.columns)
-        return type(self)(self.message.replace("{columns}", listed), self.columns)
+        shown = few([names[column] for column in self.columns], 20)
+        return type(self)(self.message.replace("{columns}", shown), self.columns)
 
 
 class TooLargeError(DistributionError):
     """An exact computation whose tables would exceed the limit."""
+
+
+class OutOfMemoryError(MixedGMError, MemoryError):
+    """A fit that needs more memory than there is."""
 
 
 class NotYetError(MixedGMError, NotImplementedError):
@@ -222,17 +284,21 @@ class SamplingWarning(UserWarning):
 
     def __str__(self) -> str:
         """Return the message with the places as numbers."""
-        numbers = ", ".join(map(str, self.places))
+        numbers = few(self.places, 20)
         return self.message.replace("{places}", f"quantities {numbers}")
 
     def named(self, names: Sequence[str]) -> Self:
         """Return the same warning with names; `names` are those of all columns and levels."""
-        listed = ", ".join(names[place] for place in self.places)
-        return type(self)(self.message.replace("{places}", listed), self.places)
+        shown = few([names[place] for place in self.places], 20, str)
+        return type(self)(self.message.replace("{places}", shown), self.places)
 
 
 class ExtrapolationWarning(UserWarning):
     """A value of a moderator outside the range of the rows that a model was fitted to."""
+
+
+class LongFitWarning(UserWarning):
+    """A fit that will take more than about a minute, said before it begins."""
 
 
 class SelectionWarning(UserWarning):
@@ -284,10 +350,21 @@ def near_matches(name: object, known: Iterable[str], noun: str = "columns") -> s
     "the columns are 'age', 'sex'"
     """
     names = list(known)
-    lowered = {each.lower(): each for each in reversed(names)}
-    near = [lowered[n] for n in get_close_matches(str(name).lower(), list(lowered), n=3)]
+    lowered = {each[:_COMPARED].lower(): each for each in reversed(names)}
+    near = get_close_matches(str(name)[:_COMPARED].lower(), list(lowered), n=3)
     if near:
-        return f"did you mean {' or '.join(repr(n) for n in near)}?"
-    shown = ", ".join(repr(n) for n in names[:8])
-    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-    return f"the {noun} are {shown}{more}" if names else f"there are no {noun}"
+        return f"did you mean {' or '.join(quoted(lowered[n]) for n in near)}?"
+    return f"the {noun} are {few(names, 8)}" if names else f"there are no {noun}"
+
+
+def level_of_caller() -> int:
+    """Return the stack level of the first frame outside this package, for warnings to point at."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and _between(frame.f_globals.get("__name__", "")):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def _between(module: str) -> bool:
+    """Return whether a module is part of this package, or calls it by a property it keeps."""
+    return module.startswith("mixedgm.") or module == "functools"

@@ -16,11 +16,11 @@ from mixedgm.path.per_node import assembled
 from mixedgm.path.refits import too_dense
 from mixedgm.path.task import Lam, Task
 from mixedgm.path.unshrunken import FINEST_TOL, unshrunken
+from mixedgm.printable import few, quoted
 from mixedgm.report import FitReport
 from mixedgm.rows.threads import single_threaded_blas
 from mixedgm.solve.loop import Status
 from mixedgm.solve.working_set import Solution, Start, solve
-from mixedgm.table.wording import few
 
 __all__ = [
     "at_given_lams",
@@ -254,7 +254,7 @@ def _left_out_notes(task: Task) -> tuple[str, ...]:
 
 def _degenerate_notes(task: Task) -> tuple[str, ...]:
     constant = task.node_scales == 0.0
-    names = [repr(task.schema.nodes[v].name) for v in np.flatnonzero(constant)]
+    names = [quoted(task.schema.nodes[v].name) for v in np.flatnonzero(constant)]
     if not names:
         return ()
     return (f"constant in these rows, so without edges: {', '.join(names)}",)

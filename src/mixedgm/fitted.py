@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.errors import DistributionError, ParameterError
-from mixedgm.model.layout import Floats
+from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.margins import Margins, NodeTerms
 from mixedgm.model.params import NodewiseParams, Params, joined
 from mixedgm.path.path import Path
 from mixedgm.penalty.factors import EDGE_KINDS, edge_kind
+from mixedgm.printable import quoted
 from mixedgm.report import FitReport as FitReport
 from mixedgm.rows.predict import mean_losses, predictions, probabilities
 from mixedgm.table.encode import Design
@@ -24,6 +25,8 @@ from mixedgm.table.schema import Schema
 
 if TYPE_CHECKING:
     from mixedgm.joint.sampling import Draw, Method
+
+_NODES_AT_ONCE = 256
 
 
 class Edge(NamedTuple):
@@ -123,12 +126,32 @@ class FittedModel:
         Separate regressions have two copies of an edge; this is the weight of their mean, where
         the rule finds an edge at all.
         """
-        # Scaled first: in units that are very large or small the square of a coefficient has no
-        # place in double precision.
-        scale = np.repeat(self.node_scales, np.diff(self.params.node_start))
-        norms = self.params.block_norms(scale[:, None] * self.edge_coef * scale)
-        upper = np.triu(norms, 1)
-        return np.asarray(upper + upper.T)
+        u, v, weight = self._weighted_pairs
+        matrix = np.zeros((len(self.node_scales), len(self.node_scales)))
+        matrix[u, v] = matrix[v, u] = weight
+        return matrix
+
+    @cached_property
+    def _weighted_pairs(self) -> tuple[Ints, Ints, Floats]:
+        """Nodes u < v of every edge, and its weight.
+
+        Found some nodes at a time: of very many columns, edges take far less memory than pairs.
+        """
+        start = self.params.node_start
+        scale = np.repeat(self.node_scales, np.diff(start))
+        found = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
+        for first in range(0, len(start) - 1, _NODES_AT_ONCE):
+            last = min(first + _NODES_AT_ONCE, len(start) - 1)
+            # Scaled first: in units that are very large or small the square of a coefficient has
+            # no place in double precision.
+            own = slice(start[first], start[last])
+            scaled = scale[own, None] * self.edge_coef[own] * scale
+            by_row = np.add.reduceat(scaled**2, start[first:last] - start[first], axis=0)
+            norms = np.sqrt(np.add.reduceat(by_row, start[:-1], axis=1))
+            u, v = np.nonzero(np.triu(norms, first + 1))
+            found.append((u + first, v, norms[u, v]))
+        u, v, weight = (np.concatenate(part) for part in zip(*found, strict=True))
+        return u, v, weight
 
     @property
     def n_predictors(self) -> dict[str, int]:
@@ -166,10 +189,14 @@ class FittedModel:
     @cached_property
     def edges(self) -> tuple[Edge, ...]:
         """Edges and their deviations, heaviest first."""
-        weights = np.triu(self.all_weights, 1)
-        m, u, v = np.nonzero(weights)
-        order = np.argsort(-weights[m, u, v], kind="stable")
-        return tuple(self._edge_or_deviation(int(m[k]), int(u[k]), int(v[k])) for k in order)
+        u, v, weight = self._weighted_pairs
+        varying = np.triu(self.deviation_weights, 1)
+        m, a, b = np.nonzero(varying)
+        weights = np.concatenate([weight, varying[m, a, b]])
+        where = [np.append(np.zeros_like(u), m + 1), np.append(u, a), np.append(v, b)]
+        order = np.argsort(-weights, kind="stable")
+        columns = [part[order].tolist() for part in (*where, weights)]
+        return tuple(map(self._edge_or_deviation, *columns))
 
     def frequency_of(self, edge: Edge) -> float:
         """Share of the subsamples that have this edge or deviation."""
@@ -190,15 +217,15 @@ class FittedModel:
         ends = self.schema.node_index(edge.source), self.schema.node_index(edge.target)
         return names.index(edge.moderator), *ends
 
-    def _edge_or_deviation(self, m: int, u: int, v: int) -> Edge:
+    def _edge_or_deviation(self, m: int, u: int, v: int, weight: float) -> Edge:
         if m == 0:
-            return self._edge(u, v)
+            return self._edge(u, v, weight)
         nodes, node = self.schema.nodes, self.moderators[m - 1]
         return Edge(
             nodes[u].name,
             nodes[v].name,
             edge_kind(self.schema, u, v),
-            float(self.deviation_weights[m - 1, u, v]),
+            weight,
             self._sign_of(self._deviation(m - 1, u, v)[-1], u, v, node),
             None,
             moderator=nodes[node].name,
@@ -223,10 +250,10 @@ class FittedModel:
             own = 0.5 * (own + whole[:, columns, rows].swapaxes(1, 2))
         return np.asarray(own)
 
-    def _edge(self, u: int, v: int) -> Edge:
+    def _edge(self, u: int, v: int, weight: float) -> Edge:
         nodes, kind = self.schema.nodes, edge_kind(self.schema, u, v)
         precision, partial = self.params.precision, None
-        directed = bool({u, v} & set(self.schema.covariates))
+        directed = "covariate" in (nodes[u].role, nodes[v].role)
         u, v = self.schema.directed(u, v)
         if kind == EDGE_KINDS[0] and not directed:
             own = np.sqrt(precision[u, u]) * np.sqrt(precision[v, v])
@@ -235,7 +262,7 @@ class FittedModel:
             nodes[u].name,
             nodes[v].name,
             kind,
-            float(self.edge_weights[u, v]),
+            weight,
             self._sign(u, v),
             partial,
             directed,
@@ -261,7 +288,9 @@ class FittedModel:
         """
         u, v = self.schema.node_index(a), self.schema.node_index(b)
         if u == v:
-            raise ParameterError(f"an interaction needs two different columns. Got {a!r} twice.")
+            raise ParameterError(
+                f"an interaction needs two different columns. Got {quoted(a)} twice."
+            )
         rows, columns = self._axis(u), self._axis(v)
         if moderator is None:
             start = self.params.node_start
@@ -270,9 +299,9 @@ class FittedModel:
             return Interaction(a, b, rows, columns, block * unit)
         node = self.schema.node_index(moderator)
         if node not in self.moderators:
-            names = [repr(self.schema.nodes[m].name) for m in self.moderators]
+            names = [quoted(self.schema.nodes[m].name) for m in self.moderators]
             raise ParameterError(
-                f"{moderator!r} is no moderator of this model; "
+                f"{quoted(moderator)} is no moderator of this model; "
                 + (f"its moderators are {', '.join(names)}." if names else "it has none.")
             )
         values = self._deviation(self.moderators.index(node), u, v)
@@ -312,7 +341,7 @@ class FittedModel:
         node = self.schema.node_index(column)
         if node < self.schema.n_cont:
             raise ParameterError(
-                f"{column!r} is continuous, so it has no level probabilities; use predict."
+                f"{quoted(column)} is continuous, so it has no level probabilities; use predict."
             )
         cat = node - self.schema.n_cont
         return probabilities(self.params, design.cont, design.codes, cat, self.n_observed)
@@ -328,7 +357,7 @@ class FittedModel:
         self.require_joint()
         if self.moderators:
             names = [self.schema.nodes[node].name for node in self.moderators]
-            values = ", ".join(f"{name!r}: ..." for name in names)
+            values = ", ".join(f"{quoted(name)}: ..." for name in names)
             raise ParameterError(
                 "the edges vary with moderators, so that there is a joint distribution only at "
                 f"given values of these: use model.at({{{values}}})."

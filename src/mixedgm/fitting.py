@@ -15,6 +15,8 @@ from numpy.typing import ArrayLike
 from mixedgm.errors import (
     DistributionError,
     Finding,
+    LongFitWarning,
+    OutOfMemoryError,
     ParameterError,
     SelectionWarning,
     TableError,
@@ -40,13 +42,18 @@ from mixedgm.path.path import Path
 from mixedgm.path.selection import choose_from, choose_growing
 from mixedgm.path.task import Reference, Task
 from mixedgm.penalty.factors import deviation_factors, factor_matrix
+from mixedgm.printable import few, quoted
 from mixedgm.report import FitReport
 from mixedgm.solve.loop import Status
 from mixedgm.table import Frame, as_frame, learn
-from mixedgm.table.check import level_of_caller
+from mixedgm.table.check import level_of_caller, raise_or_warn
+from mixedgm.table.effort import REMEDY, effort
 from mixedgm.table.encode import Design
+from mixedgm.table.options import resolve_options
 from mixedgm.table.schema import Schema
-from mixedgm.table.wording import few
+
+# A single lam is approached from far away: the work of about so many lams of a path.
+_LAMS_FOR_ONE = 6.0
 
 
 def fit_path(
@@ -80,11 +87,12 @@ def fit_path(
     """
     chosen = Options(lams=lams, **options)
     design = encode(X, chosen, sample_weight)
+    _announce(design, chosen, n_lams=chosen.n_lams)
     _compile_ahead(design, chosen)
     recipe = replace(recipe_of(chosen, design.schema), refits=False)
-    task = recipe.task(design, None, chosen.n_threads)
     show = chosen.verbose > 0
-    with _naming(design.schema):
+    with _naming(design.schema), _enough_memory(design):
+        task = recipe.task(design, None, chosen.n_threads)
         path = recipe.path(task, _grid(task, chosen), keep_interrupted=True, show=show)
     path = path_with_bounds_checked(task, path, chosen.tol)
     warn_unless_converged(path, chosen.tol)
@@ -96,15 +104,17 @@ def fit_table(
 ) -> FittedModel:
     """Encode the table, fit it, and warn about what did not converge."""
     design = encode(X, options, sample_weight)
+    _announce(design, options)
     _compile_ahead(design, options)
-    fitted = fit_design(
-        design,
-        options,
-        library=library,
-        n_threads=options.n_threads,
-        n_jobs=options.n_jobs,
-        keep_interrupted=True,
-    )
+    with _enough_memory(design):
+        fitted = fit_design(
+            design,
+            options,
+            library=library,
+            n_threads=options.n_threads,
+            n_jobs=options.n_jobs,
+            keep_interrupted=True,
+        )
     report, path = fitted.report, fitted.path
     if path is not None:
         warn_unless_converged(path, options.tol)
@@ -115,6 +125,38 @@ def fit_table(
     if report.open_end:
         warnings.warn(report.open_end, SelectionWarning, stacklevel=level_of_caller())
     return fitted
+
+
+def _announce(design: Design, options: Options, n_lams: float | None = None) -> None:
+    """Say before a long fit how long it takes, and what makes it long."""
+    if options.loss not in ("pseudolikelihood", "nodewise"):
+        return  # the number of states is limited there, and the time with it
+    if options.lams is not None:
+        n_lams = len(grid.given(options.lams))
+    expected = effort(
+        design.schema.columns,
+        design.n_rows,
+        n_lams=_LAMS_FOR_ONE if options.lam is not None else n_lams,
+        times=getattr(options.criterion, "effort", 1.0),
+        n_threads=options.n_threads,
+    )
+    finding = expected.finding
+    if finding is not None:
+        progress = "" if options.verbose else "; verbose=1 shows progress"
+        warnings.warn(f"{finding}{progress}.", LongFitWarning, stacklevel=level_of_caller())
+
+
+@contextmanager
+def _enough_memory(design: Design) -> Iterator[None]:
+    """Say what needs the memory when there is not enough."""
+    try:
+        yield
+    except MemoryError as error:
+        expected = effort(design.schema.columns, design.n_rows)
+        raise OutOfMemoryError(
+            f"there is not enough memory for this fit ({expected.because}; about "
+            f"{expected.gigabytes:.1g} GB). To fix: {REMEDY}."
+        ) from error
 
 
 def _compile_ahead(design: Design, options: Options) -> None:
@@ -248,10 +290,23 @@ def encode(X: Any, options: Options, sample_weight: ArrayLike | None = None) -> 
         raise ParameterError("all columns are covariates; leave at least one to be modelled.")
     if options.moderator_names and len(design.schema.targets) < 2:
         raise ParameterError(
-            f"{design.schema.targets[0]!r} is the only column that is modelled, so no edge can "
+            f"{quoted(design.schema.targets[0])} is the only column that is modelled, "
+            f"so no edge can "
             "be moderated; name the others under covariates instead."
         )
     return design
+
+
+def check_options(options: Options, schema: Schema, library: str) -> None:
+    """Raise what a fit of a table with this schema would say about the options, without rows."""
+    frame = Frame(schema.table_names, (), 0, library)
+    covariates = options.all_covariates
+    _, findings = resolve_options(frame, options.types, options.transform, covariates)
+    raise_or_warn(findings)
+    _check_moderators(frame, options)
+    options.given_lam(schema)
+    seeds(options.random_state, 1)
+    recipe_of(options, schema)
 
 
 def _check_moderators(frame: Frame, options: Options) -> None:
@@ -260,7 +315,7 @@ def _check_moderators(frame: Frame, options: Options) -> None:
         if str(name) in frame.positions or (by_position and 0 <= name < len(frame.names)):
             continue
         hint = near_matches(name, frame.names)
-        raise ParameterError(f"moderators names {name!r}, which is not a column; {hint}")
+        raise ParameterError(f"moderators names {quoted(name)}, which is not a column; {hint}")
 
 
 def _moderator(schema: Schema, name: Any) -> int:

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mixedgm.errors import NotYetError, ParameterError
 from mixedgm.parallel import n_cores
+from mixedgm.path import grid
 from mixedgm.path.evidence import Criterion
 from mixedgm.path.selection import NAMED
-from mixedgm.path.task import Lam
+from mixedgm.path.task import Lam, Loss
+from mixedgm.printable import few
 from mixedgm.solve.choose import solver_for
 from mixedgm.solve.loop import Solver
 from mixedgm.solve.monte_carlo import MonteCarlo
 from mixedgm.table.schema import Schema
-from mixedgm.table.wording import few, number_of
+from mixedgm.table.wording import number_of
 
-_LOSSES = ("pseudolikelihood", "likelihood", "likelihood-mc", "nodewise")
+_CHOICES: dict[str, tuple[Any, ...]] = {
+    "loss": get_args(Loss),
+    "rule": ("and", "or"),
+    "weights": ("calibrated", "uniform"),
+    "missing": ("error", "drop"),
+    "refit": ("auto", True, False),
+    "penalize_covariates": (True, False),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,11 +78,24 @@ class Options:
             )
         if not _integer(self.verbose, 0):
             raise ParameterError.must_be("verbose", "0 or a positive integer", self.verbose)
-        if not isinstance(self.refit, (bool, np.bool_)) and self.refit != "auto":
-            raise ParameterError.must_be("refit", "'auto', True or False", self.refit)
-        if self.rule not in ("and", "or"):
-            raise ParameterError.must_be("rule", "'and' or 'or'", self.rule)
+        for name, allowed in _CHOICES.items():
+            if not _among(getattr(self, name), allowed):
+                *first, last = map(repr, allowed)
+                wanted = f"one of {', '.join([*first, last])}"
+                if len(allowed) < 4:
+                    wanted = f"{', '.join(first)} or {last}"
+                raise ParameterError.must_be(name, wanted, getattr(self, name))
+        if not _names(self.covariates):
+            raise ParameterError.must_be("covariates", "a list of column names", self.covariates)
+        if self.lams is not None:
+            grid.given(self.lams)
         self._check_not_yet()
+        folder = getattr(self._criterion(), "checkpoint", None)
+        if folder is not None and self.random_state is None:
+            raise ParameterError(
+                "a checkpoint needs random_state, so that the same rows are drawn when the work "
+                "goes on; give an integer, for example random_state=0."
+            )
         if getattr(self._criterion(), "per_node", False) and self.loss != "nodewise":
             raise ParameterError(
                 "per_node=True chooses one lam per column, for regressions that share no "
@@ -119,18 +141,12 @@ class Options:
 
     def _check_not_yet(self) -> None:
         """Parameters whose meaning is fixed but whose method is still to come."""
-        if self.loss not in _LOSSES:
-            raise ParameterError.must_be(
-                "loss", f"one of {', '.join(map(repr, _LOSSES))}", self.loss
-            )
         sampled = self.loss == "likelihood-mc"
         if sampled and self.covariates is not None and len(self.covariates):
             raise NotYetError(
                 "covariates are not available yet with loss='likelihood-mc'; use "
                 "loss='likelihood', which is exact, or loss='pseudolikelihood'."
             )
-        if self.rule not in ("and", "or"):
-            raise ParameterError.must_be("rule", "'and' or 'or'", self.rule)
         if self.rule == "or" and self.loss != "nodewise":
             raise ParameterError(
                 "rule='or' is for separate regressions, where two columns may disagree about an "
@@ -141,10 +157,7 @@ class Options:
     def _check_moderators(self) -> None:
         """Moderators are named; their deviations need the conditionals."""
         given = self.moderators
-        named = isinstance(given, str) or (
-            isinstance(given, Sequence) and len(set(given)) == len(given)
-        )
-        if given is not None and not named:
+        if not _names(given) or len(set(self.moderator_names)) < len(self.moderator_names):
             raise ParameterError.must_be("moderators", "a list of different column names", given)
         if self.moderator_names and self.loss not in ("pseudolikelihood", "nodewise"):
             raise ParameterError(
@@ -219,6 +232,21 @@ class Options:
 def _number(value: object, low: float, high: float) -> bool:
     real = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
     return real and low <= float(value) < high  # type: ignore[arg-type]
+
+
+def _among(value: object, allowed: tuple[Any, ...]) -> bool:
+    """Whether it is one of these, and not merely equal to it as 1 is to True."""
+    kinds = (str, bool, np.bool_)
+    return isinstance(value, kinds) and any(value == one for one in allowed)
+
+
+def _names(value: object) -> bool:
+    """Whether it is None, a name, or several."""
+    if value is None or isinstance(value, str):
+        return True
+    if not isinstance(value, Collection) or isinstance(value, (Mapping, bytes)):
+        return False
+    return all(isinstance(name, Hashable) for name in value)
 
 
 def _by_column(value: object) -> bool:

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
-import json
 import numbers
 import os
-import re
+import signal
 import threading
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
 from functools import cache, partial
-from pathlib import Path
 from typing import Any, TypeVar
-from zipfile import BadZipFile
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mixedgm.atomic import write_bytes, write_text
+from mixedgm.blas import single_threaded_blas
+from mixedgm.checkpoint import Checkpoint, Outcome, Record
 from mixedgm.errors import MixedGMError, ParameterError
 from mixedgm.progress import track
 
@@ -31,16 +25,13 @@ __all__ = [
     "Outcome",
     "Record",
     "check_n_jobs",
-    "fingerprint",
-    "holds_work",
+    "end_with",
     "n_cores",
     "run",
     "seeds",
-    "single_threaded_blas",
 ]
 
 T = TypeVar("T")
-Record = dict[str, NDArray[Any]]
 RandomState = (
     int | None | np.random.Generator | np.random.RandomState | np.random.SeedSequence
 )  # what the user may give as `random_state`
@@ -48,13 +39,7 @@ RandomState = (
 MOST_TASKS = 10_000_000
 """Resamples, permutations or simulations beyond which a number is taken for a slip."""
 
-_MANIFEST = "manifest.json"
-_VERSION = 1
-_ERROR = "error"
-_FILE = re.compile(r"\d{6,}\.npz")
-_LEFTOVER = re.compile(r"\.(\d{6,}\.npz|manifest\.json)\..*")
-_ABANDONED = 600.0
-"""Seconds after which a file that is still being written belongs to nobody any more."""
+_MOST_LOSSES = 3
 
 
 def n_cores() -> int:
@@ -62,15 +47,6 @@ def n_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """What became of one task: a record of arrays, or the message of its failure."""
-
-    index: int
-    record: Record | None
-    error: str | None = None
 
 
 def seeds(random_state: RandomState, n: int) -> list[np.random.SeedSequence]:
@@ -116,27 +92,6 @@ def _root(given: RandomState) -> np.random.SeedSequence:
             "random_state", "None, an integer of at least 0, or a NumPy random generator", given
         )
     return np.random.SeedSequence(None if given is None else int(given))
-
-
-def fingerprint(*parts: object) -> str:
-    """Return a hash of arrays (by value) and other things (by what they print).
-
-    Examples
-    --------
-    >>> fingerprint("a", np.zeros(2)) == fingerprint("a", np.zeros(2))
-    True
-    >>> fingerprint("a", np.zeros(2)) == fingerprint("a", np.zeros(3))
-    False
-    """
-    digest = hashlib.sha256()
-    for part in parts:
-        if isinstance(part, np.ndarray):
-            head, body = f"{part.dtype.str}{part.shape}", np.ascontiguousarray(part).tobytes()
-        else:
-            head, body = type(part).__name__, repr(part).encode()
-        digest.update(f"{head}:{len(body)}:".encode())
-        digest.update(body)
-    return digest.hexdigest()
 
 
 def check_n_jobs(n_jobs: object) -> None:
@@ -192,7 +147,9 @@ def run(
     """
     check_n_jobs(n_jobs)
     waiting = list(tasks)
-    folder = None if checkpoint is None else _Folder.open(checkpoint, identity, len(waiting), what)
+    folder = None
+    if checkpoint is not None:
+        folder = Checkpoint.open(checkpoint, identity, len(waiting), what)
     done = {} if folder is None else folder.outcomes()
     left = [(k, task) for k, task in enumerate(waiting) if k not in done]
     stream = _stream(partial(_attempt, function), left, n_jobs)
@@ -223,7 +180,6 @@ def _stream(
     attempt: Callable[[tuple[int, Any]], Outcome], left: Sequence[tuple[int, Any]], n_jobs: Any
 ) -> Generator[Outcome, None, None]:
     """Outcomes as they finish, from this process or through joblib."""
-    import joblib
     from joblib.parallel import get_active_backend
 
     if n_jobs is None:
@@ -233,10 +189,66 @@ def _stream(
     if n_jobs == 1 or len(left) <= 1:
         yield from map(attempt, left)
         return
-    parallel = joblib.Parallel(n_jobs=int(n_jobs), return_as="generator_unordered")
-    # One argument, a tuple: Dask would put a large argument on one worker only, and lose it when
-    # that worker dies.
-    yield from parallel(joblib.delayed(attempt)(task) for task in left)
+    yield from _in_parallel(attempt, dict(left), int(n_jobs))
+
+
+# -- other processes ------------------------------------------
+
+
+def _in_parallel(
+    attempt: Callable[[tuple[int, Any]], Outcome], left: dict[int, Any], n_jobs: int
+) -> Generator[Outcome, None, None]:
+    """Outcomes from joblib; what is lost with a process that dies is done again by others."""
+    from concurrent.futures.process import BrokenProcessPool
+
+    import joblib
+
+    losses = 0
+    while left:
+        parallel = joblib.Parallel(
+            n_jobs=n_jobs, return_as="generator_unordered", initializer=_begin_worker
+        )
+        try:
+            with _held_back(signal.SIGINT):
+                # One argument, a tuple: Dask would put a large argument on one worker only, and
+                # lose it when that worker dies.
+                stream = parallel(joblib.delayed(attempt)(task) for task in list(left.items()))
+            for outcome in stream:
+                losses = 0
+                del left[outcome.index]
+                yield outcome
+        except BrokenProcessPool as error:
+            losses += 1
+            if losses == _MOST_LOSSES:
+                raise MixedGMError(
+                    f"worker processes died {losses} times in a row, most likely for lack of "
+                    f"memory. Use fewer of them (n_jobs={max(n_jobs // 2, 1)}). "
+                    f"What joblib says: {error}"
+                ) from error
+
+
+@contextmanager
+def _held_back(signum: signal.Signals) -> Iterator[None]:
+    """Let the signal wait, also in processes that are started here, until they can take it."""
+    from multiprocessing import resource_tracker
+
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # which would otherwise be started meanwhile, and unblock it
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signum})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _begin_worker() -> None:
+    """In a new process: leave Ctrl-C to the one that wants the results, and end with it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    _die_with_parent()
 
 
 def _attempt(function: Callable[[Any], Record], task: tuple[int, Any]) -> Outcome:
@@ -259,158 +271,31 @@ def _die_with_parent() -> None:
     """
     import multiprocessing
 
-    if multiprocessing.parent_process() is None:
-        return
+    wanted_by = multiprocessing.parent_process()
+    if wanted_by is not None:
+        end_with(wanted_by.pid)
+
+
+def end_with(pid: int | None) -> None:
+    """End this process within seconds of that one, which has started it."""
     parent = os.getppid()
 
     def watch() -> None:
-        while os.getppid() == parent:
+        while os.getppid() == parent and _exists(pid):
             time.sleep(1.0)
         os._exit(1)
 
     threading.Thread(target=watch, name="mixedgm-parent-watch", daemon=True).start()
 
 
-# -- BLAS with one thread ------------------------------------------
-
-_lock = threading.Lock()
-_holders: list[Any] = []
-_count = 0
-
-
-@cache
-def _controller() -> Any:
-    import scipy.linalg.cython_blas  # noqa: F401  (Numba multiplies by this one; load it first)
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
-
-
-@contextmanager
-def single_threaded_blas() -> Iterator[None]:
-    """Let BLAS use one thread: its own would fight over the cores, and add in another order.
-
-    The limit is the whole process's.  The first thread to come sets it, the last to leave lifts it.
-    """
-    global _count
-    with _lock:
-        _count += 1
-        if _count == 1:
-            _holders.append(_controller().limit(limits=1, user_api="blas"))
-            _holders[-1].__enter__()
+def _exists(pid: int | None) -> bool:
+    """Whether there is such a process; on Windows asking would end it."""
+    if pid is None or os.name != "posix":
+        return True
     try:
-        yield
-    finally:
-        with _lock:
-            _count -= 1
-            if _count == 0:
-                _holders.pop().__exit__(None, None, None)
-
-
-# -- checkpoints ------------------------------------------
-
-
-def holds_work(folder: str | os.PathLike[str]) -> bool:
-    """Return whether the folder is a checkpoint with at least one finished task."""
-    path = Path(folder)
-    if not (path / _MANIFEST).is_file():
+        os.kill(pid, 0)
+    except ProcessLookupError:
         return False
-    return any(_FILE.fullmatch(name) for name in os.listdir(path))
-
-
-@dataclass(frozen=True)
-class _Folder:
-    """A manifest that says what work this is, and one file of arrays per finished task."""
-
-    path: Path
-    n_tasks: int
-
-    @classmethod
-    def open(cls, given: str | os.PathLike[str], identity: str, n_tasks: int, what: str) -> _Folder:
-        path = Path(given)
-        if path.exists() and not path.is_dir():
-            raise ParameterError(f"checkpoint {str(path)!r} is a file; give a folder.")
-        path.mkdir(parents=True, exist_ok=True)
-        names = os.listdir(path)
-        for name in names:
-            if _LEFTOVER.fullmatch(name):
-                _remove_abandoned(path / name)
-        own = {"format": "mixedgm checkpoint", "version": _VERSION, "work": what}
-        own |= {"identity": identity, "tasks": n_tasks}
-        if _MANIFEST in names:
-            _refuse_other_work(path, own)
-        foreign = [n for n in names if n != _MANIFEST and not _LEFTOVER.fullmatch(n)]
-        if _MANIFEST in names:
-            foreign = [n for n in foreign if not _FILE.fullmatch(n)]
-        if foreign:
-            raise ParameterError(
-                f"checkpoint {str(path)!r} holds files that are no part of a checkpoint, such as "
-                f"{min(foreign)!r}; give an empty folder or a new one."
-            )
-        if _MANIFEST not in names:
-            write_text(path / _MANIFEST, json.dumps(own, indent=1) + "\n")
-        return cls(path, n_tasks)
-
-    def outcomes(self) -> dict[int, Outcome]:
-        """Everything that was finished; a file that cannot be read counts as not finished."""
-        found = {}
-        for name in os.listdir(self.path):
-            if _FILE.fullmatch(name) and int(name[:-4]) < self.n_tasks:
-                outcome = _read(self.path / name)
-                if outcome is not None:
-                    found[outcome.index] = outcome
-        return found
-
-    def keep(self, outcome: Outcome) -> None:
-        """Write one finished task, completely or not at all."""
-        arrays = outcome.record
-        if arrays is None:
-            arrays = {_ERROR: np.array(outcome.error)}
-        buffer = io.BytesIO()
-        np.savez(buffer, allow_pickle=False, **arrays)
-        write_bytes(self.path / f"{outcome.index:06d}.npz", buffer.getvalue())
-
-
-def _remove_abandoned(file: Path) -> None:
-    """Remove what a killed process left; another process may be writing what is new."""
-    with suppress(OSError):
-        if time.time() - file.stat().st_mtime > _ABANDONED:
-            file.unlink(missing_ok=True)
-
-
-def _refuse_other_work(path: Path, own: dict[str, Any]) -> None:
-    try:
-        found = json.loads((path / _MANIFEST).read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
-        raise ParameterError(
-            f"checkpoint {str(path)!r}: its {_MANIFEST} cannot be read ({error}); "
-            "give a new folder."
-        ) from error
-    if not isinstance(found, dict) or found.get("format") != own["format"]:
-        raise ParameterError(
-            f"checkpoint {str(path)!r} is not a checkpoint of mixedgm; give a new folder."
-        )
-    says = {
-        "version": "its format is of another version",
-        "work": f"it holds other work ({found.get('work')!r}, not {own['work']!r})",
-        "tasks": f"it was started with {found.get('tasks')} tasks, not {own['tasks']}",
-        "identity": "it was made from other data, options or seed",
-    }
-    differs = [text for key, text in says.items() if found.get(key) != own[key]]
-    if differs:
-        raise ParameterError(
-            f"checkpoint {str(path)!r} belongs to something else: {'; '.join(differs)}. "
-            "Repeat the call exactly as it was started, or give a new folder."
-        )
-
-
-def _read(file: Path) -> Outcome | None:
-    index = int(file.stem)
-    try:
-        with np.load(file, allow_pickle=False) as arrays:
-            record = {name: arrays[name] for name in arrays.files}
-    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
-        return None
-    if set(record) == {_ERROR}:
-        return Outcome(index, None, str(record[_ERROR]))
-    return Outcome(index, record)
+    except PermissionError:
+        pass
+    return True

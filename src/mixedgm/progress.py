@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
+from mixedgm.printable import cut, one_line
+
 T = TypeVar("T")
+
+_LONGEST = 40
 
 
 def track(items: Iterable[T], *, show: bool, what: str, total: int | None = None) -> Iterator[T]:
@@ -21,4 +25,5 @@ def track(items: Iterable[T], *, show: bool, what: str, total: int | None = None
         return
     from tqdm import tqdm
 
+    what = cut(one_line(what), _LONGEST)
     yield from tqdm(items, desc=what, total=total, leave=False, dynamic_ncols=True)

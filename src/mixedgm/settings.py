@@ -8,18 +8,24 @@ from typing import Any
 
 import numpy as np
 
+from mixedgm.errors import ModelFileError
 from mixedgm.path.criteria import AIC, BIC, EBIC
 from mixedgm.path.crossval import CV, Holdout
 from mixedgm.path.stability import StabilitySelection, StARS
+from mixedgm.printable import quoted
 from mixedgm.solve.monte_carlo import MonteCarlo
 from mixedgm.solve.proximal_gradient import ProximalGradient
 from mixedgm.solve.proximal_newton import ProximalNewton
 from mixedgm.table.schema import Schema
 
 _CRITERIA = (EBIC, BIC, AIC, Holdout, CV, StARS, StabilitySelection)
-_OBJECTS: dict[str, Any] = {
+OBJECTS: dict[str, Any] = {
     cls.__name__: cls for cls in (*_CRITERIA, MonteCarlo, ProximalGradient, ProximalNewton)
 }
+
+
+class ObjectText(str):
+    """The text of an object that no file can hold; the object itself is gone."""
 
 
 def to_plain(value: Any) -> Any:
@@ -32,11 +38,13 @@ def to_plain(value: Any) -> Any:
     >>> from_plain(to_plain({("age", "wage"): 0.5}))
     {('age', 'wage'): 0.5}
     """
+    if isinstance(value, ObjectText):
+        return {"text": str(value)}
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, np.generic):
         return to_plain(value.item())
-    if is_dataclass(value) and type(value).__name__ in _OBJECTS:
+    if is_dataclass(value) and type(value).__name__ in OBJECTS:
         return _object_to_plain(value)
     if isinstance(value, Schema):
         return {"schema": value.to_dict()}
@@ -61,15 +69,21 @@ def from_plain(value: Any) -> Any:
         return {from_plain(k): from_plain(v) for k, v in value["mapping"]}
     if "tuple" in value:
         return tuple(from_plain(item) for item in value["tuple"])
-    if value.get("object") in _OBJECTS:
+    if "object" in value:
+        if value["object"] not in OBJECTS:
+            raise ModelFileError(f"there is no option {quoted(value['object'])} to be made")
         options = {name: from_plain(option) for name, option in value["options"].items()}
-        return _OBJECTS[value["object"]](**options)
-    return value.get("text")
+        return OBJECTS[value["object"]](**options)
+    return ObjectText(value["text"])
 
 
 def _object_to_plain(value: Any) -> dict[str, Any]:
-    """Its class and options; its text where an option, such as a splitter, has no plain form."""
-    options = {each.name: to_plain(getattr(value, each.name)) for each in fields(value)}
+    """Its class and options; its text where an option, such as a splitter, has no plain form.
+
+    An option that is not in the text, such as a folder of checkpoints, is not kept either.
+    """
+    kept = [each.name for each in fields(value) if each.repr]
+    options = {name: to_plain(getattr(value, name)) for name in kept}
     if any(isinstance(option, dict) and "text" in option for option in options.values()):
         return {"text": repr(value)}
     return {"object": type(value).__name__, "options": options}

@@ -14,10 +14,13 @@ PACKAGE = SRC / "mixedgm"
 
 # Top to bottom: a room may import from itself and from the rooms before it.
 ROOMS = (
+    "printable",
     "errors",
     "progress",
     "atomic",
     "compiled",
+    "blas",
+    "checkpoint",
     "parallel",
     "table",
     "model",

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import mixedgm as mg
-from mixedgm.parallel import holds_work
+from mixedgm.checkpoint import holds_work
 from tests.support.people import people
 
 ROOT = Path(__file__).resolve().parents[2]

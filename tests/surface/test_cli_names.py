@@ -11,7 +11,7 @@ import pytest
 import mixedgm as mg
 from mixedgm.cli import main
 from mixedgm.cli.console import in_options
-from mixedgm.cli.lists import cut_items, listed, quoted
+from mixedgm.cli.lists import cut_items, list_item, listed
 from mixedgm.errors import ParameterError
 from tests.support.command_line import write_csv
 
@@ -37,7 +37,7 @@ def test_lists_are_split_at_commas_outside_quotes(text: str, expected: list[str]
 
 @pytest.mark.parametrize("name", ["a", "a,b", '"a', ' a"b ', 'a,"b"', "a=b", "x y", '5"'])
 def test_a_quoted_name_is_read_back(name: str) -> None:
-    assert listed([f"first,{quoted(name)},last"]) == ["first", name, "last"]
+    assert listed([f"first,{list_item(name)},last"]) == ["first", name, "last"]
     assert in_options(f"leave column '{name}' out").startswith("--drop ")
     (_, word) = shlex.split(in_options(f"leave column '{name}' out"))
     assert listed([word]) == [name]

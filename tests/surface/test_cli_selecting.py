@@ -112,6 +112,20 @@ def test_fit_takes_every_name_and_a_seed(here: Path, tmp_path: Path) -> None:
         assert name in mg.load(tmp_path / "m.mgm").fitted_.scores
 
 
+def test_a_checkpoint_is_asked_about_and_read(
+    here: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["select", "survey.csv", "--criterion", "cv", "--checkpoint", str(tmp_path), *QUICK]
+    assert main(words) == 0
+    first = capsys.readouterr().out
+    assert main(words) == 2
+    assert "already holds finished folds" in capsys.readouterr().err
+    before = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*.npz")}
+    assert main([*words, "--resume"]) == 0
+    assert capsys.readouterr().out == first
+    assert {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*.npz")} == before
+
+
 def test_a_saved_selection_can_be_drawn(here: Path, tmp_path: Path) -> None:
     model, picture = tmp_path / "m.mgm", tmp_path / "s.png"
     assert main(["select", "survey.csv", "-o", str(model), *QUICK]) == 0

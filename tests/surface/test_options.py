@@ -114,6 +114,9 @@ BAD = [
         'require must be a list of pairs such as [("age", "wage")]. Got \'height\' instead.',
     ),
     ("require", ["height"], "a pair in require must be two column names. Got 'height' instead."),
+    ("penalize_covariates", "no", "penalize_covariates must be True or False. Got 'no' instead."),
+    ("covariates", 5, "covariates must be a list of column names. Got 5 instead."),
+    ("moderators", [["height"]], "moderators must be a list of different column names. Got"),
     ("forbid", 7, 'forbid must be a list of pairs such as [("age", "wage")]. Got 7 instead.'),
     ("forbid", [("height", "hight")], "there is no column 'hight'; did you mean 'height' or"),
 ]

@@ -207,9 +207,9 @@ def test_rows_of_a_group_stay_together(monkeypatch, cv, label):
     seen = []
     honest = crossval.held_out
 
-    def spy(evidence, splits, what):
+    def spy(evidence, splits, what, checkpoint):
         seen.extend(splits)
-        return honest(evidence, splits, what)
+        return honest(evidence, splits, what, checkpoint)
 
     monkeypatch.setattr(crossval, "held_out", spy)
     given = groups if label == "number" else np.array([f"family {g}" for g in groups])
@@ -351,6 +351,42 @@ def test_ctrl_c_ends_the_growth_of_the_grid(table, monkeypatch):
     with pytest.warns(RuntimeWarning, match="interrupted"):
         model.fit(table)
     assert len(model.path_) == 10  # the first part
+
+
+CRITERIA = {
+    "cv": lambda **more: mg.CV(4, **more),
+    "stars": lambda **more: mg.StARS(beta=0.3, n_subsamples=4, **more),
+    "stability": lambda **more: mg.StabilitySelection(max_false=6, n_subsamples=4, **more),
+}
+
+
+@pytest.mark.parametrize("name", CRITERIA)
+def test_a_checkpoint_of_a_growing_grid_goes_on_and_ends_the_same(table, tmp_path, name):
+    make, options = CRITERIA[name], {"random_state": 3, "n_lams": 30, "n_jobs": 1}
+    plain = Model(select=make(), **options).fit(table)
+    criterion = make(checkpoint=tmp_path / "kept")
+    assert criterion == make()
+    first = Model(select=criterion, **options).fit(table)
+    files = sorted((tmp_path / "kept").rglob("*.npz"))
+    assert len({file.parent for file in files}) > 1, "one folder for every part of the grid"
+    kept = {file: file.stat().st_mtime_ns for file in files[1::2]}
+    for file in files[::2]:
+        file.unlink()
+    second = Model(select=criterion, **options).fit(table)
+    assert {file: file.stat().st_mtime_ns for file in kept} == kept, "read, not done again"
+    assert sorted((tmp_path / "kept").rglob("*.npz")) == files
+    for model in (first, second):
+        assert model.lam_ == plain.lam_
+        for score, values in plain.fitted_.scores.items():
+            np.testing.assert_array_equal(model.fitted_.scores[score], values)
+    Model(select=criterion, **{**options, "random_state": 4}).fit(table)
+    assert len(list((tmp_path / "kept").rglob("*.npz"))) > len(files), "other folds, other folders"
+    first.save(tmp_path / "a.mgm")
+    assert mg.load(tmp_path / "a.mgm").select.checkpoint is None
+    with pytest.raises(mg.ParameterError, match="a checkpoint needs random_state"):
+        Model(select=criterion).fit(table)
+    with pytest.raises(mg.ParameterError, match="checkpoint must be the name of a folder"):
+        make(checkpoint=3)
 
 
 def test_ctrl_c_within_a_resample_is_passed_on(table, monkeypatch):

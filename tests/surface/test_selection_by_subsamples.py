@@ -30,9 +30,9 @@ def drawn(monkeypatch):
     seen = []
     honest = stability.edge_counts
 
-    def spy(evidence, subsamples):
+    def spy(evidence, subsamples, checkpoint):
         seen.append(subsamples)
-        return honest(evidence, subsamples)
+        return honest(evidence, subsamples, checkpoint)
 
     monkeypatch.setattr(stability, "edge_counts", spy)
     return seen

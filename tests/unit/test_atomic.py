@@ -1,5 +1,6 @@
 """Files that are complete or not there, and stay what they are: links, pipes, private files."""
 
+import errno
 import os
 import stat
 import threading
@@ -25,6 +26,31 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
         fail()
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["model.mgm"]
+
+
+def test_a_full_disk_is_an_error_of_the_family(tmp_path, monkeypatch):
+    path = tmp_path / "model.mgm"
+    write_bytes(path, b"old")
+
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(ParameterError, match=r"model\.mgm' cannot be written: No space .* room"):
+        write_bytes(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["model.mgm"]
+
+
+def test_what_a_killed_process_left_goes_when_it_is_old(tmp_path):
+    others = [".model.mgm.notes", ".model.mgm.0123456789abcdef.part.txt", ".b.mgm.01234567.part"]
+    for name in (".model.mgm.0123456789abcdef.part", *others):
+        (tmp_path / name).write_bytes(b"half")
+        os.utime(tmp_path / name, (0, 0))
+    (tmp_path / ".model.mgm.fedcba9876543210.part").write_bytes(b"of a process that is writing")
+    write_bytes(tmp_path / "model.mgm", b"new")
+    kept = ["model.mgm", ".model.mgm.fedcba9876543210.part", *others]
+    assert sorted(os.listdir(tmp_path)) == sorted(kept)
 
 
 @posix

@@ -54,3 +54,53 @@ def test_without_any_place_for_a_cache(monkeypatch):
 
     monkeypatch.setattr(compiled, "_OptionalCache", nowhere)
     assert compiled.kernel(lambda x: x + 1)(1) == 2
+
+
+@pytest.mark.parametrize("damage", ["a byte", "half of the file", "another function's code"])
+def test_code_that_is_not_what_was_kept_is_compiled_again(damage, tmp_path, monkeypatch):
+    import numba
+
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+
+    def twice(x):
+        return 2 * x
+
+    def thrice(x):
+        return 3 * x
+
+    assert (kernel(twice)(3), kernel(thrice)(3)) == (6, 9)
+    file, other = (next(tmp_path.rglob(f"*{name}*.nbc")) for name in ("twice", "thrice"))
+    content = bytearray(file.read_bytes())
+    if damage == "a byte":
+        content[-len(content) // 3] ^= 1
+    elif damage == "half of the file":
+        del content[len(content) // 2 :]
+    else:  # as when two processes keep code under one name at once
+        content = other.read_bytes()
+    file.write_bytes(content)
+    again = kernel(twice)
+    assert again(3) == 6
+    assert sum(again.stats.cache_hits.values()) == 0
+
+
+def test_code_of_an_older_inner_function_is_compiled_again(tmp_path, monkeypatch):
+    """The function that changed is in another file than the kernel."""
+    import importlib
+    import sys
+
+    import numba
+
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    part, whole = tmp_path / "the_part.py", tmp_path / "the_whole.py"
+    part.write_text("from mixedgm.compiled import inner\n@inner\ndef f(x):\n    return x + 1\n")
+    whole.write_text(
+        "from mixedgm.compiled import kernel\nfrom the_part import f\n"
+        "@kernel\ndef g(x):\n    return f(x)\n"
+    )
+    assert importlib.import_module("the_whole").g(1) == 2
+    for name in ("the_part", "the_whole"):
+        sys.modules.pop(name)
+    part.write_text(part.read_text().replace("x + 1", "x + 100"))
+    importlib.invalidate_caches()
+    assert importlib.import_module("the_whole").g(1) == 101

@@ -15,8 +15,9 @@ import joblib
 import numpy as np
 import pytest
 
-from mixedgm.errors import ParameterError
-from mixedgm.parallel import Outcome, fingerprint, holds_work, run, seeds
+from mixedgm.checkpoint import Outcome, fingerprint, holds_work
+from mixedgm.errors import MixedGMError, ParameterError
+from mixedgm.parallel import run, seeds
 
 SRC = Path(__file__).resolve().parents[2] / "src"
 
@@ -210,6 +211,22 @@ def test_a_second_run_reads_instead_of_doing(tmp_path: Path, elsewhere: Path) ->
     assert n_ran(elsewhere) == 8
 
 
+def test_a_record_with_any_byte_changed_is_done_again(tmp_path: Path, elsewhere: Path) -> None:
+    folder = tmp_path / "kept"
+    options = {"n_jobs": 1, "what": "squares", "checkpoint": folder, "identity": "x"}
+    work = partial(logged, elsewhere)
+    first = run(work, range(2), **options)
+    file = folder / "000001.npz"
+    whole = file.read_bytes()
+    damaged = [whole[:k] + bytes([whole[k] ^ 1]) + whole[k + 1 :] for k in range(0, len(whole), 5)]
+    old = whole[:-64]  # as files without a checksum were
+    for content in [*damaged, whole[:-1], whole + b"0", b"", old, file.with_name("000000.npz")]:
+        file.write_bytes(content if isinstance(content, bytes) else content.read_bytes())
+        assert same(first, run(work, range(2), **options))
+    assert n_ran(elsewhere) == 2 + len(damaged) + 5
+    assert file.read_bytes() == whole
+
+
 def test_failures_are_kept_too_and_nothing_is_pickled(tmp_path: Path) -> None:
     options = {"n_jobs": 1, "what": "tasks", "checkpoint": tmp_path / "new" / "kept"}
     first = run(picky, range(4), **options)
@@ -234,6 +251,9 @@ def test_a_folder_of_other_work_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="another version"):
         run(picky, range(4), n_jobs=1, what="tasks", checkpoint=folder, identity="x")
     manifest.write_text("{")
+    with pytest.raises(ParameterError, match="cannot be read"):
+        run(picky, range(4), n_jobs=1, what="tasks", checkpoint=folder, identity="x")
+    manifest.write_text("[" * 100_000)
     with pytest.raises(ParameterError, match="cannot be read"):
         run(picky, range(4), n_jobs=1, what="tasks", checkpoint=folder, identity="x")
     manifest.write_text("[]")
@@ -318,6 +338,27 @@ def test_control_c_on_the_terminal_with_processes(tmp_path: Path) -> None:
     assert 5 <= n_done < 400
     assert f"interrupted: {n_done} of 400" in errors
     assert len(list(folder.glob("*.npz"))) == n_done
+
+
+# -- workers that are killed ------------------------------------------
+
+
+def dying(folder: Path, every_time: bool, task: int) -> dict[str, np.ndarray]:
+    """The process of task 2 is killed, as by a system without memory."""
+    killed = folder / "killed"
+    if task == 2 and (every_time or not killed.exists()):
+        killed.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {"x": np.array([task])}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_the_tasks_of_a_lost_worker_are_done_again(elsewhere: Path) -> None:
+    found = run(partial(dying, elsewhere, False), range(6), n_jobs=2, what="tasks")
+    assert (elsewhere / "killed").exists()
+    assert [int(outcome.record["x"][0]) for outcome in found] == list(range(6))
+    with pytest.raises(MixedGMError, match="worker processes died 3 times in a row"):
+        run(partial(dying, elsewhere, True), range(2, 4), n_jobs=2, what="tasks")
 
 
 # -- a parent that is killed ------------------------------------------

@@ -117,8 +117,9 @@ def test_a_criterion_with_a_splitter_becomes_its_text():
 
 def test_only_known_classes_are_made():
     """A file that names another class, or code, gets neither."""
-    assert from_plain({"object": "Popen", "options": {"args": "true"}}) is None
-    assert from_plain({"object": "__import__", "options": {}}) is None
+    for name in ("Popen", "__import__"):
+        with pytest.raises(mg.ModelFileError, match=name):
+            from_plain({"object": name, "options": {}})
     assert from_plain({"text": "__import__('os')"}) == "__import__('os')"
 
 

@@ -6,9 +6,10 @@ import copy
 import io
 import json
 import os
+import tracemalloc
 import zipfile
 from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -32,6 +33,7 @@ from mixedgm.table.transform import Nonparanormal
 # -- random fitted models ----------------------------------------------------------------------
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
+terms = st.floats(-1e100, 1e100)  # of which edges have weights that are finite
 sizes = st.floats(1e-3, 1e3)
 levels = st.one_of(
     st.lists(st.text(), min_size=1, max_size=4, unique=True),
@@ -61,7 +63,7 @@ def schemas(draw: st.DrawFn) -> Schema:
     return Schema(tuple(columns))
 
 
-def floats(draw: st.DrawFn, *shape: int, elements: st.SearchStrategy[float] = numbers) -> Any:
+def floats(draw: st.DrawFn, *shape: int, elements: st.SearchStrategy[float] = terms) -> Any:
     return draw(hnp.arrays(np.float64, shape, elements=elements))
 
 
@@ -82,15 +84,16 @@ def paths(draw: st.DrawFn, schema: Schema) -> Path:
     for _ in range(draw(st.integers(0, 3))):
         groups = np.flatnonzero(draw(hnp.arrays(np.bool_, layout.n_groups)))
         trace = draw(st.lists(st.builds(TraceRow, *[st.floats()] * 4), max_size=3))
+        status = draw(st.sampled_from(Status))
         points.append(
             PathPoint(
                 lam=draw(sizes),
                 node_terms=floats(draw, layout.n_node_terms),
                 groups=groups,
                 values=floats(draw, int(layout.sizes[groups].sum())),
-                objective=draw(st.floats()),
-                kkt=draw(st.floats()),
-                status=draw(st.sampled_from(Status)),
+                objective=draw(numbers),
+                kkt=draw(st.floats(0.0, 1e-6 if status.good else None)),
+                status=status,
                 n_iter=draw(st.integers(0, 10**6)),
                 passes=draw(sizes),
                 curvature_passes=draw(sizes),
@@ -113,29 +116,35 @@ def fitted_models(draw: st.DrawFn) -> FittedModel:
         cont_bias=floats(draw, p),
         category_shift=floats(draw, p, total),
         cat_interaction=symmetric(draw, total),
-        cat_bias=floats(draw, total, elements=numbers | st.just(-np.inf)),
+        cat_bias=floats(draw, total, elements=terms | st.just(-np.inf)),
     )
+    params.cat_bias[params.level_start[:-1]] = 0.0  # a column has a level that is possible
+    for j in range(schema.n_cat):  # and no edge to itself
+        params.cat_interaction[params.levels_of(j), params.levels_of(j)] = 0.0
+    converged = draw(st.booleans())
     report = FitReport(
         lam=draw(sizes),
-        objective=draw(st.floats()),
-        kkt=draw(st.floats()),
+        objective=draw(numbers | st.just(np.nan)),
+        kkt=draw(st.floats(0.0, 1e-6) if converged else st.floats(0.0) | st.just(np.nan)),
         tol=draw(sizes),
-        converged=draw(st.booleans()),
+        converged=converged,
         message=draw(st.text()),
-        n_iter=draw(st.integers(0)),
-        n_rows=draw(st.integers(0)),
+        n_iter=draw(st.integers(0, 2**63 - 1)),
+        n_rows=draw(st.integers(1, 2**63 - 1)),
         total_weight=draw(sizes),
         notes=tuple(draw(st.lists(st.text(), max_size=2))),
         criterion=draw(st.none() | st.text()),
     )
-    scores = draw(st.dictionaries(st.text(), hnp.arrays(np.float64, st.integers(0, 4)), max_size=2))
+    path = draw(st.none() | paths(schema))
+    n_scores = st.integers(0, 4) if path is None else st.just(len(path))
+    scores = draw(st.dictionaries(st.text(), hnp.arrays(np.float64, n_scores), max_size=2))
     return FittedModel(
         schema=schema,
         params=params,
         node_scales=floats(draw, len(schema.nodes), elements=sizes),
         report=report,
         library=draw(st.sampled_from(["pandas", "polars", "pyarrow", "numpy"])),
-        path=draw(st.none() | paths(schema)),
+        path=path,
         scores=scores,
     )
 
@@ -252,7 +261,8 @@ def rewritten(
     changes: dict[str, bytes | None],
     compression: int = zipfile.ZIP_STORED,
 ) -> FilePath:
-    """The same archive with some members replaced, or left out, and all checksums right."""
+    """The same archive with some members replaced, or left out, as an old file: no checksums."""
+    changes = {"checksums.json": None, **changes}
     with zipfile.ZipFile(saved) as old, zipfile.ZipFile(to, "w", compression) as new:
         for name in dict.fromkeys([*old.namelist(), *changes]):
             content = changes[name] if name in changes else old.read(name)
@@ -276,10 +286,11 @@ def test_a_model_comes_back_bit_by_bit(
     fitted: FittedModel, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     file = tmp_path_factory.getbasetemp() / "round-trip.mgm"
-    save(fitted, file, settings=SETTINGS)
+    settings = {**SETTINGS, "types": {"mapping": []}}
+    save(fitted, file, settings=settings)
     back, stored = load(file)
     assert list(difference(fitted, back)) == []
-    assert stored == SETTINGS
+    assert stored == settings
 
 
 def test_the_comparison_of_models_sees_one_changed_bit() -> None:
@@ -318,7 +329,7 @@ def test_the_document_says_what_the_file_is(saved: FilePath) -> None:
     assert document["format_version"] == FORMAT_VERSION == 1
     with zipfile.ZipFile(saved) as archive:
         members = {name.removesuffix(".npy") for name in archive.namelist()}
-    assert members == {"model.json", *document["arrays"]}
+    assert members == {"model.json", "checksums.json", *document["arrays"]}
 
 
 def test_a_failed_save_leaves_the_old_file(saved: FilePath, tmp_path: FilePath) -> None:
@@ -340,8 +351,8 @@ def test_saving_into_no_folder_is_a_clear_error(tmp_path: FilePath) -> None:
     [
         ("precision", (0, 1), 7.0, "precision is not symmetric"),
         ("precision", (0, 0), -2.0, "diagonal of precision is not positive"),
-        ("cat_bias", 0, np.inf, "cat_bias holds 1 impossible numbers"),
-        ("cont_bias", 0, np.nan, "cont_bias holds 1 impossible numbers"),
+        ("cat_bias", 0, np.inf, "cat_bias holds 1 impossible number"),
+        ("cont_bias", 0, np.nan, "cont_bias holds 1 impossible number"),
     ],
 )
 def test_impossible_parameters_are_not_saved(
@@ -425,14 +436,15 @@ def test_every_missing_part_is_named(saved: FilePath, tmp_path: FilePath) -> Non
 
 
 def test_a_part_with_another_shape_or_type(saved: FilePath, tmp_path: FilePath) -> None:
-    for array, shown in [
-        (np.eye(3), "float64 3 x 3"),
-        (np.eye(2, dtype=np.float32), "float32 2 x 2"),
-        (np.asfortranarray([[1.0, 2.0], [2.0, 1.0]]), "float64 2 x 2"),
+    needed = "where the model needs float64 2 x 2"
+    for array, says in [
+        (np.eye(3), f"is float64 3 x 3 {needed}"),
+        (np.eye(2, dtype=np.float32), f"is float32 2 x 2 {needed}"),
+        (np.asfortranarray([[1.0, 2.0], [2.0, 1.0]]), "has its numbers in another order"),
+        (np.eye(2, dtype=">f8"), "has its numbers in another order"),
     ]:
         file = rewritten(saved, tmp_path / "shape.mgm", {"precision.npy": npy(array)})
-        message = refusal(file)
-        assert f"the array 'precision' is {shown} where the model needs float64 2 x 2" in message
+        assert f"the array 'precision' {says}" in refusal(file)
 
 
 def test_pickled_objects_are_not_even_looked_at(saved: FilePath, tmp_path: FilePath) -> None:
@@ -472,20 +484,140 @@ def test_a_compressed_part_is_refused_unread(saved: FilePath, tmp_path: FilePath
 def test_a_huge_document_is_refused_unread(
     saved: FilePath, tmp_path: FilePath, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mixedgm.store.archive._LARGEST_DOCUMENT", 100)
+    monkeypatch.setattr("mixedgm.store.archive._MOST_VALUES", -20_000)
     file = rewritten(saved, tmp_path / "long.mgm", {})
     assert "'model.json' has" in refusal(file)
 
 
 @pytest.mark.parametrize(
+    ("place", "value", "says"),
+    [
+        ("report.kkt", 5.0, "the fit is said to have converged, with KKT 5 and tol 1e-05"),
+        ("report.kkt", np.nan, "the fit is said to have converged, with KKT nan"),
+        ("report.n_rows", -5, "document.report.n_rows is -5 where a whole number of at least 0"),
+        ("report.n_rows", 0, "nothing was fitted, so nothing can have converged"),
+        ("report.lam", -0.1, "document.report.lam is -0.1 where a number of at least 0 belongs"),
+        ("report.lam", np.nan, "lam is missing"),
+        ("report.tol", 0.0, "a fit needs rows of positive weight and a positive tol"),
+        ("report.rule", "xor", "document.report.rule is 'xor' where 'and' or 'or' belongs"),
+        ("report.message", "x" * 10**5, ""),
+        ("report.message", ["x" * 10**5], "document.report.message is ['xxxx"),
+        ("settings.n_lams", -0.0, "n_lams must be an integer of at least 1. Got -0.0 instead"),
+        ("settings.tol", [None], "tol must be a float in (0, inf). Got [None] instead"),
+        ("settings.missing", "categorical", "missing must be 'error' or 'drop'. Got 'categorical'"),
+        ("settings.weights", "x", "weights must be 'calibrated' or 'uniform'. Got 'x' instead"),
+        ("settings.covariates", 5, "covariates must be a list of column names. Got 5 instead"),
+        ("settings.covariates", ["x"], "covariates names 'x', which is not a column"),
+        ("settings.require", [["sex", "x"]], "there is no column 'x'"),
+        ("settings.penalty_factors", {"mapping": [["x", 1]]}, "penalty_factors has the key 'x'"),
+        ("settings.types", {"mapping": [["age", 1]]}, "types['age'] must be 'continuous' or"),
+        ("settings.lams", ["x"], "lams must be a list of numbers in [0, inf). Got ['x'] instead"),
+        ("settings.solver", {"x": 1}, "document.settings.solver is {'x': 1} where a setting"),
+        ("settings.select", {"object": "EBIC", "options": {"gamma": 2}}, "gamma must be a number"),
+        ("settings.random_state", -1, "random_state must be None, an integer of at least 0"),
+        ("schema.columns.0.kind", "x", "columns[].kind is 'x' where 'continuous' or 'categorical'"),
+        ("schema.columns.0.ordered", 1, "columns[].ordered is 1 where true or false belongs"),
+        ("schema.columns.0.levels.0", None, "columns[].levels[] is None where text, a number"),
+        ("schema.columns.1.label", 3, "column 'age' has the label 3"),
+        ("schema.columns.2.transform.values.0", 9.0, "strictly increasing knots"),
+        ("path.status.0", "FINE", "document.path.status[] is 'FINE' where 'CONVERGED' or"),
+        ("path.loss", "x", "document.path.loss is 'x'"),
+        ("path.lam_max", np.nan, "document.path.lam_max is nan where a number of at least 0"),
+        ("joint.sampled", 0, "document.joint.sampled is 0 where true or false belongs"),
+        ("library", "sqlite", "document.library is 'sqlite'"),
+        ("scores.0", 1, "document.scores[] is 1 where text belongs"),
+    ],
+)
+def test_a_value_that_no_model_has(
+    saved: FilePath, tmp_path: FilePath, place: str, value: Any, says: str
+) -> None:
+    document = document_of(saved)
+    *above, last = [int(key) if key.isdigit() else key for key in place.split(".")]
+    holder: Any = document
+    for key in above:
+        holder = holder[key]
+    holder[last] = value
+    text = json.dumps(document).encode()
+    file = rewritten(saved, tmp_path / "x.mgm", {"model.json": text})
+    if not says:
+        load(file)
+        return
+    message = refusal(file)
+    assert says in message
+    assert len(message) < 500
+
+
+def test_a_file_from_before_loads(saved: FilePath, tmp_path: FilePath) -> None:
+    """The first files had no checksums, and did not say what there was no choice about."""
+    document = document_of(saved)
+    for name in ("rule", "loss", "kkt_error", "objective_error", "at", "refitted", "ridge"):
+        del document["report"][name]
+    for name in ("noisy", "unbounded", "open_end", "not_considered"):
+        del document["report"][name]
+    del document["path"]["rule"], document["path"]["loss"], document["joint"]
+    lost = [name for name in document["arrays"] if name.startswith(("table_", "joint_"))]
+    lost += ["path_kkt_error", "path_objective_error"]
+    document["arrays"] = [name for name in document["arrays"] if name not in lost]
+    changes: dict[str, bytes | None] = {f"{name}.npy": None for name in lost}
+    changes["model.json"] = json.dumps(document).encode()
+    back, _ = load(rewritten(saved, tmp_path / "old.mgm", changes))
+    expected = replace(small_model(), margins=None, known_terms=None)
+    assert list(difference(back, expected)) == []
+
+
+def test_a_changed_part_does_not_have_its_checksum(saved: FilePath, tmp_path: FilePath) -> None:
+    with zipfile.ZipFile(saved) as archive:
+        sums = archive.read("checksums.json")
+    for name, content in (
+        ("node_scales.npy", npy(np.full(4, 2.0))),
+        ("model.json", json.dumps(document_of(saved)).encode()),
+    ):
+        changes = {name: content, "checksums.json": sums}
+        message = refusal(rewritten(saved, tmp_path / "x.mgm", changes))
+        assert f"its part '{name}' has changed since it was written" in message
+        assert list(json.loads(sums)["sha256"]).count(name) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_pipe_does_not_block(tmp_path: FilePath) -> None:
+    os.mkfifo(tmp_path / "pipe.mgm")
+    assert "it is a pipe or a device, not a file" in refusal(tmp_path / "pipe.mgm")
+
+
+@pytest.mark.parametrize("what", ["columns", "values", "bytes"])
+def test_a_document_too_large_for_its_arrays_takes_little_memory(
+    saved: FilePath, tmp_path: FilePath, what: str
+) -> None:
+    document = document_of(saved)
+    if what == "columns":
+        like = document["schema"]["columns"][1]
+        document["schema"]["columns"] = [like | {"name": f"x{k}"} for k in range(20_000)]
+    text = json.dumps(document).encode()
+    filling = {"values": b"[]," * 10**6, "bytes": b'"x",' * 10**7}.get(what, b"")
+    text = text.replace(b'"scores": [', b'"scores": [' + filling)
+    file = rewritten(saved, tmp_path / "x.mgm", {"model.json": text})
+    del text, filling, document
+    tracemalloc.start()
+    refusal(file)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50e6
+
+
+@pytest.mark.parametrize(
     ("name", "array", "says"),
     [
+        ("node_scales", np.array([1.0, 1.0, np.nan, 1.0]), "node_scales holds 1 impossible number"),
+        ("path_kkt", np.array([5.0]), "lam = 0.1 is said to have converged, with KKT 5"),
+        ("path_lam", np.array([np.nan]), "path_lam holds 1 impossible number"),
+        ("cat_bias", np.array([-np.inf] * 2 + [0.0] * 3), "a column has no level that is possible"),
         ("path_groups", np.array([0, 99]), "edges that the model does not know"),
         ("path_groups", np.array([3, 0]), "edges in the wrong order"),
         ("path_group_ends", np.array([3]), "does not cut the path"),
-        ("path_scale", np.array([0.0, 1.0]), "impossible units"),
+        ("path_scale", np.array([0.0, 1.0]), "path_scale holds 1 impossible number"),
         ("path_values", np.zeros(2), "'path_values' is float64 2"),
         ("precision", np.array([[1.0, 0.5], [0.4, 1.0]]), "precision is not symmetric"),
+        ("cat_interaction", np.ones((5, 5)), "a column has an edge to itself"),
         ("cat_bias", np.full(5, np.nan), "cat_bias holds 5 impossible numbers"),
     ],
 )
@@ -501,7 +633,7 @@ def test_a_schema_with_other_levels(saved: FilePath, tmp_path: FilePath) -> None
     document["schema"]["columns"][0]["levels"].append("X")
     text = json.dumps(document).encode()
     file = rewritten(saved, tmp_path / "x.mgm", {"model.json": text})
-    assert "the array 'category_shift' is float64 2 x 5 where the model needs" in refusal(file)
+    assert "the array 'cat_bias' is float64 5 where the model needs float64 6" in refusal(file)
 
 
 # -- anything at all ---------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from mixedgm.cli.common_arguments import (
     add_at,
     add_format,
+    add_formulas,
     add_model,
     add_model_form,
     add_output,
@@ -23,6 +24,7 @@ from mixedgm.cli.help_texts import COMMANDS, WELCOME
 from mixedgm.cli.joint_arguments import add_impute, add_query, add_sample
 from mixedgm.cli.lists import LIST_RULE
 from mixedgm.cli.picture_arguments import add_network
+from mixedgm.printable import bounded, one_line
 
 __all__ = ["build_parser"]
 
@@ -31,7 +33,9 @@ class _Parser(argparse.ArgumentParser):
     """A parser whose errors are one line and a hint, not a page of usage."""
 
     def error(self, message: str) -> NoReturn:
-        sys.stderr.write(f"{self.prog}: error: {message}\nTry: {self.prog} --help\n")
+        sys.stderr.write(
+            f"{self.prog}: error: {bounded(one_line(message))}\nTry: {self.prog} --help\n"
+        )
         raise SystemExit(2)
 
 
@@ -116,6 +120,7 @@ def _select(command: argparse.ArgumentParser) -> None:
     add_output(command, "MODEL", "write the model with the chosen penalty")
     command.add_argument("--scores", metavar="FILE", help="write all scores (.csv or .json)")
     command.add_argument("--plot", metavar="PICTURE", help="draw the scores (.png, .svg or .pdf)")
+    add_formulas(command)
     _refit(command)
     group = command.add_argument_group("criterion", "Each option belongs to one criterion.")
     for option, (kind, metavar, text) in _CRITERION_OPTIONS.items():
@@ -125,6 +130,7 @@ def _select(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="cv: take the lowest mean, not the sparsest within one standard error of it",
     )
+    _checkpoint(group, "cv, stars, stability: where finished fits are kept")
     _columns(command)
     _fitting(command, "--criterion")
 
@@ -225,11 +231,9 @@ def _bootstrap(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--jobs", type=int, metavar="N", help="processor cores to use (default: all)"
     )
-    command.add_argument("--checkpoint", metavar="FOLDER", help="where finished resamples are kept")
-    command.add_argument(
-        "--resume", action="store_true", help="go on with the work that --checkpoint holds"
-    )
+    _checkpoint(command, "where finished resamples are kept")
     command.set_defaults(drop=None)
+    add_formulas(command)
     add_quiet(command)
 
 
@@ -255,10 +259,8 @@ def _compare(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--alpha", type=float, default=0.05, help="level of significance (default: 0.05)"
     )
-    command.add_argument("--checkpoint", metavar="FOLDER", help="where finished shuffles are kept")
-    command.add_argument(
-        "--resume", action="store_true", help="go on with the work that --checkpoint holds"
-    )
+    _checkpoint(command, "where finished shuffles are kept")
+    add_formulas(command)
     _columns(command)
     _fitting(command)
     add_network(command)
@@ -270,6 +272,13 @@ def _demo(command: argparse.ArgumentParser) -> None:
 
 
 # -- what several commands take ----------------------------------------------------------------
+
+
+def _checkpoint(command: Any, text: str) -> None:
+    command.add_argument("--checkpoint", metavar="FOLDER", help=text)
+    command.add_argument(
+        "--resume", action="store_true", help="go on with the work that --checkpoint holds"
+    )
 
 
 def _columns(command: argparse.ArgumentParser) -> None:

@@ -10,6 +10,7 @@ from mixedgm.cli.console import Console
 from mixedgm.cli.lists import cut_items, listed
 from mixedgm.cli.output import check_output, deliver
 from mixedgm.errors import ParameterError
+from mixedgm.printable import quoted
 
 if TYPE_CHECKING:
     from mixedgm.estimator import MixedGraphicalModel
@@ -50,7 +51,9 @@ def _deliver_number(
         names = listed(args.mutual_information)
         if len(names) != 2:
             got = ", ".join(names)
-            raise ParameterError(f"--mutual-information takes two columns as A,B. Got {got!r}.")
+            raise ParameterError(
+                f"--mutual-information takes two columns as A,B. Got {quoted(got)}."
+            )
         what, found = (
             "mutual information",
             model.mutual_information(names[0], names[1], given, **how),

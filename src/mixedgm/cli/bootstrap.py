@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from mixedgm.atomic import write_text
 from mixedgm.cli.console import Console
-from mixedgm.cli.output import make_folder, prepare_drawing, save_picture, write_csv
+from mixedgm.cli.output import make_folder, prepare_drawing, save_picture, write_columns
 from mixedgm.errors import ParameterError
+from mixedgm.printable import quoted
 
 if TYPE_CHECKING:
     from mixedgm.studies.bootstrap_result import Bootstrap
+    from mixedgm.views.comma_separated import Formulas
 
 __all__ = ["check_checkpoint", "columns_of", "run_bootstrap"]
 
@@ -31,8 +33,7 @@ def run_bootstrap(args: Namespace, console: Console) -> int:
     from mixedgm.studies.bootstrap import bootstrap
 
     check_checkpoint(args, "resamples")
-    folder = Path(args.output)
-    make_folder(folder)
+    folder = make_folder(args.output)
     model = load(args.model)
     frame, weights = read_columns(args)
     console.keeps_partial = True
@@ -50,7 +51,7 @@ def run_bootstrap(args: Namespace, console: Console) -> int:
             checkpoint=args.checkpoint,
             verbose=int(console.shows_progress),
         )
-    _write(found, folder, console)
+    _write(found, folder, args.formulas, console)
     if not args.quiet:
         console.out(found.summary())
     console.say(f"wrote {folder}")
@@ -59,7 +60,7 @@ def run_bootstrap(args: Namespace, console: Console) -> int:
 
 def check_checkpoint(args: Namespace, what: str) -> None:
     """Refuse --resume without a folder, and a folder with work without --resume."""
-    from mixedgm.parallel import holds_work
+    from mixedgm.checkpoint import holds_work
 
     if args.checkpoint is None:
         if args.resume:
@@ -67,14 +68,14 @@ def check_checkpoint(args: Namespace, what: str) -> None:
         return
     if holds_work(args.checkpoint) and not args.resume:
         raise ParameterError(
-            f"{args.checkpoint!r} already holds finished {what}; "
+            f"{quoted(args.checkpoint)} already holds finished {what}; "
             "add --resume to go on with them, or give another folder."
         )
 
 
-def _write(found: Bootstrap, folder: Path, console: Console) -> None:
+def _write(found: Bootstrap, folder: Path, formulas: Formulas, console: Console) -> None:
     for name in (*_TABLES[found.kind], "degenerate"):
-        write_csv(columns_of(getattr(found, name)()), folder / f"{name}.csv")
+        write_columns(columns_of(getattr(found, name)()), folder / f"{name}.csv", formulas)
     write_text(folder / "summary.txt", f"{found.summary()}\n")
     if find_spec("matplotlib") is None:
         console.note('no pictures: matplotlib is missing. To fix: pip install "mixedgm[plot]"')

@@ -16,7 +16,7 @@ from mixedgm.cli.output import (
     draw,
     prepare_drawing,
 )
-from mixedgm.errors import ParameterError, listed
+from mixedgm.errors import ParameterError, finding_lines
 from mixedgm.fitted import FittedModel
 
 if TYPE_CHECKING:
@@ -48,16 +48,16 @@ def check(args: Namespace, console: Console) -> int:
     checked = check_table(frame, sample_weight=weights, **column_options(args))
     n_rows, n_columns = frame.shape
     size = f"{n_rows:,} row{'' if n_rows == 1 else 's'}"
-    console.out(f"{size}, {n_columns} column{'' if n_columns == 1 else 's'}\n")
+    console.out(f"{size}, {n_columns:,} column{'' if n_columns == 1 else 's'}\n")
     if checked.schema.columns:
         console.out(f"{checked.schema}\n")
     errors = [finding for finding in checked.findings if finding.severity == "error"]
-    for line in listed(f"{found.severity}: {in_options(str(found))}" for found in checked.findings):
-        console.out(line)
+    for line in finding_lines(checked.findings, lambda each: f"{each.severity}: {each}"):
+        console.out(in_options(line))
     if all(finding.severity == "note" for finding in checked.findings):
         console.out("nothing wrong: ready to fit")
     if errors:
-        things = "1 error has" if len(errors) == 1 else f"{len(errors)} errors have"
+        things = "1 error has" if len(errors) == 1 else f"{len(errors):,} errors have"
         console.error(f"{things} to be put right before this table can be fitted", kind="")
     return 2 if errors else 0
 

@@ -10,6 +10,7 @@ __all__ = [
         "FORMATS",
         "add_at",
         "add_format",
+        "add_formulas",
         "add_model",
         "add_model_form",
         "add_moderators",
@@ -82,6 +83,18 @@ def add_format(command: argparse.ArgumentParser, default: str = "table") -> None
     text = f"how to write (default: as the ending of the output says, else {default})"
     command.add_argument("--format", choices=FORMATS, help=text)
     command.set_defaults(default_format=default)
+    add_formulas(command)
+
+
+def add_formulas(command: argparse.ArgumentParser) -> None:
+    """What becomes of text that a spreadsheet would run."""
+    command.add_argument(
+        "--formulas",
+        choices=("keep", "mark"),
+        default="keep",
+        help="text in CSV that a spreadsheet would run, such as =1+2: as it is (default), or "
+        "marked by an apostrophe",
+    )
 
 
 def add_quiet(command: argparse.ArgumentParser) -> None:

@@ -9,12 +9,13 @@ import shutil
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from typing import Any
 
-from mixedgm.cli.lists import quoted
-from mixedgm.errors import TableWarning
+from mixedgm.cli.lists import list_item
+from mixedgm.errors import TableWarning, finding_lines
+from mixedgm.printable import bounded, one_line, printable
 
 __all__ = ["Console", "in_options"]
 
@@ -24,17 +25,20 @@ _LEAVE_OUT = re.compile(r"leave columns? ('[^']*'(?:, '[^']*')*) out")
 _TRANSFORM = re.compile(r'transform=(\{".*?"nonparanormal"\}|"nonparanormal")')
 _TO_NUMBERS = re.compile(r"table(?:\[.*?\])? = .*? (?=makes numbers of it)")
 _KEY = r'("(?:[^"\\]|\\.)*"): "nonparanormal"'
+_VALUES = re.compile(r"\bgiven=\{(.*?)\}|\buse model\.at\(\{(.*?)\}\)")
+_NAMED_VALUE = re.compile(r"('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"): \.\.\.")
+_CHOICES = re.compile(r"\b(rule|loss|method|weights|solver)='([\w-]+)'")
 _WEIGHTS = re.compile(r"\bsample_weight (?=has|holds|sums|must)")
 _OPTIONS = {
     'missing="drop"': "--missing drop",
     "mixedgm.check(table)": "`mixedgm check`",
     "transform={column: None}": "--transform NAME=none",
     "model.repaired() gives": "--repair takes",
-    "method='exact'": "--method exact",
     "limit=": "--limit",
     "burn_in=": "--burn-in",
     "thin=": "--thin",
     'unseen="ignore"': "--unseen ignore",
+    "; verbose=1 shows progress": "",
     "columns=[...]": "--columns",
     "labels=False": "--no-labels",
     "models[group].plot()": "`mixedgm plot`",
@@ -56,12 +60,15 @@ class Console:
         Whether Ctrl-C during a path keeps the part that is solved rather than ending the command.
     interrupted : bool
         Whether that has happened.
+    noted : set of str
+        Warnings that were shown; none is shown twice.
     """
 
     command: str
     quiet: bool = False
     keeps_partial: bool = False
     interrupted: bool = False
+    noted: set[str] = field(default_factory=set)
 
     @property
     def shows_progress(self) -> bool:
@@ -74,24 +81,30 @@ class Console:
         return shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDE
 
     def out(self, text: str) -> None:
-        """Write a result and end the line."""
-        sys.stdout.write(f"{text}\n")
+        """Write a readable result and end the line."""
+        sys.stdout.write(f"{printable(text)}\n")
 
-    def say(self, text: str) -> None:
-        """Write a line about what is going on."""
-        if not self.quiet:
+    def pass_on(self, text: str) -> None:
+        """Write data for other programs as it is; a terminal gets it readable."""
+        sys.stdout.write(f"{printable(text) if sys.stdout.isatty() else text}\n")
+
+    def say(self, text: str, *, always: bool = False) -> None:
+        """Write one line about what is going on."""
+        if always or not self.quiet:
             sys.stdout.flush()  # so that a terminal shows both in the order they were written
-            sys.stderr.write(f"{text}\n")
+            sys.stderr.write(f"{one_line(bounded(text))}\n")
             sys.stderr.flush()
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, *, always: bool = False) -> None:
         """Write something the user should know, as one line."""
-        self.say(f"note: {in_options(' '.join(text.split()))}")
+        self.say(f"note: {in_options(' '.join(text.split()))}", always=always)
 
     def error(self, text: str, kind: str = "error: ") -> None:
         """Write why the command ends here, even when quiet."""
-        sys.stdout.flush()
-        sys.stderr.write(f"mixedgm {self.command}: {kind}{in_options(text)}\n")
+        with suppress(OSError):  # a full disk is what the error may be about
+            sys.stdout.flush()
+        name = f"mixedgm {self.command}".rstrip()
+        sys.stderr.write(f"{name}: {kind}{bounded(in_options(text))}\n")
 
     @contextmanager
     def notes(self) -> Iterator[None]:
@@ -110,9 +123,15 @@ class Console:
             if not self.keeps_partial:
                 raise KeyboardInterrupt
             self.interrupted = True
-        findings = message.findings if isinstance(message, TableWarning) else [message]
-        for finding in findings:
-            self.note(str(finding))
+        lines = [str(message)]
+        if isinstance(message, TableWarning):
+            lines = finding_lines(message.findings)
+        elif lines[0].startswith("Glyph "):  # one warning of matplotlib for each letter
+            lines = ["the font of the pictures lacks some letters, and shows boxes instead"]
+        for line in lines:
+            if line not in self.noted:
+                self.note(line, always=self.interrupted)
+            self.noted.add(line)
 
     @contextmanager
     def announcing_compilation(self) -> Iterator[None]:
@@ -144,9 +163,15 @@ def _listed(names: str) -> str:
     """Return quoted names, or a dictionary by name, as a list with commas."""
     if names.startswith("{"):
         keys = re.findall(_KEY, names)
-        return ",".join(f"{quoted(json.loads(key))}=nonparanormal" for key in keys)
+        return ",".join(f"{list_item(json.loads(key))}=nonparanormal" for key in keys)
     items = re.findall(r"'([^']*)'", names) or [names.strip('"')]
-    return ",".join(quoted(item) for item in items)
+    return ",".join(list_item(item) for item in items)
+
+
+def _values(named: str) -> str:
+    """Return the names of a dictionary of values still to be given, as NAME=VALUE,...."""
+    names = [name[1:-1] for name in _NAMED_VALUE.findall(named)]
+    return shlex.quote(",".join(f"{list_item(name)}=VALUE" for name in names))
 
 
 def in_options(text: str) -> str:
@@ -160,12 +185,16 @@ def in_options(text: str) -> str:
     'To fix: --missing drop drops the row'
     >>> in_options("To fix: leave columns 'alley', 'pool' out")
     'To fix: --drop alley,pool'
+    >>> in_options("give a value of 'age', too: given={'age': ...}")
+    "give a value of 'age', too: --given age=VALUE"
     """
     text = _TYPES.sub(lambda found: f"--types {_word(found[1], f'={found[2]}')}", text)
     text = _LEAVE_OUT.sub(lambda found: f"--drop {shlex.quote(_listed(found[1]))}", text)
     text = _TRANSFORM.sub(lambda found: f"--transform {shlex.quote(_listed(found[1]))}", text)
     text = _TO_NUMBERS.sub("an empty field in the file in place of each word ", text)
     text = _WEIGHTS.sub("--weights-column ", text)
+    text = _CHOICES.sub(r"--\1 \2", text)
+    text = _VALUES.sub(lambda found: f"--given {_values(found[1] or found[2])}", text)
     for python, option in _OPTIONS.items():
         text = text.replace(python, option)
     return text
@@ -173,4 +202,4 @@ def in_options(text: str) -> str:
 
 def _word(name: str, more: str = "") -> str:
     """A column's name, and what follows it, as a word that list options and shells understand."""
-    return shlex.quote(quoted(name) + more)
+    return shlex.quote(list_item(name) + more)

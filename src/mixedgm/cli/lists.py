@@ -6,8 +6,9 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from mixedgm.errors import ParameterError
+from mixedgm.printable import quoted
 
-__all__ = ["LIST_RULE", "cut_items", "cut_list", "listed", "quoted"]
+__all__ = ["LIST_RULE", "cut_items", "cut_list", "list_item", "listed"]
 
 LIST_RULE = (
     "Lists are separated by commas, and options with lists may be given several times. Double "
@@ -52,7 +53,7 @@ class _Item(NamedTuple):
             if (not before or name in before) and (not after or value in after)
         ]
         if not pairs:
-            raise ParameterError(f"{wanted} Got {self.part()!r} instead.")
+            raise ParameterError(f"{wanted} Got {quoted(self.part())} instead.")
         return (known or pairs)[-1 if last else 0]
 
 
@@ -120,12 +121,12 @@ def cut_list(text: str, wanted: str, known: Collection[str]) -> tuple[str, list[
     return name, [member, *(item.part() for item in others)]
 
 
-def quoted(name: str) -> str:
+def list_item(name: str) -> str:
     """Return a name as it has to be written in a list.
 
     Examples
     --------
-    >>> print(quoted("age"), quoted("height, cm"))
+    >>> print(list_item("age"), list_item("height, cm"))
     age "height, cm"
     """
     plain = "," not in name and not name.startswith('"') and name == name.strip()
@@ -160,6 +161,6 @@ def _split(text: str, separator: str) -> list[_Item]:
             begins = letter == separator or (begins and letter.isspace())
     if inside:
         raise ParameterError(
-            f"the quotes in {text!r} do not close. Within quotes, write a quote twice."
+            f"the quotes in {quoted(text)} do not close. Within quotes, write a quote twice."
         )
     return [_Item("".join(c for c, _ in item), tuple(k for _, k in item)) for item in items]

@@ -1,8 +1,8 @@
 """Command line arguments -> an exit code, with every error as one readable message.
 
-Exit codes: 0 all went well; 2 the input is at fault; 1 memory ran out; 130 Ctrl-C; 141 whoever read
-the output has gone away.  Python itself ends by the signal when Ctrl-C hits an import; to a shell
-that is 130 as well.
+Exit codes: 0 all went well; 2 the input is at fault; 1 memory ran out; 130 it was interrupted, by
+Ctrl-C or, where the process says so (`mixedgm.__main__`), SIGTERM; 141 whoever read the output has
+gone away.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from io import TextIOWrapper
 from mixedgm.cli.arguments import build_parser
 from mixedgm.cli.console import Console
 from mixedgm.errors import MixedGMError
+from mixedgm.printable import one_line
 
 __all__ = ["main"]
 
@@ -37,18 +38,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a name that the terminal cannot show is escaped
             stream.reconfigure(errors="backslashreplace")
-    parser = build_parser()
+    console = Console("")
     try:
+        parser = build_parser()
         args = parser.parse_args(argv)
         if args.command is None:
             parser.print_help()
             return 0
         console = Console(args.command, getattr(args, "quiet", False))
         return _run(args.command, args, console)
+    except KeyboardInterrupt:
+        console.error("interrupted", kind="")
+        return INTERRUPTED
     except BrokenPipeError:
-        # Python would complain once more when it flushes the dead pipe at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
+    finally:
+        _close_output()
+
+
+def _close_output() -> None:
+    """Write what waits; Python would complain once more at exit about a dead pipe or full disk."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(command: str, args: object, console: Console) -> int:
@@ -58,19 +71,18 @@ def _run(command: str, args: object, console: Console) -> int:
 
             done = getattr(commands, command)(args, console)
         sys.stdout.flush()
-    except KeyboardInterrupt:
-        console.error("interrupted", kind="")
-        return INTERRUPTED
+    except MemoryError as error:
+        console.error(
+            str(error) if isinstance(error, MixedGMError) else "there is not enough memory"
+        )
+        return OUT_OF_MEMORY
     except MixedGMError as error:
         console.error(str(error))
         return BAD_INPUT
     except BrokenPipeError:
         raise
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
+        where = f"{one_line(str(error.filename))}: " if error.filename else ""
         console.error(f"{where}{error.strerror or error}")
         return BAD_INPUT
-    except MemoryError:
-        console.error("out of memory: fit fewer columns or rows")
-        return OUT_OF_MEMORY
     return int(done or 0)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import io
-import json
 import math
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +15,11 @@ from mixedgm.atomic import check_writable, write_bytes
 from mixedgm.cli.console import Console
 from mixedgm.errors import MixedGMError, ParameterError
 from mixedgm.fitted import FittedModel
+from mixedgm.printable import json_text, printable, quoted
 from mixedgm.table.assemble import Columns
+
+if TYPE_CHECKING:
+    from mixedgm.views.comma_separated import Formulas
 
 __all__ = [
     "check_edges",
@@ -28,7 +31,6 @@ __all__ = [
     "prepare_drawing",
     "save_picture",
     "write_columns",
-    "write_csv",
 ]
 
 _FORMAT_OF = {".csv": "csv", ".json": "json", ".txt": "table"}
@@ -46,7 +48,7 @@ def check_output(output: str | None, *inputs: str) -> None:
     target = Path(output)
     for each in inputs:
         if target.exists() and Path(each).exists() and target.samefile(each):
-            raise ParameterError(f"{output!r} is the input; give another name to write to.")
+            raise ParameterError(f"{quoted(output)} is the input; give another name to write to.")
 
 
 def check_model_output(output: str | None, *inputs: str) -> None:
@@ -76,24 +78,26 @@ def deliver(
 
         text = table_text(columns, width) if table is None else table(width)
     else:
-        text = (_csv if form == "csv" else _json)(columns)
+        text = _csv(columns, args.formulas) if form == "csv" else _json(columns)
     if output is None:
-        console.out(text)
+        (console.out if form == "table" else console.pass_on)(text)
         return
+    if form == "table":
+        text = printable(text)
     write_bytes(output, f"{text}\n".encode("utf-8", "backslashreplace"))
     console.say(f"wrote {output}")
 
 
-def _csv(columns: Columns) -> str:
+def _csv(columns: Columns, formulas: Formulas) -> str:
     from mixedgm.views.comma_separated import csv_text
 
     rows = [["" if cell is None else cell for cell in row] for row in _rows(columns)]
-    return csv_text([list(columns), *rows]).removesuffix("\n")
+    return csv_text([list(columns), *rows], formulas).removesuffix("\n")
 
 
 def _json(columns: Columns) -> str:
     records = [dict(zip(columns, row, strict=True)) for row in _rows(columns)]
-    return json.dumps(records, indent=1, ensure_ascii=False, allow_nan=False)
+    return json_text(records, indent=1)
 
 
 def _rows(columns: Columns) -> list[list[Any]]:
@@ -163,23 +167,23 @@ def save_picture(ax: Any, output: str | Path) -> None:
     write_bytes(output, buffer.getvalue())
 
 
-def write_csv(columns: Columns, output: str | Path) -> None:
-    """Write columns as a CSV file, completely or not at all."""
-    write_bytes(output, f"{_csv(columns)}\n".encode("utf-8", "backslashreplace"))
-
-
-def write_columns(columns: Columns, output: str | Path) -> None:
+def write_columns(columns: Columns, output: str | Path, formulas: Formulas) -> None:
     """Write columns as .json or .csv, as the ending says, completely or not at all."""
-    text = _json(columns) if Path(output).suffix.lower() == ".json" else _csv(columns)
+    ending = Path(output).suffix.lower()
+    text = _json(columns) if ending == ".json" else _csv(columns, formulas)
     write_bytes(output, f"{text}\n".encode("utf-8", "backslashreplace"))
 
 
-def make_folder(folder: Path) -> None:
-    """Make the folder and those above it, unless it is there."""
+def make_folder(output: str | Path) -> Path:
+    """Make the folder and those above it, unless it is there; return it."""
+    folder = Path(output)
+    if not str(output):
+        raise ParameterError("the output has no name; give the name of a folder.")
     if folder.exists() and not folder.is_dir():
-        raise ParameterError(f"{str(folder)!r} is a file; give the name of a folder.")
+        raise ParameterError(f"{quoted(str(folder))} is a file; give the name of a folder.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
-        raise ParameterError(f"the folder {str(folder)!r} cannot be made: {error}") from error
+        raise ParameterError(f"the folder {quoted(str(folder))} cannot be made: {error}") from error
     check_writable(folder / "summary.txt")
+    return folder

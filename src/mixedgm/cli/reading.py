@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mixedgm.cli.lists import cut_items, listed
 from mixedgm.errors import ParameterError, near_matches
+from mixedgm.printable import quoted
 from mixedgm.table import Frame, as_frame
 
 __all__ = [
@@ -51,7 +52,7 @@ def without_column(frame: Frame, name: str, option: str) -> tuple[Frame, Any]:
     """Return the frame without a column, and that column; `option` named it."""
     if name not in frame.positions:
         hint = near_matches(name, frame.names)
-        raise ParameterError(f"{option} names {name!r}, which is not a column; {hint}")
+        raise ParameterError(f"{option} names {quoted(name)}, which is not a column; {hint}")
     at = frame.positions[name]
     rest = [k for k in range(len(frame.names)) if k != at]
     names, columns = [frame.names[k] for k in rest], [frame.columns[k] for k in rest]
@@ -113,4 +114,6 @@ def _numbers(text: str | None) -> list[float] | None:
     try:
         return [float(item) for item in listed(text)]
     except ValueError:
-        raise ParameterError(f"--lams takes numbers as 0.5,0.1. Got {text!r} instead.") from None
+        raise ParameterError(
+            f"--lams takes numbers as 0.5,0.1. Got {quoted(text)} instead."
+        ) from None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mixedgm.cli.bootstrap import check_checkpoint
 from mixedgm.cli.console import Console
 from mixedgm.cli.output import (
     check_model_output,
@@ -38,6 +39,7 @@ _BELONGS = {
     "subsamples": {"stars": "n_subsamples", "stability": "n_subsamples"},
     "threshold": {"stability": "threshold"},
     "max_false": {"stability": "max_false"},
+    "checkpoint": dict.fromkeys(("cv", "stars", "stability"), "checkpoint"),
 }
 _SCORES = (".csv", ".json")
 
@@ -55,6 +57,7 @@ def run_select(args: Namespace, console: Console) -> int:
     if args.plot is not None:
         check_picture(args.plot)
         prepare_drawing()
+    check_checkpoint(args, "folds or subsamples")
     console.keeps_partial = True
     model = _chosen(args, console)
     fitted = model.fitted_
@@ -62,9 +65,10 @@ def run_select(args: Namespace, console: Console) -> int:
     lam = lam_text(fitted.report.lam)
     console.out(f"\n{fitted.report.criterion}: lam = {lam}, {len(fitted.edges)} edges")
     for note in fitted.report.notes:
-        console.note(note)
+        if not (console.interrupted and note.startswith("interrupted")):  # which has been said
+            console.note(note)
     if args.scores is not None:
-        write_columns(_columns(fitted), args.scores)
+        write_columns(_columns(fitted), args.scores, args.formulas)
         console.say(f"wrote {args.scores}")
     if args.plot is not None:
         draw(fitted, "selection", args.plot)

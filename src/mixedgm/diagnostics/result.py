@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from mixedgm.diagnostics.theorem import Constants, Promise
 from mixedgm.errors import ParameterError
+from mixedgm.printable import one_line
 from mixedgm.table.assemble import Columns, frame
 from mixedgm.views.canvas import known_options
 from mixedgm.views.plot_consistency import plot_consistency
 from mixedgm.views.result import result_html
-from mixedgm.views.text import one_line, table_text
+from mixedgm.views.text import table_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -16,6 +16,7 @@ from mixedgm.joint.moments import Expectations, moments_from
 from mixedgm.model.layout import Floats, Layout
 from mixedgm.model.params import Params, Units, to_theta
 from mixedgm.penalty import weights as edge_weights
+from mixedgm.printable import quoted
 from mixedgm.rows.contract import Moments, Rows
 from mixedgm.rows.memory import MemoryRows
 
@@ -93,7 +94,7 @@ def truth_of(
         one.
     """
     if fitted.schema.covariates:
-        names = ", ".join(repr(fitted.schema.nodes[k].name) for k in fitted.schema.covariates)
+        names = ", ".join(quoted(fitted.schema.nodes[k].name) for k in fitted.schema.covariates)
         raise ParameterError(
             f"consistency needs the distribution of all columns, and the model has none of its "
             f"covariates {names}; give values of them first, model.condition({{...}}), or a model "

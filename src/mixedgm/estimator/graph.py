@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from mixedgm import views
 from mixedgm.estimator.base import HasModel
@@ -99,9 +99,21 @@ class GraphMethods(HasModel):
         """Symmetric table of edge weights (negative where signed and the sign is "-")."""
         return views.to_adjacency(self._model, signed=signed)
 
-    def export(self, path: str | os.PathLike[str]) -> None:
-        """Write the graph as .graphml, .json (with all parameters) or .csv (edge list)."""
-        views.write(self._model, path)
+    def export(
+        self, path: str | os.PathLike[str], *, formulas: Literal["keep", "mark"] = "keep"
+    ) -> None:
+        """Write the graph as .graphml, .json (with all parameters) or .csv (edge list).
+
+        Parameters
+        ----------
+        path : str or path
+            A file name with one of these endings; the file is complete or not written.
+        formulas : {"keep", "mark"}
+            A spreadsheet runs text in CSV that starts with =, +, -, @, a tab or a line break.
+            "keep" writes such names as they are, so that they can be read back; "mark" puts an
+            apostrophe before them.
+        """
+        views.write(self._model, path, formulas)
 
     def plot(
         self,

@@ -105,7 +105,8 @@ def compare(
     asked = Request(
         groups, blocks, penalty, n_perm, alpha, n_jobs, random_state, checkpoint, verbose
     )
-    found = compare_groups(X, Options(lam=lam, select=select, **options), asked, sample_weight)
+    chosen = Options(lam=lam, select=select, random_state=random_state, **options)
+    found = compare_groups(X, chosen, asked, sample_weight)
     given = {"select": select, "n_jobs": n_jobs, "random_state": random_state, **options}
     if penalty == "common":
         given["lams"] = None

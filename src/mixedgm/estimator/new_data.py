@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from mixedgm import views
 from mixedgm.errors import ParameterError
 from mixedgm.estimator.base import HasModel
+from mixedgm.printable import quoted
 from mixedgm.table import Schema, as_frame, decode
 from mixedgm.table.check import level_of_caller
 from mixedgm.table.gaps import Gaps, read_gaps
@@ -245,7 +246,7 @@ def _wanted(schema: Schema, columns: str | Sequence[str] | None) -> list[str]:
     for name in found:
         if name not in schema.targets:
             raise ParameterError(
-                f"{name!r} is a covariate: it predicts and is not predicted. "
-                f"The model has {', '.join(map(repr, schema.targets))} to predict."
+                f"{quoted(name)} is a covariate: it predicts and is not predicted. "
+                f"The model has {', '.join(map(quoted, schema.targets))} to predict."
             )
     return found

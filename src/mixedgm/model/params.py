@@ -113,11 +113,7 @@ class Params:
     @cached_property
     def coef(self) -> Floats:
         """Symmetric d x d matrix of all edge blocks (design columns, zero diagonal blocks)."""
-        cont = -self.precision.copy()
-        np.fill_diagonal(cont, 0.0)
-        return np.block(
-            [[cont, self.category_shift], [self.category_shift.T, self.cat_interaction]]
-        )
+        return _blocks(self, self.category_shift.T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,9 +136,7 @@ class NodewiseParams(Params):
     @cached_property
     def coef(self) -> Floats:
         """All blocks as one d x d matrix: a row per predictor, a column per target."""
-        cont = -self.precision.copy()
-        np.fill_diagonal(cont, 0.0)
-        return np.block([[cont, self.category_shift], [self.level_effect, self.cat_interaction]])
+        return _blocks(self, self.level_effect)
 
     def says(self, u: int, v: int) -> Floats:
         """What node u says in the conditional of node v: a row per level of u."""
@@ -159,6 +153,17 @@ class NodewiseParams(Params):
     def block(self, u: int, v: int) -> Floats:
         """Mean of what the two nodes say in each other's conditional."""
         return 0.5 * (self.says(u, v) + self.says(v, u).T)
+
+
+def _blocks(params: Params, below: Floats) -> Floats:
+    """All edge blocks as one matrix, which alone takes memory; `below` is its lower left."""
+    p, d = params.n_cont, int(params.node_start[-1])
+    coef = np.empty((d, d))
+    np.negative(params.precision, out=coef[:p, :p])
+    np.fill_diagonal(coef[:p, :p], 0.0)
+    coef[:p, p:], coef[p:, :p] = params.category_shift, below
+    coef[p:, p:] = params.cat_interaction
+    return coef
 
 
 def joined(says: NDArray[np.bool_], rule: str) -> NDArray[np.bool_]:

@@ -14,8 +14,15 @@ from mixedgm.model.layout import Floats, Ints
 from mixedgm.path.evidence import Choice, Evidence
 from mixedgm.path.path import PathPoint
 from mixedgm.path.refits import interpolates
-from mixedgm.path.resamples import Split, held_out
+from mixedgm.path.resamples import (
+    Location,
+    Split,
+    check_checkpoint,
+    checkpoint_field,
+    held_out,
+)
 from mixedgm.path.task import Task
+from mixedgm.printable import quoted
 from mixedgm.table.encode import Design
 
 # Held-out losses are smooth in lam: a path down to this share of the best lam has the minimum.
@@ -29,6 +36,11 @@ class _ByPrediction:
 
     by_parts = True
     part = 5
+
+    @property
+    def effort(self) -> float:
+        """About how often the work of EBIC's path is done: these paths go further down."""
+        return 5.0
 
     def enough(self, task: Task, point: PathPoint) -> bool:
         """Whether a column has as many predictors as rows, so that it is fitted perfectly."""
@@ -114,6 +126,9 @@ class CV(_ByPrediction):
         deviation divided by sqrt(k).
     groups : array (n,) or str, optional
         Which rows belong together, one label per row of the table, or the name of a column.
+    checkpoint : path of a folder, optional
+        Finished folds are kept there.  The same fit with the same folder goes on where it was,
+        however it was ended; needs the estimator's `random_state`.
 
     References
     ----------
@@ -129,8 +144,10 @@ class CV(_ByPrediction):
     cv: Any = 5
     one_se: bool = True
     groups: Any = field(default=None, compare=False)
+    checkpoint: Location = checkpoint_field()
 
     def __post_init__(self) -> None:
+        check_checkpoint(self.checkpoint)
         whole = isinstance(self.cv, numbers.Integral) and not isinstance(self.cv, bool)
         if whole and int(self.cv) < 2:
             raise ParameterError.must_be("cv", "at least 2 folds", self.cv)
@@ -151,11 +168,17 @@ class CV(_ByPrediction):
         name = f"{self.cv}-fold" if isinstance(self.cv, numbers.Integral) else _name_of(self.cv)
         return f"{name} CV ({'one standard error' if self.one_se else 'lowest mean'})"
 
+    @property
+    def effort(self) -> float:
+        """About how often the work of EBIC's path is done."""
+        n_folds = int(self.cv) if isinstance(self.cv, numbers.Integral) else 5
+        return 2.0 * (1 + n_folds)
+
     def choose(self, evidence: Evidence) -> Choice:
         """Lowest mean loss, or the largest lam within one standard error of it."""
         before = evidence.before
         splits = self._splits(evidence) if before is None else before.memory
-        found = held_out(evidence, splits, "folds")
+        found = held_out(evidence, splits, "folds", self.checkpoint)
         scores: dict[str, Floats] = {"cv": np.empty(0), "cv_se": np.empty(0)}
         for at, losses in enumerate(found.losses):
             scores[f"cv_fold_{at + 1}"] = evidence.joined(f"cv_fold_{at + 1}", losses)
@@ -266,7 +289,7 @@ def _given_splits(cv: Any, design: Design, groups: Ints | None) -> list[tuple[An
     try:
         return list(cv.split(np.zeros((n, 1)), None, labels))
     except (TypeError, ValueError) as error:
-        raise ParameterError(f"cv={cv!r} cannot split these {n} rows: {error}") from error
+        raise ParameterError(f"cv={quoted(cv)} cannot split these {n} rows: {error}") from error
 
 
 def _checked(pairs: list[tuple[Any, Any]], design: Design) -> list[Split]:

@@ -263,7 +263,8 @@ class Criterion(Protocol):
     shrunken estimates, so that the chosen graph is refitted by default.  ``enough(task, point) ->
     bool`` tells whether no smaller lam can be chosen, so that a default path may end at this point.
     ``by_parts = True`` asks for the default path in parts, each only as far as the choice from
-    those before it wants, and of at most ``part`` values (10 by default).
+    those before it wants, and of at most ``part`` values (10 by default).  ``effort`` says about
+    how often the work of EBIC's path is done (once by default).
     """
 
     def choose(self, evidence: Evidence) -> Choice:

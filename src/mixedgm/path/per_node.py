@@ -20,11 +20,11 @@ from mixedgm.path.path import Path, PathPoint
 from mixedgm.path.refits import REFIT_STEPS, REFIT_TOL, refittable, with_new_groups
 from mixedgm.path.task import Task
 from mixedgm.path.unshrunken import stabilised
+from mixedgm.printable import few
 from mixedgm.progress import track
 from mixedgm.rows.predict import mean_losses
 from mixedgm.solve.working_set import Start
 from mixedgm.table.encode import Design
-from mixedgm.table.wording import few
 
 LOOK_BELOW = 0.2
 """Scores of supports jump, so a minimum may be local; a path that goes down to this share of the

@@ -12,6 +12,7 @@ from mixedgm.path.open_edges import own_parameters, parameters
 from mixedgm.path.path import Path
 from mixedgm.path.task import Reference, Task, levels_by_column, observed_levels
 from mixedgm.path.unshrunken import Unshrunken, stabilised
+from mixedgm.printable import quoted
 from mixedgm.progress import track
 from mixedgm.solve.working_set import Start
 from mixedgm.table.encode import Design
@@ -46,7 +47,7 @@ def too_dense(task: Task, groups: Ints) -> str:
     predictors, own = _predictors(task, groups)
     worst = int(np.argmax(np.where(fits, 0.0, predictors * own)))
     return (
-        f"{TOO_DENSE}: {task.schema.nodes[worst].name!r} alone has "
+        f"{TOO_DENSE}: {quoted(task.schema.nodes[worst].name)} alone has "
         f"{int(predictors[worst] * own[worst]):,}, and there are {task.total_weight:,.6g} rows"
     )
 

@@ -1,30 +1,45 @@
-"""Evidence and subsets of its rows -> what their paths say, found in parallel.
+"""Evidence and subsets of its rows -> what their paths say, found in parallel and kept if asked.
 
 Every subset has the schema of the whole table and its values of lam.
 """
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.errors import MixedGMError
+from mixedgm.checkpoint import Record, fingerprint, flattened
+from mixedgm.errors import MixedGMError, ParameterError
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params
-from mixedgm.parallel import Record, run
+from mixedgm.parallel import run
 from mixedgm.path.evidence import Evidence, Recipe
 from mixedgm.path.path import Path
 from mixedgm.path.task import Reference
+from mixedgm.printable import quoted
 from mixedgm.table.encode import Design
 
 T = TypeVar("T")
 Split = tuple[Ints, Ints]
+Location = str | os.PathLike[str] | None
+
+
+def checkpoint_field() -> Any:
+    """Where a criterion keeps finished fits: no part of what it is, nor of a model file."""
+    return field(default=None, compare=False, repr=False)
+
+
+def check_checkpoint(given: object) -> None:
+    """Raise ParameterError unless it is None or the name of a folder."""
+    if given is not None and not isinstance(given, str | os.PathLike):
+        raise ParameterError.must_be("checkpoint", "the name of a folder or None", given)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +76,11 @@ class HeldOut:
     interrupted: bool
 
 
-def held_out(evidence: Evidence, splits: Sequence[Split], what: str) -> HeldOut:
+def held_out(
+    evidence: Evidence, splits: Sequence[Split], what: str, checkpoint: Location = None
+) -> HeldOut:
     """Fit the first part of each split at the fresh lams and score the second."""
-    found = _records(evidence, _score_split, splits, what)
+    found = _records(evidence, _score_split, splits, what, checkpoint)
     losses = np.full((len(splits), len(evidence.fresh)), np.nan)
     weights = np.array([evidence.design.take(test).total_weight for _, test in splits])
     for at, record in found.records.items():
@@ -94,9 +111,11 @@ class Counts:
     interrupted: bool
 
 
-def edge_counts(evidence: Evidence, subsamples: Sequence[Ints]) -> Counts:
+def edge_counts(
+    evidence: Evidence, subsamples: Sequence[Ints], checkpoint: Location = None
+) -> Counts:
     """Fit every subsample at the fresh lams and count its edges, over the groups of all rows."""
-    found = _records(evidence, _find_edges, subsamples, "subsamples")
+    found = _records(evidence, _find_edges, subsamples, "subsamples", checkpoint)
     layout = evidence.task.layout
     u, v = layout.pairs.T
     # A subsample has no edge that the whole table has not: its own pairs are among the layout's.
@@ -129,9 +148,17 @@ class _Records:
 
 
 def _records(
-    evidence: Evidence, function: Callable[[_Work, T], Record], tasks: Sequence[T], what: str
+    evidence: Evidence,
+    function: Callable[[_Work, T], Record],
+    tasks: Sequence[T],
+    what: str,
+    checkpoint: Location,
 ) -> _Records:
-    """Call the function for every task, with what every task needs."""
+    """Call the function for every task, with what every task needs.
+
+    A grid that grows asks for one part after the other.  Each has a folder of its own in that of
+    the checkpoint, named by all that its fits depend on.
+    """
     setup = evidence.setup
     work = _Work(
         setup.design,
@@ -140,7 +167,19 @@ def _records(
         evidence.fresh,
         evidence.path.params(evidence.n_before - 1) if evidence.n_before else None,
     )
-    outcomes = run(partial(function, work), tasks, n_jobs=setup.n_jobs, what=what, show=setup.show)
+    identity = ""
+    if checkpoint is not None:
+        identity = fingerprint(*flattened(work), *flattened(list(tasks)))
+        checkpoint = os.path.join(checkpoint, f"{what}-{identity[:20]}")
+    outcomes = run(
+        partial(function, work),
+        tasks,
+        n_jobs=setup.n_jobs,
+        what=what,
+        show=setup.show,
+        checkpoint=checkpoint,
+        identity=identity,
+    )
     interrupted = len(outcomes) < len(tasks)
     if interrupted and not setup.keep_interrupted:
         raise KeyboardInterrupt
@@ -160,7 +199,8 @@ def _notes(evidence: Evidence, records: list[Record], n_tasks: int, what: str) -
     nodes = evidence.design.schema.nodes
     odd = Counter(int(v) for record in records for v in np.flatnonzero(record["degenerate"]))
     notes = [
-        f"in {count} of {n_tasks} {what} column {nodes[v].name!r} was constant or lacked levels"
+        f"in {count} of {n_tasks} {what} column {quoted(nodes[v].name)} was constant or "
+        f"lacked levels"
         for v, count in sorted(odd.items())
     ]
     unconverged = sum(bool(record["unconverged"][0]) for record in records)

@@ -16,7 +16,7 @@ from mixedgm.path.evidence import Choice, Criterion, Evidence, Setup
 from mixedgm.path.path import Path, PathPoint
 from mixedgm.path.stability import StabilitySelection, StARS
 from mixedgm.path.task import Task
-from mixedgm.table.wording import few
+from mixedgm.printable import few
 
 NAMED: dict[str, Criterion] = {
     "ebic": EBIC(),

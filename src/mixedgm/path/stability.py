@@ -13,7 +13,13 @@ from mixedgm.model.layout import Floats, Ints
 from mixedgm.path.evidence import Choice, Evidence
 from mixedgm.path.path import PathPoint
 from mixedgm.path.refits import interpolates
-from mixedgm.path.resamples import Counts, edge_counts
+from mixedgm.path.resamples import (
+    Counts,
+    Location,
+    check_checkpoint,
+    checkpoint_field,
+    edge_counts,
+)
 from mixedgm.path.task import Task
 
 _ROUNDING = 1e-12
@@ -48,6 +54,9 @@ class StARS(_BySubsamples):
     ratio : float, optional
         Size of a subsample as a share of the rows; by default 10 / sqrt(n), and 0.8 up to
         144 rows.
+    checkpoint : path of a folder, optional
+        Finished subsamples are kept there.  The same fit with the same folder goes on where it
+        was, however it was ended; needs the estimator's `random_state`.
 
     References
     ----------
@@ -63,13 +72,20 @@ class StARS(_BySubsamples):
     beta: float = 0.05
     n_subsamples: int = 20
     ratio: float | None = None
+    checkpoint: Location = checkpoint_field()
 
     def __post_init__(self) -> None:
+        check_checkpoint(self.checkpoint)
         if not (_is_real(self.beta) and 0.0 < self.beta < 0.5):
             raise ParameterError.must_be("beta", "a number in (0, 0.5)", self.beta)
         _check_count("n_subsamples", self.n_subsamples)
         if self.ratio is not None and not (_is_real(self.ratio) and 0.0 < self.ratio < 1.0):
             raise ParameterError.must_be("ratio", "a number in (0, 1) or None", self.ratio)
+
+    @property
+    def effort(self) -> float:
+        """About how often the work of EBIC's path is done."""
+        return 1.0 + self.n_subsamples
 
     @property
     def label(self) -> str:
@@ -79,7 +95,7 @@ class StARS(_BySubsamples):
     def choose(self, evidence: Evidence) -> Choice:
         """Smallest lam that is stable down from the top."""
         subsamples = self._subsamples(evidence)
-        found = edge_counts(evidence, subsamples)
+        found = edge_counts(evidence, subsamples, self.checkpoint)
         raw = evidence.joined("stars_raw", _instability(evidence.task, found))
         monotone = np.maximum.accumulate(raw)
         stable = monotone <= self.beta
@@ -159,6 +175,8 @@ class StabilitySelection(_BySubsamples):
         no worse than guessing (Meinshausen and Buehlmann), and without assumptions for pairs whose
         selection is less probable than q / P (Shah and Samworth).  The other one assumes
         unimodal distributions of simultaneous selection in both halves and allows for larger q.
+    checkpoint : path of a folder, optional
+        As for `StARS`.
 
     References
     ----------
@@ -175,8 +193,10 @@ class StabilitySelection(_BySubsamples):
     max_false: float = 1.0
     n_subsamples: int = 100
     bound: Literal["unimodal", "worst-case"] = "unimodal"
+    checkpoint: Location = checkpoint_field()
 
     def __post_init__(self) -> None:
+        check_checkpoint(self.checkpoint)
         if not (_is_real(self.threshold) and 0.5 < self.threshold <= 1.0):
             raise ParameterError.must_be("threshold", "a number in (0.5, 1]", self.threshold)
         if not (_is_real(self.max_false) and 0.0 < self.max_false < np.inf):
@@ -190,6 +210,11 @@ class StabilitySelection(_BySubsamples):
             raise ParameterError.must_be("bound", "'unimodal' or 'worst-case'", self.bound)
 
     @property
+    def effort(self) -> float:
+        """About how often the work of EBIC's path is done: halves of the rows, large lams only."""
+        return 1.0 + 0.15 * self.n_subsamples
+
+    @property
     def label(self) -> str:
         """How the choice is described."""
         edges = "edge" if self.max_false == 1 else "edges"
@@ -200,7 +225,7 @@ class StabilitySelection(_BySubsamples):
 
     def choose(self, evidence: Evidence) -> Choice:
         """Smallest lam down to which the bound holds, and its stable edges."""
-        found = edge_counts(evidence, self._halves(evidence))
+        found = edge_counts(evidence, self._halves(evidence), self.checkpoint)
         penalised = (evidence.task.penalty.weights > 0.0) & found.once
         share = found.edges / found.n_subsamples
         selected = evidence.joined("stability_selected", share[:, penalised].sum(axis=1))

@@ -9,6 +9,7 @@ import numpy as np
 
 from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Floats
+from mixedgm.printable import quoted
 from mixedgm.table.schema import Schema
 
 Pair = tuple[str, str]
@@ -49,16 +50,20 @@ def factor_matrix(
     matrix = np.ones((len(schema.nodes), len(schema.nodes)))
     kinds, keys = _split(factors)
     pairs = [(key, factor) for key, factor in keys if not (moderated and _is_triple(key))]
-    for u in range(len(matrix)):
-        for v in range(u + 1, len(matrix)):
-            free = not penalize_covariates and {u, v} & set(schema.covariates)
-            matrix[u, v] = matrix[v, u] = kinds.get(edge_kind(schema, u, v), 0.0 if free else 1.0)
+    if not penalize_covariates:
+        matrix[list(schema.covariates), :] = matrix[:, list(schema.covariates)] = 0.0
+    categorical = np.arange(len(matrix)) >= schema.n_cont
+    which = np.add.outer(categorical, categorical, dtype=np.int64)
+    for kind, factor in kinds.items():
+        matrix[which == EDGE_KINDS.index(kind)] = factor
+    np.fill_diagonal(matrix, 1.0)
     seen: dict[tuple[int, int], float] = {}
     for pair, factor in pairs:
         u, v = _nodes(schema, pair, "penalty_factors")
         if seen.setdefault((u, v), factor) != factor:
             raise ParameterError(
-                f"penalty_factors names the pair {pair!r} twice: {seen[u, v]:g} and {factor:g}."
+                f"penalty_factors names the pair {quoted(pair)} twice: {seen[u, v]:g} "
+                f"and {factor:g}."
             )
         matrix[u, v] = matrix[v, u] = factor
     wanted, unwanted = (
@@ -110,12 +115,12 @@ def deviation_factors(
         u, v = _nodes(schema, key[:2], option)
         which = schema.node_index(key[2])
         if which not in moderators or {u, v} & set(schema.covariates):
-            names = ", ".join(repr(schema.nodes[m].name) for m in moderators)
+            names = ", ".join(quoted(schema.nodes[m].name) for m in moderators)
             wanted = f"two columns that are modelled and a moderator ({names})"
             raise ParameterError.must_be(f"a deviation in {option}", wanted, tuple(key))
         if seen.setdefault((which, u, v), factor) != factor:
             raise ParameterError(
-                f"the deviation {tuple(key)!r} is named twice, with the factors "
+                f"the deviation {quoted(tuple(key))} is named twice, with the factors "
                 f"{seen[which, u, v]:g} and {factor:g}."
             )
         at = moderators.index(which)
@@ -144,14 +149,17 @@ def _split(factors: FactorsArg) -> tuple[dict[str, float], list[tuple[Any, float
         except (TypeError, ValueError):
             factor = np.nan
         if not factor >= 0.0:
-            raise ParameterError.must_be(f"penalty_factors[{key!r}]", "a number in [0, inf]", value)
+            raise ParameterError.must_be(
+                f"penalty_factors[{quoted(key)}]", "a number in [0, inf]", value
+            )
         if not isinstance(key, str):
             pairs.append((key, factor))
         elif key in EDGE_KINDS:
             kinds[key] = factor
         else:
             raise ParameterError(
-                f"penalty_factors has the key {key!r}, which is neither a pair of column names nor "
+                f"penalty_factors has the key {quoted(key)}, which is neither a pair of "
+                f"column names nor "
                 f"an edge kind ({', '.join(EDGE_KINDS)})."
             )
     return kinds, pairs

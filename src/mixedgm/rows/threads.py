@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from mixedgm.parallel import single_threaded_blas
+from mixedgm.blas import single_threaded_blas
 
 __all__ = ["run_all", "single_threaded_blas", "threads_for"]
 

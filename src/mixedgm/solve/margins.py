@@ -218,6 +218,8 @@ def _same_column(params: Params) -> Floats:
 
 
 def _solved(matrix: Floats, right: Floats) -> Floats:
+    if not (np.isfinite(matrix).all() and np.isfinite(right).all()):
+        raise DistributionError("margins so large or small cannot be matched")
     try:
         return np.asarray(cho_solve(cho_factor(matrix, lower=True), right))
     except np.linalg.LinAlgError:  # numbers too far apart for double precision

@@ -12,6 +12,9 @@ from mixedgm.objective.contract import Evaluation
 from mixedgm.solve.problem import Problem
 from mixedgm.solve.working_set import Solution, Start
 
+STANDARD_ERRORS = 4.0
+"""Up to so many a violated condition may be chance."""
+
 
 @dataclass(frozen=True)
 class MonteCarlo:

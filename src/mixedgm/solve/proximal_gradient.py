@@ -14,6 +14,7 @@ proximal step from y, because an average of sparse points is not sparse.
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -65,14 +66,16 @@ class ProximalGradient:
     restart: bool = True
 
     def __post_init__(self) -> None:
-        if self.variant not in VARIANTS:
+        if self.variant not in tuple(VARIANTS):
             raise ParameterError.must_be(
                 "variant", f"one of {', '.join(map(repr, VARIANTS))}", self.variant
             )
-        if not 0.0 < self.lengthen <= 1.0:
-            raise ParameterError(f"lengthen must be in (0, 1]. Got {self.lengthen!r} instead.")
-        if not self.shorten > 1.0:
-            raise ParameterError(f"shorten must be above 1. Got {self.shorten!r} instead.")
+        if not (isinstance(self.lengthen, numbers.Real) and 0.0 < self.lengthen <= 1.0):
+            raise ParameterError.must_be("lengthen", "in (0, 1]", self.lengthen)
+        if not (isinstance(self.shorten, numbers.Real) and self.shorten > 1.0):
+            raise ParameterError.must_be("shorten", "above 1", self.shorten)
+        if not isinstance(self.restart, (bool, np.bool_)):
+            raise ParameterError.must_be("restart", "True or False", self.restart)
 
     @property
     def rules(self) -> tuple[ZRule, XRule]:

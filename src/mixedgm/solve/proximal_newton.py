@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -64,11 +65,11 @@ class ProximalNewton:
             ("subproblem", self.subproblem, ("coordinate-descent", "proximal-gradient")),
         ):
             if value not in allowed:
-                raise ParameterError(
-                    f"{name} must be one of {', '.join(map(repr, allowed))}. Got {value!r} instead."
-                )
-        if self.sample_rows < 1 or self.memory < 1:
-            raise ParameterError("sample_rows and memory must be positive integers.")
+                wanted = f"one of {', '.join(map(repr, allowed))}"
+                raise ParameterError.must_be(name, wanted, value)
+        for count in (self.sample_rows, self.memory):
+            if not (isinstance(count, numbers.Integral) and count >= 1):
+                raise ParameterError("sample_rows and memory must be positive integers.")
 
     def init(
         self,

@@ -20,14 +20,12 @@ from mixedgm.objective.contract import Evaluation
 from mixedgm.objective.sampled import Estimate, SampledLikelihood
 from mixedgm.solve.contrasts import Contrasts
 from mixedgm.solve.loop import Status, TraceRow
-from mixedgm.solve.monte_carlo import MonteCarlo
+from mixedgm.solve.monte_carlo import STANDARD_ERRORS, MonteCarlo
 from mixedgm.solve.problem import Problem
 from mixedgm.solve.subproblem import QuadraticModel, one_matrix
 from mixedgm.solve.working_set import Memory, Solution, Start, screened
 
-# Standard errors up to which a violated condition may be chance, and from which on a group that
-# was left out is taken in.
-_CHANCE = 4.0
+# Standard errors from which on a group that was left out is taken in.
 _SUSPECT = 2.0
 _FEWEST = 16
 # Standard deviations of the statistics along one stretch of the integral for the value.
@@ -125,7 +123,7 @@ def solve_sampled(
     while True:
         verdict = judge(problem, theta, here)
         trace.append(TraceRow(np.nan, verdict.kkt, 0.0, time.perf_counter() - clock))
-        settled = verdict.within(tol, _CHANCE)
+        settled = verdict.within(tol, STANDARD_ERRORS)
         precise = max(verdict.noise, source / 1.5) <= options.accuracy
         left = options.max_sweeps + swept - smooth.chains.sweeps
         status = _status(verdict, tol, settled and precise, left, max_iter + 1 - len(trace))
@@ -254,7 +252,7 @@ def _step(
         if there is None:
             continue
         new = judge(problem, point, there)
-        if new.kkt <= 2.0 * old.kkt + _CHANCE * max(new.noise, old.noise) or halvings > 5:
+        if new.kkt <= 2.0 * old.kkt + STANDARD_ERRORS * max(new.noise, old.noise) or halvings > 5:
             return point, there
     return at
 

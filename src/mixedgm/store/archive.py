@@ -1,20 +1,23 @@
 """One JSON document + named arrays -> a zip archive, and back with every size checked first.
 
-`numpy.load` can open the archive: one .npy member per array, and ``model.json``.  Nothing is
-pickled and nothing in the file is executed.  Members are not compressed, so a small file cannot
-claim a large size, and the same content gives the same bytes everywhere.
+`numpy.load` can open the archive: one .npy member per array, ``model.json``, and
+``checksums.json`` with the SHA-256 of all other members.  Nothing is pickled and nothing in the
+file is executed.  Members are not compressed, so a small file cannot claim a large size, and the
+same content gives the same bytes everywhere.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
+import struct
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from io import BytesIO
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.lib import format as npy
@@ -22,6 +25,8 @@ from numpy.typing import NDArray
 
 from mixedgm.atomic import replacing
 from mixedgm.errors import ModelFileError
+from mixedgm.printable import quoted
+from mixedgm.store.validation import Sizes, array_spec
 
 __all__ = [
     "FORMAT",
@@ -37,11 +42,20 @@ FORMAT = "mixedgm-model"
 FORMAT_VERSION = 1
 
 Arrays = dict[str, NDArray[Any]]
-Shape = tuple[int | None, ...]
+Header = tuple[tuple[tuple[int, ...], bool, np.dtype[Any]], int]
 
 _DOCUMENT = "model.json"
-_LARGEST_DOCUMENT = 2**28
+_CHECKSUMS = "checksums.json"  # absent from the first files
 _EARLIEST = (1980, 1, 1, 0, 0, 0)
+
+_LARGEST_DIRECTORY = 2**20
+_END = struct.Struct("<4s4H2LH")
+_ZIP64, _ZIP64_FROM = b"PK\x06\x07", 2**31
+_NPY_HEADER = 128
+
+# A document has few values beside those of its columns: the knots of a transform are the most that
+# one of them has.  Settings may be long, too.
+_MOST_VALUES, _MOST_PER_COLUMN, _BYTES_PER_VALUE = 400_000, 2_100, 64
 
 
 class ForeignFileError(ModelFileError):
@@ -68,18 +82,20 @@ def write_archive(
     }
     text = json.dumps({**head, **document, "arrays": names}, indent=1, default=_plain)
     with replacing(path) as file, zipfile.ZipFile(file, "w") as archive:
-        archive.writestr(_member(_DOCUMENT), text.encode("ascii"))
+        sums = {_DOCUMENT: _add(archive, _DOCUMENT, text.encode("ascii"))}
         for name in names:
-            archive.writestr(_member(f"{name}.npy"), _npy_bytes(arrays[name]))
+            sums[f"{name}.npy"] = _add(archive, f"{name}.npy", _npy_bytes(arrays[name]))
+        _add(archive, _CHECKSUMS, json.dumps({"sha256": sums}, indent=1).encode("ascii"))
 
 
-def _member(name: str) -> zipfile.ZipInfo:
-    """A member whose header depends on nothing but its name."""
+def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> str:
+    """Write a member whose header depends on nothing but its name; return its checksum."""
     info = zipfile.ZipInfo(name, _EARLIEST)
     info.compress_type = zipfile.ZIP_STORED
     info.create_system = 3
     info.external_attr = 0o600 << 16
-    return info
+    archive.writestr(info, content)
+    return hashlib.sha256(content).hexdigest()
 
 
 def _npy_bytes(array: NDArray[Any]) -> bytes:
@@ -101,77 +117,181 @@ class Archive:
 
     Parameters
     ----------
-    archive : zipfile.ZipFile
+    stream : binary file
         The open file.
 
     Attributes
     ----------
     document : dict
-        What ``model.json`` says, of a format version that this library reads.
+        What ``model.json`` says, of a format version that this library reads; the values are not
+        checked yet.
     """
 
-    def __init__(self, archive: zipfile.ZipFile) -> None:
-        self._archive = archive
+    def __init__(self, stream: BinaryIO) -> None:
+        size = stream.seek(0, os.SEEK_END)
+        _check_end(stream, size)
+        self._archive = zipfile.ZipFile(stream)
+        members = self._archive.infolist()
+        self._members = {info.filename: info for info in members}
+        if _DOCUMENT not in self._members:
+            raise ForeignFileError("is a zip archive, but not a model file of mixedgm.")
+        if len(self._members) < len(members):
+            raise ModelFileError("two of its parts have the same name")
+        for info in members:
+            if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
+                name = quoted(info.filename)
+                raise ModelFileError(f"its part {name} is compressed, which no model file is")
+        if sum(info.file_size for info in members) > size:
+            raise ModelFileError("its parts claim to be larger than the file")
+        self._headers: dict[str, Header] = {}
+        self._sums = self._checksums()
         self.document = self._read_document()
 
-    def array(self, name: str, dtype: str, shape: Shape) -> NDArray[Any]:
-        """Read an array that must have this type and shape; None leaves a length open.
+    @property
+    def arrays(self) -> list[str]:
+        """The names of the arrays."""
+        return [name.removesuffix(".npy") for name in self._members if name.endswith(".npy")]
 
-        The size that the array's header claims is compared with the size of its member before
-        anything is allocated.
+    def check(self, names: Iterable[str], sizes: Sizes) -> None:
+        """Compare the headers of all arrays with what is known of their shapes.
+
+        Nothing is read beyond these, and nothing may be there that is not named.
         """
-        info = self._info(f"{name}.npy")
-        with self._archive.open(info) as member:
+        self._compare({_DOCUMENT, *(f"{name}.npy" for name in names)})
+        for name in names:
+            if array_spec(name) is not None:
+                self._header(name, sizes)
+
+    def length(self, name: str) -> int:
+        """The length that the header of an array claims; 0 where there is no such array."""
+        return self._header(name, {})[0][0] if name in self.arrays else 0
+
+    def array(self, name: str, sizes: Sizes) -> NDArray[Any]:
+        """Read an array whose type, shape and values are those that the schema of files states.
+
+        Parameters
+        ----------
+        name : str
+            Its name in `mixedgm.store.validation.ARRAYS`.
+        sizes : mapping of str to int
+            The lengths that the letters of shapes stand for; a letter without one is any length.
+        """
+        shape, start = self._header(name, sizes)
+        spec, content = array_spec(name), self._content(f"{name}.npy")
+        assert spec is not None
+        dtype = np.dtype(spec.dtype).newbyteorder("<")
+        if len(content) - start != math.prod(shape) * dtype.itemsize:
+            raise ModelFileError(f"the array {name!r} is shorter or longer than it claims")
+        values = np.frombuffer(content, dtype=dtype, offset=start).reshape(shape)
+        spec.check_values(name, values)
+        return values.astype(dtype.newbyteorder("="))
+
+    def _header(self, name: str, sizes: Sizes) -> tuple[tuple[int, ...], int]:
+        """The shape that the header of an array claims, and where its values start."""
+        spec = array_spec(name)
+        assert spec is not None
+        if name not in self._headers:
+            self._headers[name] = self._read_header(name)
+        (shape, fortran, dtype), start = self._headers[name]
+        spec.check_header(name, dtype, shape, sizes)
+        if (fortran and len(shape) > 1) or dtype.str[0] == ">":
+            raise ModelFileError(f"the array {name!r} has its numbers in another order")
+        return shape, start
+
+    def _read_header(self, name: str) -> Header:
+        if f"{name}.npy" not in self._members:
+            raise ModelFileError(f"its part {quoted(f'{name}.npy')} is missing")
+        with self._archive.open(f"{name}.npy") as member:
             if npy.read_magic(member) != (1, 0):
                 raise ModelFileError(f"the array {name!r} has an unknown version of .npy")
-            found_shape, fortran, found = npy.read_array_header_1_0(member)
-            expected = np.dtype(dtype).newbyteorder("<")
-            if found != expected or fortran or not _fits(found_shape, shape):
-                wanted = f"{expected.name} {_shown(shape)}"
-                got = f"{found.name} {_shown(found_shape)}"
-                raise ModelFileError(f"the array {name!r} is {got} where the model needs {wanted}")
-            size = math.prod(found_shape) * expected.itemsize
-            if info.file_size - member.tell() != size:
-                raise ModelFileError(f"the array {name!r} is shorter or longer than it claims")
-            content = member.read()
-        values = np.frombuffer(content, dtype=expected).reshape(found_shape)
-        return values.astype(expected.newbyteorder("="))
+            return npy.read_array_header_1_0(member), member.tell()
 
-    def _info(self, name: str) -> zipfile.ZipInfo:
-        try:
-            info = self._archive.getinfo(name)
-        except KeyError:
-            raise ModelFileError(f"its part {name!r} is missing") from None
-        if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
-            raise ModelFileError(f"its part {name!r} is compressed, which no model file is")
-        return info
+    def _content(self, name: str) -> bytes:
+        """The bytes of a member, as they were written."""
+        content = self._archive.read(self._members[name])
+        if self._sums is not None and hashlib.sha256(content).hexdigest() != self._sums[name]:
+            raise ModelFileError(f"its part {name!r} has changed since it was written")
+        return content
+
+    def _checksums(self) -> Mapping[str, str] | None:
+        """Checksums by member; None in a file without, such as an older one."""
+        info = self._members.get(_CHECKSUMS)
+        if info is None:
+            return None
+        if info.file_size > _LARGEST_DIRECTORY:
+            raise ModelFileError(f"its part {_CHECKSUMS!r} has {info.file_size:,} bytes")
+        stored = json.loads(self._archive.read(info))
+        sums = stored.get("sha256") if isinstance(stored, dict) else None
+        if not isinstance(sums, dict):
+            raise ModelFileError("its checksums cannot be read")
+        self._compare(set(sums))
+        return sums
+
+    def _compare(self, named: set[str]) -> None:
+        """Refuse members that are not named, and names without members."""
+        there = set(self._members) - {_CHECKSUMS}
+        for name in sorted(named ^ there):
+            what = "missing" if name in named else "unknown"
+            raise ModelFileError(f"its part {quoted(name)} is {what}")
 
     def _read_document(self) -> dict[str, Any]:
-        if _DOCUMENT not in self._archive.namelist():
-            raise ForeignFileError("is a zip archive, but not a model file of mixedgm.")
-        info = self._info(_DOCUMENT)
-        if info.file_size > _LARGEST_DOCUMENT:
-            raise ModelFileError(f"its part {_DOCUMENT!r} has {info.file_size:,} bytes")
-        document = json.loads(self._archive.read(info).decode("ascii"))
+        content = self._content_of_document()
+        document = json.loads(content, object_pairs_hook=_unique)
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise ForeignFileError("is a zip archive, but not a model file of mixedgm.")
         found = document["format_version"]
-        if type(found) is not int or found < 1:
-            raise ModelFileError(f"its format version is {found!r}")
+        if type(found) is not int or not 0 < found < 1000:
+            raise ModelFileError(f"its format version is {quoted(found)}")
         if found > FORMAT_VERSION:
             raise ForeignFileError(
-                f"was written by mixedgm {document.get('library_version')} in format {found}; "
-                f"this is mixedgm {library_version()}, which reads formats up to "
+                f"was written by mixedgm {str(document.get('library_version'))[:40]} in format "
+                f"{found}; this is mixedgm {library_version()}, which reads formats up to "
                 f"{FORMAT_VERSION}. To fix: open it with a newer version of mixedgm"
             )
         return document
 
+    def _content_of_document(self) -> bytes:
+        """The text of the document, if it has no more values than its square arrays justify.
 
-def _fits(found: tuple[int, ...], wanted: Shape) -> bool:
-    return len(found) == len(wanted) and all(
-        length >= 0 and want in (None, length) for length, want in zip(found, wanted, strict=True)
+        Many tiny values would take thirty times the size of their text when it is parsed.
+        """
+        columns = self._length("precision") + self._length("cat_interaction")
+        most = _MOST_VALUES + _MOST_PER_COLUMN * columns
+        n_bytes = self._members[_DOCUMENT].file_size
+        if n_bytes > most * _BYTES_PER_VALUE:
+            raise ModelFileError(f"its part {_DOCUMENT!r} has {n_bytes:,} bytes, too many for it")
+        content = self._content(_DOCUMENT)
+        n_values = count_values(content)
+        if n_values > most:
+            raise ModelFileError(f"its part {_DOCUMENT!r} has {n_values:,} values, too many for it")
+        return content
+
+    def _length(self, name: str) -> int:
+        """How long the sides of a square array can be."""
+        info = self._members.get(f"{name}.npy")
+        return 0 if info is None else math.isqrt(max(0, info.file_size - _NPY_HEADER) // 8)
+
+
+def count_values(text: bytes) -> int:
+    """Return the number of values in JSON, or more."""
+    return sum(text.count(mark) for mark in (b",", b"[", b"{"))
+
+
+def _check_end(stream: BinaryIO, size: int) -> None:
+    """Refuse an archive whose end is not that of a model file, or that lists too many members."""
+    stream.seek(max(0, size - _END.size - 20))
+    tail = stream.read()
+    mark, *_, n_bytes, _, comment = (
+        _END.unpack(tail[-_END.size :]) if len(tail) >= _END.size else (b"", 0, 0, 0)
     )
+    if mark != b"PK\x05\x06" or comment:
+        raise ModelFileError("its end is missing")
+    if n_bytes > _LARGEST_DIRECTORY or (tail.startswith(_ZIP64) and size < _ZIP64_FROM):
+        raise ModelFileError("its list of parts is too long")
 
 
-def _shown(shape: Shape) -> str:
-    return " x ".join("n" if length is None else str(length) for length in shape) or "number"
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ModelFileError("its document has the same field twice")
+    return found

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import stat
 import struct
 import zipfile
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path as FilePath
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from mixedgm.errors import ModelFileError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import NodewiseParams, Params
-from mixedgm.path.task import Lam
+from mixedgm.printable import quoted
 from mixedgm.report import FitReport
 from mixedgm.store.archive import Archive, Arrays, ForeignFileError, write_archive
 from mixedgm.store.margin_parts import (
@@ -26,15 +27,17 @@ from mixedgm.store.margin_parts import (
 )
 from mixedgm.store.moderation_parts import moderation_to_arrays, with_moderation
 from mixedgm.store.path_parts import path_from_archive, path_to_parts
+from mixedgm.store.setting_parts import check_settings, shortened
+from mixedgm.store.validation import DOCUMENT, Sizes, check_array, check_certificate
 from mixedgm.table.schema import Schema
 
 __all__ = ["load", "save"]
 
-T = TypeVar("T")
-
+_BLOCKS = ("precision", "cont_bias", "category_shift", "cat_interaction", "cat_bias")
 _REFIT_NOTE = "the chosen graph was refitted without shrinkage"
 
 _ZIP_START = b"PK\x03\x04"
+_LONGEST_REASON = 300
 _WRITTEN_BY = (
     'Model files are written by model.save("file.mgm") or `mixedgm fit TABLE -o file.mgm`.'
 )
@@ -79,10 +82,9 @@ def save(
         When the blocks do not fit the schema or hold numbers that no model has, so that `load`
         would refuse them.
     """
-    params = fitted.params
-    _check_params(fitted.schema, params)
-    nodewise = isinstance(params, NodewiseParams)
-    arrays: Arrays = {name: getattr(params, name) for name in _shapes(fitted.schema, nodewise)}
+    params, given = fitted.params, shortened(settings or {})
+    effect = ("level_effect",) if isinstance(params, NodewiseParams) else ()
+    arrays: Arrays = {name: getattr(params, name) for name in (*_BLOCKS, *effect)}
     arrays |= moderation_to_arrays(params)
     arrays["node_scales"] = fitted.node_scales
     for at, scores in enumerate(fitted.scores.values()):
@@ -101,11 +103,19 @@ def save(
         "schema": fitted.schema.to_dict(),
         "library": fitted.library,
         "report": asdict(fitted.report),
-        "settings": dict(settings or {}),
+        "settings": given,
         "scores": list(fitted.scores),
         "path": path_document,
         "joint": joint_document,
     }
+    sizes = _sizes(document, len(fitted.moderators))
+    for name, array in arrays.items():
+        check_array(name, array, sizes)
+    _check_schema(fitted.schema)
+    _check_report(fitted.schema, fitted.report)
+    _check_params(params)
+    _check_weights(fitted)
+    check_settings(given, fitted)
     write_archive(path, document, arrays)
 
 
@@ -132,22 +142,31 @@ def load(path: str | os.PathLike[str]) -> tuple[FittedModel, dict[str, Any]]:
     file = FilePath(path)
     name = repr(str(file))
     try:
+        mode = file.stat().st_mode
+        if not stat.S_ISREG(mode):
+            what = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
+            raise ModelFileError(f"{name} cannot be read: it is {what}, not a file.")
         stream = file.open("rb")
     except FileNotFoundError:
         here = repr(str(FilePath.cwd()))
         raise ModelFileError(
             f"there is no file {name}. Check the path; it is relative to {here}."
         ) from None
-    except OSError as error:
-        raise ModelFileError(f"{name} cannot be read: {error.strerror}.") from error
+    except (OSError, ValueError) as error:
+        if isinstance(error, ModelFileError):
+            raise
+        why = getattr(error, "strerror", None) or error
+        raise ModelFileError(f"{name} cannot be read: {why}.") from error
     with stream:
         try:
             return _read(stream)
         except ForeignFileError as error:
             raise ModelFileError(f"{name} {error}") from None
         except _DAMAGE as error:
-            reason = str(error).partition("\n")[0] or type(error).__name__
-            raise ModelFileError(f"{name} is damaged or incomplete: {reason}. {_AGAIN}") from error
+            reason = str(error).partition("\n")[0][:_LONGEST_REASON] or type(error).__name__
+            raise ModelFileError(
+                f"{name} is damaged or incomplete: {reason.rstrip('.')}. {_AGAIN}"
+            ) from error
 
 
 def _read(stream: BinaryIO) -> tuple[FittedModel, dict[str, Any]]:
@@ -155,134 +174,114 @@ def _read(stream: BinaryIO) -> tuple[FittedModel, dict[str, Any]]:
     if start != _ZIP_START:
         what = "is not a model file of mixedgm" if start else "is empty"
         raise ForeignFileError(f"{what}. {_WRITTEN_BY}")
-    with zipfile.ZipFile(stream) as opened:
-        archive = Archive(opened)
-        document = archive.document
-        schema = Schema.from_dict(document["schema"])
-        nodewise = "level_effect" in document["arrays"]
-        blocks = {
-            name: archive.array(name, "float64", shape)
-            for name, shape in _shapes(schema, nodewise).items()
-        }
-        if nodewise:
-            effect = blocks.pop("level_effect")
-            params: Params = NodewiseParams(schema.n_levels, *[*blocks.values(), effect])
-        else:
-            params = Params(schema.n_levels, *blocks.values())
-        _check_params(schema, params)
-        params = with_moderation(archive, schema, params)
-        report = _report(document["report"])
-        # One lam per column has scores of every column.
-        per_lam = (None, len(schema.columns)) if isinstance(report.lam, tuple) else (None,)
-        scores = {
-            name: archive.array(f"scores_{at}", "float64", per_lam)
-            for at, name in enumerate(_list_of(str, document["scores"]))
-        }
-        n_nodes = len(schema.nodes)
-        moderators = 0 if params.moderation is None else len(params.moderation.nodes)
-        every = (1 + moderators, n_nodes, n_nodes)
-        edges_alone = every if moderators else every[1:]
-        fitted = FittedModel(
-            schema=schema,
-            params=params,
-            node_scales=archive.array("node_scales", "float64", (n_nodes,)),
-            report=report,
-            library=_typed(str, document["library"]),
-            path=path_from_archive(archive, schema),
-            scores=scores,
-            selection_frequency=_if_stored(archive, "selection_frequency", edges_alone),
-            shrunken_weights=_if_stored(archive, "shrunken_weights", every),
-            margins=margins_from_archive(archive, schema),
-            known_terms=terms_from_archive(archive, params),
-        )
-        return fitted, _typed(dict, document["settings"])
+    archive = Archive(stream)
+    document = DOCUMENT(archive.document, "document")
+    sizes = _sizes(document, archive.length("moderators"))
+    archive.check(document["arrays"], sizes)
+    schema, report = Schema.from_dict(document["schema"]), _report(document["report"])
+    _check_schema(schema)
+    _check_report(schema, report)
+    params = with_moderation(archive, schema, _params(archive, schema, sizes), sizes)
+    _check_params(params)
+    fitted = FittedModel(
+        schema=schema,
+        params=params,
+        node_scales=archive.array("node_scales", sizes),
+        report=report,
+        library=document["library"],
+        path=path_from_archive(archive, document["path"], schema, report.tol, sizes),
+        scores={
+            name: archive.array(f"scores_{at}", sizes) for at, name in enumerate(document["scores"])
+        },
+        selection_frequency=_if_stored(archive, "selection_frequency", sizes),
+        shrunken_weights=_if_stored(archive, "shrunken_weights", sizes),
+        margins=margins_from_archive(archive, sizes),
+        known_terms=terms_from_archive(archive, document["joint"], params, sizes),
+    )
+    _check_weights(fitted)
+    check_settings(document["settings"], fitted)
+    return fitted, document["settings"]
 
 
-def _if_stored(archive: Archive, name: str, shape: tuple[int, ...]) -> Floats | None:
-    return archive.array(name, "float64", shape) if name in archive.document["arrays"] else None
+def _sizes(document: Mapping[str, Any], n_moderators: int) -> dict[str, int]:
+    """What the letters in the shapes of arrays stand for."""
+    columns, path = document["schema"]["columns"], document["path"]
+    p = sum(column["kind"] == "continuous" for column in columns)
+    t = sum(len(column["levels"]) for column in columns)
+    sizes = {"p": p, "t": t, "d": p + t, "n": len(columns), "g": 1 + n_moderators}
+    if path is not None:
+        sizes["k"] = len(path["status"])
+        if len(path["notes"]) != sizes["k"]:
+            raise ModelFileError("its path has notes and statuses for different numbers of points")
+    if isinstance(document["report"]["lam"], tuple):  # scores of every column
+        sizes["c"] = len(columns)
+    if n_moderators:
+        sizes |= {"m": n_moderators, "h": 1 + n_moderators}
+    return sizes
 
 
-def _shapes(schema: Schema, nodewise: bool) -> dict[str, tuple[int, ...]]:
-    """The fields of Params that are arrays, and the shapes that a schema gives them."""
-    n_cont, n_level_columns = schema.n_cont, sum(schema.n_levels)
-    own = {"level_effect": (n_level_columns, n_cont)} if nodewise else {}
-    return own | {
-        "precision": (n_cont, n_cont),
-        "cont_bias": (n_cont,),
-        "category_shift": (n_cont, n_level_columns),
-        "cat_interaction": (n_level_columns, n_level_columns),
-        "cat_bias": (n_level_columns,),
-    }
+def _if_stored(archive: Archive, name: str, sizes: Sizes) -> Floats | None:
+    return archive.array(name, sizes) if name in archive.arrays else None
 
 
-def _check_params(schema: Schema, params: Params) -> None:
-    """Refuse blocks that no fit returns; only a bias may be infinite, and only downwards."""
-    nodewise = isinstance(params, NodewiseParams)
-    for name, shape in _shapes(schema, nodewise).items():
-        block = getattr(params, name)
-        if block.shape != shape:
-            raise ModelFileError(f"{name} has shape {block.shape} where its schema needs {shape}")
-        allowed = np.isfinite(block)
-        if name == "cat_bias":
-            allowed |= np.isneginf(block)
-        if not allowed.all():
-            raise ModelFileError(f"{name} holds {np.count_nonzero(~allowed)} impossible numbers")
-    if not (np.diagonal(params.precision) > 0.0).all():
-        raise ModelFileError("the diagonal of precision is not positive")
-    for name in () if nodewise else ("precision", "cat_interaction"):
-        if not np.array_equal(getattr(params, name), getattr(params, name).T):
-            raise ModelFileError(f"{name} is not symmetric")
+def _params(archive: Archive, schema: Schema, sizes: Sizes) -> Params:
+    params = Params(schema.n_levels, *(archive.array(name, sizes) for name in _BLOCKS))
+    if "level_effect" not in archive.arrays:
+        return params
+    return NodewiseParams(**vars(params), level_effect=archive.array("level_effect", sizes))
 
 
 def _report(stored: Mapping[str, Any]) -> FitReport:
-    criterion = stored["criterion"]
-    return FitReport(
-        lam=_lam(stored["lam"]),
-        objective=_typed(float, stored["objective"]),
-        kkt=_typed(float, stored["kkt"]),
-        tol=_typed(float, stored["tol"]),
-        converged=_typed(bool, stored["converged"]),
-        message=_typed(str, stored["message"]),
-        n_iter=_typed(int, stored["n_iter"]),
-        n_rows=_typed(int, stored["n_rows"]),
-        total_weight=_typed(float, stored["total_weight"]),
-        notes=tuple(_list_of(str, stored["notes"])),
-        criterion=None if criterion is None else _typed(str, criterion),
-        rule=_typed(str, stored.get("rule", "and")),
-        # Files from before there was a choice do not name it.
-        loss=_typed(str, stored.get("loss", "pseudolikelihood")),
-        kkt_error=_typed(float, stored.get("kkt_error", 0.0)),
-        objective_error=_typed(float, stored.get("objective_error", 0.0)),
-        at=_typed(str, stored.get("at", "")),
-        # Files from before had no field for it, but said so in a note.
-        refitted=_typed(bool, stored.get("refitted", _REFIT_NOTE in stored["notes"])),
-        ridge=tuple(_pair(names) for names in stored.get("ridge", [])),
-        noisy=tuple(_list_of(str, stored.get("noisy", []))),
-        unbounded=tuple(_list_of(str, stored.get("unbounded", []))),
-        open_end=_typed(str, stored.get("open_end", "")),
-        not_considered=tuple(_list_of(str, stored.get("not_considered", []))),
-    )
+    listed = {name: tuple(value) for name, value in stored.items() if isinstance(value, list)}
+    ridge = tuple((a, b) for a, b in stored["ridge"])
+    report = FitReport(**{**stored, **listed, "ridge": ridge})
+    if report.refitted is None:  # files from before had no field for it, but said so in a note
+        report = replace(report, refitted=_REFIT_NOTE in report.notes)
+    return report
 
 
-def _pair(stored: object) -> tuple[str, str]:
-    names = _list_of(str, stored)
-    if len(names) != 2:
-        raise ModelFileError(f"it has {names!r} where two names belong")
-    return names[0], names[1]
+def _check_params(params: Params) -> None:
+    if not (np.diagonal(params.precision) > 0.0).all():
+        raise ModelFileError("the diagonal of precision is not positive")
+    blocks = {"precision": params.precision, "cat_interaction": params.cat_interaction}
+    deviations = () if params.moderation is None else params.moderation.deviations
+    blocks |= {f"deviation_{at}": part for at, part in enumerate(deviations)}
+    for name, block in blocks.items() if not isinstance(params, NodewiseParams) else ():
+        if not np.array_equal(block, block.swapaxes(-1, -2)):
+            raise ModelFileError(f"{name} is not symmetric")
+    node = np.repeat(np.arange(len(params.node_start) - 1), np.diff(params.node_start))
+    same = node[:, None] == node
+    if params.coef[same].any() or any(part[:, same].any() for part in deviations):
+        raise ModelFileError("a column has an edge to itself")
+    levels = [params.cat_bias[params.levels_of(j)] for j in range(len(params.n_levels))]
+    if any(np.isneginf(biases).all() for biases in levels):
+        raise ModelFileError("a column has no level that is possible")
 
 
-def _lam(stored: object) -> Lam:
-    return tuple(_list_of(float, stored)) if isinstance(stored, list) else _typed(float, stored)
+def _check_weights(fitted: FittedModel) -> None:
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not np.isfinite(fitted.all_weights).all():
+            raise ModelFileError("the weights of its edges are not finite")
 
 
-def _typed(kind: type[T], value: object) -> T:
-    """The value, if it is of this very type; JSON's whole numbers also do for float."""
-    if kind is float and type(value) is int:
-        return kind(value)  # type: ignore[call-arg]
-    if type(value) is not kind:
-        raise ModelFileError(f"it has {value!r} where a {kind.__name__} belongs")
-    return value
+def _check_schema(schema: Schema) -> None:
+    if not schema.targets or 0 in schema.n_levels:
+        raise ModelFileError("its schema has no column to predict, or a category without levels")
+    for column in schema.columns:
+        if column.label is not None and column.name != str(column.label):
+            raise ModelFileError(f"column {quoted(column.name)} has the label {column.label}")
+    if any(column.position >= len(schema.table_names) for column in schema.left_out):
+        raise ModelFileError("its schema leaves out a column beyond the last")
 
 
-def _list_of(kind: type[T], values: object) -> list[T]:
-    return [_typed(kind, value) for value in _typed(list, values)]
+def _check_report(schema: Schema, report: FitReport) -> None:
+    by_column = isinstance(report.lam, tuple)
+    wanted = [column.role == "target" for column in schema.columns] if by_column else [True]
+    given = np.logical_not(np.isnan(np.atleast_1d(report.lam))).tolist()
+    if given != wanted and (by_column or report.was_fitted):
+        raise ModelFileError("lam is missing, or is that of other columns")
+    if report.was_fitted and not (report.tol > 0.0 and report.total_weight > 0.0):
+        raise ModelFileError("a fit needs rows of positive weight and a positive tol")
+    if report.converged and not report.was_fitted:
+        raise ModelFileError("nothing was fitted, so nothing can have converged")
+    check_certificate("the fit", report.converged, report.kkt, report.tol, report.kkt_error)

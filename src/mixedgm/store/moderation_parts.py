@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.errors import ModelFileError
-from mixedgm.model.layout import Layout
+from mixedgm.model.layout import Floats, Layout
 from mixedgm.model.moderation import Moderation, Moderators
 from mixedgm.model.params import Params
 from mixedgm.path.path import Path
 from mixedgm.store.archive import Archive, Arrays
+from mixedgm.store.validation import Sizes
 from mixedgm.table.schema import Schema
 
 __all__ = ["moderation_to_arrays", "moderators_to_arrays", "with_moderation", "with_moderators"]
@@ -32,21 +33,18 @@ def moderation_to_arrays(params: Params) -> Arrays:
     return arrays | {f"deviation_{at}": part for at, part in enumerate(own.deviations)}
 
 
-def with_moderation(archive: Archive, schema: Schema, params: Params) -> Params:
+def with_moderation(archive: Archive, schema: Schema, params: Params, sizes: Sizes) -> Params:
     """Return the parameters with the deviations of a model file, if it has some."""
-    if "moderators" not in archive.document["arrays"]:
+    if "moderators" not in archive.arrays:
         return params
-    nodes, d = _nodes(archive, schema, "moderators"), schema.n_cont + sum(schema.n_levels)
-    deviations = []
-    for at, node in enumerate(nodes):
-        size = len(schema.nodes[node].levels) or 1
-        part = archive.array(f"deviation_{at}", "float64", (size, d, d))
-        if not np.isfinite(part).all():
-            raise ModelFileError("a deviation holds impossible numbers")
-        deviations.append(part)
-    middle = archive.array("moderation_middle", "float64", (d,))
-    span = archive.array("moderation_span", "float64", (len(nodes), 2))
-    return replace(params, moderation=Moderation(nodes, middle, span, tuple(deviations)))
+    nodes = _nodes(archive, schema, "moderators", sizes)
+    features = [len(schema.nodes[node].levels) or 1 for node in nodes]
+    deviations = tuple(
+        archive.array(f"deviation_{at}", {**sizes, "f": size}) for at, size in enumerate(features)
+    )
+    middle = archive.array("moderation_middle", sizes)
+    span = _span(archive, schema, "moderation_span", nodes)
+    return replace(params, moderation=Moderation(nodes, middle, span, deviations))
 
 
 def moderators_to_arrays(path: Path) -> Arrays:
@@ -66,25 +64,35 @@ def moderators_to_arrays(path: Path) -> Arrays:
 
 
 def with_moderators(
-    archive: Archive, schema: Schema, layout: Layout
+    archive: Archive, schema: Schema, layout: Layout, sizes: Sizes
 ) -> tuple[Layout, Moderators | None]:
     """Return the layout with the deviations of a path, and its moderators, if it has some."""
-    if "path_moderators" not in archive.document["arrays"]:
+    if "path_moderators" not in archive.arrays:
         return layout, None
-    nodes, n = _nodes(archive, schema, "path_moderators"), layout.n_nodes
+    nodes, n = _nodes(archive, schema, "path_moderators", sizes), layout.n_nodes
     size = len(nodes) * n * n
-    bits = archive.array("path_deviations", "uint8", (-(-size // 8),))
+    bits = archive.array("path_deviations", {"b": -(-size // 8)})
     permitted: NDArray[np.bool_] = np.unpackbits(bits, count=size).reshape(-1, n, n) > 0
     moderators = Moderators(
         nodes,
-        archive.array("path_level_share", "float64", (layout.n_cat_columns,)),
-        archive.array("path_moderator_span", "float64", (len(nodes), 2)),
+        archive.array("path_level_share", {"u": layout.n_cat_columns}),
+        _span(archive, schema, "path_moderator_span", nodes),
     )
     return layout.moderated(moderators.n_features(layout), ~permitted), moderators
 
 
-def _nodes(archive: Archive, schema: Schema, name: str) -> tuple[int, ...]:
-    nodes: Sequence[int] = archive.array(name, "int64", (None,)).tolist()
-    if len(set(nodes)) != len(nodes) or not set(nodes) <= set(schema.covariates):
-        raise ModelFileError("its moderators are no covariates of its schema")
+def _nodes(archive: Archive, schema: Schema, name: str, sizes: Sizes) -> tuple[int, ...]:
+    nodes: Sequence[int] = archive.array(name, sizes).tolist()
+    if not nodes or len(set(nodes)) != len(nodes) or not set(nodes) <= set(schema.covariates):
+        raise ModelFileError("its moderators are not covariates of its schema")
     return tuple(nodes)
+
+
+def _span(archive: Archive, schema: Schema, name: str, nodes: Sequence[int]) -> Floats:
+    """Lowest and highest value of every moderator; NaN for a categorical one."""
+    span: Floats = archive.array(name, {"m": len(nodes)})
+    numbers = np.array(nodes) < schema.n_cont
+    ordered = np.isfinite(span).all(axis=1) & (span[:, 0] <= span[:, 1])
+    if not np.where(numbers, ordered, np.isnan(span).all(axis=1)).all():
+        raise ModelFileError(f"{name} holds impossible ranges")
+    return span

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple
-from typing import Any, cast, get_args
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +14,10 @@ from mixedgm.errors import ModelFileError
 from mixedgm.model.layout import Ints, Layout
 from mixedgm.model.params import Units
 from mixedgm.path.path import Path, PathPoint
-from mixedgm.path.task import Loss
 from mixedgm.solve.loop import Status, TraceRow
 from mixedgm.store.archive import Archive, Arrays
 from mixedgm.store.moderation_parts import moderators_to_arrays, with_moderators
+from mixedgm.store.validation import Sizes, check_certificate
 from mixedgm.table.schema import Schema
 
 __all__ = ["path_from_archive", "path_to_parts"]
@@ -79,77 +80,67 @@ def _ends(parts: Sequence[Sequence[Any] | NDArray[Any]]) -> Ints:
     return np.cumsum([len(part) for part in parts], dtype=np.int64)
 
 
-def path_from_archive(archive: Archive, schema: Schema) -> Path | None:
+def path_from_archive(
+    archive: Archive, stored: Mapping[str, Any] | None, schema: Schema, tol: float, sizes: Sizes
+) -> Path | None:
     """Return the path of a model file, checked against the model's schema; None without one."""
-    document = archive.document["path"]
-    if document is None:
+    if stored is None:
         return None
-    observed = archive.array("path_observed", "bool", (sum(schema.n_levels),))
-    loss = _loss(document.get("loss", "pseudolikelihood"))
-    plain = _layout(archive, schema, observed, loss)
-    layout, moderators = with_moderators(archive, schema, plain)
-    units = Units(
-        archive.array("path_centre", "float64", (schema.n_cont,)),
-        archive.array("path_scale", "float64", (schema.n_cont,)),
-    )
-    if not (np.isfinite(units.centre).all() and (units.scale > 0).all()):
-        raise ModelFileError("its path has impossible units")
+    observed = archive.array("path_observed", sizes)
+    plain = _layout(archive, schema, observed, stored["loss"] == "nodewise")
+    layout, moderators = with_moderators(archive, schema, plain, sizes)
+    sizes = {**sizes, "w": layout.n_node_terms}
     return Path(
-        _points(archive, layout),
-        lam_max=float(document["lam_max"]),
+        _points(archive, stored, layout, tol, sizes),
+        lam_max=stored["lam_max"],
         schema=schema,
         layout=layout,
-        units=units,
+        units=Units(archive.array("path_centre", sizes), archive.array("path_scale", sizes)),
         observed=observed,
-        total_weight=float(document["total_weight"]),
-        loss=loss,
-        rule=str(document.get("rule", "and")),
+        total_weight=stored["total_weight"],
+        loss=stored["loss"],
+        rule=stored["rule"],
         moderators=moderators,
     )
 
 
-def _points(archive: Archive, layout: Layout) -> tuple[PathPoint, ...]:
-    document = archive.document["path"]
-    statuses = [Status[name] for name in document["status"]]
-    notes = [tuple(str(note) for note in point) for point in document["notes"]]
-    n_points = len(statuses)
-    if len(notes) != n_points:
-        raise ModelFileError("its path has notes and statuses for different numbers of points")
-    numbers = {name: archive.array(f"path_{name}", "float64", (n_points,)) for name in _NUMBERS}
-    for name in _ERRORS:
-        if f"path_{name}" in archive.document["arrays"]:
-            numbers[name] = archive.array(f"path_{name}", "float64", (n_points,))
-    n_iter = archive.array("path_n_iter", "int64", (n_points,))
-    node_terms = archive.array("path_node_terms", "float64", (n_points, layout.n_node_terms))
-    groups, values = _groups(archive, layout, n_points)
-    traces = _traces(archive, n_points) if document["traced"] else [()] * n_points
-    return tuple(
+def _points(
+    archive: Archive, stored: Mapping[str, Any], layout: Layout, tol: float, sizes: Sizes
+) -> tuple[PathPoint, ...]:
+    errors = [name for name in _ERRORS if f"path_{name}" in archive.arrays]
+    columns = {name: archive.array(f"path_{name}", sizes).tolist() for name in (*_NUMBERS, *errors)}
+    n_iter = archive.array("path_n_iter", sizes).tolist()
+    node_terms = archive.array("path_node_terms", sizes)
+    groups, values = _groups(archive, layout, sizes)
+    n_points = sizes["k"]
+    traces = _traces(archive, sizes) if stored["traced"] else [()] * n_points
+    points = tuple(
         PathPoint(
             node_terms=node_terms[k].copy(),
             groups=groups[k],
             values=values[k],
-            status=statuses[k],
-            n_iter=int(n_iter[k]),
-            notes=notes[k],
+            status=Status[stored["status"][k]],
+            n_iter=n_iter[k],
+            notes=tuple(stored["notes"][k]),
             trace=traces[k],
-            **{name: float(column[k]) for name, column in numbers.items()},
+            **{name: column[k] for name, column in columns.items()},
         )
         for k in range(n_points)
     )
+    for point in points:
+        what = f"the solution at lam = {point.lam:g}"
+        check_certificate(what, point.converged, point.kkt, tol, point.kkt_error)
+    return points
 
 
-def _loss(name: object) -> Loss:
-    if name not in get_args(Loss):
-        raise ModelFileError(f"its path has the unknown loss {name!r}")
-    return cast(Loss, name)
-
-
-def _layout(archive: Archive, schema: Schema, observed: NDArray[np.bool_], loss: Loss) -> Layout:
+def _layout(
+    archive: Archive, schema: Schema, observed: NDArray[np.bool_], nodewise: bool
+) -> Layout:
     column = np.repeat(np.arange(schema.n_cat), schema.n_levels)
     n_observed = np.bincount(column[observed], minlength=schema.n_cat)
     n_nodes = len(schema.nodes)
     n_pairs = n_nodes * (n_nodes - 1) // 2
-    bits = archive.array("path_permitted", "uint8", (-(-n_pairs // 8),))
+    bits = archive.array("path_permitted", {"e": -(-n_pairs // 8)})
     absent = np.zeros((n_nodes, n_nodes), dtype=bool)
     absent[np.triu_indices(n_nodes, 1)] = np.unpackbits(bits, count=n_pairs) == 0
     return Layout.complete(
@@ -157,36 +148,35 @@ def _layout(archive: Archive, schema: Schema, observed: NDArray[np.bool_], loss:
         tuple(int(n) for n in n_observed),
         absent | absent.T,
         schema.covariates,
-        nodewise=loss == "nodewise",
+        nodewise=nodewise,
     )
 
 
 def _groups(
-    archive: Archive, layout: Layout, n_points: int
+    archive: Archive, layout: Layout, sizes: Sizes
 ) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
     """Active groups and their values for each point."""
-    groups = archive.array("path_groups", "int64", (None,))
-    if len(groups) and not (groups.min() >= 0 and groups.max() < layout.n_groups):
+    groups = archive.array("path_groups", sizes)
+    if groups.max(initial=-1) >= layout.n_groups:
         raise ModelFileError("its path has edges that the model does not know")
-    by_point = _split(archive, "path_group_ends", groups, n_points)
+    by_point = _split(archive, "path_group_ends", groups, sizes)
     if any((np.diff(part) <= 0).any() for part in by_point):
         raise ModelFileError("its path has edges in the wrong order")
-    sizes = [int(layout.sizes[part].sum()) for part in by_point]
-    values = archive.array("path_values", "float64", (sum(sizes),))
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
-    return by_point, [values[starts[k] : starts[k + 1]].copy() for k in range(n_points)]
+    lengths = [int(layout.sizes[part].sum()) for part in by_point]
+    values = archive.array("path_values", {"v": sum(lengths)})
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(int)
+    return by_point, [values[a:b].copy() for a, b in pairwise(starts)]
 
 
-def _traces(archive: Archive, n_points: int) -> list[tuple[TraceRow, ...]]:
-    rows = archive.array("path_trace", "float64", (None, 4))
-    by_point = _split(archive, "path_trace_ends", rows, n_points)
+def _traces(archive: Archive, sizes: Sizes) -> list[tuple[TraceRow, ...]]:
+    rows = archive.array("path_trace", sizes)
+    by_point = _split(archive, "path_trace_ends", rows, sizes)
     return [tuple(TraceRow(*row) for row in part.tolist()) for part in by_point]
 
 
-def _split(archive: Archive, name: str, joined: NDArray[Any], n_points: int) -> list[NDArray[Any]]:
+def _split(archive: Archive, name: str, joined: NDArray[Any], sizes: Sizes) -> list[NDArray[Any]]:
     """Cut a long array at the stored ends."""
-    ends = archive.array(name, "int64", (n_points,))
-    bounds = np.concatenate([[0], ends]).astype(np.int64)
+    bounds = np.concatenate([[0], archive.array(name, sizes)]).astype(np.int64)
     if (np.diff(bounds) < 0).any() or bounds[-1] != len(joined):
         raise ModelFileError(f"the array {name!r} does not cut the path into points")
-    return [joined[bounds[k] : bounds[k + 1]].copy() for k in range(n_points)]
+    return [joined[a:b].copy() for a, b in pairwise(bounds)]

@@ -14,11 +14,11 @@ from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.parallel import MOST_TASKS, RandomState
 from mixedgm.penalty.factors import edge_kind
+from mixedgm.printable import cut
 from mixedgm.studies.discrepancy import MOMENTS, Oddity, Statistics, holm, oddity, statistics
 from mixedgm.studies.model_check import LevelCheck, ModelCheck, NodeCheck, PairCheck
 from mixedgm.studies.simulated import Simulated, simulate
 from mixedgm.table.encode import Design
-from mixedgm.views.text import cut
 
 __all__ = ["check_model"]
 

@@ -6,26 +6,20 @@ import json
 import numbers
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mixedgm.checkpoint import Outcome, Record, fingerprint
 from mixedgm.errors import MixedGMError, NotYetError, ParameterError, TableError, near_matches
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.options import Options
-from mixedgm.parallel import (
-    MOST_TASKS,
-    Outcome,
-    RandomState,
-    Record,
-    check_n_jobs,
-    fingerprint,
-    run,
-    seeds,
-)
+from mixedgm.parallel import MOST_TASKS, RandomState, check_n_jobs, run, seeds
+from mixedgm.printable import quoted
 from mixedgm.settings import to_plain
 from mixedgm.studies.bootstrap_replicates import Replicates
 from mixedgm.studies.bootstrap_result import Bootstrap, Failure
@@ -182,7 +176,7 @@ def _checked_model(model: Any) -> tuple[FittedModel, Options]:
 
 def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
-        raise ParameterError.must_be(name, " or ".join(map(repr, allowed)), value)
+        raise ParameterError.must_be(name, " or ".join(map(quoted, allowed)), value)
 
 
 def _check_n_boot(n_boot: object) -> None:
@@ -215,7 +209,7 @@ def _clusters(groups: Any, frame: Frame, design: Design) -> Ints:
     if isinstance(groups, str):
         if groups not in frame.positions:
             hint = near_matches(groups, frame.names)
-            raise ParameterError(f"groups names {groups!r}, which is not a column; {hint}")
+            raise ParameterError(f"groups names {quoted(groups)}, which is not a column; {hint}")
         column: Any = frame.columns[frame.positions[groups]]
         labels = column.tolist() if isinstance(column, np.ndarray) else column.to_list()
     else:
@@ -249,7 +243,8 @@ def _shares(kind: str, drop: Sequence[float] | None, n_boot: int, plan: Plan) ->
             raise ParameterError.must_be("drop", "a list of numbers in (0, 1)", drop)
     if not shares or (1.0 - max(shares)) * plan.n_units < 2.0:
         raise ParameterError(
-            f"drop must leave at least two of the {plan.n_units} rows or groups. Got {drop!r}."
+            f"drop must leave at least two of the {plan.n_units} rows or groups. Got "
+            f"{quoted(drop)}."
         )
     return [float(shares[k % len(shares)]) for k in range(n_boot)]
 
@@ -272,6 +267,8 @@ def plan_of(
     """What all resamples share; `select` "fixed" keeps the lam of the model, "again" does not."""
     given = {name: getattr(options, name) for name in options.__dataclass_fields__}
     given |= {"n_jobs": 1, "verbose": 0}
+    if getattr(options.select, "checkpoint", None) is not None:  # the study has one of its own
+        given["select"] = replace(options.select, checkpoint=None)
     if select == "fixed":
         given |= {"lam": fitted.report.lam, "lams": None, "select": "ebic"}
         given["refit"] = fitted.report.refitted
@@ -312,7 +309,8 @@ def _check_same_table(plan: Plan, fitted: FittedModel) -> None:
         names = [fitted.schema.nodes[end].name for end in plan.declared.pairs[worst]]
         raise ParameterError(
             f"fitting this table at the model's lam = {lam_text(fitted.report.lam)} does not give "
-            f"the model: the edge of {names[0]!r} and {names[1]!r} has weight {weights[worst]:.3g} "
+            f"the model: the edge of {quoted(names[0])} and {quoted(names[1])} has "
+            f"weight {weights[worst]:.3g} "
             f"instead of {own[worst]:.3g}. Give the table that the model was "
             "fitted to. If its edges were chosen apart from lam, as by stability selection, "
             "use select='again'."

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from mixedgm.checkpoint import Record
 from mixedgm.model.layout import Floats, Ints, Layout
-from mixedgm.parallel import Record
 
 _AT_ONCE = 2**24  # numbers in a stack of graphs
 

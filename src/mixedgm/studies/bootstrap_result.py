@@ -12,6 +12,7 @@ import numpy as np
 from mixedgm.errors import ParameterError, near_matches
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
+from mixedgm.printable import quoted
 from mixedgm.studies import bootstrap_stability as stability
 from mixedgm.studies import bootstrap_tables as tables
 from mixedgm.studies.bootstrap_replicates import Replicates
@@ -106,7 +107,8 @@ class Bootstrap:
             "nonparametric": "edges(), parameters(), differences() and centrality()",
         }[self.kind]
         raise ParameterError(
-            f"{what} needs a bootstrap with kind={kind!r}; this one is {self.kind}: use {own}."
+            f"{what} needs a bootstrap with kind={quoted(kind)}; this one is "
+            f"{self.kind}: use {own}."
         )
 
     # -- tables ------------------------------------------------------------------------------------
@@ -140,7 +142,7 @@ class Bootstrap:
         self._only("nonparametric", "difference()")
         pair = tuple(tables.position(self._material, edge) for edge in (first, second))
         if pair[0] == pair[1]:
-            raise ParameterError(f"a difference needs two edges. Got {first!r} twice.")
+            raise ParameterError(f"a difference needs two edges. Got {quoted(first)} twice.")
         return tables.difference(self._material, (pair[0], pair[1]), level)
 
     def differences(self, level: float = 0.95) -> Any:
@@ -221,7 +223,7 @@ class Bootstrap:
             return self._frame({"statistic": list(found), "cs_coefficient": values})
         if statistic not in found:
             hint = near_matches(statistic, found).replace("columns", "statistics")
-            raise ParameterError(f"there is no statistic {statistic!r}; {hint}")
+            raise ParameterError(f"there is no statistic {quoted(statistic)}; {hint}")
         return found[statistic]
 
     # -- pictures ----------------------------------------------------------------------------------
@@ -258,7 +260,7 @@ class Bootstrap:
         self._only("nonparametric", "plot_centrality()")
         if measure not in MEASURES:
             hint = near_matches(measure, MEASURES, "measures")
-            raise ParameterError(f"there is no measure {measure!r}; {hint}")
+            raise ParameterError(f"there is no measure {quoted(measure)}; {hint}")
         return plot_centrality(tables.centrality_columns(self._material, level), measure, ax=ax)
 
     @known_options
@@ -318,7 +320,7 @@ class Bootstrap:
         for name, constant, missing in rows:
             parts = [f"constant in {constant}"] * bool(constant)
             parts += [f"without one of its levels in {missing}"] * bool(missing)
-            lines.append(f"  column {name!r}: {' and '.join(parts)}")
+            lines.append(f"  column {quoted(name)}: {' and '.join(parts)}")
         counted = Counter(failure.message for failure in self.failures)
         lines += [f"  failed, {count} times: {text}" for text, count in counted.most_common()]
         return lines

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.penalty.factors import edge_kind
+from mixedgm.printable import quoted
 from mixedgm.studies.bootstrap_replicates import Replicates
 from mixedgm.studies.centrality import MEASURES
 from mixedgm.table.assemble import Columns
@@ -154,7 +155,8 @@ def position(material: Material, edge: tuple[str, str]) -> int:
     found = np.flatnonzero((material.replicates.ends == wanted).all(axis=1))
     if len(found) == 0:
         raise ParameterError(
-            f"{edge[0]!r} and {edge[1]!r} have no edge, neither in the model nor in any resample; "
+            f"{quoted(edge[0])} and {quoted(edge[1])} have no edge, neither in the "
+            f"model nor in any resample; "
             "edges() lists those that there are."
         )
     return int(found[0])

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from mixedgm.views.text import cut, one_line
+from mixedgm.printable import cut, one_line
 
 __all__ = ["LevelCheck", "NodeCheck", "PairCheck", "meanings_text"]
 

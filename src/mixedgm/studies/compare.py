@@ -11,20 +11,12 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mixedgm.checkpoint import Outcome, Record, fingerprint
 from mixedgm.errors import NotYetError, ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.fitting import encode, fit_design, warn_about, warn_unless_converged
 from mixedgm.options import Options
-from mixedgm.parallel import (
-    MOST_TASKS,
-    Outcome,
-    RandomState,
-    Record,
-    check_n_jobs,
-    fingerprint,
-    run,
-    seeds,
-)
+from mixedgm.parallel import MOST_TASKS, RandomState, check_n_jobs, run, seeds
 from mixedgm.studies.bootstrap import plan_of
 from mixedgm.studies.bootstrap_result import Failure
 from mixedgm.studies.compare_labels import Groups, read_groups, without_labels

@@ -10,6 +10,7 @@ import numpy as np
 
 from mixedgm.errors import ParameterError, TableError, near_matches
 from mixedgm.model.layout import Ints
+from mixedgm.printable import quoted
 from mixedgm.table.encode import Design
 from mixedgm.table.read import Frame
 
@@ -54,7 +55,7 @@ def without_labels(frame: Frame, groups: Any, blocks: Any) -> Frame:
     for name, which in named.items():
         if which not in frame.positions:
             hint = near_matches(which, frame.names)
-            raise ParameterError(f"{name} names {which!r}, which is not a column; {hint}")
+            raise ParameterError(f"{name} names {quoted(which)}, which is not a column; {hint}")
     left = [at for at, name in enumerate(frame.names) if name not in named.values()]
     return Frame(
         tuple(frame.names[at] for at in left),
@@ -69,13 +70,16 @@ def read_groups(frame: Frame, groups: Any, blocks: Any, design: Design) -> Group
     """Number the groups, and the blocks where there are some; rows that were left out are too."""
     labels, codes = _numbered(_labels("groups", groups, frame, design))
     if len(labels) < 2:
-        raise ParameterError(f"groups must have at least two different labels. Got {labels!r}.")
+        raise ParameterError(
+            f"groups must have at least two different labels. Got {quoted(labels)}."
+        )
     if len({str(label) for label in labels}) < len(labels):
         raise ParameterError("groups has labels that differ in type only, such as 1 and '1'.")
     for label, count in zip(labels, np.bincount(codes), strict=True):
         if count < _FEWEST:
             raise ParameterError(
-                f"group {label!r} has {count} row; a group needs at least {_FEWEST}. Leave its "
+                f"group {quoted(label)} has {count} row; a group needs at least "
+                f"{_FEWEST}. Leave its "
                 "rows out, or join it with another group."
             )
     _refuse_twins(design, codes, len(labels))
@@ -135,6 +139,7 @@ def _refuse_twins(design: Design, codes: Ints, n_groups: int) -> None:
         pairs = np.unique(np.column_stack([levels, codes]), axis=0)
         if len(pairs) == n_groups == len(np.unique(levels)):
             raise ParameterError(
-                f"column {column.name!r} tells the groups apart exactly, so it is constant in "
-                f"each of them; give groups={column.name!r}, or leave the column out."
+                f"column {quoted(column.name)} tells the groups apart exactly, so it is "
+                f"constant in "
+                f"each of them; give groups={quoted(column.name)}, or leave the column out."
             )

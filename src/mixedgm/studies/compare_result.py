@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mixedgm.checkpoint import Record
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
-from mixedgm.parallel import Record
 from mixedgm.path.task import Lam
 from mixedgm.penalty.factors import edge_kind
+from mixedgm.printable import quoted
 from mixedgm.studies.bootstrap_replicates import Replicates
 from mixedgm.studies.bootstrap_result import Failure
 from mixedgm.studies.compare_shuffle import TESTS, differences
@@ -324,7 +325,7 @@ class GroupComparison:
             parts += [f"without one of its levels in group {lacks}"] * bool(lacks)
             parts += [f"constant in {often} permutations"] * bool(often)
             parts += [f"without one of its levels in {lacking} permutations"] * bool(lacking)
-            lines.append(f"  column {name!r}: {', '.join(parts)}")
+            lines.append(f"  column {quoted(name)}: {', '.join(parts)}")
         counted = Counter(failure.message for failure in self.failures)
         lines += [f"  failed, {count} times: {text}" for text, count in counted.most_common()]
         return lines

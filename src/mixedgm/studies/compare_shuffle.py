@@ -9,9 +9,9 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from mixedgm.checkpoint import Record
 from mixedgm.fitting import fit_design
 from mixedgm.model.layout import Floats, Ints, Layout
-from mixedgm.parallel import Record
 from mixedgm.studies.bootstrap_replicates import Replicates
 from mixedgm.studies.compare_labels import Groups
 from mixedgm.studies.resampling import Plan, Seed, estimate_record, fitted_record

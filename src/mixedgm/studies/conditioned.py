@@ -14,6 +14,7 @@ from mixedgm.errors import ExtrapolationWarning, ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.moderation import at_values, without
 from mixedgm.model.params import Params
+from mixedgm.printable import quoted
 from mixedgm.report import FitReport
 from mixedgm.studies.evidence import Evidence, column_positions, read_evidence
 from mixedgm.table.check import level_of_caller
@@ -44,7 +45,7 @@ def asked_model(
     if unknown:
         raise ParameterError(
             f"the model has no distribution of its covariates; give values of "
-            f"{', '.join(map(repr, unknown))}, too: given={{{unknown[0]!r}: ...}}."
+            f"{', '.join(map(quoted, unknown))}, too: given={{{quoted(unknown[0])}: ...}}."
         )
     return evidence, conditioned(fitted, evidence)
 
@@ -105,13 +106,14 @@ def model_at(fitted: FittedModel, values: Mapping[Any, Any] | None) -> FittedMod
             "moderators=[...], or use condition for known values of other columns."
         )
     if values is None or not hasattr(values, "items"):
-        wanted = ", ".join(f"{name!r}: ..." for name in names)
+        wanted = ", ".join(f"{quoted(name)}: ..." for name in names)
         raise ParameterError.must_be("f", f"a dict with the moderators {{{wanted}}}", values)
     for name in values:
         column = fitted.schema.nodes[fitted.schema.node_index(name)].name
         if column not in names:
             raise ParameterError(
-                f"{column!r} is no moderator; the edges vary with {', '.join(map(repr, names))}. "
+                f"{quoted(column)} is no moderator; the edges vary with "
+                f"{', '.join(map(quoted, names))}. "
                 "Use condition for known values of other columns."
             )
     evidence = read_evidence(fitted.schema, values)
@@ -125,8 +127,8 @@ def _at(fitted: FittedModel, evidence: Evidence) -> FittedModel:
     missing = [name for name in _moderator_names(fitted) if name not in evidence.values]
     if missing:
         raise ParameterError(
-            f"the edges vary with {', '.join(map(repr, missing))}; give a value of "
-            f"{'it' if len(missing) == 1 else 'each'}, too: {{{missing[0]!r}: ...}}."
+            f"the edges vary with {', '.join(map(quoted, missing))}; give a value of "
+            f"{'it' if len(missing) == 1 else 'each'}, too: {{{quoted(missing[0])}: ...}}."
         )
     _refuse_impossible(fitted, evidence)
     p = fitted.schema.n_cont
@@ -194,7 +196,8 @@ def _warn_outside(fitted: FittedModel, evidence: Evidence) -> None:
         if column.transform is not None:
             own = tuple(column.transform.inverse(np.array(own)))
         warnings.warn(
-            f"{column.name!r} was between {own[0]:.6g} and {own[1]:.6g} in the rows of the fit; at "
+            f"{quoted(column.name)} was between {own[0]:.6g} and {own[1]:.6g} in the "
+            f"rows of the fit; at "
             f"{evidence.values[column.name]:.6g} the edges are extrapolated.",
             ExtrapolationWarning,
             stacklevel=level_of_caller(),
@@ -212,7 +215,8 @@ def _refuse_impossible(fitted: FittedModel, evidence: Evidence) -> None:
         if np.isneginf(params.cat_bias[params.level_start[cat] + code]):
             column = fitted.schema.categorical[cat]
             raise ParameterError(
-                f"level {column.levels[code]!r} of column {column.name!r} cannot occur in this "
+                f"level {quoted(column.levels[code])} of column {quoted(column.name)} "
+                f"cannot occur in this "
                 "model (it had no rows), so nothing can be said given it."
             )
 

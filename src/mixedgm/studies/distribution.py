@@ -11,6 +11,7 @@ import numpy as np
 from mixedgm.errors import ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
+from mixedgm.printable import quoted
 from mixedgm.studies.evidence import Evidence, column_positions, level_code, read_evidence
 from mixedgm.table import apply
 from mixedgm.table.assemble import Columns, frame, unused_name
@@ -151,7 +152,9 @@ class Distribution:
             known = read_evidence(Schema(self.categorical), state)
             if len(known.cat) < len(self.categorical):
                 absent = [c.name for c in self.categorical if c.name not in known.values]
-                raise ParameterError(f"state needs a level of {', '.join(map(repr, absent))}, too.")
+                raise ParameterError(
+                    f"state needs a level of {', '.join(map(quoted, absent))}, too."
+                )
             matrix = self.found.covariance[tuple(known.cat[at] for at in range(len(known.cat)))]
         names = [column.name for column in self.continuous]
         return square_frame(names, matrix, self.model.library)
@@ -210,7 +213,7 @@ class Distribution:
         given = {schema.nodes[schema.node_index(name)].name: value for name, value in x.items()}
         absent = [name for name in schema.names if name not in given]
         if absent:
-            raise ParameterError(f"x needs a value of {', '.join(map(repr, absent))}, too.")
+            raise ParameterError(f"x needs a value of {', '.join(map(quoted, absent))}, too.")
         arrays = {name: np.asarray(given[name]) for name in schema.names}
         if any(array.ndim > 1 for array in arrays.values()):
             raise ParameterError("x takes single values and arrays with one dimension.")
@@ -261,9 +264,11 @@ def _scores(column: Column, values: Any, n: int) -> Floats:
     try:
         numbers = np.broadcast_to(np.asarray(values, dtype=np.float64), (n,))
     except (TypeError, ValueError):
-        raise ParameterError.must_be(f"the value of {column.name!r}", "numbers", values) from None
+        raise ParameterError.must_be(
+            f"the value of {quoted(column.name)}", "numbers", values
+        ) from None
     if not np.isfinite(numbers).all():
-        raise ParameterError(f"the values of {column.name!r} must be finite.")
+        raise ParameterError(f"the values of {quoted(column.name)} must be finite.")
     return numbers if column.transform is None else column.transform.forward(numbers)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mixedgm.errors import ParameterError, near_matches
+from mixedgm.printable import quoted
 from mixedgm.table.schema import Column, Level, Schema
 
 __all__ = ["Evidence", "column_positions", "level_code", "read_columns", "read_evidence"]
@@ -99,11 +100,12 @@ def _known(column: Column, value: Any) -> tuple[float | Level, float]:
         own = float(value)
     except (TypeError, ValueError):
         raise ParameterError(
-            f"column {column.name!r} is continuous, so its value must be a number. Got {value!r} "
+            f"column {quoted(column.name)} is continuous, so its value must be a "
+            f"number. Got {quoted(value)} "
             "instead"
         ) from None
     if not np.isfinite(own):
-        raise ParameterError(f"the value of column {column.name!r} must be finite. Got {own}")
+        raise ParameterError(f"the value of column {quoted(column.name)} must be finite. Got {own}")
     if column.transform is None:
         return own, own
     return own, float(column.transform.forward(own))
@@ -127,10 +129,10 @@ def level_code(column: Column, value: Any) -> int:
         return column.level_names.index(text)
     hint = near_matches(text, column.level_names)
     if not hint.startswith("did"):
-        shown = ", ".join(repr(level) for level in column.levels[:_SHOWN_LEVELS])
+        shown = ", ".join(quoted(level) for level in column.levels[:_SHOWN_LEVELS])
         more = len(column.levels) - _SHOWN_LEVELS
         hint = f"its levels are {shown}" + (f" and {more} more" if more > 0 else "")
-    raise ParameterError(f"column {column.name!r} has no level {value!r}; {hint}")
+    raise ParameterError(f"column {quoted(column.name)} has no level {quoted(value)}; {hint}")
 
 
 def read_columns(schema: Schema, columns: Any, option: str = "columns") -> tuple[Column, ...]:
@@ -148,7 +150,7 @@ def read_columns(schema: Schema, columns: Any, option: str = "columns") -> tuple
     found = [schema.nodes[schema.node_index(name)] for name in names]
     for at, column in enumerate(found):
         if column in found[:at]:
-            raise ParameterError(f"column {column.name!r} is named twice.")
+            raise ParameterError(f"column {quoted(column.name)} is named twice.")
     return tuple(found)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from mixedgm.errors import ParameterError, near_matches
 from mixedgm.fitted import FittedModel
+from mixedgm.printable import quoted
 
 __all__ = ["GraphComparison", "compare_graphs", "read_graph"]
 
@@ -148,7 +149,9 @@ def _check_nodes(
         return
     for name in nodes if nodes is not None else [end for pair in pairs.values() for end in pair]:
         if name not in known:
-            raise ParameterError(f"{other} has no column {name!r}; {near_matches(name, known)}")
+            raise ParameterError(
+                f"{other} has no column {quoted(name)}; {near_matches(name, known)}"
+            )
 
 
 def _share(part: int, whole: int) -> float:

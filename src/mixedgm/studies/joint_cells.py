@@ -22,6 +22,7 @@ from mixedgm.fitted import FittedModel
 from mixedgm.model.density import share_with_unseen
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params, with_all_levels
+from mixedgm.printable import quoted
 from mixedgm.table.check import level_of_caller
 from mixedgm.table.gaps import Gaps
 from mixedgm.table.naming import with_names
@@ -206,7 +207,7 @@ class JointCells:
             zip(gaps.sum(axis=0).tolist(), self.fitted.schema.nodes, strict=True),
             key=lambda pair: -pair[0],
         )
-        named = [f"{node.name!r} ({count})" for count, node in ranked if count]
+        named = [f"{quoted(node.name)} ({count})" for count, node in ranked if count]
         listed = ", ".join(named[:5]) + (f" and {len(named) - 5} more" if len(named) > 5 else "")
         found = f"{rows_text(int(gaps.any(axis=1).sum()))} with gaps, in {listed}"
         return type(error)(

@@ -13,6 +13,7 @@ from mixedgm.errors import ParameterError, SamplingWarning, TooLargeError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import Params
+from mixedgm.printable import quoted
 from mixedgm.report import FitReport
 from mixedgm.table.schema import Column, Schema
 
@@ -64,7 +65,9 @@ def _column(name: str, what: object) -> Column:
         levels = tuple(what)
     if len(levels) < 2 or not all(isinstance(level, (str, bool, int, float)) for level in levels):
         raise ParameterError.must_be(
-            f"column {name!r}", "'continuous', a number of levels, or at least two levels", what
+            f"column {quoted(name)}",
+            "'continuous', a number of levels, or at least two levels",
+            what,
         )
     return Column(name, "categorical", levels=levels)
 
@@ -154,7 +157,7 @@ def _blocks(schema: Schema, params: ParamsArg) -> dict[str, Floats]:
     unknown = [name for name in given if name not in (*_BLOCKS, "n_levels")]
     if unknown:
         raise ParameterError(
-            f"params has no block {unknown[0]!r}; the blocks are {', '.join(_BLOCKS)}."
+            f"params has no block {quoted(unknown[0])}; the blocks are {', '.join(_BLOCKS)}."
         )
     plain = Params.independent(schema.n_cont, schema.n_levels)
     blocks = {}
@@ -191,8 +194,9 @@ def _asymmetric(schema: Schema, params: Params) -> list[str]:
         if gap.size and gap.max() > _ROUNDING * max(1.0, float(np.abs(block).max())):
             u, v = np.unravel_index(gap.argmax(), gap.shape)
             wrong.append(
-                f"{name} is not symmetric: {block[u, v]:g} at ({axis[u]!r}, {axis[v]!r}), "
-                f"{block[v, u]:g} at ({axis[v]!r}, {axis[u]!r})"
+                f"{name} is not symmetric: {block[u, v]:g} at ({quoted(axis[u])}, "
+                f"{quoted(axis[v])}), "
+                f"{block[v, u]:g} at ({quoted(axis[v])}, {quoted(axis[u])})"
             )
     return wrong
 
@@ -200,7 +204,7 @@ def _asymmetric(schema: Schema, params: Params) -> list[str]:
 def _diagonal(schema: Schema, params: Params) -> list[str]:
     diagonal = np.diagonal(params.precision)
     return [
-        f"the diagonal of precision must be positive, and is {value:g} at {column.name!r}"
+        f"the diagonal of precision must be positive, and is {value:g} at {quoted(column.name)}"
         for column, value in zip(schema.continuous, diagonal, strict=True)
         if value <= 0.0
     ]
@@ -208,7 +212,8 @@ def _diagonal(schema: Schema, params: Params) -> list[str]:
 
 def _self_interactions(schema: Schema, params: Params) -> list[str]:
     return [
-        f"cat_interaction has values between levels of {column.name!r} itself, where only zeros "
+        f"cat_interaction has values between levels of {quoted(column.name)} itself, "
+        f"where only zeros "
         "belong (its own terms are in cat_bias)"
         for cat, column in enumerate(schema.categorical)
         if params.cat_interaction[params.levels_of(cat), params.levels_of(cat)].any()

@@ -9,6 +9,7 @@ import numpy as np
 
 from mixedgm.errors import ParameterError
 from mixedgm.fitted import FittedModel
+from mixedgm.printable import quoted
 from mixedgm.studies.conditioned import model_at
 
 __all__ = ["models_along"]
@@ -36,9 +37,9 @@ def models_along(
     """
     node = fitted.schema.node_index(moderator)
     if node not in fitted.moderators:
-        names = ", ".join(repr(fitted.schema.nodes[m].name) for m in fitted.moderators)
+        names = ", ".join(quoted(fitted.schema.nodes[m].name) for m in fitted.moderators)
         raise ParameterError(
-            f"{moderator!r} is no moderator; "
+            f"{quoted(moderator)} is no moderator; "
             + (f"the edges vary with {names}." if names else "the edges do not vary.")
         )
     own = fitted.schema.nodes[node].name

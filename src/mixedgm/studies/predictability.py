@@ -11,6 +11,7 @@ import numpy as np
 from mixedgm.errors import ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
+from mixedgm.printable import quoted
 from mixedgm.studies.incomplete import node_losses, predicted
 from mixedgm.table.assemble import frame
 from mixedgm.table.gaps import Gaps, read_gaps
@@ -147,5 +148,5 @@ def _number(name: Any, value: Any) -> float:
     except (TypeError, ValueError):
         number = math.inf
     if number > 1.0:
-        raise ParameterError.must_be(f"predictability of {name!r}", "a number up to 1", value)
+        raise ParameterError.must_be(f"predictability of {quoted(name)}", "a number up to 1", value)
     return number

@@ -13,6 +13,7 @@ from mixedgm.errors import ParameterError, TooLargeError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.parallel import RandomState, seeds
+from mixedgm.printable import quoted
 from mixedgm.studies.conditioned import asked_model, rows_at
 from mixedgm.studies.distribution import Distribution
 from mixedgm.studies.evidence import Evidence, column_positions, read_columns
@@ -200,7 +201,7 @@ def information_of(fitted: FittedModel, a: Any, b: Any, given: GivenArg, how: Ho
         c.name for c in read_columns(fitted.schema, b)
     }
     if common:
-        raise ParameterError(f"column {sorted(common)[0]!r} is in both a and b.")
+        raise ParameterError(f"column {quoted(sorted(common)[0])} is in both a and b.")
     return with_names(
         rest.schema,
         mutual_information,
@@ -225,7 +226,9 @@ def _side(
 def _refuse_known(wanted: tuple[Any, ...], evidence: Evidence) -> None:
     known = [column.name for column in wanted if column.name in evidence.values]
     if known:
-        raise ParameterError(f"column {known[0]!r} is given, so it has no distribution of its own.")
+        raise ParameterError(
+            f"column {quoted(known[0])} is given, so it has no distribution of its own."
+        )
 
 
 # -- draws -----------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import Params
 from mixedgm.penalty.factors import EDGE_KINDS, edge_kind
+from mixedgm.printable import quoted
 from mixedgm.studies.graphs import read_graph
 from mixedgm.studies.known import schema_of
 from mixedgm.table.schema import Schema
@@ -52,7 +53,9 @@ def schema_of_graph(graph: Any, types: Any = None) -> Schema:
         given = {str(name): what for name, what in types.items()}
         unknown = [name for name in given if name not in names]
         if unknown:
-            raise ParameterError(f"types names {unknown[0]!r}, which is no node of the graph.")
+            raise ParameterError(
+                f"types names {quoted(unknown[0])}, which is no node of the graph."
+            )
     elif types is None:
         given = {}
     elif isinstance(types, Sequence) and not isinstance(types, str) and len(types) == len(names):

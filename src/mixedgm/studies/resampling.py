@@ -13,12 +13,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mixedgm.checkpoint import Record
 from mixedgm.fitted import FittedModel
 from mixedgm.fitting import fit_design, recipe_of
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.params import Params
 from mixedgm.options import Options
-from mixedgm.parallel import Record
 from mixedgm.path.evidence import Recipe
 from mixedgm.path.refits import too_dense
 from mixedgm.path.task import Lam, Reference, Task

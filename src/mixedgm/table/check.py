@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,8 +18,12 @@ from mixedgm.errors import (
     TableError,
     TableTypeError,
     TableWarning,
-    listed,
+    finding_lines,
+    level_of_caller,
 )
+from mixedgm.parallel import n_cores
+from mixedgm.printable import few
+from mixedgm.table.effort import effort
 from mixedgm.table.inspection import Inspection
 from mixedgm.table.missing import Missing, check_missing
 from mixedgm.table.options import Options, TransformArg, TypesArg, resolve_options
@@ -29,9 +32,9 @@ from mixedgm.table.row_checks import broken, read_weights
 from mixedgm.table.schema import Schema
 from mixedgm.table.shape import shape_findings
 from mixedgm.table.values import Factor, Values
-from mixedgm.table.wording import few, number_of, rows, types_line
+from mixedgm.table.wording import number_of, rows, types_line
 
-__all__ = ["Checked", "MissingArg", "check", "raise_or_warn", "size_findings"]
+__all__ = ["Checked", "MissingArg", "check", "level_of_caller", "raise_or_warn", "size_findings"]
 
 MissingArg = Literal["error", "drop"]
 Mask = NDArray[np.bool_]
@@ -81,7 +84,7 @@ class Checked:
         found = ", ".join(number_of(counts[noun], noun, f"{noun}s") for noun in shown)
         lines = [f"Table of {self.frame.n_rows:,} rows: {found}", "", str(self.schema)]
         if self.findings:
-            lines += ["", *listed(f"[{each.severity}] {each}" for each in self.findings)]
+            lines += ["", *finding_lines(self.findings, lambda each: f"[{each.severity}] {each}")]
         return "\n".join(lines)
 
 
@@ -153,6 +156,9 @@ def check(
         reason = columns.left_out[0].reason
         remedy = f"{types_line(names[0], 'categorical')} keeps a column ({reason})"
         findings.append(Finding(None, what, remedy))
+    n_kept = frame.n_rows if gap.keep is None else int(np.count_nonzero(gap.keep))
+    long = effort(columns.schema, n_kept, n_threads=n_cores()).finding
+    findings += [] if long is None else [long]
     kept_weights = weights if weights is None or gap.keep is None else weights[gap.keep]
     return Checked(
         Schema(tuple(columns.schema), tuple(columns.left_out)),
@@ -226,16 +232,3 @@ def raise_or_warn(findings: Iterable[Finding]) -> None:
         told.append(Finding(None, "; ".join(whats), remedy, "warning"))
     if told:
         warnings.warn(TableWarning(told), stacklevel=level_of_caller())
-
-
-def level_of_caller() -> int:
-    """Return the stack level of the first frame outside this package, for warnings to point at."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and _between(frame.f_globals.get("__name__", "")):
-        frame, level = frame.f_back, level + 1
-    return level
-
-
-def _between(module: str) -> bool:
-    """Return whether a module is part of this package, or calls it by a property it keeps."""
-    return module.startswith("mixedgm.") or module == "functools"

@@ -213,7 +213,8 @@ def _polars(column: Column, values: NDArray[Any], dtype: str | None) -> Any:
     else:
         series = pl.Series(_levels(column, values))
     wanted: Any = getattr(pl, dtype or "", None)
-    simple = wanted is not None and wanted not in (pl.Enum, pl.Decimal, pl.Object)
+    known = isinstance(wanted, type) and issubclass(wanted, pl.DataType)
+    simple = known and wanted not in (pl.Enum, pl.Decimal, pl.Object)
     if not simple or (series.dtype.is_float() and wanted.is_integer()):
         return series
     return series.cast(wanted)

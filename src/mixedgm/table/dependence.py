@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.errors import Finding
-from mixedgm.table.wording import drop_line, few, rows
+from mixedgm.printable import few, quoted
+from mixedgm.table.wording import drop_line, rows
 
 __all__ = ["FEWEST_ROWS", "Sample", "dependence_findings", "sample_rows"]
 
@@ -146,7 +147,7 @@ def _multiples(sample: Sample) -> tuple[list[Finding], set[str]]:
         first, *rest = members
         repeated |= set(rest)
         which = f"{few(rest)} {'is a' if len(rest) == 1 else 'are'} linear "
-        which += f"{'function' if len(rest) == 1 else 'functions'} of {first!r}"
+        which += f"{'function' if len(rest) == 1 else 'functions'} of {quoted(first)}"
         what = f"{which} (1 - r^2 below {_UNEXPLAINED:g}): such an edge outweighs all others"
         findings.append(Finding(None, what, drop_line(*rest), "warning"))
     return findings[:_MOST_FINDINGS], repeated
@@ -280,7 +281,8 @@ def _nested(sample: Sample) -> list[Finding]:
     for first, *rest in _clusters(same, names):
         repeated |= set(rest)
         what = (
-            f"{few(rest)} and {first!r} say the same: each level of one goes with one of the other"
+            f"{few(rest)} and {quoted(first)} say the same: each level of one goes "
+            f"with one of the other"
         )
         findings.append(Finding(None, what, drop_line(*rest), "warning"))
     for name, others in told.items():

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
+import math
+import stat
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -13,7 +16,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from mixedgm.errors import Finding, TableError
+from mixedgm.errors import Finding, TableError, TableWarning, level_of_caller
+from mixedgm.printable import few, quoted
 
 __all__ = ["MISSING_TEXT", "read_table"]
 
@@ -23,6 +27,8 @@ MISSING_TEXT = ("", "NA", "N/A", "NaN", "nan", "NULL", "null")
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _NAMES = {",": "commas", "\t": "tabs", ";": "';'", "|": "'|'"}
+_LONGEST_PATH = 300
+_LONGEST_FIELD = 2**31 - 1
 _ENDINGS = ".csv, .csv.gz, .tsv, .tsv.gz or .parquet"
 
 
@@ -46,17 +52,7 @@ def read_table(path: str | PathLike[str]) -> Any:
         When the file is not there, is empty, or cannot be read.
     """
     file = Path(fspath(path))
-    if file.is_dir():
-        raise _refusal(
-            f"{str(file)!r} is a folder", f"give the path of a file ending in {_ENDINGS}"
-        )
-    ending = _ending(file)
-    if not file.exists():
-        raise TableError(
-            f"there is no file {str(file)!r}. Check the path; it is relative to {_here()}."
-        )
-    if file.stat().st_size == 0:
-        raise TableError(f"the file {str(file)!r} is empty.")
+    ending = _checked(file)
     reader = _reader(ending)
     try:
         if ending != ".parquet":
@@ -66,10 +62,41 @@ def read_table(path: str | PathLike[str]) -> Any:
         raise
     except Exception as error:  # each library has its own family of parsing errors
         known = None if ending == ".parquet" else _diagnosis(file, _SEPARATORS[ending])
-        if known is not None:
-            raise known from error
-        reason = str(error).strip().partition("\n")[0] or type(error).__name__
-        raise TableError(f"the file {str(file)!r} cannot be read: {reason}") from error
+        raise known or _unreadable(file, error) from error
+
+
+def _checked(file: Path) -> str:
+    """Return the ending of a file that is there, and has something in it."""
+    try:
+        mode = file.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        _ending(file)
+        here = _path(Path.cwd())
+        raise TableError(
+            f"there is no file {_path(file)}. Check the path; it is relative to {here}."
+        ) from None
+    except (OSError, ValueError) as error:  # no permission, a name too long, a NUL in it
+        raise _unreadable(file, error) from error
+    if stat.S_ISDIR(mode):
+        raise _refusal(
+            f"{_path(file)} is a folder", f"give the path of a file ending in {_ENDINGS}"
+        )
+    ending = _ending(file)
+    if not stat.S_ISREG(mode):  # reading a pipe might wait for ever, and is done more than once
+        raise _refusal(f"{_path(file)} is not a regular file", "save its content in a file")
+    if file.stat().st_size == 0:
+        raise TableError(f"the file {_path(file)} is empty.")
+    return ending
+
+
+def _path(file: Path) -> str:
+    return quoted(str(file), _LONGEST_PATH)
+
+
+def _unreadable(file: Path, error: Exception) -> TableError:
+    reason = error.strerror if isinstance(error, OSError) else None
+    reason = reason or str(error).strip().partition("\n")[0] or type(error).__name__
+    return TableError(f"the file {_path(file)} cannot be read: {reason}")
 
 
 def _ending(file: Path) -> str:
@@ -77,24 +104,29 @@ def _ending(file: Path) -> str:
     ending = Path(name.removesuffix(".gz")).suffix
     if ending in _SEPARATORS or (ending == ".parquet" and not name.endswith(".gz")):
         return ending
-    raise TableError(f"{file.name!r} is not a table file: its name has to end in {_ENDINGS}.")
-
-
-def _here() -> str:
-    return repr(str(Path.cwd()))
+    name = quoted(file.name, _LONGEST_PATH)
+    raise TableError(f"{name} is not a table file: its name has to end in {_ENDINGS}.")
 
 
 def _refusal(what: str, remedy: str) -> TableError:
     return TableError([Finding(None, what, remedy)])
 
 
+def _opened(file: Path, mode: str, **options: Any) -> Any:
+    opener: Callable[..., Any] = gzip.open if file.suffix.lower() == ".gz" else open
+    return opener(file, mode, **options)
+
+
 @contextmanager
 def _lines(file: Path, separator: str) -> Iterator[Iterator[tuple[int, list[str]]]]:
     """Give the fields of each line that is not blank, with the line's number."""
-    opener: Callable[..., Any] = gzip.open if file.suffix.lower() == ".gz" else open
-    with opener(file, "rt", encoding="utf-8-sig", newline="") as text:
-        reader = csv.reader(text, delimiter=separator)
-        yield ((reader.line_num, fields) for fields in reader if fields)
+    usual = csv.field_size_limit(_LONGEST_FIELD)  # as it is, 131,072: the libraries have no limit
+    try:
+        with _opened(file, "rt", encoding="utf-8-sig", newline="") as text:
+            reader = csv.reader(text, delimiter=separator)
+            yield ((reader.line_num, fields) for fields in reader if fields)
+    finally:
+        csv.field_size_limit(usual)
 
 
 def _check_start(file: Path, separator: str) -> None:
@@ -103,10 +135,14 @@ def _check_start(file: Path, separator: str) -> None:
         _, header = next(lines, (0, []))
         line, first = next(lines, (0, []))
     if not header:
-        raise TableError(f"the file {str(file)!r} has no line of column names.")
+        raise TableError(f"the file {_path(file)} has no line of column names.")
     _check_separator(file, header, separator)
     repeated = [
-        Finding(name, f"{count} columns have this name in {file.name!r}", "give each its own name")
+        Finding(
+            name,
+            f"{count} columns have this name in {quoted(file.name, _LONGEST_PATH)}",
+            "give each its own name",
+        )
         for name, count in Counter(header).items()
         if count > 1
     ]
@@ -114,6 +150,26 @@ def _check_start(file: Path, separator: str) -> None:
         raise TableError(repeated)
     if len(first) > len(header):  # pandas would take the first fields for names of the rows
         raise _long_line(file, line, first, header)
+    if _looks_like_data(header):
+        what = f"the first line of {_path(file)} was taken as column names, and reads like data: "
+        remedy = "add a line of column names at the top, if there is none"
+        finding = Finding(None, what + few(header, 4), remedy, "warning")
+        warnings.warn(TableWarning(finding), stacklevel=level_of_caller())
+
+
+def _looks_like_data(header: list[str]) -> bool:
+    """Whether names are all numbers, or at least half of them with one that is not whole."""
+    numbers = [number for name in header if (number := _number(name)) is not None]
+    whole = all(number.is_integer() for number in numbers)
+    return len(numbers) == len(header) or (2 * len(numbers) >= len(header) and not whole)
+
+
+def _number(name: str) -> float | None:
+    try:
+        number = float(name)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _check_separator(file: Path, header: list[str], separator: str) -> None:
@@ -123,8 +179,9 @@ def _check_separator(file: Path, header: list[str], separator: str) -> None:
         return
     found = max(others, key=header[0].count)
     what = (
-        f"the file {str(file)!r} looks separated by {_NAMES[found]}, not by {_NAMES[separator]}: "
-        f"its line of column names reads {header[0]!r}"
+        f"the file {_path(file)} looks separated by {_NAMES[found]}, not by "
+        f"{_NAMES[separator]}: "
+        f"its line of column names reads {quoted(header[0])}"
     )
     rename = "".join(f", name it {ending}" for ending, s in _SEPARATORS.items() if s == found)
     remedy = f"save it with {_NAMES[separator]}{rename}, or read it yourself and pass the frame"
@@ -133,7 +190,7 @@ def _check_separator(file: Path, header: list[str], separator: str) -> None:
 
 def _long_line(file: Path, line: int, fields: list[str], header: list[str]) -> TableError:
     names = "1 column name" if len(header) == 1 else f"{len(header)} column names"
-    what = f"line {line} of the file {str(file)!r} has {len(fields)} fields, but there are {names}"
+    what = f"line {line} of the file {_path(file)} has {len(fields)} fields, but there are {names}"
     return _refusal(what, "name every column, and put text that holds the separator in quotes")
 
 
@@ -153,7 +210,24 @@ def _diagnosis(file: Path, separator: str) -> TableError | None:
 
 
 def _not_utf8(file: Path) -> TableError:
-    return _refusal(f"the file {str(file)!r} is not UTF-8 text", "save it as UTF-8")
+    """Return where a file stops being UTF-8 text, and what it seems to be."""
+    with _opened(file, "rb") as content:
+        start = content.read(4)
+    if start.startswith(b"\x1f\x8b"):
+        remedy = f"name it {file.name}.gz, or unpack it"
+        return _refusal(f"the file {_path(file)} is compressed, not text", remedy)
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return _refusal(f"the file {_path(file)} is UTF-16 text, not UTF-8", "save it as UTF-8")
+    with _opened(file, "rb") as content:
+        for number, line in enumerate(content, 1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                where = f"in line {number:,}, {quoted(line[max(error.start - 10, 0) :][:20])}"
+                return _refusal(
+                    f"the file {_path(file)} is not UTF-8 text: {where}", "save it as UTF-8"
+                )
+    return _refusal(f"the file {_path(file)} is not UTF-8 text", "save it as UTF-8")
 
 
 def _reader(ending: str) -> Callable[[Path], Any]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.errors import Finding
+from mixedgm.printable import literal, quoted
 from mixedgm.table.schema import Level
 from mixedgm.table.values import Factor, Values
-from mixedgm.table.wording import counted, drop_line, number_of, quoted, rows, types_line
+from mixedgm.table.wording import counted, drop_line, number_of, rows, types_line
 
 __all__ = ["names_rows", "numbering_finding", "text_finding"]
 
@@ -120,7 +120,7 @@ def _numbers_as_text(
 
 def _conversion(values: Values) -> str:
     """Return the line that makes numbers of a column, as the user of a library would write it."""
-    name = json.dumps(values.name, ensure_ascii=False)
+    name = literal(values.name)
     if values.library == "pandas":
         return f'table[{name}] = pd.to_numeric(table[{name}], errors="coerce")'
     if values.library == "polars":

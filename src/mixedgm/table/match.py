@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.errors import Finding, ParameterError, near_matches
+from mixedgm.printable import quoted
 from mixedgm.table.check import size_findings
 from mixedgm.table.infer import family_finding, is_numeric
 from mixedgm.table.missing import check_missing
@@ -189,7 +190,7 @@ def _without_rows(values: Values) -> bool:
 
 
 def _levels(column: Column) -> str:
-    shown = ", ".join(repr(level) for level in column.levels[:10])
+    shown = ", ".join(quoted(level) for level in column.levels[:10])
     return f"{shown}, ..." if len(column.levels) > 10 else shown
 
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.errors import Finding
-from mixedgm.table.wording import counted, drop_line, few, quoted, rows
+from mixedgm.printable import few, quoted
+from mixedgm.table.wording import counted, drop_line, rows
 
 __all__ = ["Missing", "check_missing"]
 
@@ -76,7 +77,7 @@ class Missing:
 
     def levels_finding(self, lost: Mapping[str, Sequence[object]], vary: Mask) -> Finding:
         """Return the warning about levels that occur in dropped rows only."""
-        first = [f"{name!r} ({_levels(levels)})" for name, levels in list(lost.items())[:5]]
+        first = [f"{quoted(name)} ({_levels(levels)})" for name, levels in list(lost.items())[:5]]
         more = f" and {len(lost) - 5} more columns" if len(lost) > 5 else ""
         what = f"levels without complete rows: {', '.join(first)}{more}"
         remedy = f"fill the gaps of {self._causes(vary)} in, or {drop_line(*self._blamed(vary))}"
@@ -193,7 +194,7 @@ def _missing_finding(
     ranked: Mapping[str, int], n_rows: int, n_all: int, missing: str, learning: bool, advice: str
 ) -> Finding:
     """Return the finding that ranks columns by the rows that each alone costs."""
-    shown = ", ".join(f"{name!r} ({count:,})" for name, count in list(ranked.items())[:_MOST])
+    shown = ", ".join(f"{quoted(name)} ({count:,})" for name, count in list(ranked.items())[:_MOST])
     listed = f"{shown} and {len(ranked) - _MOST} more" if len(ranked) > _MOST else shown
     if missing == "drop":
         what = f"{rows(n_rows)} dropped because of missing values (NaN or null) in {listed}"

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 from mixedgm.errors import DistributionError, SamplingWarning
+from mixedgm.printable import quoted
 from mixedgm.table.check import level_of_caller
 from mixedgm.table.schema import Schema
 
@@ -56,5 +57,5 @@ def with_names(
 
 def _places(schema: Schema) -> list[str]:
     """Return names of the continuous columns, then of all levels."""
-    levels = [f"{c.name!r} = {level}" for c in schema.categorical for level in c.level_names]
-    return [*(repr(column.name) for column in schema.continuous), *levels]
+    levels = [f"{quoted(c.name)} = {level}" for c in schema.categorical for level in c.level_names]
+    return [*(quoted(column.name) for column in schema.continuous), *levels]

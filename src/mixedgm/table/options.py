@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast, get_args
 
 import numpy as np
 
 from mixedgm.errors import Finding, near_matches
+from mixedgm.printable import quoted
 from mixedgm.table.read import Frame
 from mixedgm.table.schema import Column, Kind, Schema
 from mixedgm.table.values import Factor
@@ -105,8 +106,11 @@ def resolve_options(
                 transforms[name] = choice
     elif transform is not None and transform not in tuple(_TRANSFORMS):
         wanted = "'nonparanormal', None, or a dictionary by column"
-        findings.append(Finding(None, f"transform must be {wanted}. Got {transform!r} instead", ""))
-    wanted_covariates = (covariates,) if isinstance(covariates, str) else (covariates or ())
+        findings.append(
+            Finding(None, f"transform must be {wanted}. Got {quoted(transform)} instead", "")
+        )
+    several = () if covariates is None else covariates
+    wanted_covariates = (several,) if isinstance(several, str) else several
     named = [_resolved(frame, key, "covariates", findings) for key in wanted_covariates]
     roles = frozenset(name for name in named if name is not None)
     known = types.categorical if isinstance(types, Schema) else ()
@@ -156,8 +160,9 @@ def _type_items(
         return [(column.name, column.kind) for column in types.columns]
     if isinstance(types, Mapping):
         return list(types.items())
-    if isinstance(types, str) or len(types) != len(frame.names):
-        got = repr(types) if isinstance(types, str) else f"{len(types)} entries"
+    listed = isinstance(types, Collection) and not isinstance(types, str)
+    if not listed or len(types) != len(frame.names):
+        got = f"{len(types)} entries" if listed else quoted(types)
         wanted = f"a dictionary by column, a schema, or a list of {len(frame.names)} kinds"
         findings.append(Finding(None, f"types must be {wanted}. Got {got} instead", ""))
         return []
@@ -172,9 +177,9 @@ def _resolved(frame: Frame, key: object, option: str, findings: list[Finding]) -
     if by_position and 0 <= cast(int, key) < len(frame.names):
         return frame.names[cast(int, key)]
     hint = near_matches(key, frame.names)
-    findings.append(Finding(None, f"{option} names {key!r}, which is not a column", hint))
+    findings.append(Finding(None, f"{option} names {quoted(key)}, which is not a column", hint))
     return None
 
 
 def _bad_choice(option: str, key: object, wanted: str, got: object) -> Finding:
-    return Finding(None, f"{option}[{key!r}] must be {wanted}. Got {got!r} instead", "")
+    return Finding(None, f"{option}[{quoted(key)}] must be {wanted}. Got {quoted(got)} instead", "")

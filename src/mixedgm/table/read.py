@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -140,19 +140,23 @@ def _eager_native(X: object) -> Any | None:
 
 def _from_native(native: Any) -> Frame:
     """Take the columns by position, so that repeated names survive until they are reported."""
-    columns: list[Any]
+    columns: Iterable[Any]
     labels: tuple[int | None, ...] = ()
     if nw.dependencies.is_pandas_dataframe(native):
         library, names = "pandas", list(native.columns)
-        columns = [native.iloc[:, at] for at in range(len(names))]
+        columns = (native.iloc[:, at] for at in range(len(names)))
         labels = _numbers_as_names(names)
     elif nw.dependencies.is_polars_dataframe(native):
         library, names, columns = "polars", native.columns, native.get_columns()
     else:
         library, names, columns = "pyarrow", native.column_names, native.columns
+    if len(set(names)) == len(names):  # narwhals is much quicker with all columns at once
+        series = nw.from_native(native, eager_only=True).iter_columns()
+    else:
+        series = (nw.from_native(column, series_only=True) for column in columns)
     return Frame(
         names=tuple(str(name) for name in names),
-        columns=tuple(nw.from_native(column, series_only=True) for column in columns),
+        columns=tuple(series),
         n_rows=native.shape[0],
         library=library,
         labels=labels,

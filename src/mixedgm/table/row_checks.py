@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.errors import Finding
+from mixedgm.printable import quoted
 from mixedgm.table.values import Factor
-from mixedgm.table.wording import drop_line, number_of, quoted, rows
+from mixedgm.table.wording import drop_line, number_of, rows
 
 __all__ = [
     "broken",
@@ -125,7 +126,9 @@ def level_findings(name: str, factor: Factor, counts: NDArray[np.intp]) -> list[
     names = [str(level) for level in factor.levels]
     if len(set(names)) < len(names):
         twice = Counter(names).most_common(1)[0][0]
-        return [Finding(name, f"two of its levels read {twice!r}", "give each level its own name")]
+        return [
+            Finding(name, f"two of its levels read {quoted(twice)}", "give each level its own name")
+        ]
     unused = [quoted(factor.levels[int(at)]) for at in np.flatnonzero(counts == 0)]
     if not unused:
         return []

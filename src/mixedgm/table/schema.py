@@ -9,6 +9,7 @@ from html import escape
 from typing import Any, Literal, cast, get_args
 
 from mixedgm.errors import ModelFileError, ParameterError, near_matches
+from mixedgm.printable import cut, one_line, quoted, width
 from mixedgm.table.transform import Nonparanormal
 
 __all__ = ["Column", "Kind", "LeftOut", "Level", "Role", "Schema"]
@@ -19,6 +20,8 @@ Level = str | bool | int | float
 
 _HEADINGS = ("column", "kind", "role", "levels", "note")
 _WIDEST_LEVELS = 48
+_WIDEST_NAME = 60
+_MOST_COLUMNS = 500
 
 
 @dataclass(frozen=True)
@@ -61,15 +64,17 @@ class Column:
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
-            raise ParameterError.must_be(f"kind of {self.name!r}", _either(Kind), self.kind)
+            raise ParameterError.must_be(f"kind of {quoted(self.name)}", _either(Kind), self.kind)
         if self.role not in get_args(Role):
-            raise ParameterError.must_be(f"role of {self.name!r}", _either(Role), self.role)
+            raise ParameterError.must_be(f"role of {quoted(self.name)}", _either(Role), self.role)
         if self.kind == "continuous" and self.levels:
-            raise ParameterError(f"column {self.name!r} is continuous, so it has no levels.")
+            raise ParameterError(f"column {quoted(self.name)} is continuous, so it has no levels.")
         if self.kind == "categorical" and self.transform is not None:
-            raise ParameterError(f"column {self.name!r} is categorical, so it has no transform.")
+            raise ParameterError(
+                f"column {quoted(self.name)} is categorical, so it has no transform."
+            )
         if len(set(self.level_names)) != len(self.levels):
-            raise ParameterError(f"column {self.name!r} has two levels that read the same.")
+            raise ParameterError(f"column {quoted(self.name)} has two levels that read the same.")
 
     @property
     def level_names(self) -> tuple[str, ...]:
@@ -101,7 +106,7 @@ class Column:
         """Return the column that `to_dict` wrote."""
         transform = stored["transform"]
         if not all(isinstance(level, str | bool | int | float) for level in stored["levels"]):
-            raise ModelFileError(f"column {stored['name']!r} has levels of an unknown type.")
+            raise ModelFileError(f"column {quoted(stored['name'])} has levels of an unknown type.")
         return cls(
             name=str(stored["name"]),
             kind=cast(Kind, stored["kind"]),
@@ -201,7 +206,7 @@ class Schema:
         """The categorical columns in the table's order."""
         return tuple(column for column in self.columns if column.kind == "categorical")
 
-    @property
+    @cached_property
     def nodes(self) -> tuple[Column, ...]:
         """Continuous, then categorical columns: the order of all numeric blocks."""
         return self.continuous + self.categorical
@@ -218,8 +223,8 @@ class Schema:
 
     def directed(self, u: int, v: int) -> tuple[int, int]:
         """Two nodes in the order in which an edge names them: a covariate is its source."""
-        fixed = self.covariates
-        return (int(v), int(u)) if v in fixed and u not in fixed else (int(u), int(v))
+        roles = self.nodes[u].role, self.nodes[v].role
+        return (int(v), int(u)) if roles == ("target", "covariate") else (int(u), int(v))
 
     @property
     def n_cont(self) -> int:
@@ -259,11 +264,11 @@ class Schema:
             for column in self.left_out:
                 if column.name == str(name):
                     raise ParameterError(
-                        f"column {name!r} is left out of the model ({column.reason}); "
+                        f"column {quoted(name)} is left out of the model ({column.reason}); "
                         f'types={{"{name}": "categorical"}} keeps it as a category.'
                     ) from None
             hint = near_matches(name, self.names)
-            raise ParameterError(f"there is no column {name!r}; {hint}") from None
+            raise ParameterError(f"there is no column {quoted(name)}; {hint}") from None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the schema as values that JSON can hold."""
@@ -292,23 +297,38 @@ class Schema:
             raise ModelFileError(f"the stored schema cannot be read: {error}") from error
 
     def _cells(self) -> list[tuple[str, ...]]:
-        cells: list[tuple[str, ...]] = [
-            (column.name, column.kind, column.role, _shortened(column), column.note)
-            for column in self.columns
-        ]
-        for left in self.left_out:
-            cells.insert(left.position, (left.name, "left out", "", "", left.reason))
+        """The first columns, each as a name that can be printed and what is known about it."""
+        out = {column.name: column for column in self.left_out}
+        kept = iter(self.columns)
+        cells: list[tuple[str, ...]] = []
+        for name in self.table_names[:_MOST_COLUMNS]:
+            shown = cut(one_line(name), _WIDEST_NAME)
+            if name in out:
+                cells.append((shown, "left out", "", "", one_line(out[name].reason)))
+                continue
+            column = next(kept)
+            cells.append((shown, column.kind, column.role, _shortened(column), column.note))
         return cells
+
+    def _more(self) -> str:
+        """What is not shown of a table with very many columns; empty for others."""
+        more = len(self.table_names) - _MOST_COLUMNS
+        if more <= 0:
+            return ""
+        kinds = f"{self.n_cont:,} continuous, {self.n_cat:,} categorical"
+        left = f", {len(self.left_out):,} left out" if self.left_out else ""
+        return f"... and {more:,} more columns; of all {len(self.table_names):,}: {kinds}{left}"
 
     def __str__(self) -> str:
         """Return a small aligned table, one line per column."""
         rows = [_HEADINGS, *self._cells()]
-        widths = [max(len(row[k]) for row in rows) for k in range(len(_HEADINGS))]
-        lines = (
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        widths = [max(width(row[k]) for row in rows) for k in range(len(_HEADINGS))]
+        lines = [
+            "  ".join(_padded(cell, size) for cell, size in zip(row, widths, strict=True))
             for row in rows
-        )
-        return "\n".join(line.rstrip() for line in lines)
+        ]
+        more = self._more()
+        return "\n".join([*(line.rstrip() for line in lines), *([more] if more else [])])
 
     def _repr_html_(self) -> str:
         """Return the same table as HTML, with every cell escaped."""
@@ -317,21 +337,26 @@ class Schema:
             "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
             for row in self._cells()
         )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        more = self._more()
+        return f"{table}<div>{more}</div>" if more else table
 
 
 def _shortened(column: Column) -> str:
     """Return the number of levels and as many names as fit on a line."""
     if column.kind == "continuous":
         return ""
-    names = [name.replace("\n", " ") for name in column.level_names]
-    text = ", ".join(names)
-    if len(text) > _WIDEST_LEVELS:
-        shown = 1
-        while shown < len(names) and len(", ".join(names[: shown + 1])) <= _WIDEST_LEVELS:
-            shown += 1
-        text = ", ".join(names[:shown])[:_WIDEST_LEVELS] + ", ..."
-    return f"{len(names)}: {text}"
+    names = column.level_names
+    shown, size = 1, len(names[0]) if names else 0
+    while shown < len(names) and size + 2 + len(names[shown]) <= _WIDEST_LEVELS:
+        size += 2 + len(names[shown])
+        shown += 1
+    text = cut(one_line(", ".join(names[:shown])), _WIDEST_LEVELS)
+    return f"{len(names)}: {text}{', ...' if shown < len(names) else ''}"
+
+
+def _padded(cell: str, size: int) -> str:
+    return cell + " " * (size - width(cell))
 
 
 def _either(choices: object) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.errors import Finding
+from mixedgm.printable import literal, quoted
 from mixedgm.table.wording import types_line
 
 __all__ = ["Shape", "shape_findings", "shape_of"]
@@ -168,7 +168,7 @@ def _note(
     if len(found) == 1:
         what = f"{said[0].removeprefix('is ')} ({detail(found[0])})"
         return Finding(found[0].name, what, remedy, "note", strong=strong)
-    listed = ", ".join(f"{shape.name!r} ({detail(shape)})" for shape in found[:_MOST])
+    listed = ", ".join(f"{quoted(shape.name)} ({detail(shape)})" for shape in found[:_MOST])
     more = f" and {len(found) - _MOST:,} more" if len(found) > _MOST else ""
     what = f"{len(found):,} columns {said[1]}: {listed}{more}"
     return Finding(None, what, remedy, "note", strong=strong)
@@ -182,5 +182,5 @@ def _transform_line(found: Sequence[Shape]) -> str:
     """Return the option that makes the columns normal, as the user would write it."""
     if len(found) > _MOST:
         return 'transform="nonparanormal", for all columns'
-    names = (json.dumps(shape.name, ensure_ascii=False) for shape in found)
+    names = (literal(shape.name) for shape in found)
     return "transform={" + ", ".join(f'{name}: "nonparanormal"' for name in names) + "}"

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from mixedgm.errors import ModelFileError, ParameterError
+from mixedgm.printable import quoted
 
 __all__ = ["Nonparanormal"]
 
@@ -141,7 +142,9 @@ class Nonparanormal:
     def from_dict(cls, stored: Mapping[str, Any]) -> Nonparanormal:
         """Return the transform that `to_dict` wrote."""
         if stored.get("name") != "nonparanormal":
-            raise ModelFileError(f"unknown transform {stored.get('name')!r} in a stored schema.")
+            raise ModelFileError(
+                f"unknown transform {quoted(stored.get('name'))} in a stored schema."
+            )
         try:
             return cls(
                 tuple(float(value) for value in stored["values"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from itertools import repeat
 from typing import Any, Literal
 
@@ -21,6 +22,7 @@ Family = Literal["number", "boolean", "text", "category", "empty", "mixed", "oth
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
 
+_NUMBERS = ("i", "u", "f")
 _MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
 
 
@@ -73,6 +75,8 @@ class Values:
 
     def numbers(self) -> Floats:
         """Return the values as float64, NaN where missing; zero-copy where the frame allows it."""
+        if self._array is not None:
+            return np.asarray(self._array, dtype=np.float64)
         if self.family == "category":
             factor = self.factor()
             table = np.array([*map(_as_float, factor.levels), np.nan])
@@ -82,6 +86,13 @@ class Values:
         if isinstance(self.column, nw.Series):
             return _series_numbers(self.column)
         return np.asarray(self.column, dtype=np.float64)
+
+    @cached_property
+    def _array(self) -> NDArray[Any] | None:
+        """The memory of a pandas column of plain numbers; a look at it takes no time."""
+        if not isinstance(self.column, nw.Series) or _numpy_kind(self.column) not in _NUMBERS:
+            return None
+        return np.asarray(self.column.to_native().to_numpy())
 
     def factor(self) -> Factor:
         """Return the values as level codes."""
@@ -142,6 +153,9 @@ _ARRAY_FAMILIES: dict[str, Family] = {
 
 
 def _series_family(series: nw.Series[Any]) -> tuple[Family, bool]:
+    kind = _numpy_kind(series)
+    if kind in _NUMBERS:
+        return "number", kind != "f"
     dtype = series.dtype
     if dtype.is_numeric():
         return "number", dtype.is_integer()
@@ -176,12 +190,17 @@ def _object_family(values: NDArray[Any]) -> tuple[Family, bool]:
 _NUMERIC = (int, float, Decimal, np.integer, np.floating)
 
 
+def _numpy_kind(column: nw.Series[Any]) -> str:
+    """The kind of the NumPy type of a pandas column; empty for any other."""
+    dtype = getattr(column.to_native(), "dtype", None)
+    return dtype.kind if isinstance(dtype, np.dtype) else ""
+
+
 def _holds_objects(column: RawColumn) -> bool:
     if isinstance(column, nw.Series):
         # narwhals guesses the type of pandas object columns from a few values, so ask pandas.
-        return (
-            column.dtype == nw.Object or str(getattr(column.to_native(), "dtype", "")) == "object"
-        )
+        kind = _numpy_kind(column)
+        return kind == "O" if kind else column.dtype == nw.Object
     return column.dtype.kind == "O"
 
 
@@ -195,6 +214,8 @@ def _dtype_name(column: RawColumn) -> str:
     if not isinstance(column, nw.Series):
         return str(column.dtype)
     native = column.to_native()
+    if _numpy_kind(column):
+        return str(native.dtype)
     if column.implementation.is_pyarrow():
         return str(native.type)
     if column.dtype == nw.Enum and column.implementation.is_polars():

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from mixedgm.printable import few, literal, quoted
 from mixedgm.table.schema import Kind
 from mixedgm.table.values import Values
 
@@ -39,26 +38,7 @@ def odd_values(values: Values, *, text: bool) -> str:
 def counted(found: list[tuple[Any, int]]) -> str:
     """Return values with their counts, the commonest first, at most five."""
     found = sorted(((value, n) for value, n in found if n), key=lambda pair: -pair[1])
-    shown = ", ".join(f"{quoted(value)} ({rows(n)})" for value, n in found[:5])
-    return f"{shown} and {len(found) - 5:,} more" if len(found) > 5 else shown
-
-
-def quoted(value: object) -> str:
-    """Return a value as Python writes it, shortened to sixty characters.
-
-    Examples
-    --------
-    >>> quoted("yes"), len(quoted("no" * 10_000))
-    ("'yes'", 60)
-    """
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:56]}...{text[-1]}"
-
-
-def few(names: Sequence[str], most: int = 5) -> str:
-    """Return names in quotes, at most five."""
-    shown = ", ".join(map(repr, names[:most]))
-    return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
+    return few(found, 5, lambda pair: f"{quoted(pair[0])} ({rows(pair[1])})")
 
 
 def number_of(count: int, one: str, many: str) -> str:
@@ -73,7 +53,7 @@ def rows(count: int) -> str:
 
 def types_line(name: str, kind: Kind) -> str:
     """Return the option that gives a column its kind, as the user would write it."""
-    return f'types={{{json.dumps(name, ensure_ascii=False)}: "{kind}"}}'
+    return f'types={{{literal(name)}: "{kind}"}}'
 
 
 def drop_line(*names: str) -> str:
@@ -85,5 +65,5 @@ def drop_line(*names: str) -> str:
     ("leave column 'id' out", "leave columns 'alley', 'pool' out")
     """
     if len(names) == 1:
-        return f"leave column {names[0]!r} out"
+        return f"leave column {quoted(names[0])} out"
     return f"leave columns {few(names, 20)} out"

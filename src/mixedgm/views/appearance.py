@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from mixedgm.errors import ParameterError, near_matches
 from mixedgm.fitted import Edge, FittedModel
+from mixedgm.printable import quoted
 from mixedgm.table.schema import Schema
 from mixedgm.views.canvas import check_options
 from mixedgm.views.scale import Scale, weight_text, widest_weight
@@ -98,7 +99,9 @@ class Appearance:
         stated = [(name, value) for name, value in bounds if value is not None]
         for (low, small), (high, large) in zip(stated, stated[1:], strict=False):
             if small > large:
-                raise ParameterError(f"{low} must not exceed {high}. Got {small!r} and {large!r}.")
+                raise ParameterError(
+                    f"{low} must not exceed {high}. Got {quoted(small)} and {quoted(large)}."
+                )
 
     def names(self, schema: Schema) -> tuple[str, ...]:
         """Return the columns that are drawn, in the table's order."""
@@ -164,7 +167,7 @@ def known_columns(option: str, names: Iterable[Any], columns: Sequence[str]) -> 
     found, known = [str(name) for name in names], set(columns)
     unknown = [name for name in found if name not in known]
     if unknown:
-        hints = [f"{n!r} is not a column; {near_matches(n, columns)}" for n in unknown[:5]]
+        hints = [f"{quoted(n)} is not a column; {near_matches(n, columns)}" for n in unknown[:5]]
         more = f" (and {len(unknown) - 5} more)" if len(unknown) > 5 else ""
         raise ParameterError(f"{option}: {', and '.join(hints)}{more}")
     return found

@@ -8,7 +8,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from mixedgm.errors import MixedGMError, ParameterError, near_matches
-from mixedgm.views.text import cut, one_line
+from mixedgm.printable import cut, one_line, quoted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,9 +45,9 @@ def check_options(picture: str, given: Iterable[str], known: Iterable[str]) -> N
     for name in given:
         if name not in known:
             near = near_matches(name, known, "options")
-            wrong.append(f"{name!r}" + (f" ({near})" if near.startswith("did") else ""))
+            wrong.append(f"{quoted(name)}" + (f" ({near})" if near.startswith("did") else ""))
     if wrong:
-        every = ", ".join(map(repr, known))
+        every = ", ".join(map(quoted, known))
         raise ParameterError(
             f"{picture} has no option {' or '.join(wrong)}. Its options are {every}."
         )

@@ -7,6 +7,8 @@ import json
 import math
 import os
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +17,9 @@ import numpy as np
 from mixedgm.atomic import write_bytes
 from mixedgm.errors import ParameterError
 from mixedgm.fitted import FittedModel
+from mixedgm.printable import json_text
 from mixedgm.table.assemble import frame, unused_name
-from mixedgm.views.comma_separated import csv_text
+from mixedgm.views.comma_separated import Formulas, check_formulas, csv_text
 from mixedgm.views.tables import edges_columns
 
 if TYPE_CHECKING:
@@ -125,7 +128,7 @@ def to_adjacency(fitted: FittedModel, *, signed: bool = False) -> Any:
     )
 
 
-def write(fitted: FittedModel, path: str | os.PathLike[str]) -> None:
+def write(fitted: FittedModel, path: str | os.PathLike[str], formulas: Formulas = "keep") -> None:
     """Write the graph to a file whose suffix says how; the file is complete or not written.
 
     Parameters
@@ -135,13 +138,17 @@ def write(fitted: FittedModel, path: str | os.PathLike[str]) -> None:
     path : str or path
         ``.graphml`` for other network programs, ``.json`` for everything (schema, edges,
         parameters with level names, lam, certificate), ``.csv`` for the list of edges.
+    formulas : {"keep", "mark"}
+        What becomes of text in a CSV file that a spreadsheet would run: see `csv_text`.
 
     Raises
     ------
     ParameterError
         For another suffix, or a folder that does not exist.
     """
-    writers = {".graphml": _graphml, ".json": _json, ".csv": _csv}
+    check_formulas(formulas)
+    writers: dict[str, Callable[[FittedModel], bytes]]
+    writers = {".graphml": _graphml, ".json": _json, ".csv": partial(_csv, formulas=formulas)}
     suffix = Path(path).suffix.lower()
     if suffix not in writers:
         raise ParameterError.must_be(
@@ -169,11 +176,11 @@ def _xml_text(text: str) -> str:
     return _NOT_XML.sub(lambda found: repr(found[0])[1:-1], text)
 
 
-def _csv(fitted: FittedModel) -> bytes:
+def _csv(fitted: FittedModel, formulas: Formulas) -> bytes:
     columns = edges_columns(fitted)
     cells = zip(*columns.values(), strict=True)
     rows = [["" if _missing(value) else value for value in row] for row in cells]
-    return csv_text([list(columns), *rows]).encode("utf-8", "backslashreplace")
+    return csv_text([list(columns), *rows], formulas).encode("utf-8", "backslashreplace")
 
 
 def _missing(value: object) -> bool:
@@ -191,11 +198,7 @@ def _json(fitted: FittedModel) -> bytes:
             "nodes": _node_terms(fitted),
         }
     )
-    try:
-        text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
-        return text.encode("utf-8")
-    except UnicodeEncodeError:  # half of a surrogate pair has no UTF-8, but a JSON escape
-        return json.dumps(content, indent=1, allow_nan=False).encode("ascii")
+    return json_text(content, indent=1).encode("utf-8")
 
 
 def _fit(fitted: FittedModel) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mixedgm.errors import ParameterError
+from mixedgm.printable import quoted
 from mixedgm.table.schema import Schema
 from mixedgm.views.appearance import Appearance, known_columns
 from mixedgm.views.colours import GROUP_COLOURS
@@ -44,7 +45,8 @@ def group_of_columns(groups: Mapping[Any, Any] | None, schema: Schema) -> dict[s
         for name in known_columns("groups", members, schema.names):
             if found.get(name, str(group)) != str(group):
                 raise ParameterError(
-                    f"groups: column {name!r} is in {found[name]!r} and in {str(group)!r}; "
+                    f"groups: column {quoted(name)} is in {quoted(found[name])} and in "
+                    f"{quoted(str(group))}; "
                     "a node has one colour, so give it one group."
                 )
             found[name] = str(group)
@@ -58,8 +60,12 @@ def group_colours(style: Appearance, schema: Schema) -> dict[str, str]:
     names = list(dict.fromkeys(group_of_columns(style.groups, schema).values()))
     if isinstance(style.colors, Mapping):
         given = {str(name): colour for name, colour in style.colors.items()}
-        wrong = [f"has no colour for the group {name!r}" for name in names if name not in given]
-        wrong += [f"names {name!r}, which is not a group" for name in given if name not in names]
+        wrong = [
+            f"has no colour for the group {quoted(name)}" for name in names if name not in given
+        ]
+        wrong += [
+            f"names {quoted(name)}, which is not a group" for name in given if name not in names
+        ]
         if wrong:
             raise ParameterError(f"colors {' and '.join(wrong)}.")
         return {name: _colour(name, given[name]) for name in names}
@@ -93,5 +99,5 @@ def _colour(name: str, given: Any) -> str:
 
     if not is_color_like(given):
         wanted = "a colour that matplotlib knows, such as '#77AADD' or 'gold'"
-        raise ParameterError.must_be(f"the colour of {name!r}", wanted, given)
+        raise ParameterError.must_be(f"the colour of {quoted(name)}", wanted, given)
     return to_hex(given, keep_alpha=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from html import escape
 
 from mixedgm.fitted import Edge
+from mixedgm.printable import cut, one_line
 from mixedgm.views.colours import SIGN_COLOURS
 from mixedgm.views.summary import Summary
-from mixedgm.views.text import NO_SIGN, facts, heading, one_line, top_edges
+from mixedgm.views.text import NO_SIGN, facts, heading, top_edges
 
 __all__ = ["html"]
 
@@ -25,6 +26,7 @@ _BAR = (
     "background:{colour};width:{width:.1f}em"
 )
 _WIDEST_BAR = 6.0
+_LONGEST_NAME = 200
 
 
 def html(summary: Summary) -> str:
@@ -48,6 +50,10 @@ def html(summary: Summary) -> str:
         _columns(summary),
     ]
     return f'<div style="color:inherit;line-height:1.35">{"".join(body)}</div>'
+
+
+def _short(name: str) -> str:
+    return cut(one_line(name), _LONGEST_NAME)
 
 
 def _facts(summary: Summary) -> str:
@@ -82,15 +88,15 @@ def _edge(edge: Edge, heaviest: float, moderated: bool) -> str:
     )
     partial = "" if edge.partial_correlation is None else f"{edge.partial_correlation:+.3f}"
     cells = [
-        (_CELL, escape(one_line(edge.source)) + (" &rarr;" if edge.directed else "")),
-        (_CELL, escape(one_line(edge.target))),
+        (_CELL, escape(_short(edge.source)) + (" &rarr;" if edge.directed else "")),
+        (_CELL, escape(_short(edge.target))),
         (_CELL, escape(edge.kind)),
         (_NUMBER, f'{edge.weight:.4f}<span style="{bar}"></span>'),
         (_NUMBER, {"+": "+", "-": "&minus;", None: ""}[edge.sign]),
         (_NUMBER, partial.replace("-", "&minus;")),
     ]
     if moderated:
-        cells.append((_CELL, escape(one_line(edge.moderator or ""))))
+        cells.append((_CELL, escape(_short(edge.moderator or ""))))
     return "<tr>" + "".join(f'<td style="{s}">{cell}</td>' for s, cell in cells) + "</tr>"
 
 
@@ -98,7 +104,7 @@ def _columns(summary: Summary) -> str:
     """Return the names of the columns, folded away."""
     categorical = [f"{name} ({n_levels})" for name, n_levels in summary.categorical]
     parts = [
-        f"<div>{kind}: {escape(', '.join(map(one_line, names)))}</div>"
+        f"<div>{kind}: {escape(', '.join(map(_short, names)))}</div>"
         for kind, names in (
             ("continuous", list(summary.continuous)),
             ("categorical (levels)", categorical),

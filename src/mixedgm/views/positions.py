@@ -11,6 +11,7 @@ import numpy as np
 from mixedgm.errors import ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
+from mixedgm.printable import quoted
 from mixedgm.views.export import to_networkx
 from mixedgm.views.scale import widest_weight
 
@@ -49,7 +50,7 @@ def positions(
     if isinstance(layout, Mapping):
         return _given(fitted.schema.names if columns is None else tuple(columns), layout)
     if not isinstance(layout, str) or layout not in LAYOUTS:
-        choices = ", ".join(repr(name) for name in LAYOUTS)
+        choices = ", ".join(quoted(name) for name in LAYOUTS)
         raise ParameterError.must_be(
             "layout", f"one of {choices}, or a dict of name: (x, y)", layout
         )
@@ -63,7 +64,7 @@ def positions(
 def _given(names: tuple[str, ...], layout: Mapping[str, Any]) -> Positions:
     absent = [name for name in names if name not in layout]
     if absent:
-        listed = ", ".join(repr(name) for name in absent[:5])
+        listed = ", ".join(quoted(name) for name in absent[:5])
         more = f" and {len(absent) - 5} more" if len(absent) > 5 else ""
         raise ParameterError(f"layout has no place (x, y) for the columns {listed}{more}.")
     found: Positions = {}
@@ -79,7 +80,7 @@ def _given(names: tuple[str, ...], layout: Mapping[str, Any]) -> Positions:
 
 
 def _no_place(name: str, got: object) -> ParameterError:
-    return ParameterError.must_be(f"layout[{name!r}]", "two finite numbers (x, y)", got)
+    return ParameterError.must_be(f"layout[{quoted(name)}]", "two finite numbers (x, y)", got)
 
 
 def _circle(graph: nx.Graph[str]) -> Floats:

@@ -9,13 +9,15 @@ from numbers import Real
 from typing import Any
 
 from mixedgm.model.layout import Floats
+from mixedgm.printable import cut, one_line
 from mixedgm.table.assemble import Columns, frame, frame_library, unused_name
-from mixedgm.views.text import cell_text, one_line, table_text
+from mixedgm.views.text import cell_text, table_text
 
 __all__ = ["how_found", "result_html", "result_text", "square_frame"]
 
 _SHOWN = 24
 _WIDTH = 80
+_LONGEST = 200
 _TABLE = "border-collapse:collapse;margin:.3em 0 .6em 0;color:inherit;background:transparent"
 _CELL = (
     "text-align:{align};padding:.15em .9em .15em 0;border:0;background:transparent;color:inherit"
@@ -41,12 +43,12 @@ def result_text(title: str, columns: Columns, notes: Sequence[str]) -> str:
     """
     n_rows = len(next(iter(columns.values())))
     shown = {name: list(values)[:_SHOWN] for name, values in columns.items()}
-    lines = [textwrap.fill(one_line(title), _WIDTH, subsequent_indent="  ")]
+    lines = [textwrap.fill(_one_title(title), _WIDTH, subsequent_indent="  ")]
     if n_rows:
         lines.append(table_text(shown))
     if n_rows > _SHOWN:
         lines.append(f"... {_SHOWN} of {n_rows:,} rows; frame() has all")
-    return "\n".join([*lines, textwrap.fill(f"({'; '.join(notes)})", _WIDTH)])
+    return "\n".join([*lines, textwrap.fill(f"({one_line('; '.join(notes))})", _WIDTH)])
 
 
 def result_html(title: str, columns: Columns, notes: Sequence[str]) -> str:
@@ -64,15 +66,19 @@ def result_html(title: str, columns: Columns, notes: Sequence[str]) -> str:
     )
     below = [f"{_SHOWN} of {n_rows:,} rows; frame() has all"] if n_rows > _SHOWN else []
     return (
-        f'<div style="color:inherit;line-height:1.35"><strong>{escape(one_line(title))}</strong>'
+        f'<div style="color:inherit;line-height:1.35"><strong>{escape(_one_title(title))}</strong>'
         f'<table style="{_TABLE}"><thead>{head}</thead><tbody>{body}</tbody></table>'
-        f'<div style="opacity:.7">{escape("; ".join([*below, *notes]))}</div></div>'
+        f'<div style="opacity:.7">{escape(one_line("; ".join([*below, *notes])))}</div></div>'
     )
+
+
+def _one_title(title: str) -> str:
+    return cut(one_line(title), 2 * _LONGEST)
 
 
 def _row(tag: str, style: str, cells: Sequence[str], align: Sequence[str]) -> str:
     inner = "".join(
-        f'<{tag} style="{style.format(align=side)}">{escape(one_line(cell))}</{tag}>'
+        f'<{tag} style="{style.format(align=side)}">{escape(cut(one_line(cell), _LONGEST))}</{tag}>'
         for cell, side in zip(cells, align, strict=True)
     )
     return f"<tr>{inner}</tr>"

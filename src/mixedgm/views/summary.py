@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+import numpy as np
+
 from mixedgm.fitted import Edge, FittedModel
 from mixedgm.path.task import Lam
 from mixedgm.penalty.factors import EDGE_KINDS
+from mixedgm.printable import quoted
 from mixedgm.table.schema import Schema
 
 __all__ = ["Summary", "summarise"]
@@ -177,7 +180,7 @@ def _left_out(schema: Schema) -> tuple[str, ...]:
     """Return a note about columns of the table that the model does without."""
     if not schema.left_out:
         return ()
-    named = [f"{column.name!r} ({column.reason})" for column in schema.left_out[:5]]
+    named = [f"{quoted(column.name)} ({column.reason})" for column in schema.left_out[:5]]
     more = f" and {len(schema.left_out) - 5} more" if len(schema.left_out) > 5 else ""
     return (f"left out: {', '.join(named)}{more}",)
 
@@ -192,8 +195,11 @@ def _possible_deviations(fitted: FittedModel) -> int:
 
 def _possible(fitted: FittedModel) -> int:
     """Return the pairs that may have an edge; the layout of a path leaves forbidden ones out."""
-    if fitted.path is not None:
-        return len({tuple(sorted(pair)) for pair in fitted.path.layout.pairs.tolist()})
     n = len(fitted.schema.columns)
+    if fitted.path is not None:
+        pairs = fitted.path.layout.pairs
+        there = np.zeros((n, n), dtype=np.bool_)
+        there[pairs[:, 0], pairs[:, 1]] = True
+        return int(np.count_nonzero(there | there.T)) // 2
     fixed = sum(column.role == "covariate" for column in fitted.schema.columns)
     return n * (n - 1) // 2 - fixed * (fixed - 1) // 2

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import math
 import textwrap
-import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 
 from mixedgm.fitted import Edge
 from mixedgm.path.task import Lam
 from mixedgm.penalty.factors import EDGE_KINDS
+from mixedgm.printable import bounded, cut, one_line
+from mixedgm.printable import width as width_of
 from mixedgm.table.assemble import Columns
 from mixedgm.views.summary import Summary
 
 __all__ = [
     "cell_text",
-    "cut",
     "edges_text",
     "facts",
     "lam_text",
-    "one_line",
     "summary_text",
     "table_text",
     "weights_text",
@@ -29,6 +29,9 @@ __all__ = [
 TOP_EDGES = 12
 NO_SIGN = "no sign: a column with three or more levels"
 _NARROWEST = 8
+_LONGEST_HEAD = 24
+_LONGEST_NAME = 40
+_MOST_NAMES = 10
 _SHORT_KINDS = dict(zip(EDGE_KINDS, ("cont-cont", "cont-cat", "cat-cat"), strict=True))
 
 
@@ -111,14 +114,13 @@ def facts(summary: Summary) -> list[tuple[str, str]]:
     if summary.loss != "pseudolikelihood":
         found.insert(5, ("loss", summary.loss))
     if summary.covariates:
-        names = ", ".join(one_line(name) for name in summary.covariates)
-        found.insert(2, ("covariates", names))
+        found.insert(2, ("covariates", _few([*map(_short, summary.covariates)], _MOST_NAMES)))
     if summary.moderators:
         at = 1 + [name for name, _ in found].index("edges")
-        names = ", ".join(one_line(name) for name in summary.moderators)
         counts = f"{summary.n_deviations} of {summary.n_possible_deviations} possible"
-        found.insert(at, ("moderated", f"{counts}, by {names}"))
-    return found + [("note", one_line(note)) for note in summary.notes]
+        found.insert(at, ("moderated", f"{counts}, by {_few([*map(_short, summary.moderators)])}"))
+    found += [("note", note) for note in summary.notes]
+    return [(name, one_line(bounded(value))) for name, value in found]
 
 
 def _given_facts(summary: Summary) -> list[tuple[str, str]]:
@@ -164,11 +166,11 @@ def _estimates(summary: Summary) -> str:
     """Return whether they are shrunken, and which of them the rows alone do not settle."""
     text = weights_text(summary.refitted, summary.lam)
     if summary.ridge:
-        pairs = [f"{one_line(a)} - {one_line(b)}" for a, b in summary.ridge]
+        pairs = [f"{_short(a)} - {_short(b)}" for a, b in summary.ridge]
         text += f"; a ridge worth one row on {_few(pairs)}, which the rows alone leave open"
     if summary.noisy:
-        names = [one_line(name) for name in summary.noisy]
-        text += f"; noise worth one row in {_few(names)}, which the others determine"
+        names = _few([*map(_short, summary.noisy)])
+        text += f"; noise worth one row in {names}, which the others determine"
     return text
 
 
@@ -185,10 +187,14 @@ def weights_text(refitted: bool, lam: Lam) -> str:
     return "without shrinkage" if lam == 0.0 else "shrunken by the penalty"
 
 
-def _few(names: list[str]) -> str:
-    if len(names) <= 5:
+def _few(names: Sequence[str], most: int = 5) -> str:
+    if len(names) <= most:
         return ", ".join(names)
-    return f"{', '.join(names[:4])} and {len(names) - 4} more"
+    return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} more"
+
+
+def _short(name: str) -> str:
+    return cut(one_line(name), _LONGEST_NAME)
 
 
 def lam_text(lam: Lam) -> str:
@@ -255,10 +261,10 @@ def edges_text(
         columns = {**columns, "moderator": [edge.moderator for edge in edges]}
     if any(edge.ridge for edge in edges):
         columns = {**columns, "ridge": ["yes" if edge.ridge else None for edge in edges]}
-    text = table_text(columns, 10**6)
-    if max(map(_width, text.splitlines())) > width:
-        short = {**columns, "kind": [_SHORT_KINDS[edge.kind] for edge in edges]}
-        text = table_text(short, width)
+    cells = _Cells(columns)
+    if sum(cells.widths) + cells.gaps > width:
+        columns = {**columns, "kind": [_SHORT_KINDS[edge.kind] for edge in edges]}
+    text = table_text(columns, width)
     return f"{text}\n({NO_SIGN})" if any(edge.sign is None for edge in edges) else text
 
 
@@ -284,29 +290,44 @@ def table_text(columns: Columns, width: int = 80) -> str:
     age         10
     sex          2
     """
-    names = [one_line(name) for name in columns]
-    right = [_numeric(values) for values in columns.values()]
-    cells = [[cell_text(value) for value in values] for values in columns.values()]
-    widths = [max(map(_width, [name, *column])) for name, column in zip(names, cells, strict=True)]
-    text = [at for at, numeric in enumerate(right) if not numeric]
-    while text and sum(widths) + 2 * (len(widths) - 1) > width:
-        longest = max(text, key=lambda at: widths[at])
-        if widths[longest] <= max(_NARROWEST, _width(names[longest])):
-            break
-        widths[longest] -= 1
+    cells = _Cells(columns)
+    widths = cells.fitted(width)
     lines = []
-    for row in [names, *zip(*cells, strict=True)]:
+    for row in [cells.names, *zip(*cells.columns, strict=True)]:
         padded = (
             _padded(cell, size, numeric)
-            for cell, size, numeric in zip(row, widths, right, strict=True)
+            for cell, size, numeric in zip(row, widths, cells.numeric, strict=True)
         )
         lines.append("  ".join(padded).rstrip())
     return "\n".join(lines)
 
 
-def one_line(text: str) -> str:
-    """Return the text with line breaks and other unprintable characters made visible."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+class _Cells:
+    """The cells of a table as text, and how wide its columns have to be."""
+
+    def __init__(self, columns: Columns) -> None:
+        self.names = [one_line(name) for name in columns]
+        self.columns = [[cell_text(value) for value in values] for values in columns.values()]
+        self.numeric = [_numeric(values) for values in columns.values()]
+        inner = [max(map(width_of, column), default=0) for column in self.columns]
+        heads = [width_of(name) for name in self.names]
+        self.widths = [max(own, head) for own, head in zip(inner, heads, strict=True)]
+        self.least = [
+            max(own if numeric else _NARROWEST, min(head, _LONGEST_HEAD))
+            for own, head, numeric in zip(inner, heads, self.numeric, strict=True)
+        ]
+        self.gaps = 2 * (len(self.names) - 1)
+
+    def fitted(self, width: int) -> list[int]:
+        """Return the widths of the columns with the widest texts cut, as far as that is needed."""
+
+        def cut_to(most: int) -> list[int]:
+            pairs = zip(self.widths, self.least, strict=True)
+            return [min(own, max(most, fewest)) for own, fewest in pairs]
+
+        sizes = range(max(self.widths, default=0) + 1)
+        fits = bisect_right(sizes, width - self.gaps, key=lambda most: sum(cut_to(most)))
+        return cut_to(max(fits - 1, 0))
 
 
 def _numeric(values: Iterable[object]) -> bool:
@@ -325,28 +346,7 @@ def cell_text(value: object) -> str:
     return one_line(str(value))
 
 
-def _width(text: str) -> int:
-    """Return the columns that the text takes in a terminal: two for wide characters."""
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
-        for c in text
-    )
-
-
 def _padded(text: str, size: int, right: bool) -> str:
     text = cut(text, size)
-    space = " " * (size - _width(text))
+    space = " " * (size - width_of(text))
     return space + text if right else text + space
-
-
-def cut(text: str, size: int) -> str:
-    """Return the text with its middle left out: names often differ in their last letters."""
-    if _width(text) <= size:
-        return text
-    kept = len(text)
-    while True:
-        kept -= 1
-        head, tail = math.ceil(kept / 2), kept // 2
-        short = text[:head] + "..." + text[len(text) - tail :]
-        if _width(short) <= size or kept <= 0:
-            return short

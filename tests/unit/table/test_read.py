@@ -222,11 +222,20 @@ def test_more_fields_than_names(tmp_path, content, line):
 
 
 @pytest.mark.usefixtures("only_library")
-@pytest.mark.parametrize("content", ["ä,b\n1,2\n3,4\n", "a,b\n1,x\n2,y\n" * 9000 + "3,é\n"])
-def test_other_encodings(tmp_path, content):
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        ("ä,b\n1,2\n3,4\n".encode("latin-1"), r"not UTF-8 text: in line 1, b'\xe4,b\n'"),
+        (
+            ("a,b\n1,x\n2,y\n" * 9000 + "3,é\n").encode("latin-1"),
+            r"not UTF-8 text: in line 27,001, b'3,\xe9\n'",
+        ),
+        ("a,b\n1,2\n".encode("utf-16"), "UTF-16 text, not UTF-8"),
+    ],
+)
+def test_other_encodings(tmp_path, content, what):
     path = tmp_path / "latin.csv"
-    message = refusal(path, content.encode("latin-1"))
-    assert message == f"the file {str(path)!r} is not UTF-8 text. To fix: save it as UTF-8"
+    assert refusal(path, content) == f"the file {str(path)!r} is {what}. To fix: save it as UTF-8"
 
 
 def test_byte_order_mark_and_gzip(tmp_path):

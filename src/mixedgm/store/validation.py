@@ -1,0 +1,413 @@
+"""What a model file holds -> the same, where it has the types, ranges and shapes stated here.
+
+One schema for all that is read: `DOCUMENT` for the values of ``model.json``, `ARRAYS` for the rest.
+Fields that are not stated are left to later versions, and ignored.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedgm.errors import ModelFileError
+from mixedgm.path.task import Loss
+from mixedgm.printable import quoted
+from mixedgm.settings import OBJECTS
+from mixedgm.solve.loop import Status
+from mixedgm.solve.monte_carlo import STANDARD_ERRORS
+from mixedgm.table.schema import Kind, Role
+
+__all__ = [
+    "ARRAYS",
+    "DOCUMENT",
+    "SHARES",
+    "Array",
+    "Sizes",
+    "array_spec",
+    "check_array",
+    "check_certificate",
+]
+
+Check = Callable[[Any, str], Any]
+Sizes = Mapping[str, int]
+
+_MOST = sys.float_info.max
+
+
+# -- values ------------------------------------------------------------------------------------
+
+
+def number(low: float = -_MOST, high: float = _MOST, *, nan: bool = False) -> Check:
+    """A number in [low, high], or NaN where that is allowed."""
+
+    def check(value: Any, where: str) -> float:
+        if type(value) not in (int, float) or not (
+            low <= value <= high or (nan and value != value)
+        ):
+            least = "" if low == -_MOST else f" of at least {low:g}"
+            raise _refused(value, where, f"a number{least}")
+        return float(value)
+
+    return check
+
+
+def whole(low: int = -(2**63)) -> Check:
+    """A whole number of at least `low`."""
+
+    def check(value: Any, where: str) -> int:
+        if type(value) is not int or not low <= value < 2**63:
+            least = f" of at least {low}" if low > -(2**63) else ""
+            raise _refused(value, where, f"a whole number{least}")
+        return value
+
+    return check
+
+
+def text(*choices: str) -> Check:
+    """Text: one of the choices, if there are any."""
+
+    def check(value: Any, where: str) -> str:
+        if type(value) is not str or (choices and value not in choices):
+            raise _refused(value, where, " or ".join(map(repr, choices)) or "text")
+        return value
+
+    return check
+
+
+def truth(value: Any, where: str) -> bool:
+    """True or False."""
+    if type(value) is not bool:
+        raise _refused(value, where, "true or false")
+    return value
+
+
+def maybe(inner: Check) -> Check:
+    """What `inner` takes, or nothing."""
+    return lambda value, where: None if value is None else inner(value, where)
+
+
+def list_of(inner: Check, length: int | None = None) -> Check:
+    """A list, of this length if one is given."""
+
+    def check(value: Any, where: str) -> list[Any]:
+        if type(value) is not list or length not in (None, len(value)):
+            raise _refused(value, where, "a list" if length is None else f"a list of {length}")
+        inside = f"{where}[]"
+        return [inner(item, inside) for item in value]
+
+    return check
+
+
+def record(fields: Mapping[str, Check], **absent: Any) -> Check:
+    """An object with these fields; those in `absent` may lack, and then have that value."""
+
+    def check(value: Any, where: str) -> dict[str, Any]:
+        if type(value) is not dict:
+            raise _refused(value, where, "an object")
+        for name in fields:
+            if name not in value and name not in absent:
+                raise ModelFileError(f"{where} has no field {name!r}")
+        return {
+            name: inner(value[name], f"{where}.{name}") if name in value else absent[name]
+            for name, inner in fields.items()
+        }
+
+    return check
+
+
+def _refused(value: object, where: str, wanted: str) -> ModelFileError:
+    return ModelFileError(f"{where} is {quoted(value)} where {wanted} belongs")
+
+
+# -- the document ------------------------------------------------------------------------------
+
+
+def _level(value: Any, where: str) -> str | bool | int | float:
+    if type(value) not in (str, bool, int, float) or value != value:
+        raise _refused(value, where, "text, a number, true or false")
+    return value  # type: ignore[no-any-return]
+
+
+def _lam(value: Any, where: str) -> float | tuple[float, ...]:
+    one = number(0.0, nan=True)
+    return tuple(list_of(one)(value, where)) if type(value) is list else one(value, where)
+
+
+def _setting(value: Any, where: str) -> Any:
+    """A value as `mixedgm.settings.to_plain` writes it."""
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if type(value) is list:
+        return list_of(_setting)(value, where)
+    form = next((form for form in _FORMS if type(value) is dict and set(value) == set(form)), None)
+    if form is None:
+        raise _refused(value, where, "a setting")
+    return record(_FORMS[form])(value, where)
+
+
+def _settings(value: Any, where: str) -> dict[str, Any]:
+    if type(value) is not dict:
+        raise _refused(value, where, "an object")
+    return {name: _setting(own, f"{where}.{name}") for name, own in value.items()}
+
+
+SCHEMA = record(
+    {
+        "columns": list_of(
+            record(
+                {
+                    "name": text(),
+                    "kind": text(*get_args(Kind)),
+                    "role": text(*get_args(Role)),
+                    "levels": list_of(_level),
+                    "ordered": truth,
+                    "dtype": text(),
+                    "transform": maybe(
+                        record(
+                            {
+                                "name": text("nonparanormal"),
+                                "values": list_of(number()),
+                                "scores": list_of(number()),
+                                "extrapolate": truth,
+                            },
+                            extrapolate=False,
+                        )
+                    ),
+                    "label": maybe(whole()),
+                },
+                label=None,
+            )
+        ),
+        "left_out": list_of(record({"name": text(), "reason": text(), "position": whole(0)})),
+    },
+    left_out=[],
+)
+
+_FORMS: dict[tuple[str, ...], dict[str, Check]] = {
+    ("schema",): {"schema": SCHEMA},
+    ("mapping",): {"mapping": list_of(list_of(_setting, 2))},
+    ("tuple",): {"tuple": list_of(_setting)},
+    ("text",): {"text": text()},
+    ("object", "options"): {"object": text(*OBJECTS), "options": _settings},
+}
+
+_RULE, _LOSS = text("and", "or"), text(*get_args(Loss))
+
+REPORT = record(
+    {
+        "lam": _lam,
+        "objective": number(nan=True),
+        "kkt": number(0.0, np.inf, nan=True),
+        "tol": number(0.0, nan=True),
+        "converged": truth,
+        "message": text(),
+        "n_iter": whole(0),
+        "n_rows": whole(0),
+        "total_weight": number(0.0),
+        "notes": list_of(text()),
+        "criterion": maybe(text()),
+        "rule": _RULE,
+        "loss": _LOSS,
+        "kkt_error": number(0.0, np.inf),
+        "objective_error": number(0.0, np.inf),
+        "at": text(),
+        "refitted": truth,
+        "ridge": list_of(list_of(text(), 2)),
+        "noisy": list_of(text()),
+        "unbounded": list_of(text()),
+        "open_end": text(),
+        "not_considered": list_of(text()),
+    },
+    # What the first files did not say.
+    rule="and",
+    loss="pseudolikelihood",
+    kkt_error=0.0,
+    objective_error=0.0,
+    at="",
+    refitted=None,
+    ridge=[],
+    noisy=[],
+    unbounded=[],
+    open_end="",
+    not_considered=[],
+)
+
+PATH = record(
+    {
+        "lam_max": number(0.0),
+        "total_weight": number(0.0),
+        "loss": _LOSS,
+        "rule": _RULE,
+        "status": list_of(text(*(status.name for status in Status))),
+        "notes": list_of(list_of(text())),
+        "traced": truth,
+    },
+    loss="pseudolikelihood",
+    rule="and",
+)
+
+DOCUMENT = record(
+    {
+        "schema": SCHEMA,
+        "library": text("pandas", "polars", "pyarrow", "numpy"),
+        "report": REPORT,
+        "settings": _settings,
+        "scores": list_of(text()),
+        "path": maybe(PATH),
+        "joint": maybe(record({"error": number(0.0, np.inf), "sampled": truth})),
+        "arrays": list_of(text()),
+    },
+    joint=None,
+)
+
+
+def check_certificate(
+    what: str, converged: bool, kkt: float, tol: float, error: float = 0.0
+) -> None:
+    """Refuse what is said to have converged where its KKT number says otherwise.
+
+    A sampled one may be as many standard errors above `tol` as the solver allows.
+    """
+    if converged and not kkt <= tol + STANDARD_ERRORS * error:
+        raise ModelFileError(f"{what} is said to have converged, with KKT {kkt:g} and tol {tol:g}")
+
+
+# -- arrays ------------------------------------------------------------------------------------
+
+
+def _anything(values: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.ones(values.shape, dtype=bool)
+
+
+def _positive(values: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.asarray(np.isfinite(values) & (values > 0.0))
+
+
+def _size(values: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.asarray(np.isfinite(values) & (values >= 0.0))
+
+
+def _violation(values: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.asarray(values >= 0.0)
+
+
+def _share(values: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.asarray((values >= 0.0) & (values <= 1.0 + 1e-9))
+
+
+def _bias(values: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.asarray(np.isfinite(values) | np.isneginf(values))
+
+
+@dataclass(frozen=True)
+class Array:
+    """Type, shape and values of an array.
+
+    A letter of `shape` is a length: p continuous columns, t levels, d = p + t, n nodes, k points of
+    a path, m moderators, and so on.  One that nobody has given is open; with a question mark, it
+    is there only where it is given.
+    """
+
+    shape: str
+    allowed: Callable[[NDArray[Any]], NDArray[np.bool_]] = np.isfinite
+    dtype: str = "float64"
+
+    def lengths(self, sizes: Sizes) -> tuple[int | None, ...]:
+        """The shape with these lengths; None where any will do."""
+        there = [one for one in self.shape.split() if one[0] in sizes or "?" not in one]
+        return tuple(int(one) if one.isdigit() else sizes.get(one[0]) for one in there)
+
+    def check_header(
+        self, name: str, dtype: np.dtype[Any], shape: tuple[int, ...], sizes: Sizes
+    ) -> None:
+        """Refuse another type or shape."""
+        wanted, lengths = np.dtype(self.dtype), self.lengths(sizes)
+        fits = len(shape) == len(lengths) and all(
+            length >= 0 and want in (None, length)
+            for length, want in zip(shape, lengths, strict=True)
+        )
+        if dtype.newbyteorder("=") != wanted or not fits:
+            raise ModelFileError(
+                f"the array {name!r} is {dtype.name} {_shown(shape)} where the model needs "
+                f"{wanted.name} {_shown(lengths)}"
+            )
+
+    def check_values(self, name: str, values: NDArray[Any]) -> None:
+        """Refuse values that are not allowed."""
+        bad = int(values.size - np.count_nonzero(self.allowed(values)))
+        if bad:
+            raise ModelFileError(f"{name} holds {bad} impossible number{'s' * (bad > 1)}")
+
+
+def _shown(shape: Sequence[int | None]) -> str:
+    return " x ".join("n" if length is None else str(length) for length in shape) or "number"
+
+
+SHARES = Array("t", _share)
+ARRAYS = {
+    "precision": Array("p p"),
+    "cont_bias": Array("p"),
+    "category_shift": Array("p t"),
+    "cat_interaction": Array("t t"),
+    "cat_bias": Array("t", _bias),
+    "level_effect": Array("t p"),
+    "node_scales": Array("n", _size),
+    "scores": Array("k c?", _anything),
+    "selection_frequency": Array("h? n n", _share),
+    "shrunken_weights": Array("g n n", _size),
+    "moderators": Array("m", dtype="int64"),
+    "moderation_middle": Array("d"),
+    "moderation_span": Array("m 2", _anything),
+    "deviation": Array("f d d"),
+    "table_mean": Array("d"),
+    "table_variance": Array("p", _positive),
+    "table_covariance": Array("d d"),
+    "joint_cont_bias": Array("p"),
+    "joint_diagonal": Array("p", _positive),
+    "joint_cat_bias": Array("t", _bias),
+    "joint_covariance": Array("d d"),
+    "path_centre": Array("p"),
+    "path_scale": Array("p", _positive),
+    "path_observed": Array("t", _anything, "bool"),
+    "path_permitted": Array("e", _anything, "uint8"),
+    "path_n_iter": Array("k", _size, "int64"),
+    "path_node_terms": Array("k w"),
+    "path_groups": Array("a", _size, "int64"),
+    "path_group_ends": Array("k", _size, "int64"),
+    "path_values": Array("v"),
+    "path_lam": Array("k", _size),
+    "path_objective": Array("k"),
+    "path_kkt": Array("k", _violation),
+    "path_kkt_error": Array("k", _violation),
+    "path_objective_error": Array("k", _violation),
+    "path_passes": Array("k", _size),
+    "path_curvature_passes": Array("k", _size),
+    "path_seconds": Array("k", _size),
+    "path_pass_seconds": Array("k", _size),
+    "path_curvature_seconds": Array("k", _size),
+    "path_trace": Array("r 4", _anything),
+    "path_trace_ends": Array("k", _size, "int64"),
+    "path_moderators": Array("m", _size, "int64"),
+    "path_level_share": Array("u", _share),
+    "path_moderator_span": Array("m 2", _anything),
+    "path_deviations": Array("b", _anything, "uint8"),
+}
+
+
+def check_array(name: str, values: NDArray[Any], sizes: Sizes) -> None:
+    """Refuse an array of another type, shape or values than the schema states."""
+    spec = array_spec(name)
+    assert spec is not None, f"the schema of model files does not know {name}"
+    spec.check_header(name, values.dtype, values.shape, sizes)
+    spec.check_values(name, values)
+
+
+def array_spec(name: str) -> Array | None:
+    """Return what an array must be, numbered or not; None for one that is not known."""
+    return ARRAYS.get(re.sub(r"_\d+$", "", name))

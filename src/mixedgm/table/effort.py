@@ -1,0 +1,181 @@
+"""Columns with their levels, and a number of rows -> about how long a fit takes, and why."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from mixedgm.blas import single_threaded_blas
+from mixedgm.errors import Finding
+from mixedgm.printable import few
+from mixedgm.table.schema import Column
+from mixedgm.table.wording import number_of, rows
+
+__all__ = ["LONG", "REMEDY", "Effort", "effort"]
+
+LONG = 40.0
+"""Seconds from which on a fit is announced: about a minute, as far as one can tell."""
+REMEDY = "leave columns out, merge rare levels, or begin with some of the rows"
+
+# Measured, see `effort`, on a machine of _PROBE operations per second and thread in plain matrix
+# products: operations per second of a pass, what a level costs beside its products, lams per unit
+# of log(rows / parameters of an edge), passes over all pairs that a lam is worth, and seconds that
+# a pair of columns takes per lam.
+_PROBE = 46e9
+_NOMINAL = 25e9
+_PER_LEVEL = 60.0
+_LAMS_PER_LOG = 5.0
+_PASSES_PER_LAM = 1.5
+_PER_PAIR = 2e-7
+_FEWEST_LAMS, _MOST_LAMS = 3.0, 60.0
+_MATRICES = 10.0
+_MOST_NAMED, _MANY_LEVELS = 3, 10
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What a fit takes: right within a factor of about three.
+
+    Parameters
+    ----------
+    seconds : float
+        On this machine.
+    gigabytes : float
+        Of memory, beside the table.
+    because : str
+        What makes it long.
+    """
+
+    seconds: float
+    gigabytes: float
+    because: str
+
+    @property
+    def finding(self) -> Finding | None:
+        """What `check` and `fit` say about a long fit; None about others."""
+        if self.seconds < LONG:
+            return None
+        memory = f" and {self.gigabytes:.0f} GB of memory" if self.gigabytes >= 2.0 else ""
+        what = f"a fit takes about {duration(self.seconds)}{memory} ({self.because})"
+        return Finding(None, what, REMEDY, "note")
+
+
+def effort(
+    columns: Sequence[Column],
+    n_rows: int,
+    *,
+    n_lams: float | None = None,
+    times: float = 1.0,
+    n_threads: int = 1,
+) -> Effort:
+    """Return about what a pseudolikelihood fit of these columns takes.
+
+    A pass over n rows multiplies d design columns by the levels of all categories; everything else
+    is counted in passes.  How many lams a default path has follows from the rows per parameter of
+    an edge.  The numbers were fitted to 20 tables of 500 to 1,000,000 rows and 10 to 2,000 columns.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+    n_rows : int
+    n_lams : float, optional
+        How many values of lam are solved; by default, as many as EBIC will ask for.
+    times : float
+        How many times the work of such a path is done: more than once by cross-validation.
+    n_threads : int
+
+    Returns
+    -------
+    Effort
+        The speed of this machine is looked at only where a fit might be long.
+
+    Examples
+    --------
+    >>> letters = tuple("abcdefghijklmnopqrstuvwxyz")
+    >>> many = [Column(f"x{k}", "categorical", levels=letters) for k in range(500)]
+    >>> effort(many, 100_000).seconds > 3600 > 1 > effort(many[:3], 1000).seconds
+    True
+    """
+    levels = np.array([len(column.levels) for column in columns], dtype=float)
+    lams = _lams(levels, n_rows) if n_lams is None else float(n_lams)
+    work = times * lams
+    seconds = work * _seconds_per_lam(levels, n_rows)
+    if seconds > LONG / 4:
+        seconds /= _relative_speed() * (0.9 * n_threads if n_threads > 1 else 1.0)
+    d = float(np.maximum(1.0, levels).sum())
+    return Effort(seconds, _MATRICES * 8e-9 * d * d, _reason(columns, levels, n_rows))
+
+
+def _lams(levels: np.typing.NDArray[np.float64], n_rows: int) -> float:
+    width = np.maximum(1.0, levels - 1.0)
+    pairs = len(width) * (len(width) - 1) / 2
+    df = (width.sum() ** 2 - (width**2).sum()) / 2 / max(1.0, pairs)
+    lams = _LAMS_PER_LOG * np.log(max(1.0, n_rows / max(1.0, df)))
+    return float(np.clip(lams, _FEWEST_LAMS, _MOST_LAMS))
+
+
+def _seconds_per_lam(levels: np.typing.NDArray[np.float64], n_rows: int) -> float:
+    d, k = float(np.maximum(1.0, levels).sum()), len(levels)
+    passes = _PASSES_PER_LAM * 4.0 * n_rows * float(levels.sum()) * (d + _PER_LEVEL) / _NOMINAL
+    return passes + _PER_PAIR * k * (k - 1) / 2
+
+
+def _reason(columns: Sequence[Column], levels: np.typing.NDArray[np.float64], n_rows: int) -> str:
+    """The columns without which it would be half as long, or else the size of the table."""
+    order = np.argsort(-levels, kind="stable")
+    top = order[:_MOST_NAMED][levels[order[:_MOST_NAMED]] > _MANY_LEVELS]
+    rest = np.delete(levels, top)
+    if len(top) and _seconds_per_lam(rest, n_rows) < 0.5 * _seconds_per_lam(levels, n_rows):
+        named = few([columns[at].name for at in top])
+        return f"{number_of(int(levels[top].sum()), 'level', 'levels')} of {named}"
+    size = f"{rows(n_rows)}, {number_of(len(columns), 'column', 'columns')}"
+    if levels.any():
+        size += f" with {number_of(int(levels.sum()), 'level', 'levels')} in all"
+    return size
+
+
+@cache
+def _relative_speed() -> float:
+    """How fast this machine multiplies matrices, relative to that of the measurements."""
+    size = 384
+    a = np.ones((size, size))
+    best = np.inf
+    with single_threaded_blas():
+        for _ in range(10):
+            start = time.perf_counter()
+            a @ a
+            best = min(best, time.perf_counter() - start)
+    return float(np.clip(2.0 * size**3 / best / _PROBE, 0.1, 10.0))
+
+
+def duration(seconds: float) -> str:
+    """Return a length of time in round words.
+
+    Examples
+    --------
+    >>> duration(70), duration(400), duration(9000), duration(400_000)
+    ('a minute', '7 minutes', '2.5 hours', '5 days')
+    """
+    minutes = seconds / 60.0
+    if minutes < 1.5:
+        return "a minute"
+    if minutes < 60.0:
+        return f"{_round(minutes):.0f} minutes"
+    hours = minutes / 60.0
+    if hours < 1.25:
+        return "an hour"
+    return f"{_round(hours):g} hours" if hours < 36.0 else f"{_round(hours / 24.0):.0f} days"
+
+
+def _round(value: float) -> float:
+    return (
+        round(value * 2) / 2
+        if value < 4.0
+        else float(f"{value:.1g}")
+        if value > 10
+        else round(value)
+    )
