@@ -360,6 +360,11 @@ def near_matches(name: object, known: Iterable[str], noun: str = "columns") -> s
 def level_of_caller() -> int:
     """Return the stack level of the first frame outside this package, for warnings to point at."""
     frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("mixedgm."):
+    while frame.f_back is not None and _between(frame.f_globals.get("__name__", "")):
         frame, level = frame.f_back, level + 1
     return level
+
+
+def _between(module: str) -> bool:
+    """Return whether a module is part of this package, or calls it by a property it keeps."""
+    return module.startswith("mixedgm.") or module == "functools"

@@ -15,7 +15,7 @@ from mixedgm.path.path import Path
 from mixedgm.path.per_node import assembled
 from mixedgm.path.refits import too_dense
 from mixedgm.path.task import Lam, Task
-from mixedgm.path.unshrunken import unshrunken
+from mixedgm.path.unshrunken import FINEST_TOL, unshrunken
 from mixedgm.printable import few, quoted
 from mixedgm.report import FitReport
 from mixedgm.rows.threads import single_threaded_blas
@@ -164,7 +164,7 @@ def unbounded(task: Task, theta: Floats, lam: Lam, tol: float) -> tuple[str, ...
     free = np.flatnonzero(problem.lam * problem.penalty.weights == 0.0)
     groups = np.flatnonzero(task.layout.group_norms(theta))
     free = np.intersect1d(free, groups)
-    judge, fine = task.scoring, 0.1 / task.total_weight
+    judge, fine = task.scoring, max(0.1 / task.total_weight, FINEST_TOL)
     if len(free) == 0 or judge.smooth.curvature_rows == 0:
         return ()
     problem = judge.problem(lam).restrict(groups)

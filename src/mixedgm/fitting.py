@@ -14,10 +14,12 @@ from numpy.typing import ArrayLike
 
 from mixedgm.errors import (
     DistributionError,
+    Finding,
     LongFitWarning,
     OutOfMemoryError,
     ParameterError,
     SelectionWarning,
+    TableError,
     level_of_caller,
     near_matches,
 )
@@ -228,9 +230,28 @@ def fit_design(
         )
         if options.refits:
             fitted = _refitted(fitted, setup.task, theta, options, choice.refit)
+    _require_finite(fitted)
     if fitted.report.refitted:
         return fitted
     return replace(fitted, report=with_bounds_checked(setup.task, theta, fitted.report))
+
+
+def _require_finite(fitted: FittedModel) -> None:
+    """Raise TableError where an estimate is not finite, whatever the reason."""
+    params = fitted.params
+    with np.errstate(invalid="ignore"):  # sums find what is not finite without a copy of all
+        edges = params.coef.sum(axis=0) + params.coef.sum(axis=1)
+        own = np.concatenate(
+            [np.diagonal(params.precision) + params.cont_bias, np.maximum(params.cat_bias, 0.0)]
+        )
+        nodes = np.add.reduceat(edges + own, params.node_start[:-1]) + fitted.node_scales
+    bad = np.flatnonzero(~np.isfinite(nodes))
+    if len(bad) == 0 and np.isfinite(fitted.all_weights).all():
+        return
+    what = "its estimate is not finite: values are too large or too close together"
+    remedy = "measure it in another unit, leave it out, or fit with a larger lam"
+    names = [fitted.schema.nodes[int(k)].name for k in bad]
+    raise TableError([Finding(name, what, remedy) for name in names or (None,)])
 
 
 def _refitted(

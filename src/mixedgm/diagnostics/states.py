@@ -158,7 +158,7 @@ class StateRows:
         """(n, p) mean of x in every state."""
         first = np.concatenate([[0], np.cumsum(self.n_levels)])[:-1]
         means = np.tile(self.given_y.start, (len(self.codes), 1))
-        for j, begin in enumerate(first.astype(np.int64).tolist()):
+        for j, begin in enumerate(first.astype(np.int64)):
             means += self.given_y.shift[begin + self.codes[:, j]]
         return means
 

@@ -119,7 +119,8 @@ def losses(
     discrete = []
     for j in range(len(params.n_levels)):
         own = params.levels_of(j)
-        loss = -found.log_prob[rows, own.start + np.maximum(codes[:, j], 0)]
+        at = np.maximum(codes[:, j], 0).astype(np.intp)  # codes may be of one byte, their sum not
+        loss = -found.log_prob[rows, own.start + at]
         n_unseen = 1 + int(np.isneginf(params.cat_bias[own]).sum())
         loss[codes[:, j] < 0] = -log_half_row(n_unseen, n_observed)
         discrete.append(loss)

@@ -158,7 +158,7 @@ class Covariance(Whole):
             means = np.zeros((len(codes), 1 + columns.shape[1]))
             means[:, 0] = 1.0
             means[:, 1 : 1 + p] = self.start
-            for j, begin in enumerate(level_start.tolist()):
+            for j, begin in enumerate(level_start):  # int64, whatever type codes have
                 means[:, 1:] += by_level[begin + codes[:, j]]
             yield means, self.probability[at : at + size]
 

@@ -24,6 +24,7 @@ from mixedgm.solve.problem import Problem
 from mixedgm.solve.working_set import Solution, Start
 
 __all__ = [
+    "FINEST_TOL",
     "ROWS_OF_A_STABLE_EDGE",
     "Unshrunken",
     "held",
@@ -35,6 +36,7 @@ ROWS_OF_A_STABLE_EDGE = 10.0
 """An edge is free if every contrast of it has at least the curvature that so many rows of
 independent columns would give it."""
 
+FINEST_TOL = 1e-12
 _ROUNDS = 4
 
 
@@ -75,7 +77,8 @@ def unshrunken(
     first = stabilised(task, groups, start, tol=tol, max_iter=max_iter)
     if len(first.ridge) == 0:
         return first
-    tol = min(tol, 1.0 / task.total_weight)  # a rough solution would not have gone far enough
+    # A rough solution would not have gone far enough; a finer one than this is beyond rounding.
+    tol = min(tol, max(1.0 / task.total_weight, FINEST_TOL))
     again, found, held = Start(first.solution.theta, start.evaluation), first, np.zeros(0, np.int64)
     for _ in range(_ROUNDS):
         weak = open_edges(task, groups, found.solution.theta, rows=ROWS_OF_A_STABLE_EDGE)

@@ -17,6 +17,9 @@ from mixedgm.solve.proximal_gradient import ProximalGradient
 from mixedgm.solve.proximal_newton import NewtonState, ProximalNewton
 from mixedgm.solve.spectral_gradient import SpectralGradient
 
+_CUBES_OF_A_STEP = 3e6
+"""What a step takes whatever the rows."""
+
 
 @dataclass(frozen=True)
 class Auto:
@@ -27,8 +30,8 @@ class Auto:
     the working set, and decomposes the block of every edge.  The step is left to
     `SpectralGradient`, which keeps no curvature, when the matrices together exceed `limit_bytes`,
     the cubes of the blocks' sizes add up to more than `limit_cubes` (two columns with many levels),
-    a column has more than `limit_levels` levels, or curvature takes as long as `limit_passes`
-    passes.
+    or to more than many passes over few rows cost, a column has more than `limit_levels` levels, or
+    curvature takes as long as `limit_passes` passes.
 
     A function whose curvature is one matrix (the likelihood) gets it up to `limit_whole` rows and
     columns, and limited-memory curvature from there on, or where it has none: its evaluations are
@@ -54,13 +57,21 @@ class Auto:
         needed = 8.0 * float((_contrasts(layout) ** 2.0).sum())
         small = (
             needed <= self.limit_bytes
-            and (layout.sizes**3.0).sum() <= self.limit_cubes
+            and (layout.sizes**3.0).sum() <= min(self.limit_cubes, self._cost_of_passes(problem))
             and int(layout.width.max(initial=1)) <= self.limit_levels
             and self._passes_for_curvature(problem) <= self.limit_passes
         )
         solver: Solver = self.newton if small else self.spectral
         state: State = solver.init(problem, theta, here, tol, memory if small else None)
         return state
+
+    def _cost_of_passes(self, problem: Problem) -> float:
+        """The cubes that take as long as the passes that one decomposition saves, 30 or so."""
+        layout, smooth = problem.smooth.layout, problem.smooth
+        target = layout.predicted_categories + layout.n_cont
+        predictors = 1 + np.diff(layout.incidence.target_ptr)[target]
+        cells = float((layout.width[target] * predictors).sum())
+        return 30.0 * (_CUBES_OF_A_STEP + cells * smooth.n_rows)
 
     def _passes_for_curvature(self, problem: Problem) -> float:
         """About how many passes over the rows take as long as curvature does.

@@ -28,7 +28,7 @@ from mixedgm.table.inspection import Inspection
 from mixedgm.table.missing import Missing, check_missing
 from mixedgm.table.options import Options, TransformArg, TypesArg, resolve_options
 from mixedgm.table.read import Frame, as_frame
-from mixedgm.table.row_checks import read_weights
+from mixedgm.table.row_checks import broken, read_weights
 from mixedgm.table.schema import Schema
 from mixedgm.table.shape import shape_findings
 from mixedgm.table.values import Factor, Values
@@ -205,6 +205,9 @@ def size_findings(frame: Frame, minimum: int) -> list[Finding]:
         if count > 1:
             what = f"{count} columns have this name"
             findings.append(Finding(name, what, "give each column its own name"))
+        if broken(name):
+            what = "its name is not valid Unicode: it has half of a character"
+            findings.append(Finding(name, what, "rename the column"))
     return findings
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -13,12 +13,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.errors import ParameterError
 from mixedgm.table.assemble import absent, assembled
-from mixedgm.table.schema import Column, Schema
+from mixedgm.table.schema import Column, Level, Schema
 
-__all__ = ["as_whole", "decode"]
+__all__ = ["as_whole", "decode", "within"]
 
 _LIBRARIES = ("pandas", "polars", "pyarrow", "numpy")
 _WHOLE = re.compile(r"(u?)int(\d+)")
+_NARROW: dict[str, type[np.floating[Any]]] = {
+    "float16": np.float16,
+    "halffloat": np.float16,
+    "float32": np.float32,
+    "float": np.float32,
+}
 
 
 def decode(
@@ -100,7 +106,24 @@ def as_whole(column: Column, values: NDArray[np.float64]) -> NDArray[np.float64]
         return values
     unsigned, bits = bool(found[1]), int(found[2])
     top = 2.0 ** (bits if unsigned else bits - 1)
-    return np.clip(np.rint(values), 0.0 if unsigned else -top, top - 1)
+    largest = min(top - 1, np.nextafter(top, 0.0))  # the largest double of a type of 64 bits
+    return np.clip(np.rint(values), 0.0 if unsigned else -top, largest)
+
+
+def within(dtype: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return values no larger than what a floating-point type of fewer bits can hold.
+
+    Examples
+    --------
+    >>> within("float16", np.array([1.5, 1e6]))
+    array([1.500e+00, 6.550e+04])
+    """
+    name = dtype.lower().partition("[")[0]
+    narrow = _NARROW.get(name)
+    if narrow is None:
+        return values
+    largest = float(np.finfo(narrow).max)
+    return np.clip(values, -largest, largest)
 
 
 def _own_dtype(column: Column, library: str) -> str | None:
@@ -136,7 +159,7 @@ def _whole(values: NDArray[Any]) -> bool:
 def _numbers(values: NDArray[np.float64], dtype: str | None) -> NDArray[Any]:
     """Return continuous values; whole numbers where the original type and all values are."""
     if dtype is None or not _WHOLE.search(dtype.lower()):
-        return values
+        return values if dtype is None else within(dtype, values)
     return values.astype(np.int64) if _whole(values) else values
 
 
@@ -172,7 +195,7 @@ def _cast_pandas(series: Any, dtype: str) -> Any:
         return series
     try:
         return series.astype(dtype)
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError, NotImplementedError):
         return series
 
 
@@ -209,13 +232,25 @@ def _pyarrow(column: Column, values: NDArray[Any], dtype: str | None) -> Any:
     text = any(isinstance(level, str) for level in column.levels)
     match = re.fullmatch(r"dictionary<values=(\w+), indices=(\w+), ordered=\d>", dtype or "")
     if match is not None or (dtype is None and text):
-        levels = pa.array(list(column.levels))
+        levels = _arrow_levels(column.levels)
         index_type = "int32" if match is None else match[2]
         if match is not None:
             levels = _cast_arrow(levels, match[1])
         indices = pa.array(values.astype(np.int64)).cast(pa.type_for_alias(index_type))
         return pa.DictionaryArray.from_arrays(indices, levels, ordered=column.ordered)
+    if any(isinstance(level, int) and abs(level) >= 2**63 for level in column.levels):
+        return _arrow_levels(column.levels).take(pa.array(values.astype(np.int64)))
     return _cast_arrow(pa.array(_levels(column, values)), dtype)
+
+
+def _arrow_levels(levels: Sequence[Level]) -> Any:
+    """Return levels as an array; as text where they are whole numbers that no type holds."""
+    import pyarrow as pa
+
+    try:
+        return pa.array(list(levels))
+    except (OverflowError, pa.ArrowInvalid):
+        return pa.array(list(map(str, levels)))
 
 
 def _cast_arrow(array: Any, dtype: str | None) -> Any:

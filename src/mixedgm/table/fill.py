@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.table.assemble import assembled
-from mixedgm.table.decode import as_whole, decode
+from mixedgm.table.decode import as_whole, decode, within
 from mixedgm.table.gaps import Gaps
 from mixedgm.table.match import find_columns
 from mixedgm.table.read import Frame
@@ -65,11 +65,14 @@ def filled(
         if gap.any():
             at, p = positions[column.name], schema.n_cont
             given = cont[:, node] if node < p else codes[:, node - p]
-            cells = _Cells(column, gap, np.asarray(given), frame.library, rounded)
+            dtype = str(getattr(columns[at], "dtype", getattr(columns[at], "type", "")))
+            cells = _Cells(column, gap, np.asarray(given), frame.library, rounded, dtype)
             columns[at] = fill[frame.library](columns[at], cells)
     if frame.library == "numpy":
         table = _array(columns, frame)
-        return table if isinstance(X, np.ndarray) or not _numeric(schema) else table.astype(float)
+        all_known = len(schema.columns) == len(frame.names)
+        numeric = all_known and _numeric(schema) and not isinstance(X, np.ndarray)
+        return table.astype(float) if numeric else table
     if frame.library == "pandas":
         return _pandas_table(X, frame, columns)
     return assembled(dict(zip(frame.names, columns, strict=True)), frame.library)
@@ -84,6 +87,8 @@ class _Cells:
     given: NDArray[Any]
     library: str
     rounded: bool
+    dtype: str = ""
+    """The type of the column that is filled."""
 
     @property
     def continuous(self) -> bool:
@@ -103,7 +108,7 @@ class _Cells:
         """All values of a continuous column, in the data's own units."""
         transform = self.column.transform
         values = self.given if transform is None else transform.inverse(self.given)
-        return as_whole(self.column, values) if self.rounded else values
+        return within(self.dtype, as_whole(self.column, values) if self.rounded else values)
 
     @property
     def levels(self) -> list[Any]:
@@ -148,9 +153,7 @@ def _pandas(series: Any, cells: _Cells) -> Any:
 def _pandas_table(X: object, frame: Frame, columns: list[Any]) -> Any:
     import pandas as pd
 
-    table = pd.DataFrame(
-        {at: column.array for at, column in enumerate(columns)}, index=columns[0].index
-    )
+    table = pd.DataFrame(dict(enumerate(columns)))
     return table.set_axis(getattr(X, "columns", list(frame.names)), axis=1)
 
 
@@ -163,6 +166,10 @@ def _polars(series: Any, cells: _Cells) -> Any:
     integers = cells.continuous and series.dtype.is_integer()
     if cells.gap.all() and not integers:
         return cells.whole_column().alias(series.name)
+    if series.dtype == pl.Object:
+        objects = dict(enumerate(series.to_list()))
+        objects.update(zip(np.flatnonzero(cells.gap).tolist(), cells.new, strict=True))
+        return pl.Series(series.name, list(objects.values()), dtype=pl.Object)
     if cells.continuous:
         cells = cells.rounded_to(series.dtype) if integers else cells
         complete = pl.Series(cells.numbers).cast(series.dtype, strict=False)
@@ -188,6 +195,8 @@ def _pyarrow(array: Any, cells: _Cells) -> Any:
         return cells.whole_column()
     if pa.types.is_dictionary(array.type):
         return _arrow_dictionary(array, cells)
+    if str(array.type) == "string_view":  # Arrow chooses between strings of other types only
+        return _pyarrow(array.cast(pa.large_string()), cells).cast(array.type)
     if cells.continuous:
         cells = cells.rounded_to(array.type) if integers else cells
         complete = pa.array(np.where(cells.gap, cells.numbers, 0.0)).cast(array.type)

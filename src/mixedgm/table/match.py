@@ -15,7 +15,7 @@ from mixedgm.table.check import size_findings
 from mixedgm.table.infer import family_finding, is_numeric
 from mixedgm.table.missing import check_missing
 from mixedgm.table.read import Frame, as_frame
-from mixedgm.table.row_checks import infinite_finding, read_weights
+from mixedgm.table.row_checks import infinite_finding, read_weights, size_finding
 from mixedgm.table.schema import Column, Schema
 from mixedgm.table.values import Factor, Values, read_values
 from mixedgm.table.wording import counted, odd_values, rows
@@ -120,9 +120,10 @@ def match(
             empty = read.family == "empty"
             numbers = np.full(frame.n_rows, np.nan) if empty else read.numbers()
             gaps[column.name] = np.isnan(numbers)
-            problem = infinite_finding(
-                column.name, numbers if present is None else numbers[present]
-            )
+            in_use = numbers if present is None else numbers[present]
+            problem = infinite_finding(column.name, in_use)
+            if problem is None and column.transform is None:
+                problem = size_finding(column.name, in_use)
         findings += [] if problem is None else [problem]
     gap = check_missing(gaps.items(), weights, missing, learning=False)
     kept_weights = weights if weights is None or gap.keep is None else weights[gap.keep]

@@ -131,7 +131,9 @@ def _eager_native(X: object) -> Any | None:
     if not isinstance(frame, nw.DataFrame):
         if not hasattr(X, "__arrow_c_stream__") or find_spec("pyarrow") is None:
             return None
-        frame = nw.from_arrow(X, backend="pyarrow")  # record batches and other arrow producers
+        import pyarrow as pa
+
+        return pa.table(X)  # record batches and other arrow producers
     known = ("pandas", "polars", "pyarrow")
     return frame.to_native() if frame.implementation.value in known else frame.to_arrow()
 
@@ -173,7 +175,8 @@ def _numbers_as_names(names: list[Any]) -> tuple[int | None, ...]:
 def _as_array(X: object) -> NDArray[Any]:
     """Return X as a 2-D array, with lists of rows kept as objects so that types survive."""
     if isinstance(X, np.ma.MaskedArray):
-        X = np.where(np.ma.getmaskarray(X), np.nan, X.data.astype(float))
+        gaps, X = np.ma.getmaskarray(X), X.data.astype(float if X.dtype.kind in "biuf" else object)
+        X[gaps] = np.nan
     if X is None or isinstance(X, dict | set | bytes):
         raise _no_table(X)
     try:

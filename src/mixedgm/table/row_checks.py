@@ -13,10 +13,12 @@ from mixedgm.table.values import Factor
 from mixedgm.table.wording import drop_line, number_of, rows
 
 __all__ = [
+    "broken",
     "closeness_finding",
     "infinite_finding",
     "level_findings",
     "read_weights",
+    "size_finding",
     "spread_finding",
 ]
 
@@ -25,6 +27,8 @@ Floats = NDArray[np.float64]
 # The product of two precisions is a fourth power of the units, and has to be a double.
 _HUGE = 1e75
 _TINY = 1e-75
+# More observations than this are no whole number of them.
+_MOST_WEIGHT = 2.0**53
 # Below this ratio of spread to size, most of what a column says is lost to rounding.
 _CLOSE = 1e-12
 
@@ -36,6 +40,15 @@ def infinite_finding(name: str, numbers: Floats) -> Finding | None:
         return None
     what = f"{count:,} infinite {'value' if count == 1 else 'values'} (inf or -inf)"
     return Finding(name, what, "replace by a finite value or by a missing one")
+
+
+def size_finding(name: str, numbers: Floats) -> Finding | None:
+    """Return an error when finite numbers are so large that answers would not be finite."""
+    largest = float(np.abs(numbers).max(initial=0.0, where=~np.isnan(numbers)))
+    if largest <= _HUGE or np.isinf(largest):
+        return None
+    what = f"its values, up to {largest:g} in size, are too large for double precision"
+    return Finding(name, what, "look for wrong units, or replace such values by missing ones")
 
 
 def spread_finding(name: str, numbers: Floats) -> Finding | None:
@@ -74,6 +87,11 @@ def _size(largest: float) -> str:
     return "large" if largest > _HUGE else "close together"
 
 
+def broken(text: object) -> bool:
+    """Return whether a text has half of a character, which no file and no other library takes."""
+    return isinstance(text, str) and any("\ud800" <= each <= "\udfff" for each in text)
+
+
 def level_findings(name: str, factor: Factor, counts: NDArray[np.intp]) -> list[Finding]:
     """Return an error for a column with one level in use, a warning for levels without rows.
 
@@ -96,6 +114,15 @@ def level_findings(name: str, factor: Factor, counts: NDArray[np.intp]) -> list[
         only = factor.levels[int(used[0])]
         what = f"it is constant: {quoted(only)} in {_all_rows(int(counts.sum()))}"
         return [Finding(name, what, drop_line(name))]
+    infinite = [level for level in factor.levels if level in (np.inf, -np.inf)]
+    if infinite:
+        what = f"an infinite number is one of its levels: {quoted(infinite[0])}"
+        return [Finding(name, what, "replace by a missing value")]
+    damaged = [(level, int(counts[at])) for at, level in enumerate(factor.levels) if broken(level)]
+    if damaged:
+        some = ", ".join(f"{quoted(level)} ({rows(n)})" for level, n in damaged[:5])
+        what = f"text that is not valid Unicode, half of a character: {some}"
+        return [Finding(name, what, "repair the text, for example by reading its file as UTF-8")]
     names = [str(level) for level in factor.levels]
     if len(set(names)) < len(names):
         twice = Counter(names).most_common(1)[0][0]
@@ -168,6 +195,17 @@ def _weight_error(weights: Floats, n_rows: int) -> Finding | None:
         return Finding(None, what, "use weights >= 0")
     if n_rows and not weights.any():
         return Finding(None, "every sample_weight is zero, so no row counts", "")
+    with np.errstate(over="ignore"):
+        total = float(weights.sum())
+    if total > _MOST_WEIGHT:
+        what = f"sample_weight sums to {total:g}; the sum is a number of observations"
+        return Finding(None, f"{what}, at most {_MOST_WEIGHT:g}", "divide it by its largest value")
+    smallest = float(weights.min(initial=total, where=weights > 0.0))
+    if smallest < _CLOSE * total:
+        n_lost = int(np.count_nonzero((weights > 0.0) & (weights < _CLOSE * total)))
+        what = f"sample_weight has {_entries(n_lost)} of no account, down to {smallest:g}"
+        remedy = f"set those below {_CLOSE * total:.2g} to 0, which leaves their rows out"
+        return Finding(None, f"{what}, in a sum of {total:g}", remedy)
     return None
 
 

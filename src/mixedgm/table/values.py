@@ -226,10 +226,13 @@ def _dtype_name(column: RawColumn) -> str:
 
 
 def _series_numbers(column: nw.Series[Any]) -> Floats:
-    if column.implementation.is_pyarrow() and column.dtype.is_integer():
+    if column.dtype.is_integer() and not column.implementation.is_polars():
         # Arrow refuses whole numbers that doubles do not have; the nearest double will do.
-        native = column.to_native().cast("float64", safe=False)
-        return np.asarray(native.to_numpy(), dtype=np.float64)
+        native = column.to_native()
+        if column.implementation.is_pyarrow():
+            native = native.cast("float64", safe=False)
+            return np.asarray(native.to_numpy(), dtype=np.float64)
+        return np.asarray(native.to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64)
     return np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)
 
 

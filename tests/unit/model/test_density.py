@@ -55,6 +55,15 @@ def test_losses_are_the_row_losses_with_the_constant(n_cont, n_levels):
     np.testing.assert_allclose(found, np.array(expected) + n_cont * LOG_TWO_PI / 2, rtol=1e-10)
 
 
+def test_codes_of_one_byte_with_more_levels_than_a_byte_counts():
+    """Positions among all levels are sums of two numbers that fit a byte."""
+    params = random_params(1, (200, 90, 3))
+    x, y = np.array([[0.3], [-1.0]]), np.array([[199, 89, 2], [0, 60, 1]], dtype=np.uint8)
+    expected = [plain.row_loss(params, *row) for row in zip(x, y.astype(int), strict=True)]
+    found = losses(params, x, y).sum(axis=1) - LOG_TWO_PI / 2
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
 def unseen_level():
     """Column k0 has a third level without rows, in the middle."""
     params = random_params(1, (2, 2), seed=7)
