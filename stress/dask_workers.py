@@ -57,7 +57,7 @@ def _kill(client: Any, pauses: list[float], killed: list[int]) -> None:
 
 
 def _ready_client() -> Any:
-    """Of a cluster whose workers are all there; a nanny gives up one that dies as it starts."""
+    """Of a cluster whose workers are all there; now and then Dask does not replace a lost one."""
     try:
         _client().wait_for_workers(_WORKERS, timeout=_PATIENCE / 3)
     except TimeoutError:
