@@ -30,6 +30,7 @@ __all__ = [
     "level_of_caller",
     "listed",
     "near_matches",
+    "quoted",
 ]
 
 Severity = Literal["error", "warning", "note"]

@@ -198,15 +198,22 @@ def _diagnosis(file: Path, separator: str) -> TableError | None:
     """Return why a library could not read a text file, in our words, where we can tell."""
     try:
         with _lines(file, separator) as lines:
-            _, header = next(lines, (0, []))
+            start, header = next(lines, (0, []))
+            end = start
             for line, fields in lines:
                 if len(fields) > len(header):
                     return _long_line(file, line, fields, header)
+                start, end = end + 1, line
+        with _opened(file, "rb") as content:
+            open_quote = sum(part.count(b'"') for part in content) % 2
     except UnicodeError:
         return _not_utf8(file)
     except Exception:  # the library's own reason will have to do
         return None
-    return None
+    if not open_quote:
+        return None
+    what = f"the quotes that open in line {start:,} of the file {_path(file)} are never closed"
+    return _refusal(what, "close them, or write quotes that belong to a text twice")
 
 
 def _not_utf8(file: Path) -> TableError:

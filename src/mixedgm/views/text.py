@@ -11,7 +11,7 @@ from numbers import Integral, Real
 from mixedgm.fitted import Edge
 from mixedgm.path.task import Lam
 from mixedgm.penalty.factors import EDGE_KINDS
-from mixedgm.printable import bounded, cut, one_line
+from mixedgm.printable import bounded, cut, few, one_line
 from mixedgm.printable import width as width_of
 from mixedgm.table.assemble import Columns
 from mixedgm.views.summary import Summary
@@ -114,11 +114,11 @@ def facts(summary: Summary) -> list[tuple[str, str]]:
     if summary.loss != "pseudolikelihood":
         found.insert(5, ("loss", summary.loss))
     if summary.covariates:
-        found.insert(2, ("covariates", _few([*map(_short, summary.covariates)], _MOST_NAMES)))
+        found.insert(2, ("covariates", few(summary.covariates, _MOST_NAMES, _short)))
     if summary.moderators:
         at = 1 + [name for name, _ in found].index("edges")
         counts = f"{summary.n_deviations} of {summary.n_possible_deviations} possible"
-        found.insert(at, ("moderated", f"{counts}, by {_few([*map(_short, summary.moderators)])}"))
+        found.insert(at, ("moderated", f"{counts}, by {few(summary.moderators, show=_short)}"))
     found += [("note", note) for note in summary.notes]
     return [(name, one_line(bounded(value))) for name, value in found]
 
@@ -166,10 +166,10 @@ def _estimates(summary: Summary) -> str:
     """Return whether they are shrunken, and which of them the rows alone do not settle."""
     text = weights_text(summary.refitted, summary.lam)
     if summary.ridge:
-        pairs = [f"{_short(a)} - {_short(b)}" for a, b in summary.ridge]
-        text += f"; a ridge worth one row on {_few(pairs)}, which the rows alone leave open"
+        pairs = few(summary.ridge, show=lambda pair: " - ".join(map(_short, pair)))
+        text += f"; a ridge worth one row on {pairs}, which the rows alone leave open"
     if summary.noisy:
-        names = _few([*map(_short, summary.noisy)])
+        names = few(summary.noisy, show=_short)
         text += f"; noise worth one row in {names}, which the others determine"
     return text
 
@@ -185,12 +185,6 @@ def weights_text(refitted: bool, lam: Lam) -> str:
     if refitted:
         return "without shrinkage, given these edges"
     return "without shrinkage" if lam == 0.0 else "shrunken by the penalty"
-
-
-def _few(names: Sequence[str], most: int = 5) -> str:
-    if len(names) <= most:
-        return ", ".join(names)
-    return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} more"
 
 
 def _short(name: str) -> str:

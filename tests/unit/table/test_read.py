@@ -2,6 +2,8 @@
 
 import gzip
 import importlib.util
+import os
+import warnings
 
 import narwhals as nw
 import numpy as np
@@ -236,6 +238,57 @@ def test_more_fields_than_names(tmp_path, content, line):
 def test_other_encodings(tmp_path, content, what):
     path = tmp_path / "latin.csv"
     assert refusal(path, content) == f"the file {str(path)!r} is {what}. To fix: save it as UTF-8"
+
+
+def test_quotes_that_are_never_closed(tmp_path):
+    path = tmp_path / "t.csv"
+    assert refusal(path, b'a,b\n1,"x\ny"\n2,"z\n3,w\n') == (
+        f"the quotes that open in line 4 of the file {str(path)!r} are never closed. "
+        "To fix: close them, or write quotes that belong to a text twice"
+    )
+
+
+@pytest.mark.usefixtures("only_library")
+def test_fields_of_any_length(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"a,b\n1," + b"x" * 1_000_000 + b"\n2,y\n")
+    assert [len(value) for value in as_frame(path).columns[1].to_list()] == [1_000_000, 1]
+
+
+@pytest.mark.parametrize(
+    ("header", "told"),
+    [
+        ("1,2,3", True),
+        ("5.1,3.5,setosa", True),
+        ("id,2001,2002", False),
+        ("a,b,c", False),
+        ("nan,inf,a", False),
+    ],
+)
+def test_a_first_line_that_reads_like_data_is_mentioned(tmp_path, header, told):
+    path = tmp_path / "t.csv"
+    path.write_text(f"{header}\n1,2,x\n3,4,y\n")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert as_frame(path).names == tuple(header.split(","))
+    assert [str(warning.message) for warning in caught] == told * [
+        f"the first line of {str(path)!r} was taken as column names, and reads like data: "
+        f"{', '.join(map(repr, header.split(',')))}. To change it: add a line of column names at "
+        "the top, if there is none"
+    ]
+
+
+@pytest.mark.parametrize("sort", ["pipe", "loop", "long", "zero"])
+def test_paths_that_are_no_files(tmp_path, sort):
+    path = tmp_path / {"long": "x" * 300, "zero": "a\0"}.get(sort, "t")
+    path = path.with_name(f"{path.name}.csv")
+    if sort == "pipe":
+        os.mkfifo(path)
+    if sort == "loop":
+        path.symlink_to(path.name)
+    told = {"pipe": "is not a regular file", "loop": "cannot be read: Too many levels"}
+    with pytest.raises(TableError, match=told.get(sort, "cannot be read: ")):
+        read_table(path)
 
 
 def test_byte_order_mark_and_gzip(tmp_path):

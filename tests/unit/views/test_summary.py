@@ -86,7 +86,7 @@ def test_the_estimates_are_shrunken_or_not_and_it_says_where_the_rows_leave_them
         "worth one row in age, wage, which the others determine"
     )
     many = tuple((f"a{k}", "b") for k in range(7))
-    assert "on a0 - b, a1 - b, a2 - b, a3 - b and 3 more, which" in estimates_line(
+    assert "on a0 - b, a1 - b, a2 - b, a3 - b, a4 - b and 2 more, which" in estimates_line(
         model, refitted=True, ridge=many
     )
 
