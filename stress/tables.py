@@ -218,8 +218,8 @@ def _joint_questions(inquiry: Inquiry, case: HostileTable, model: Any, targets: 
     inquiry.ask("mean", lambda: inquiry.text(str(model.mean())))
     inquiry.ask("marginal", lambda: finite(model.marginal(targets[0]).frame()))
     inquiry.ask("entropy", lambda: _number(model.entropy(targets[0]).value))
-    inquiry.ask("predictability", lambda: inquiry.text(str(model.predictability(table))))
-    inquiry.ask("nodes", lambda: inquiry.text(str(model.nodes())))
+    inquiry.ask("predictability", lambda: model.predictability(table))
+    inquiry.ask("nodes", model.nodes)
     imputer = mg.MixedImputer(mg.MixedGraphicalModel(lam=0.1, n_jobs=1), strategy="draw")
     inquiry.ask("imputer", lambda: imputer.fit(table).transform(table))
 
