@@ -2,38 +2,68 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mixedgm.certificate import Claim, Standardised, kkt
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params
 from mixedgm.options import Options
 from mixedgm.path.evidence import Choice
-from mixedgm.path.open_edges import open_edges, open_numbers
+from mixedgm.path.open_edges import open_edges, open_numbers, worth_one_row
 from mixedgm.path.path import Path
 from mixedgm.path.per_node import assembled
 from mixedgm.path.refits import too_dense
-from mixedgm.path.task import Lam, Task
+from mixedgm.path.task import Lam, Task, observed_levels
 from mixedgm.path.unshrunken import FINEST_TOL, unshrunken
 from mixedgm.printable import few, quoted
 from mixedgm.report import FitReport
 from mixedgm.rows.threads import single_threaded_blas
 from mixedgm.solve.loop import Status
 from mixedgm.solve.working_set import Solution, Start, solve
+from mixedgm.table.encode import Design
 
 __all__ = [
+    "Optimum",
     "at_given_lams",
+    "certified",
     "chosen_estimate",
     "path_with_bounds_checked",
     "refitted",
     "with_bounds_checked",
 ]
 
-Estimate = tuple[Floats, FitReport]
+_ROUNDING = 1e-12
+"""What two ways to add up the same gradient may differ by."""
 
 
-def chosen_estimate(task: Task, path: Path, choice: Choice, options: Options) -> Estimate:
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """An estimate, the account of it, and what it minimises besides loss and penalty.
+
+    Parameters
+    ----------
+    theta : ndarray
+        In the solver's coordinates.
+    report : FitReport
+    groups : ndarray of int or None
+        Groups that were estimated alone, all others left out.  None: all are part of the problem.
+    ridge : ndarray (n_groups,) or None
+        Of a refit, for every group; see `Ridged`.
+    noise : ndarray (n_cont,) or None
+        Of a refit, for every number.
+    """
+
+    theta: Floats
+    report: FitReport
+    groups: Ints | None = None
+    ridge: Floats | None = None
+    noise: Floats | None = None
+
+
+def chosen_estimate(task: Task, path: Path, choice: Choice, options: Options) -> Optimum:
     """The chosen point of the path; where edges were chosen apart, the optimum with only those."""
     if choice.by_node is not None:
         return _per_column(task, path, choice, options)
@@ -51,7 +81,7 @@ def chosen_estimate(task: Task, path: Path, choice: Choice, options: Options) ->
         objective_error=point.objective_error,
     )
     if choice.groups is None or np.array_equal(choice.groups, point.groups):
-        return theta, report
+        return Optimum(theta, report)
     solution = task.penalised(
         choice.groups,
         point.lam,
@@ -61,10 +91,10 @@ def chosen_estimate(task: Task, path: Path, choice: Choice, options: Options) ->
         max_iter=options.max_iter,
     )
     note = f"the {len(choice.groups)} chosen edges were estimated alone, all others left out"
-    return solution.theta, _of_solution(report, solution, task, note)
+    return Optimum(solution.theta, _of_solution(report, solution, task, note), choice.groups)
 
 
-def _per_column(task: Task, path: Path, choice: Choice, options: Options) -> Estimate:
+def _per_column(task: Task, path: Path, choice: Choice, options: Options) -> Optimum:
     """Every column's regression at its own lam, with a certificate of the whole."""
     assert choice.by_node is not None
     theta, points = assembled(path, choice.by_node)
@@ -86,42 +116,82 @@ def _per_column(task: Task, path: Path, choice: Choice, options: Options) -> Est
         message=Status.CONVERGED.value if converged else worst.status.value,
         n_iter=sum(point.n_iter for point in points),
     )
-    notes = (note for point in points for note in point.notes)
-    return theta, replace(report, notes=tuple(dict.fromkeys((*notes, *report.notes))))
+    notes: Iterable[str] = (note for point in points for note in point.notes)
+    notes = tuple(dict.fromkeys((*notes, *report.notes)))
+    return Optimum(theta, replace(report, notes=notes))
 
 
-def at_given_lams(task: Task, lam: Lam, options: Options, start: Params | None) -> Estimate:
+def at_given_lams(task: Task, lam: Lam, options: Options, start: Params | None) -> Optimum:
     """The optimum at one lam per column, for which there is no path."""
     theta = task.null.theta if start is None else task.theta_of(start)
     here = Start(theta, task.smooth.evaluate(theta))
     problem, solver = task.problem(lam), options.solver_object
     with single_threaded_blas():
         solution = solve(problem, solver, here, tol=options.tol, max_iter=options.max_iter)
-    return solution.theta, _of_solution(_report(task, lam, options), solution, task)
+    return Optimum(solution.theta, _of_solution(_report(task, lam, options), solution, task))
 
 
 def refitted(
-    task: Task, theta: Floats, report: FitReport, options: Options, near: Floats | None = None
-) -> Estimate:
+    task: Task, shrunken: Optimum, options: Options, near: Floats | None = None
+) -> Optimum:
     """The chosen graph without shrinkage; the certificate is that of the refit.
 
     A graph with too many parameters for the rows keeps the shrunken estimate, and says so.  `near`
     is a refit that is known roughly.
     """
+    theta, report = shrunken.theta, shrunken.report
     groups = np.flatnonzero(task.layout.group_norms(theta))
     dense = too_dense(task, groups)
     if dense:
         note = f"the estimates are shrunken: the graph cannot be refitted, {dense}"
-        return theta, replace(report, notes=(*report.notes, note))
+        return replace(shrunken, report=replace(report, notes=(*report.notes, note)))
     start = Start(theta if near is None else near, task.null.evaluation)
     found = unshrunken(task, groups, start, tol=options.tol, max_iter=options.max_iter)
-    report = _of_solution(report, found.solution, task)
-    return found.solution.theta, replace(
-        report,
+    report = replace(
+        _of_solution(report, found.solution, task),
         refitted=True,
         ridge=_pairs(task, found.ridge),
         noisy=tuple(task.schema.nodes[s].name for s in found.noisy.tolist()),
     )
+    ridge, noise = np.zeros(task.layout.n_groups), np.zeros(task.layout.n_cont)
+    ridge[found.ridge] = worth_one_row(task, found.ridge)
+    noise[found.noisy] = 1.0 / task.total_weight
+    return Optimum(found.solution.theta, report, groups, ridge, noise)
+
+
+def certified(design: Design, task: Task, optimum: Optimum) -> FitReport:
+    """The report with a KKT number that was computed apart from the solvers.
+
+    Likelihoods keep that of the solvers: their gradients are expectations of the joint
+    distribution, which only `joint` knows.
+    """
+    report = optimum.report
+    if task.loss not in ("pseudolikelihood", "nodewise"):
+        return report
+    problem = task.problem(0.0 if report.refitted else report.lam)
+    claim = Claim(
+        task.layout,
+        optimum.theta,
+        problem.lam * problem.penalty.weights,
+        task.yardstick,
+        optimum.groups,
+        optimum.ridge,
+        optimum.noise,
+    )
+    number = kkt(design, _standardised(design, task), claim)
+    if not report.converged or number <= report.tol + _ROUNDING:
+        return replace(report, kkt=number)
+    return replace(report, kkt=number, converged=False, message=Status.NOT_CERTIFIED.value)
+
+
+def _standardised(design: Design, task: Task) -> Standardised:
+    units, moderators = task.units, task.moderators
+    if moderators is None:
+        return Standardised(units.centre, units.scale, task.observed)
+    cont, codes = (design.cont - units.centre) / units.scale, observed_levels(design)[1]
+    features = moderators.features(task.layout, cont, codes)
+    middle = moderators.centre(task.layout)
+    return Standardised(units.centre, units.scale, task.observed, features, middle)
 
 
 def with_bounds_checked(task: Task, theta: Floats, report: FitReport) -> FitReport:

@@ -24,7 +24,9 @@ from mixedgm.errors import (
     near_matches,
 )
 from mixedgm.estimates import (
+    Optimum,
     at_given_lams,
+    certified,
     chosen_estimate,
     path_with_bounds_checked,
     refitted,
@@ -115,6 +117,7 @@ def fit_table(
             n_threads=options.n_threads,
             n_jobs=options.n_jobs,
             keep_interrupted=True,
+            certify=True,
         )
     report, path = fitted.report, fitted.path
     if path is not None:
@@ -178,6 +181,7 @@ def fit_design(
     n_threads: int = 1,
     n_jobs: int | None = 1,
     keep_interrupted: bool = False,
+    certify: bool = False,
 ) -> FittedModel:
     """Path, choice of lam, refit if asked, and what was found on the way.
 
@@ -198,6 +202,8 @@ def fit_design(
         Workers for the folds and subsamples of a criterion.
     keep_interrupted : bool
         Whether Ctrl-C leaves a model from what is done, with a warning, or is passed on.
+    certify : bool
+        Whether the KKT number is computed once more, apart from the solvers.
 
     Returns
     -------
@@ -216,24 +222,29 @@ def fit_design(
         options.verbose > 0,
     )
     with _naming(design.schema):
-        path, choice, theta, report = _fitted(setup, options, start)
+        path, choice, shrunken = _fitted(setup, options, start)
         fitted = FittedModel(
             schema=design.schema,
-            params=setup.task.params(theta),
+            params=setup.task.params(shrunken.theta),
             node_scales=setup.task.node_scales,
-            report=report,
+            report=shrunken.report,
             library=library,
             path=path,
             scores=choice.scores,
             selection_frequency=_by_nodes(setup.task, choice.frequencies),
             margins=_margins(setup.task),
         )
+        optimum = shrunken
         if options.refits:
-            fitted = _refitted(fitted, setup.task, theta, options, choice.refit)
+            optimum = refitted(setup.task, shrunken, options, choice.refit)
+    if optimum.report.refitted:
+        weights, params = fitted.all_weights, setup.task.params(optimum.theta)
+        fitted = replace(fitted, params=params, shrunken_weights=weights)
     _require_finite(fitted)
-    if fitted.report.refitted:
-        return fitted
-    return replace(fitted, report=with_bounds_checked(setup.task, theta, fitted.report))
+    report = certified(design, setup.task, optimum) if certify else optimum.report
+    if not report.refitted:
+        report = with_bounds_checked(setup.task, optimum.theta, report)
+    return replace(fitted, report=report)
 
 
 def _require_finite(fitted: FittedModel) -> None:
@@ -252,17 +263,6 @@ def _require_finite(fitted: FittedModel) -> None:
     remedy = "measure it in another unit, leave it out, or fit with a larger lam"
     names = [fitted.schema.nodes[int(k)].name for k in bad]
     raise TableError([Finding(name, what, remedy) for name in names or (None,)])
-
-
-def _refitted(
-    fitted: FittedModel, task: Task, theta: Floats, options: Options, near: Floats | None
-) -> FittedModel:
-    """The same graph without shrinkage, where the rows allow it."""
-    weights = fitted.all_weights
-    theta, report = refitted(task, theta, fitted.report, options, near)
-    if not report.refitted:
-        return replace(fitted, report=report)
-    return replace(fitted, params=task.params(theta), report=report, shrunken_weights=weights)
 
 
 def _margins(task: Task) -> Margins | None:
@@ -370,13 +370,13 @@ def _grid(task: Task, options: Options) -> Floats:
 
 def _fitted(
     setup: Setup, options: Options, start: Params | None
-) -> tuple[Path | None, Choice, Floats, FitReport]:
+) -> tuple[Path | None, Choice, Optimum]:
     """The path, what is chosen from it, and the estimate; one lam per column has no path."""
     lam = options.given_lam(setup.design.schema)
     if isinstance(lam, tuple):
-        return None, Choice(0, "", {}), *at_given_lams(setup.task, lam, options, start)
+        return None, Choice(0, "", {}), at_given_lams(setup.task, lam, options, start)
     path, choice = _path_and_choice(setup, options, start)
-    return path, choice, *chosen_estimate(setup.task, path, choice, options)
+    return path, choice, chosen_estimate(setup.task, path, choice, options)
 
 
 def _path_and_choice(

@@ -33,6 +33,7 @@ ROOMS = (
     "options",
     "settings",
     "report",
+    "certificate",
     "fitted",
     "estimates",
     "ahead",

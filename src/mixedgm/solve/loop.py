@@ -25,6 +25,10 @@ class Status(Enum):
         "no step lowers the objective any further at this precision, but the KKT number is still "
         "above tol: raise tol, or look for nearly collinear columns and very rare levels"
     )
+    NOT_CERTIFIED = (
+        "the KKT number that was computed apart from the solver is above tol, though the solver's "
+        "own is not: please report this, with the table if you can"
+    )
     UNBOUNDED = (
         "an estimate without penalty grows without bound, because no rows tell how large it is (a "
         "cell without rows, or a column that others determine): give it a penalty, merge levels, "

@@ -1,0 +1,280 @@
+"""Rows and a returned estimate -> its KKT number, by code that shares nothing with the solvers.
+
+Plain NumPy over blocks of rows and of columns: every conditional is written out, and of all pairs
+only the largest violation is kept.  Along a path the solvers' own gradient certifies; here the model
+that the user gets is looked at once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mixedgm.blas import single_threaded_blas
+from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.table.encode import Design
+
+__all__ = ["Claim", "kkt"]
+
+_COLUMNS = 1024
+"""Design columns of a block: with those of all others they make the largest matrix."""
+_CELLS = 2**21
+"""Cells of a block of rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """What an estimate is claimed to minimise, and where.
+
+    Parameters
+    ----------
+    layout : Layout
+    theta : ndarray
+        The estimate, in standardised units and over observed levels.
+    pull : ndarray (n_groups,)
+        lam times the penalty's weight of every group.
+    yardstick : ndarray (n_groups,)
+        Violations of a group are divided by this.
+    groups : ndarray of int or None
+        The groups that are part of the problem; all others are held at zero.  None: all.
+    ridge : ndarray (n_groups,) or None
+        Half of this times the squared norm is added for every group.
+    noise : ndarray (n_cont,) or None
+        Half of this times the precision is added for every number.
+    """
+
+    layout: Layout
+    theta: Floats
+    pull: Floats
+    yardstick: Floats
+    groups: Ints | None = None
+    ridge: Floats | None = None
+    noise: Floats | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Standardised:
+    """How rows of a table become those that theta speaks of.
+
+    Parameters
+    ----------
+    centre, scale : ndarray (p,)
+        Of the numbers.
+    observed : bool array
+        Which declared levels have rows.
+    features : ndarray (n, F) or None
+        What deviations are multiplied by.
+    middle : ndarray (d,) or None
+        What is taken from design columns before.
+    """
+
+    centre: Floats
+    scale: Floats
+    observed: NDArray[np.bool_]
+    features: Floats | None = None
+    middle: Floats | None = None
+
+
+def kkt(design: Design, rows: Standardised, claim: Claim) -> float:
+    """Return the largest violation of the optimality conditions of a pseudolikelihood.
+
+    Over edges: the distance from minus the gradient to the penalty's subdifferential, divided by
+    the yardstick.  Over node terms: the absolute gradient.
+
+    Parameters
+    ----------
+    design : Design
+        The rows.
+    rows : Standardised
+        How they are standardised.
+    claim : Claim
+        The estimate, and the problem it solves.
+
+    Returns
+    -------
+    float
+        NaN where anything is.
+    """
+    conditionals = _Conditionals(design, rows, claim)
+    with single_threaded_blas(), np.errstate(all="ignore"):
+        worst = [conditionals.worst(nodes) for nodes in _blocks(claim.layout.width)]
+    return float(np.max(worst, initial=0.0))  # NaN stays NaN
+
+
+class _Conditionals:
+    """Predictors, residuals and products of both, block by block."""
+
+    def __init__(self, design: Design, rows: Standardised, claim: Claim) -> None:
+        layout = claim.layout
+        self.design, self.rows, self.claim, self.layout = design, rows, claim, layout
+        self.p, self.d = layout.n_cont, layout.n_columns
+        self.start = layout.column_start
+        self.n_copies = 1 + sum(layout.n_features)
+        self.coef = _coefficients(layout, claim.theta)
+        self.bias = np.concatenate([claim.theta[layout.cont_bias], claim.theta[layout.cat_bias]])
+        self.precision = claim.theta[layout.diagonal]
+        self.target = np.repeat(layout.is_target, layout.width)
+        self.place = _places(self.p, rows.observed, design.schema.n_levels)
+        share = design.weights if design.weights is not None else np.ones(design.n_rows)
+        self.share = share / share.sum()
+
+    def _parts(self) -> Iterator[tuple[slice, Floats, Floats]]:
+        """Rows, their design columns with products, and the residuals of all conditionals."""
+        size = max(1, _CELLS // (self.d * self.n_copies))
+        for at in range(0, self.design.n_rows, size):
+            part = slice(at, min(at + size, self.design.n_rows))
+            columns = self._columns(part)
+            yield part, columns, self._residuals(columns)
+
+    def _columns(self, part: slice) -> Floats:
+        cont = (self.design.cont[part] - self.rows.centre) / self.rows.scale
+        out = np.zeros((len(cont), self.n_copies, self.d))
+        out[:, 0, : self.p] = cont
+        rows = np.arange(len(cont))
+        for j, place in enumerate(self.place):
+            out[rows, 0, place[self.design.codes[part, j]]] = 1.0
+        if self.rows.features is not None:
+            moved = out[:, 0, :] - self.rows.middle
+            out[:, 1:, :] = self.rows.features[part][:, :, None] * moved[:, None, :]
+        return out.reshape(len(cont), -1)
+
+    def _residuals(self, columns: Floats) -> Floats:
+        """Derivative of every conditional's loss in its linear predictors."""
+        predictor = self.bias + columns @ self.coef
+        out = np.empty_like(predictor)
+        out[:, : self.p] = predictor[:, : self.p] / self.precision - columns[:, : self.p]
+        for v in range(self.p, self.layout.n_nodes):
+            own = slice(int(self.start[v]), int(self.start[v + 1]))
+            chance = np.exp(predictor[:, own] - predictor[:, own].max(axis=1, keepdims=True))
+            chance /= chance.sum(axis=1, keepdims=True)
+            out[:, own] = chance - columns[:, own]
+        out[:, ~self.target] = 0.0
+        return out
+
+    def worst(self, nodes: slice) -> float:
+        """The largest violation of the own terms of these nodes, and of groups that end in one."""
+        layout, claim = self.layout, self.claim
+        own = slice(int(self.start[nodes.start]), int(self.start[nodes.stop]))
+        gradient, node_terms = self._gradients(own)
+        worst = float(np.abs(node_terms).max(initial=0.0))
+        chosen = self._groups(nodes)
+        if len(chosen) == 0:
+            return worst
+        active = self._add_pull(gradient, chosen, own)
+        sums = np.add.reduceat(np.square(gradient), self.start[nodes] - own.start, axis=1)
+        sums = np.add.reduceat(sums, self._node_starts(), axis=0)
+        sums = sums.reshape(self.n_copies, layout.n_nodes, -1)
+        ends = np.cumsum([0, 1, *layout.n_features]).tolist()
+        squares = np.array([sums[a:b].sum(axis=0) for a, b in pairwise(ends)])
+        u, v = layout.pairs[chosen].T
+        distance = np.sqrt(squares[1 + layout.moderator[chosen], u, v - nodes.start])
+        beyond = np.maximum(distance - claim.pull[chosen], 0.0)
+        edges = np.where(active, distance, beyond) / claim.yardstick[chosen]
+        return float(np.maximum(worst, edges.max()))
+
+    def _groups(self, nodes: slice) -> Ints:
+        claim, second = self.claim, self.layout.pairs[:, 1]
+        chosen = np.flatnonzero((second >= nodes.start) & (second < nodes.stop))
+        return chosen if claim.groups is None else np.intersect1d(chosen, claim.groups)
+
+    def _gradients(self, own: slice) -> tuple[Floats, Floats]:
+        """Derivatives in the coefficients of all columns and products with these columns.
+
+        Both conditionals of an edge are in them.  And those in the own terms of these columns.
+        """
+        p, width, whole = self.p, own.stop - own.start, own == slice(0, self.d)
+        out = np.zeros((self.n_copies * self.d, width))
+        bias, precision = np.zeros(width), np.zeros(p)
+        varies = np.zeros(p, dtype=bool)
+        for part, columns, residual in self._parts():
+            weighted = self.share[part][:, None] * residual
+            out += columns.T @ weighted[:, own]
+            if not (self.layout.nodewise or whole):
+                both = columns.reshape(len(columns), self.n_copies, self.d)[:, :, own]
+                other = weighted.T @ both.reshape(len(columns), -1)
+                other = other.reshape(self.d, self.n_copies, width).transpose(1, 0, 2)
+                out += other.reshape(out.shape)
+            bias += weighted[:, own].sum(axis=0)
+            x = columns[:, :p]
+            mean = residual[:, :p] + x  # of a number, given the others
+            precision += 0.5 * (self.share[part] @ (x**2 - mean**2 - 1.0 / self.precision))
+            varies |= x.any(axis=0)
+        if whole and not self.layout.nodewise:
+            out += out.reshape(self.n_copies, self.d, width).transpose(0, 2, 1).reshape(out.shape)
+        if self.claim.noise is not None:
+            precision += 0.5 * self.claim.noise
+        precision[~(varies & self.target[:p])] = 0.0  # a constant has a precision by custom
+        return out, np.concatenate([bias, precision[own.start : own.stop]])
+
+    def _add_pull(self, gradient: Floats, chosen: Ints, own: slice) -> NDArray[np.bool_]:
+        """Add to the gradient how penalty and ridge pull groups that are not zero; which are."""
+        layout, claim = self.layout, self.claim
+        active = np.zeros(len(chosen), dtype=bool)
+        for at, group in enumerate(chosen.tolist()):
+            block = claim.theta[layout.starts[group] : layout.starts[group + 1]]
+            if not block.any():
+                continue
+            active[at] = True
+            factor = claim.pull[group] / np.sqrt(block @ block)
+            factor += 0.0 if claim.ridge is None else claim.ridge[group]
+            u, v = layout.pairs[group].tolist()
+            first = 1 + int(layout.first_feature[group])
+            tall, wide = int(layout.width[u]), int(layout.width[v])
+            for k, values in enumerate(block.reshape(-1, tall, wide)):
+                top = (first + k) * self.d + int(self.start[u])
+                left = int(self.start[v]) - own.start
+                gradient[top : top + tall, left : left + wide] += factor * values
+        return active
+
+    def _node_starts(self) -> Ints:
+        copies = np.arange(self.n_copies)[:, None] * self.d
+        return np.asarray((copies + self.start[:-1]).ravel())
+
+
+def _coefficients(layout: Layout, theta: Floats) -> sparse.csr_array:
+    """(copies * d, d): a row per predictor, a column per target."""
+    d = layout.n_columns
+    rows, columns, values = [], [], []
+    for group in np.flatnonzero(layout.group_sums(theta[layout.edges] != 0.0)).tolist():
+        u, v = layout.pairs[group].tolist()
+        tall, wide = int(layout.width[u]), int(layout.width[v])
+        block = theta[layout.starts[group] : layout.starts[group + 1]].reshape(-1, tall, wide)
+        for k, part in enumerate(block):
+            down = (1 + int(layout.first_feature[group]) + k) * d
+            a, b = np.indices(part.shape)
+            a, b = a.ravel() + layout.column_start[u], b.ravel() + layout.column_start[v]
+            rows.append(down + a)
+            columns.append(b)
+            values.append(part.ravel())
+            if not layout.nodewise:
+                rows.append(down + b)
+                columns.append(a)
+                values.append(part.ravel())
+    n_rows = (1 + sum(layout.n_features)) * d
+    if not rows:
+        return sparse.csr_array((n_rows, d))
+    places = (np.concatenate(rows), np.concatenate(columns))
+    return sparse.csr_array((np.concatenate(values), places), shape=(n_rows, d))
+
+
+def _places(n_cont: int, observed: NDArray[np.bool_], n_levels: tuple[int, ...]) -> list[Ints]:
+    """The design column of every declared level of every category."""
+    column = n_cont + np.cumsum(observed) - 1
+    return list(np.split(column, np.cumsum(n_levels)[:-1])) if n_levels else []
+
+
+def _blocks(width: Ints) -> Iterator[slice]:
+    """Runs of nodes of about `_COLUMNS` columns together."""
+    first, total = 0, 0
+    for node, columns in enumerate(width.tolist()):
+        if total and total + columns > _COLUMNS:
+            yield slice(first, node)
+            first, total = node, 0
+        total += columns
+    if len(width):
+        yield slice(first, len(width))
