@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mixedgm.errors import ModelFileError as ModelFileError
     from mixedgm.errors import NotYetError as NotYetError
     from mixedgm.errors import OutOfMemoryError as OutOfMemoryError
+    from mixedgm.errors import OutputError as OutputError
     from mixedgm.errors import ParameterError as ParameterError
     from mixedgm.errors import SamplingWarning as SamplingWarning
     from mixedgm.errors import SelectionWarning as SelectionWarning
@@ -73,6 +74,7 @@ _HOME = {
     "MonteCarlo": "mixedgm.solve.monte_carlo",
     "NotYetError": "mixedgm.errors",
     "OutOfMemoryError": "mixedgm.errors",
+    "OutputError": "mixedgm.errors",
     "ParameterError": "mixedgm.errors",
     "Params": "mixedgm.model.params",
     "ProximalGradient": "mixedgm.solve.proximal_gradient",

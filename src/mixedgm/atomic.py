@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from mixedgm.errors import ParameterError
+from mixedgm.errors import OutputError, ParameterError
 from mixedgm.printable import quoted
 
 __all__ = ["check_writable", "remove_abandoned", "replacing", "write_bytes", "write_text"]
@@ -122,10 +122,10 @@ def _target(path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def _unwritable(target: Path, error: OSError) -> ParameterError:
+def _unwritable(target: Path, error: OSError) -> OutputError:
     why = error.strerror or str(error)
     what = "Make room, or choose" if error.errno in _FULL else "Choose"
-    return ParameterError(f"{str(target)!r} cannot be written: {why}. {what} another folder.")
+    return OutputError(f"{str(target)!r} cannot be written: {why}. {what} another folder.")
 
 
 def _take_over(target: Path, temporary: Path) -> None:

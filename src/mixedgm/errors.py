@@ -20,6 +20,7 @@ __all__ = [
     "ModelFileError",
     "NotYetError",
     "OutOfMemoryError",
+    "OutputError",
     "ParameterError",
     "SamplingWarning",
     "TableError",
@@ -249,6 +250,10 @@ class DistributionError(MixedGMError, ValueError):
 
 class TooLargeError(DistributionError):
     """An exact computation whose tables would exceed the limit."""
+
+
+class OutputError(ParameterError, OSError):
+    """A file that cannot be written: a full disk, a folder that may not be written to."""
 
 
 class OutOfMemoryError(MixedGMError, MemoryError):

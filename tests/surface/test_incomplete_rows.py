@@ -218,3 +218,18 @@ def test_wide_rows_are_predicted_as_their_cells_are_imputed():
             np.testing.assert_allclose(found[name], alone.astype(float), rtol=1e-9, atol=1e-12)
         else:
             assert found[name].tolist() == alone.tolist()
+
+
+def test_a_probability_too_small_for_a_double_is_not_zero():
+    """Two columns that a third makes all but impossible; the third is missing in the row."""
+    truth = mg.from_params(
+        {"x": "continuous", "a": ["f", "m"], "b": ["f", "m"]},
+        {
+            "category_shift": [[-900.0, 900.0, 0.0, 0.0]],
+            "cat_interaction": [[0, 0, 1, -1], [0, 0, -1, 1], [1, -1, 0, 0], [-1, 1, 0, 0]],
+        },
+        frame="numpy",
+    )
+    score = truth.score([[9.0, "f", None]])
+    assert np.isfinite(score)
+    assert score < -700

@@ -401,4 +401,4 @@ def test_criteria_that_have_none_are_named(here, capsys):
     assert main(["fit", "survey.csv", "-o", "m.mgm", "--select", "cv", *COMMON]) == 2
     assert "--per-node belongs to ebic, bic and aic, not to cv." in capsys.readouterr().err
     assert main(["fit", "survey.csv", "-o", "m.mgm", "--per-node"]) == 2
-    assert "loss='nodewise'" in capsys.readouterr().err
+    assert "Use --loss nodewise, or leave out --per-node" in capsys.readouterr().err

@@ -31,6 +31,8 @@ _CHOICES = re.compile(r"\b(rule|loss|method|weights|solver)='([\w-]+)'")
 _WEIGHTS = re.compile(r"\bsample_weight (?=has|holds|sums|must)")
 _OPTIONS = {
     'missing="drop"': "--missing drop",
+    "per_node=True": "--per-node",
+    "or per_node=False": "or leave out --per-node",
     "mixedgm.check(table)": "`mixedgm check`",
     "transform={column: None}": "--transform NAME=none",
     "model.repaired() gives": "--repair takes",

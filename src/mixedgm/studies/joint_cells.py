@@ -105,8 +105,10 @@ class JointCells:
                 first, n_levels = ends[own.index(node)], params.n_levels[node - p]
                 chance = found.levels[np.searchsorted(rows, asked), first : first + n_levels]
                 bias = params.cat_bias[params.levels_of(node - p)]
+                # What is possible has a probability, though it may be too small for a double.
+                least = np.finfo(np.float64).tiny if found.exact else _LEAST
+                chance = np.maximum(chance, np.where(np.isneginf(bias), 0.0, least))
                 if not found.exact:
-                    chance = np.maximum(chance, np.where(np.isneginf(bias), 0.0, _LEAST))
                     chance /= chance.sum(axis=1, keepdims=True)
                 with np.errstate(divide="ignore"):
                     log_prob = np.log(chance.T)

@@ -116,7 +116,7 @@ def within(dtype: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
     Examples
     --------
     >>> within("float16", np.array([1.5, 1e6]))
-    array([1.500e+00, 6.550e+04])
+    array([1.5000e+00, 6.5504e+04])
     """
     name = dtype.lower().partition("[")[0]
     narrow = _NARROW.get(name)

@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from mixedgm.errors import ParameterError
+from mixedgm.errors import OutputError, ParameterError
 from mixedgm.views import to_adjacency, to_networkx, write
 
 ORDER = ["sex", "age", "edu", "wage"]
@@ -164,8 +164,9 @@ def test_nothing_is_half_written(hand, tmp_path, monkeypatch, suffix):
     path = tmp_path / f"graph{suffix}"
     path.write_text("before")
     monkeypatch.setattr("mixedgm.atomic.os.fsync", full)
-    with pytest.raises(OSError, match="no space left"):
+    with pytest.raises(OutputError, match="cannot be written: no space left") as raised:
         write(hand(), path)
+    assert isinstance(raised.value, OSError)
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
     assert path.read_text() == "before"
 
