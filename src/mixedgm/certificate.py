@@ -1,8 +1,8 @@
 """Rows and a returned estimate -> its KKT number, by code that shares nothing with the solvers.
 
 Plain NumPy over blocks of rows and of columns: every conditional is written out, and of all pairs
-only the largest violation is kept.  Along a path the solvers' own gradient certifies; here the model
-that the user gets is looked at once more.
+only the largest violation is kept.  Along a path the solvers' own gradient certifies; here the
+model that the user gets is looked at once more.
 """
 
 from __future__ import annotations
@@ -19,12 +19,10 @@ from mixedgm.blas import single_threaded_blas
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.table.encode import Design
 
-__all__ = ["Claim", "kkt"]
+__all__ = ["ROUNDING", "Claim", "Standardised", "kkt"]
 
-_COLUMNS = 1024
-"""Design columns of a block: with those of all others they make the largest matrix."""
-_CELLS = 2**21
-"""Cells of a block of rows."""
+ROUNDING = 1e-12
+"""What two ways to add up the same gradient may differ by."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +78,9 @@ class Standardised:
     middle: Floats | None = None
 
 
-def kkt(design: Design, rows: Standardised, claim: Claim) -> float:
+def kkt(
+    design: Design, rows: Standardised, claim: Claim, *, columns: int = 2048, cells: int = 2**18
+) -> float:
     """Return the largest violation of the optimality conditions of a pseudolikelihood.
 
     Over edges: the distance from minus the gradient to the penalty's subdifferential, divided by
@@ -94,23 +94,28 @@ def kkt(design: Design, rows: Standardised, claim: Claim) -> float:
         How they are standardised.
     claim : Claim
         The estimate, and the problem it solves.
+    columns : int
+        Design columns of a block; with those of all others they make the largest matrix.
+    cells : int
+        Cells of a block of rows.
 
     Returns
     -------
     float
         NaN where anything is.
     """
-    conditionals = _Conditionals(design, rows, claim)
+    conditionals = _Conditionals(design, rows, claim, cells)
     with single_threaded_blas(), np.errstate(all="ignore"):
-        worst = [conditionals.worst(nodes) for nodes in _blocks(claim.layout.width)]
+        worst = [conditionals.worst(nodes) for nodes in _blocks(claim.layout.width, columns)]
     return float(np.max(worst, initial=0.0))  # NaN stays NaN
 
 
 class _Conditionals:
     """Predictors, residuals and products of both, block by block."""
 
-    def __init__(self, design: Design, rows: Standardised, claim: Claim) -> None:
+    def __init__(self, design: Design, rows: Standardised, claim: Claim, cells: int) -> None:
         layout = claim.layout
+        self.cells = cells
         self.design, self.rows, self.claim, self.layout = design, rows, claim, layout
         self.p, self.d = layout.n_cont, layout.n_columns
         self.start = layout.column_start
@@ -125,7 +130,7 @@ class _Conditionals:
 
     def _parts(self) -> Iterator[tuple[slice, Floats, Floats]]:
         """Rows, their design columns with products, and the residuals of all conditionals."""
-        size = max(1, _CELLS // (self.d * self.n_copies))
+        size = max(1, self.cells // (self.d * self.n_copies))
         for at in range(0, self.design.n_rows, size):
             part = slice(at, min(at + size, self.design.n_rows))
             columns = self._columns(part)
@@ -138,14 +143,14 @@ class _Conditionals:
         rows = np.arange(len(cont))
         for j, place in enumerate(self.place):
             out[rows, 0, place[self.design.codes[part, j]]] = 1.0
-        if self.rows.features is not None:
+        if self.rows.features is not None and self.rows.middle is not None:
             moved = out[:, 0, :] - self.rows.middle
             out[:, 1:, :] = self.rows.features[part][:, :, None] * moved[:, None, :]
         return out.reshape(len(cont), -1)
 
     def _residuals(self, columns: Floats) -> Floats:
         """Derivative of every conditional's loss in its linear predictors."""
-        predictor = self.bias + columns @ self.coef
+        predictor: Floats = self.bias + columns @ self.coef
         out = np.empty_like(predictor)
         out[:, : self.p] = predictor[:, : self.p] / self.precision - columns[:, : self.p]
         for v in range(self.p, self.layout.n_nodes):
@@ -268,11 +273,11 @@ def _places(n_cont: int, observed: NDArray[np.bool_], n_levels: tuple[int, ...])
     return list(np.split(column, np.cumsum(n_levels)[:-1])) if n_levels else []
 
 
-def _blocks(width: Ints) -> Iterator[slice]:
-    """Runs of nodes of about `_COLUMNS` columns together."""
+def _blocks(width: Ints, most: int) -> Iterator[slice]:
+    """Runs of nodes of at most so many columns together, if one node has not more."""
     first, total = 0, 0
     for node, columns in enumerate(width.tolist()):
-        if total and total + columns > _COLUMNS:
+        if total and total + columns > most:
             yield slice(first, node)
             first, total = node, 0
         total += columns

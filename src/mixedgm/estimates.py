@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mixedgm.certificate import Claim, Standardised, kkt
+from mixedgm.certificate import ROUNDING, Claim, Standardised, kkt
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params
 from mixedgm.options import Options
@@ -34,9 +34,6 @@ __all__ = [
     "refitted",
     "with_bounds_checked",
 ]
-
-_ROUNDING = 1e-12
-"""What two ways to add up the same gradient may differ by."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +176,7 @@ def certified(design: Design, task: Task, optimum: Optimum) -> FitReport:
         optimum.noise,
     )
     number = kkt(design, _standardised(design, task), claim)
-    if not report.converged or number <= report.tol + _ROUNDING:
+    if not report.converged or number <= report.tol + ROUNDING:
         return replace(report, kkt=number)
     return replace(report, kkt=number, converged=False, message=Status.NOT_CERTIFIED.value)
 

@@ -1,8 +1,8 @@
 """Smooth function + penalty + lam -> objective and the KKT certificate at a given theta.
 
-The certificate knows nothing of any solver: it evaluates the gradient afresh at the point it is
-given and measures, in standardised coordinates, how far the optimality conditions are from
-holding.
+The certificate knows nothing of any solver: it takes the gradient over all groups at the point it
+is given and measures, in standardised coordinates, how far the optimality conditions are from
+holding.  The model that is returned is certified once more, apart from all this: certificate.py.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from mixedgm.certificate import ROUNDING
 from mixedgm.errors import ModelFileError
 from mixedgm.path.task import Loss
 from mixedgm.printable import quoted
@@ -274,7 +275,7 @@ def check_certificate(
 
     A sampled one may be as many standard errors above `tol` as the solver allows.
     """
-    if converged and not kkt <= tol + STANDARD_ERRORS * error:
+    if converged and not kkt <= tol + STANDARD_ERRORS * error + ROUNDING:
         raise ModelFileError(f"{what} is said to have converged, with KKT {kkt:g} and tol {tol:g}")
 
 
