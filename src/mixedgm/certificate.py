@@ -35,7 +35,7 @@ class Claim:
     theta : ndarray
         The estimate, in standardised units and over observed levels.
     pull : ndarray (n_groups,)
-        lam times the penalty's weight of every group.
+        The penalty's derivative in the norm of every group.
     yardstick : ndarray (n_groups,)
         Violations of a group are divided by this.
     groups : ndarray of int or None

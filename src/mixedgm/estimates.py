@@ -169,7 +169,7 @@ def certified(design: Design, task: Task, optimum: Optimum) -> FitReport:
     claim = Claim(
         task.layout,
         optimum.theta,
-        problem.lam * problem.penalty.weights,
+        problem.penalty.pull(task.layout.group_norms(optimum.theta), problem.lam),
         task.yardstick,
         optimum.groups,
         optimum.ridge,
@@ -228,7 +228,7 @@ def unbounded(task: Task, theta: Floats, lam: Lam, tol: float) -> tuple[str, ...
     curvature does so only close to the end: with many rows, or a sampled loss, `tol` is too rough.
     """
     problem = task.problem(lam)
-    free = np.flatnonzero(problem.lam * problem.penalty.weights == 0.0)
+    free = np.flatnonzero(problem.penalty.bound(problem.lam) == 0.0)
     groups = np.flatnonzero(task.layout.group_norms(theta))
     free = np.intersect1d(free, groups)
     judge, fine = task.scoring, max(0.1 / task.total_weight, FINEST_TOL)

@@ -1,31 +1,43 @@
-"""Every penalty: the proximal map minimises, distances vanish at its fixed points, lam_max."""
+"""Every penalty against brute force: prox, entry, derivatives, distances; solvers ask no more."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
 from mixedgm.model.layout import Layout
+from mixedgm.penalty.contract import Penalty
 from mixedgm.penalty.group_lasso import GroupLasso
+from mixedgm.penalty.kernels import block_step
+from mixedgm.penalty.scaled_prox import scaled_prox
+from mixedgm.solve.choose import Auto
+from mixedgm.solve.neighbour import Chord, neighbour_of
+from mixedgm.solve.working_set import Start, solve
+from tests.support.problems import SOLVERS, draw
 
+PENALTIES = {"group-lasso": GroupLasso}
 LAYOUTS = {
     "mixed": Layout.complete(2, (2, 3)),
     "continuous": Layout.complete(3, ()),
     "categorical": Layout.complete(0, (2, 4)),
     "no-groups": Layout(2, (3,), np.zeros((0, 2), dtype=np.int64)),
 }
+CASES = [(kind, layout) for kind in PENALTIES for layout in LAYOUTS]
+LAM = 0.7
 
 
-def make(name, seed=0):
-    layout = LAYOUTS[name]
-    rng = np.random.default_rng(seed)
+@pytest.fixture(params=CASES, ids="-".join)
+def drawn(request):
+    return make(*request.param)
+
+
+def make(kind, layout="mixed"):
+    """A penalty with free groups, a point, and more random numbers."""
+    layout, rng = LAYOUTS[layout], np.random.default_rng(0)
     weights = rng.uniform(0.2, 2.0, size=layout.n_groups)
     weights[::3] = 0.0
-    return GroupLasso(layout, weights), rng.normal(size=layout.n_theta), rng
-
-
-@pytest.fixture(params=LAYOUTS)
-def named(request):
-    return request.param
+    return PENALTIES[kind](layout, weights), rng.normal(size=layout.n_theta), rng
 
 
 def blocks(penalty):
@@ -33,132 +45,232 @@ def blocks(penalty):
     return [slice(a, b) for a, b in zip(layout.starts[:-1], layout.starts[1:], strict=True)]
 
 
-def test_value_is_the_weighted_sum_of_norms(named):
-    penalty, theta, _ = make(named)
-    expected = sum(
-        w * np.linalg.norm(theta[s]) for w, s in zip(penalty.weights, blocks(penalty), strict=True)
-    )
-    assert penalty.value(theta) == pytest.approx(expected, abs=1e-13)
+def along(penalty, theta, part, sizes, lam=LAM):
+    """The penalty with one group scaled to these norms and all others zero."""
+    unit, out = theta[part] / np.linalg.norm(theta[part]), []
+    for size in sizes:
+        u = np.zeros(len(theta))
+        u[part] = size * unit
+        out.append(penalty.value(u, lam))
+    return np.array(out)
+
+
+def nearest(penalty, theta, part, step):
+    """argmin over the norm of a group of (norm - |theta_g|)^2 / 2 + step * penalty: finer grids."""
+    norm = np.linalg.norm(theta[part])
+    low, high = 0.0, 1.5 * norm
+    for _ in range(5):
+        sizes = np.linspace(low, high, 401)
+        values = 0.5 * (sizes - norm) ** 2 + step * along(penalty, theta, part, sizes)
+        best, width = sizes[np.argmin(values)], sizes[1] - sizes[0]
+        low, high = max(0.0, best - 2 * width), best + 2 * width
+    return best
 
 
 @pytest.mark.parametrize("step", [0.05, 0.6, 5.0])
-def test_prox_beats_a_brute_force_minimiser(named, step):
-    penalty, theta, _ = make(named)
-    found = penalty.prox(theta, step)
+def test_prox_is_the_brute_force_minimum(drawn, step):
+    penalty, theta, rng = drawn
+    before = theta.copy()
+    found = penalty.prox(theta, LAM, step)
+    np.testing.assert_array_equal(theta, before)
+    for part in blocks(penalty):
+        expected = nearest(penalty, theta, part, step) / np.linalg.norm(theta[part]) * theta[part]
+        np.testing.assert_allclose(found[part], expected, atol=1e-6)
 
     def aim(u):
-        return 0.5 * np.sum((u - theta) ** 2) + step * penalty.value(u)
+        return 0.5 * np.sum((u - theta) ** 2) + step * penalty.value(u, LAM)
 
-    tried = [minimize(aim, start, method="L-BFGS-B", tol=1e-14) for start in (theta, found + 1e-3)]
-    best = min(result.fun for result in tried)
-    assert aim(found) <= best + 1e-12
-    # Kinks slow the minimiser down; that it comes near shows that it solved the same problem.
-    assert aim(found) >= best - 1e-3
-
-
-@pytest.mark.parametrize("step", [0.05, 0.6, 5.0])
-def test_no_random_point_is_better_than_the_prox(named, step):
-    penalty, theta, rng = make(named)
-    found = penalty.prox(theta, step)
-
-    def aim(u):
-        return 0.5 * np.sum((u - theta) ** 2) + step * penalty.value(u)
-
-    for size in (1e-4, 1e-2, 1.0):
+    for size in (1e-4, 1e-2, 1.0):  # in other directions, too
         for _ in range(20):
             assert aim(found + size * rng.normal(size=len(theta))) >= aim(found)
 
 
-def test_prox_leaves_node_terms_and_free_groups_alone(named):
-    penalty, theta, _ = make(named)
-    found = penalty.prox(theta, 100.0)
+def test_prox_leaves_node_terms_and_free_groups_alone(drawn):
+    penalty, theta, _ = drawn
+    found = penalty.prox(theta, 1.0, 100.0)
     free = penalty.layout.positions(penalty.free)
     np.testing.assert_array_equal(found[free], theta[free])
     others = np.setdiff1d(np.arange(len(theta)), free)
     np.testing.assert_array_equal(found[others], 0.0)
-
-
-def test_prox_of_zero_groups_is_zero(named):
-    penalty, theta, _ = make(named)
+    np.testing.assert_array_equal(np.flatnonzero(~penalty.penalised), penalty.free)
     theta[penalty.layout.edges] = 0.0
-    np.testing.assert_array_equal(penalty.prox(theta, 0.3), theta)
+    np.testing.assert_array_equal(penalty.prox(theta, LAM, 0.3), theta)
 
 
-def test_prox_does_not_change_its_argument():
-    penalty, theta, _ = make("mixed")
-    before = theta.copy()
-    penalty.prox(theta, 0.5)
-    np.testing.assert_array_equal(theta, before)
+def test_distance_is_zero_at_a_brute_force_minimum(drawn):
+    penalty, theta, _ = drawn
+    u = theta.copy()
+    for part in blocks(penalty):
+        u[part] *= nearest(penalty, theta, part, 0.5) / np.linalg.norm(theta[part])
+    found = penalty.subgradient_distance(u, (u - theta) / 0.5, LAM)
+    np.testing.assert_allclose(found, 0.0, atol=1e-6)
 
 
-@pytest.mark.parametrize("step", [0.1, 1.0])
-def test_distance_is_zero_at_fixed_points_of_the_prox(named, step):
-    """u = prox(u + step * (-grad)) exactly where -grad is a subgradient."""
-    penalty, theta, _ = make(named)
-    u = penalty.prox(theta, step)
-    grad = (u - theta) / step
-    found = penalty.subgradient_distance(u, grad, 1.0)
-    np.testing.assert_allclose(found, 0.0, atol=1e-13)
-    np.testing.assert_allclose(penalty.prox(u - step * grad, step), u, atol=1e-13)
-
-
-def test_distance_elsewhere_is_that_to_the_nearest_subgradient(named):
-    """Brute force: at zero the subgradients are a ball, elsewhere one point."""
-    penalty, theta, rng = make(named)
-    layout, lam = penalty.layout, 0.7
-    for group in range(0, layout.n_groups, 2):
-        theta[blocks(penalty)[group]] = 0.0
+def test_distance_elsewhere_is_that_to_the_nearest_subgradient(drawn):
+    """At zero the subgradients are a ball, elsewhere one point: both by differences."""
+    penalty, theta, rng = drawn
+    directions = theta.copy()
+    for part in blocks(penalty)[::2]:
+        theta[part] = 0.0
     grad = rng.normal(size=len(theta))
-    found = penalty.subgradient_distance(theta, grad, lam)
+    found = penalty.subgradient_distance(theta, grad, LAM)
     for group, part in enumerate(blocks(penalty)):
-        radius = lam * penalty.weights[group]
         if np.any(theta[part]):
-            nearest = radius * theta[part] / np.linalg.norm(theta[part])
+            pull = []
+            for k in range(part.start, part.stop):
+                h = 1e-6 * np.eye(len(theta))[k]
+                pull.append(penalty.value(theta + h, LAM) - penalty.value(theta - h, LAM))
+            expected = np.linalg.norm(grad[part] + np.array(pull) / 2e-6)
         else:
-            nearest = -grad[part] * min(1.0, radius / np.linalg.norm(grad[part]))
-        assert found[group] == pytest.approx(np.linalg.norm(-grad[part] - nearest), abs=1e-12)
+            radius = along(penalty, directions, part, [1e-8])[0] / 1e-8
+            expected = max(0.0, np.linalg.norm(grad[part]) - radius)
+        assert found[group] == pytest.approx(expected, abs=1e-6)
 
 
-def test_distance_is_positive_away_from_fixed_points():
-    penalty, theta, rng = make("mixed")
-    u = penalty.prox(theta, 0.5)
-    grad = (u - theta) / 0.5
-    grad[penalty.layout.edges] += 10 * np.sign(grad[penalty.layout.edges] + 1e-12)
-    assert np.all(penalty.subgradient_distance(u, grad, 1.0) > 0.1)
+@pytest.mark.parametrize("size", [1e-3, 0.3, 0.9, 1.7, 6.0])
+def test_pull_and_bend_are_derivatives_in_the_norm(drawn, size):
+    penalty, theta, _ = drawn
+    norms = size * np.linspace(0.8, 1.2, penalty.layout.n_groups)
+    pull, bend = penalty.pull(norms, LAM), penalty.bend(norms, LAM)
+    for group, part in enumerate(blocks(penalty)):
+        h = 1e-4 * norms[group]
+        low, here, high = along(penalty, theta, part, norms[group] + h * np.array([-1, 0, 1]))
+        assert pull[group] == pytest.approx((high - low) / (2 * h), abs=1e-8)
+        assert bend[group] == pytest.approx((high - 2 * here + low) / h**2, abs=1e-5 / size)
+        assert bend[group] <= 0.0
 
 
-def test_lam_max_is_where_zero_becomes_optimal():
-    penalty, grad, _ = make("mixed")
-    zero = np.zeros(len(grad))
-    top = penalty.lam_max(grad)
-    penalised = penalty.weights > 0
-    assert np.all(penalty.subgradient_distance(zero, grad, top)[penalised] <= 1e-13)
-    assert penalty.subgradient_distance(zero, grad, 0.99 * top)[penalised].max() > 1e-3
+def test_groups_enter_where_the_gradient_exceeds_the_bound(drawn):
+    penalty, grad, _ = drawn
+    entry, layout = penalty.entry(grad), penalty.layout
+    zero = np.zeros(layout.n_groups)
+    np.testing.assert_array_equal(penalty.pull(zero, LAM), penalty.bound(LAM))
+    assert np.all(np.isinf(entry[penalty.free]))
+    for group in np.flatnonzero(penalty.penalised):
+        part = blocks(penalty)[group]
+        norm, h = np.linalg.norm(grad[part]), 1e-8
+        for factor, stays in ((1.001, True), (0.999, False)):
+            lam = factor * entry[group]
+            change = along(penalty, grad, part, [h], lam)[0] - h * norm  # a step downhill
+            assert (change >= 0.0) == stays
+            assert (norm <= penalty.bound(lam)[group]) == stays
+            distance = penalty.subgradient_distance(np.zeros(len(grad)), grad, lam)[group]
+            assert (distance == 0.0) == stays
+    assert penalty.lam_max(grad) == max([0.0, *entry[penalty.penalised]])
 
 
-def test_lam_max_without_penalised_groups_is_zero():
-    layout = LAYOUTS["mixed"]
-    grad = np.ones(layout.n_theta)
-    assert GroupLasso(layout, np.zeros(layout.n_groups)).lam_max(grad) == 0.0
-    assert make("no-groups")[0].lam_max(np.ones(LAYOUTS["no-groups"].n_theta)) == 0.0
+def test_restriction_keeps_its_groups():
+    for kind in PENALTIES:
+        penalty, theta, _ = make(kind)
+        groups = np.array([1, 3, 4])
+        index = penalty.layout.positions(groups)
+        padded = np.zeros(len(theta))
+        padded[index] = theta[index]
+        for small in (penalty.restrict(groups), penalty.restrict(groups, penalty.layout)):
+            assert small.value(theta[index], LAM) == pytest.approx(penalty.value(padded, LAM))
+            expected = penalty.prox(padded, LAM, 0.4)[index]
+            np.testing.assert_allclose(small.prox(theta[index], LAM, 0.4), expected)
+        # The same pairs on numbers: norms count, not levels.
+        numbers = penalty.restrict(groups, Layout.complete(4, ()))
+        assert numbers.layout.n_groups == 3
+        norms = np.array([0.1, 0.5, 2.0])
+        np.testing.assert_array_equal(numbers.pull(norms, LAM), small.pull(norms, LAM))
 
 
-def test_restriction_keeps_weights_and_values_of_its_groups():
-    penalty, theta, _ = make("mixed")
-    groups = np.array([1, 3, 4])
-    small = penalty.restrict(groups)
-    index = penalty.layout.positions(groups)
-    padded = np.zeros(len(theta))
-    padded[index] = theta[index]
-    assert small.value(theta[index]) == pytest.approx(penalty.value(padded), abs=1e-14)
-    np.testing.assert_allclose(small.prox(theta[index], 0.4), penalty.prox(padded, 0.4)[index])
+def test_factors_multiply_lam():
+    for kind in PENALTIES:
+        penalty, theta, rng = make(kind)
+        factors = rng.uniform(0.1, 3.0, penalty.layout.n_groups)
+        other = penalty.with_factors(factors)
+        for part, factor in zip(blocks(penalty), factors, strict=True):
+            sizes = [0.2, 1.0, 4.0]
+            expected = along(penalty, theta, part, sizes, LAM * factor)
+            np.testing.assert_allclose(along(other, theta, part, sizes), expected)
+        assert np.all(penalty.with_factors(0.0 * factors).bound(LAM) == 0.0)
 
 
 def test_groups_almost_at_the_threshold_do_not_change_sign():
     layout = LAYOUTS["continuous"]
-    penalty = GroupLasso(layout, np.ones(3))
     theta = np.zeros(layout.n_theta)
     theta[layout.edges] = [1e-300, 1.0, -1.0 - 1e-12]
-    found = penalty.prox(theta, 1.0)[layout.edges]
-    np.testing.assert_array_equal(found[:2], 0.0)
-    assert -2e-12 < found[2] < 0
+    for kind in PENALTIES.values():
+        found = kind(layout, np.ones(3)).prox(theta, 1.0, 1.0)[layout.edges]
+        np.testing.assert_array_equal(found[:2], 0.0)
+        assert -2e-12 < found[2] < 0
+
+
+def test_the_group_lasso_is_a_weighted_sum_of_norms():
+    penalty, theta, _ = make("group-lasso")
+    norms = [np.linalg.norm(theta[part]) for part in blocks(penalty)]
+    assert penalty.value(theta, LAM) == pytest.approx(LAM * (penalty.weights @ norms), rel=1e-13)
+    grad = np.ones(len(theta))
+    assert GroupLasso.none(penalty.layout).lam_max(grad) == 0.0
+
+
+# -- block steps ---------------------------------------------------------------------------------
+
+
+def test_block_steps_are_minima():
+    """Both of them: that of the kernels, and that of all groups at once."""
+    rng, tight = np.random.default_rng(1), {"xatol": 1e-10, "fatol": 1e-14, "maxfev": 20000}
+    starts, pull = np.array([0, 1, 4, 6, 9, 10]), np.array([0.3, 0.8, 0.0, 1.5, 2.0])
+    for size in (0.05, 0.5, 5.0):
+        metric, point = rng.uniform(0.3, 3.0, 10), size * rng.normal(size=10)
+        found = scaled_prox(pull, metric, point, starts)
+        for g, weight in enumerate(pull):
+            at = slice(starts[g], starts[g + 1])
+            d, y = metric[at], point[at]
+
+            def value(x, d=d, y=y, weight=weight):
+                return 0.5 * d @ (x - y) ** 2 + weight * np.linalg.norm(x)
+
+            tried = (
+                minimize(value, start, method="Nelder-Mead", options=tight).x
+                for start in (y, 0.3 * y + 1e-3)
+            )
+            best = min(value(np.zeros(len(y))), *map(value, tried))
+            assert value(found[at]) <= best + 1e-12
+            own = np.empty(len(y))
+            block_step.py_func(d * y, weight, metric, starts[g], len(y), own)
+            np.testing.assert_allclose(own, found[at], atol=1e-10)
+
+
+# -- solvers ask a penalty for nothing else --------------------------------------------------------
+
+ASKED = {name for name in vars(Penalty) if not name.startswith("_")}
+
+
+class Opaque:
+    """A penalty that has what the contract says and nothing more."""
+
+    def __init__(self, penalty):
+        self._penalty = penalty
+
+    def __getattr__(self, name):
+        if name not in ASKED:
+            raise AttributeError(name)
+        return getattr(self._penalty, name)
+
+    def restrict(self, groups, layout=None):
+        return Opaque(self._penalty.restrict(groups, layout))
+
+    def with_factors(self, factors):
+        return Opaque(self._penalty.with_factors(factors))
+
+
+@pytest.mark.parametrize("solver", [*SOLVERS, "auto", "chord"])
+def test_solvers_need_the_contract_only(solver):
+    task = draw(3, 60, 2, (2, 3)).task()
+    start, lam = Start(task.null.theta, task.null.evaluation), 0.3 * task.lam_max
+    named = {**SOLVERS, "auto": Auto(), "chord": Chord(Auto())}[solver]
+    expected = solve(task.problem(lam), named, start, tol=1e-8, max_iter=5000)
+    assert np.any(task.layout.group_norms(expected.theta))
+    hidden = replace(task, penalty=Opaque(task.penalty))
+    problem = hidden.problem(lam)
+    if solver == "chord":
+        start = neighbour_of(problem, Auto(), expected.theta).start(
+            start.theta, start.evaluation, task.layout
+        )
+    found = solve(problem, named, start, tol=1e-8, max_iter=5000)
+    assert found.converged
+    np.testing.assert_allclose(found.theta, expected.theta, atol=1e-7)

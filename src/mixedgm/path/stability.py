@@ -145,7 +145,7 @@ def _frequencies(evidence: Evidence, found: Counts, index: int) -> Floats:
 
 def _instability(task: Task, found: Counts) -> Floats:
     """Mean over penalised pairs of twice the variance of the edge's indicator."""
-    penalised = (task.penalty.weights > 0.0) & found.once
+    penalised = task.penalty.penalised & found.once
     if not penalised.any():
         return np.zeros(len(found.edges))
     share = found.edges[:, penalised] / found.n_subsamples
@@ -226,7 +226,7 @@ class StabilitySelection(_BySubsamples):
     def choose(self, evidence: Evidence) -> Choice:
         """Smallest lam down to which the bound holds, and its stable edges."""
         found = edge_counts(evidence, self._halves(evidence), self.checkpoint)
-        penalised = (evidence.task.penalty.weights > 0.0) & found.once
+        penalised = evidence.task.penalty.penalised & found.once
         share = found.edges / found.n_subsamples
         selected = evidence.joined("stability_selected", share[:, penalised].sum(axis=1))
         stable = share >= self.threshold - _ROUNDING

@@ -24,6 +24,7 @@ from mixedgm.objective.likelihood import Likelihood
 from mixedgm.objective.pseudolikelihood import Pseudolikelihood
 from mixedgm.path.moderated import Moderated
 from mixedgm.penalty import weights as edge_weights
+from mixedgm.penalty.contract import Penalty
 from mixedgm.penalty.group_lasso import GroupLasso
 from mixedgm.rows.contract import Moments
 from mixedgm.rows.memory import MemoryRows
@@ -82,8 +83,8 @@ class Task:
         Columns and declared levels.
     smooth : Smooth
         In standardised units, over observed levels.
-    penalty : GroupLasso
-        Its weights as seen by standardised parameters.
+    penalty : Penalty
+        As seen by standardised parameters.
     yardstick : ndarray (n_groups,)
         Calibrated weight of every edge, standardised.
     total_weight : float
@@ -97,7 +98,7 @@ class Task:
     observed: NDArray[np.bool_]
     schema: Schema
     smooth: Smooth
-    penalty: GroupLasso
+    penalty: Penalty
     yardstick: Floats
     node_scales: Floats
     total_weight: float
@@ -141,14 +142,12 @@ class Task:
         return error.named([node.name for node in self.schema.nodes])
 
     def problem(self, lam: Lam) -> Problem:
-        """The problem at this lam; one per column multiplies the weights of its own groups."""
+        """The problem at this lam; one per column is that of its own groups."""
         if not isinstance(lam, tuple):
             return Problem(self.smooth, self.penalty, lam, self.yardstick)
         by_name = dict(zip(self.schema.names, lam, strict=True))
         by_node = np.array([by_name[node.name] for node in self.schema.nodes])
-        penalty = replace(
-            self.penalty, weights=self.penalty.weights * by_node[self.layout.pairs[:, 1]]
-        )
+        penalty = self.penalty.with_factors(by_node[self.layout.pairs[:, 1]])
         return Problem(self.smooth, penalty, 1.0, self.yardstick)
 
     def params(self, theta: Floats) -> Params:
@@ -193,9 +192,8 @@ class Task:
         Its theta is full-size; its certificate is that of the small problem.
         """
         small = self.smooth.restrict(groups)
-        problem = Problem(
-            small, GroupLasso(small.layout, np.zeros(len(groups))), 0.0, self.yardstick[groups]
-        )
+        none = GroupLasso.none(small.layout)
+        problem = Problem(small, none, 0.0, self.yardstick[groups])
         return self.confined(problem, groups, start, self.solver, tol, max_iter)
 
     def penalised(

@@ -121,7 +121,7 @@ def _sampled(task: Task, groups: Ints, start: Start, *, tol: float, max_iter: in
     numbers = np.zeros(task.layout.n_cont)
     numbers[known.noisy] = 1.0 / task.total_weight
     ridged = RidgedSample.of(small, edges, numbers)
-    none = GroupLasso(small.layout, np.zeros(len(groups)))
+    none = GroupLasso.none(small.layout)
     problem = Problem(ridged, none, 0.0, task.yardstick[groups])
     solution = task.confined(problem, groups, start, task.solver, tol, max_iter)
     return Unshrunken(solution, solution.evaluation.value, known.ridge, known.noisy)
@@ -141,7 +141,7 @@ def _solved(
     for _ in range(_ROUNDS):
         ridged = Ridged(small, edges, np.where(noisy, floor, 0.0))
         smooth = ridged if edges.any() or noisy.any() else small
-        none = GroupLasso(small.layout, np.zeros(len(groups)))
+        none = GroupLasso.none(small.layout)
         problem = Problem(smooth, none, 0.0, task.yardstick[groups])
         with single_threaded_blas():
             solution = task.confined(problem, groups, start, task.solver, tol, max_iter)

@@ -1,17 +1,18 @@
-"""Edge weights on a layout -> value, proximal map, distance to the subgradient, lam_max."""
+"""Edge weights on a layout -> the group lasso, which implements the penalty's contract."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Ints, Layout
 
 
 @dataclass(frozen=True, eq=False)
 class GroupLasso:
-    """The penalty sum over groups of w_g * norm(theta_g), to be multiplied by lam.
+    """The penalty lam * sum over groups of w_g * norm(theta_g).
 
     Node terms and groups of weight zero are free.
 
@@ -25,40 +26,70 @@ class GroupLasso:
     layout: Layout
     weights: Floats
 
+    @classmethod
+    def none(cls, layout: Layout) -> GroupLasso:
+        """All groups free."""
+        return cls(layout, np.zeros(layout.n_groups))
+
+    @property
+    def penalised(self) -> NDArray[np.bool_]:
+        """(n_groups,) whether a group has a penalty at all."""
+        return self.weights > 0.0
+
     @property
     def free(self) -> Ints:
-        """Groups without penalty."""
+        """Groups without penalty, whatever lam is."""
         return np.flatnonzero(self.weights == 0.0)
 
-    def value(self, theta: Floats) -> float:
-        """sum_g w_g norm(theta_g)."""
-        return float(self.weights @ self.layout.group_norms(theta))
+    def value(self, theta: Floats, lam: float) -> float:
+        """The penalty at theta: lam * sum_g w_g norm(theta_g)."""
+        return lam * float(self.weights @ self.layout.group_norms(theta))
 
-    def prox(self, theta: Floats, step: float) -> Floats:
-        """argmin_u  norm(u - theta)^2 / 2 + step * sum_g w_g norm(u_g)."""
+    def prox(self, theta: Floats, lam: float, step: float) -> Floats:
+        """argmin_u  norm(u - theta)^2 / 2 + step * value(u, lam)."""
         layout = self.layout
         norms = layout.group_norms(theta)
         with np.errstate(divide="ignore", invalid="ignore"):
-            keep = np.where(norms > 0.0, 1.0 - step * self.weights / norms, 0.0)
+            keep = np.where(norms > 0.0, 1.0 - step * lam * self.weights / norms, 0.0)
         out = theta.copy()
         out[layout.edges] *= layout.spread(np.maximum(keep, 0.0))
         return out
 
-    def subgradient_distance(self, theta: Floats, grad: Floats, lam: float) -> Floats:
-        """Per group: distance from -grad_g to lam * w_g * subdifferential of norm at theta_g."""
-        from mixedgm.penalty.kernels import subgradient_distances
+    def bound(self, lam: float) -> Floats:
+        """Per group: the norm of the gradient above which a group cannot be zero, lam * w_g."""
+        return lam * self.weights
 
-        out = np.empty(self.layout.n_groups)
-        subgradient_distances(self.layout.starts, theta, grad, lam * self.weights, out)
+    def entry(self, grad: Floats) -> Floats:
+        """Per group: the smallest lam at which it can be zero; inf for groups without penalty."""
+        out = np.full(len(self.weights), np.inf)
+        np.divide(self.layout.group_norms(grad), self.weights, out=out, where=self.penalised)
         return out
 
     def lam_max(self, grad: Floats) -> float:
-        """Smallest lam at which every penalised group stays zero, from the gradient there."""
-        penalised = self.weights > 0.0
-        if not penalised.any():
-            return 0.0
-        return float((self.layout.group_norms(grad)[penalised] / self.weights[penalised]).max())
+        """Smallest lam at which every penalised group can be zero, from the gradient there."""
+        return float(self.entry(grad)[self.penalised].max(initial=0.0))
 
-    def restrict(self, groups: Ints) -> GroupLasso:
-        """The penalty on these groups only."""
-        return GroupLasso(self.layout.restrict(groups), self.weights[groups])
+    def pull(self, norms: Floats, lam: float) -> Floats:
+        """Per group: the derivative of the penalty in the norm, lam * w_g."""
+        return self.bound(lam)
+
+    def bend(self, norms: Floats, lam: float) -> Floats:
+        """Per group: the second derivative of the penalty in the norm, zero."""
+        return np.zeros(len(self.weights))
+
+    def subgradient_distance(self, theta: Floats, grad: Floats, lam: float) -> Floats:
+        """Per group: distance from -grad_g to the subdifferential of the penalty at theta_g."""
+        from mixedgm.penalty.kernels import subgradient_distances
+
+        out = np.empty(self.layout.n_groups)
+        subgradient_distances(self.layout.starts, theta, grad, self.bound(lam), out)
+        return out
+
+    def restrict(self, groups: Ints, layout: Layout | None = None) -> GroupLasso:
+        """The penalty on these groups only, of another `layout` of the same groups if given."""
+        layout = (layout or self.layout).restrict(groups)
+        return replace(self, layout=layout, weights=self.weights[groups])
+
+    def with_factors(self, factors: Floats) -> GroupLasso:
+        """The penalty with lam multiplied by a factor per group."""
+        return replace(self, weights=self.weights * factors)

@@ -1,7 +1,7 @@
 """Curvature by nodes and a set of active groups -> Newton directions on them.
 
 Away from zero the norm of a group is smooth, so on active groups the model's optimality is a
-linear system: H plus the curvature of the norms.  Small systems are assembled and factorised;
+linear system: H plus the curvature of the penalty.  Small systems are assembled and factorised;
 large sparse graphs take conjugate gradients on the node blocks, preconditioned block by block.
 """
 
@@ -113,23 +113,24 @@ class ActiveSystem:
         return out
 
     def newton_direction(self, asked: Conditions, x: Floats, slope: Floats) -> Floats | None:
-        """Solve (H + lam * norms'') d = -(slope + lam * norms'); None if that fails."""
+        """Solve (H + penalty'') d = -(slope + penalty'); None if that fails."""
         layout = self.layout
         norms = layout.group_norms(x)
         safe = np.where(norms > 0.0, norms, 1.0)
-        pull = asked.lam * asked.penalty.weights / safe
+        pull = asked.penalty.pull(norms, asked.lam) / safe
+        bend = asked.penalty.bend(norms, asked.lam)
         right = -slope
         right[layout.edges] -= layout.spread(pull) * x[layout.edges]
         unit = x[layout.edges] / layout.spread(safe)
         if self._dense is not None:
-            return self._factorised(pull, unit, right)
-        return self._by_products(pull, unit, right)
+            return self._factorised(pull, bend, unit, right)
+        return self._by_products(pull, bend, unit, right)
 
-    def _factorised(self, pull: Floats, unit: Floats, right: Floats) -> Floats | None:
+    def _factorised(self, pull: Floats, bend: Floats, unit: Floats, right: Floats) -> Floats | None:
         assert self._dense is not None
         scale = float(np.mean(self._dense.diagonal()))
         for ridge in (1e-11, 1e-8, 1e-5):
-            matrix = self._with_norms(pull, unit)
+            matrix = self._with_penalty(pull, bend, unit)
             matrix.flat[:: len(matrix) + 1] += ridge * scale
             try:
                 # Transposed, the symmetric matrix is in the order that LAPACK works on in place.
@@ -141,30 +142,33 @@ class ActiveSystem:
             return np.asarray(linalg.cho_solve(factor, right, check_finite=False))
         return None
 
-    def _with_norms(self, pull: Floats, unit: Floats) -> Floats:
-        """A copy of H plus the curvature of the norms."""
+    def _with_penalty(self, pull: Floats, bend: Floats, unit: Floats) -> Floats:
+        """A copy of H plus, per group, pull * (I - unit unit') + bend * unit unit'."""
         layout, first = self.layout, self.layout.n_node_terms
         matrix = np.array(self._dense)
         diagonal = np.arange(first, layout.n_theta)
-        # The norm of a single number has no curvature.
+        # The norm of a single number has no curvature: only the penalty of the norm may have.
         bent = layout.sizes > 1
-        matrix[diagonal, diagonal] += layout.spread(np.where(bent, pull, 0.0))
+        matrix[diagonal, diagonal] += layout.spread(np.where(bent, pull, bend))
         for g in np.flatnonzero(bent).tolist():
             at = slice(layout.starts[g], layout.starts[g + 1])
             own = unit[at.start - first : at.stop - first]
-            matrix[at, at] -= pull[g] * np.outer(own, own)
+            matrix[at, at] -= (pull[g] - bend[g]) * np.outer(own, own)
         return matrix
 
-    def _by_products(self, pull: Floats, unit: Floats, right: Floats) -> Floats | None:
+    def _by_products(
+        self, pull: Floats, bend: Floats, unit: Floats, right: Floats
+    ) -> Floats | None:
         """Preconditioned conjugate gradients, to a hundredth of the right-hand side."""
         layout, weight = self.layout, self.layout.spread(pull)
+        inward = self.layout.spread(bend)
         preconditioned = self._preconditioner(pull, unit)
 
         def product(d: Floats) -> Floats:
             out = self.product(d)
             own = d[layout.edges]
             along = layout.spread(layout.group_sums(unit * own))
-            out[layout.edges] += weight * (own - unit * along)
+            out[layout.edges] += weight * (own - unit * along) + inward * unit * along
             return out
 
         x, residual = np.zeros(len(right)), right.copy()

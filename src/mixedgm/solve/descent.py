@@ -1,8 +1,8 @@
 """Numba kernels: exact group coordinate descent on a quadratic model held as node blocks.
 
-The model around theta is  g'd + d'Hd/2 + lam sum_g w_g |theta_g + d_g|,  H a sum over nodes of
-dense matrices.  Every block of theta (a node's terms, or an edge group) is contiguous in theta
-and in each of the one or two nodes that it touches.
+The model around theta is  g'd + d'Hd/2 + sum_g pull_g |theta_g + d_g|,  H a sum over nodes of dense
+matrices, pull_g the penalty's derivative in the norm of a group.  Every block of theta (a node's
+terms, or an edge group) is contiguous in theta and in each of the one or two nodes that it touches.
 """
 
 from __future__ import annotations
@@ -10,47 +10,15 @@ from __future__ import annotations
 import numpy as np
 
 from mixedgm.compiled import inner, kernel
-
-
-@inner
-def _solve_block(c, lam_w, values, first, m, out):  # type: ignore[no-untyped-def]
-    """argmin_v  v'Dv/2 - c'v + lam_w |v|  for diagonal D, in place of `out`."""
-    norm = 0.0
-    for i in range(m):
-        norm += c[i] * c[i]
-    if lam_w > 0.0 and norm <= lam_w * lam_w:
-        for i in range(m):
-            out[i] = 0.0
-        return
-    if lam_w == 0.0:
-        for i in range(m):
-            out[i] = c[i] / values[first + i]
-        return
-    # Secular equation sum_i (c_i / (D_i t + lam_w))^2 = 1 for the norm t, by Newton on
-    # 1 / sqrt(sum) - 1, which is nearly linear in t and is approached from one side.
-    t = 0.0
-    for _ in range(100):
-        total, slope = 0.0, 0.0
-        for i in range(m):
-            denominator = values[first + i] * t + lam_w
-            ratio = c[i] / denominator
-            total += ratio * ratio
-            slope += ratio * ratio * values[first + i] / denominator
-        root = np.sqrt(total)
-        change = (root - 1.0) * total / slope
-        t += change
-        if abs(change) <= 1e-14 * t:
-            break
-    for i in range(m):
-        out[i] = c[i] * t / (values[first + i] * t + lam_w)
+from mixedgm.penalty.kernels import block_distance, block_step
 
 
 @kernel
 def descend(blocks, nodes, eigen, node_start, penalty, limits, grad, theta, product):  # type: ignore[no-untyped-def]
     """Coordinate descent on the model: once over all blocks, then some times over active ones.
 
-    theta and product, which holds H d node by node, change in place.  penalty = (lam times weight,
-    scale) of every block, limits = (tol, sweeps over active blocks at most, number of blocks that
+    theta and product, which holds H d node by node, change in place.  penalty = (pull, scale)
+    of every block, limits = (tol, sweeps over active blocks at most, number of blocks that
     are always active).  Returns the sweeps made, the largest violation (divided by scale) of the
     model's optimality conditions that the first sweep met on its way, and that of the last sweep.
     """
@@ -86,7 +54,7 @@ def _sweep(blocks, nodes, eigen, node_start, order, penalty, grad, theta, produc
     start, size, touch_node, touch_at = blocks
     matrix_start, node_size, matrices = nodes
     eigen_start, vectors, values = eigen
-    lam_w, yard = penalty
+    pull, yard = penalty
     g, c, rotated, new = work[0], work[1], work[2], work[3]
     worst = 0.0
     for b in order:
@@ -97,7 +65,7 @@ def _sweep(blocks, nodes, eigen, node_start, order, penalty, grad, theta, produc
                 v = touch_node[b, k]
                 if v >= 0:
                     g[i] += product[node_start[v] + touch_at[b, k] + i]
-        worst = max(worst, _violation(g, theta, first, m, lam_w[b]) / yard[b])
+        worst = max(worst, block_distance(g, theta, first, m, pull[b]) / yard[b])
         # c = Q'(H v - g), with H v through the eigenvectors.
         base = eigen_start[b]
         for i in range(m):
@@ -110,7 +78,7 @@ def _sweep(blocks, nodes, eigen, node_start, order, penalty, grad, theta, produc
                 c[i] -= vectors[base + j * m + i] * y
         for i in range(m):
             c[i] += values[first + i] * rotated[i]
-        _solve_block(c, lam_w[b], values, first, m, new)
+        block_step(c, pull[b], values, first, m, new)
         for j in range(m):
             x = 0.0
             for i in range(m):
@@ -129,23 +97,6 @@ def _sweep(blocks, nodes, eigen, node_start, order, penalty, grad, theta, produc
                 for i in range(width):
                     product[at + i] += change * matrices[row + i]
     return worst
-
-
-@inner
-def _violation(g, theta, first, m, lam_w):  # type: ignore[no-untyped-def]
-    """Distance of -g to the subdifferential of lam_w |.| at the block (largest entry if free)."""
-    norm, size = 0.0, 0.0
-    for i in range(m):
-        norm += theta[first + i] * theta[first + i]
-        size += g[i] * g[i]
-    norm, size = np.sqrt(norm), np.sqrt(size)
-    if norm == 0.0:
-        return max(0.0, size - lam_w)
-    total = 0.0
-    for i in range(m):
-        x = g[i] + lam_w * theta[first + i] / norm
-        total += x * x
-    return np.sqrt(total)
 
 
 @kernel

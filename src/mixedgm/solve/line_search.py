@@ -40,7 +40,7 @@ def armijo(
     accepted.
     """
     theta, here, objective = begin
-    full = problem.lam * problem.penalty.value(theta + direction)
+    full = problem.penalty.value(theta + direction, problem.lam)
     promise = float(here.gradient @ direction) + full - (objective - here.value)
     # Near the optimum the promised decrease drowns in rounding; there the KKT number decides.
     rounding = 1e-12 * max(1.0, abs(objective))

@@ -80,17 +80,18 @@ def _keeps_curvature(solver: object) -> bool:
 
 
 def _working(problem: Problem, theta: Floats, here: Evaluation) -> Ints:
-    """Active groups, and the inactive ones whose gradient is nearest to lam * w.
+    """Active groups, and the inactive ones whose gradient is nearest to its bound.
 
     At most as many of the latter as of the former, and ten.
     """
     layout, penalty = problem.smooth.layout, problem.penalty
     active = layout.group_norms(theta) > 0.0
     gradient = layout.group_norms(here.gradient)
-    limit = problem.lam * penalty.weights
+    limit = penalty.bound(problem.lam)
     near = np.flatnonzero(~active & (gradient >= _NEAR * limit) & (limit > 0.0))
     closest = near[np.argsort(-gradient[near] / limit[near], kind="stable")]
-    chosen = active | (penalty.weights == 0.0)
+    chosen = active.copy()
+    chosen[penalty.free] = True
     chosen[closest[: int(active.sum()) + 10]] = True
     return np.flatnonzero(chosen)
 

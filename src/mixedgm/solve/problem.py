@@ -14,7 +14,7 @@ import numpy as np
 
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.objective.contract import Evaluation, Smooth
-from mixedgm.penalty.group_lasso import GroupLasso
+from mixedgm.penalty.contract import Penalty
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,13 +39,13 @@ class Conditions:
 
     Parameters
     ----------
-    penalty : GroupLasso
+    penalty : Penalty
     lam : float
     yardstick : ndarray (n_groups,)
-        Calibrated weight c_g of every edge, whatever the penalty's own weights are.
+        Calibrated weight c_g of every edge, whatever the penalty is.
     """
 
-    penalty: GroupLasso
+    penalty: Penalty
     lam: float
     yardstick: Floats
 
@@ -65,18 +65,17 @@ class Conditions:
 
     def on(self, layout: Layout, groups: Ints) -> Conditions:
         """The same for some groups of a layout that has all of them (of theta or of contrasts)."""
-        penalty = GroupLasso(layout.restrict(groups), self.penalty.weights[groups])
-        return Conditions(penalty, self.lam, self.yardstick[groups])
+        return Conditions(self.penalty.restrict(groups, layout), self.lam, self.yardstick[groups])
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Minimise smooth(theta) + lam * penalty(theta).
+    """Minimise smooth(theta) + penalty(theta) at lam.
 
     Parameters
     ----------
     smooth : Smooth
-    penalty : GroupLasso
+    penalty : Penalty
     lam : float
     yardstick : ndarray (n_groups,)
         As in `Conditions`.
@@ -85,7 +84,7 @@ class Problem:
     """
 
     smooth: Smooth
-    penalty: GroupLasso
+    penalty: Penalty
     lam: float
     yardstick: Floats
     whole: Problem | None = None
@@ -128,7 +127,7 @@ class Problem:
 
     def objective(self, evaluation: Evaluation, theta: Floats) -> float:
         """Value of the smooth part (already known) plus the penalty."""
-        return evaluation.value + self.lam * self.penalty.value(theta)
+        return evaluation.value + self.penalty.value(theta, self.lam)
 
     @cached_property
     def conditions(self) -> Conditions:

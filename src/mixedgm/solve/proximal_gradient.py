@@ -144,13 +144,13 @@ class ProximalGradient:
         z_rule, x_rule = self.rules
         grad, prox, lam = at_y.gradient, problem.penalty.prox, problem.lam
         step = 1.0 / (t * bound)
-        answer = prox(y - grad / bound, lam / bound)
+        answer = prox(y - grad / bound, lam, 1.0 / bound)
         pulled, pull, z = state.pulled, state.pull, state.z
         if z_rule == "chained":
-            z = prox(state.z - step * grad, lam * step)
+            z = prox(state.z - step * grad, lam, step)
         elif z_rule == "accumulated":
             pulled, pull = pulled + step * grad, pull + step
-            z = prox(state.origin - pulled, lam * pull)
+            z = prox(state.origin - pulled, lam, pull)
         x = (1.0 - t) * state.x + t * z if x_rule == "averaged" else answer
         if z_rule == "implied":
             z = state.x + (x - state.x) / t

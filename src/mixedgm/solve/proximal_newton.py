@@ -204,7 +204,7 @@ class ProximalNewton:
         bound = 1.0
         for _ in range(40):
             target = problem.penalty.prox(
-                state.theta - state.evaluation.gradient / bound, problem.lam / bound
+                state.theta - state.evaluation.gradient / bound, problem.lam, 1.0 / bound
             )
             begin = (state.theta, state.evaluation, state.objective)
             found = armijo(problem, begin, target - state.theta, trials=1)

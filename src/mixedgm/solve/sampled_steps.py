@@ -140,7 +140,7 @@ def solve_sampled(
         theta,
         status,
         verdict.kkt,
-        at.value + problem.lam * problem.penalty.value(theta),
+        at.value + problem.penalty.value(theta, problem.lam),
         len(trace) - 1,
         trace,
         _notes(verdict, at, options, sweeps),

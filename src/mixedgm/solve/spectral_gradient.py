@@ -17,6 +17,7 @@ import numpy as np
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.objective.contract import Evaluation, Smooth
 from mixedgm.objective.ridge import Ridged
+from mixedgm.penalty.scaled_prox import scaled_prox
 from mixedgm.solve.problem import Problem
 
 _REMEMBERED = 6
@@ -46,9 +47,12 @@ class SpectralGradient:
         """One proximal step, shortened until the objective is low enough."""
         scale, bound = state.scale, state.bound
         eta, slope = scale.down(state.theta), scale.slope_down(state.evaluation.gradient)
+        edges, starts = slice(scale.n_node_terms, None), scale.group_start
+        pull = problem.penalty.pull(problem.smooth.layout.group_norms(state.theta), problem.lam)
         highest = max(state.recent) + 1e-13 * abs(state.objective)
         for _ in range(60):
-            target = _prox(problem, scale, eta - slope / (bound * scale.values), bound)
+            target = eta - slope / (bound * scale.values)
+            target[edges] = scaled_prox(pull, bound * scale.values[edges], target[edges], starts)
             theta = scale.up(target)
             found = problem.smooth.evaluate(theta)
             move = target - eta
@@ -290,51 +294,3 @@ def _covariance(share: bytes) -> tuple[Floats, Floats]:
     p = np.frombuffer(share)
     values, vectors = np.linalg.eigh(np.diag(p) - np.outer(p, p))
     return np.ascontiguousarray(vectors[:, 1:]), np.maximum(values[1:], 1e-12)
-
-
-def _prox(problem: Problem, scale: IndependentScale, eta: Floats, bound: float) -> Floats:
-    """The x that minimises bound |x - eta|^2 / 2, in the metric of `scale`, + lam * penalty(x).
-
-    A group is x_i = d_i eta_i / (d_i + m) with its metric d and m = lam w / |x|.  The root in m of
-    1 / |x| = m / (lam w) is found by Newton's method: both sides are almost straight lines.
-    """
-    pull = problem.lam * problem.penalty.weights
-    if not pull.any():
-        return eta
-    first, start = scale.n_node_terms, scale.group_start
-    size = np.diff(start)
-    d, y = bound * scale.values[first:], eta[first:]
-    sums = _Sums(start)
-    there = np.sqrt(sums(np.square(d * y))) > pull
-    norm = np.sqrt(sums(np.square(y)))
-    m = np.where(there & (pull > 0.0), pull / np.where(norm > 0.0, norm, 1.0), 0.0)
-    for _ in range(50):
-        spread = np.repeat(m, size)
-        x = d * y / (d + spread)
-        square = sums(np.square(x))
-        length = np.sqrt(np.where(square > 0.0, square, 1.0))
-        off = 1.0 / length - m / np.where(pull > 0.0, pull, 1.0)
-        active = there & (pull > 0.0) & (np.abs(off) * length > 1e-12)
-        if not active.any():
-            break
-        slope = sums(np.square(x) / (d + spread)) / length**3 - 1.0 / np.where(
-            pull > 0.0, pull, 1.0
-        )
-        falls = slope < 0.0
-        step = np.where(falls, m - off / np.where(falls, slope, 1.0), 2.0 * m)
-        m = np.where(active, np.maximum(step, 0.5 * m), m)
-    out = eta.copy()
-    out[first:] = np.where(np.repeat(there, size), d * y / (d + np.repeat(m, size)), 0.0)
-    return out
-
-
-@dataclass(frozen=True, eq=False)
-class _Sums:
-    """Sums over the coordinates of every group."""
-
-    start: Ints
-
-    def __call__(self, values: Floats) -> Floats:
-        if len(self.start) == 1:
-            return np.zeros(0)
-        return np.add.reduceat(values, self.start[:-1])

@@ -1,7 +1,7 @@
 """Curvature + gradient + penalty at theta -> approximate minimiser of the quadratic model.
 
 Group coordinate descent finds which groups are active; once they are settled, Newton steps on
-them (the norm is smooth away from zero) finish the job, which matters when few rows and a small
+them (the penalty is smooth away from zero) finish the job, which matters when few rows and a small
 lam make coordinate descent crawl.
 """
 
@@ -101,7 +101,7 @@ class QuadraticModel:
     Parameters
     ----------
     problem : Problem
-        Gives the weights of groups, lam and the scale of the KKT number.
+        Gives the penalty, lam and the scale of the KKT number.
     layout : Layout
         Of theta, with the same groups as the problem's.
     theta, grad : ndarray (n_theta,)
@@ -122,20 +122,22 @@ class QuadraticModel:
 
         blocks, layout = self.blocks, self.layout
         ends = blocks.n_node_blocks
-        lam_w, yard = np.zeros(len(blocks.start)), np.ones(len(blocks.start))
-        lam_w[ends:] = self.problem.lam * self.problem.penalty.weights
+        penalty, lam = self.problem.penalty, self.problem.lam
+        pull, yard = np.zeros(len(blocks.start)), np.ones(len(blocks.start))
         yard[ends:] = self.problem.yardstick
-        if not lam_w.any():
+        if not penalty.bound(lam).any():
             free = self._without_penalty(tol)
             if free is not None:
                 return free
-        known = (blocks.blocks, blocks.nodes, blocks.eigen, blocks.node_start, (lam_w, yard))
+        known = (blocks.blocks, blocks.nodes, blocks.eigen, blocks.node_start, (pull, yard))
         new = self.theta.copy()
         product = np.zeros(int(blocks.node_start[-1]))
         used, wait, pause, before_jump, jumped = 0, 0, 1, np.inf, False
-        active = np.flatnonzero(layout.group_norms(new))
+        norms = layout.group_norms(new)
+        active = np.flatnonzero(norms)
         before = active if len(active) >= _LARGE else None
         while used < max_sweeps:
+            pull[ends:] = penalty.pull(norms, lam)
             more, worst, last = descend(*known, (tol, 5, ends), self.grad, new, product)
             used += more
             if worst <= tol:
@@ -145,7 +147,8 @@ class QuadraticModel:
                 # go on like this for ever.
                 wait, pause = pause, 2 * pause
             before_jump, jumped = worst, False
-            settled = np.flatnonzero(layout.group_norms(new))
+            norms = layout.group_norms(new)
+            settled = np.flatnonzero(norms)
             wait -= 1
             slow = last > 0.3 * tol
             if slow and wait < 0 and before is not None and _alike(settled, before):
@@ -153,6 +156,7 @@ class QuadraticModel:
                 if better is not None:
                     new, jumped = better, True
                     product = self._node_products(new - self.theta)
+                    norms = layout.group_norms(new)
             before = settled
         return new
 
@@ -192,7 +196,7 @@ class QuadraticModel:
 
         def value(at: Floats, slope: Floats) -> float:
             smooth = 0.5 * (at - theta) @ (grad + slope)
-            return float(smooth) + small.lam * small.penalty.value(at)
+            return float(smooth) + small.penalty.value(at, small.lam)
 
         slope = grad + system.product(x - theta)
         before = now = small.measure(x, slope)

@@ -172,10 +172,9 @@ def _reachable(problem: Problem, start: Start) -> float:
     """The next lam to solve for: that of the problem, unless it brings too many new groups."""
     if start.lam is None or start.lam - problem.lam < _LONG * problem.lam:
         return problem.lam
-    layout, weights = problem.smooth.layout, problem.penalty.weights
+    layout, penalty = problem.smooth.layout, problem.penalty
     active = layout.group_norms(start.theta) > 0.0
-    other = ~active & (weights > 0.0)
-    enters = layout.group_norms(start.evaluation.gradient)[other] / weights[other]
+    enters = penalty.entry(start.evaluation.gradient)[~active & penalty.penalised]
     most = max(_NEW, _NEW_PER_NODE * layout.n_nodes, int(np.count_nonzero(active)))
     if np.count_nonzero(enters > problem.lam) <= most:
         return problem.lam
@@ -184,11 +183,11 @@ def _reachable(problem: Problem, start: Start) -> float:
 
 
 def screened(problem: Problem, start: Start) -> Ints:
-    """Active and free groups, and those whose gradient may exceed lam * w at the solution.
+    """Active and free groups, and those whose gradient may exceed its bound at the solution.
 
     The strong rule (Tibshirani et al. 2012) allows a gradient to grow as fast as lam falls:
-    from the solution at lam_0 it keeps all above (2 lam - lam_0) w.  That is safe but most of
-    what it keeps stays zero, and curvature is dear; three tenths of that growth miss next
+    from the solution at lam_0 it keeps all above the bound at 2 lam - lam_0.  That is safe but most
+    of what it keeps stays zero, and curvature is dear; three tenths of that growth miss next
     to nothing, and what they miss the certificate finds.  After a long jump only groups that are
     violated at the start are taken.
     """
@@ -198,10 +197,10 @@ def screened(problem: Problem, start: Start) -> Ints:
     threshold = problem.lam - _GROWTH * fall if 0.0 < fall < _LONG * problem.lam else problem.lam
     if start.rough:
         threshold -= _NEAR * problem.lam
-    candidate = layout.group_norms(start.evaluation.gradient) >= threshold * penalty.weights
+    candidate = layout.group_norms(start.evaluation.gradient) >= penalty.bound(threshold)
     if start.working is not None:
         candidate[start.working] = True
-    return np.flatnonzero(active | candidate | (penalty.weights == 0.0))
+    return np.flatnonzero(active | candidate | ~penalty.penalised)
 
 
 def violators(problem: Problem, certificate: Certificate, groups: Ints, tol: float) -> Ints:

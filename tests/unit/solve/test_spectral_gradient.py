@@ -4,12 +4,11 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
 from mixedgm.solve.choose import Auto
 from mixedgm.solve.proximal_gradient import ProximalGradient
 from mixedgm.solve.proximal_newton import NewtonState
-from mixedgm.solve.spectral_gradient import IndependentScale, SpectralGradient, SpectralState, _prox
+from mixedgm.solve.spectral_gradient import IndependentScale, SpectralGradient, SpectralState
 from mixedgm.solve.working_set import Start, solve
 from tests.support.problems import Table, draw, edges_of, solved
 
@@ -46,36 +45,6 @@ def test_coordinates_and_gradients_go_there_and_back():
     grad = rng.normal(size=len(theta))
     slopes = [(scale.up(eta + unit) - theta) @ grad for unit in np.eye(len(eta))]
     np.testing.assert_allclose(scale.slope_down(grad), slopes, atol=1e-10)
-
-
-def test_the_proximal_map_is_the_minimum():
-    task = draw(4, 60, 1, (3, 4)).task()
-    problem = task.problem(0.2 * task.lam_max)
-    scale = IndependentScale.at(task.smooth, task.null.theta)
-    rng = np.random.default_rng(1)
-    for size in (0.05, 0.5, 5.0):
-        eta = size * rng.normal(size=len(scale.values))
-        found = _prox(problem, scale, eta, 1.7)
-        np.testing.assert_array_equal(found[: scale.n_node_terms], eta[: scale.n_node_terms])
-        for g, weight in enumerate(problem.penalty.weights):
-            at = slice(*(scale.n_node_terms + scale.group_start[g : g + 2]))
-            d, y = 1.7 * scale.values[at], eta[at]
-
-            def value(x, d=d, y=y, weight=weight):
-                return 0.5 * d @ (x - y) ** 2 + problem.lam * weight * np.linalg.norm(x)
-
-            best = min(
-                (
-                    minimize(value, start, method="Nelder-Mead", options=_TIGHT).x
-                    for start in (y, 0.3 * y + 1e-3)
-                ),
-                key=value,
-            )
-            assert value(found[at]) <= value(best) + 1e-12
-            assert value(found[at]) <= value(np.zeros_like(y)) + 1e-15
-
-
-_TIGHT = {"xatol": 1e-10, "fatol": 1e-14, "maxiter": 20000, "maxfev": 20000}
 
 
 def test_few_steps_where_columns_are_nearly_independent():
