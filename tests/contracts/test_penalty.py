@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 from mixedgm.model.layout import Layout
 from mixedgm.penalty.contract import Penalty
 from mixedgm.penalty.group_lasso import GroupLasso
+from mixedgm.penalty.group_mcp import GroupMCP
 from mixedgm.penalty.kernels import block_step
 from mixedgm.penalty.scaled_prox import scaled_prox
 from mixedgm.solve.choose import Auto
@@ -16,7 +17,7 @@ from mixedgm.solve.neighbour import Chord, neighbour_of
 from mixedgm.solve.working_set import Start, solve
 from tests.support.problems import SOLVERS, draw
 
-PENALTIES = {"group-lasso": GroupLasso}
+PENALTIES = {"group-lasso": GroupLasso, "group-mcp": GroupMCP}
 LAYOUTS = {
     "mixed": Layout.complete(2, (2, 3)),
     "continuous": Layout.complete(3, ()),
@@ -258,19 +259,32 @@ class Opaque:
         return Opaque(self._penalty.with_factors(factors))
 
 
-@pytest.mark.parametrize("solver", [*SOLVERS, "auto", "chord"])
-def test_solvers_need_the_contract_only(solver):
-    task = draw(3, 60, 2, (2, 3)).task()
-    start, lam = Start(task.null.theta, task.null.evaluation), 0.3 * task.lam_max
+ALL = [(kind, solver) for kind in PENALTIES for solver in (*SOLVERS, "auto", "chord")]
+CONVEX_ONLY = [("group-mcp", "gradient-tseng"), ("group-mcp", "gradient-nesterov-2007")]
+
+
+@pytest.mark.parametrize(("kind", "solver"), sorted({*ALL} - {*CONVEX_ONLY}))
+def test_solvers_need_the_contract_only(kind, solver):
+    """And from where they stop, no small step leads down."""
+    task = draw(3, 200, 2, (2, 3)).task()
+    penalty = PENALTIES[kind](task.layout, task.penalty.weights)
+    problem = replace(task, penalty=Opaque(penalty)).problem(0.3 * task.lam_max)
+    start = Start(task.null.theta, task.null.evaluation)
     named = {**SOLVERS, "auto": Auto(), "chord": Chord(Auto())}[solver]
-    expected = solve(task.problem(lam), named, start, tol=1e-8, max_iter=5000)
-    assert np.any(task.layout.group_norms(expected.theta))
-    hidden = replace(task, penalty=Opaque(task.penalty))
-    problem = hidden.problem(lam)
     if solver == "chord":
-        start = neighbour_of(problem, Auto(), expected.theta).start(
-            start.theta, start.evaluation, task.layout
+        near = replace(problem, lam=1.1 * problem.lam)
+        known = solve(near, Auto(), start, tol=1e-8, max_iter=500)
+        start = neighbour_of(near, Auto(), known.theta).start(
+            known.theta, known.evaluation, task.layout
         )
     found = solve(problem, named, start, tol=1e-8, max_iter=5000)
     assert found.converged
-    np.testing.assert_allclose(found.theta, expected.theta, atol=1e-7)
+    norms = task.layout.group_norms(found.theta)
+    assert 0 < np.count_nonzero(norms) < len(norms)
+    rng = np.random.default_rng(0)
+    for size in (1e-3, 1e-2, 1e-1):
+        for _ in range(20):
+            step = size * rng.normal(size=len(found.theta))
+            step[task.layout.edges] *= task.layout.spread(rng.integers(0, 2, len(norms)))
+            there = problem.smooth.evaluate(found.theta + step)
+            assert problem.objective(there, found.theta + step) >= found.objective - 1e-13
