@@ -46,7 +46,7 @@ def test_a_fit_finds_what_was_compiled_ahead():
     """The cache goes by types: another type anywhere would be compiled again."""
     code = (
         "from mixedgm import precompile; precompile.main()\n"
-        "from tests.unit import test_ahead as t\n"
+        "from tests.unit import test_precompile as t\n"
         "before = {k: k.signatures for k in t.KERNELS}\n"
         "assert all(len(known) == 1 for known in before.values())\n"
         "t.fit()\n"
