@@ -15,9 +15,11 @@ from benchmarks.memory import MB, extra_resident, in_fresh_process
 from benchmarks.report import Result, at_least, at_most, holds, shown
 from benchmarks.simulate import Shape
 from benchmarks.timing import Times, interleaved, one_blas_thread
+from mixedgm.certificate import Claim, Standardised, kkt
 from mixedgm.objective.pseudolikelihood import Pseudolikelihood
 from mixedgm.path.task import Task
 from mixedgm.rows.contract import Coefficients
+from mixedgm.table.encode import Design
 
 BLOCKS = (64, 256, 512)
 """Rows per block of the baseline: the package's own blocks are not outside of this range."""
@@ -32,6 +34,7 @@ SHAPES = {
     "quick": [replace(SURVEY, n_rows=20_000), Shape(50, (4,) * 50, 4_000)],
     "smoke": [replace(SURVEY, n_rows=300)],
 }
+_LAM = 0.1
 REPEATS = {"full": 30, "quick": 7, "smoke": 1}
 DESIGN_BYTES = {"full": 200 * MB, "quick": 200 * MB, "smoke": 0.1 * MB}
 """Size of n x d where memory is measured: far beyond what is summed up per share of the rows."""
@@ -62,6 +65,11 @@ def _against_products(result: Result, shape: Shape, repeats: int) -> None:
             for made in (False, True):
                 name = f"products, {threads}, Z {'made' if made else 'there'}, blocks of {block}"
                 candidates[name] = lambda t=threads, b=block, m=made: products.run(b, t, made=m)  # type: ignore[misc]
+    own_number = _returned(shape, task, theta)
+    candidates["certificate"] = own_number
+    gap = abs(own_number() / task.problem(_LAM).certificate(theta).kkt - 1.0)
+    what = f"{_name(shape)}: certificate of a returned model against the solvers' own"
+    result.add(holds(what, "<= 1e-10", gap <= 1e-10, f"{gap:.1e}"))
     times = interleaved(candidates, repeats)
     result.figures[_name(shape)] = {name: found.to_dict() for name, found in times.items()}
     _ratio_rows(result, shape, times)
@@ -75,6 +83,10 @@ def _ratio_rows(result: Result, shape: Shape, times: dict[str, Times]) -> None:
     passing = {threads: times[f"evaluate, {threads}"].best for threads in (1, THREADS)}
     floor = fastest(THREADS)
     result.add(at_most(f"{name}: pass / its two products", passing[THREADS] / floor, limit))
+    certified = times["certificate"].best / passing[1]
+    result.add(
+        at_most(f"{name}: certificate of a returned model / pass, one thread", certified, 5.0)
+    )
     kernel = times[f"softmax, {THREADS}"].best
     result.add(
         shown(
@@ -137,12 +149,24 @@ def _name(shape: Shape) -> str:
 
 
 def _task(shape: Shape) -> Task:
+    return product.task_of(_design(shape))
+
+
+def _design(shape: Shape) -> Design:
     rng = np.random.default_rng(0)
     cont = rng.normal(size=(shape.n_rows, shape.n_cont))
     codes = np.column_stack(
         [rng.integers(0, m, size=shape.n_rows, dtype=np.uint8) for m in shape.n_levels]
     )
-    return product.task_of(data.encoded(cont, codes, shape.n_levels))
+    return data.encoded(cont, codes, shape.n_levels)
+
+
+def _returned(shape: Shape, task: Task, theta: product.Floats) -> Callable[[], float]:
+    """What a fit computes once, for the model that it returns."""
+    design, problem = _design(shape), task.problem(_LAM)
+    rows = Standardised(task.units.centre, task.units.scale, task.observed)
+    claim = Claim(task.layout, theta, _LAM * problem.penalty.weights, task.yardstick)
+    return lambda: kkt(design, rows, claim)
 
 
 def _full(task: Task) -> Pseudolikelihood:

@@ -13,7 +13,7 @@ import numpy as np
 
 import mixedgm as mg
 
-_LONGEST_MESSAGE = 3000
+_LONGEST_MESSAGE = 4000
 _LONGEST_TEXT = 100_000
 
 

@@ -24,6 +24,9 @@ __all__ = ["ROUNDING", "Claim", "Standardised", "kkt"]
 ROUNDING = 1e-12
 """What two ways to add up the same gradient may differ by."""
 
+_DENSE = 0.1
+"""Share of coefficients from which on a whole matrix is quicker than a sparse one."""
+
 
 @dataclass(frozen=True, eq=False)
 class Claim:
@@ -121,6 +124,7 @@ class _Conditionals:
         self.start = layout.column_start
         self.n_copies = 1 + sum(layout.n_features)
         self.coef = _coefficients(layout, claim.theta)
+        self.norms = np.sqrt(layout.group_sums(np.square(claim.theta[layout.edges])))
         self.bias = np.concatenate([claim.theta[layout.cont_bias], claim.theta[layout.cat_bias]])
         self.precision = claim.theta[layout.diagonal]
         self.target = np.repeat(layout.is_target, layout.width)
@@ -128,37 +132,39 @@ class _Conditionals:
         share = design.weights if design.weights is not None else np.ones(design.n_rows)
         self.share = share / share.sum()
 
-    def _parts(self) -> Iterator[tuple[slice, Floats, Floats]]:
-        """Rows, their design columns with products, and the residuals of all conditionals."""
+    def _parts(self) -> Iterator[tuple[Floats, Floats, Floats]]:
+        """Shares of rows, design columns with products, residuals; a row of a matrix per column."""
         size = max(1, self.cells // (self.d * self.n_copies))
         for at in range(0, self.design.n_rows, size):
             part = slice(at, min(at + size, self.design.n_rows))
             columns = self._columns(part)
-            yield part, columns, self._residuals(columns)
+            yield self.share[part], columns, self._residuals(columns)
 
     def _columns(self, part: slice) -> Floats:
         cont = (self.design.cont[part] - self.rows.centre) / self.rows.scale
-        out = np.zeros((len(cont), self.n_copies, self.d))
-        out[:, 0, : self.p] = cont
+        out = np.zeros((self.n_copies, self.d, len(cont)))
+        out[0, : self.p] = cont.T
         rows = np.arange(len(cont))
         for j, place in enumerate(self.place):
-            out[rows, 0, place[self.design.codes[part, j]]] = 1.0
+            out[0, place[self.design.codes[part, j]], rows] = 1.0
         if self.rows.features is not None and self.rows.middle is not None:
-            moved = out[:, 0, :] - self.rows.middle
-            out[:, 1:, :] = self.rows.features[part][:, :, None] * moved[:, None, :]
-        return out.reshape(len(cont), -1)
+            moved = out[0] - self.rows.middle[:, None]
+            out[1:] = self.rows.features[part].T[:, None, :] * moved
+        return out.reshape(-1, len(cont))
 
     def _residuals(self, columns: Floats) -> Floats:
         """Derivative of every conditional's loss in its linear predictors."""
-        predictor: Floats = self.bias + columns @ self.coef
-        out = np.empty_like(predictor)
-        out[:, : self.p] = predictor[:, : self.p] / self.precision - columns[:, : self.p]
+        out: Floats = self.coef @ columns
+        out += self.bias[:, None]
+        out[: self.p] /= self.precision[:, None]
+        out[: self.p] -= columns[: self.p]
         for v in range(self.p, self.layout.n_nodes):
-            own = slice(int(self.start[v]), int(self.start[v + 1]))
-            chance = np.exp(predictor[:, own] - predictor[:, own].max(axis=1, keepdims=True))
-            chance /= chance.sum(axis=1, keepdims=True)
-            out[:, own] = chance - columns[:, own]
-        out[:, ~self.target] = 0.0
+            chance = out[int(self.start[v]) : int(self.start[v + 1])]
+            chance -= chance.max(axis=0)
+            np.exp(chance, out=chance)
+            chance /= chance.sum(axis=0)
+        out[self.p :] -= columns[self.p : self.d]
+        out[~self.target] = 0.0
         return out
 
     def worst(self, nodes: slice) -> float:
@@ -170,7 +176,7 @@ class _Conditionals:
         chosen = self._groups(nodes)
         if len(chosen) == 0:
             return worst
-        active = self._add_pull(gradient, chosen, own)
+        self._add_pull(gradient, own)
         sums = np.add.reduceat(np.square(gradient), self.start[nodes] - own.start, axis=1)
         sums = np.add.reduceat(sums, self._node_starts(), axis=0)
         sums = sums.reshape(self.n_copies, layout.n_nodes, -1)
@@ -179,7 +185,7 @@ class _Conditionals:
         u, v = layout.pairs[chosen].T
         distance = np.sqrt(squares[1 + layout.moderator[chosen], u, v - nodes.start])
         beyond = np.maximum(distance - claim.pull[chosen], 0.0)
-        edges = np.where(active, distance, beyond) / claim.yardstick[chosen]
+        edges = np.where(self.norms[chosen] > 0.0, distance, beyond) / claim.yardstick[chosen]
         return float(np.maximum(worst, edges.max()))
 
     def _groups(self, nodes: slice) -> Ints:
@@ -196,19 +202,17 @@ class _Conditionals:
         out = np.zeros((self.n_copies * self.d, width))
         bias, precision = np.zeros(width), np.zeros(p)
         varies = np.zeros(p, dtype=bool)
-        for part, columns, residual in self._parts():
-            weighted = self.share[part][:, None] * residual
-            out += columns.T @ weighted[:, own]
+        for share, columns, residual in self._parts():
+            weighted = share * residual
+            out += columns @ weighted[own].T
             if not (self.layout.nodewise or whole):
-                both = columns.reshape(len(columns), self.n_copies, self.d)[:, :, own]
-                other = weighted.T @ both.reshape(len(columns), -1)
-                other = other.reshape(self.d, self.n_copies, width).transpose(1, 0, 2)
-                out += other.reshape(out.shape)
-            bias += weighted[:, own].sum(axis=0)
-            x = columns[:, :p]
-            mean = residual[:, :p] + x  # of a number, given the others
-            precision += 0.5 * (self.share[part] @ (x**2 - mean**2 - 1.0 / self.precision))
-            varies |= x.any(axis=0)
+                both = columns.reshape(self.n_copies, self.d, -1)[:, own]
+                out += (weighted @ both.transpose(0, 2, 1)).reshape(out.shape)
+            bias += weighted[own].sum(axis=1)
+            x = columns[:p]
+            mean = residual[:p] + x  # of a number, given the others
+            precision += 0.5 * ((x**2 - mean**2) @ share - share.sum() / self.precision)
+            varies |= x.any(axis=1)
         if whole and not self.layout.nodewise:
             out += out.reshape(self.n_copies, self.d, width).transpose(0, 2, 1).reshape(out.shape)
         if self.claim.noise is not None:
@@ -216,55 +220,33 @@ class _Conditionals:
         precision[~(varies & self.target[:p])] = 0.0  # a constant has a precision by custom
         return out, np.concatenate([bias, precision[own.start : own.stop]])
 
-    def _add_pull(self, gradient: Floats, chosen: Ints, own: slice) -> NDArray[np.bool_]:
-        """Add to the gradient how penalty and ridge pull groups that are not zero; which are."""
+    def _add_pull(self, gradient: Floats, own: slice) -> None:
+        """Add to the gradient how penalty and ridge pull groups that are not zero."""
         layout, claim = self.layout, self.claim
-        active = np.zeros(len(chosen), dtype=bool)
-        for at, group in enumerate(chosen.tolist()):
-            block = claim.theta[layout.starts[group] : layout.starts[group + 1]]
-            if not block.any():
-                continue
-            active[at] = True
-            factor = claim.pull[group] / np.sqrt(block @ block)
-            factor += 0.0 if claim.ridge is None else claim.ridge[group]
-            u, v = layout.pairs[group].tolist()
-            first = 1 + int(layout.first_feature[group])
-            tall, wide = int(layout.width[u]), int(layout.width[v])
-            for k, values in enumerate(block.reshape(-1, tall, wide)):
-                top = (first + k) * self.d + int(self.start[u])
-                left = int(self.start[v]) - own.start
-                gradient[top : top + tall, left : left + wide] += factor * values
-        return active
+        with np.errstate(divide="ignore"):
+            factor = np.where(self.norms > 0.0, claim.pull / self.norms, 0.0)
+        factor += 0.0 if claim.ridge is None else claim.ridge
+        row, column = layout.edge_position
+        values = layout.spread(factor) * claim.theta[layout.edges]
+        here = np.flatnonzero((values != 0.0) & (column >= own.start) & (column < own.stop))
+        gradient[row[here], column[here] - own.start] += values[here]
 
     def _node_starts(self) -> Ints:
         copies = np.arange(self.n_copies)[:, None] * self.d
         return np.asarray((copies + self.start[:-1]).ravel())
 
 
-def _coefficients(layout: Layout, theta: Floats) -> sparse.csr_array:
-    """(copies * d, d): a row per predictor, a column per target."""
-    d = layout.n_columns
-    rows, columns, values = [], [], []
-    for group in np.flatnonzero(layout.group_sums(theta[layout.edges] != 0.0)).tolist():
-        u, v = layout.pairs[group].tolist()
-        tall, wide = int(layout.width[u]), int(layout.width[v])
-        block = theta[layout.starts[group] : layout.starts[group + 1]].reshape(-1, tall, wide)
-        for k, part in enumerate(block):
-            down = (1 + int(layout.first_feature[group]) + k) * d
-            a, b = np.indices(part.shape)
-            a, b = a.ravel() + layout.column_start[u], b.ravel() + layout.column_start[v]
-            rows.append(down + a)
-            columns.append(b)
-            values.append(part.ravel())
-            if not layout.nodewise:
-                rows.append(down + b)
-                columns.append(a)
-                values.append(part.ravel())
-    n_rows = (1 + sum(layout.n_features)) * d
-    if not rows:
-        return sparse.csr_array((n_rows, d))
-    places = (np.concatenate(rows), np.concatenate(columns))
-    return sparse.csr_array((np.concatenate(values), places), shape=(n_rows, d))
+def _coefficients(layout: Layout, theta: Floats) -> sparse.csr_array | Floats:
+    """(d, copies * d): a row per target, a column per predictor."""
+    d, n_columns = layout.n_columns, layout.n_products
+    there = np.flatnonzero(theta[layout.edges])
+    row, column = (place[there] for place in layout.edge_position)
+    values = theta[layout.edges][there]
+    matrix = sparse.csr_array((values, (column, row)), shape=(d, n_columns))
+    if not layout.nodewise:
+        within = row % d
+        matrix = matrix + sparse.csr_array((values, (within, row - within + column)), matrix.shape)
+    return matrix.toarray() if matrix.nnz > _DENSE * n_columns * d else matrix
 
 
 def _places(n_cont: int, observed: NDArray[np.bool_], n_levels: tuple[int, ...]) -> list[Ints]:

@@ -37,6 +37,7 @@ __all__ = [
 Severity = Literal["error", "warning", "note"]
 
 _FINDING = 2000  # characters of a finding
+_LISTED = 3500  # characters of several
 _VALUE = 200  # characters of a value that an option cannot have
 _COMPARED = 100  # characters of a name
 
@@ -86,8 +87,14 @@ def _listing(findings: tuple[Finding, ...], noun: str) -> str:
     """Return one line for one finding, else a heading with a bullet for each."""
     if len(findings) == 1:
         return bounded(str(findings[0]))
-    lines = "\n".join(f"  - {line}" for line in finding_lines(findings))
-    return bounded(f"{len(findings):,} {noun} with this table:\n{lines}")
+    lines, length = [f"{len(findings):,} {noun} with this table:"], 0
+    for line in finding_lines(findings):
+        length += len(line)
+        if length > _LISTED:
+            lines.append("  - ...; mixedgm.check(table).findings has all of them")
+            break
+        lines.append(f"  - {line}")
+    return bounded("\n".join(lines))
 
 
 def finding_lines(

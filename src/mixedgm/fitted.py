@@ -301,7 +301,7 @@ class FittedModel:
         if node not in self.moderators:
             names = [quoted(self.schema.nodes[m].name) for m in self.moderators]
             raise ParameterError(
-                f"{quoted(moderator)} is no moderator of this model; "
+                f"{quoted(moderator)} is not a moderator of this model; "
                 + (f"its moderators are {', '.join(names)}." if names else "it has none.")
             )
         values = self._deviation(self.moderators.index(node), u, v)

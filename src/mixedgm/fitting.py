@@ -166,7 +166,7 @@ def _enough_memory(design: Design) -> Iterator[None]:
 def _compile_ahead(design: Design, options: Options) -> None:
     """Half of what the first fit ever compiles is worth a second process."""
     if design.codes.shape[1] and options.loss in ("pseudolikelihood", "nodewise"):
-        from mixedgm.ahead import compile_ahead
+        from mixedgm.precompile import compile_ahead
 
         compile_ahead()
 

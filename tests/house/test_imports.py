@@ -36,7 +36,7 @@ ROOMS = (
     "certificate",
     "fitted",
     "estimates",
-    "ahead",
+    "precompile",
     "fitting",
     "store",
     "views",

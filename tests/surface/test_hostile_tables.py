@@ -145,10 +145,10 @@ def test_an_estimate_that_is_not_finite_is_an_error_that_names_its_column(monkey
     """No table is known to get that far; the guard is for the one that does."""
     import mixedgm.fitting as fitting
 
-    def broken(task, theta, report, options, near=None):
-        theta = theta.copy()
+    def broken(task, shrunken, options, near=None):
+        theta = shrunken.theta.copy()
         theta[task.layout.diagonal.start] = np.nan
-        return theta, replace(report, refitted=True)
+        return replace(shrunken, theta=theta, report=replace(shrunken.report, refitted=True))
 
     monkeypatch.setattr(fitting, "refitted", broken)
     with pytest.raises(mg.TableError, match="column 'x': its estimate is not finite"):
@@ -200,3 +200,26 @@ def check_gaps(table):
     numbers = [c.numbers() for c in columns if c.family == "number"]
     codes = [c.factor().codes for c in columns if c.family != "number"]
     return np.array([*(~np.isfinite(x) for x in numbers), *(code < 0 for code in codes)])
+
+
+def test_scores_of_values_as_far_away_as_doubles_go_are_finite():
+    table = in_units(1e-74)
+    model = mg.MixedGraphicalModel(lam=0.1).fit(table)
+    far = table.assign(x=1e74, k=-1e74)
+    assert np.isfinite(model.score(far))
+    assert all(np.isfinite(score) for score in model.node_scores(far).values())
+
+
+def test_truth_values_among_numbers_are_called_that():
+    with pytest.raises(mg.TableError, match="column 'k': truth values among numbers"):
+        mg.MixedGraphicalModel().fit(beside([1, True, 2.5] * (N // 3)))
+
+
+def test_many_different_problems_are_whole_lines():
+    kinds = ({1}, b"x", 1j, [1], (1, "a"), np.datetime64("2020-01-01"))
+    table = pd.DataFrame({f"{k}{'n' * 300}": [kinds[k % 6]] * N for k in range(60)}, dtype=object)
+    with pytest.raises(mg.TableError) as raised:
+        mg.MixedGraphicalModel().fit(table)
+    text = str(raised.value)
+    assert len(text) < 4000
+    assert all(line.startswith(("  - ", "60 problems")) for line in text.splitlines())

@@ -114,7 +114,7 @@ def test_other_ways_to_ask_say_what_is_missing(model):
         ({"age": "x", "group": "p"}, "'age' is continuous, so its value must be a number"),
         ({"age": 40, "group": "z"}, "column 'group' has no level 'z'; its levels are 'p', 'q'"),
         ({"agee": 40}, "there is no column 'agee'; did you mean 'age'?"),
-        ({"age": 40, "group": "p", "a": 1}, "'a' is no moderator; the edges vary with 'age'"),
+        ({"age": 40, "group": "p", "a": 1}, "'a' is not a moderator; the edges vary with 'age'"),
         (None, "f must be a dict with the moderators {'age': ..., 'group': ...}. Got None"),
         (40, "f must be a dict with the moderators"),
     ],
@@ -141,6 +141,6 @@ def test_a_model_without_moderators_has_no_at(table):
     plain = mg.MixedGraphicalModel(lam=0.3).fit(table)
     with pytest.raises(mg.ParameterError, match="has no moderators.*moderators="):
         plain.at({"age": 40})
-    with pytest.raises(mg.ParameterError, match="is no moderator of this model; it has none"):
+    with pytest.raises(mg.ParameterError, match="is not a moderator of this model; it has none"):
         plain.interaction("a", "b", "age")
     assert "moderator" not in plain.edges().columns

@@ -144,7 +144,7 @@ class Console:
         """
         from numba.core import event
 
-        from mixedgm.ahead import has_kernels
+        from mixedgm.precompile import has_kernels
 
         class Listener(event.Listener):  # type: ignore[misc]
             said = has_kernels()

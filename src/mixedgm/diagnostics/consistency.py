@@ -17,7 +17,7 @@ from mixedgm.penalty.factors import edge_kind
 from mixedgm.table.naming import with_names
 
 if TYPE_CHECKING:
-    from mixedgm.diagnostics.curvature import Coordinates
+    from mixedgm.diagnostics.curvature import ContrastCoordinates
     from mixedgm.diagnostics.irrepresentable import Irrepresentable
 
 __all__ = ["consistency"]
@@ -85,7 +85,7 @@ def consistency(
     >>> found.verdict, round(found.upper, 3), found.pairs[0][:2]
     ('holds', 0.34, ('a', 'c'))
     """
-    from mixedgm.diagnostics.curvature import Coordinates
+    from mixedgm.diagnostics.curvature import ContrastCoordinates
     from mixedgm.diagnostics.truth import truth_of
 
     fitted = getattr(model, "fitted_", model)
@@ -101,7 +101,7 @@ def consistency(
         rng=rng,
     )
     return with_names(
-        fitted.schema, _measured, fitted, Coordinates(truth), loss=loss, weights=weights
+        fitted.schema, _measured, fitted, ContrastCoordinates(truth), loss=loss, weights=weights
     )
 
 
@@ -122,7 +122,7 @@ def _check(fitted: Any, loss: str, weights: str, n_draws: int) -> None:
 
 
 def _measured(
-    fitted: FittedModel, coordinates: Coordinates, *, loss: str, weights: str
+    fitted: FittedModel, coordinates: ContrastCoordinates, *, loss: str, weights: str
 ) -> Consistency:
     from mixedgm.diagnostics.curvature import smooth_of
     from mixedgm.diagnostics.lipschitz import curvature_change, gradient_change
@@ -167,7 +167,7 @@ def _measured(
     )
 
 
-def _numbers(coordinates: Coordinates, loss: str) -> tuple[Irrepresentable, Floats]:
+def _numbers(coordinates: ContrastCoordinates, loss: str) -> tuple[Irrepresentable, Floats]:
     """The numbers from all rows, and standard errors of the worst ones by leaving batches out."""
     from mixedgm.diagnostics.curvature import expected_curvature
     from mixedgm.diagnostics.irrepresentable import irrepresentable

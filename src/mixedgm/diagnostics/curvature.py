@@ -25,11 +25,11 @@ from mixedgm.rows.contract import Rows
 from mixedgm.rows.memory import MemoryRows
 from mixedgm.solve.contrasts import Contrasts
 
-__all__ = ["Coordinates", "expected_curvature", "smooth_of", "statistics_covariance"]
+__all__ = ["ContrastCoordinates", "expected_curvature", "smooth_of", "statistics_covariance"]
 
 
 @dataclass(frozen=True, eq=False)
-class Coordinates:
+class ContrastCoordinates:
     """Contrasts of theta, edges times their weight."""
 
     truth: Truth
@@ -88,7 +88,9 @@ def smooth_of(truth: Truth, loss: str, rows: Rows | None = None) -> Smooth:
     return Pseudolikelihood(truth.rows if rows is None else rows, truth.layout, truth.moments)
 
 
-def expected_curvature(coordinates: Coordinates, loss: str, rows: Rows | None = None) -> Floats:
+def expected_curvature(
+    coordinates: ContrastCoordinates, loss: str, rows: Rows | None = None
+) -> Floats:
     """(n, |M|) the columns of the expected curvature that belong to M.
 
     `rows` is a part of the truth's draws; by default all rows of the truth.
@@ -112,7 +114,7 @@ def expected_curvature(coordinates: Coordinates, loss: str, rows: Rows | None = 
     return out / coordinates.scale[model]
 
 
-def statistics_covariance(coordinates: Coordinates, rows: Rows | None = None) -> Floats:
+def statistics_covariance(coordinates: ContrastCoordinates, rows: Rows | None = None) -> Floats:
     """(n, n) covariance of the sufficient statistics: curvature of the log partition function."""
     truth = coordinates.truth
     codes, probability = _states_of(truth.rows if rows is None else rows, truth.params.n_levels)

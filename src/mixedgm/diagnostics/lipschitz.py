@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.sparse.linalg import eigsh
 
-from mixedgm.diagnostics.curvature import Coordinates, smooth_of, statistics_covariance
+from mixedgm.diagnostics.curvature import ContrastCoordinates, smooth_of, statistics_covariance
 from mixedgm.diagnostics.states import DIGITS, StateRows
 from mixedgm.model.layout import Floats
 from mixedgm.objective.contract import Smooth
@@ -28,7 +28,7 @@ _SETTLED = 1e-3
 _DENSE = 400
 
 
-def gradient_change(coordinates: Coordinates) -> float:
+def gradient_change(coordinates: ContrastCoordinates) -> float:
     """Largest eigenvalue of the covariance of the sufficient statistics."""
     matrix = statistics_covariance(coordinates)
     if len(matrix) <= _DENSE:
@@ -37,7 +37,7 @@ def gradient_change(coordinates: Coordinates) -> float:
     return float(eigsh(matrix, k=1, v0=start, return_eigenvectors=False)[0])
 
 
-def curvature_change(coordinates: Coordinates, loss: str) -> float:
+def curvature_change(coordinates: ContrastCoordinates, loss: str) -> float:
     """Largest third derivative of the expected loss along one direction of length 1."""
     truth = coordinates.truth
     rows: Rows = truth.batches[0] if truth.batches else truth.rows
@@ -51,7 +51,9 @@ def curvature_change(coordinates: Coordinates, loss: str) -> float:
     return max(_climb(coordinates, smooth, centre, rng.normal(size=n)) for _ in range(_STARTS))
 
 
-def _climb(coordinates: Coordinates, smooth: Smooth, centre: Floats, start: Floats) -> float:
+def _climb(
+    coordinates: ContrastCoordinates, smooth: Smooth, centre: Floats, start: Floats
+) -> float:
     """The power method for a symmetric form of degree three, shifted where it would fall."""
     direction, best, shift = start / np.linalg.norm(start), 0.0, 0.0
     slope = _along(coordinates, smooth, centre, direction)
@@ -77,7 +79,9 @@ def _climb(coordinates: Coordinates, smooth: Smooth, centre: Floats, start: Floa
     return max(best, abs(value))
 
 
-def _along(coordinates: Coordinates, smooth: Smooth, centre: Floats, direction: Floats) -> Floats:
+def _along(
+    coordinates: ContrastCoordinates, smooth: Smooth, centre: Floats, direction: Floats
+) -> Floats:
     """Second derivative of the gradient along a direction, by differences."""
     theta, step = coordinates.truth.theta, _STEP * coordinates.up(direction)
     ahead, behind = (smooth.evaluate(theta + sign * step).gradient for sign in (1.0, -1.0))

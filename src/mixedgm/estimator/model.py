@@ -15,10 +15,10 @@ from mixedgm.estimator.base import Unseen
 from mixedgm.estimator.graph import GraphMethods
 from mixedgm.estimator.impute import ImputeMethods
 from mixedgm.estimator.joint import JointMethods
-from mixedgm.estimator.keeping import KeepingMethods
 from mixedgm.estimator.moderated import ModerationMethods
 from mixedgm.estimator.new_data import NewDataMethods
 from mixedgm.estimator.queries import QueryMethods
+from mixedgm.estimator.saving import KeepingMethods
 from mixedgm.fitting import fit_table
 from mixedgm.options import Options
 from mixedgm.table import as_frame

@@ -31,7 +31,7 @@ class ModerationMethods(HasModel):
         Raises
         ------
         ParameterError
-            For a name that is no moderator, a moderator without value, a level that had no rows.
+            For a name that is not a moderator, a moderator without value, a level that had no rows.
 
         Warns
         -----

@@ -13,14 +13,14 @@ from mixedgm.joint.moments import Expectations, expectations, log_density, log_p
 from mixedgm.joint.plan import LIMIT
 from mixedgm.joint.posteriors import Posterior, log_marginal, posterior, posterior_draw
 from mixedgm.joint.repair import Repair, repaired
-from mixedgm.joint.sampled import Effort, sampled_expectations
+from mixedgm.joint.sampled import SamplingEffort, sampled_expectations
 from mixedgm.joint.sampling import Draw, draw
 
 __all__ = [
     "LIMIT",
     "Columns",
     "Draw",
-    "Effort",
+    "SamplingEffort",
     "Estimate",
     "Expectations",
     "Marginal",

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from mixedgm.errors import TooLargeError
 from mixedgm.joint.conditioning import given_rows
 from mixedgm.joint.plan import LIMIT
-from mixedgm.joint.rest import Rest
 from mixedgm.joint.sampling import Method, check_method
+from mixedgm.joint.unknown_columns import Rest
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import Params
 

@@ -103,7 +103,8 @@ def log_weight(params: Params, cont: Floats, codes: NDArray[np.integer]) -> Floa
     linear = params.cont_bias - 0.5 * (cont @ params.precision)
     add_level_rows(linear, codes, params.level_start, np.ascontiguousarray(params.category_shift.T))
     discrete = level_terms(codes, params.level_start, params.cat_bias, params.cat_interaction)
-    return np.asarray((linear * cont).sum(axis=1) + discrete)
+    with np.errstate(over="ignore"):  # a value as far away as doubles go cannot occur
+        return np.asarray((linear * cont).sum(axis=1) + discrete)
 
 
 def condition(

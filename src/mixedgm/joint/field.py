@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mixedgm.joint.validity import Factor, factor
+from mixedgm.joint.validity import TriangularFactor, factor
 from mixedgm.model.density import LOG_TWO_PI
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import Params
@@ -82,7 +82,7 @@ class Gaussian:
 
     Parameters
     ----------
-    factor : Factor
+    factor : TriangularFactor
         Of the precision.
     start : ndarray (p,)
         Mean without any level's shift.
@@ -90,7 +90,7 @@ class Gaussian:
         What each level adds to the mean.
     """
 
-    factor: Factor
+    factor: TriangularFactor
     start: Floats
     shift: Floats
 

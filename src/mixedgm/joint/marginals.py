@@ -14,9 +14,9 @@ from mixedgm.joint.conditioning import given_rows
 from mixedgm.joint.exact import exact, renumbered
 from mixedgm.joint.field import gaussian, integrate_out
 from mixedgm.joint.plan import LIMIT
-from mixedgm.joint.rest import Rest
 from mixedgm.joint.sampled import StateMoments, sampled_states
 from mixedgm.joint.sampling import Method, check_method
+from mixedgm.joint.unknown_columns import Rest
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params
 

@@ -13,8 +13,8 @@ from mixedgm.joint.conditioning import given_rows
 from mixedgm.joint.exact import exact
 from mixedgm.joint.kernels import add_level_rows
 from mixedgm.joint.plan import LIMIT
-from mixedgm.joint.rest import Rest
 from mixedgm.joint.sampling import Method, check_method
+from mixedgm.joint.unknown_columns import Rest
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params
 

@@ -26,7 +26,7 @@ from mixedgm.model.params import Params
 
 
 @dataclass(frozen=True)
-class Effort:
+class SamplingEffort:
     """How long to run the chains.
 
     Parameters
@@ -65,7 +65,7 @@ def warn_unless_good(diagnostics: Diagnostics) -> None:
 
 
 def sampled_expectations(
-    params: Params, *, rng: np.random.Generator, effort: Effort | None = None
+    params: Params, *, rng: np.random.Generator, effort: SamplingEffort | None = None
 ) -> tuple[Expectations, Expectations]:
     """Estimate the expectations of all sufficient statistics.
 
@@ -83,7 +83,7 @@ def sampled_expectations(
     >>> bool(np.all(np.abs(found.cat_bias[:2] - 0.5) < 4 * error.cat_bias[:2]))
     True
     """
-    run = (effort or Effort()).run(params, rng)
+    run = (effort or SamplingEffort()).run(params, rng)
     given_y = gaussian(params)
     n_keep, n_chains = run.codes.shape[:2]
     total = sum(params.n_levels)
@@ -130,10 +130,10 @@ def sampled_states(
     cat: Sequence[int],
     *,
     rng: np.random.Generator,
-    effort: Effort | None = None,
+    effort: SamplingEffort | None = None,
 ) -> StateMoments:
     """Estimate the marginal of some columns, state by state of the categorical ones."""
-    run = (effort or Effort()).run(params, rng)
+    run = (effort or SamplingEffort()).run(params, rng)
     n_keep, n_chains = run.codes.shape[:2]
     codes = run.codes.reshape(n_keep * n_chains, -1)
     shape = tuple(params.n_levels[j] for j in cat)

@@ -18,7 +18,7 @@ SMALLEST_PIVOT = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
-class Factor:
+class TriangularFactor:
     """A positive definite matrix B in the form that its uses need.
 
     Parameters
@@ -63,7 +63,7 @@ def _smallest_pair(precision: Floats) -> tuple[float, Floats]:
     return float(value[0]), np.asarray(vector[:, 0])
 
 
-def factor(precision: Floats) -> Factor:
+def factor(precision: Floats) -> TriangularFactor:
     """Factor of a positive definite precision matrix.
 
     Raises
@@ -87,7 +87,7 @@ def factor(precision: Floats) -> Factor:
         raise _no_distribution(precision)
     # dtrtri inverts in one thread; a triangular solve would wake all of them for tiny matrices.
     root = dtrtri(lower, lower=1)[0] if len(lower) else lower
-    return Factor(np.ascontiguousarray(root), float(np.log(pivot).sum()))
+    return TriangularFactor(np.ascontiguousarray(root), float(np.log(pivot).sum()))
 
 
 def _no_distribution(precision: Floats) -> DistributionError:

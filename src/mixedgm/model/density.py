@@ -12,6 +12,7 @@ from mixedgm.model.moderation import Moderation
 from mixedgm.model.params import Params
 
 LOG_TWO_PI = float(np.log(2.0 * np.pi))
+_FARTHEST = 1e300
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +115,9 @@ def losses(
     as if the level had been declared.
     """
     found = conditionals(params, cont, codes, n_observed)
-    gauss = 0.5 * ((cont - found.mean) ** 2 / found.variance + np.log(found.variance) + LOG_TWO_PI)
+    with np.errstate(over="ignore"):  # a value as far away as doubles go
+        square = np.minimum(((cont - found.mean) / np.sqrt(found.variance)) ** 2, _FARTHEST)
+    gauss = 0.5 * (square + np.log(found.variance) + LOG_TWO_PI)
     rows = np.arange(len(codes))
     discrete = []
     for j in range(len(params.n_levels)):

@@ -22,9 +22,9 @@ from mixedgm.errors import DistributionError, TooLargeError
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.objective.conditional_covariance import ConditionalCovariance
 from mixedgm.objective.contract import Evaluation
-from mixedgm.objective.covariance import Effort
+from mixedgm.objective.covariance import CovarianceCost
 from mixedgm.objective.moments import independent, statistics
-from mixedgm.objective.states import Point, Softmax, States
+from mixedgm.objective.states import Softmax, States, StatesPoint
 from mixedgm.rows.contract import Coefficients, Moments, Rows
 from mixedgm.rows.memory import MemoryRows
 from mixedgm.rows.states import with_joint_state
@@ -50,7 +50,7 @@ class ConditionalLikelihood:
         Roles of the design columns, and the joint states of the categorical targets.
     rows : Rows
         The covariates, and the joint state as their last categorical column.
-    effort : Effort
+    effort : CovarianceCost
         Counters.
     """
 
@@ -58,7 +58,7 @@ class ConditionalLikelihood:
     moments: Moments
     states: States
     rows: Rows
-    effort: Effort = field(default_factory=Effort)
+    effort: CovarianceCost = field(default_factory=CovarianceCost)
     _kept: dict[bytes, _Sums] = field(default_factory=dict, init=False)
 
     @classmethod
@@ -149,15 +149,15 @@ class ConditionalLikelihood:
         self.effort.seconds += time.perf_counter() - clock
         return Evaluation(value, grad)
 
-    def _at(self, theta: Floats) -> Point | None:
+    def _at(self, theta: Floats) -> StatesPoint | None:
         if not np.all(theta[self.layout.diagonal] > 0.0) or not np.isfinite(theta).all():
             return None
         try:
-            return Point.of(self.layout, self.states, theta)
+            return StatesPoint.of(self.layout, self.states, theta)
         except DistributionError:
             return None
 
-    def _sums(self, point: Point, gradient: bool) -> _Sums:
+    def _sums(self, point: StatesPoint, gradient: bool) -> _Sums:
         """The softmax pass; without categorical targets there is one state and nothing to do."""
         used = self.softmax.columns
         if self.states.n_states == 1:
@@ -169,7 +169,7 @@ class ConditionalLikelihood:
         between = found.support.reshape(len(used), self.states.n_states)
         return _Sums(loss, found.mean_prob[-self.states.n_states :], between)
 
-    def _coefficients(self, point: Point) -> Coefficients:
+    def _coefficients(self, point: StatesPoint) -> Coefficients:
         softmax = self.softmax
         bias = np.zeros(softmax.layout.n_cat_columns)
         bias[-self.states.n_states :] = point.bias
@@ -177,7 +177,7 @@ class ConditionalLikelihood:
         nodes = np.array([len(softmax.layout.n_levels) - 1])
         return Coefficients(softmax.layout.incidence, slope.ravel(), bias, nodes)
 
-    def _expected(self, point: Point, sums: _Sums) -> Moments:
+    def _expected(self, point: StatesPoint, sums: _Sums) -> Moments:
         """Moments of the design columns when the targets are the model's, given the covariates."""
         states, used = self.states, self.softmax.columns
         inside, levels, others = states.cont, states.levels, states.others

@@ -19,8 +19,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mixedgm.model.layout import Floats, Ints, Layout
-from mixedgm.objective.covariance import Effort, Whole, covariance_given_y, factors, with_one
-from mixedgm.objective.states import Point, States
+from mixedgm.objective.covariance import (
+    CovarianceCost,
+    Whole,
+    covariance_given_y,
+    factors,
+    with_one,
+)
+from mixedgm.objective.states import States, StatesPoint
 from mixedgm.rows.contract import Moments
 
 
@@ -34,7 +40,7 @@ class ConditionalCovariance(Whole):
         Of the parameters.
     states : States
         Roles of the columns.
-    point : Point
+    point : StatesPoint
         The model.
     expected : Moments
         Of all design columns, the targets being the model's given the covariates.
@@ -43,16 +49,16 @@ class ConditionalCovariance(Whole):
     softmax : ndarray or None
         Curvature of the softmax over states: rows and columns are a state, for the constant and
         then for every used covariate column.  None where there is one state only.
-    effort : Effort
+    effort : CovarianceCost
         Counters.
     """
 
     states: States
-    point: Point
+    point: StatesPoint
     expected: Moments
     used: Ints
     softmax: Floats | None
-    effort: Effort = field(default_factory=Effort)
+    effort: CovarianceCost = field(default_factory=CovarianceCost)
 
     def on(self, layout: Layout, columns: Floats) -> Floats:
         """The matrix for other design columns, ``z @ columns``, laid out as `layout`."""

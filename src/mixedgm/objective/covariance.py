@@ -30,7 +30,7 @@ _CELLS_PER_BLOCK = 2**21
 
 
 @dataclass(eq=False)
-class Effort:
+class CovarianceCost:
     """What evaluations have cost so far; shared by all restrictions of one function."""
 
     evaluations: float = 0.0
@@ -90,7 +90,7 @@ class Covariance(Whole):
         E[m] and E[m m'] over the design columns, exactly.
     n_draws : int
         Size of the sample of states; 0 when they are all there.
-    effort : Effort
+    effort : CovarianceCost
         Counters.
     """
 
@@ -102,7 +102,7 @@ class Covariance(Whole):
     mean: Floats
     second: Floats
     n_draws: int = 0
-    effort: Effort = field(default_factory=Effort)
+    effort: CovarianceCost = field(default_factory=CovarianceCost)
 
     def variance_of(self, delta: Floats) -> float:
         """``delta @ matrix @ delta``, the variance of one combination of the statistics.

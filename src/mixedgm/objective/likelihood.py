@@ -20,7 +20,7 @@ from mixedgm.model.density import LOG_TWO_PI
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.params import from_theta, to_theta
 from mixedgm.objective.contract import Evaluation
-from mixedgm.objective.covariance import Covariance, Effort, distinct
+from mixedgm.objective.covariance import Covariance, CovarianceCost, distinct
 from mixedgm.objective.moments import independent, statistics
 from mixedgm.rows.contract import Moments
 
@@ -43,14 +43,14 @@ class Likelihood:
         Of the standardised rows.
     n_rows : int
         Number of rows behind the moments.
-    effort : Effort
+    effort : CovarianceCost
         Counters.
     """
 
     layout: Layout
     moments: Moments
     n_rows: int
-    effort: Effort = field(default_factory=Effort)
+    effort: CovarianceCost = field(default_factory=CovarianceCost)
 
     @property
     def passes(self) -> float:

@@ -78,7 +78,7 @@ class Pseudolikelihood:
 
     @property
     def exact_curvature(self) -> bool:
-        """From all rows it is."""
+        """Exact when it is taken from all rows."""
         return True
 
     def restrict(self, groups: Ints) -> Pseudolikelihood:

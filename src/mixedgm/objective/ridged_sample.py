@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.objective.contract import Evaluation
 from mixedgm.objective.ridge import Ridged, RidgedWhole
-from mixedgm.objective.sampled import Estimate, SampledLikelihood, StateCurvature
+from mixedgm.objective.sampled import GradientEstimate, SampledLikelihood, StateCurvature
 
 __all__ = ["RidgedSample"]
 
@@ -39,7 +39,7 @@ class RidgedSample(SampledLikelihood):
         """The minimiser over the node terms with all edges zero."""
         return self.ridge.null()
 
-    def estimate(self, theta: Floats, sweeps: int) -> Estimate | None:
+    def estimate(self, theta: Floats, sweeps: int) -> GradientEstimate | None:
         """What the chains say, with what the ridge adds to derivatives."""
         found = super().estimate(theta, sweeps)
         if found is None:

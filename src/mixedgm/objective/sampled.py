@@ -22,7 +22,7 @@ from mixedgm.joint.moments import moments_from
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.params import Params, from_theta, to_theta
 from mixedgm.objective.contract import Evaluation, WholeCurvature
-from mixedgm.objective.covariance import Covariance, Effort, distinct
+from mixedgm.objective.covariance import Covariance, CovarianceCost, distinct
 from mixedgm.objective.moments import independent, statistics
 from mixedgm.rows.contract import Moments
 
@@ -32,7 +32,7 @@ _KEPT = 4096
 
 
 @dataclass(eq=False)
-class Chains:
+class GradientChains:
     """Gibbs chains over the categorical columns, which go on from wherever they are.
 
     Parameters
@@ -82,7 +82,7 @@ class StateCurvature(WholeCurvature, Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class GradientEstimate:
     """What the chains say at one theta.
 
     Parameters
@@ -117,17 +117,17 @@ class SampledLikelihood:
         Of the standardised rows.
     n_rows : int
         Number of rows behind the moments.
-    chains : Chains
+    chains : GradientChains
         Shared by all restrictions.
-    effort : Effort
+    effort : CovarianceCost
         Counters.
     """
 
     layout: Layout
     moments: Moments
     n_rows: int
-    chains: Chains
-    effort: Effort = field(default_factory=Effort)
+    chains: GradientChains
+    effort: CovarianceCost = field(default_factory=CovarianceCost)
 
     passes = 0.0
     curvature_passes = 0.0
@@ -169,7 +169,7 @@ class SampledLikelihood:
             raise ValueError("there is no curvature outside the domain")
         return found.curvature
 
-    def estimate(self, theta: Floats, sweeps: int) -> Estimate | None:
+    def estimate(self, theta: Floats, sweeps: int) -> GradientEstimate | None:
         """Let the chains go on at theta; None where the precision is not positive definite."""
         clock = time.perf_counter()
         params, given_y = self._model(theta)
@@ -186,7 +186,7 @@ class SampledLikelihood:
             error = batches.std(axis=0, ddof=1) / np.sqrt(len(batches))
         self.effort.evaluations += 1.0
         self.effort.seconds += time.perf_counter() - clock
-        return Estimate(
+        return GradientEstimate(
             batches.mean(axis=0),
             error,
             batches,

@@ -16,7 +16,7 @@ from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.rows.contract import Moments
 
 if TYPE_CHECKING:
-    from mixedgm.joint.validity import Factor
+    from mixedgm.joint.validity import TriangularFactor
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,14 +109,14 @@ class States:
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class StatesPoint:
     """The model at one theta: a softmax over states, and x given state and covariates.
 
     Parameters
     ----------
     states : States
         Roles of the columns.
-    factor : Factor
+    factor : TriangularFactor
         Of the targets' precision.
     linear : ndarray (p',)
         Linear terms of the continuous targets.
@@ -128,14 +128,14 @@ class Point:
     """
 
     states: States
-    factor: Factor
+    factor: TriangularFactor
     linear: Floats
     pull: Floats
     bias: Floats
     slope: Floats
 
     @classmethod
-    def of(cls, layout: Layout, states: States, theta: Floats) -> Point:
+    def of(cls, layout: Layout, states: States, theta: Floats) -> StatesPoint:
         """Integrate the continuous targets out; DistributionError where that is not possible."""
         from mixedgm.joint.validity import factor
 

@@ -239,9 +239,9 @@ class Sampler:
 
     def smooth(self, layout: Layout, moments: Moments, n_rows: int) -> Smooth:
         """The likelihood with chains that have not begun."""
-        from mixedgm.objective.sampled import Chains, SampledLikelihood
+        from mixedgm.objective.sampled import GradientChains, SampledLikelihood
 
-        chains = Chains(np.random.default_rng(self.seed), self.solver.n_chains // 64)
+        chains = GradientChains(np.random.default_rng(self.seed), self.solver.n_chains // 64)
         return SampledLikelihood(layout, moments, n_rows, chains)
 
 

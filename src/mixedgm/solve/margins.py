@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mixedgm.joint.exact import Exact
     from mixedgm.joint.field import Gaussian
     from mixedgm.joint.moments import Expectations
-    from mixedgm.objective.sampled import Chains
+    from mixedgm.objective.sampled import GradientChains
 
 GOOD = 1e-6
 """Difference of exact margins up to which they count as equal."""
@@ -292,9 +292,9 @@ def _step(point: _Point) -> _Point | None:
 
 def _by_chains(start: Params, share: Floats) -> _Point:
     """Newton steps by Gibbs chains that go on from step to step, longer where nothing is left."""
-    from mixedgm.objective.sampled import Chains
+    from mixedgm.objective.sampled import GradientChains
 
-    chains, sweeps, params = Chains(np.random.default_rng(0)), _FEWEST_SWEEPS, start
+    chains, sweeps, params = GradientChains(np.random.default_rng(0)), _FEWEST_SWEEPS, start
     while True:
         point = _estimated(params, share, chains, sweeps)
         settled = _settled(point)
@@ -306,7 +306,7 @@ def _by_chains(start: Params, share: Floats) -> _Point:
         params = _within_reach(point)
 
 
-def _estimated(params: Params, share: Floats, chains: Chains, sweeps: int) -> _Point:
+def _estimated(params: Params, share: Floats, chains: GradientChains, sweeps: int) -> _Point:
     from mixedgm.joint.field import gaussian
     from mixedgm.joint.moments import moments_from
 

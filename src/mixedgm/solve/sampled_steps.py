@@ -17,7 +17,7 @@ import numpy as np
 from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.objective.contract import Evaluation
-from mixedgm.objective.sampled import Estimate, SampledLikelihood
+from mixedgm.objective.sampled import GradientEstimate, SampledLikelihood
 from mixedgm.solve.contrasts import Contrasts
 from mixedgm.solve.loop import Status, TraceRow
 from mixedgm.solve.monte_carlo import STANDARD_ERRORS, MonteCarlo
@@ -42,13 +42,13 @@ class Point:
     """
 
     theta: Floats
-    here: Estimate
+    here: GradientEstimate
     value: float
     variance: float
     move: Floats
     """The stretch that led here; half of it and half of the next weigh this gradient's error."""
 
-    def followed(self, theta: Floats, there: Estimate) -> Point:
+    def followed(self, theta: Floats, there: GradientEstimate) -> Point:
         """The point at the end of a stretch that begins here."""
         move = theta - self.theta
         bend = self.here.curvature.variance_of(move) - there.curvature.variance_of(move)
@@ -94,7 +94,7 @@ class Verdict:
         return bool(np.all(self.distance <= tol + errors * self.error))
 
 
-def judge(problem: Problem, theta: Floats, here: Estimate) -> Verdict:
+def judge(problem: Problem, theta: Floats, here: GradientEstimate) -> Verdict:
     """Compare every optimality condition with its sampling error."""
     layout = problem.smooth.layout
     nodes = slice(0, layout.n_node_terms)
@@ -157,7 +157,7 @@ def solve_sampled(
 
 
 def _integrated(
-    smooth: SampledLikelihood, begin: Point, end: tuple[Floats, Estimate], sweeps: int
+    smooth: SampledLikelihood, begin: Point, end: tuple[Floats, GradientEstimate], sweeps: int
 ) -> Point:
     """The point at the end with its value, integrated along the straight line in short stretches.
 
@@ -226,8 +226,8 @@ def _suspects(problem: Problem, verdict: Verdict, tol: float) -> Ints:
 
 
 def _step(
-    problem: Problem, at: tuple[Floats, Estimate], groups: Ints, sweeps: int
-) -> tuple[Floats, Estimate]:
+    problem: Problem, at: tuple[Floats, GradientEstimate], groups: Ints, sweeps: int
+) -> tuple[Floats, GradientEstimate]:
     """Minimise the quadratic model on these groups and let the chains go on there.
 
     The step is halved until it stays a distribution and does not make things clearly worse.

@@ -1,9 +1,9 @@
 """Problem + start -> certified Solution, working on the few groups that matter.
 
 The solver sees only a working set: groups that are active, free, or that the strong rule (or a
-violated optimality condition) points at.  From a start far away that would be far too many, so a
-long way is gone in stages.  The certificate is taken on the whole problem; its full gradient finds
-the groups that were left out wrongly, and serves the next lam.
+violated optimality condition) points at.  From a distant start that would be far too many, so such
+a problem is solved in stages.  The certificate is taken on the whole problem; its full gradient
+finds the groups that were left out wrongly, and serves the next lam.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LONG = 0.5
 _NEW, _NEW_PER_NODE = 200, 2
 _STAGE = 0.6
 _ROUGHLY, _MOST_STEPS = 0.4, 30
-# After stages gradients are still on the move: those so near to lam may end above it.
+# After stages gradients still change: those so near to lam may end above it.
 _NEAR = 0.05
 
 
@@ -187,8 +187,8 @@ def screened(problem: Problem, start: Start) -> Ints:
 
     The strong rule (Tibshirani et al. 2012) allows a gradient to grow as fast as lam falls:
     from the solution at lam_0 it keeps all above the bound at 2 lam - lam_0.  That is safe but most
-    of what it keeps stays zero, and curvature is dear; three tenths of that growth miss next
-    to nothing, and what they miss the certificate finds.  After a long jump only groups that are
+    of what it keeps stays zero, and curvature is expensive; three tenths of that growth miss next
+    to nothing, and the certificate finds what they miss.  After a long jump only groups that are
     violated at the start are taken.
     """
     layout, penalty = problem.smooth.layout, problem.penalty

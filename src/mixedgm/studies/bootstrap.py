@@ -23,7 +23,13 @@ from mixedgm.printable import quoted
 from mixedgm.settings import to_plain
 from mixedgm.studies.bootstrap_replicates import Replicates
 from mixedgm.studies.bootstrap_result import Bootstrap, Failure
-from mixedgm.studies.resampling import Kind, Plan, estimate_record, fitted_record, resample
+from mixedgm.studies.resampling import (
+    Kind,
+    ResamplingPlan,
+    estimate_record,
+    fitted_record,
+    resample,
+)
 from mixedgm.table import apply, as_frame
 from mixedgm.table.encode import Design
 from mixedgm.table.read import Frame
@@ -148,7 +154,7 @@ def prepared(
     select: str = "fixed",
     groups: Any = None,
     sample_weight: ArrayLike | None = None,
-) -> tuple[FittedModel, Plan]:
+) -> tuple[FittedModel, ResamplingPlan]:
     """Check what `bootstrap` is given; return the model and what all its resamples share."""
     _check_choice("kind", kind, _KINDS)
     _check_choice("select", select, _SELECTS)
@@ -231,7 +237,9 @@ def _clusters(groups: Any, frame: Frame, design: Design) -> Ints:
     return np.array(codes, dtype=np.int64)
 
 
-def _shares(kind: str, drop: Sequence[float] | None, n_boot: int, plan: Plan) -> list[float]:
+def _shares(
+    kind: str, drop: Sequence[float] | None, n_boot: int, plan: ResamplingPlan
+) -> list[float]:
     """Share of the units that each resample leaves out."""
     if kind == "nonparametric":
         if drop is not None:
@@ -263,7 +271,7 @@ def plan_of(
     select: str,
     kind: Kind,
     clusters: Ints | None,
-) -> Plan:
+) -> ResamplingPlan:
     """What all resamples share; `select` "fixed" keeps the lam of the model, "again" does not."""
     given = {name: getattr(options, name) for name in options.__dataclass_fields__}
     given |= {"n_jobs": 1, "verbose": 0}
@@ -288,10 +296,12 @@ def plan_of(
         clusters,
         fitted.report.ridge,
     )
-    return Plan(key, design, Options(**given), params, kind, clusters, fitted.report.ridge)
+    return ResamplingPlan(
+        key, design, Options(**given), params, kind, clusters, fitted.report.ridge
+    )
 
 
-def _check_same_table(plan: Plan, fitted: FittedModel) -> None:
+def _check_same_table(plan: ResamplingPlan, fitted: FittedModel) -> None:
     """Fitting the whole table at the model's lam must give the model.
 
     A sampled fit does so up to its error only, and is not checked.
@@ -318,7 +328,11 @@ def _check_same_table(plan: Plan, fitted: FittedModel) -> None:
 
 
 def _result(
-    fitted: FittedModel, plan: Plan, select: str, outcomes: list[Outcome], tasks: list[Any]
+    fitted: FittedModel,
+    plan: ResamplingPlan,
+    select: str,
+    outcomes: list[Outcome],
+    tasks: list[Any],
 ) -> Bootstrap:
     done = [(outcome.index, outcome.record) for outcome in outcomes if outcome.record is not None]
     failures = [Failure(o.index, o.error) for o in outcomes if o.error is not None]

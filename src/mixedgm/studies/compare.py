@@ -22,7 +22,7 @@ from mixedgm.studies.bootstrap_result import Failure
 from mixedgm.studies.compare_labels import Groups, read_groups, without_labels
 from mixedgm.studies.compare_result import GroupComparison
 from mixedgm.studies.compare_shuffle import Shuffle, gathered, shuffled, statistics
-from mixedgm.studies.resampling import Plan, Seed, estimate_record
+from mixedgm.studies.resampling import ResamplingPlan, Seed, estimate_record
 from mixedgm.table import as_frame
 from mixedgm.table.encode import Design
 
@@ -130,7 +130,7 @@ def _pooled(
 
 
 def _fits(
-    plan: Plan, groups: Groups, pooled: FittedModel, options: Options
+    plan: ResamplingPlan, groups: Groups, pooled: FittedModel, options: Options
 ) -> tuple[FittedModel, ...]:
     fits = []
     for group in range(len(groups)):

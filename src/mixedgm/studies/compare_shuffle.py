@@ -14,7 +14,7 @@ from mixedgm.fitting import fit_design
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.studies.bootstrap_replicates import Replicates
 from mixedgm.studies.compare_labels import Groups
-from mixedgm.studies.resampling import Plan, Seed, estimate_record, fitted_record
+from mixedgm.studies.resampling import ResamplingPlan, Seed, estimate_record, fitted_record
 from mixedgm.table.encode import Design
 
 TESTS = ("largest edge difference", "strength difference", "variance among groups", "Hamming")
@@ -27,7 +27,7 @@ class Shuffle:
 
     Parameters
     ----------
-    plan : Plan
+    plan : ResamplingPlan
         The whole table and its fit, from which all groups start.
     groups : Groups
         The labels that are shuffled.
@@ -35,7 +35,7 @@ class Shuffle:
         Pairs of columns that have an edge in some group, by number in ``plan.declared``.
     """
 
-    plan: Plan
+    plan: ResamplingPlan
     groups: Groups
     pairs: Ints
 
@@ -90,7 +90,7 @@ def shuffled(shuffle: Shuffle, seed: Seed) -> Record:
     return statistics(plan, records, shuffle.pairs)
 
 
-def statistics(plan: Plan, records: list[Record], pairs: Ints) -> Record:
+def statistics(plan: ResamplingPlan, records: list[Record], pairs: Ints) -> Record:
     """What is kept of one set of groups.
 
     `edges` are the largest differences between two groups for these pairs; `tests` the statistics
@@ -148,7 +148,7 @@ def _standardised(every: Replicates) -> Floats:
     return np.asarray(every.values * np.repeat(scales, every.small.sizes, axis=1))
 
 
-def _oddities(plan: Plan, every: Replicates) -> tuple[Ints, Ints]:
+def _oddities(plan: ResamplingPlan, every: Replicates) -> tuple[Ints, Ints]:
     """In how many groups each node is constant, or lacks a level that the whole table has."""
     schema = plan.design.schema
     constant = ((every.scales == 0.0) & (plan.whole.node_scales > 0.0)).sum(axis=0)

@@ -16,7 +16,7 @@ from mixedgm.model.moderation import at_values, without
 from mixedgm.model.params import Params
 from mixedgm.printable import quoted
 from mixedgm.report import FitReport
-from mixedgm.studies.evidence import Evidence, column_positions, read_evidence
+from mixedgm.studies.evidence import KnownValues, column_positions, read_evidence
 from mixedgm.table.encode import Design
 from mixedgm.table.naming import with_names
 from mixedgm.table.schema import Schema
@@ -29,7 +29,7 @@ _GIVEN = "those of a larger model given "
 
 def asked_model(
     fitted: FittedModel, given: Mapping[Any, Any] | None
-) -> tuple[Evidence, FittedModel]:
+) -> tuple[KnownValues, FittedModel]:
     """Read known values; return them and the model of the other columns.
 
     Raises
@@ -49,7 +49,7 @@ def asked_model(
     return evidence, conditioned(fitted, evidence)
 
 
-def conditioned(fitted: FittedModel, evidence: Evidence) -> FittedModel:
+def conditioned(fitted: FittedModel, evidence: KnownValues) -> FittedModel:
     """Return the model of the remaining columns, exactly.
 
     Edges among the remaining columns stay what they are, weights included; known values only
@@ -70,7 +70,7 @@ def conditioned(fitted: FittedModel, evidence: Evidence) -> FittedModel:
     return _of_rest(fitted, evidence, params, fitted.report.at)
 
 
-def _of_rest(fitted: FittedModel, evidence: Evidence, params: Params, at: str) -> FittedModel:
+def _of_rest(fitted: FittedModel, evidence: KnownValues, params: Params, at: str) -> FittedModel:
     """The model of the columns that are not known, with these parameters."""
     schema = fitted.schema
     left = Schema(tuple(c for c in schema.columns if c.name not in evidence.values))
@@ -111,7 +111,7 @@ def model_at(fitted: FittedModel, values: Mapping[Any, Any] | None) -> FittedMod
         column = fitted.schema.nodes[fitted.schema.node_index(name)].name
         if column not in names:
             raise ParameterError(
-                f"{quoted(column)} is no moderator; the edges vary with "
+                f"{quoted(column)} is not a moderator; the edges vary with "
                 f"{', '.join(map(quoted, names))}. "
                 "Use condition for known values of other columns."
             )
@@ -121,7 +121,7 @@ def model_at(fitted: FittedModel, values: Mapping[Any, Any] | None) -> FittedMod
     return found
 
 
-def _at(fitted: FittedModel, evidence: Evidence) -> FittedModel:
+def _at(fitted: FittedModel, evidence: KnownValues) -> FittedModel:
     """The model at evidence about all moderators and nothing else."""
     missing = [name for name in _moderator_names(fitted) if name not in evidence.values]
     if missing:
@@ -155,7 +155,7 @@ def rows_at(
         yield rows, here, replace(part, schema=here.schema, cont=x, codes=y)
 
 
-def _as_evidence(schema: Schema, known: Mapping[int, float]) -> Evidence:
+def _as_evidence(schema: Schema, known: Mapping[int, float]) -> KnownValues:
     """Encoded values of some nodes as evidence."""
     cont = {node: float(x) for node, x in known.items() if node < schema.n_cont}
     cat = {node - schema.n_cont: int(x) for node, x in known.items() if node >= schema.n_cont}
@@ -166,10 +166,10 @@ def _as_evidence(schema: Schema, known: Mapping[int, float]) -> Evidence:
         column = schema.nodes[node]
         own = x if column.transform is None else float(column.transform.inverse(x))
         values[column.name] = own
-    return Evidence(values, cont, cat)
+    return KnownValues(values, cont, cat)
 
 
-def _moderated(fitted: FittedModel, evidence: Evidence) -> FittedModel:
+def _moderated(fitted: FittedModel, evidence: KnownValues) -> FittedModel:
     """The rest given evidence: first that about moderators, then that about other columns."""
     names = _moderator_names(fitted)
     own = {name: value for name, value in evidence.values.items() if name in names}
@@ -182,7 +182,7 @@ def _moderator_names(fitted: FittedModel) -> list[str]:
     return [fitted.schema.nodes[node].name for node in fitted.moderators]
 
 
-def _warn_outside(fitted: FittedModel, evidence: Evidence) -> None:
+def _warn_outside(fitted: FittedModel, evidence: KnownValues) -> None:
     """Warn about values of moderators that the fit has not seen."""
     assert fitted.params.moderation is not None
     for node, (low, high) in zip(fitted.moderators, fitted.params.moderation.span, strict=True):
@@ -208,7 +208,7 @@ def is_conditioned(fitted: FittedModel) -> bool:
     return fitted.report.message.startswith(_GIVEN)
 
 
-def _refuse_impossible(fitted: FittedModel, evidence: Evidence) -> None:
+def _refuse_impossible(fitted: FittedModel, evidence: KnownValues) -> None:
     for cat, code in evidence.cat.items():
         params = fitted.params
         if np.isneginf(params.cat_bias[params.level_start[cat] + code]):

@@ -12,7 +12,7 @@ from mixedgm.errors import ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.printable import quoted
-from mixedgm.studies.evidence import Evidence, column_positions, level_code, read_evidence
+from mixedgm.studies.evidence import KnownValues, column_positions, level_code, read_evidence
 from mixedgm.table import apply
 from mixedgm.table.assemble import Columns, frame, unused_name
 from mixedgm.table.naming import with_names
@@ -33,7 +33,7 @@ class Distribution:
     ----------
     columns : tuple of Column
         The columns, in the order in which they were asked for.
-    given : Evidence
+    given : KnownValues
         The known values that it depends on.
     found : Marginal
         Probability, mean and covariance for every state of the categorical columns.
@@ -46,7 +46,7 @@ class Distribution:
     """
 
     columns: tuple[Column, ...]
-    given: Evidence
+    given: KnownValues
     found: Marginal
     model: FittedModel
     limit: int

@@ -13,13 +13,13 @@ from mixedgm.errors import ParameterError, near_matches
 from mixedgm.printable import quoted
 from mixedgm.table.schema import Column, Level, Schema
 
-__all__ = ["Evidence", "column_positions", "level_code", "read_columns", "read_evidence"]
+__all__ = ["KnownValues", "column_positions", "level_code", "read_columns", "read_evidence"]
 
 _SHOWN_LEVELS = 10
 
 
 @dataclass(frozen=True)
-class Evidence:
+class KnownValues:
     """Known values of some columns.
 
     Parameters
@@ -41,7 +41,7 @@ class Evidence:
         return ", ".join(f"{name} = {_shown(value)}" for name, value in self.values.items())
 
 
-def read_evidence(schema: Schema, given: Mapping[Any, Any] | None) -> Evidence:
+def read_evidence(schema: Schema, given: Mapping[Any, Any] | None) -> KnownValues:
     """Return known values as numbers and level codes.
 
     Parameters
@@ -65,7 +65,7 @@ def read_evidence(schema: Schema, given: Mapping[Any, Any] | None) -> Evidence:
     sex = F, age = 40
     """
     if given is None:
-        return Evidence()
+        return KnownValues()
     if not hasattr(given, "items"):
         raise ParameterError.must_be("given", "a dict such as {'sex': 'Female', 'age': 40}", given)
     wrong: list[str] = []
@@ -82,7 +82,7 @@ def read_evidence(schema: Schema, given: Mapping[Any, Any] | None) -> Evidence:
         raise ParameterError(text if text.endswith("?") else f"{text}.")
     ordered = {name: found[name] for name in schema.names if name in found}
     at, p = schema.node_index, schema.n_cont
-    return Evidence(
+    return KnownValues(
         {name: value for name, (value, _) in ordered.items()},
         {at(name): number for name, (_, number) in ordered.items() if at(name) < p},
         {at(name) - p: int(code) for name, (_, code) in ordered.items() if at(name) >= p},

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mixedgm.model.layout import Floats
-from mixedgm.studies.evidence import Evidence
+from mixedgm.studies.evidence import KnownValues
 from mixedgm.table.assemble import Columns, frame
 from mixedgm.table.schema import Schema
 from mixedgm.views.result import how_found, result_html, result_text
@@ -26,7 +26,7 @@ class Means:
     ----------
     schema : Schema
         The columns.
-    given : Evidence
+    given : KnownValues
         The known values that they depend on.
     mean, mean_error : ndarray (p,)
         Means of the continuous columns, normal scores where a column has a transform, and their
@@ -42,7 +42,7 @@ class Means:
     """
 
     schema: Schema
-    given: Evidence
+    given: KnownValues
     mean: Floats
     levels: Floats
     mean_error: Floats

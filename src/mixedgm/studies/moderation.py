@@ -39,7 +39,7 @@ def models_along(
     if node not in fitted.moderators:
         names = ", ".join(quoted(fitted.schema.nodes[m].name) for m in fitted.moderators)
         raise ParameterError(
-            f"{quoted(moderator)} is no moderator; "
+            f"{quoted(moderator)} is not a moderator; "
             + (f"the edges vary with {names}." if names else "the edges do not vary.")
         )
     own = fitted.schema.nodes[node].name

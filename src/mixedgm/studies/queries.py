@@ -16,7 +16,7 @@ from mixedgm.parallel import RandomState, seeds
 from mixedgm.printable import quoted
 from mixedgm.studies.conditioned import asked_model, rows_at
 from mixedgm.studies.distribution import Distribution
-from mixedgm.studies.evidence import Evidence, column_positions, read_columns
+from mixedgm.studies.evidence import KnownValues, column_positions, read_columns
 from mixedgm.studies.joint_discrepancy import margin_notes, pair_notes
 from mixedgm.studies.means import Means
 from mixedgm.table import decode
@@ -146,7 +146,7 @@ def means_of(fitted: FittedModel, given: GivenArg, how: How) -> Means:
     return Means(rest.schema, evidence, *parts, library=rest.library, warnings=notes)
 
 
-def _notes_of_given(fitted: FittedModel, evidence: Evidence) -> tuple[str, ...]:
+def _notes_of_given(fitted: FittedModel, evidence: KnownValues) -> tuple[str, ...]:
     """The worst notable pair of a known column with another one."""
     if not evidence.values:
         return ()
@@ -214,7 +214,7 @@ def information_of(fitted: FittedModel, a: Any, b: Any, given: GivenArg, how: Ho
 
 
 def _side(
-    fitted: FittedModel, rest: FittedModel, columns: Any, evidence: Evidence, option: str
+    fitted: FittedModel, rest: FittedModel, columns: Any, evidence: KnownValues, option: str
 ) -> Columns:
     from mixedgm.joint import Columns
 
@@ -223,7 +223,7 @@ def _side(
     return Columns(*column_positions(rest.schema, wanted))
 
 
-def _refuse_known(wanted: tuple[Any, ...], evidence: Evidence) -> None:
+def _refuse_known(wanted: tuple[Any, ...], evidence: KnownValues) -> None:
     known = [column.name for column in wanted if column.name in evidence.values]
     if known:
         raise ParameterError(

@@ -14,8 +14,8 @@ from mixedgm.model.layout import Floats
 from mixedgm.model.params import Params
 from mixedgm.penalty.factors import EDGE_KINDS, edge_kind
 from mixedgm.printable import quoted
+from mixedgm.studies.given_parameters import schema_of
 from mixedgm.studies.graphs import read_graph
-from mixedgm.studies.known import schema_of
 from mixedgm.table.schema import Schema
 
 __all__ = ["STRENGTHS", "random_params", "schema_of_graph"]

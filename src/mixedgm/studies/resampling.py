@@ -32,11 +32,11 @@ Kind = Literal["nonparametric", "case-dropping"]
 Seed = np.random.SeedSequence
 
 # Plans that this process has seen: what they have computed serves all resamples that run here.
-_plans: dict[str, Plan] = {}
+_plans: dict[str, ResamplingPlan] = {}
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class ResamplingPlan:
     """Everything that is the same for all resamples.
 
     Parameters
@@ -179,18 +179,18 @@ class Plan:
         return replace(self.design.take(rows), weights=weights[rows].astype(np.float64))
 
 
-def _plan(key: str, *fields: Any) -> Plan:
+def _plan(key: str, *fields: Any) -> ResamplingPlan:
     """The plan with this key that the process has already, or a new one."""
     if key not in _plans:
         _plans.clear()
-        _plans[key] = Plan(key, *fields)
+        _plans[key] = ResamplingPlan(key, *fields)
     return _plans[key]
 
 
 # -- fitting ---------------------------------------------------------------------------------------
 
 
-def resample(plan: Plan, task: tuple[Seed, float]) -> Record:
+def resample(plan: ResamplingPlan, task: tuple[Seed, float]) -> Record:
     """Draw one resample, fit it, and keep what the reports need.
 
     The record holds the numbers of the pairs of columns that have an edge, the parameters of these
@@ -208,13 +208,13 @@ def resample(plan: Plan, task: tuple[Seed, float]) -> Record:
     return estimate_record(plan, fit_design(design, options, reference=plan.reference))
 
 
-def estimate_record(plan: Plan, fitted: FittedModel) -> Record:
+def estimate_record(plan: ResamplingPlan, fitted: FittedModel) -> Record:
     """The record of a fitted model."""
     report = fitted.report
     return _record(plan, fitted.params, fitted.node_scales, _account(report.lam, report))
 
 
-def fitted_record(plan: Plan, design: Design) -> Record:
+def fitted_record(plan: ResamplingPlan, design: Design) -> Record:
     """Fit these rows at the plan's lam."""
     task = plan.recipe.task(design, plan.reference)
     solution = _solved(task, plan.options, plan.start(task, plan.penalised), plan.neighbour)
@@ -249,7 +249,7 @@ def _solved(
     return solve(problem, solver, start, tol=options.tol, max_iter=options.max_iter)
 
 
-def _refitted(plan: Plan, task: Task, solution: Solution) -> Solution:
+def _refitted(plan: ResamplingPlan, task: Task, solution: Solution) -> Solution:
     """The resample's own graph without shrinkage, starting from the whole table's refit."""
     layout, options = task.layout, plan.options
     groups = np.flatnonzero(layout.group_norms(solution.theta))
@@ -286,7 +286,7 @@ def _emptied(task: Task, whole: Task, groups: Ints) -> NDArray[np.bool_]:
 
 
 def _record(
-    plan: Plan, params: Params, scales: Floats, account: tuple[float, float, float]
+    plan: ResamplingPlan, params: Params, scales: Floats, account: tuple[float, float, float]
 ) -> Record:
     declared = plan.declared
     values = declared.from_matrix(params.edge_coef(plan.options.rule))

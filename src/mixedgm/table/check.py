@@ -26,7 +26,7 @@ from mixedgm.printable import few
 from mixedgm.table.effort import effort
 from mixedgm.table.inspection import Inspection
 from mixedgm.table.missing import Missing, check_missing
-from mixedgm.table.options import Options, TransformArg, TypesArg, resolve_options
+from mixedgm.table.options import ColumnOptions, TransformArg, TypesArg, resolve_options
 from mixedgm.table.read import Frame, as_frame
 from mixedgm.table.row_checks import broken, read_weights
 from mixedgm.table.schema import Schema
@@ -52,7 +52,7 @@ class Checked:
         Errors, warnings and notes, those about the whole table first.
     frame : Frame
         The table.
-    options : Options
+    options : ColumnOptions
         The user's options by column name.
     values : mapping of str to Values
         The columns of the schema.
@@ -70,7 +70,7 @@ class Checked:
     schema: Schema
     findings: tuple[Finding, ...]
     frame: Frame
-    options: Options
+    options: ColumnOptions
     values: Mapping[str, Values]
     factors: Mapping[str, Factor]
     keep: Mask | None

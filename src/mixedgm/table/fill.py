@@ -66,7 +66,7 @@ def filled(
             at, p = positions[column.name], schema.n_cont
             given = cont[:, node] if node < p else codes[:, node - p]
             dtype = str(getattr(columns[at], "dtype", getattr(columns[at], "type", "")))
-            cells = _Cells(column, gap, np.asarray(given), frame.library, rounded, dtype)
+            cells = _FilledCells(column, gap, np.asarray(given), frame.library, rounded, dtype)
             columns[at] = fill[frame.library](columns[at], cells)
     if frame.library == "numpy":
         table = _array(columns, frame)
@@ -79,7 +79,7 @@ def filled(
 
 
 @dataclass(frozen=True, eq=False)
-class _Cells:
+class _FilledCells:
     """The completed values of one column, and which of them are new."""
 
     column: Column
@@ -122,7 +122,7 @@ class _Cells:
             return self.numbers[self.gap]
         return [self.column.levels[code] for code in self.given[self.gap]]
 
-    def rounded_to(self, dtype: object) -> _Cells:
+    def rounded_to(self, dtype: object) -> _FilledCells:
         """The same with numbers rounded to what an integer type can hold."""
         return replace(self, column=replace(self.column, dtype=str(dtype)), rounded=True)
 
@@ -130,7 +130,7 @@ class _Cells:
 # -- pandas ----------------------------------------------------------------------------------------
 
 
-def _pandas(series: Any, cells: _Cells) -> Any:
+def _pandas(series: Any, cells: _FilledCells) -> Any:
     import pandas as pd
 
     integers = cells.continuous and pd.api.types.is_integer_dtype(series.dtype)
@@ -160,7 +160,7 @@ def _pandas_table(X: object, frame: Frame, columns: list[Any]) -> Any:
 # -- polars ----------------------------------------------------------------------------------------
 
 
-def _polars(series: Any, cells: _Cells) -> Any:
+def _polars(series: Any, cells: _FilledCells) -> Any:
     import polars as pl
 
     integers = cells.continuous and series.dtype.is_integer()
@@ -186,7 +186,7 @@ def _polars(series: Any, cells: _Cells) -> Any:
 # -- pyarrow ---------------------------------------------------------------------------------------
 
 
-def _pyarrow(array: Any, cells: _Cells) -> Any:
+def _pyarrow(array: Any, cells: _FilledCells) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -205,7 +205,7 @@ def _pyarrow(array: Any, cells: _Cells) -> Any:
     return pc.if_else(pa.array(~cells.gap), array, complete)
 
 
-def _arrow_dictionary(array: Any, cells: _Cells) -> Any:
+def _arrow_dictionary(array: Any, cells: _FilledCells) -> Any:
     """Fill by positions in the dictionary, which keeps its order and its type."""
     import pyarrow as pa
 
@@ -228,7 +228,7 @@ def _arrow_dictionary(array: Any, cells: _Cells) -> Any:
 # -- arrays ----------------------------------------------------------------------------------------
 
 
-def _numpy(column: NDArray[Any], cells: _Cells) -> NDArray[Any]:
+def _numpy(column: NDArray[Any], cells: _FilledCells) -> NDArray[Any]:
     out = column.copy()
     out[cells.gap] = cells.new
     return out

@@ -37,7 +37,11 @@ def family_finding(values: Values, declared: Kind | None) -> Finding | None:
     if values.family == "other":
         return _unsupported(values)
     if values.family == "mixed":
-        what = f"text among other values: {odd_values(values, text=True)}"
+        texts = odd_values(values, text=True)
+        if not texts:
+            what = "truth values among numbers"
+            return Finding(values.name, what, "make all of its values numbers")
+        what = f"text among other values: {texts}"
         return Finding(values.name, what, "make all of its values text, or all of them numbers")
     if declared == "continuous" and not is_numeric(values):
         what = f"types says continuous, but it holds text: {odd_values(values, text=True)}"

@@ -13,7 +13,7 @@ from mixedgm.table.dependence import FEWEST_ROWS, Sample, dependence_findings, s
 from mixedgm.table.identifiers import numbering_finding, text_finding
 from mixedgm.table.infer import family_finding, kind_of_numbers
 from mixedgm.table.missing import Missing
-from mixedgm.table.options import Options, in_declared_levels
+from mixedgm.table.options import ColumnOptions, in_declared_levels
 from mixedgm.table.read import Frame
 from mixedgm.table.row_checks import (
     closeness_finding,
@@ -34,7 +34,7 @@ Mask = NDArray[np.bool_]
 class Inspection:
     """The columns of one table while they are checked, one after the other."""
 
-    def __init__(self, frame: Frame, options: Options, weights: Floats | None) -> None:
+    def __init__(self, frame: Frame, options: ColumnOptions, weights: Floats | None) -> None:
         self.frame = frame
         self.options = options
         self.present = None if weights is None or (weights > 0).all() else weights > 0

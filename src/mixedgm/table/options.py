@@ -15,7 +15,7 @@ from mixedgm.table.schema import Column, Kind, Schema
 from mixedgm.table.values import Factor
 from mixedgm.table.wording import counted
 
-__all__ = ["Options", "TransformArg", "TypesArg", "in_declared_levels", "resolve_options"]
+__all__ = ["ColumnOptions", "TransformArg", "TypesArg", "in_declared_levels", "resolve_options"]
 
 TypesArg = Mapping[Any, str] | Sequence[str | None] | Schema | None
 TransformArg = Mapping[Any, str | None] | str | None
@@ -25,7 +25,7 @@ _TRANSFORMS = {"nonparanormal": False, "nonparanormal-extrapolated": True}
 
 
 @dataclass(frozen=True)
-class Options:
+class ColumnOptions:
     """What the user says about columns, by name.
 
     Parameters
@@ -66,7 +66,7 @@ def resolve_options(
     types: TypesArg = None,
     transform: TransformArg = None,
     covariates: Sequence[Any] | str | None = None,
-) -> tuple[Options, list[Finding]]:
+) -> tuple[ColumnOptions, list[Finding]]:
     """Return the options by column name, with a finding for each entry that fits no column.
 
     Parameters
@@ -83,7 +83,7 @@ def resolve_options(
 
     Returns
     -------
-    Options
+    ColumnOptions
         What could be resolved.
     list of Finding
         What could not.
@@ -118,7 +118,7 @@ def resolve_options(
     for_all = transform if isinstance(transform, str) and transform in _TRANSFORMS else None
     out = types.left_out if isinstance(types, Schema) else ()
     left_out = {each.name: each.reason for each in out if each.name in frame.positions}
-    return Options(kinds, transforms, for_all, roles, declared, left_out), findings
+    return ColumnOptions(kinds, transforms, for_all, roles, declared, left_out), findings
 
 
 def in_declared_levels(factor: Factor, column: Column | None) -> tuple[Factor, Finding | None]:

@@ -101,7 +101,7 @@ class Summary:
 
     @property
     def edges_by_kind(self) -> dict[str, int]:
-        """Number of edges of each kind, zeros included; deviations are no edges of their own."""
+        """Number of edges of each kind, zeros included; deviations do not count as edges."""
         count = Counter(edge.kind for edge in self.edges if edge.moderator is None)
         return {kind: count[kind] for kind in EDGE_KINDS}
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import mixedgm as mg
-from mixedgm.diagnostics.curvature import Coordinates, expected_curvature, smooth_of
+from mixedgm.diagnostics.curvature import ContrastCoordinates, expected_curvature, smooth_of
 from mixedgm.diagnostics.states import StateRows
 from mixedgm.diagnostics.truth import truth_of
 from mixedgm.joint import draw
@@ -103,5 +103,5 @@ def test_levels_that_cannot_occur_change_nothing():
     )
     one, other = truth(dead), truth(alive)
     np.testing.assert_allclose(one.theta, other.theta, atol=1e-10)
-    a, b = (expected_curvature(Coordinates(t), "pseudolikelihood") for t in (one, other))
+    a, b = (expected_curvature(ContrastCoordinates(t), "pseudolikelihood") for t in (one, other))
     np.testing.assert_allclose(a, b, atol=1e-9)

@@ -8,7 +8,7 @@ import pytest
 
 import mixedgm as mg
 from mixedgm.diagnostics import Constants
-from mixedgm.diagnostics.curvature import Coordinates, smooth_of, statistics_covariance
+from mixedgm.diagnostics.curvature import ContrastCoordinates, smooth_of, statistics_covariance
 from mixedgm.diagnostics.lipschitz import curvature_change, gradient_change
 from mixedgm.diagnostics.truth import truth_of
 from tests.unit.joint import brute
@@ -30,7 +30,7 @@ def coordinates(params):
     kinds |= {f"y{j}": n for j, n in enumerate(params.n_levels)}
     options = {"loss": "likelihood", "weights": "calibrated", "n_draws": 1000}
     fitted, rng = mg.from_params(kinds, params).fitted_, np.random.default_rng(0)
-    return Coordinates(truth_of(fitted, rng=rng, **options))
+    return ContrastCoordinates(truth_of(fitted, rng=rng, **options))
 
 
 def test_sample_size_is_the_papers_at_the_chosen_radius():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mixedgm as mg
-from mixedgm.studies.known import centred, checked_params, schema_of
+from mixedgm.studies.given_parameters import centred, checked_params, schema_of
 from tests.support.people import assert_same_params
 
 COLUMNS = {"y": ["u", "v", "w"], "a": "continuous", "b": "continuous", "z": 2}

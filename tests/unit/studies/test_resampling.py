@@ -10,21 +10,21 @@ import pytest
 import mixedgm as mg
 from mixedgm.options import Options
 from mixedgm.parallel import seeds
-from mixedgm.studies.resampling import Plan, estimate_record, fitted_record, resample
+from mixedgm.studies.resampling import ResamplingPlan, estimate_record, fitted_record, resample
 from mixedgm.table import apply
 from tests.support.people import people
 
 LAM = 0.12
 
 
-def plan_for(table, kind="nonparametric", weights=None, clusters=None, **options) -> Plan:
+def plan_for(table, kind="nonparametric", weights=None, clusters=None, **options) -> ResamplingPlan:
     model = mg.MixedGraphicalModel(lam=LAM, tol=1e-8, **options).fit(table, sample_weight=weights)
     design = apply(table, model.schema_, sample_weight=weights)
     given = Options(lam=LAM, tol=1e-8, n_jobs=1, **options)
-    return Plan("key", design, given, model.params_, kind, clusters)
+    return ResamplingPlan("key", design, given, model.params_, kind, clusters)
 
 
-def rows_of(plan: Plan, design) -> Counter:
+def rows_of(plan: ResamplingPlan, design) -> Counter:
     """How often each row of the whole table is in a resample."""
     return Counter(dict(zip(design.kept.tolist(), design.weights.tolist(), strict=True)))
 

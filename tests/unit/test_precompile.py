@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mixedgm as mg
-from mixedgm import ahead
+from mixedgm import precompile
 from mixedgm.rows.curvature_kernels import curvature_sums
 from mixedgm.solve.contrast_kernels import carry
 from mixedgm.solve.descent import assemble, descend, node_products
@@ -26,12 +26,12 @@ def started(monkeypatch):
         def wait(self):
             pass
 
-    monkeypatch.setattr(ahead.subprocess, "Popen", Process)
-    monkeypatch.setattr(ahead, "n_cores", lambda: 2)
-    monkeypatch.setattr(ahead, "_is_cached", lambda kernel: False)
-    ahead.compile_ahead.cache_clear()
+    monkeypatch.setattr(precompile.subprocess, "Popen", Process)
+    monkeypatch.setattr(precompile, "n_cores", lambda: 2)
+    monkeypatch.setattr(precompile, "_is_cached", lambda kernel: False)
+    precompile.compile_ahead.cache_clear()
     yield commands
-    ahead.compile_ahead.cache_clear()
+    precompile.compile_ahead.cache_clear()
 
 
 def fit():
@@ -45,8 +45,8 @@ def fit():
 def test_a_fit_finds_what_was_compiled_ahead():
     """The cache goes by types: another type anywhere would be compiled again."""
     code = (
-        "from mixedgm import ahead; ahead.main()\n"
-        "from tests.unit import test_ahead as t\n"
+        "from mixedgm import precompile; precompile.main()\n"
+        "from tests.unit import test_precompile as t\n"
         "before = {k: k.signatures for k in t.KERNELS}\n"
         "assert all(len(known) == 1 for known in before.values())\n"
         "t.fit()\n"
@@ -63,16 +63,16 @@ KERNELS = (curvature_sums, carry, assemble, descend, node_products)
 def test_a_process_is_started_once(started):
     fit()
     fit()
-    assert started == [[sys.executable, "-P", "-m", "mixedgm.ahead"]]
+    assert started == [[sys.executable, "-P", "-m", "mixedgm.precompile"]]
 
 
 def test_none_is_started_without_need(started, monkeypatch):
     mg.MixedGraphicalModel().fit(np.random.default_rng(0).normal(size=(50, 2)))  # no levels
-    monkeypatch.setattr(ahead, "n_cores", lambda: 1)
+    monkeypatch.setattr(precompile, "n_cores", lambda: 1)
     fit()
-    ahead.compile_ahead.cache_clear()
-    monkeypatch.setattr(ahead, "n_cores", lambda: 2)
-    monkeypatch.setattr(ahead, "_is_cached", lambda kernel: True)
+    precompile.compile_ahead.cache_clear()
+    monkeypatch.setattr(precompile, "n_cores", lambda: 2)
+    monkeypatch.setattr(precompile, "_is_cached", lambda kernel: True)
     fit()
     assert started == []
 
@@ -81,7 +81,7 @@ def test_a_system_without_processes_does_without(started, monkeypatch):
     def refuse(*command, **options):
         raise OSError("not permitted")
 
-    monkeypatch.setattr(ahead.subprocess, "Popen", refuse)
+    monkeypatch.setattr(precompile.subprocess, "Popen", refuse)
     assert fit().converged_
 
 
@@ -97,13 +97,13 @@ def test_an_older_source_does_not_count_as_cached(tmp_path, monkeypatch):
         class stats:  # noqa: N801
             cache_path = str(tmp_path)
 
-    assert not ahead._is_cached(Kernel)
+    assert not precompile._is_cached(Kernel)
     index = tmp_path / "some_kernels.some-1.py311.nbi"
     index.write_bytes(b"")
-    assert ahead._is_cached(Kernel)
+    assert precompile._is_cached(Kernel)
     os.utime(index, (1, 1))
-    assert not ahead._is_cached(Kernel)
-    assert ahead._is_cached(names["some"])  # the compiler is switched off
+    assert not precompile._is_cached(Kernel)
+    assert precompile._is_cached(names["some"])  # the compiler is switched off
 
 
 @pytest.mark.parametrize(
@@ -112,9 +112,9 @@ def test_an_older_source_does_not_count_as_cached(tmp_path, monkeypatch):
 def test_programs_that_contain_python_are_not_started_again(
     started, monkeypatch, executable, frozen
 ):
-    monkeypatch.setattr(ahead.sys, "executable", executable)
-    monkeypatch.setattr(ahead.sys, "frozen", frozen, raising=False)
-    ahead.compile_ahead()
+    monkeypatch.setattr(precompile.sys, "executable", executable)
+    monkeypatch.setattr(precompile.sys, "frozen", frozen, raising=False)
+    precompile.compile_ahead()
     assert started == []
 
 
@@ -128,4 +128,4 @@ def test_without_a_source_nothing_is_started(tmp_path):
         class stats:  # noqa: N801
             cache_path = str(tmp_path)
 
-    assert ahead._is_cached(Kernel)
+    assert precompile._is_cached(Kernel)

@@ -41,7 +41,7 @@ def compile_ahead() -> None:
     try:
         process = subprocess.Popen(
             # -P: a module that happens to lie in the working folder is none of ours.
-            [sys.executable, "-P", "-m", "mixedgm.ahead"],
+            [sys.executable, "-P", "-m", "mixedgm.precompile"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

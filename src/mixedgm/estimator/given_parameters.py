@@ -11,7 +11,7 @@ from mixedgm.errors import ParameterError
 from mixedgm.estimator.model import MixedGraphicalModel
 from mixedgm.fitted import FittedModel
 from mixedgm.parallel import RandomState, seeds
-from mixedgm.studies.known import ColumnsArg, ParamsArg, given_model
+from mixedgm.studies.given_parameters import ColumnsArg, ParamsArg, given_model
 from mixedgm.studies.random_graph import random_params, schema_of_graph
 from mixedgm.table.assemble import frame_library
 
