@@ -12,7 +12,7 @@ import pytest
 
 import mixedgm as mg
 from mixedgm.cli import main
-from mixedgm.cli.asking import known_values
+from mixedgm.cli.model_options import known_values
 from tests.support.command_line import mixedgm, survey, write_csv
 
 
