@@ -293,7 +293,7 @@ def test_help_of_every_command(
 def test_help_for_real(tmp_path: Path) -> None:
     done = mixedgm("--help", cwd=tmp_path)
     assert done.returncode == 0
-    listed = re.findall(r"^    (\w+) +\w", done.stdout, re.MULTILINE)
+    listed = re.findall(r"^    (\w+)\b", done.stdout, re.MULTILINE)
     assert listed == list(commands.NAMES)
     files = Path(commands.__file__).parent.glob("*.py")
     assert {file.stem for file in files} == {"__init__", *listed}

@@ -41,7 +41,7 @@ the same results.
 """
 EXAMPLES = """
 mixedgm compare survey.csv --groups site -o sites
-mixedgm compare survey.csv --groups site -o sites --permutations 2000 --blocks school
+mixedgm compare survey.csv --groups site -o sites --blocks school
 mixedgm compare survey.csv --groups site -o sites --checkpoint kept --resume
 """
 
