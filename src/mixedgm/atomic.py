@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import secrets
 import stat
 import time
 from collections.abc import Iterable, Iterator
@@ -84,7 +83,7 @@ def remove_abandoned(folder: Path, names: Iterable[str]) -> None:
 
 def _temporary(target: Path) -> Path:
     """A name that nobody else has."""
-    return target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.part")
+    return target.with_name(f".{target.name[:100]}.{os.urandom(8).hex()}.part")
 
 
 def _leftovers(target: Path) -> list[str]:

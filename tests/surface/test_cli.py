@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -13,12 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mixedgm.cli import main
+from mixedgm.cli import commands, main
 from mixedgm.store import load
 from tests.support.command_line import environment, mixedgm, survey, write_csv
 
-COMMANDS = ("check", "fit", "select", "path", "edges", "plot", "predict")
-COMMANDS += ("query", "sample", "impute", "bootstrap", "demo")
 FIELDS = ["source", "target", "kind", "weight", "sign", "partial_correlation"]
 
 
@@ -280,7 +279,7 @@ def test_help_of_every_command(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    for command in COMMANDS:
+    for command in commands.NAMES:
         with pytest.raises(SystemExit) as ended:
             main([command, "--help"])
         assert ended.value.code == 0
@@ -294,7 +293,10 @@ def test_help_of_every_command(
 def test_help_for_real(tmp_path: Path) -> None:
     done = mixedgm("--help", cwd=tmp_path)
     assert done.returncode == 0
-    assert all(f"\n    {command}" in done.stdout for command in COMMANDS)
+    listed = re.findall(r"^    (\w+)\b", done.stdout, re.MULTILINE)
+    assert listed == list(commands.NAMES)
+    files = Path(commands.__file__).parent.glob("*.py")
+    assert {file.stem for file in files} == {"__init__", *listed}
     assert mixedgm(cwd=tmp_path).stdout == done.stdout
     version = mixedgm("--version", cwd=tmp_path)
     assert version.returncode == 0

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 import mixedgm as mg
-from mixedgm.cli.arguments import build_parser
+from mixedgm.cli.parser import build_parser
 from mixedgm.objective.contract import Smooth
 from mixedgm.path.evidence import Criterion
 from mixedgm.penalty.contract import Penalty

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
 from io import TextIOWrapper
 
-from mixedgm.cli.arguments import build_parser
 from mixedgm.cli.console import Console
+from mixedgm.cli.parser import build_parser
 from mixedgm.errors import MixedGMError
 from mixedgm.printable import one_line
 
@@ -46,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             parser.print_help()
             return 0
         console = Console(args.command, getattr(args, "quiet", False))
-        return _run(args.command, args, console)
+        return _run(args, console)
     except KeyboardInterrupt:
         console.error("interrupted", kind="")
         return INTERRUPTED
@@ -64,12 +65,10 @@ def _close_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _run(command: str, args: object, console: Console) -> int:
+def _run(args: Namespace, console: Console) -> int:
     try:
         with console.notes():
-            from mixedgm.cli import commands
-
-            done = getattr(commands, command)(args, console)
+            code = args.run(args, console)
         sys.stdout.flush()
     except MemoryError as error:
         console.error(
@@ -85,4 +84,4 @@ def _run(command: str, args: object, console: Console) -> int:
         where = f"{one_line(str(error.filename))}: " if error.filename else ""
         console.error(f"{where}{error.strerror or error}")
         return BAD_INPUT
-    return int(done or 0)
+    return INTERRUPTED if console.interrupted else int(code or 0)

@@ -5,35 +5,38 @@ from __future__ import annotations
 import io
 import math
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from mixedgm.atomic import check_writable, write_bytes
+from mixedgm.atomic import check_writable, write_bytes, write_text
 from mixedgm.cli.console import Console
 from mixedgm.errors import MixedGMError, ParameterError
-from mixedgm.fitted import FittedModel
 from mixedgm.printable import json_text, printable, quoted
-from mixedgm.table.assemble import Columns
 
 if TYPE_CHECKING:
+    from mixedgm.fitted import FittedModel
+    from mixedgm.table.assemble import Columns
     from mixedgm.views.comma_separated import Formulas
 
 __all__ = [
-    "check_edges",
+    "FORMAT_OF",
+    "can_draw",
+    "check_model_output",
     "check_output",
     "check_picture",
+    "columns_of",
     "deliver",
     "draw",
     "make_folder",
     "prepare_drawing",
     "save_picture",
     "write_columns",
+    "write_tables",
 ]
 
-_FORMAT_OF = {".csv": "csv", ".json": "json", ".txt": "table"}
+FORMAT_OF = {".csv": "csv", ".json": "json", ".txt": "table"}
 _PICTURES = (".png", ".svg", ".pdf")
 _FILE_WIDTH = 10_000
 _STANDARD_OUTPUT = "-"
@@ -71,7 +74,7 @@ def deliver(
     """
     output = None if args.output == _STANDARD_OUTPUT else args.output
     ending = "" if output is None else Path(output).suffix.lower()
-    form = args.format or _FORMAT_OF.get(ending, args.default_format)
+    form = args.format or FORMAT_OF.get(ending, args.default_format)
     width = console.width if output is None else _FILE_WIDTH
     if form == "table":
         from mixedgm.views.text import table_text
@@ -88,6 +91,17 @@ def deliver(
     console.say(f"wrote {output}")
 
 
+def columns_of(frame: Any) -> dict[str, list[Any]]:
+    """Return a frame of any library as lists of plain values, None where there is none."""
+    import narwhals as nw
+    import numpy as np
+
+    if isinstance(frame, np.ndarray):
+        return {f"x{at}": column.tolist() for at, column in enumerate(frame.T)}
+    columns: dict[str, list[Any]] = nw.from_native(frame, eager_only=True).to_dict(as_series=False)
+    return columns
+
+
 def _csv(columns: Columns, formulas: Formulas) -> str:
     from mixedgm.views.comma_separated import csv_text
 
@@ -101,24 +115,19 @@ def _json(columns: Columns) -> str:
 
 
 def _rows(columns: Columns) -> list[list[Any]]:
-    return [[_plain(cell) for cell in row] for row in zip(*columns.values(), strict=True)]
+    import numpy as np
+
+    return [
+        [_plain(cell.item() if isinstance(cell, np.generic) else cell) for cell in row]
+        for row in zip(*columns.values(), strict=True)
+    ]
 
 
 def _plain(value: Any) -> Any:
     """A value as JSON and CSV know it; None where there is none."""
-    if isinstance(value, np.generic):
-        value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if value is None or isinstance(value, str | bool | int | float) else str(value)
-
-
-def check_edges(output: str | None, form: str | None) -> None:
-    """Refuse a list of edges whose ending says no format, unless --format does."""
-    endings = (*_FORMAT_OF, ".graphml")
-    if output is not None and form is None and Path(output).suffix.lower() not in endings:
-        wanted = f"a file name that ends in {', '.join(endings)} (or add --format)"
-        raise ParameterError.must_be("the output", wanted, output)
 
 
 def check_picture(output: str) -> None:
@@ -138,6 +147,15 @@ def prepare_drawing() -> None:
             'Install it with: pip install "mixedgm[plot]"'
         ) from None
     mpl.use("Agg")
+
+
+def can_draw(console: Console) -> bool:
+    """Prepare drawing where that is possible, else say that there will be no pictures."""
+    if find_spec("matplotlib") is None:
+        console.note('no pictures: matplotlib is missing. To fix: pip install "mixedgm[plot]"')
+        return False
+    prepare_drawing()
+    return True
 
 
 def draw(fitted: FittedModel, kind: str, output: str | Path, **style: Any) -> None:
@@ -172,6 +190,13 @@ def write_columns(columns: Columns, output: str | Path, formulas: Formulas) -> N
     ending = Path(output).suffix.lower()
     text = _json(columns) if ending == ".json" else _csv(columns, formulas)
     write_bytes(output, f"{text}\n".encode("utf-8", "backslashreplace"))
+
+
+def write_tables(study: Any, names: Sequence[str], folder: Path, formulas: Formulas) -> None:
+    """Write the tables of these names, each a method of the study, and its summary."""
+    for name in names:
+        write_columns(columns_of(getattr(study, name)()), folder / f"{name}.csv", formulas)
+    write_text(folder / "summary.txt", f"{study.summary()}\n")
 
 
 def make_folder(output: str | Path) -> Path:

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import time
-from importlib.util import find_spec
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mixedgm.atomic import write_bytes
 from mixedgm.cli.console import Console
-from mixedgm.cli.output import draw, make_folder, prepare_drawing
+from mixedgm.cli.fitting_options import fitted_model
+from mixedgm.cli.options import add_output, add_quiet
+from mixedgm.cli.output import can_draw, draw, make_folder
 
 if TYPE_CHECKING:
     from mixedgm.estimator import MixedGraphicalModel
 
-__all__ = ["run_demo"]
+USAGE = "[-o FOLDER] [--quiet]"
+SUMMARY = "fit a bundled survey, print the edges and draw pictures"
+EXPLANATION = """
+Do the whole job on 3,000 rows of a wage survey that comes with the package: show its columns, learn
+the network, list the edges, and write the model, the edges and three pictures into a folder. It
+takes a few seconds.
+"""
+EXAMPLES = """
+mixedgm demo
+mixedgm demo -o somewhere-else
+"""
 
 _PICTURES = {
     "network": "circles: continuous columns, squares: categorical ones",
@@ -23,26 +35,29 @@ _PICTURES = {
 }
 
 
-def run_demo(folder: Path, console: Console) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
+    """Where to write."""
+    add_output(parser, "FOLDER", "where to write (default: mixedgm-demo)", default="mixedgm-demo")
+    add_quiet(parser)
+
+
+def run(args: Namespace, console: Console) -> None:
     """Fit the wage survey, print what was found and write it into a folder."""
     from mixedgm.datasets import load_wage
 
-    make_folder(folder)
+    folder = make_folder(Path(args.output))
     console.out("A wage survey: 3,000 men in the Middle Atlantic region, 2003 to 2009.")
     console.out("Which of its columns are directly related, given all the others?\n")
-    console.out(f"{_fit_and_print(load_wage(), folder, console)}")
+    model = _fit_and_print(load_wage(), console)
+    console.out(_closing(folder, _write_all(model, folder, console)))
 
 
-def _fit_and_print(table: object, folder: Path, console: Console) -> str:
-    from mixedgm.estimator import MixedGraphicalModel
+def _fit_and_print(table: object, console: Console) -> MixedGraphicalModel:
     from mixedgm.views.text import edges_text
 
-    model = MixedGraphicalModel(verbose=int(console.shows_progress))
     started = time.perf_counter()
-    with console.announcing_compilation():
-        model.fit(table)
+    model = fitted_model(table, None, {}, console)
     seconds = time.perf_counter() - started
-    model.verbose = 0
     fitted, n = model.fitted_, len(model.schema_.columns)
     console.out(f"{fitted.schema}\n")
     console.out(
@@ -51,7 +66,7 @@ def _fit_and_print(table: object, folder: Path, console: Console) -> str:
         f"from {len(fitted.scores['ebic'])} values in {seconds:.1f} s:\n"
     )
     console.out(f"{edges_text(fitted.edges, console.width)}\n")
-    return _closing(folder, _write_all(model, folder, console))
+    return model
 
 
 def _write_all(model: MixedGraphicalModel, folder: Path, console: Console) -> dict[str, str]:
@@ -59,10 +74,7 @@ def _write_all(model: MixedGraphicalModel, folder: Path, console: Console) -> di
     from mixedgm.datasets.bundled import WAGE
 
     written = {}
-    if find_spec("matplotlib") is None:
-        console.note('no pictures: matplotlib is missing. To fix: pip install "mixedgm[plot]"')
-    else:
-        prepare_drawing()
+    if can_draw(console):
         for kind, text in _PICTURES.items():
             draw(model.fitted_, kind, folder / f"{kind}.png")
             written[f"{kind}.png"] = text

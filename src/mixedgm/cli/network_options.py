@@ -1,8 +1,8 @@
-"""A command's parser -> the same with options of network pictures; these -> options of plot."""
+"""Options about the picture of a network -> the options of `plot`."""
 
 from __future__ import annotations
 
-import argparse
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from textwrap import fill
 from typing import Any
@@ -20,9 +20,9 @@ _NUMBERS = {
 }
 
 
-def add_network(command: argparse.ArgumentParser) -> None:
+def add_network(parser: ArgumentParser) -> None:
     """How a network is drawn."""
-    group = command.add_argument_group("picture of the network", fill(LIST_RULE, 76))
+    group = parser.add_argument_group("picture of the network", fill(LIST_RULE, 76))
     group.add_argument(
         "--layout",
         choices=("spring", "circle", "kamada-kawai"),
@@ -53,7 +53,7 @@ def add_network(command: argparse.ArgumentParser) -> None:
     )
 
 
-def network_options(args: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
+def network_options(args: Namespace, names: Sequence[str]) -> dict[str, Any]:
     """Return the options of `plot` that were given, with columns of `names`, checked."""
     from mixedgm.views.appearance import Appearance, known_columns
 

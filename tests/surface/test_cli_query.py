@@ -12,14 +12,14 @@ import pytest
 
 import mixedgm as mg
 from mixedgm.cli import main
-from mixedgm.cli.asking import known_values
+from mixedgm.cli.model_options import known_values
 from tests.support.command_line import mixedgm, survey, write_csv
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with survey.csv, gaps.csv and a model of the survey."""
-    folder = tmp_path_factory.mktemp("asking")
+    folder = tmp_path_factory.mktemp("query")
     columns = survey()
     write_csv(folder / "survey.csv", columns)
     mg.MixedGraphicalModel(lam=0.1).fit(folder / "survey.csv").save(folder / "survey.mgm")

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from mixedgm.cli.bootstrap import check_checkpoint
 from mixedgm.cli.console import Console
+from mixedgm.cli.fitting_options import (
+    add_fitting,
+    fit_options,
+    fitted_model,
+    read_columns,
+    with_per_node,
+    without_column,
+)
+from mixedgm.cli.options import (
+    add_checkpoint,
+    add_formulas,
+    add_output,
+    add_table,
+    check_checkpoint,
+)
 from mixedgm.cli.output import (
     check_model_output,
     check_output,
@@ -25,10 +39,41 @@ if TYPE_CHECKING:
     from mixedgm.fitted import FittedModel
     from mixedgm.table.assemble import Columns
 
-__all__ = ["run_select"]
+USAGE = "TABLE [--criterion NAME] [-o MODEL] [options]"
+SUMMARY = "choose the penalty by a criterion and list all scores"
+EXPLANATION = """
+Follow the path of penalties from the largest down, score each, and mark the one that is chosen.
+Information criteria (ebic, bic, aic) weigh fit against the number of parameters; cv and holdout
+predict rows that were not fitted; stars and stability ask which edges come back in subsamples. The
+same --seed gives the same answer, whatever --jobs is.
+"""
+EXAMPLES = """
+mixedgm select survey.csv
+mixedgm select survey.csv --criterion cv --folds 10 --plot cv.png
+mixedgm select survey.csv --loss nodewise --per-node --plot columns.png
+mixedgm select survey.csv --criterion stability --max-false 2 -o stable.mgm
+"""
 
-INTERRUPTED = 130
-# Option of the command -> criterion -> the criterion's own parameter.
+# Option -> type, metavar and help.
+_OPTIONS: dict[str, tuple[Callable[[str], Any], str, str]] = {
+    "gamma": (float, "G", "ebic: extra price of an edge, 0 to 1 (default: 0.5)"),
+    "folds": (int, "K", "cv: number of folds (default: 5)"),
+    "groups": (
+        str,
+        "NAME",
+        "cv: column that says which rows belong together; not part of the model",
+    ),
+    "fraction": (float, "F", "holdout: share of the rows held out (default: 0.2)"),
+    "beta": (float, "B", "stars: instability that is allowed (default: 0.05)"),
+    "subsamples": (int, "N", "stars, stability: how many (default: 20 and 100)"),
+    "threshold": (
+        float,
+        "T",
+        "stability: share of the half-samples that must have an edge (default: 0.75)",
+    ),
+    "max-false": (float, "V", "stability: false edges that are expected at most (default: 1)"),
+}
+# Option -> criterion -> the criterion's own parameter.
 _BELONGS = {
     "gamma": {"ebic": "gamma"},
     "folds": {"cv": "cv"},
@@ -44,8 +89,27 @@ _BELONGS = {
 _SCORES = (".csv", ".json")
 
 
-def run_select(args: Namespace, console: Console) -> int:
-    """Choose, print the scores, write what was asked for; 130 when Ctrl-C cut it short."""
+def add_arguments(parser: ArgumentParser) -> None:
+    """The table, the criterion, how to fit, and what to write."""
+    add_table(parser)
+    add_output(parser, "MODEL", "write the model with the chosen penalty")
+    parser.add_argument("--scores", metavar="FILE", help="write all scores (.csv or .json)")
+    parser.add_argument("--plot", metavar="PICTURE", help="draw the scores (.png, .svg or .pdf)")
+    add_formulas(parser)
+    group = parser.add_argument_group("criterion", "Each option belongs to one criterion.")
+    for option, (kind, metavar, text) in _OPTIONS.items():
+        group.add_argument(f"--{option}", type=kind, metavar=metavar, help=text)
+    group.add_argument(
+        "--lowest",
+        action="store_true",
+        help="cv: take the lowest mean, not the sparsest within one standard error of it",
+    )
+    add_checkpoint(group, "cv, stars, stability: where finished fits are kept")
+    add_fitting(parser, "--criterion", refit=True)
+
+
+def run(args: Namespace, console: Console) -> None:
+    """Choose, print the scores, write what was asked for."""
     from mixedgm.views.text import lam_text
 
     check_model_output(args.output, args.table)
@@ -76,13 +140,9 @@ def run_select(args: Namespace, console: Console) -> int:
     if args.output is not None:
         model.save(args.output)
         console.say(f"wrote {args.output}")
-    return INTERRUPTED if console.interrupted else 0
 
 
 def _chosen(args: Namespace, console: Console) -> MixedGraphicalModel:
-    from mixedgm.cli.reading import fit_options, read_columns, with_per_node, without_column
-    from mixedgm.estimator import MixedGraphicalModel
-
     _check_options(args)
     frame, weights = read_columns(args)
     groups = None
@@ -91,11 +151,7 @@ def _chosen(args: Namespace, console: Console) -> MixedGraphicalModel:
         groups = column.to_numpy()
     criterion = with_per_node(args, _criterion(args, groups))
     options = fit_options(args, frame) | {"select": criterion}
-    model = MixedGraphicalModel(**options, verbose=int(console.shows_progress))
-    with console.announcing_compilation():
-        model.fit(frame, sample_weight=weights)
-    model.verbose = 0  # the file should not depend on who watched
-    return model
+    return fitted_model(frame, weights, options, console)
 
 
 def _check_options(args: Namespace) -> None:
@@ -110,8 +166,6 @@ def _check_options(args: Namespace) -> None:
 
 def _criterion(args: Namespace, groups: Any) -> Any:
     """The criterion by its name, with the options that were given."""
-    from dataclasses import replace
-
     from mixedgm.path.selection import NAMED
 
     given: dict[str, Any] = {}
@@ -143,6 +197,8 @@ def _columns(fitted: FittedModel) -> Columns:
 
 def _text(fitted: FittedModel, width: int) -> str:
     """The columns that decide, with an arrow at the chosen lam."""
+    import numpy as np
+
     from mixedgm.views.text import table_text
 
     if isinstance(fitted.report.lam, tuple):
@@ -162,6 +218,8 @@ def _text(fitted: FittedModel, width: int) -> str:
 
 def _per_node(fitted: FittedModel) -> Columns:
     """The lam of every column that has one, with its predictors, parameters and lowest score."""
+    import numpy as np
+
     name, scores = next(iter(fitted.scores.items()))
     by_column = np.array(fitted.report.lam)
     own = np.flatnonzero(~np.isnan(by_column))

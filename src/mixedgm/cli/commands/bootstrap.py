@@ -1,0 +1,123 @@
+"""A model file and its table -> a folder with the tables and pictures of a bootstrap."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mixedgm.cli.console import Console
+from mixedgm.cli.fitting_options import read_columns
+from mixedgm.cli.model_options import add_model
+from mixedgm.cli.options import (
+    add_checkpoint,
+    add_formulas,
+    add_jobs,
+    add_output,
+    add_quiet,
+    add_table,
+    check_checkpoint,
+)
+from mixedgm.cli.output import can_draw, make_folder, save_picture, write_tables
+
+if TYPE_CHECKING:
+    from mixedgm.studies.bootstrap_result import Bootstrap
+
+USAGE = "MODEL TABLE -o FOLDER [options]"
+SUMMARY = "resample the table of a model: intervals, inclusion, stability"
+EXPLANATION = """
+Fit the model again to many resamples of the table it was fitted to, and write tables and pictures
+into a folder. The nonparametric bootstrap draws rows with replacement: how often each edge is
+found, intervals of edges, parameters and centralities, tests between edges. The case-dropping
+bootstrap leaves rows out: how many can be lost before the network looks different. With
+--checkpoint, finished resamples are kept, and --resume goes on after the work was stopped in
+whatever way, with the same results.
+"""
+EXAMPLES = """
+mixedgm bootstrap survey.mgm survey.csv -o boot
+mixedgm bootstrap survey.mgm survey.csv -o stability --kind case-dropping
+mixedgm bootstrap survey.mgm survey.csv -o boot --checkpoint kept --resume
+"""
+
+_TABLES = {
+    "nonparametric": ("edges", "parameters", "differences", "centrality"),
+    "case-dropping": ("stability", "cs_coefficient"),
+}
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """The model, its table, how to resample, and where to write."""
+    add_model(parser)
+    add_table(parser)
+    add_output(parser, "FOLDER", "where to write tables and pictures", required=True)
+    parser.add_argument(
+        "--n-boot", type=int, default=1000, metavar="N", help="resamples (default: 1000)"
+    )
+    parser.add_argument(
+        "--kind",
+        choices=("nonparametric", "case-dropping"),
+        default="nonparametric",
+        help="draw rows with replacement (default), or leave more and more rows out",
+    )
+    parser.add_argument(
+        "--select",
+        choices=("fixed", "again"),
+        default="fixed",
+        help="keep the penalty of the model (default), or choose it again in every resample",
+    )
+    parser.add_argument(
+        "--groups", metavar="NAME", help="column that says which rows belong together"
+    )
+    parser.add_argument(
+        "--weights-column", metavar="NAME", help="column with the weights of the fit"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="which resamples are drawn (default: 0)"
+    )
+    add_jobs(parser)
+    add_checkpoint(parser, "where finished resamples are kept")
+    parser.set_defaults(drop=None)
+    add_formulas(parser)
+    add_quiet(parser)
+
+
+def run(args: Namespace, console: Console) -> None:
+    """Resample, write everything, print the summary."""
+    from mixedgm.estimator import load
+    from mixedgm.studies.bootstrap import bootstrap
+
+    check_checkpoint(args, "resamples")
+    folder = make_folder(args.output)
+    model = load(args.model)
+    frame, weights = read_columns(args)
+    console.keeps_partial = True
+    with console.announcing_compilation():
+        result = bootstrap(
+            model,
+            frame,
+            args.n_boot,
+            args.kind,
+            args.select,
+            args.groups,
+            sample_weight=weights,
+            n_jobs=args.jobs,
+            random_state=args.seed,
+            checkpoint=args.checkpoint,
+            verbose=int(console.shows_progress),
+        )
+    write_tables(result, (*_TABLES[args.kind], "degenerate"), folder, args.formulas)
+    if can_draw(console):
+        _draw(result, folder)
+    if not args.quiet:
+        console.out(result.summary())
+    console.say(f"wrote {folder}")
+
+
+def _draw(result: Bootstrap, folder: Path) -> None:
+    if result.kind == "case-dropping":
+        save_picture(result.plot_stability(), folder / "stability.png")
+        return
+    save_picture(result.plot_edges(), folder / "edges.png")
+    save_picture(result.plot_differences(), folder / "differences.png")
+    for measure in ("strength", "closeness", "betweenness"):
+        save_picture(result.plot_centrality(measure), folder / f"{measure}.png")

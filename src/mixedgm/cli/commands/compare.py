@@ -1,0 +1,127 @@
+"""A table and a column of groups -> a folder with models, tables and pictures of a comparison."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mixedgm.cli.console import Console
+from mixedgm.cli.fitting_options import add_fitting, fit_options, read_columns
+from mixedgm.cli.network_options import add_network, network_options
+from mixedgm.cli.options import (
+    add_checkpoint,
+    add_formulas,
+    add_output,
+    add_table,
+    check_checkpoint,
+)
+from mixedgm.cli.output import (
+    can_draw,
+    columns_of,
+    make_folder,
+    save_picture,
+    write_columns,
+    write_tables,
+)
+from mixedgm.errors import ParameterError
+
+if TYPE_CHECKING:
+    from mixedgm.studies.compare_result import GroupComparison
+    from mixedgm.views.comma_separated import Formulas
+
+USAGE = "TABLE --groups COLUMN -o FOLDER [options]"
+SUMMARY = "learn one network per group of rows and test whether they differ"
+EXPLANATION = """
+Learn a network in each group of rows, at the same penalty, and list the edges side by side. Then
+shuffle the group labels many times and learn the networks again: differences that hardly ever arise
+in this way are significant. Models, tables and pictures go into a folder. With --checkpoint,
+finished shuffles are kept, and --resume goes on after the work was stopped in whatever way, with
+the same results.
+"""
+EXAMPLES = """
+mixedgm compare survey.csv --groups site -o sites
+mixedgm compare survey.csv --groups site -o sites --blocks school
+mixedgm compare survey.csv --groups site -o sites --checkpoint kept --resume
+"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """The table, its groups, how to fit and shuffle, and where to write."""
+    add_table(parser)
+    add_output(parser, "FOLDER", "where to write models, tables and pictures", required=True)
+    parser.add_argument(
+        "--groups", metavar="NAME", required=True, help="column that says who is in which group"
+    )
+    parser.add_argument(
+        "--permutations", type=int, default=500, metavar="N", help="shuffles (default: 500)"
+    )
+    parser.add_argument(
+        "--penalty",
+        choices=("common", "own"),
+        default="common",
+        help="one penalty for all groups (default), or one chosen in each, which takes long",
+    )
+    parser.add_argument("--lam", type=float, help="the penalty, instead of choosing it")
+    parser.add_argument(
+        "--blocks", metavar="NAME", help="column: labels are shuffled within its values only"
+    )
+    parser.add_argument(
+        "--alpha", type=float, default=0.05, help="level of significance (default: 0.05)"
+    )
+    add_checkpoint(parser, "where finished shuffles are kept")
+    add_formulas(parser)
+    add_fitting(parser)
+    add_network(parser)
+
+
+def run(args: Namespace, console: Console) -> None:
+    """Fit, shuffle, write everything, print the summary."""
+    from mixedgm.estimator import compare
+
+    check_checkpoint(args, "permutations")
+    folder = make_folder(args.output)
+    frame, weights = read_columns(args)
+    style = network_options(args, [n for n in frame.names if n not in (args.groups, args.blocks)])
+    console.keeps_partial = True
+    with console.announcing_compilation():
+        comparison = compare(
+            frame,
+            args.groups,
+            penalty=args.penalty,
+            blocks=args.blocks,
+            n_perm=args.permutations,
+            alpha=args.alpha,
+            sample_weight=weights,
+            checkpoint=args.checkpoint,
+            verbose=int(console.shows_progress),
+            **fit_options(args, frame),
+        )
+    _write_tables(comparison, folder, args.formulas)
+    if can_draw(console):
+        _draw(comparison, folder, style, console)
+    if not args.quiet:
+        console.out(comparison.summary())
+    console.say(f"wrote {folder}")
+
+
+def _write_tables(comparison: GroupComparison, folder: Path, formulas: Formulas) -> None:
+    # Labels may hold anything, so the files are numbered; groups.csv says which is which.
+    files = [f"group{k + 1}.mgm" for k in range(len(comparison.groups))]
+    for file, model in zip(files, comparison.models.values(), strict=True):
+        model.save(folder / file)
+    groups = columns_of(comparison.group_table())
+    write_columns({**groups, "model": files}, folder / "groups.csv", formulas)
+    write_tables(comparison, ("edges", "tests", "degenerate"), folder, formulas)
+
+
+def _draw(
+    comparison: GroupComparison, folder: Path, style: dict[str, Any], console: Console
+) -> None:
+    save_picture(comparison.plot_differences(), folder / "differences.png")
+    try:
+        networks = comparison.plot(**style)
+    except ParameterError as error:  # too many columns for one picture; all else is written
+        console.note(f"no picture of the networks: {error}")
+    else:
+        save_picture(next(iter(networks.values())).ax, folder / "networks.png")

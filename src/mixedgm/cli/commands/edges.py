@@ -1,0 +1,67 @@
+"""A model file -> its edges as a list, strongest first."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from mixedgm.cli.console import Console
+from mixedgm.cli.model_options import add_at, add_model, model_at_values
+from mixedgm.cli.options import add_format, add_output
+from mixedgm.cli.output import FORMAT_OF, check_output, deliver
+from mixedgm.errors import ParameterError
+
+USAGE = "MODEL [-o FILE] [--format FORMAT]"
+SUMMARY = "list the edges of a model, strongest first"
+EXPLANATION = """
+List who is related to whom. The weight has no units, so edges of all kinds can be compared. The
+sign is missing where a column has three or more levels; a partial correlation exists for two
+continuous columns only.
+"""
+EXAMPLES = """
+mixedgm edges survey.mgm
+mixedgm edges survey.mgm --format csv > edges.csv
+mixedgm edges survey.mgm -o network.graphml
+"""
+_GRAPHML = ".graphml"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """The model, and where and how to write."""
+    add_model(parser)
+    add_at(parser)
+    add_output(
+        parser, "FILE", "where to write (.csv, .json, .txt, or .graphml for network programs)"
+    )
+    parser.add_argument(
+        "--shrunken",
+        action="store_true",
+        help="show the weights of the penalised estimate beside those without shrinkage",
+    )
+    add_format(parser)
+
+
+def run(args: Namespace, console: Console) -> None:
+    """List the edges of a model."""
+    from mixedgm.views import write
+    from mixedgm.views.tables import edges_columns
+    from mixedgm.views.text import edges_text, lam_text, weights_text
+
+    check_output(args.output, args.model)
+    ending = None if args.output is None else Path(args.output).suffix.lower()
+    if args.format is None and ending not in (None, *FORMAT_OF, _GRAPHML):
+        wanted = f"a file name that ends in {', '.join((*FORMAT_OF, _GRAPHML))} (or add --format)"
+        raise ParameterError.must_be("the output", wanted, args.output)
+    fitted = model_at_values(args)
+    if not fitted.edges:
+        where = fitted.report.at or f"lam = {lam_text(fitted.report.lam)}"
+        console.note(f"no edges: at {where} all columns are independent")
+    elif fitted.report.was_fitted:
+        console.note(f"weights are {weights_text(fitted.report.refitted, fitted.report.lam)}")
+    if ending == _GRAPHML:
+        write(fitted, args.output)
+        console.say(f"wrote {args.output}")
+        return
+    columns = edges_columns(fitted, shrunken=args.shrunken)
+    beside = columns["shrunken_weight"] if args.shrunken else None
+    deliver(columns, args, console, lambda width: edges_text(fitted.edges, width, beside))

@@ -1,0 +1,55 @@
+"""A model file and a table -> its columns, each predicted from all others."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from mixedgm.cli.console import Console
+from mixedgm.cli.model_options import add_model, add_repair, add_unseen, usable_model
+from mixedgm.cli.options import add_result, add_table
+from mixedgm.cli.output import check_output, columns_of, deliver
+from mixedgm.errors import ParameterError
+
+USAGE = "MODEL TABLE [--column NAME] [options]"
+SUMMARY = "predict columns of a table from all its other columns"
+EXPLANATION = """
+Predict each column of every row from the row's other columns: the expected value of a continuous
+column, the most probable level of a categorical one. A column that --column names need not be in
+the table; --proba gives the probability of each of its levels. Rows may have missing cells: a
+column is then predicted from what its row has.
+"""
+EXAMPLES = """
+mixedgm predict survey.mgm new.csv --column jobclass
+mixedgm predict survey.mgm new.csv --column jobclass --proba -o chances.csv
+"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """The model, the table, what to predict, and where to write."""
+    add_model(parser)
+    add_table(parser)
+    parser.add_argument("--column", metavar="NAME", help="the column to predict (default: all)")
+    parser.add_argument(
+        "--proba", action="store_true", help="probabilities of the levels of a categorical --column"
+    )
+    add_unseen(parser)
+    add_repair(parser)
+    add_result(parser, "csv")
+
+
+def run(args: Namespace, console: Console) -> None:
+    """Predict columns of a table."""
+    from mixedgm.table import read_table
+
+    check_output(args.output, args.model, args.table)
+    model = usable_model(args, console)
+    frame: Any = read_table(args.table)
+    if args.proba:
+        if args.column is None:
+            raise ParameterError("--proba needs to know of which column: add --column NAME.")
+        predicted = model.predict_proba(frame, args.column, unseen=args.unseen)
+    else:
+        columns = None if args.column is None else [args.column]
+        predicted = model.predict(frame, columns, unseen=args.unseen)
+    deliver(columns_of(predicted), args, console)

@@ -1,0 +1,119 @@
+"""A model file and a question -> distributions, means or information."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+from mixedgm.cli.console import Console
+from mixedgm.cli.lists import LIST_RULE, listed
+from mixedgm.cli.model_options import (
+    add_computation,
+    add_given,
+    add_model,
+    known_values,
+    usable_model,
+)
+from mixedgm.cli.options import add_result
+from mixedgm.cli.output import check_output, columns_of, deliver
+from mixedgm.errors import ParameterError
+from mixedgm.printable import quoted
+
+if TYPE_CHECKING:
+    from mixedgm.estimator import MixedGraphicalModel
+
+USAGE = "MODEL (--marginal A,B | --mean | ...) [--given A=X,...]"
+SUMMARY = "ask a model for distributions, means and information"
+EXPLANATION = """
+Ask the joint distribution of all columns. --marginal gives the distribution of some columns, all
+others averaged out: probabilities of levels, and means and standard deviations of continuous
+columns. --given states what is known. Answers are exact where their tables fit, else sampled, with
+standard errors. Single columns have the margins of the table; a pair of columns that is far from
+the table is named below an answer about it.
+"""
+EXAMPLES = """
+mixedgm query survey.mgm --marginal jobclass,wage --given sex=Female,age=40
+mixedgm query survey.mgm --mean --given "education=HS Grad"
+mixedgm query survey.mgm --mutual-information wage,education
+mixedgm query survey.mgm --discrepancy
+"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """The model, the question, what is known, and where to write."""
+    add_model(parser)
+    question = parser.add_argument_group("question", fill(f"One of these. {LIST_RULE}", 76))
+    either = question.add_mutually_exclusive_group(required=True)
+    either.add_argument(
+        "--marginal", metavar="A,B,...", action="append", help="the distribution of these columns"
+    )
+    either.add_argument(
+        "--mean",
+        action="store_true",
+        help="means of all continuous columns, probabilities of all levels",
+    )
+    either.add_argument(
+        "--entropy",
+        metavar="A,B,...",
+        action="append",
+        help="the entropy of these columns, in nats",
+    )
+    either.add_argument(
+        "--mutual-information",
+        metavar="A,B",
+        action="append",
+        help="what two columns say about each other, in nats",
+    )
+    either.add_argument(
+        "--discrepancy",
+        action="store_true",
+        help="how far pairs of columns are from the table of the fit, the worst first",
+    )
+    add_given(parser)
+    add_result(parser)
+    add_computation(parser, "the chains where an answer is sampled")
+
+
+def run(args: Namespace, console: Console) -> None:
+    """Answer one question about the distribution of columns."""
+    check_output(args.output, args.model)
+    model = usable_model(args, console)
+    given = known_values(args.given, model.schema_)
+    how = {"random_state": args.seed, "limit": args.limit}
+    if args.discrepancy:
+        if given:
+            raise ParameterError("--discrepancy is about the whole model; leave out --given.")
+        answer: Any = model.joint_discrepancy()
+    elif args.mean:
+        answer = model.mean(given, method=args.method, **how)
+    elif args.marginal is not None:
+        answer = model.conditional(listed(args.marginal), given, method=args.method, **how)
+    else:
+        _deliver_number(args, console, model, given, how)
+        return
+    deliver(columns_of(answer.frame()), args, console, lambda width: repr(answer))
+
+
+def _deliver_number(
+    args: Namespace, console: Console, model: MixedGraphicalModel, given: Any, how: Any
+) -> None:
+    from mixedgm.studies.joint_discrepancy import margin_notes, pair_notes
+
+    if args.entropy is not None:
+        names = listed(args.entropy)
+        what, answer = "entropy", model.entropy(names, given, **how)
+    else:
+        names = listed(args.mutual_information)
+        if len(names) != 2:
+            got = ", ".join(names)
+            raise ParameterError(
+                f"--mutual-information takes two columns as A,B. Got {quoted(got)}."
+            )
+        what = "mutual information"
+        answer = model.mutual_information(names[0], names[1], given, **how)
+    for note in (*margin_notes(model.fitted_), *pair_notes(model.fitted_, [*names, *given])):
+        console.note(note)
+    error = "exact" if answer.exact else f"standard error {answer.error:.2g}"
+    columns = {what.replace(" ", "_"): [answer.value], "error": [answer.error]}
+    deliver(columns, args, console, lambda width: f"{what}: {answer.value:.6g} nats ({error})")

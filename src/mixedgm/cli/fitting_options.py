@@ -1,0 +1,280 @@
+"""Options about a table and its fit -> the table, the parameters of the estimator, and the fit."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, BooleanOptionalAction, Namespace
+from dataclasses import replace
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+from mixedgm.cli.console import Console
+from mixedgm.cli.lists import LIST_RULE, cut_items, listed
+from mixedgm.cli.options import add_jobs, add_quiet
+from mixedgm.errors import ParameterError, near_matches
+from mixedgm.printable import quoted
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from mixedgm.estimator import MixedGraphicalModel
+    from mixedgm.table import Frame
+
+__all__ = [
+    "add_columns",
+    "add_fitting",
+    "column_options",
+    "fit_options",
+    "fitted_model",
+    "read_columns",
+    "with_per_node",
+    "without_column",
+]
+
+_TRANSFORMS = ("nonparanormal", "nonparanormal-extrapolated")
+_PASSED_ON = ("n_lams", "lam_min_ratio", "loss", "rule", "weights", "solver", "tol", "max_iter")
+
+
+def add_columns(parser: ArgumentParser) -> None:
+    """How the columns of a table are understood, and which are left out."""
+    group = parser.add_argument_group("columns", fill(LIST_RULE, 76))
+    group.add_argument(
+        "--types",
+        metavar="NAME=KIND,...",
+        action="append",
+        help="kinds that differ from what `mixedgm check` shows: categorical or continuous",
+    )
+    group.add_argument(
+        "--transform",
+        metavar="HOW",
+        action="append",
+        help="'nonparanormal' makes all continuous columns normal by rank, "
+        "NAME=nonparanormal,... only these: for skewed columns; values that are drawn or imputed "
+        "stay within the range of the data, unless it is 'nonparanormal-extrapolated'; NAME=none "
+        "ends the warning about a column",
+    )
+    group.add_argument(
+        "--missing",
+        choices=("error", "drop"),
+        default="error",
+        help="what to do about rows with missing values (default: stop with an error)",
+    )
+    group.add_argument("--drop", metavar="NAME,...", action="append", help="columns to leave out")
+    group.add_argument(
+        "--weights-column",
+        metavar="NAME",
+        help="column with the frequency of each row (2 = the row twice); not part of the model",
+    )
+
+
+def add_fitting(parser: ArgumentParser, select: str = "--select", *, refit: bool = False) -> None:
+    """How a table is read and fitted; `select` is the option that names the criterion."""
+    if refit:
+        parser.add_argument(
+            "--refit",
+            action=BooleanOptionalAction,
+            default="auto",
+            help="estimate the chosen network without shrinkage (default: yes, unless the penalty "
+            "is given or chosen by cv or holdout)",
+        )
+    add_columns(parser)
+    group = parser.add_argument_group("fitting")
+    _add_grid(group, select)
+    _add_model_form(group)
+    _add_solver(group)
+    add_quiet(parser)
+
+
+def _add_grid(group: Any, select: str) -> None:
+    """Which penalties are tried, and how one is chosen."""
+    group.add_argument(
+        select,
+        dest="select",
+        default="ebic",
+        metavar="NAME",
+        help="how to choose the penalty: ebic (default), bic, aic, cv, holdout, stars or stability",
+    )
+    group.add_argument(
+        "--seed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="which folds and subsamples are drawn (default: 0)",
+    )
+    group.add_argument("--lams", metavar="L1,L2,...", help="the penalties to try")
+    group.add_argument(
+        "--n-lams",
+        type=int,
+        default=50,
+        metavar="N",
+        help="how many down to --lam-min-ratio: their spacing (default: 50)",
+    )
+    group.add_argument(
+        "--lam-min-ratio",
+        type=float,
+        default=0.01,
+        metavar="R",
+        help="smallest penalty as a part of the one that leaves no edges (default: 0.01)",
+    )
+
+
+def _add_model_form(group: Any) -> None:
+    """What may have an edge, and what is minimised."""
+    group.add_argument(
+        "--covariates",
+        metavar="NAME,...",
+        action="append",
+        help="columns that predict the others and are not predicted themselves",
+    )
+    group.add_argument(
+        "--moderators",
+        metavar="NAME,...",
+        action="append",
+        help="columns that the edges between all others vary with; covariates as well",
+    )
+    group.add_argument(
+        "--require",
+        metavar="A:B,...",
+        action="append",
+        help="edges that are not penalised, so that they are always there",
+    )
+    group.add_argument(
+        "--forbid", metavar="A:B,...", action="append", help="edges that may not be there"
+    )
+    group.add_argument(
+        "--loss",
+        default="pseudolikelihood",
+        metavar="NAME",
+        help="pseudolikelihood (default), likelihood, likelihood-mc (sampled, for dense graphs) or "
+        "nodewise (a separate regression for every column)",
+    )
+    group.add_argument(
+        "--rule",
+        choices=("and", "or"),
+        default="and",
+        help="edges of --loss nodewise: those in both regressions (default), or in either",
+    )
+    group.add_argument(
+        "--per-node",
+        action="store_true",
+        help="--loss nodewise: one penalty per column, by the ebic, bic or aic of its regression",
+    )
+    group.add_argument(
+        "--weights",
+        choices=("calibrated", "uniform"),
+        default="calibrated",
+        help="penalty weights of the edges: fair to every kind of edge (default), or all the same",
+    )
+
+
+def _add_solver(group: Any) -> None:
+    """How it is minimised."""
+    group.add_argument(
+        "--solver", default="auto", help="auto (default), proximal-newton or proximal-gradient"
+    )
+    group.add_argument(
+        "--tol",
+        type=float,
+        default=1e-5,
+        help="how far from optimal a solution may be (default: 1e-5)",
+    )
+    group.add_argument(
+        "--max-iter",
+        type=int,
+        default=1000,
+        metavar="N",
+        help="most iterations of the solver at each penalty (default: 1000)",
+    )
+    add_jobs(group)
+
+
+def read_columns(args: Namespace) -> tuple[Frame, NDArray[Any] | None]:
+    """Read the table; leave out --drop and --weights-column, and return the latter's values."""
+    from mixedgm.table import as_frame
+
+    frame = as_frame(args.table)
+    for name in listed(args.drop):
+        frame, _ = without_column(frame, name, "--drop")
+    if args.weights_column is None:
+        return frame, None
+    frame, column = without_column(frame, args.weights_column, "--weights-column")
+    return frame, column.to_numpy()
+
+
+def without_column(frame: Frame, name: str, option: str) -> tuple[Frame, Any]:
+    """Return the frame without a column, and that column; `option` named it."""
+    from mixedgm.table import Frame
+
+    if name not in frame.positions:
+        hint = near_matches(name, frame.names)
+        raise ParameterError(f"{option} names {quoted(name)}, which is not a column; {hint}")
+    at = frame.positions[name]
+    rest = [k for k in range(len(frame.names)) if k != at]
+    names, columns = [frame.names[k] for k in rest], [frame.columns[k] for k in rest]
+    return Frame(tuple(names), tuple(columns), frame.n_rows, frame.library), frame.columns[at]
+
+
+def column_options(args: Namespace) -> dict[str, Any]:
+    """Return `types`, `transform` and `missing` as the library takes them."""
+    transform: Any = next(iter(listed(args.transform)), None)
+    if transform not in _TRANSFORMS or len(listed(args.transform)) > 1:
+        wanted = "--transform takes NAME=nonparanormal."
+        by_name = cut_items(args.transform, "=", wanted, last=True)
+        transform = {name: None if how == "none" else how for name, how in by_name}
+    types = cut_items(args.types, "=", "--types takes NAME=categorical.", last=True)
+    return {"types": dict(types) or None, "transform": transform or None, "missing": args.missing}
+
+
+def fit_options(args: Namespace, frame: Frame) -> dict[str, Any]:
+    """Return the parameters of the estimator."""
+    options = column_options(args) | {name: getattr(args, name) for name in _PASSED_ON}
+    options["select"] = with_per_node(args, args.select)
+    options["n_jobs"] = args.jobs
+    options["random_state"] = args.seed
+    options["lams"] = _numbers(args.lams)
+    options["covariates"] = listed(args.covariates) or None
+    options["moderators"] = listed(args.moderators) or None
+    for name in ("require", "forbid"):
+        known = set(frame.names)
+        wanted = f"--{name} takes two column names as A:B."
+        pairs = cut_items(getattr(args, name), ":", wanted, before=known, after=known)
+        options[name] = pairs or None
+    for name in ("lam", "refit"):
+        if hasattr(args, name):
+            options[name] = getattr(args, name)
+    return options
+
+
+def with_per_node(args: Namespace, criterion: Any) -> Any:
+    """Return the criterion, one lam per column where --per-node says so."""
+    if not args.per_node:
+        return criterion
+    from mixedgm.path.selection import NAMED
+
+    criterion = NAMED.get(criterion, criterion) if isinstance(criterion, str) else criterion
+    if isinstance(criterion, str) or not hasattr(criterion, "per_node"):
+        raise ParameterError(f"--per-node belongs to ebic, bic and aic, not to {args.select}.")
+    return replace(criterion, per_node=True)
+
+
+def _numbers(text: str | None) -> list[float] | None:
+    if text is None:
+        return None
+    try:
+        return [float(item) for item in listed(text)]
+    except ValueError:
+        raise ParameterError(
+            f"--lams takes numbers as 0.5,0.1. Got {quoted(text)} instead."
+        ) from None
+
+
+def fitted_model(
+    table: Any, weights: Any, options: dict[str, Any], console: Console
+) -> MixedGraphicalModel:
+    """Fit a table, with progress for whoever watches."""
+    from mixedgm.estimator import MixedGraphicalModel
+
+    model = MixedGraphicalModel(**options, verbose=int(console.shows_progress))
+    with console.announcing_compilation():
+        model.fit(table, sample_weight=weights)
+    model.verbose = 0  # the file should not depend on who watched
+    return model

@@ -1,0 +1,146 @@
+"""Options about a model file -> the model, and values of its columns."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace, _ActionsContainer
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from mixedgm.cli.console import Console
+from mixedgm.cli.lists import cut_items
+from mixedgm.cli.options import add_quiet
+
+if TYPE_CHECKING:
+    from mixedgm.estimator import MixedGraphicalModel
+    from mixedgm.fitted import FittedModel
+    from mixedgm.table import Schema
+
+__all__ = [
+    "add_at",
+    "add_computation",
+    "add_given",
+    "add_model",
+    "add_repair",
+    "add_unseen",
+    "known_values",
+    "model_at_values",
+    "usable_model",
+]
+
+
+def add_model(parser: ArgumentParser) -> None:
+    """The model that a command reads."""
+    parser.add_argument("model", metavar="MODEL", help="a model file that `mixedgm fit` wrote")
+
+
+def add_at(parser: ArgumentParser) -> None:
+    """Where a model with moderated edges is looked at."""
+    parser.add_argument(
+        "--at",
+        metavar="NAME=VALUE,...",
+        action="append",
+        help="values of the moderators, such as age=40: the graph there; quotes keep a comma, "
+        "as in 'city=\"Bath, UK\"'",
+    )
+
+
+def add_given(parser: ArgumentParser) -> None:
+    """What is known about a row."""
+    parser.add_argument(
+        "--given",
+        metavar="NAME=VALUE,...",
+        action="append",
+        help="known values, such as sex=Female,age=40, or 'city=\"Bath, UK\"': quotes keep a comma",
+    )
+
+
+def add_unseen(parser: ArgumentParser) -> None:
+    """Levels that a model does not have."""
+    parser.add_argument(
+        "--unseen",
+        choices=("error", "ignore"),
+        default="error",
+        help="levels that the model does not have: stop (default), or let such a cell say nothing "
+        "about the others of its row",
+    )
+
+
+def add_repair(parser: _ActionsContainer) -> None:
+    """The way out for a model without a joint distribution."""
+    parser.add_argument(
+        "--repair",
+        action="store_true",
+        help="take the nearest model that has a joint distribution, where the model has none",
+    )
+
+
+def add_computation(parser: ArgumentParser, seeded: str) -> None:
+    """How an answer from the joint distribution is computed; `seeded` is what --seed decides."""
+    group = parser.add_argument_group("computation")
+    group.add_argument(
+        "--method",
+        choices=("auto", "exact", "gibbs"),
+        default="auto",
+        help="exactly, by Gibbs chains, or exactly where that fits the limit (default: auto)",
+    )
+    group.add_argument(
+        "--limit",
+        type=int,
+        metavar="N",
+        help="most entries of the tables of an exact answer (default: 16777216)",
+    )
+    group.add_argument("--seed", type=int, default=0, metavar="N", help=f"{seeded} (default: 0)")
+    add_repair(group)
+    add_quiet(parser)
+
+
+def model_at_values(args: Namespace) -> FittedModel:
+    """Read the model; where --at names values of its moderators, return the model there."""
+    from mixedgm.store import load
+
+    fitted = load(args.model)[0]
+    if args.at is None:
+        return fitted
+    from mixedgm.studies.conditioned import model_at
+
+    return model_at(fitted, known_values(args.at, fitted.schema, "--at"))
+
+
+def usable_model(args: Namespace, console: Console) -> MixedGraphicalModel:
+    """Read the model, repaired where that is asked for and needed."""
+    from mixedgm.estimator import load
+
+    model = load(args.model)
+    if not args.repair:
+        return model
+    valid = model.repaired()
+    for note in valid.fitted_.report.notes[len(model.fitted_.report.notes) :]:
+        console.note(note)
+    return valid
+
+
+def known_values(
+    texts: Sequence[str] | None, schema: Schema, option: str = "--given"
+) -> dict[str, Any]:
+    """Return NAME=VALUE,... as a mapping; without quotes, the cut is where a column name ends.
+
+    Examples
+    --------
+    >>> from mixedgm.table import Column, Schema
+    >>> schema = Schema((Column("age", "continuous"), Column("a=b", "categorical", levels=("x",))))
+    >>> known_values(["age=40,a=b=x"], schema)
+    {'age': 40.0, 'a=b': 'x'}
+    """
+    kinds = {column.name: column.kind for column in schema.columns}
+    pairs = cut_items(texts, "=", f"{option} takes NAME=VALUE,...", before=kinds)
+    return {
+        name: _number(value) if kinds.get(name) == "continuous" else value for name, value in pairs
+    }
+
+
+def _number(text: str) -> float | str:
+    """The number, or the text itself for the error to show."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
