@@ -156,7 +156,7 @@ def _faults_of(message: str, file: Path) -> list[str]:
 def _faults_in(model: Any, base: Base, saved: bytes, file: Path) -> list[str]:
     """What does not work in a model that is another one than was saved."""
     faults = [*_impossible(model.fitted_)]
-    settings = {k: v for k, v in model.get_params().items() if type(v) is not ObjectText}
+    settings = {k: v for k, v in model.get_params(deep=False).items() if type(v) is not ObjectText}
     try:
         Options(**settings)
     except (mg.MixedGMError, TypeError, ValueError) as error:

@@ -1,5 +1,6 @@
 """scikit-learn's own checks and conventions: parameters, cloning, pickling, search, pipelines."""
 
+import inspect
 import pickle
 
 import numpy as np
@@ -187,6 +188,81 @@ def test_grid_search_over_lam_uses_the_score():
     np.testing.assert_allclose(search.cv_results_["mean_test_score"], by_hand, rtol=1e-12)
     assert search.best_params_["lam"] == lams[int(np.argmax(by_hand))]
     assert search.best_estimator_.lam_ == search.best_params_["lam"]
+
+
+OBJECTS = {
+    "select": [
+        *(mg.EBIC(0.25), mg.BIC(), mg.AIC(), mg.CV(3, one_se=False), mg.Holdout(0.3)),
+        *(mg.StARS(0.1), mg.StabilitySelection(0.8)),
+    ],
+    "solver": [mg.ProximalGradient(restart=False), mg.ProximalNewton(), mg.MonteCarlo(0.01)],
+}
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [(name, value) for name, values in OBJECTS.items() for value in values],
+    ids=lambda value: type(value).__name__ if not isinstance(value, str) else value,
+)
+def test_options_of_criteria_and_solvers_are_parameters(parameter, value):
+    model = mg.MixedGraphicalModel(**{parameter: value})
+    options = value.get_params()
+    assert list(options) == list(inspect.signature(type(value)).parameters)
+    deep = model.get_params()
+    assert {name: deep[f"{parameter}__{name}"] for name in options} == options
+    assert not any("__" in name for name in model.get_params(deep=False))
+    twin = clone(model)
+    assert twin.get_params() == deep
+    shown = f"MixedGraphicalModel({parameter}={value!r})"
+    assert "".join(repr(twin).split()) == "".join(shown.split())
+
+
+def test_nested_options_replace_the_object_of_one_model_only():
+    shared = mg.EBIC()
+    models = [mg.MixedGraphicalModel(select=shared, solver=mg.ProximalNewton()) for _ in range(2)]
+    changed = models[0].set_params(select__gamma=0.25, solver__memory=7, tol=1e-6)
+    assert changed is models[0]
+    assert (changed.select, changed.solver.memory, changed.tol) == (mg.EBIC(0.25), 7, 1e-6)
+    assert models[1].select is shared
+    assert shared == mg.EBIC()
+    assert changed.set_params(select=mg.CV(), select__cv=3).select == mg.CV(3)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"select__gama": 0.1}, "EBIC has no option 'gama': did you mean 'gamma'"),
+        ({"select__gamma": 2.0}, r"gamma must be a number in \[0, 1\]"),
+        ({"solver__memory": 7}, "solver is 'auto'; give an object first"),
+        ({"sellect__gamma": 0.1}, "Invalid parameter 'sellect'"),
+    ],
+)
+def test_nested_options_that_do_not_exist(given, message):
+    with pytest.raises(ValueError, match=message):
+        mg.MixedGraphicalModel(select=mg.EBIC()).set_params(**given)
+
+
+def test_grid_search_over_an_option_of_the_criterion():
+    """In a pipeline, too; every gamma gives the graph that it gives by hand."""
+    frame, gammas = people(80), [0.0, 1.0]
+    folds = KFold(2, shuffle=True, random_state=0)
+    pipe = Pipeline([("model", mg.MixedGraphicalModel(select=mg.EBIC(), n_lams=20))])
+    search = GridSearchCV(pipe, {"model__select__gamma": gammas}, cv=folds).fit(frame)
+    by_hand = [
+        np.mean(
+            [
+                mg.MixedGraphicalModel(select=mg.EBIC(gamma), n_lams=20)
+                .fit(frame.iloc[a])
+                .score(frame.iloc[b])
+                for a, b in folds.split(frame)
+            ]
+        )
+        for gamma in gammas
+    ]
+    assert by_hand[0] != by_hand[1]
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], by_hand, rtol=1e-12)
+    best = search.best_estimator_["model"]
+    assert best.select == mg.EBIC(gammas[int(np.argmax(by_hand))])
 
 
 def test_cross_val_score_prefers_the_related_model_to_the_empty_one():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 from numpy.typing import ArrayLike
 from sklearn.utils import Tags
@@ -21,6 +21,7 @@ from mixedgm.estimator.new_data import NewDataMethods
 from mixedgm.estimator.queries import QueryMethods
 from mixedgm.fitting import fit_table
 from mixedgm.options import Options
+from mixedgm.parameters import with_options
 from mixedgm.table import as_frame
 
 
@@ -196,8 +197,40 @@ class MixedGraphicalModel(
         self.verbose = verbose
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters as they were given."""
-        return {name: vars(self)[name] for name in self._get_param_names()}
+        """Return the parameters as they were given.
+
+        Parameters
+        ----------
+        deep : bool
+            Whether to add the options of a criterion or solver, such as ``select__gamma``.
+        """
+        given = {name: vars(self)[name] for name in self._get_param_names()}
+        objects = {name: value for name, value in given.items() if hasattr(value, "get_params")}
+        if deep:
+            for name, value in objects.items():
+                given |= {f"{name}__{key}": option for key, option in value.get_params().items()}
+        return given
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters, or options of a criterion or solver: ``select__gamma=0.25``.
+
+        A criterion or solver is replaced by a changed copy, so that other models keep theirs.
+
+        Examples
+        --------
+        >>> import mixedgm as mg
+        >>> mg.MixedGraphicalModel(select=mg.EBIC()).set_params(select__gamma=0.25).select
+        EBIC(gamma=0.25, per_node=False)
+        """
+        nested: dict[str, dict[str, Any]] = {}
+        for name in [name for name in params if "__" in name]:
+            parameter, _, option = name.partition("__")
+            if parameter in self._get_param_names():
+                nested.setdefault(parameter, {})[option] = params.pop(name)
+        super().set_params(**params)
+        for name, options in nested.items():
+            setattr(self, name, with_options(name, getattr(self, name), options))
+        return self
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
