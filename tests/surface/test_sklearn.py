@@ -190,6 +190,22 @@ def test_grid_search_over_lam_uses_the_score():
     assert search.best_estimator_.lam_ == search.best_params_["lam"]
 
 
+@pytest.mark.parametrize("derive", ["at", "condition", "repaired"])
+def test_derived_models_carry_the_parameters_also_through_a_file(derive, tmp_path):
+    given = {"moderators": ["smoker"], "forbid": [("height", "colour", "smoker")]}
+    if derive != "at":
+        given = {"covariates": ["smoker"], "forbid": [("smoker", "colour")]}
+    model = mg.MixedGraphicalModel(0.1, select=mg.EBIC(0.25), tol=1e-4, **given)
+    before = model.fit(people()).get_params()
+    value = () if derive == "repaired" else ({"smoker": True},)
+    derived = getattr(model, derive)(*value)
+    assert derived.get_params() == before
+    assert derived is not model
+    derived.save(tmp_path / "derived.mgm")
+    assert mg.load(tmp_path / "derived.mgm").get_params() == before
+    assert_same_params(clone(derived).fit(people()).params_, model.params_)
+
+
 OBJECTS = {
     "select": [
         *(mg.EBIC(0.25), mg.BIC(), mg.AIC(), mg.CV(3, one_se=False), mg.Holdout(0.3)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -54,6 +54,12 @@ class HasModel(BaseEstimator):
             self.feature_names_in_ = np.array(fitted.schema.table_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+
+    def _with_model(self, fitted: FittedModel) -> Self:
+        """Return a new estimator with the same parameters that holds another model."""
+        model = type(self)(**self.get_params(deep=False))
+        model._adopt(fitted)
+        return model
 
     @property
     def _model(self) -> FittedModel:
