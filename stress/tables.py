@@ -143,7 +143,7 @@ def attempt(seed: int, folder: Path) -> Found:
     known = {name: case.options[name] for name in _CHECKED if name in case.options}
     table = case.table
     checked = inquiry.ask(
-        "check", lambda: mg.check(table, sample_weight=case.sample_weight, **known)
+        "check", lambda: mg.check_table(table, sample_weight=case.sample_weight, **known)
     )
     if checked is not None:
         inquiry.ask("check in words", lambda: inquiry.text(repr(checked)))

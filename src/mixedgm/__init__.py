@@ -55,7 +55,8 @@ if TYPE_CHECKING:
     from mixedgm.studies.graphs import compare_graphs as compare_graphs
     from mixedgm.table import Column as Column
     from mixedgm.table import Schema as Schema
-    from mixedgm.table import check as check
+    from mixedgm.table import check_table as check_table
+    from mixedgm.table.check import check as check
 
 # Public name -> the module it lives in.  Loaded on first use, so that `mixedgm --help` and small
 # scripts do not wait for scikit-learn.
@@ -95,7 +96,8 @@ _HOME = {
     "TableWarning": "mixedgm.errors",
     "TooLargeError": "mixedgm.errors",
     "bootstrap": "mixedgm.studies.bootstrap",
-    "check": "mixedgm.table",
+    "check": "mixedgm.table.check",
+    "check_table": "mixedgm.table",
     "compare": "mixedgm.estimator",
     "compare_graphs": "mixedgm.studies.graphs",
     "fit_path": "mixedgm.fitting",

@@ -16,6 +16,7 @@ PACKAGE = SRC / "mixedgm"
 ROOMS = (
     "printable",
     "errors",
+    "deprecation",
     "parameters",
     "progress",
     "atomic",

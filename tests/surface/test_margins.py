@@ -221,7 +221,7 @@ def test_many_questions_compute_them_once(table, counted):
     gappy = table.mask(np.random.default_rng(0).random(table.shape) < 0.2)
     model.impute(gappy)
     model.impute(gappy, 3, random_state=0)
-    model.check(table, n_sim=50, random_state=0)
+    model.check_fit(table, n_sim=50, random_state=0)
     model.entropy()
     model.conditional("a", {"b": "yes"})
     model.summary()

@@ -211,7 +211,7 @@ def test_studies_that_do_not_cover_deviations_say_so(model, table):
     with pytest.raises(mg.NotYetError, match="comparison of groups does not cover deviations"):
         mg.compare(table, "group", moderators=["age"], n_perm=2)
     with pytest.raises(mg.ParameterError, match="use model.at"):
-        model.check(table)
+        model.check_fit(table)
 
 
 # -- files, pictures, command line -----------------------------------------------------------------

@@ -314,7 +314,7 @@ def test_verbose_shows_progress_and_silence_is_the_default(capfd):
 
 @pytest.mark.parametrize(
     "function",
-    [mg.MixedGraphicalModel, mg.MixedGraphicalModel.check, mg.bootstrap, mg.compare],
+    [mg.MixedGraphicalModel, mg.MixedGraphicalModel.check_fit, mg.bootstrap, mg.compare],
     ids=lambda function: function.__name__,
 )
 def test_everything_that_takes_n_jobs_has_the_same_default(function):

@@ -42,7 +42,7 @@ __all__ = [
 def check(args: Namespace, console: Console) -> int:
     """Print the schema and the findings of a table; 2 when it cannot be fitted."""
     from mixedgm.cli.reading import column_options, read_columns
-    from mixedgm.table import check as check_table
+    from mixedgm.table import check_table
 
     frame, weights = read_columns(args)
     checked = check_table(frame, sample_weight=weights, **column_options(args))

@@ -33,7 +33,7 @@ _OPTIONS = {
     'missing="drop"': "--missing drop",
     "per_node=True": "--per-node",
     "or per_node=False": "or leave out --per-node",
-    "mixedgm.check(table)": "`mixedgm check`",
+    "mixedgm.check_table(table)": "`mixedgm check`",
     "transform={column: None}": "--transform NAME=none",
     "model.repaired() gives": "--repair takes",
     "limit=": "--limit",

@@ -80,8 +80,8 @@ class MixedGraphicalModel(
         Whether an edge of separate regressions must be in both, or in either.
     types : mapping or Schema, optional
         Kinds that override inference, e.g. ``{"stage": "categorical"}``.  The schema of a whole
-        table, ``mixedgm.check(table).schema``, gives every fold of a cross-validation the kinds and
-        levels of that table.
+        table, ``mixedgm.check_table(table).schema``, gives every fold of a cross-validation the
+        kinds and levels of that table.
     transform : "nonparanormal" or mapping, optional
         Rank-based Gaussianising of all or some continuous columns.  Values that are predicted,
         drawn or imputed stay within the range of the data;

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.errors import Finding, ParameterError
-from mixedgm.table.check import MissingArg, check, raise_or_warn
+from mixedgm.table.check import MissingArg, check_table, raise_or_warn
 from mixedgm.table.decode import decode
 from mixedgm.table.match import match
 from mixedgm.table.options import TransformArg, TypesArg
@@ -128,7 +128,7 @@ def learn(
     TableError
         With everything that is wrong with the table.
     """
-    checked = check(
+    checked = check_table(
         X,
         types=types,
         transform=transform,

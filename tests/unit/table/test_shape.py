@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from mixedgm.errors import TableWarning
-from mixedgm.table import check, learn
+from mixedgm.table import check_table, learn
 from mixedgm.table.shape import shape_of
 
 RNG = np.random.default_rng(0)
@@ -16,7 +16,7 @@ NORMAL = RNG.normal(size=2000)
 
 
 def notes(**columns):
-    checked = check(pd.DataFrame({"n": NORMAL} | columns))
+    checked = check_table(pd.DataFrame({"n": NORMAL} | columns))
     return [f for f in checked.findings if f.severity == "note"]
 
 
@@ -53,7 +53,7 @@ def test_a_skewed_column_with_the_line_that_helps():
 
 def test_a_transform_ends_the_note():
     frame = pd.DataFrame({"n": NORMAL, "wage": RNG.lognormal(0, 0.5, size=2000)})
-    assert check(frame, transform={"wage": "nonparanormal"}).findings == ()
+    assert check_table(frame, transform={"wage": "nonparanormal"}).findings == ()
 
 
 def test_heavy_tails():
@@ -80,7 +80,9 @@ def test_few_distinct_values():
     (note,) = notes(x=np.round(RNG.uniform(0, 1.5, size=2000), 1))
     assert note.what == "has few distinct values for a number (16 in 2,000 rows)"
     assert note.remedy == 'types={"x": "categorical"}'
-    declared = check(pd.DataFrame({"n": NORMAL, "x": np.round(NORMAL)}), types={"x": "continuous"})
+    declared = check_table(
+        pd.DataFrame({"n": NORMAL, "x": np.round(NORMAL)}), types={"x": "continuous"}
+    )
     assert declared.findings == ()
 
 
@@ -102,4 +104,6 @@ def test_a_fit_is_silent_about_notes_but_mentions_strong_ones_in_one_line():
 
 
 def test_short_tables_give_no_note():
-    assert check(pd.DataFrame({"x": np.exp(NORMAL[:19] * 2), "y": NORMAL[:19]})).findings == ()
+    assert (
+        check_table(pd.DataFrame({"x": np.exp(NORMAL[:19] * 2), "y": NORMAL[:19]})).findings == ()
+    )
