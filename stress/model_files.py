@@ -63,7 +63,7 @@ def _models() -> dict[str, tuple[Any, Any]]:
     numbers = pd.DataFrame({k: plain[name] for k, name in enumerate(("a", "skewed", "flag"))})
     few: dict[str, Any] = {"n_lams": 4, "lam_min_ratio": 0.2, "n_jobs": 1, "random_state": 0}
     fits: dict[str, tuple[dict[str, Any], Any]] = {
-        "mixed": ({"transform": {"skewed": "nonparanormal"}, **few}, frame),
+        "mixed": ({"transforms": {"skewed": "nonparanormal"}, **few}, frame),
         "nodewise": (
             {"loss": "nodewise", "select": mg.AIC(per_node=True), "covariates": ["site"], **few},
             pl.DataFrame(own),

@@ -91,8 +91,8 @@ def _options(rng: np.random.Generator, table: HostileTable) -> dict[str, Any]:
         {"types": {one: "categorical"}},
         {"types": {one: "continuous"}},
         {"covariates": [one]},
-        {"transform": "nonparanormal"},
-        {"transform": "nonparanormal-extrapolated", "missing": "drop"},
+        {"transforms": "nonparanormal"},
+        {"transforms": "nonparanormal-extrapolated", "missing": "drop"},
         {"loss": "nodewise"},
         {"select": "bic"},
         {"select": mg.CV(3), "random_state": 0, "n_lams": 8, "lam_min_ratio": 0.2},
@@ -101,7 +101,7 @@ def _options(rng: np.random.Generator, table: HostileTable) -> dict[str, Any]:
         {"weights": "uniform"},
         {"types": {one: "kind"}, "missing": "maybe"},
         {"types": ["categorical"] * len(table.names)},
-        {"types": ["continuous"] * len(table.names), "transform": "nonparanormal"},
+        {"types": ["continuous"] * len(table.names), "transforms": "nonparanormal"},
         {"loss": "likelihood", "missing": "drop"},
         {"moderators": [one]},
         {"loss": "nodewise", "covariates": [one], "missing": "drop"},
@@ -166,7 +166,7 @@ def attempt(seed: int, folder: Path) -> Found:
     return Found(f"{lead}: answer", inquiry.findings)
 
 
-_CHECKED = ("types", "transform", "covariates", "missing")
+_CHECKED = ("types", "transforms", "covariates", "missing")
 
 
 def _questions(

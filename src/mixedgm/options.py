@@ -32,6 +32,9 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "penalize_covariates": (True, False),
 }
 
+RENAMED = {"transform": "transforms"}
+"""Old names of parameters, which work for one more release, and the new ones."""
+
 
 @dataclass(frozen=True, eq=False)
 class Options:
@@ -52,7 +55,7 @@ class Options:
     moderators: Sequence[str] | None = None
     rule: str = "and"
     types: Any = None
-    transform: Any = None
+    transforms: Any = None
     missing: Any = "error"
     refit: Any = "auto"
     solver: Any = "auto"

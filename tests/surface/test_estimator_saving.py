@@ -25,7 +25,7 @@ SETTINGS = {
     "types-and-transform": {
         "lam": 0.2,
         "types": {"smoker": "categorical"},
-        "transform": {"height": "nonparanormal", "weight": None},
+        "transforms": {"height": "nonparanormal", "weight": None},
     },
     "lists-of-lists": {
         "lam": 0.2,

@@ -127,7 +127,7 @@ def test_the_likelihood_has_the_margins_already(table):
 def test_a_level_without_rows_and_a_transform(table):
     declared = pd.CategoricalDtype(["maybe", "no", "yes"])
     frame = table.assign(a=table["a"].astype(declared), x=np.exp(table["x"] / 10))
-    model = mg.MixedGraphicalModel(lam=0.05, transform={"x": "nonparanormal"})
+    model = mg.MixedGraphicalModel(lam=0.05, transforms={"x": "nonparanormal"})
     with pytest.warns(mg.TableWarning, match="level without rows"):
         model.fit(frame)
     found = model.marginal("a").frame().set_index("a")["probability"]

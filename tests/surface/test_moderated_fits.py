@@ -192,7 +192,9 @@ def test_arrays_name_moderators_by_position():
 
 def test_transformed_moderators_are_given_in_their_own_units(table):
     skewed = table.assign(age=np.exp(table["age"] / 10))
-    model = mg.MixedGraphicalModel(moderators=["age"], lam=0.06, transform={"age": "nonparanormal"})
+    model = mg.MixedGraphicalModel(
+        moderators=["age"], lam=0.06, transforms={"age": "nonparanormal"}
+    )
     model.fit(skewed)
     low, high = skewed["age"].quantile([0.1, 0.9])
     weights = [

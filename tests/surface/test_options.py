@@ -224,9 +224,9 @@ TABLE_OPTIONS = [
         "types must be a dictionary by column, a schema, or a list of 5",
     ),
     ("types", ["continuous"], "types must be .* a list of 5 kinds. Got 1 entries instead"),
-    ("transform", "log", "transform must be 'nonparanormal', None, or a dictionary by column"),
-    ("transform", {"height": "log"}, r"transform\['height'\] must be 'nonparanormal' or None"),
-    ("transform", {"hight": "nonparanormal"}, "transform names 'hight', which is not a column"),
+    ("transforms", "log", "transforms must be 'nonparanormal', None, or a dictionary by column"),
+    ("transforms", {"height": "log"}, r"transforms\['height'\] must be 'nonparanormal' or None"),
+    ("transforms", {"hight": "nonparanormal"}, "transforms names 'hight', which is not a column"),
 ]
 
 
@@ -238,11 +238,11 @@ def test_options_about_columns_are_findings_of_the_table(name, value, message):
 
 def test_findings_about_options_and_data_come_together():
     bad = TABLE.assign(height=1.0, weight=np.inf)
-    model = mg.MixedGraphicalModel(lam=0.1, types={"colur": "categorical"}, transform="log")
+    model = mg.MixedGraphicalModel(lam=0.1, types={"colur": "categorical"}, transforms="log")
     with pytest.raises(mg.TableError) as caught:
         model.fit(bad)
     text = str(caught.value)
-    for part in ("height", "constant", "weight", "infinite", "colur", "transform must be"):
+    for part in ("height", "constant", "weight", "infinite", "colur", "transforms must be"):
         assert part in text
     assert len(caught.value.findings) >= 4
 

@@ -60,7 +60,7 @@ def without_column(frame: Frame, name: str, option: str) -> tuple[Frame, Any]:
 
 
 def column_options(args: Namespace) -> dict[str, Any]:
-    """Return `types`, `transform` and `missing` as the library takes them."""
+    """Return `types`, `transforms` and `missing` as the library takes them."""
     transform: Any = next(iter(listed(args.transform)), None)
     if transform not in _TRANSFORMS or len(listed(args.transform)) > 1:
         wanted = "--transform takes NAME=nonparanormal."
@@ -69,7 +69,7 @@ def column_options(args: Namespace) -> dict[str, Any]:
     types = cut_items(args.types, "=", "--types takes NAME=categorical.", last=True)
     return {
         "types": dict(types) or None,
-        "transform": transform or None,
+        "transforms": transform or None,
         "missing": args.missing,
     }
 

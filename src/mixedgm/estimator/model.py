@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils import Tags
 
 from mixedgm import store
+from mixedgm.deprecation import renamed_arguments, with_new_names
 from mixedgm.estimator.adequacy import AdequacyMethods
-from mixedgm.estimator.base import Unseen
 from mixedgm.estimator.graph import GraphMethods
 from mixedgm.estimator.impute import ImputeMethods
 from mixedgm.estimator.joint import JointMethods
@@ -20,7 +20,7 @@ from mixedgm.estimator.moderated import ModerationMethods
 from mixedgm.estimator.new_data import NewDataMethods
 from mixedgm.estimator.queries import QueryMethods
 from mixedgm.fitting import fit_table
-from mixedgm.options import Options
+from mixedgm.options import RENAMED, Options
 from mixedgm.parameters import with_options
 from mixedgm.table import as_frame
 
@@ -82,7 +82,7 @@ class MixedGraphicalModel(
         Kinds that override inference, e.g. ``{"stage": "categorical"}``.  The schema of a whole
         table, ``mixedgm.check_table(table).schema``, gives every fold of a cross-validation the
         kinds and levels of that table.
-    transform : "nonparanormal" or mapping, optional
+    transforms : "nonparanormal" or mapping, optional
         Rank-based Gaussianising of all or some continuous columns.  Values that are predicted,
         drawn or imputed stay within the range of the data;
         with "nonparanormal-extrapolated" they may lie beyond.
@@ -141,8 +141,7 @@ class MixedGraphicalModel(
     [('height', 'group', '+')]
     """
 
-    transform = Unseen()
-
+    @renamed_arguments(RENAMED)
     def __init__(
         self,
         lam: float | ArrayLike | None = None,
@@ -161,7 +160,7 @@ class MixedGraphicalModel(
         moderators: Sequence[str] | None = None,
         rule: str = "and",
         types: Any = None,
-        transform: Any = None,
+        transforms: Any = None,
         missing: str = "error",
         refit: bool | str = "auto",
         solver: Any = "auto",
@@ -186,7 +185,7 @@ class MixedGraphicalModel(
         self.moderators = moderators
         self.rule = rule
         self.types = types
-        self.transform = transform
+        self.transforms = transforms
         self.missing = missing
         self.refit = refit
         self.solver = solver
@@ -195,21 +194,6 @@ class MixedGraphicalModel(
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters as they were given.
-
-        Parameters
-        ----------
-        deep : bool
-            Whether to add the options of a criterion or solver, such as ``select__gamma``.
-        """
-        given = {name: vars(self)[name] for name in self._get_param_names()}
-        objects = {name: value for name, value in given.items() if hasattr(value, "get_params")}
-        if deep:
-            for name, value in objects.items():
-                given |= {f"{name}__{key}": option for key, option in value.get_params().items()}
-        return given
 
     def set_params(self, **params: Any) -> Self:
         """Change parameters, or options of a criterion or solver: ``select__gamma=0.25``.
@@ -222,6 +206,7 @@ class MixedGraphicalModel(
         >>> mg.MixedGraphicalModel(select=mg.EBIC()).set_params(select__gamma=0.25).select
         EBIC(gamma=0.25, per_node=False)
         """
+        params = with_new_names(params, RENAMED)
         nested: dict[str, dict[str, Any]] = {}
         for name in [name for name in params if "__" in name]:
             parameter, _, option = name.partition("__")

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mixedgm.deprecation import renamed
+from mixedgm.deprecation import renamed, renamed_arguments
 from mixedgm.errors import (
     Finding,
     ParameterError,
@@ -97,11 +97,12 @@ class Checked:
         return "\n".join(lines)
 
 
+@renamed_arguments({"transform": "transforms"})
 def check_table(
     X: object,
     *,
     types: TypesArg = None,
-    transform: TransformArg = None,
+    transforms: TransformArg = None,
     covariates: Sequence[Any] | str | None = None,
     missing: MissingArg = "error",
     sample_weight: ArrayLike | None = None,
@@ -115,7 +116,7 @@ def check_table(
     types : mapping, sequence or Schema, optional
         Kinds that override inference, for example ``{"stage": "categorical"}``; a schema, such as
         that of another checked table, gives the kinds of its columns and their levels.
-    transform : "nonparanormal" or mapping, optional
+    transforms : "nonparanormal" or mapping, optional
         For all continuous columns, or by column.
     covariates : sequence of names, optional
         Columns that predict but are not predicted.
@@ -140,7 +141,7 @@ def check_table(
         raise ParameterError.must_be("missing", "'error' or 'drop'", missing)
     frame = as_frame(X)
     findings = size_findings(frame, minimum=2)
-    options, option_findings = resolve_options(frame, types, transform, covariates)
+    options, option_findings = resolve_options(frame, types, transforms, covariates)
     weights, weight_findings = read_weights(sample_weight, frame.n_rows)
     findings += option_findings + weight_findings
     if weights is not None and frame.n_rows > 1 and np.count_nonzero(weights) == 1:
@@ -240,9 +241,8 @@ def raise_or_warn(findings: Iterable[Finding]) -> None:
     strong = [finding for finding in found if finding.strong]
     if strong:
         whats = [str(replace(finding, remedy="")) for finding in strong]
-        remedy = (
-            "mixedgm.check_table(table) says what helps; transform={column: None} ends this warning"
-        )
+        remedy = "mixedgm.check_table(table) says what helps; "
+        remedy += "transforms={column: None} ends this warning"
         told.append(Finding(None, "; ".join(whats), remedy, "warning"))
     if told:
         warnings.warn(TableWarning(told), stacklevel=level_of_caller())

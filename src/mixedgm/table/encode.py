@@ -91,7 +91,7 @@ def learn(
     X: object,
     *,
     types: TypesArg = None,
-    transform: TransformArg = None,
+    transforms: TransformArg = None,
     covariates: Sequence[Any] | str | None = None,
     missing: MissingArg = "error",
     sample_weight: ArrayLike | None = None,
@@ -107,7 +107,7 @@ def learn(
         Kinds that override inference, for example ``{"stage": "categorical"}``; for an array also
         by position, or as a list with one kind or None for each column.  A schema gives the kinds
         of its columns and their levels.
-    transform : "nonparanormal" or mapping, optional
+    transforms : "nonparanormal" or mapping, optional
         For all continuous columns, or by column. The model is then in normal-score units there.
     covariates : sequence of names, optional
         Columns that predict but are not predicted.
@@ -131,7 +131,7 @@ def learn(
     checked = check_table(
         X,
         types=types,
-        transform=transform,
+        transforms=transforms,
         covariates=covariates,
         missing=missing,
         sample_weight=sample_weight,

@@ -89,7 +89,7 @@ def test_ranks_count_where_a_column_is_transformed():
     frame = table()
     frame["exp"] = np.exp(3 * frame["u"])
     assert warnings_of(frame, types={"exp": "continuous"}) == []
-    (line,) = warnings_of(frame, transform="nonparanormal")
+    (line,) = warnings_of(frame, transforms="nonparanormal")
     assert "'exp' is a linear function of 'u'" in line
 
 

@@ -175,7 +175,7 @@ def test_large_codes_and_ranks_need_no_precision():
     codes = pd.DataFrame({"v": [10**15, 10**15 + 1] * 3, "noise": NOISE})
     assert check_table(codes).findings == ()
     ranked = pd.DataFrame({"v": 1e9 + 1e-6 * NOISE, "noise": NOISE})
-    assert check_table(ranked, transform={"v": "nonparanormal"}).findings == ()
+    assert check_table(ranked, transforms={"v": "nonparanormal"}).findings == ()
 
 
 def test_duplicate_names():

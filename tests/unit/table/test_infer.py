@@ -187,7 +187,7 @@ def test_transform_for_all_or_by_column():
     table = pd.DataFrame({"a": NOISE, "b": NOISE**2, "c": ["x", "y"] * 6})
 
     def transformed(transform):
-        schema = learn(table, transform=transform)[0].schema
+        schema = learn(table, transforms=transform)[0].schema
         return [column.name for column in schema.columns if column.transform is not None]
 
     assert transformed("nonparanormal") == ["a", "b"]
@@ -199,15 +199,15 @@ def test_transform_for_all_or_by_column():
     ("options", "message"),
     [
         ({"types": {"stagee": "categorical"}}, "types names 'stagee', which is not a column. To fix: did you mean 'stage'"),
-        ({"transform": {"nose": "nonparanormal"}}, "transform names 'nose', which is not a column. To fix: did you mean 'noise'"),
+        ({"transforms": {"nose": "nonparanormal"}}, "transforms names 'nose', which is not a column. To fix: did you mean 'noise'"),
         ({"covariates": ["qq"]}, "covariates names 'qq', which is not a column. To fix: the columns are 'stage', 'noise'"),
         ({"types": {0: "categorical"}}, "types names 0, which is not a column"),
         ({"types": {"stage": "nominal"}}, "types['stage'] must be 'continuous' or 'categorical'. Got 'nominal' instead"),
         ({"types": ["continuous"]}, "types must be a dictionary by column, a schema, or a list of 2 kinds. Got 1 entries"),
         ({"types": "categorical"}, "types must be a dictionary by column, a schema, or a list of 2 kinds. Got 'categorical'"),
-        ({"transform": "log"}, "transform must be 'nonparanormal', None, or a dictionary by column. Got 'log'"),
-        ({"transform": {"noise": "log"}}, "transform['noise'] must be 'nonparanormal' or None. Got 'log' instead"),
-        ({"transform": {"stage": "nonparanormal"}}, "column 'stage': transform names it, but it is categorical"),
+        ({"transforms": "log"}, "transforms must be 'nonparanormal', None, or a dictionary by column. Got 'log'"),
+        ({"transforms": {"noise": "log"}}, "transforms['noise'] must be 'nonparanormal' or None. Got 'log' instead"),
+        ({"transforms": {"stage": "nonparanormal"}}, "column 'stage': transforms names it, but it is categorical"),
     ],
 )  # fmt: skip
 def test_options_that_fit_no_column(options, message):

@@ -134,9 +134,9 @@ def test_decoding_gives_the_table_back(table):
 @modest
 @given(tables())
 def test_the_schema_survives_json(table):
-    checked = check_table(pl.DataFrame(table), transform="nonparanormal")
+    checked = check_table(pl.DataFrame(table), transforms="nonparanormal")
     assume(checked.schema.columns)
-    design, _ = quietly(learn, pl.DataFrame(table), transform="nonparanormal")
+    design, _ = quietly(learn, pl.DataFrame(table), transforms="nonparanormal")
     for schema in (checked.schema, design.schema):
         assert Schema.from_dict(json.loads(json.dumps(schema.to_dict()))) == schema
     stored = Schema.from_dict(json.loads(json.dumps(design.schema.to_dict())))

@@ -43,17 +43,17 @@ def test_a_skewed_column_with_the_line_that_helps():
     (note,) = notes(wage=RNG.lognormal(0, 0.5, size=2000))
     assert note.column == "wage"
     assert note.what.startswith("skewed, not normal (skewness ")
-    assert note.remedy == 'transform={"wage": "nonparanormal"}'
+    assert note.remedy == 'transforms={"wage": "nonparanormal"}'
     skewed = {f"w{k}": RNG.lognormal(0, 0.5 + k / 10, size=2000) for k in range(7)}
     note = notes(**skewed)[0]
     assert note.what.startswith("7 columns are skewed, not normal: 'w")
     assert note.what.endswith(" and 2 more")
-    assert note.remedy == 'transform="nonparanormal", for all columns'
+    assert note.remedy == 'transforms="nonparanormal", for all columns'
 
 
 def test_a_transform_ends_the_note():
     frame = pd.DataFrame({"n": NORMAL, "wage": RNG.lognormal(0, 0.5, size=2000)})
-    assert check_table(frame, transform={"wage": "nonparanormal"}).findings == ()
+    assert check_table(frame, transforms={"wage": "nonparanormal"}).findings == ()
 
 
 def test_heavy_tails():
@@ -97,10 +97,10 @@ def test_a_fit_is_silent_about_notes_but_mentions_strong_ones_in_one_line():
     (warning,) = caught
     assert "\n" not in str(warning.message)
     assert "'gain' (skewness " in str(warning.message)
-    assert str(warning.message).endswith("transform={column: None} ends this warning")
+    assert str(warning.message).endswith("transforms={column: None} ends this warning")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        learn(strong, transform={"gain": None})
+        learn(strong, transforms={"gain": None})
 
 
 def test_short_tables_give_no_note():
