@@ -98,7 +98,7 @@ def _options(rng: np.random.Generator, table: HostileTable) -> dict[str, Any]:
         {"select": mg.CV(3), "random_state": 0, "n_lams": 8, "lam_min_ratio": 0.2},
         {"refit": False},
         {"lam": 0.0 if len(table.cells[0]) <= 120 else 0.1},
-        {"weights": "uniform"},
+        {"penalty_weights": "uniform"},
         {"types": {one: "kind"}, "missing": "maybe"},
         {"types": ["categorical"] * len(table.names)},
         {"types": ["continuous"] * len(table.names), "transforms": "nonparanormal"},

@@ -340,7 +340,7 @@ def recipe_of(options: Options, schema: Schema) -> Recipe:
         options.solver_object,
         options.tol,
         options.max_iter,
-        options.weights,
+        options.penalty_weights,
         factors,
         options.loss,
         seeds(options.random_state, 1)[0] if options.loss == "likelihood-mc" else None,

@@ -26,13 +26,13 @@ from mixedgm.table.wording import number_of
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "loss": get_args(Loss),
     "rule": ("and", "or"),
-    "weights": ("calibrated", "uniform"),
+    "penalty_weights": ("calibrated", "uniform"),
     "missing": ("error", "drop"),
     "refit": ("auto", True, False),
     "penalize_covariates": (True, False),
 }
 
-RENAMED = {"transform": "transforms"}
+RENAMED = {"transform": "transforms", "weights": "penalty_weights"}
 """Old names of parameters, which work for one more release, and the new ones."""
 
 
@@ -46,7 +46,7 @@ class Options:
     n_lams: int = 50
     lam_min_ratio: float = 0.01
     loss: Any = "pseudolikelihood"
-    weights: Any = "calibrated"
+    penalty_weights: Any = "calibrated"
     penalty_factors: Any = None
     require: Any = None
     forbid: Any = None

@@ -39,7 +39,7 @@ SETTINGS = {
     },
     "everything-else": {
         "lam": 0.2,
-        "weights": "uniform",
+        "penalty_weights": "uniform",
         "refit": True,
         "tol": 1e-7,
         "n_jobs": 1,

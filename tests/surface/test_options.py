@@ -56,8 +56,12 @@ BAD = [
     ("refit", "yes", "refit must be 'auto', True or False. Got 'yes' instead."),
     ("refit", 1, "refit must be 'auto', True or False. Got 1 instead."),
     ("rule", "both", "rule must be 'and' or 'or'. Got 'both' instead."),
-    ("weights", "x", "weights must be 'calibrated' or 'uniform'. Got 'x' instead."),
-    ("weights", None, "weights must be 'calibrated' or 'uniform'. Got None instead."),
+    ("penalty_weights", "x", "penalty_weights must be 'calibrated' or 'uniform'. Got 'x' instead."),
+    (
+        "penalty_weights",
+        None,
+        "penalty_weights must be 'calibrated' or 'uniform'. Got None instead.",
+    ),
     ("missing", "x", "missing must be 'error' or 'drop'. Got 'x' instead."),
     (
         "select",
@@ -137,7 +141,7 @@ def test_a_bad_value_is_named_with_what_is_allowed(name, value, message):
 
 
 @pytest.mark.parametrize(
-    "name", ["n_lams", "lam_min_ratio", "tol", "max_iter", "weights", "solver"]
+    "name", ["n_lams", "lam_min_ratio", "tol", "max_iter", "penalty_weights", "solver"]
 )
 def test_fit_path_gives_the_same_messages(name):
     value, message = next((v, m) for n, v, m in BAD if n == name)
@@ -209,7 +213,7 @@ def test_moderators_that_cannot_be(options, message):
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["select", "solver", "weights"])
+@pytest.mark.parametrize("name", ["select", "solver", "penalty_weights"])
 def test_a_bad_name_is_refused_even_where_lam_makes_it_idle(name):
     with pytest.raises(mg.ParameterError, match=f"{name} must be"):
         mg.MixedGraphicalModel(lam=0.1, **{name: "x"}).fit(TABLE)

@@ -23,7 +23,10 @@ def test_what_models_hold_and_return_has_public_types():
     assert isinstance(model.conditional("group", {"smoker": True}), mg.Distribution)
 
 
-RENAMED = [("transform", "transforms", "nonparanormal")]
+RENAMED = [
+    ("transform", "transforms", "nonparanormal"),
+    ("weights", "penalty_weights", "uniform"),
+]
 """Old and new name of a parameter, and a value that changes the fit."""
 
 
@@ -63,7 +66,6 @@ def test_old_names_of_parameters(old, new, value):
         model, said = warned(call)
         assert said == renamed(old, new)
         assert model.get_params() == wanted.get_params()
-        assert not hasattr(model, old)
     assert_same_params(model.fit(frame).params_, wanted.fit(frame).params_)
     plain = mg.MixedGraphicalModel(0.1).fit(frame)
     assert not np.allclose(plain.params_.coef, model.params_.coef)
@@ -77,6 +79,20 @@ def test_old_names_of_parameters(old, new, value):
     assert {each.get_params()[new] for each in found.models.values()} == {value}
     with pytest.raises(mg.ParameterError, match=f"{old} is the old name of {new}"):
         mg.MixedGraphicalModel(**{old: value, new: value})
+
+
+def test_old_names_as_attributes():
+    """scikit-learn would take a model with an attribute `transform` for a transformer."""
+    model = mg.MixedGraphicalModel(penalty_weights="uniform")
+    assert warned(lambda: model.weights) == ("uniform", renamed("weights", "penalty_weights"))
+    assert not hasattr(model, "transform")
+
+
+def test_consistency_takes_the_old_name_of_penalty_weights():
+    model, consistency = mg.random_model([("a", "b")], random_state=0), mg.diagnostics.consistency
+    found, said = warned(lambda: consistency(model, weights="uniform"))
+    assert said == renamed("weights", "penalty_weights")
+    assert found.upper == consistency(model, penalty_weights="uniform").upper
 
 
 def test_check_table_takes_the_old_name_of_transforms():

@@ -140,6 +140,7 @@ def add_model_form(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--weights",
+        dest="penalty_weights",
         choices=("calibrated", "uniform"),
         default="calibrated",
         help="penalty weights of the edges: fair to every kind of edge (default), or all the same",

@@ -27,7 +27,7 @@ _PASSED_ON = (
     "lam_min_ratio",
     "loss",
     "rule",
-    "weights",
+    "penalty_weights",
     "solver",
     "tol",
     "max_iter",

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import Tags
 
 from mixedgm import store
-from mixedgm.deprecation import renamed_arguments, with_new_names
+from mixedgm.deprecation import renamed_arguments, warn_renamed, with_new_names
 from mixedgm.estimator.adequacy import AdequacyMethods
 from mixedgm.estimator.graph import GraphMethods
 from mixedgm.estimator.impute import ImputeMethods
@@ -59,11 +59,11 @@ class MixedGraphicalModel(
         memory; "likelihood-mc" samples it.  lam has another scale: lam_max of the likelihood is
         half that of the pseudolikelihood.  "nodewise" fits a separate regression for every column,
         each with its own coefficients; its lam_max is half as well.
-    weights : {"calibrated", "uniform"}
+    penalty_weights : {"calibrated", "uniform"}
         Penalty weights of the edges; calibrated ones make the estimate free of units and fair
         between kinds of edges.
     penalty_factors : mapping, optional
-        Multiplies `weights`, by pair of names or by edge kind, e.g.
+        Multiplies `penalty_weights`, by pair of names or by edge kind, e.g.
         ``{("age", "wage"): 0.5, "categorical-categorical": 2}``; 0 = free, inf = absent.
     require, forbid : list of pairs of names, optional
         Edges free of penalty, and edges left out.
@@ -151,7 +151,7 @@ class MixedGraphicalModel(
         n_lams: int = 50,
         lam_min_ratio: float = 0.01,
         loss: str = "pseudolikelihood",
-        weights: str = "calibrated",
+        penalty_weights: str = "calibrated",
         penalty_factors: Any = None,
         require: Any = None,
         forbid: Any = None,
@@ -176,7 +176,7 @@ class MixedGraphicalModel(
         self.n_lams = n_lams
         self.lam_min_ratio = lam_min_ratio
         self.loss = loss
-        self.weights = weights
+        self.penalty_weights = penalty_weights
         self.penalty_factors = penalty_factors
         self.require = require
         self.forbid = forbid
@@ -194,6 +194,12 @@ class MixedGraphicalModel(
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    @property
+    def weights(self) -> str:
+        """Old name of `penalty_weights`, for one more release."""
+        warn_renamed("weights", "penalty_weights")
+        return self.penalty_weights
 
     def set_params(self, **params: Any) -> Self:
         """Change parameters, or options of a criterion or solver: ``select__gamma=0.25``.
