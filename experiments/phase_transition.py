@@ -66,7 +66,7 @@ def weights(ladder: str, n: int, seed: int) -> list[dict[str, Any]]:
     rows = []
     for kind in ("calibrated", "uniform"):
         lams = rate(n) * FACTORS
-        path = mg.fit_path(table, lams, weights=kind, solver="proximal-newton", n_jobs=1)
+        path = mg.fit_path(table, lams, penalty_weights=kind, solver="proximal-newton", n_jobs=1)
         found = [mg.compare_graphs(truth, path.edges(k)) for k in range(len(path))]
         best = min(found, key=lambda graph: graph.hamming)
         for lam, graph in ((RULE, found[len(lams) // 2]), (BEST, best)):

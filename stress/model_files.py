@@ -63,7 +63,7 @@ def _models() -> dict[str, tuple[Any, Any]]:
     numbers = pd.DataFrame({k: plain[name] for k, name in enumerate(("a", "skewed", "flag"))})
     few: dict[str, Any] = {"n_lams": 4, "lam_min_ratio": 0.2, "n_jobs": 1, "random_state": 0}
     fits: dict[str, tuple[dict[str, Any], Any]] = {
-        "mixed": ({"transform": {"skewed": "nonparanormal"}, **few}, frame),
+        "mixed": ({"transforms": {"skewed": "nonparanormal"}, **few}, frame),
         "nodewise": (
             {"loss": "nodewise", "select": mg.AIC(per_node=True), "covariates": ["site"], **few},
             pl.DataFrame(own),
@@ -156,7 +156,7 @@ def _faults_of(message: str, file: Path) -> list[str]:
 def _faults_in(model: Any, base: Base, saved: bytes, file: Path) -> list[str]:
     """What does not work in a model that is another one than was saved."""
     faults = [*_impossible(model.fitted_)]
-    settings = {k: v for k, v in model.get_params().items() if type(v) is not ObjectText}
+    settings = {k: v for k, v in model.get_params(deep=False).items() if type(v) is not ObjectText}
     try:
         Options(**settings)
     except (mg.MixedGMError, TypeError, ValueError) as error:

@@ -91,17 +91,17 @@ def _options(rng: np.random.Generator, table: HostileTable) -> dict[str, Any]:
         {"types": {one: "categorical"}},
         {"types": {one: "continuous"}},
         {"covariates": [one]},
-        {"transform": "nonparanormal"},
-        {"transform": "nonparanormal-extrapolated", "missing": "drop"},
+        {"transforms": "nonparanormal"},
+        {"transforms": "nonparanormal-extrapolated", "missing": "drop"},
         {"loss": "nodewise"},
         {"select": "bic"},
         {"select": mg.CV(3), "random_state": 0, "n_lams": 8, "lam_min_ratio": 0.2},
         {"refit": False},
         {"lam": 0.0 if len(table.cells[0]) <= 120 else 0.1},
-        {"weights": "uniform"},
+        {"penalty_weights": "uniform"},
         {"types": {one: "kind"}, "missing": "maybe"},
         {"types": ["categorical"] * len(table.names)},
-        {"types": ["continuous"] * len(table.names), "transform": "nonparanormal"},
+        {"types": ["continuous"] * len(table.names), "transforms": "nonparanormal"},
         {"loss": "likelihood", "missing": "drop"},
         {"moderators": [one]},
         {"loss": "nodewise", "covariates": [one], "missing": "drop"},
@@ -143,7 +143,7 @@ def attempt(seed: int, folder: Path) -> Found:
     known = {name: case.options[name] for name in _CHECKED if name in case.options}
     table = case.table
     checked = inquiry.ask(
-        "check", lambda: mg.check(table, sample_weight=case.sample_weight, **known)
+        "check", lambda: mg.check_table(table, sample_weight=case.sample_weight, **known)
     )
     if checked is not None:
         inquiry.ask("check in words", lambda: inquiry.text(repr(checked)))
@@ -166,7 +166,7 @@ def attempt(seed: int, folder: Path) -> Found:
     return Found(f"{lead}: answer", inquiry.findings)
 
 
-_CHECKED = ("types", "transform", "covariates", "missing")
+_CHECKED = ("types", "transforms", "covariates", "missing")
 
 
 def _questions(

@@ -27,7 +27,7 @@ def main() -> None:
         "predictability": model.plot(predictability=wage).ax,
         "covariates": given.plot().ax,
         "per_node": own.plot_selection(),
-        "check": wrong.check(wage, random_state=0).plot(),
+        "check": wrong.check_fit(wage, random_state=0).plot(),
     }
     for name, ax in drawings.items():
         ax.get_figure(root=True).savefig(HERE / f"{name}.png", dpi=110, metadata={"Software": None})

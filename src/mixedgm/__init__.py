@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from mixedgm.estimator import from_params as from_params
     from mixedgm.estimator import load as load
     from mixedgm.estimator import random_model as random_model
+    from mixedgm.fitted import Edge as Edge
     from mixedgm.fitting import fit_path as fit_path
     from mixedgm.model.params import Params as Params
     from mixedgm.path.criteria import AIC as AIC
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from mixedgm.path.criteria import EBIC as EBIC
     from mixedgm.path.crossval import CV as CV
     from mixedgm.path.crossval import Holdout as Holdout
+    from mixedgm.path.path import Path as Path
     from mixedgm.path.stability import StabilitySelection as StabilitySelection
     from mixedgm.path.stability import StARS as StARS
     from mixedgm.solve.monte_carlo import MonteCarlo as MonteCarlo
@@ -49,10 +51,12 @@ if TYPE_CHECKING:
     from mixedgm.studies.bootstrap import bootstrap as bootstrap
     from mixedgm.studies.bootstrap_result import Bootstrap as Bootstrap
     from mixedgm.studies.compare_result import GroupComparison as GroupComparison
+    from mixedgm.studies.distribution import Distribution as Distribution
     from mixedgm.studies.graphs import compare_graphs as compare_graphs
     from mixedgm.table import Column as Column
     from mixedgm.table import Schema as Schema
-    from mixedgm.table import check as check
+    from mixedgm.table import check_table as check_table
+    from mixedgm.table.check import check as check
 
 # Public name -> the module it lives in.  Loaded on first use, so that `mixedgm --help` and small
 # scripts do not wait for scikit-learn.
@@ -62,8 +66,10 @@ _HOME = {
     "Bootstrap": "mixedgm.studies.bootstrap_result",
     "CV": "mixedgm.path.crossval",
     "Column": "mixedgm.table",
+    "Distribution": "mixedgm.studies.distribution",
     "DistributionError": "mixedgm.errors",
     "EBIC": "mixedgm.path.criteria",
+    "Edge": "mixedgm.fitted",
     "ExtrapolationWarning": "mixedgm.errors",
     "GroupComparison": "mixedgm.studies.compare_result",
     "Holdout": "mixedgm.path.crossval",
@@ -77,6 +83,7 @@ _HOME = {
     "OutputError": "mixedgm.errors",
     "ParameterError": "mixedgm.errors",
     "Params": "mixedgm.model.params",
+    "Path": "mixedgm.path.path",
     "ProximalGradient": "mixedgm.solve.proximal_gradient",
     "ProximalNewton": "mixedgm.solve.proximal_newton",
     "LongFitWarning": "mixedgm.errors",
@@ -89,7 +96,8 @@ _HOME = {
     "TableWarning": "mixedgm.errors",
     "TooLargeError": "mixedgm.errors",
     "bootstrap": "mixedgm.studies.bootstrap",
-    "check": "mixedgm.table",
+    "check": "mixedgm.table.check",
+    "check_table": "mixedgm.table",
     "compare": "mixedgm.estimator",
     "compare_graphs": "mixedgm.studies.graphs",
     "fit_path": "mixedgm.fitting",

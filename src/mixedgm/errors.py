@@ -55,7 +55,7 @@ class Finding:
     remedy : str
         What to do about it, where possible as the line to write. May be empty.
     severity : {"error", "warning", "note"}
-        An error stops the work, a warning does not. A note is shown by `check` only.
+        An error stops the work, a warning does not. A note is shown by `check_table` only.
     wrong_type : bool
         True when a cell is neither text nor a number nor a truth value.
     strong : bool

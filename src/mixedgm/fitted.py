@@ -30,18 +30,39 @@ _NODES_AT_ONCE = 256
 
 
 class Edge(NamedTuple):
-    """One edge of the graph.
+    """One edge of a graph: two columns that are related given all others.
 
-    `weight` is the norm of the edge's parameters on the calibrated scale: free of units and
-    comparable between kinds.  `sign` is "+", "-" or None where the edge has no sign (an end with
-    three or more levels).  `partial_correlation` exists for two continuous columns only.  An edge
-    from a covariate is `directed`: its source is the covariate, which predicts the target.
+    ``model.edges_`` holds the edges of a model, heaviest first.
 
-    With a `moderator` it is not the edge itself, but how the edge varies with that column: `weight`
-    is the norm of the deviations, and `sign` tells what more of the moderator (the second of two
-    levels) does to the entry that gives an edge its sign.
+    Attributes
+    ----------
+    source, target : str
+        Names of the two columns.
+    kind : str
+        "continuous-continuous", "continuous-categorical" or "categorical-categorical".
+    weight : float
+        Norm of the edge's parameters on the calibrated scale: free of units and comparable between
+        kinds.
+    sign : {"+", "-"} or None
+        None where the edge has no single sign: one of its columns has three or more levels.
+    partial_correlation : float or None
+        For two continuous columns only.
+    directed : bool
+        Whether `source` is a covariate, which predicts `target` and is not predicted.
+    moderator : str or None
+        With a moderator this is not an edge, but how an edge varies with that column: `weight` is
+        the norm of the deviations, and `sign` says what more of the moderator (the second of two
+        levels) does to the entry that gives the edge its sign.
+    ridge : bool
+        Whether the rows alone leave the edge open, so that its estimate has a small ridge.
 
-    An edge with a `ridge` has no stable estimate without one: see `FitReport.ridge`.
+    Examples
+    --------
+    >>> import mixedgm as mg
+    >>> columns = {"x": "continuous", "y": "continuous"}
+    >>> edge = mg.from_params(columns, {"precision": [[2, 1], [1, 2]]}).edges_[0]
+    >>> edge.source, edge.target, edge.sign, round(edge.partial_correlation, 3)
+    ('x', 'y', '-', -0.5)
     """
 
     source: str

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mixedgm.deprecation import renamed_arguments
 from mixedgm.errors import (
     DistributionError,
     Finding,
@@ -36,7 +37,7 @@ from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.model.margins import Margins
 from mixedgm.model.params import Params
-from mixedgm.options import Options
+from mixedgm.options import RENAMED, Options
 from mixedgm.parallel import seeds
 from mixedgm.path import grid
 from mixedgm.path.evidence import Choice, Recipe, Setup
@@ -59,6 +60,7 @@ from mixedgm.table.schema import Schema
 _LAMS_FOR_ONE = 6.0
 
 
+@renamed_arguments(RENAMED)
 def fit_path(
     X: Any, lams: ArrayLike | None = None, *, sample_weight: ArrayLike | None = None, **options: Any
 ) -> Path:
@@ -282,7 +284,7 @@ def encode(X: Any, options: Options, sample_weight: ArrayLike | None = None) -> 
     design, _ = learn(
         X,
         types=options.types,
-        transform=options.transform,
+        transforms=options.transforms,
         covariates=options.all_covariates,
         missing=options.missing,
         sample_weight=sample_weight,
@@ -302,7 +304,7 @@ def check_options(options: Options, schema: Schema, library: str) -> None:
     """Raise what a fit of a table with this schema would say about the options, without rows."""
     frame = Frame(schema.table_names, (), 0, library)
     covariates = options.all_covariates
-    _, findings = resolve_options(frame, options.types, options.transform, covariates)
+    _, findings = resolve_options(frame, options.types, options.transforms, covariates)
     raise_or_warn(findings)
     _check_moderators(frame, options)
     options.given_lam(schema)
@@ -338,7 +340,7 @@ def recipe_of(options: Options, schema: Schema) -> Recipe:
         options.solver_object,
         options.tol,
         options.max_iter,
-        options.weights,
+        options.penalty_weights,
         factors,
         options.loss,
         seeds(options.random_state, 1)[0] if options.loss == "likelihood-mc" else None,

@@ -26,11 +26,14 @@ from mixedgm.table.wording import number_of
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "loss": get_args(Loss),
     "rule": ("and", "or"),
-    "weights": ("calibrated", "uniform"),
+    "penalty_weights": ("calibrated", "uniform"),
     "missing": ("error", "drop"),
     "refit": ("auto", True, False),
     "penalize_covariates": (True, False),
 }
+
+RENAMED = {"transform": "transforms", "weights": "penalty_weights"}
+"""Old names of parameters, which work for one more release, and the new ones."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +46,7 @@ class Options:
     n_lams: int = 50
     lam_min_ratio: float = 0.01
     loss: Any = "pseudolikelihood"
-    weights: Any = "calibrated"
+    penalty_weights: Any = "calibrated"
     penalty_factors: Any = None
     require: Any = None
     forbid: Any = None
@@ -52,7 +55,7 @@ class Options:
     moderators: Sequence[str] | None = None
     rule: str = "and"
     types: Any = None
-    transform: Any = None
+    transforms: Any = None
     missing: Any = "error"
     refit: Any = "auto"
     solver: Any = "auto"

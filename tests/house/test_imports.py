@@ -16,6 +16,8 @@ PACKAGE = SRC / "mixedgm"
 ROOMS = (
     "printable",
     "errors",
+    "deprecation",
+    "parameters",
     "progress",
     "atomic",
     "compiled",

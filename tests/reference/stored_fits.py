@@ -71,8 +71,8 @@ CASES: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
     "wage, hold-out": (WAGE, {"select": "holdout", "n_lams": 20}),
     "wage, StARS": (WAGE, {"select": mg.StARS(n_subsamples=4), "n_lams": 15}),
     "wage, one lam": (WAGE, {"lam": 0.05}),
-    "wage, uniform weights": (WAGE, {"weights": "uniform", "lam": 0.05}),
-    "wage, transformed": (WAGE, {"transform": "nonparanormal", "lam": 0.05}),
+    "wage, uniform weights": (WAGE, {"penalty_weights": "uniform", "lam": 0.05}),
+    "wage, transformed": (WAGE, {"transforms": "nonparanormal", "lam": 0.05}),
     "wage, proximal gradient": (
         WAGE,
         {"lam": 0.2, "solver": "proximal-gradient", "max_iter": 5000},

@@ -86,7 +86,7 @@ def test_uniform_weights(case):
     optimum = moderated.solve(
         table.X, table.Y, table.n_levels, lam, moderators, covariates, table.row_weights, "uniform"
     )
-    model = fit(table, moderators, covariates, lam=lam, tol=1e-8, weights="uniform")
+    model = fit(table, moderators, covariates, lam=lam, tol=1e-8, penalty_weights="uniform")
     assert model.objective_ == pytest.approx(optimum.value, abs=1e-7)
 
 

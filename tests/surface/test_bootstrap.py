@@ -148,9 +148,9 @@ def test_selection_by_folds_is_reproducible(table) -> None:
 
 
 def test_options_and_transform_of_the_model_apply(table) -> None:
-    options = {"transform": "nonparanormal", "require": [("height", "smoker")]}
+    options = {"transforms": "nonparanormal", "require": [("height", "smoker")]}
     options["forbid"] = [("height", "weight")]
-    model = mg.MixedGraphicalModel(lam=0.3, weights="uniform", **options).fit(table)
+    model = mg.MixedGraphicalModel(lam=0.3, penalty_weights="uniform", **options).fit(table)
     found = mg.bootstrap(model, table, n_boot=8, random_state=2, n_jobs=1)
     edges = found.edges()
     assert frozenset(("height", "weight")) not in pairs(edges)

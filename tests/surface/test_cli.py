@@ -88,7 +88,7 @@ def test_penalty_weights_are_an_option(
     file = str(tmp_path / "w.mgm")
     assert main(["fit", "survey.csv", "-o", file, "--lam", "0.2", "--max-iter", "77", *words]) == 0
     settings = load(file)[1]
-    assert (settings["weights"], settings["max_iter"]) == (weights, 77)
+    assert (settings["penalty_weights"], settings["max_iter"]) == (weights, 77)
 
 
 def test_the_path_takes_penalty_weights(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

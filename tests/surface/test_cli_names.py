@@ -89,7 +89,7 @@ def test_names_with_commas_go_through_every_list(
     model = mg.load("t.mgm")
     assert set(model.forbid) == {(TIME, "city"), (HEIGHT, TIME)}
     assert model.types == {RATIO: "continuous"}
-    assert model.get_params()["transform"] == {HEIGHT: "nonparanormal"}
+    assert model.get_params()["transforms"] == {HEIGHT: "nonparanormal"}
     ask = ["query", "t.mgm", "--marginal", '"height, cm"', "--marginal", "city"]
     assert main([*ask, "--given", 'a=b=0.5,"time: 1"=0', "--format", "csv"]) == 0
     shown = capsys.readouterr().out

@@ -237,7 +237,7 @@ def test_covariates_refits_and_transforms() -> None:
         "site",
         covariates=["x"],
         refit=True,
-        transform="nonparanormal",
+        transforms="nonparanormal",
         lam=0.2,
         n_perm=2,
         random_state=0,

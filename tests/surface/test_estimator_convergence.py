@@ -24,7 +24,7 @@ def table():
 @pytest.mark.parametrize("solver", ["auto", "proximal-newton", "proximal-gradient"])
 @pytest.mark.parametrize("weights", ["calibrated", "uniform"])
 def test_the_certificate_is_what_loops_over_rows_find(table, solver, weights):
-    model = mg.MixedGraphicalModel(lam=0.15, solver=solver, weights=weights).fit(table)
+    model = mg.MixedGraphicalModel(lam=0.15, solver=solver, penalty_weights=weights).fit(table)
     X, Y = numbers(table)
     edge_weights = plain.edge_weights(weights, X, Y, LEVELS)
     found = optimality.certificate(model.params_, X, Y, 0.15, edge_weights)

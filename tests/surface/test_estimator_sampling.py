@@ -78,7 +78,7 @@ def test_seeds():
 
 def test_a_transform_is_undone():
     frame = people(300).assign(weight=lambda table: np.exp(table["weight"] / 20))
-    model = mg.MixedGraphicalModel(lam=0.2, transform={"weight": "nonparanormal"}).fit(frame)
+    model = mg.MixedGraphicalModel(lam=0.2, transforms={"weight": "nonparanormal"}).fit(frame)
     rows = model.sample(300, random_state=0)
     assert rows["weight"].between(0.9 * frame["weight"].min(), 1.1 * frame["weight"].max()).all()
 

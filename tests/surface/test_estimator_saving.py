@@ -25,7 +25,7 @@ SETTINGS = {
     "types-and-transform": {
         "lam": 0.2,
         "types": {"smoker": "categorical"},
-        "transform": {"height": "nonparanormal", "weight": None},
+        "transforms": {"height": "nonparanormal", "weight": None},
     },
     "lists-of-lists": {
         "lam": 0.2,
@@ -39,7 +39,7 @@ SETTINGS = {
     },
     "everything-else": {
         "lam": 0.2,
-        "weights": "uniform",
+        "penalty_weights": "uniform",
         "refit": True,
         "tol": 1e-7,
         "n_jobs": 1,

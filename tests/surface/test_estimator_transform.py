@@ -22,8 +22,8 @@ def graph(model):
 
 
 def test_a_monotone_change_of_a_column_changes_nothing(table, skewed):
-    one = mg.MixedGraphicalModel(transform="nonparanormal").fit(table)
-    two = mg.MixedGraphicalModel(transform="nonparanormal").fit(skewed)
+    one = mg.MixedGraphicalModel(transforms="nonparanormal").fit(table)
+    two = mg.MixedGraphicalModel(transforms="nonparanormal").fit(skewed)
     assert one.edges_
     assert two.edges_ == one.edges_
     assert_same_params(two.params_, one.params_)
@@ -45,55 +45,55 @@ def test_the_fit_is_that_of_the_normal_scores(table, skewed):
     for name in ("height", "weight"):
         scores[name] = norm.ppf((rankdata(table[name]) - 0.5) / len(table))
     by_hand = mg.MixedGraphicalModel(lam=0.1, tol=1e-9).fit(scores)
-    model = mg.MixedGraphicalModel(lam=0.1, tol=1e-9, transform="nonparanormal").fit(skewed)
+    model = mg.MixedGraphicalModel(lam=0.1, tol=1e-9, transforms="nonparanormal").fit(skewed)
     assert_same_params(model.params_, by_hand.params_, atol=1e-7)
     assert model.score(skewed) == pytest.approx(by_hand.score(scores), abs=1e-9)
 
 
 def test_predictions_are_in_the_columns_own_units(table, skewed):
     transform = "nonparanormal"
-    model = mg.MixedGraphicalModel(lam=0.1, transform=transform).fit(skewed)
+    model = mg.MixedGraphicalModel(lam=0.1, transforms=transform).fit(skewed)
     predicted = model.predict(skewed)["height"]
     assert (predicted > 0).all()
     assert predicted.between(skewed["height"].min(), skewed["height"].max()).mean() > 0.95
     # A median goes through a monotone change: the same rows are predicted before and after it.
-    before = mg.MixedGraphicalModel(lam=0.1, transform=transform).fit(table).predict(table)
+    before = mg.MixedGraphicalModel(lam=0.1, transforms=transform).fit(table).predict(table)
     ranks = np.searchsorted(np.sort(skewed["height"]), predicted)
     expected = np.searchsorted(np.sort(table["height"]), before["height"])
     np.testing.assert_array_equal(ranks, expected)
 
 
 def test_one_column_can_be_chosen(skewed):
-    model = mg.MixedGraphicalModel(lam=0.1, transform={"height": "nonparanormal"}).fit(skewed)
+    model = mg.MixedGraphicalModel(lam=0.1, transforms={"height": "nonparanormal"}).fit(skewed)
     by_name = {column.name: column for column in model.schema_.columns}
     assert by_name["height"].transform is not None
     assert by_name["weight"].transform is None
-    both = mg.MixedGraphicalModel(lam=0.1, transform={"height": None, "weight": None}).fit(skewed)
+    both = mg.MixedGraphicalModel(lam=0.1, transforms={"height": None, "weight": None}).fit(skewed)
     assert all(column.transform is None for column in both.schema_.columns)
     # The other column stays in its own units: its residual variance is of the size of its own.
     assert 1 / model.params_.precision[1, 1] > 100
 
 
 def test_probabilities_use_the_transform(table, skewed):
-    one = mg.MixedGraphicalModel(lam=0.1, transform="nonparanormal").fit(table)
-    two = mg.MixedGraphicalModel(lam=0.1, transform="nonparanormal").fit(skewed)
+    one = mg.MixedGraphicalModel(lam=0.1, transforms="nonparanormal").fit(table)
+    two = mg.MixedGraphicalModel(lam=0.1, transforms="nonparanormal").fit(skewed)
     np.testing.assert_allclose(
         one.predict_proba(table, "group"), two.predict_proba(skewed, "group"), rtol=1e-9
     )
 
 
 def test_a_saved_model_keeps_it(skewed, tmp_path):
-    model = mg.MixedGraphicalModel(lam=0.1, transform={"height": "nonparanormal"}).fit(skewed)
+    model = mg.MixedGraphicalModel(lam=0.1, transforms={"height": "nonparanormal"}).fit(skewed)
     model.save(tmp_path / "skewed.mgm")
     twin = mg.load(tmp_path / "skewed.mgm")
-    assert twin.get_params()["transform"] == {"height": "nonparanormal"}
+    assert twin.get_params()["transforms"] == {"height": "nonparanormal"}
     assert twin.schema_ == model.schema_
     assert twin.predict(skewed).equals(model.predict(skewed))
     assert twin.score(skewed) == model.score(skewed)
 
 
 def test_values_outside_the_training_range_are_taken(skewed):
-    model = mg.MixedGraphicalModel(lam=0.1, transform="nonparanormal").fit(skewed)
+    model = mg.MixedGraphicalModel(lam=0.1, transforms="nonparanormal").fit(skewed)
     rows = skewed.iloc[:2].assign(height=[skewed["height"].max() * 3, -5.0])
     assert np.isfinite(model.score(rows))
     assert model.predict(rows).notna().all(axis=None)
@@ -101,7 +101,7 @@ def test_values_outside_the_training_range_are_taken(skewed):
 
 def test_weights_are_frequencies_in_the_ranks(skewed):
     weights = np.random.default_rng(0).integers(1, 3, len(skewed))
-    options = {"lam": 0.1, "transform": "nonparanormal", "tol": 1e-8}
+    options = {"lam": 0.1, "transforms": "nonparanormal", "tol": 1e-8}
     one = mg.MixedGraphicalModel(**options).fit(skewed, sample_weight=weights)
     repeated = skewed.loc[skewed.index.repeat(weights)]
     two = mg.MixedGraphicalModel(**options).fit(repeated)

@@ -159,7 +159,7 @@ def questions(model, rows, given):
     yield lambda: model.log_density(rows)
     yield lambda: model.log_likelihood(rows)
     yield lambda: model.repaired()
-    yield lambda: model.check(rows, n_sim=20, random_state=0)
+    yield lambda: model.check_fit(rows, n_sim=20, random_state=0)
 
 
 def test_a_distribution_is_asked_or_the_error_says_why_there_is_none(fitted):
@@ -197,11 +197,11 @@ def test_a_right_model_passes_the_check_given_covariates():
     table["height"] = np.exp(rng.normal(size=600)) + 5.0 * (np.arange(600) % 2)
     table["weight"] = 2.0 * table["height"] + rng.normal(size=600)
     model = mg.MixedGraphicalModel(covariates=["height"], refit=True).fit(table)
-    found = model.check(table, n_sim=60, random_state=0)
+    found = model.check_fit(table, n_sim=60, random_state=0)
     assert not found.flagged
     assert "height" not in set(found.nodes()["column"])
     assert {"height"} < set(found.pairs()["source"]) | set(found.pairs()["target"])
-    weighted = model.check(table, sample_weight=np.full(600, 0.5), n_sim=20, random_state=0)
+    weighted = model.check_fit(table, sample_weight=np.full(600, 0.5), n_sim=20, random_state=0)
     assert weighted.n_rows == 300
 
 
@@ -209,7 +209,7 @@ def test_a_wrong_model_fails_the_check_given_covariates():
     """`weight` depends on the covariate, and the model may not know."""
     table = people(600, seed=4)
     options = {"covariates": ["height"], "forbid": [("height", "weight")], "refit": True}
-    found = mg.MixedGraphicalModel(**options).fit(table).check(table, n_sim=60, random_state=0)
+    found = mg.MixedGraphicalModel(**options).fit(table).check_fit(table, n_sim=60, random_state=0)
     assert ("height", "weight") in found.flagged
 
 

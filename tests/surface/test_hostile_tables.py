@@ -91,7 +91,7 @@ TABLES = {
 def fitted(table):
     """The model, or None and what the error says."""
     try:
-        mg.check(table)
+        mg.check_table(table)
         return mg.MixedGraphicalModel().fit(table), ""
     except mg.MixedGMError as error:
         return None, str(error)

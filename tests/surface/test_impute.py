@@ -193,7 +193,7 @@ def test_a_column_without_any_value_is_predicted():
 
 def test_a_transform_is_undone_and_observed_cells_are_kept_to_the_bit():
     frame = people().assign(weight=lambda table: np.exp(table["weight"] / 20))
-    model = mg.MixedGraphicalModel(lam=0.1, transform="nonparanormal").fit(frame)
+    model = mg.MixedGraphicalModel(lam=0.1, transforms="nonparanormal").fit(frame)
     gappy = frame.assign(weight=frame["weight"].mask(np.arange(len(frame)) % 3 == 0))
     done = model.impute(gappy)
     kept = gappy["weight"].notna()

@@ -130,9 +130,9 @@ def test_a_refit_is_the_optimum_of_its_graph(table):
 
 
 def test_a_transform_is_a_change_of_the_columns(table):
-    model = Model(lam=0.1, transform="nonparanormal", tol=1e-8).fit(table)
+    model = Model(lam=0.1, transforms="nonparanormal", tol=1e-8).fit(table)
     assert model.converged_
-    moved = Model(lam=0.1, transform="nonparanormal", tol=1e-8).fit(
+    moved = Model(lam=0.1, transforms="nonparanormal", tol=1e-8).fit(
         table.assign(weight=np.exp(table["weight"] / 10))
     )
     assert model.objective_ == pytest.approx(moved.objective_, abs=1e-8)

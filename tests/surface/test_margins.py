@@ -127,7 +127,7 @@ def test_the_likelihood_has_the_margins_already(table):
 def test_a_level_without_rows_and_a_transform(table):
     declared = pd.CategoricalDtype(["maybe", "no", "yes"])
     frame = table.assign(a=table["a"].astype(declared), x=np.exp(table["x"] / 10))
-    model = mg.MixedGraphicalModel(lam=0.05, transform={"x": "nonparanormal"})
+    model = mg.MixedGraphicalModel(lam=0.05, transforms={"x": "nonparanormal"})
     with pytest.warns(mg.TableWarning, match="level without rows"):
         model.fit(frame)
     found = model.marginal("a").frame().set_index("a")["probability"]
@@ -221,7 +221,7 @@ def test_many_questions_compute_them_once(table, counted):
     gappy = table.mask(np.random.default_rng(0).random(table.shape) < 0.2)
     model.impute(gappy)
     model.impute(gappy, 3, random_state=0)
-    model.check(table, n_sim=50, random_state=0)
+    model.check_fit(table, n_sim=50, random_state=0)
     model.entropy()
     model.conditional("a", {"b": "yes"})
     model.summary()

@@ -192,7 +192,9 @@ def test_arrays_name_moderators_by_position():
 
 def test_transformed_moderators_are_given_in_their_own_units(table):
     skewed = table.assign(age=np.exp(table["age"] / 10))
-    model = mg.MixedGraphicalModel(moderators=["age"], lam=0.06, transform={"age": "nonparanormal"})
+    model = mg.MixedGraphicalModel(
+        moderators=["age"], lam=0.06, transforms={"age": "nonparanormal"}
+    )
     model.fit(skewed)
     low, high = skewed["age"].quantile([0.1, 0.9])
     weights = [
@@ -211,7 +213,7 @@ def test_studies_that_do_not_cover_deviations_say_so(model, table):
     with pytest.raises(mg.NotYetError, match="comparison of groups does not cover deviations"):
         mg.compare(table, "group", moderators=["age"], n_perm=2)
     with pytest.raises(mg.ParameterError, match="use model.at"):
-        model.check(table)
+        model.check_fit(table)
 
 
 # -- files, pictures, command line -----------------------------------------------------------------

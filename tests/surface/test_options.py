@@ -56,8 +56,12 @@ BAD = [
     ("refit", "yes", "refit must be 'auto', True or False. Got 'yes' instead."),
     ("refit", 1, "refit must be 'auto', True or False. Got 1 instead."),
     ("rule", "both", "rule must be 'and' or 'or'. Got 'both' instead."),
-    ("weights", "x", "weights must be 'calibrated' or 'uniform'. Got 'x' instead."),
-    ("weights", None, "weights must be 'calibrated' or 'uniform'. Got None instead."),
+    ("penalty_weights", "x", "penalty_weights must be 'calibrated' or 'uniform'. Got 'x' instead."),
+    (
+        "penalty_weights",
+        None,
+        "penalty_weights must be 'calibrated' or 'uniform'. Got None instead.",
+    ),
     ("missing", "x", "missing must be 'error' or 'drop'. Got 'x' instead."),
     (
         "select",
@@ -137,7 +141,7 @@ def test_a_bad_value_is_named_with_what_is_allowed(name, value, message):
 
 
 @pytest.mark.parametrize(
-    "name", ["n_lams", "lam_min_ratio", "tol", "max_iter", "weights", "solver"]
+    "name", ["n_lams", "lam_min_ratio", "tol", "max_iter", "penalty_weights", "solver"]
 )
 def test_fit_path_gives_the_same_messages(name):
     value, message = next((v, m) for n, v, m in BAD if n == name)
@@ -209,7 +213,7 @@ def test_moderators_that_cannot_be(options, message):
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["select", "solver", "weights"])
+@pytest.mark.parametrize("name", ["select", "solver", "penalty_weights"])
 def test_a_bad_name_is_refused_even_where_lam_makes_it_idle(name):
     with pytest.raises(mg.ParameterError, match=f"{name} must be"):
         mg.MixedGraphicalModel(lam=0.1, **{name: "x"}).fit(TABLE)
@@ -224,9 +228,9 @@ TABLE_OPTIONS = [
         "types must be a dictionary by column, a schema, or a list of 5",
     ),
     ("types", ["continuous"], "types must be .* a list of 5 kinds. Got 1 entries instead"),
-    ("transform", "log", "transform must be 'nonparanormal', None, or a dictionary by column"),
-    ("transform", {"height": "log"}, r"transform\['height'\] must be 'nonparanormal' or None"),
-    ("transform", {"hight": "nonparanormal"}, "transform names 'hight', which is not a column"),
+    ("transforms", "log", "transforms must be 'nonparanormal', None, or a dictionary by column"),
+    ("transforms", {"height": "log"}, r"transforms\['height'\] must be 'nonparanormal' or None"),
+    ("transforms", {"hight": "nonparanormal"}, "transforms names 'hight', which is not a column"),
 ]
 
 
@@ -238,11 +242,11 @@ def test_options_about_columns_are_findings_of_the_table(name, value, message):
 
 def test_findings_about_options_and_data_come_together():
     bad = TABLE.assign(height=1.0, weight=np.inf)
-    model = mg.MixedGraphicalModel(lam=0.1, types={"colur": "categorical"}, transform="log")
+    model = mg.MixedGraphicalModel(lam=0.1, types={"colur": "categorical"}, transforms="log")
     with pytest.raises(mg.TableError) as caught:
         model.fit(bad)
     text = str(caught.value)
-    for part in ("height", "constant", "weight", "infinite", "colur", "transform must be"):
+    for part in ("height", "constant", "weight", "infinite", "colur", "transforms must be"):
         assert part in text
     assert len(caught.value.findings) >= 4
 
@@ -314,7 +318,7 @@ def test_verbose_shows_progress_and_silence_is_the_default(capfd):
 
 @pytest.mark.parametrize(
     "function",
-    [mg.MixedGraphicalModel, mg.MixedGraphicalModel.check, mg.bootstrap, mg.compare],
+    [mg.MixedGraphicalModel, mg.MixedGraphicalModel.check_fit, mg.bootstrap, mg.compare],
     ids=lambda function: function.__name__,
 )
 def test_everything_that_takes_n_jobs_has_the_same_default(function):

@@ -355,7 +355,7 @@ def test_a_level_without_rows_cannot_be_given():
 def test_evidence_and_answers_are_in_own_units():
     frame = people(400).assign(weight=lambda table: np.exp(table["weight"] / 10))
     plain = frame.assign(weight=lambda table: np.log(table["weight"]))
-    how = {"lam": 0.1, "transform": {"weight": "nonparanormal"}}
+    how = {"lam": 0.1, "transforms": {"weight": "nonparanormal"}}
     skewed, straight = (mg.MixedGraphicalModel(**how).fit(each) for each in (frame, plain))
     # Ranks do not see a monotone change of units, so scores, and all that follows, are the same.
     at = float(frame["weight"].iloc[3])

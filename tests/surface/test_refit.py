@@ -378,7 +378,7 @@ def test_a_check_judges_the_refit():
     """Of a strong edge: rows drawn from shrunken estimates would not look like the table."""
     frame = near_copy()
     checks = [
-        Model(refit=refit).fit(frame).check(frame, n_sim=50, random_state=0).pairs()
+        Model(refit=refit).fit(frame).check_fit(frame, n_sim=50, random_state=0).pairs()
         for refit in ("auto", False)
     ]
     flags = [bool(pairs["flagged"].any()) for pairs in checks]

@@ -1,5 +1,6 @@
 """scikit-learn's own checks and conventions: parameters, cloning, pickling, search, pipelines."""
 
+import inspect
 import pickle
 
 import numpy as np
@@ -52,23 +53,12 @@ def test_estimator_checks(estimator, check):
 
 
 def test_parameters_are_those_of_the_constructor_in_keyword_only_form():
-    model = mg.MixedGraphicalModel(0.3, n_lams=7, transform="nonparanormal")
+    model = mg.MixedGraphicalModel(0.3, n_lams=7, transforms="nonparanormal")
     params = model.get_params()
-    assert (params["lam"], params["n_lams"], params["transform"]) == (0.3, 7, "nonparanormal")
+    assert (params["lam"], params["n_lams"], params["transforms"]) == (0.3, 7, "nonparanormal")
     assert len(params) == 24
     with pytest.raises(TypeError, match="positional"):
         mg.MixedGraphicalModel(0.3, "bic")
-
-
-def test_transform_is_a_parameter_but_not_a_method():
-    model = mg.MixedGraphicalModel(transform={"height": "nonparanormal"})
-    assert not hasattr(model, "transform")
-    with pytest.raises(AttributeError, match=r"get_params\(\)\['transform'\]"):
-        model.transform  # noqa: B018
-    assert model.get_params()["transform"] == {"height": "nonparanormal"}
-    assert model.set_params(transform=None) is model
-    assert model.get_params()["transform"] is None
-    assert "transform='nonparanormal'" in repr(mg.MixedGraphicalModel(transform="nonparanormal"))
 
 
 def test_set_params_reaches_the_fit_and_refuses_unknown_names():
@@ -82,7 +72,7 @@ def test_set_params_reaches_the_fit_and_refuses_unknown_names():
 def test_clone_copies_parameters_and_forgets_the_fit():
     factors = {("height", "weight"): 0.5}
     model = mg.MixedGraphicalModel(
-        lam=0.2, penalty_factors=factors, transform="nonparanormal", solver=mg.ProximalGradient()
+        lam=0.2, penalty_factors=factors, transforms="nonparanormal", solver=mg.ProximalGradient()
     ).fit(people())
     twin = clone(model)
     assert twin.get_params() == model.get_params()
@@ -98,7 +88,7 @@ def test_fit_leaves_parameters_alone():
         "require": [("group", "smoker")],
         "forbid": [("height", "colour")],
         "types": {"smoker": "categorical"},
-        "transform": {"height": "nonparanormal"},
+        "transforms": {"height": "nonparanormal"},
         "select": mg.BIC(),
     }
     model = mg.MixedGraphicalModel(**given)
@@ -133,8 +123,8 @@ def test_pickle_keeps_everything():
 
 
 def test_an_unfitted_model_with_a_transform_survives_pickling():
-    twin = pickle.loads(pickle.dumps(mg.MixedGraphicalModel(transform="nonparanormal")))
-    assert twin.get_params()["transform"] == "nonparanormal"
+    twin = pickle.loads(pickle.dumps(mg.MixedGraphicalModel(transforms="nonparanormal")))
+    assert twin.get_params()["transforms"] == "nonparanormal"
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
@@ -187,6 +177,97 @@ def test_grid_search_over_lam_uses_the_score():
     np.testing.assert_allclose(search.cv_results_["mean_test_score"], by_hand, rtol=1e-12)
     assert search.best_params_["lam"] == lams[int(np.argmax(by_hand))]
     assert search.best_estimator_.lam_ == search.best_params_["lam"]
+
+
+@pytest.mark.parametrize("derive", ["at", "condition", "repaired"])
+def test_derived_models_carry_the_parameters_also_through_a_file(derive, tmp_path):
+    given = {"moderators": ["smoker"], "forbid": [("height", "colour", "smoker")]}
+    if derive != "at":
+        given = {"covariates": ["smoker"], "forbid": [("smoker", "colour")]}
+    model = mg.MixedGraphicalModel(0.1, select=mg.EBIC(0.25), tol=1e-4, **given)
+    before = model.fit(people()).get_params()
+    value = () if derive == "repaired" else ({"smoker": True},)
+    derived = getattr(model, derive)(*value)
+    assert derived.get_params() == before
+    assert derived is not model
+    derived.save(tmp_path / "derived.mgm")
+    assert mg.load(tmp_path / "derived.mgm").get_params() == before
+    assert_same_params(clone(derived).fit(people()).params_, model.params_)
+
+
+OBJECTS = {
+    "select": [
+        *(mg.EBIC(0.25), mg.BIC(), mg.AIC(), mg.CV(3, one_se=False), mg.Holdout(0.3)),
+        *(mg.StARS(0.1), mg.StabilitySelection(0.8)),
+    ],
+    "solver": [mg.ProximalGradient(restart=False), mg.ProximalNewton(), mg.MonteCarlo(0.01)],
+}
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [(name, value) for name, values in OBJECTS.items() for value in values],
+    ids=lambda value: type(value).__name__ if not isinstance(value, str) else value,
+)
+def test_options_of_criteria_and_solvers_are_parameters(parameter, value):
+    model = mg.MixedGraphicalModel(**{parameter: value})
+    options = value.get_params()
+    assert list(options) == list(inspect.signature(type(value)).parameters)
+    deep = model.get_params()
+    assert {name: deep[f"{parameter}__{name}"] for name in options} == options
+    assert not any("__" in name for name in model.get_params(deep=False))
+    twin = clone(model)
+    assert twin.get_params() == deep
+    shown = f"MixedGraphicalModel({parameter}={value!r})"
+    assert "".join(repr(twin).split()) == "".join(shown.split())
+
+
+def test_nested_options_replace_the_object_of_one_model_only():
+    shared = mg.EBIC()
+    models = [mg.MixedGraphicalModel(select=shared, solver=mg.ProximalNewton()) for _ in range(2)]
+    changed = models[0].set_params(select__gamma=0.25, solver__memory=7, tol=1e-6)
+    assert changed is models[0]
+    assert (changed.select, changed.solver.memory, changed.tol) == (mg.EBIC(0.25), 7, 1e-6)
+    assert models[1].select is shared
+    assert shared == mg.EBIC()
+    assert changed.set_params(select=mg.CV(), select__cv=3).select == mg.CV(3)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"select__gama": 0.1}, "EBIC has no option 'gama': did you mean 'gamma'"),
+        ({"select__gamma": 2.0}, r"gamma must be a number in \[0, 1\]"),
+        ({"solver__memory": 7}, "solver is 'auto'; give an object first"),
+        ({"sellect__gamma": 0.1}, "Invalid parameter 'sellect'"),
+    ],
+)
+def test_nested_options_that_do_not_exist(given, message):
+    with pytest.raises(ValueError, match=message):
+        mg.MixedGraphicalModel(select=mg.EBIC()).set_params(**given)
+
+
+def test_grid_search_over_an_option_of_the_criterion():
+    """In a pipeline, too; every gamma gives the graph that it gives by hand."""
+    frame, gammas = people(80), [0.0, 1.0]
+    folds = KFold(2, shuffle=True, random_state=0)
+    pipe = Pipeline([("model", mg.MixedGraphicalModel(select=mg.EBIC(), n_lams=20))])
+    search = GridSearchCV(pipe, {"model__select__gamma": gammas}, cv=folds).fit(frame)
+    by_hand = [
+        np.mean(
+            [
+                mg.MixedGraphicalModel(select=mg.EBIC(gamma), n_lams=20)
+                .fit(frame.iloc[a])
+                .score(frame.iloc[b])
+                for a, b in folds.split(frame)
+            ]
+        )
+        for gamma in gammas
+    ]
+    assert by_hand[0] != by_hand[1]
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], by_hand, rtol=1e-12)
+    best = search.best_estimator_["model"]
+    assert best.select == mg.EBIC(gammas[int(np.argmax(by_hand))])
 
 
 def test_cross_val_score_prefers_the_related_model_to_the_empty_one():

@@ -168,7 +168,7 @@ def test_a_grid_search_takes_a_table_with_gaps_and_keeps_its_kinds(library):
     frame = gappy(library)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mg.TableWarning)
-        schema = mg.check(frame, missing="drop").schema
+        schema = mg.check_table(frame, missing="drop").schema
         assert {c.name: c.kind for c in schema.columns}["visits"] == "continuous"
         search = GridSearchCV(
             mg.MixedGraphicalModel(missing="drop", types=schema),
@@ -187,7 +187,7 @@ def test_a_grid_search_takes_a_table_with_gaps_and_keeps_its_kinds(library):
 
 def test_a_schema_keeps_levels_that_a_fold_lacks_and_refuses_others():
     frame = table()
-    schema = mg.check(frame).schema
+    schema = mg.check_table(frame).schema
     part = frame[frame["city"] != "Oslo"]
     model = mg.MixedGraphicalModel(lam=0.1, types=schema).fit(part)  # without a warning
     assert model.schema_.columns[1].levels == ("Bath", "Oslo", "Rome")
@@ -204,7 +204,7 @@ def test_a_schema_keeps_levels_that_a_fold_lacks_and_refuses_others():
 def test_a_rare_level_of_two_leaves_every_fold_finite_under_a_schema():
     frame = table().assign(rare="no")
     frame.loc[:2, "rare"] = "yes"
-    schema = mg.check(frame).schema
+    schema = mg.check_table(frame).schema
     with pytest.warns(mg.TableWarning, match="'rare': it is constant"):
         found = cross_val_score(mg.MixedGraphicalModel(lam=0.1, types=schema), frame, cv=4)
     assert np.isfinite(found).all()
@@ -213,7 +213,7 @@ def test_a_rare_level_of_two_leaves_every_fold_finite_under_a_schema():
 def test_a_schema_is_kept_by_clones_and_model_files(tmp_path):
     from sklearn.base import clone
 
-    schema = mg.check(table()).schema
+    schema = mg.check_table(table()).schema
     model = mg.MixedGraphicalModel(lam=0.1, types=schema)
     assert clone(model).get_params()["types"] == schema
     model.fit(table()).save(tmp_path / "model.mgm")
@@ -240,7 +240,7 @@ def test_the_package_cross_validates_by_the_same_rule():
     frame.loc[0, "city"] = "Bonn"
     folds = [(np.arange(20, 60), np.arange(20))]
     chosen = mg.MixedGraphicalModel(lams=[0.3, 0.1], select=mg.CV(folds, one_se=False)).fit(frame)
-    schema = mg.check(frame).schema
+    schema = mg.check_table(frame).schema
     for k, lam in enumerate([0.3, 0.1]):
         alone = mg.MixedGraphicalModel(lam=lam, types=schema, tol=1e-7).fit(frame.iloc[20:])
         loss = -alone.score(frame.iloc[:20])

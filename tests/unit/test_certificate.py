@@ -24,7 +24,7 @@ KINDS = {
     "moderated by a number": {"moderators": ["height"]},
     "moderated by levels": {"moderators": ["group"]},
     "nodewise, moderated": {"loss": "nodewise", "moderators": ["group"]},
-    "uniform weights": {"weights": "uniform"},
+    "uniform weights": {"penalty_weights": "uniform"},
     "required and forbidden": {
         "require": [("height", "smoker")],
         "forbid": [("weight", "colour")],

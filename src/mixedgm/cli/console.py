@@ -22,7 +22,7 @@ __all__ = ["Console", "in_options"]
 # Python remedies as the options that do the same here.
 _TYPES = re.compile(r'types=\{"((?:[^"\\]|\\.)*)": "(\w+)"\}')
 _LEAVE_OUT = re.compile(r"leave columns? ('[^']*'(?:, '[^']*')*) out")
-_TRANSFORM = re.compile(r'transform=(\{".*?"nonparanormal"\}|"nonparanormal")')
+_TRANSFORM = re.compile(r'transforms=(\{".*?"nonparanormal"\}|"nonparanormal")')
 _TO_NUMBERS = re.compile(r"table(?:\[.*?\])? = .*? (?=makes numbers of it)")
 _KEY = r'("(?:[^"\\]|\\.)*"): "nonparanormal"'
 _VALUES = re.compile(r"\bgiven=\{(.*?)\}|\buse model\.at\(\{(.*?)\}\)")
@@ -33,8 +33,8 @@ _OPTIONS = {
     'missing="drop"': "--missing drop",
     "per_node=True": "--per-node",
     "or per_node=False": "or leave out --per-node",
-    "mixedgm.check(table)": "`mixedgm check`",
-    "transform={column: None}": "--transform NAME=none",
+    "mixedgm.check_table(table)": "`mixedgm check`",
+    "transforms={column: None}": "--transform NAME=none",
     "model.repaired() gives": "--repair takes",
     "limit=": "--limit",
     "burn_in=": "--burn-in",

@@ -31,7 +31,16 @@ __all__ = [
 ]
 
 _TRANSFORMS = ("nonparanormal", "nonparanormal-extrapolated")
-_PASSED_ON = ("n_lams", "lam_min_ratio", "loss", "rule", "weights", "solver", "tol", "max_iter")
+_PASSED_ON = (
+    "n_lams",
+    "lam_min_ratio",
+    "loss",
+    "rule",
+    "penalty_weights",
+    "solver",
+    "tol",
+    "max_iter",
+)
 
 
 def add_columns(parser: ArgumentParser) -> None:
@@ -160,6 +169,7 @@ def _add_model_form(group: Any) -> None:
     )
     group.add_argument(
         "--weights",
+        dest="penalty_weights",
         choices=("calibrated", "uniform"),
         default="calibrated",
         help="penalty weights of the edges: fair to every kind of edge (default), or all the same",
@@ -214,14 +224,14 @@ def without_column(frame: Frame, name: str, option: str) -> tuple[Frame, Any]:
 
 
 def column_options(args: Namespace) -> dict[str, Any]:
-    """Return `types`, `transform` and `missing` as the library takes them."""
+    """Return `types`, `transforms` and `missing` as the library takes them."""
     transform: Any = next(iter(listed(args.transform)), None)
     if transform not in _TRANSFORMS or len(listed(args.transform)) > 1:
         wanted = "--transform takes NAME=nonparanormal."
         by_name = cut_items(args.transform, "=", wanted, last=True)
         transform = {name: None if how == "none" else how for name, how in by_name}
     types = cut_items(args.types, "=", "--types takes NAME=categorical.", last=True)
-    return {"types": dict(types) or None, "transform": transform or None, "missing": args.missing}
+    return {"types": dict(types) or None, "transforms": transform or None, "missing": args.missing}
 
 
 def fit_options(args: Namespace, frame: Frame) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mixedgm.deprecation import renamed_arguments
 from mixedgm.diagnostics.result import Consistency, MissingEdge
 from mixedgm.diagnostics.theorem import Constants
 from mixedgm.errors import ParameterError
@@ -26,11 +27,12 @@ _FEWEST_DRAWS = 1000
 _TIES = 8
 
 
+@renamed_arguments({"weights": "penalty_weights"})
 def consistency(
     model: Any,
     *,
     loss: str = "pseudolikelihood",
-    weights: str = "calibrated",
+    penalty_weights: str = "calibrated",
     n_draws: int = 50_000,
     random_state: RandomState = 0,
 ) -> Consistency:
@@ -43,7 +45,7 @@ def consistency(
         is taken as the truth, too: would it be found again?
     loss : {"pseudolikelihood", "likelihood"}
         What the estimator minimises.
-    weights : {"calibrated", "uniform"}
+    penalty_weights : {"calibrated", "uniform"}
         The estimator's penalty weights.
     n_draws : int
         Rows drawn where the model has too many states for exact expectations.
@@ -89,19 +91,24 @@ def consistency(
     from mixedgm.diagnostics.truth import truth_of
 
     fitted = getattr(model, "fitted_", model)
-    _check(fitted, loss, weights, n_draws)
+    _check(fitted, loss, penalty_weights, n_draws)
     rng = np.random.default_rng(seeds(random_state, 1)[0])
     truth = with_names(
         fitted.schema,
         truth_of,
         fitted,
         loss=loss,
-        weights=weights,
+        weights=penalty_weights,
         n_draws=int(n_draws),
         rng=rng,
     )
     return with_names(
-        fitted.schema, _measured, fitted, ContrastCoordinates(truth), loss=loss, weights=weights
+        fitted.schema,
+        _measured,
+        fitted,
+        ContrastCoordinates(truth),
+        loss=loss,
+        weights=penalty_weights,
     )
 
 
@@ -113,7 +120,7 @@ def _check(fitted: Any, loss: str, weights: str, n_draws: int) -> None:
     if loss not in ("pseudolikelihood", "likelihood"):
         raise ParameterError.must_be("loss", "'pseudolikelihood' or 'likelihood'", loss)
     if weights not in ("calibrated", "uniform"):
-        raise ParameterError.must_be("weights", "'calibrated' or 'uniform'", weights)
+        raise ParameterError.must_be("penalty_weights", "'calibrated' or 'uniform'", weights)
     whole = isinstance(n_draws, Integral) and not isinstance(n_draws, bool)
     if not whole or n_draws < _FEWEST_DRAWS:
         raise ParameterError.must_be(

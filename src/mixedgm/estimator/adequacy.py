@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
+from mixedgm.deprecation import renamed
 from mixedgm.estimator.base import HasModel
 from mixedgm.parallel import RandomState
 from mixedgm.table import apply, as_frame
@@ -54,7 +55,7 @@ class AdequacyMethods(HasModel):
         gaps = read_gaps(as_frame(X), model.schema, sample_weight=sample_weight, unseen=unseen)
         return predictability_frame(model, gaps)
 
-    def check(
+    def check_fit(
         self,
         X: Any,
         *,
@@ -108,3 +109,5 @@ class AdequacyMethods(HasModel):
         return check_model(
             model, design, n_sim=n_sim, alpha=alpha, random_state=random_state, n_jobs=n_jobs
         )
+
+    check = renamed(check_fit, "model.check", "model.check_fit")

@@ -2,33 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mixedgm.fitted import FittedModel
-
-
-class Unseen:
-    """A parameter that `getattr` does not find, only `get_params` and `set_params`.
-
-    scikit-learn takes every object that has an attribute `transform` for a transformer, and would
-    call it.  The parameter of that name must therefore not be seen as an attribute.
-    """
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, instance: object, owner: type | None = None) -> Any:
-        raise AttributeError(
-            f"MixedGraphicalModel has no method {self.name!r}; "
-            f"the parameter is in get_params()[{self.name!r}]"
-        )
-
-    def __set__(self, instance: object, value: Any) -> None:
-        instance.__dict__[self.name] = value
 
 
 class HasModel(BaseEstimator):
@@ -54,6 +34,12 @@ class HasModel(BaseEstimator):
             self.feature_names_in_ = np.array(fitted.schema.table_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+
+    def _with_model(self, fitted: FittedModel) -> Self:
+        """Return a new estimator with the same parameters that holds another model."""
+        model = type(self)(**self.get_params(deep=False))
+        model._adopt(fitted)
+        return model
 
     @property
     def _model(self) -> FittedModel:

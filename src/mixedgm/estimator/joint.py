@@ -127,9 +127,7 @@ class JointMethods(HasModel):
             what was changed; `kkt_` and `objective_` are NaN.  A model that is valid already comes
             back as it is.
         """
-        model = type(self)(**self.get_params(deep=False))
-        model._adopt(repaired_model(self._model))
-        return model
+        return self._with_model(repaired_model(self._model))
 
     def sample(
         self,

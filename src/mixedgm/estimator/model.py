@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 from numpy.typing import ArrayLike
 from sklearn.utils import Tags
 
 from mixedgm import store
+from mixedgm.deprecation import renamed_arguments, warn_renamed, with_new_names
 from mixedgm.estimator.adequacy import AdequacyMethods
-from mixedgm.estimator.base import Unseen
 from mixedgm.estimator.graph import GraphMethods
 from mixedgm.estimator.impute import ImputeMethods
 from mixedgm.estimator.joint import JointMethods
@@ -20,7 +20,8 @@ from mixedgm.estimator.new_data import NewDataMethods
 from mixedgm.estimator.queries import QueryMethods
 from mixedgm.estimator.saving import KeepingMethods
 from mixedgm.fitting import fit_table
-from mixedgm.options import Options
+from mixedgm.options import RENAMED, Options
+from mixedgm.parameters import with_options
 from mixedgm.table import as_frame
 
 
@@ -58,11 +59,11 @@ class MixedGraphicalModel(
         memory; "likelihood-mc" samples it.  lam has another scale: lam_max of the likelihood is
         half that of the pseudolikelihood.  "nodewise" fits a separate regression for every column,
         each with its own coefficients; its lam_max is half as well.
-    weights : {"calibrated", "uniform"}
+    penalty_weights : {"calibrated", "uniform"}
         Penalty weights of the edges; calibrated ones make the estimate free of units and fair
         between kinds of edges.
     penalty_factors : mapping, optional
-        Multiplies `weights`, by pair of names or by edge kind, e.g.
+        Multiplies `penalty_weights`, by pair of names or by edge kind, e.g.
         ``{("age", "wage"): 0.5, "categorical-categorical": 2}``; 0 = free, inf = absent.
     require, forbid : list of pairs of names, optional
         Edges free of penalty, and edges left out.
@@ -79,9 +80,9 @@ class MixedGraphicalModel(
         Whether an edge of separate regressions must be in both, or in either.
     types : mapping or Schema, optional
         Kinds that override inference, e.g. ``{"stage": "categorical"}``.  The schema of a whole
-        table, ``mixedgm.check(table).schema``, gives every fold of a cross-validation the kinds and
-        levels of that table.
-    transform : "nonparanormal" or mapping, optional
+        table, ``mixedgm.check_table(table).schema``, gives every fold of a cross-validation the
+        kinds and levels of that table.
+    transforms : "nonparanormal" or mapping, optional
         Rank-based Gaussianising of all or some continuous columns.  Values that are predicted,
         drawn or imputed stay within the range of the data;
         with "nonparanormal-extrapolated" they may lie beyond.
@@ -140,8 +141,7 @@ class MixedGraphicalModel(
     [('height', 'group', '+')]
     """
 
-    transform = Unseen()
-
+    @renamed_arguments(RENAMED)
     def __init__(
         self,
         lam: float | ArrayLike | None = None,
@@ -151,7 +151,7 @@ class MixedGraphicalModel(
         n_lams: int = 50,
         lam_min_ratio: float = 0.01,
         loss: str = "pseudolikelihood",
-        weights: str = "calibrated",
+        penalty_weights: str = "calibrated",
         penalty_factors: Any = None,
         require: Any = None,
         forbid: Any = None,
@@ -160,7 +160,7 @@ class MixedGraphicalModel(
         moderators: Sequence[str] | None = None,
         rule: str = "and",
         types: Any = None,
-        transform: Any = None,
+        transforms: Any = None,
         missing: str = "error",
         refit: bool | str = "auto",
         solver: Any = "auto",
@@ -176,7 +176,7 @@ class MixedGraphicalModel(
         self.n_lams = n_lams
         self.lam_min_ratio = lam_min_ratio
         self.loss = loss
-        self.weights = weights
+        self.penalty_weights = penalty_weights
         self.penalty_factors = penalty_factors
         self.require = require
         self.forbid = forbid
@@ -185,7 +185,7 @@ class MixedGraphicalModel(
         self.moderators = moderators
         self.rule = rule
         self.types = types
-        self.transform = transform
+        self.transforms = transforms
         self.missing = missing
         self.refit = refit
         self.solver = solver
@@ -195,9 +195,33 @@ class MixedGraphicalModel(
         self.random_state = random_state
         self.verbose = verbose
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters as they were given."""
-        return {name: vars(self)[name] for name in self._get_param_names()}
+    @property
+    def weights(self) -> str:
+        """Old name of `penalty_weights`, for one more release."""
+        warn_renamed("weights", "penalty_weights")
+        return self.penalty_weights
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters, or options of a criterion or solver: ``select__gamma=0.25``.
+
+        A criterion or solver is replaced by a changed copy, so that other models keep theirs.
+
+        Examples
+        --------
+        >>> import mixedgm as mg
+        >>> mg.MixedGraphicalModel(select=mg.EBIC()).set_params(select__gamma=0.25).select
+        EBIC(gamma=0.25, per_node=False)
+        """
+        params = with_new_names(params, RENAMED)
+        nested: dict[str, dict[str, Any]] = {}
+        for name in [name for name in params if "__" in name]:
+            parameter, _, option = name.partition("__")
+            if parameter in self._get_param_names():
+                nested.setdefault(parameter, {})[option] = params.pop(name)
+        super().set_params(**params)
+        for name, options in nested.items():
+            setattr(self, name, with_options(name, getattr(self, name), options))
+        return self
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -26,7 +26,7 @@ class ModerationMethods(HasModel):
             A model of all other columns, whose edges are those at these values; what the moderators
             say about a column alone is in its node terms.  It can be asked, drawn, sampled and
             saved like any other; other covariates stay covariates.  Nothing was fitted, so `lam_`,
-            `kkt_` and `objective_` are NaN.
+            `kkt_` and `objective_` are NaN; the estimator's parameters are those of this model.
 
         Raises
         ------
@@ -49,9 +49,7 @@ class ModerationMethods(HasModel):
         >>> [model.at({"age": value}).edges_[0].sign for value in (25, 55)]
         ['-', '+']
         """
-        model = type(self)()
-        model._adopt(model_at(self._model, f))
-        return model
+        return self._with_model(model_at(self._model, f))
 
     def plot_moderation(
         self,

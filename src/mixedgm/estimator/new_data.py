@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -11,7 +10,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 
 from mixedgm import views
-from mixedgm.errors import ParameterError, level_of_caller
+from mixedgm.deprecation import warn_renamed
+from mixedgm.errors import ParameterError
 from mixedgm.estimator.base import HasModel
 from mixedgm.printable import quoted
 from mixedgm.table import Schema, as_frame, decode
@@ -223,8 +223,7 @@ class NewDataMethods(HasModel):
 def _renamed(columns: Any, column: str) -> str:
     if columns is not None:
         raise ParameterError("column is the old name of columns: give one of them.")
-    message = "predict_proba(column=...) is now called columns=..., as in predict"
-    warnings.warn(message, FutureWarning, stacklevel=level_of_caller())
+    warn_renamed("column", "columns")
     return column
 
 

@@ -51,7 +51,7 @@ class QueryMethods(HasModel):
             A model of the remaining columns, exactly: it can be asked, drawn, sampled and saved
             like any other.  Their edges and weights are those of the whole model; only the node
             terms depend on what is known.  Nothing was fitted, so `lam_`, `kkt_` and `objective_`
-            are NaN.
+            are NaN; the estimator's parameters are those of this model.
 
         Examples
         --------
@@ -62,9 +62,8 @@ class QueryMethods(HasModel):
         >>> truth.condition({"sex": "m"}).mean()["height"]
         1.0
         """
-        model = type(self)()
-        model._adopt(conditioned(self._model, read_evidence(self._model.schema, given)))
-        return model
+        evidence = read_evidence(self._model.schema, given)
+        return self._with_model(conditioned(self._model, evidence))
 
     def marginal(
         self,

@@ -13,6 +13,7 @@ import numpy as np
 
 from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Floats, Ints
+from mixedgm.parameters import HasParams
 from mixedgm.path.evidence import Choice, Evidence
 from mixedgm.path.open_edges import parameters
 from mixedgm.path.path import Path, PathPoint
@@ -25,7 +26,7 @@ RISE, RISE_IN_EDGES = 0.05, 10.0
 the empty one, and by what so many edges of one parameter cost."""
 
 
-class _Information(ABC):
+class _Information(HasParams, ABC):
     """What criteria that score unshrunken refits have in common."""
 
     by_parts = True

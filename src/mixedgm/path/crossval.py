@@ -11,6 +11,7 @@ import numpy as np
 
 from mixedgm.errors import MixedGMError, ParameterError
 from mixedgm.model.layout import Floats, Ints
+from mixedgm.parameters import HasParams
 from mixedgm.path.evidence import Choice, Evidence
 from mixedgm.path.path import PathPoint
 from mixedgm.path.refits import interpolates
@@ -31,7 +32,7 @@ _LOOK_BELOW = 0.5
 _RISEN_BELOW, _RISEN_ERRORS = 0.8, 3.0
 
 
-class _ByPrediction:
+class _ByPrediction(HasParams):
     """What criteria that score rows held out have in common."""
 
     by_parts = True

@@ -59,24 +59,39 @@ class PathPoint:
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """Solutions over a decreasing grid of lam.
+    """Solutions for many penalties, from the largest to the smallest.
+
+    `mixedgm.fit_path` returns one, and a fitted model holds the one that its penalty was chosen
+    from: ``model.path_``.
 
     Attributes
     ----------
-    lams, n_edges, objective, kkt, kkt_relative : ndarray
+    lams : ndarray
+        The penalties, largest first.
+    n_edges, objective, kkt, kkt_relative, converged : ndarray
         One entry per lam; `kkt_relative` is `kkt` divided by lam.
     passes, curvature_passes, seconds, pass_seconds, curvature_seconds : ndarray
-        What each lam cost; `seconds` is everything.
+        What each lam cost; `seconds` is the total time.
     lam_max : float
-        Smallest lam without penalised edges.
+        The smallest lam without penalised edges.
     schema : Schema
-        Of the table.
+        The columns of the table.
     loss : str
-        What was minimised, besides the penalty.
+        What was minimised besides the penalty.
+    points : tuple of PathPoint
+        Everything about each lam: status, notes, steps.
 
     See Also
     --------
-    mixedgm.fit_path : makes one.
+    mixedgm.fit_path : solves for many penalties.
+
+    Examples
+    --------
+    >>> import numpy as np, mixedgm as mg
+    >>> x = np.random.default_rng(0).normal(size=(200, 2)) @ [[1, 0.5], [0, 1]]
+    >>> path = mg.fit_path(x, n_lams=3, lam_min_ratio=0.1)
+    >>> path.n_edges.tolist(), path.edges(2)
+    ([0, 1, 1], (('x0', 'x1'),))
     """
 
     points: tuple[PathPoint, ...]

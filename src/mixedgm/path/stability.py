@@ -10,6 +10,7 @@ import numpy as np
 
 from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Floats, Ints
+from mixedgm.parameters import HasParams
 from mixedgm.path.evidence import Choice, Evidence
 from mixedgm.path.path import PathPoint
 from mixedgm.path.refits import interpolates
@@ -25,7 +26,7 @@ from mixedgm.path.task import Task
 _ROUNDING = 1e-12
 
 
-class _BySubsamples:
+class _BySubsamples(HasParams):
     """What criteria that count edges in subsamples have in common."""
 
     by_parts = True

@@ -9,6 +9,7 @@ from typing import Any
 from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Floats
 from mixedgm.objective.contract import Evaluation
+from mixedgm.parameters import HasParams
 from mixedgm.solve.problem import Problem
 from mixedgm.solve.working_set import Solution, Start
 
@@ -17,7 +18,7 @@ STANDARD_ERRORS = 4.0
 
 
 @dataclass(frozen=True)
-class MonteCarlo:
+class MonteCarlo(HasParams):
     """Solver of ``loss="likelihood-mc"``: Newton steps with gradients from Gibbs chains.
 
     Parameters

@@ -23,6 +23,7 @@ import numpy as np
 from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Floats
 from mixedgm.objective.contract import Evaluation
+from mixedgm.parameters import HasParams
 from mixedgm.solve.problem import Problem
 
 ZRule = Literal["chained", "accumulated", "implied", "none"]
@@ -39,7 +40,7 @@ VARIANTS: dict[str, tuple[ZRule, XRule]] = {
 
 
 @dataclass(frozen=True)
-class ProximalGradient:
+class ProximalGradient(HasParams):
     """First-order solver.
 
     Parameters

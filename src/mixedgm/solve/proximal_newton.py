@@ -11,6 +11,7 @@ import numpy as np
 from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Floats
 from mixedgm.objective.contract import Evaluation
+from mixedgm.parameters import HasParams
 from mixedgm.solve.contrasts import Contrasts
 from mixedgm.solve.known_curvature import KnownCurvature
 from mixedgm.solve.limited_memory import LimitedMemory, minimise_by_products
@@ -33,7 +34,7 @@ Subproblem = Literal["coordinate-descent", "proximal-gradient"]
 
 
 @dataclass(frozen=True)
-class ProximalNewton:
+class ProximalNewton(HasParams):
     """Second-order solver.
 
     Parameters

@@ -17,6 +17,7 @@ from mixedgm.errors import ModelFileError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import NodewiseParams, Params
+from mixedgm.options import RENAMED
 from mixedgm.printable import quoted
 from mixedgm.report import FitReport
 from mixedgm.store.archive import Archive, Arrays, ForeignFileError, write_archive
@@ -199,8 +200,9 @@ def _read(stream: BinaryIO) -> tuple[FittedModel, dict[str, Any]]:
         known_terms=terms_from_archive(archive, document["joint"], params, sizes),
     )
     _check_weights(fitted)
-    check_settings(document["settings"], fitted)
-    return fitted, document["settings"]
+    settings = {RENAMED.get(name, name): value for name, value in document["settings"].items()}
+    check_settings(settings, fitted)
+    return fitted, settings
 
 
 def _sizes(document: Mapping[str, Any], n_moderators: int) -> dict[str, int]:

@@ -24,14 +24,17 @@ def check_settings(settings: Mapping[str, Any], fitted: FittedModel) -> None:
     """Refuse settings that no fit of these columns could have had.
 
     An object that is kept as its text only (a generator, a criterion of the user's own) cannot be
-    checked, nor can a setting of a later version.
+    checked, nor can a setting of a later version.  A model that was not fitted, such as one given
+    known values, has the settings of the fit that it came from, which may name other columns.
     """
     given = {
         name: from_plain(value)
         for name, value in settings.items()
         if name in _NAMES and not (isinstance(value, dict) and "text" in value)
     }
-    check_options(Options(**given), fitted.schema, fitted.library)
+    options = Options(**given)
+    if fitted.report.was_fitted:
+        check_options(options, fitted.schema, fitted.library)
 
 
 def shortened(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,12 +15,12 @@ _ALIKE = 0.02  # strengths that differ by less, and by less than a tenth, are th
 
 _COLUMNS = {
     "skewed": "Given the other columns, values lean to one side of what the model expects. To do: "
-    'try transform="nonparanormal" for such columns.',
+    'try transforms="nonparanormal" for such columns.',
     "heavy": "Given the other columns, some values lie farther out than in a normal distribution. "
-    'To do: look at these rows, or try transform="nonparanormal".',
+    'To do: look at these rows, or try transforms="nonparanormal".',
     "light": "Given the other columns, values lie closer together than in a normal distribution, "
     "as in a column with bounds or with few values. To do: try "
-    'transform="nonparanormal", or types= to make it categorical.',
+    'transforms="nonparanormal", or types= to make it categorical.',
     "moved": "Mean or spread, or the share of a level, is not what the model says. To do: see "
     "whether these rows are like those of the fit; if parameters are shrunken, fit with "
     "refit=True.",
@@ -33,13 +33,13 @@ _PAIRS = {
     "missing": "The rows show a relation, and the model has no edge for it. To do: let more edges "
     "in, by a smaller lam or a smaller gamma of EBIC; allow the edge, if it is forbidden.",
     "weak": "The edge is there, but the rows show a stronger relation. To do: fit with refit=True "
-    "if parameters are shrunken; else the relation is not a straight line (try transform=) or "
+    "if parameters are shrunken; else the relation is not a straight line (try transforms=) or "
     "varies with a third column (moderators=).",
     "strong": "The model says more about the pair than the rows show. To do: look at the edges "
-    "around it; one of them may not be a straight line (try transform=) or vary with a third "
+    "around it; one of them may not be a straight line (try transforms=) or vary with a third "
     "column (moderators=).",
     "shape": "The relation is about as strong as the model says, but not in the same cells; "
-    "`where` names the one that is farthest off. To do: try transform= or moderators=, or live "
+    "`where` names the one that is farthest off. To do: try transforms= or moderators=, or live "
     "with it if the difference does not matter.",
 }
 

@@ -29,20 +29,33 @@ __all__ = ["Distribution"]
 class Distribution:
     """The distribution of some columns, all others averaged out.
 
-    Parameters
+    ``model.marginal`` and ``model.conditional`` return one.  It prints as a table with one row for
+    every state of the categorical columns.
+
+    Attributes
     ----------
     columns : tuple of Column
         The columns, in the order in which they were asked for.
     given : KnownValues
         The known values that it depends on.
+    warnings : tuple of str
+        Where the joint distribution is known to be far from the table of the fit.
     found : Marginal
-        Probability, mean and covariance for every state of the categorical columns.
+        Probability, mean and covariance of every state, as arrays.
     model : FittedModel
         The model of all columns that are not given.
     limit : int
         Most entries of all tables together, for densities.
-    warnings : tuple of str
-        Where the joint distribution is known to be far from the table of the fit.
+
+    Examples
+    --------
+    >>> import mixedgm as mg
+    >>> truth = mg.from_params(
+    ...     {"height": "continuous", "sex": ["f", "m"]}, {"category_shift": [[-1.0, 1.0]]}
+    ... )
+    >>> height = truth.conditional("height", {"sex": "m"})
+    >>> height.exact, height.mean
+    (True, {'height': 1.0})
     """
 
     columns: tuple[Column, ...]

@@ -162,12 +162,12 @@ def joint_discrepancy(fitted: FittedModel) -> JointDiscrepancy:
     if fitted.schema.covariates:
         raise ParameterError(
             "with covariates there is no joint distribution of all columns to compare with the "
-            "table; model.check(X) compares rows with simulated ones, given their covariates."
+            "table; model.check_fit(X) compares rows with simulated ones, given their covariates."
         )
     if fitted.margins is None:
         raise ParameterError(
             "the model knows of no table: its parameters were given, or its file is older than "
-            "this comparison. model.check(X) compares rows with simulated ones."
+            "this comparison. model.check_fit(X) compares rows with simulated ones."
         )
     terms = fitted.joint_terms
     if terms is None:
@@ -178,8 +178,8 @@ def joint_discrepancy(fitted: FittedModel) -> JointDiscrepancy:
     if terms.covariance is None or fitted.margins.covariance is None:
         raise ParameterError(
             f"pairs are kept for tables of at most {MOST_COLUMNS} design columns (a continuous "
-            "column counts one, a categorical one its levels); model.check(X) compares rows with "
-            "simulated ones."
+            "column counts one, a categorical one its levels); model.check_fit(X) compares rows "
+            "with simulated ones."
         )
     found = _Entries.of(fitted, terms)
     gaps = tuple(found.gap(fitted.schema, at) for at in range(len(found.pairs)))

@@ -1,6 +1,6 @@
 """A table becomes numbers: any frame, array or file in -> Design and Schema out, and back."""
 
-from mixedgm.table.check import Checked, check
+from mixedgm.table.check import Checked, check_table
 from mixedgm.table.encode import Design, apply, decode, learn
 from mixedgm.table.read import Frame, as_frame, read_table
 from mixedgm.table.schema import Column, Kind, Level, Role, Schema
@@ -18,7 +18,7 @@ __all__ = [
     "Schema",
     "apply",
     "as_frame",
-    "check",
+    "check_table",
     "decode",
     "learn",
     "read_table",

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mixedgm.deprecation import renamed, renamed_arguments
 from mixedgm.errors import (
     Finding,
     ParameterError,
@@ -34,7 +35,15 @@ from mixedgm.table.shape import shape_findings
 from mixedgm.table.values import Factor, Values
 from mixedgm.table.wording import number_of, rows, types_line
 
-__all__ = ["Checked", "MissingArg", "check", "level_of_caller", "raise_or_warn", "size_findings"]
+__all__ = [
+    "Checked",
+    "MissingArg",
+    "check",
+    "check_table",
+    "level_of_caller",
+    "raise_or_warn",
+    "size_findings",
+]
 
 MissingArg = Literal["error", "drop"]
 Mask = NDArray[np.bool_]
@@ -88,11 +97,12 @@ class Checked:
         return "\n".join(lines)
 
 
-def check(
+@renamed_arguments({"transform": "transforms"})
+def check_table(
     X: object,
     *,
     types: TypesArg = None,
-    transform: TransformArg = None,
+    transforms: TransformArg = None,
     covariates: Sequence[Any] | str | None = None,
     missing: MissingArg = "error",
     sample_weight: ArrayLike | None = None,
@@ -105,8 +115,8 @@ def check(
         The table.
     types : mapping, sequence or Schema, optional
         Kinds that override inference, for example ``{"stage": "categorical"}``; a schema, such as
-        that of another table's `check`, gives the kinds of its columns and their levels.
-    transform : "nonparanormal" or mapping, optional
+        that of another checked table, gives the kinds of its columns and their levels.
+    transforms : "nonparanormal" or mapping, optional
         For all continuous columns, or by column.
     covariates : sequence of names, optional
         Columns that predict but are not predicted.
@@ -123,7 +133,7 @@ def check(
 
     Examples
     --------
-    >>> checked = check([[1.5, "a"], [2.5, "b"], [None, "a"]])
+    >>> checked = check_table([[1.5, "a"], [2.5, "b"], [None, "a"]])
     >>> print(checked.findings[0])
     column 'x0': 1 missing value (NaN or null). To fix: missing="drop" drops the row, or fill it in
     """
@@ -131,7 +141,7 @@ def check(
         raise ParameterError.must_be("missing", "'error' or 'drop'", missing)
     frame = as_frame(X)
     findings = size_findings(frame, minimum=2)
-    options, option_findings = resolve_options(frame, types, transform, covariates)
+    options, option_findings = resolve_options(frame, types, transforms, covariates)
     weights, weight_findings = read_weights(sample_weight, frame.n_rows)
     findings += option_findings + weight_findings
     if weights is not None and frame.n_rows > 1 and np.count_nonzero(weights) == 1:
@@ -171,6 +181,9 @@ def check(
         kept_weights,
         gap.leave_out,
     )
+
+
+check = renamed(check_table, "mixedgm.check", "mixedgm.check_table")
 
 
 def size_findings(frame: Frame, minimum: int) -> list[Finding]:
@@ -228,7 +241,8 @@ def raise_or_warn(findings: Iterable[Finding]) -> None:
     strong = [finding for finding in found if finding.strong]
     if strong:
         whats = [str(replace(finding, remedy="")) for finding in strong]
-        remedy = "mixedgm.check(table) says what helps; transform={column: None} ends this warning"
+        remedy = "mixedgm.check_table(table) says what helps; "
+        remedy += "transforms={column: None} ends this warning"
         told.append(Finding(None, "; ".join(whats), remedy, "warning"))
     if told:
         warnings.warn(TableWarning(told), stacklevel=level_of_caller())

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.errors import Finding, ParameterError
-from mixedgm.table.check import MissingArg, check, raise_or_warn
+from mixedgm.table.check import MissingArg, check_table, raise_or_warn
 from mixedgm.table.decode import decode
 from mixedgm.table.match import match
 from mixedgm.table.options import TransformArg, TypesArg
@@ -91,7 +91,7 @@ def learn(
     X: object,
     *,
     types: TypesArg = None,
-    transform: TransformArg = None,
+    transforms: TransformArg = None,
     covariates: Sequence[Any] | str | None = None,
     missing: MissingArg = "error",
     sample_weight: ArrayLike | None = None,
@@ -107,7 +107,7 @@ def learn(
         Kinds that override inference, for example ``{"stage": "categorical"}``; for an array also
         by position, or as a list with one kind or None for each column.  A schema gives the kinds
         of its columns and their levels.
-    transform : "nonparanormal" or mapping, optional
+    transforms : "nonparanormal" or mapping, optional
         For all continuous columns, or by column. The model is then in normal-score units there.
     covariates : sequence of names, optional
         Columns that predict but are not predicted.
@@ -128,10 +128,10 @@ def learn(
     TableError
         With everything that is wrong with the table.
     """
-    checked = check(
+    checked = check_table(
         X,
         types=types,
-        transform=transform,
+        transforms=transforms,
         covariates=covariates,
         missing=missing,
         sample_weight=sample_weight,

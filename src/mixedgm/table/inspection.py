@@ -94,8 +94,8 @@ class Inspection:
                 factor = self.factors[name]
                 found += self._about_levels(name, factor)
                 if self.options.transforms.get(name):
-                    what = "transform names it, but it is categorical"
-                    found.append(Finding(name, what, "take it out of transform"))
+                    what = "transforms names it, but it is categorical"
+                    found.append(Finding(name, what, "take it out of transforms"))
             self.findings += found
             if not _stops(found):
                 self.schema.append(self._column(values, kind))

@@ -1,4 +1,4 @@
-"""Options by column (`types`, `transform`, `covariates`) in -> the same by name, with findings."""
+"""Options by column (`types`, `transforms`, `covariates`) in -> the same by name, with findings."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ColumnOptions:
     kinds : mapping of str to kind
         Kinds that override inference.
     transforms : mapping of str to str or None
-        Columns with an entry of their own in `transform`.
+        Columns with an entry of their own in `transforms`.
     transform_all : str or None
         The transform of all other continuous columns.
     covariates : frozenset of str
@@ -64,7 +64,7 @@ class ColumnOptions:
 def resolve_options(
     frame: Frame,
     types: TypesArg = None,
-    transform: TransformArg = None,
+    transforms: TransformArg = None,
     covariates: Sequence[Any] | str | None = None,
 ) -> tuple[ColumnOptions, list[Finding]]:
     """Return the options by column name, with a finding for each entry that fits no column.
@@ -76,7 +76,7 @@ def resolve_options(
     types : mapping, sequence or Schema, optional
         Kind by column name (by position for arrays), or one kind or None for each column; a schema
         gives kinds and levels.
-    transform : "nonparanormal", "nonparanormal-extrapolated" or mapping, optional
+    transforms : "nonparanormal", "nonparanormal-extrapolated" or mapping, optional
         For all continuous columns, or by column name.
     covariates : sequence of names, optional
         Columns with the role "covariate".
@@ -96,18 +96,18 @@ def resolve_options(
             findings.append(_bad_choice("types", key, "'continuous' or 'categorical'", kind))
         elif name is not None:
             kinds[name] = cast(Kind, kind)
-    transforms: dict[str, str | None] = {}
-    if isinstance(transform, Mapping):
-        for key, choice in transform.items():
-            name = _resolved(frame, key, "transform", findings)
+    by_column: dict[str, str | None] = {}
+    if isinstance(transforms, Mapping):
+        for key, choice in transforms.items():
+            name = _resolved(frame, key, "transforms", findings)
             if choice is not None and choice not in tuple(_TRANSFORMS):
-                findings.append(_bad_choice("transform", key, "'nonparanormal' or None", choice))
+                findings.append(_bad_choice("transforms", key, "'nonparanormal' or None", choice))
             elif name is not None:
-                transforms[name] = choice
-    elif transform is not None and transform not in tuple(_TRANSFORMS):
+                by_column[name] = choice
+    elif transforms is not None and transforms not in tuple(_TRANSFORMS):
         wanted = "'nonparanormal', None, or a dictionary by column"
         findings.append(
-            Finding(None, f"transform must be {wanted}. Got {quoted(transform)} instead", "")
+            Finding(None, f"transforms must be {wanted}. Got {quoted(transforms)} instead", "")
         )
     several = () if covariates is None else covariates
     wanted_covariates = (several,) if isinstance(several, str) else several
@@ -115,10 +115,10 @@ def resolve_options(
     roles = frozenset(name for name in named if name is not None)
     known = types.categorical if isinstance(types, Schema) else ()
     declared = {column.name: column for column in known if column.name in kinds}
-    for_all = transform if isinstance(transform, str) and transform in _TRANSFORMS else None
+    for_all = transforms if isinstance(transforms, str) and transforms in _TRANSFORMS else None
     out = types.left_out if isinstance(types, Schema) else ()
     left_out = {each.name: each.reason for each in out if each.name in frame.positions}
-    return ColumnOptions(kinds, transforms, for_all, roles, declared, left_out), findings
+    return ColumnOptions(kinds, by_column, for_all, roles, declared, left_out), findings
 
 
 def in_declared_levels(factor: Factor, column: Column | None) -> tuple[Factor, Finding | None]:

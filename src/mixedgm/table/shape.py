@@ -181,6 +181,6 @@ def _bound(shape: Shape) -> str:
 def _transform_line(found: Sequence[Shape]) -> str:
     """Return the option that makes the columns normal, as the user would write it."""
     if len(found) > _MOST:
-        return 'transform="nonparanormal", for all columns'
+        return 'transforms="nonparanormal", for all columns'
     names = (literal(shape.name) for shape in found)
-    return "transform={" + ", ".join(f'{name}: "nonparanormal"' for name in names) + "}"
+    return "transforms={" + ", ".join(f'{name}: "nonparanormal"' for name in names) + "}"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from numbers import Real
 from typing import Any, Self
 
+from mixedgm.deprecation import warn_renamed
 from mixedgm.errors import ParameterError, near_matches
 from mixedgm.fitted import Edge, FittedModel
 from mixedgm.printable import quoted
@@ -72,12 +72,7 @@ class Appearance:
         """
         given = dict(options)
         if "heaviest" in given:
-            warnings.warn(
-                "the option heaviest is now called maximum; the old name will go in the next "
-                "release.",
-                FutureWarning,
-                stacklevel=4,
-            )
+            warn_renamed("heaviest", "maximum")
             given.setdefault("maximum", given.pop("heaviest"))
         known = [field.name for field in fields(cls)]
         check_options(name, given, [*others, *known])

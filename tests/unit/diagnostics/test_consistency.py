@@ -87,7 +87,7 @@ def test_spins_by_enumeration(edges):
 @pytest.mark.parametrize("weights", ["calibrated", "uniform"])
 def test_gaussian_from_its_covariance(weights):
     model = gaussian(CYCLE, [0.3, -0.2, 0.4, 0.1], unit=[1.0, 3.0, 0.5, 2.0])
-    found = mg.diagnostics.consistency(model, weights=weights)
+    found = mg.diagnostics.consistency(model, penalty_weights=weights)
     precision = model.params_.precision
     covariance, pairs = np.linalg.inv(precision), list(combinations(range(4), 2))
 
@@ -197,7 +197,9 @@ def test_units_do_not_matter_with_calibrated_weights(loss):
     assert one.convexity == pytest.approx(two.convexity, rel=1e-6)
     assert one.constants.gradient_change == pytest.approx(two.constants.gradient_change, rel=1e-6)
     if loss == "pseudolikelihood":
-        uniform = mg.diagnostics.consistency(mg.from_params(kinds, other), weights="uniform")
+        uniform = mg.diagnostics.consistency(
+            mg.from_params(kinds, other), penalty_weights="uniform"
+        )
         assert uniform.upper != pytest.approx(two.upper, rel=0.01)
 
 

@@ -33,7 +33,7 @@ def model(frame):
 
 @pytest.fixture(scope="module")
 def checked(model, frame):
-    return model.check(frame, n_sim=N_SIM, random_state=0)
+    return model.check_fit(frame, n_sim=N_SIM, random_state=0)
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def test_a_weight_of_two_is_the_row_twice(model, frame):
     two = statistics(model.fitted_, apply(twice, model.schema_))
     for name in vars(one):
         np.testing.assert_allclose(getattr(one, name), getattr(two, name), atol=1e-10, err_msg=name)
-    assert model.check(frame, sample_weight=weights, n_sim=20).n_rows == len(twice)
+    assert model.check_fit(frame, sample_weight=weights, n_sim=20).n_rows == len(twice)
 
 
 def test_rows_in_blocks_are_rows_at_once(model, frame, monkeypatch):
@@ -118,13 +118,13 @@ def test_a_missing_edge_is_flagged_where_it_is_missing(ladder, pair):
     edges = [(edge.source, edge.target) for edge in truth.edges_]
     others = [p for p in combinations(truth.schema_.names, 2) if p not in edges]
     wrong = mg.MixedGraphicalModel(lam=1e-4, forbid=[*others, pair]).fit(table)
-    found = wrong.check(table, n_sim=N_SIM, random_state=0)
+    found = wrong.check_fit(table, n_sim=N_SIM, random_state=0)
     assert found.pair_checks[0][:2] == pair
     assert found.pair_checks[0].flagged
     assert not found.pair_checks[0].edge
     assert pair in found.flagged
     right = mg.MixedGraphicalModel(lam=1e-4, forbid=others).fit(table)
-    assert right.check(table, n_sim=N_SIM, random_state=0).flagged == ()
+    assert right.check_fit(table, n_sim=N_SIM, random_state=0).flagged == ()
 
 
 @pytest.mark.statistical
@@ -136,7 +136,11 @@ def test_a_true_model_is_flagged_as_seldom_as_it_says(ladder):
     """
     _, truth = ladder
     alarms = sum(
-        bool(truth.check(truth.sample(300, random_state=seed), n_sim=30, random_state=seed).flagged)
+        bool(
+            truth.check_fit(
+                truth.sample(300, random_state=seed), n_sim=30, random_state=seed
+            ).flagged
+        )
         for seed in range(20)
     )
     assert alarms <= 5
@@ -146,7 +150,7 @@ def test_a_true_model_is_flagged_as_seldom_as_it_says(ladder):
 def test_tails_that_are_not_normal_are_seen_at_their_column(ladder):
     table, truth = ladder
     heavy = table.assign(x1=table["x1"] * np.where(np.arange(len(table)) % 20 == 0, 5.0, 1.0))
-    found = truth.check(heavy, n_sim=N_SIM, random_state=0)
+    found = truth.check_fit(heavy, n_sim=N_SIM, random_state=0)
     nodes = {node.column: node for node in found.node_checks}
     assert nodes["x1"].flagged
     assert nodes["x1"].where.split()[0] in ("kurtosis", "sd", "residual")
@@ -200,9 +204,9 @@ def test_holm_is_closed_testing_with_bonferroni(seed):
 
 
 def test_equal_seeds_give_equal_results_whatever_n_jobs(model, frame):
-    one = model.check(frame, n_sim=20, random_state=7)
-    two = model.check(frame, n_sim=20, random_state=7, n_jobs=2)
-    other = model.check(frame, n_sim=20, random_state=8)
+    one = model.check_fit(frame, n_sim=20, random_state=7)
+    two = model.check_fit(frame, n_sim=20, random_state=7, n_jobs=2)
+    other = model.check_fit(frame, n_sim=20, random_state=8)
     assert one.nodes().equals(two.nodes())
     assert one.pairs().equals(two.pairs())
     assert not one.pairs().equals(other.pairs())
@@ -211,7 +215,7 @@ def test_equal_seeds_give_equal_results_whatever_n_jobs(model, frame):
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 def test_frames_are_of_the_library_of_the_training_table(library):
     table = as_library(people(80), library)
-    found = mg.MixedGraphicalModel(lam=0.3).fit(table).check(table, n_sim=20, random_state=0)
+    found = mg.MixedGraphicalModel(lam=0.3).fit(table).check_fit(table, n_sim=20, random_state=0)
     for made in (found.nodes(), found.pairs(), found.levels()):
         assert type(made) is type(table)
 
@@ -219,13 +223,13 @@ def test_frames_are_of_the_library_of_the_training_table(library):
 def test_the_text_says_what_is_flagged(ladder):
     table, truth = ladder
     swapped = table.assign(x1=table["x3"], x3=table["x1"])
-    text = repr(truth.check(swapped, n_sim=N_SIM, random_state=0))
+    text = repr(truth.check_fit(swapped, n_sim=N_SIM, random_state=0))
     assert text.startswith("Model check: ")
     assert f"{N_SIM} simulated tables of 600 rows" in " ".join(text.split())
     assert "x1 - y1" in text
     assert "What the flags mean" in text
     assert max(map(len, text.splitlines())) <= 80
-    quiet = repr(truth.check(table, n_sim=N_SIM, random_state=0))
+    quiet = repr(truth.check_fit(table, n_sim=N_SIM, random_state=0))
     assert "0 of 21 columns and pairs flagged" in quiet
     assert "Pairs" not in quiet
     assert "flags" not in quiet
@@ -244,10 +248,10 @@ def test_the_text_explains_a_missing_edge_and_one_that_is_too_weak():
     x = rng.normal(size=1000)
     table = pd.DataFrame({"x": x, "y": x + rng.normal(size=1000), "z": rng.normal(size=1000)})
     without = mg.MixedGraphicalModel(lam=0.05, forbid=[("x", "y")]).fit(table)
-    said = repr(without.check(table, n_sim=20, random_state=0, n_jobs=1))
+    said = repr(without.check_fit(table, n_sim=20, random_state=0, n_jobs=1))
     assert "the model has no edge for it. To do:" in paragraph_of(said, "x - y")
     shrunken = mg.MixedGraphicalModel(lam=0.5).fit(table)
-    said = repr(shrunken.check(table, n_sim=20, random_state=0, n_jobs=1))
+    said = repr(shrunken.check_fit(table, n_sim=20, random_state=0, n_jobs=1))
     assert "the rows show a stronger relation. To do: fit with refit" in paragraph_of(said, "x - y")
 
 
@@ -263,7 +267,7 @@ def test_the_text_explains_how_a_column_is_not_normal(draw, words):
     rng = np.random.default_rng(1)
     table = pd.DataFrame({"odd": draw(rng), "z": rng.normal(size=1000)})
     model = mg.MixedGraphicalModel(lam=0.05).fit(table)
-    said = repr(model.check(table, n_sim=100, random_state=0, n_jobs=1))
+    said = repr(model.check_fit(table, n_sim=100, random_state=0, n_jobs=1))
     assert words in paragraph_of(said, "odd")
 
 
@@ -283,11 +287,11 @@ def test_equal_strength_in_other_cells_is_a_matter_of_shape():
 
 def test_columns_of_one_kind_only():
     x = people(200)[list(CONTINUOUS)]
-    found = mg.MixedGraphicalModel(lam=0.1).fit(x).check(x, n_sim=20, random_state=0)
+    found = mg.MixedGraphicalModel(lam=0.1).fit(x).check_fit(x, n_sim=20, random_state=0)
     assert len(found.pair_checks) == 1
     assert found.level_checks == ()
     y = people(200)[list(LEVELS)]
-    found = mg.MixedGraphicalModel(lam=0.1).fit(y).check(y, n_sim=20, random_state=0)
+    found = mg.MixedGraphicalModel(lam=0.1).fit(y).check_fit(y, n_sim=20, random_state=0)
     assert len(found.pair_checks) == 3
     assert len(found.level_checks) == 7
 
@@ -305,12 +309,12 @@ def test_columns_of_one_kind_only():
 )
 def test_bad_arguments(model, frame, options, message):
     with pytest.raises(mg.ParameterError, match=message):
-        model.check(frame, **options)
+        model.check_fit(frame, **options)
 
 
 def test_rows_that_do_not_fit_the_schema_are_refused(model, frame):
     with pytest.raises(mg.TableError, match="'weight'"):
-        model.check(frame.drop(columns="weight"))
+        model.check_fit(frame.drop(columns="weight"))
 
 
 def test_packed_covariances_are_unpacked_where_they_belong():
@@ -326,7 +330,7 @@ def test_without_a_joint_distribution_the_columns_are_named(frame):
     model = mg.MixedGraphicalModel(lam=0.2).fit(frame)
     object.__setattr__(model.fitted_.params, "precision", np.array([[1.0, 2.0], [2.0, 1.0]]))
     with pytest.raises(mg.DistributionError, match="'height', 'weight'"):
-        model.check(frame)
+        model.check_fit(frame)
 
 
 def test_badly_mixed_chains_are_reported_once(model, frame, monkeypatch):
@@ -336,5 +340,5 @@ def test_badly_mixed_chains_are_reported_once(model, frame, monkeypatch):
 
     monkeypatch.setattr(type(model.fitted_), "draw", badly)
     with pytest.warns(mg.SamplingWarning, match="in 2 of 2 batches") as caught:
-        model.check(frame, n_sim=30, random_state=0, n_jobs=1)
+        model.check_fit(frame, n_sim=30, random_state=0, n_jobs=1)
     assert len(caught) == 1

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mixedgm.table import check
+from mixedgm.table import check_table
 
 N = 400
 
@@ -19,7 +19,7 @@ def table(**columns):
 
 
 def warnings_of(frame, **options):
-    found = check(frame, **options).findings
+    found = check_table(frame, **options).findings
     assert not [f for f in found if f.severity == "error"], found
     return [str(f) for f in found if f.severity == "warning"]
 
@@ -80,7 +80,7 @@ def test_gaps_do_not_hide_a_dependence():
     frame["twice"] = 2 * frame["u"]
     frame["total"] = frame["v"] + frame["w"]
     frame = frame.mask(np.random.default_rng(0).random(frame.shape) < 0.05)
-    lines = [str(f) for f in check(frame).findings if f.severity == "warning"]
+    lines = [str(f) for f in check_table(frame).findings if f.severity == "warning"]
     assert any("'twice' is a linear function of 'u'" in line for line in lines)
     assert any("'v', 'w', 'total' are linearly dependent" in line for line in lines)
 
@@ -89,7 +89,7 @@ def test_ranks_count_where_a_column_is_transformed():
     frame = table()
     frame["exp"] = np.exp(3 * frame["u"])
     assert warnings_of(frame, types={"exp": "continuous"}) == []
-    (line,) = warnings_of(frame, transform="nonparanormal")
+    (line,) = warnings_of(frame, transforms="nonparanormal")
     assert "'exp' is a linear function of 'u'" in line
 
 

@@ -65,9 +65,9 @@ def test_more_threads_are_quicker_and_repeated_work_is_longer():
 def test_check_and_fit_announce_a_long_fit_before_it_begins(monkeypatch):
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.choice(list("abc"), (50, 4)), columns=list("stuv"))
-    assert not any("a fit takes" in str(found) for found in mg.check(table).findings)
+    assert not any("a fit takes" in str(found) for found in mg.check_table(table).findings)
     monkeypatch.setattr(module, "LONG", 1e-9)
-    said = [found for found in mg.check(table).findings if "a fit takes" in found.what]
+    said = [found for found in mg.check_table(table).findings if "a fit takes" in found.what]
     assert [found.severity for found in said] == ["note"]
     with pytest.warns(mg.LongFitWarning, match=r"about a minute .*50 rows.*verbose=1"):
         mg.MixedGraphicalModel(lam=0.1).fit(table)

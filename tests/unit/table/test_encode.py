@@ -86,7 +86,7 @@ def test_take(design, rows):
 
 
 def test_transformed_columns_hold_normal_scores():
-    design, _ = learn(TABLE, types=TYPES, transform={"wage": "nonparanormal"})
+    design, _ = learn(TABLE, types=TYPES, transforms={"wage": "nonparanormal"})
     assert design.cont[:, 0].tolist() == TABLE["age"].tolist()
     assert abs(design.cont[:, 1].mean()) < 1e-12
     assert np.argsort(design.cont[:, 1]).tolist() == np.argsort(TABLE["wage"]).tolist()
@@ -98,8 +98,8 @@ def test_transformed_columns_hold_normal_scores():
 
 def test_transform_uses_weights_as_frequencies():
     w = np.array([1, 2, 1, 2, 1])
-    weighted, _ = learn(TABLE, types=TYPES, transform="nonparanormal", sample_weight=w)
-    repeated, _ = learn(TABLE.loc[np.repeat(range(5), w)], types=TYPES, transform="nonparanormal")
+    weighted, _ = learn(TABLE, types=TYPES, transforms="nonparanormal", sample_weight=w)
+    repeated, _ = learn(TABLE.loc[np.repeat(range(5), w)], types=TYPES, transforms="nonparanormal")
     np.testing.assert_allclose(np.repeat(weighted.cont, w, axis=0), repeated.cont, rtol=1e-12)
 
 
@@ -411,7 +411,7 @@ for name in ("pandas", "polars", "pyarrow"):
 import numpy as np
 from mixedgm.table import learn, apply, decode
 X = np.array([["a", 1.5], ["b", 2.5], ["a", 3.5]], dtype=object)
-design, _ = learn(X, transform="nonparanormal")
+design, _ = learn(X, transforms="nonparanormal")
 assert decode(design.schema, design.cont, design.codes, "numpy")[0, 0] == "a"
 assert apply(X, design.schema).codes.tolist() == [[0], [1], [0]]
 try:

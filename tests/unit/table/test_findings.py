@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from mixedgm.errors import ParameterError, TableError, TableTypeError, TableWarning
-from mixedgm.table import check, learn
+from mixedgm.table import check_table, learn
 
 NOISE = np.random.default_rng(0).normal(size=6)
 
@@ -162,20 +162,20 @@ def test_values_too_close_together_for_their_size(column):
         "To fix: subtract a constant from it first, for example its smallest value"
     )
     assert "too close" in only_error(column, types={"v": "continuous"})
-    remedied = check(pd.DataFrame({"v": column - column.min(), "noise": NOISE}))
+    remedied = check_table(pd.DataFrame({"v": column - column.min(), "noise": NOISE}))
     assert not [finding for finding in remedied.findings if finding.severity == "error"]
 
 
 def test_values_just_far_enough_apart():
     for column in (1 + 1e-11 * NOISE, 1e-20 * NOISE):
-        assert check(pd.DataFrame({"v": column, "noise": NOISE})).findings == ()
+        assert check_table(pd.DataFrame({"v": column, "noise": NOISE})).findings == ()
 
 
 def test_large_codes_and_ranks_need_no_precision():
     codes = pd.DataFrame({"v": [10**15, 10**15 + 1] * 3, "noise": NOISE})
-    assert check(codes).findings == ()
+    assert check_table(codes).findings == ()
     ranked = pd.DataFrame({"v": 1e9 + 1e-6 * NOISE, "noise": NOISE})
-    assert check(ranked, transform={"v": "nonparanormal"}).findings == ()
+    assert check_table(ranked, transforms={"v": "nonparanormal"}).findings == ()
 
 
 def test_duplicate_names():
@@ -298,7 +298,7 @@ def test_the_remedy_for_levels_without_rows_suits_every_library(library):
     else:
         column = pl.Series(["a", "b"] * 3, dtype=pl.Enum(["a", "b", "z"]))
         table = pl.DataFrame({"v": column, "noise": NOISE})
-    (finding,) = check(table).findings
+    (finding,) = check_table(table).findings
     assert str(finding) == (
         "column 'v': level without rows: 'z'. To change it: declare only levels that occur"
     )
@@ -315,7 +315,7 @@ def test_everything_is_reported_together():
             "few": [1, 2, 3, 1],
         }
     )
-    found = check(table, types={"gapp": "continuous"}, sample_weight=[1, 1, -1, 1]).findings
+    found = check_table(table, types={"gapp": "continuous"}, sample_weight=[1, 1, -1, 1]).findings
     lines = [str(finding) for finding in found if finding.severity == "error"]
     for part in (
         "types names 'gapp'",
@@ -334,7 +334,7 @@ def test_everything_is_reported_together():
 
 
 def test_check_returns_the_columns_that_can_be_used():
-    checked = check(pd.DataFrame({"flat": [1.0] * 6, "v": NOISE, "c": ["a", "b"] * 3}))
+    checked = check_table(pd.DataFrame({"flat": [1.0] * 6, "v": NOISE, "c": ["a", "b"] * 3}))
     assert checked.schema.names == ("v", "c")
     assert len(checked.findings) == 1
 
@@ -365,7 +365,7 @@ def test_bad_weights(weights, message):
     ("scale", "warned"), [(0.4, True), (0.6, False), (1.9, False), (2.1, True)]
 )
 def test_weights_far_from_the_number_of_rows(scale, warned):
-    checked = check(pd.DataFrame({"v": NOISE}), sample_weight=np.full(6, scale))
+    checked = check_table(pd.DataFrame({"v": NOISE}), sample_weight=np.full(6, scale))
     assert bool(checked.findings) == warned
     if warned:
         assert f"sample_weight sums to {6 * scale:g} over 6 rows" in str(checked.findings[0])
@@ -381,10 +381,10 @@ def test_missing_values_in_rows_of_weight_zero_are_no_matter():
 
 
 def test_the_result_of_a_check_prints_what_it_found():
-    text = repr(check([[1.5, "a"], [2.5, "b"], [None, "a"]]))
+    text = repr(check_table([[1.5, "a"], [2.5, "b"], [None, "a"]]))
     assert text.startswith("Table of 3 rows: 1 error, 1 warning\n")
     assert "x1      categorical" in text
     assert "[error] column 'x0': 1 missing value" in text
-    fine = repr(check([[1.5, "a"], [2.5, "b"], [0.5, "a"]]))
+    fine = repr(check_table([[1.5, "a"], [2.5, "b"], [0.5, "a"]]))
     assert "0 errors, 0 warnings" in fine
     assert "[" not in fine

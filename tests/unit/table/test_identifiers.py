@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from mixedgm.errors import ParameterError, TableError, TableWarning
-from mixedgm.table import Schema, apply, check, decode, learn
+from mixedgm.table import Schema, apply, check_table, decode, learn
 
 RNG = np.random.default_rng(0)
 NOISE = RNG.normal(size=1000)
@@ -18,7 +18,7 @@ NOISE = RNG.normal(size=1000)
 
 def about(column, **options):
     """Return the schema, and the findings about the column."""
-    checked = check(pd.DataFrame({"v": column, "noise": NOISE[: len(column)]}), **options)
+    checked = check_table(pd.DataFrame({"v": column, "noise": NOISE[: len(column)]}), **options)
     return checked.schema, [f for f in checked.findings if f.column == "v"]
 
 
@@ -86,7 +86,7 @@ def test_stray_words_among_numbers_are_named_with_the_line_that_helps(library, l
     column[3] = column[500] = "n.a."
     column[7] = "unknown"
     table = library({"v": column, "noise": NOISE})
-    checked = check(table)
+    checked = check_table(table)
     (found,) = checked.findings
     assert "but for 2 words: 'n.a.' (2 rows), 'unknown' (1 row)" in found.what
     assert found.remedy.startswith(line)
@@ -97,16 +97,16 @@ def test_the_line_that_helps_does():
     column = [f"{value:.3f}" for value in NOISE]
     column[3] = "n.a."
     table = pd.DataFrame({"v": column, "noise": NOISE})
-    (found,) = check(table).findings
+    (found,) = check_table(table).findings
     exec(found.remedy.partition(" makes numbers")[0], {"pd": pd, "table": table})
-    again = check(table)
+    again = check_table(table)
     assert again.schema.columns[0].kind == "continuous"
     assert again.findings[0].what == "1 missing value (NaN or null)"
     table = pl.DataFrame({"v": column, "noise": NOISE})
-    (found,) = check(table).findings
+    (found,) = check_table(table).findings
     names = {"pl": pl, "table": table}
     exec(found.remedy.partition(" makes numbers")[0], names)
-    assert check(names["table"]).schema.columns[0].kind == "continuous"
+    assert check_table(names["table"]).schema.columns[0].kind == "continuous"
 
 
 def test_a_few_codes_and_a_word_are_a_category():

@@ -12,14 +12,14 @@ import pyarrow as pa
 import pytest
 
 from mixedgm.errors import TableError, TableWarning
-from mixedgm.table import check, learn
+from mixedgm.table import check_table, learn
 
 NOISE = np.random.default_rng(0).normal(size=12)
 
 
 def schema_of(column, **options):
     """Return the inferred column and the messages of the warnings about it."""
-    checked = check(pd.DataFrame({"v": column, "noise": NOISE}), **options)
+    checked = check_table(pd.DataFrame({"v": column, "noise": NOISE}), **options)
     assert all(finding.severity == "warning" for finding in checked.findings), checked.findings
     return checked.schema.columns[0], [str(finding) for finding in checked.findings]
 
@@ -125,7 +125,7 @@ def test_truth_values_and_number_categories_can_be_continuous():
 )
 def test_level_order_in_polars_and_pyarrow(series, levels):
     make = pl.DataFrame if isinstance(series, pl.Series) else pa.table
-    checked = check(make({"v": series, "noise": NOISE}), missing="drop")
+    checked = check_table(make({"v": series, "noise": NOISE}), missing="drop")
     assert checked.schema.columns[0].levels == levels
 
 
@@ -134,7 +134,7 @@ def test_polars_categorical_does_not_take_levels_of_other_columns():
     table = pl.DataFrame(
         {"v": ["b", "a"] * 6, "w": ["d", "c", "e"] * 4, "noise": NOISE}
     ).with_columns(pl.col("v", "w").cast(pl.Categorical))
-    assert [column.levels for column in check(table).schema.categorical] == [
+    assert [column.levels for column in check_table(table).schema.categorical] == [
         ("a", "b"),
         ("c", "d", "e"),
     ]
@@ -154,7 +154,7 @@ def test_ordered_is_kept():
 def test_types_of_an_array_by_name_position_or_list():
     X = np.column_stack([np.arange(12) % 3, NOISE])
     for types in ({"x0": "categorical"}, {0: "categorical"}, ["categorical", None]):
-        checked = check(X, types=types)
+        checked = check_table(X, types=types)
         assert checked.schema.columns[0].levels == (0, 1, 2)
         assert checked.findings == ()
 
@@ -163,7 +163,7 @@ def test_object_arrays_are_inferred_column_by_column():
     X = np.array(
         [["a", 1.5, True], ["b", 2.5, False], ["a", 3, True], ["b", 4, None]], dtype=object
     )
-    checked = check(X, missing="drop")
+    checked = check_table(X, missing="drop")
     assert [column.kind for column in checked.schema.columns] == [
         "categorical",
         "continuous",
@@ -173,21 +173,21 @@ def test_object_arrays_are_inferred_column_by_column():
 
 
 def test_text_arrays_are_categorical():
-    assert check(np.array([["a", "x"], ["b", "y"], ["a", "y"]])).schema.n_levels == (2, 2)
+    assert check_table(np.array([["a", "x"], ["b", "y"], ["a", "y"]])).schema.n_levels == (2, 2)
 
 
 def test_roles():
     table = {"a": NOISE, "b": NOISE**2, "c": ["x", "y"] * 6}
-    schema = check(pd.DataFrame(table), covariates=["c", "a"]).schema
+    schema = check_table(pd.DataFrame(table), covariates=["c", "a"]).schema
     assert [column.role for column in schema.columns] == ["covariate", "target", "covariate"]
-    assert check(pd.DataFrame(table), covariates="b").schema.columns[1].role == "covariate"
+    assert check_table(pd.DataFrame(table), covariates="b").schema.columns[1].role == "covariate"
 
 
 def test_transform_for_all_or_by_column():
     table = pd.DataFrame({"a": NOISE, "b": NOISE**2, "c": ["x", "y"] * 6})
 
     def transformed(transform):
-        schema = learn(table, transform=transform)[0].schema
+        schema = learn(table, transforms=transform)[0].schema
         return [column.name for column in schema.columns if column.transform is not None]
 
     assert transformed("nonparanormal") == ["a", "b"]
@@ -199,15 +199,15 @@ def test_transform_for_all_or_by_column():
     ("options", "message"),
     [
         ({"types": {"stagee": "categorical"}}, "types names 'stagee', which is not a column. To fix: did you mean 'stage'"),
-        ({"transform": {"nose": "nonparanormal"}}, "transform names 'nose', which is not a column. To fix: did you mean 'noise'"),
+        ({"transforms": {"nose": "nonparanormal"}}, "transforms names 'nose', which is not a column. To fix: did you mean 'noise'"),
         ({"covariates": ["qq"]}, "covariates names 'qq', which is not a column. To fix: the columns are 'stage', 'noise'"),
         ({"types": {0: "categorical"}}, "types names 0, which is not a column"),
         ({"types": {"stage": "nominal"}}, "types['stage'] must be 'continuous' or 'categorical'. Got 'nominal' instead"),
         ({"types": ["continuous"]}, "types must be a dictionary by column, a schema, or a list of 2 kinds. Got 1 entries"),
         ({"types": "categorical"}, "types must be a dictionary by column, a schema, or a list of 2 kinds. Got 'categorical'"),
-        ({"transform": "log"}, "transform must be 'nonparanormal', None, or a dictionary by column. Got 'log'"),
-        ({"transform": {"noise": "log"}}, "transform['noise'] must be 'nonparanormal' or None. Got 'log' instead"),
-        ({"transform": {"stage": "nonparanormal"}}, "column 'stage': transform names it, but it is categorical"),
+        ({"transforms": "log"}, "transforms must be 'nonparanormal', None, or a dictionary by column. Got 'log'"),
+        ({"transforms": {"noise": "log"}}, "transforms['noise'] must be 'nonparanormal' or None. Got 'log' instead"),
+        ({"transforms": {"stage": "nonparanormal"}}, "column 'stage': transforms names it, but it is categorical"),
     ],
 )  # fmt: skip
 def test_options_that_fit_no_column(options, message):

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from mixedgm.errors import TableWarning
-from mixedgm.table import check, learn
+from mixedgm.table import check_table, learn
 
 RNG = np.random.default_rng(0)
 N = 400
@@ -33,7 +33,7 @@ def the_finding(checked, part):
 def test_one_finding_ranks_columns_and_proposes_those_to_leave_out():
     table = gappy()
     gaps = table.isna().sum().sort_values(ascending=False)
-    checked = check(table)
+    checked = check_table(table)
     found = the_finding(checked, "missing values")
     listed = re.findall(r"'(\w+)' \((\d+)\)", found.what)
     assert listed == [(name, str(count)) for name, count in gaps.items() if count]
@@ -62,7 +62,7 @@ def test_the_proposal_keeps_as_many_cells_as_any_set_of_columns():
         best = max(
             cells(names) for k in range(6) for names in itertools.combinations(table.columns, k)
         )
-        proposed = check(table).leave_out
+        proposed = check_table(table).leave_out
         assert cells(proposed) >= 0.9 * best  # greedy: near the best of all 64 sets
         assert all(
             len(table.drop(columns=[n for n in proposed if n != name]).dropna())
@@ -74,7 +74,7 @@ def test_the_proposal_keeps_as_many_cells_as_any_set_of_columns():
 def test_nothing_is_proposed_when_few_rows_are_lost():
     table = pd.DataFrame({f"x{k}": RNG.normal(size=N) for k in range(6)})
     table.loc[:10, "x0"] = np.nan
-    checked = check(table)
+    checked = check_table(table)
     assert checked.leave_out == ()
     assert the_finding(checked, "missing").remedy == (
         'missing="drop" drops the 11 rows, or fill them in'
@@ -84,8 +84,8 @@ def test_nothing_is_proposed_when_few_rows_are_lost():
 def test_kinds_and_levels_do_not_depend_on_which_rows_are_complete():
     table = gappy()
     table["stage"] = np.where(np.arange(N) < 350, np.arange(N) % 5 + 1, np.arange(N) // 10 % 2 + 1)
-    whole = check(table[["stage", "zone"]]).schema
-    with_gaps = check(table, missing="drop").schema
+    whole = check_table(table[["stage", "zone"]]).schema
+    with_gaps = check_table(table, missing="drop").schema
     assert (with_gaps.columns[-1].kind, whole.columns[0].kind) == ("continuous", "continuous")
     assert table.dropna()["stage"].nunique() == 2  # as few as would make it categorical
     zone = next(c for c in with_gaps.columns if c.name == "zone")
@@ -96,7 +96,7 @@ def test_constant_in_complete_rows_only_names_the_gaps_that_cause_it():
     table = gappy()
     table["flag"] = np.where(np.arange(N) < 100, 1.5, 2.5)
     assert table.dropna()[["zone", "flag"]].nunique().tolist() == [1, 1]
-    found = the_finding(check(table, missing="drop"), "constant")
+    found = the_finding(check_table(table, missing="drop"), "constant")
     n_complete = len(table.dropna())
     assert found.what.startswith(
         f"2 columns are constant in the {n_complete} complete rows, though not in the table: "
@@ -104,7 +104,7 @@ def test_constant_in_complete_rows_only_names_the_gaps_that_cause_it():
     )
     assert found.remedy == "leave columns 'pool', 'alley' out, or fill the gaps in"
     assert found.severity == "error"
-    fewer = check(table.drop(columns=["pool", "alley"]), missing="drop")
+    fewer = check_table(table.drop(columns=["pool", "alley"]), missing="drop")
     assert not [f for f in fewer.findings if f.severity == "error"]
 
 
@@ -121,18 +121,18 @@ def test_levels_in_dropped_rows_only_stay_declared():
 
 def test_infinite_values_are_counted_in_all_rows():
     table = pl.DataFrame({"a": [1.0, float("inf"), float("-inf"), 2.0], "b": [1.5, None, 2.5, 3.5]})
-    assert the_finding(check(table, missing="drop"), "infinite").what.startswith("2 infinite")
+    assert the_finding(check_table(table, missing="drop"), "infinite").what.startswith("2 infinite")
 
 
 def test_a_column_that_is_left_out_costs_no_rows():
     table = pd.DataFrame({"x": RNG.normal(size=N), "y": RNG.normal(size=N)})
     table["comment"] = [f"text {k}" if k % 2 else None for k in range(N)]
-    checked = check(table)
+    checked = check_table(table)
     assert [f.severity for f in checked.findings] == ["warning"]
     assert checked.keep is None
 
 
 def test_many_columns_are_not_all_named():
     table = pd.DataFrame(RNG.normal(size=(30, 300))).mask(RNG.random((30, 300)) < 0.5)
-    for finding in check(table).findings:
+    for finding in check_table(table).findings:
         assert len(str(finding)) < 1500

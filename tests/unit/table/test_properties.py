@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 from mixedgm.errors import TableError
-from mixedgm.table import Schema, apply, check, decode, learn
+from mixedgm.table import Schema, apply, check_table, decode, learn
 
 names = st.lists(
     st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=6),
@@ -134,9 +134,9 @@ def test_decoding_gives_the_table_back(table):
 @modest
 @given(tables())
 def test_the_schema_survives_json(table):
-    checked = check(pl.DataFrame(table), transform="nonparanormal")
+    checked = check_table(pl.DataFrame(table), transforms="nonparanormal")
     assume(checked.schema.columns)
-    design, _ = quietly(learn, pl.DataFrame(table), transform="nonparanormal")
+    design, _ = quietly(learn, pl.DataFrame(table), transforms="nonparanormal")
     for schema in (checked.schema, design.schema):
         assert Schema.from_dict(json.loads(json.dumps(schema.to_dict()))) == schema
     stored = Schema.from_dict(json.loads(json.dumps(design.schema.to_dict())))
@@ -173,7 +173,7 @@ def test_missing_values_are_counted_and_dropped(table, data):
     if design is None:
         assert "constant" in reasons or "missing" in reasons
         return
-    checked = check(pl.DataFrame(gapped), types=kinds_of(table))
+    checked = check_table(pl.DataFrame(gapped), types=kinds_of(table))
     assert design.kept.tolist() == np.flatnonzero(complete).tolist()
     (error,) = [f for f in checked.findings if f.severity == "error"]
     assert all(str(sum(hole)) in error.what for hole in holes.values() if any(hole))

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from mixedgm.errors import TableWarning
-from mixedgm.table import check, learn
+from mixedgm.table import check_table, learn
 from mixedgm.table.shape import shape_of
 
 RNG = np.random.default_rng(0)
@@ -16,7 +16,7 @@ NORMAL = RNG.normal(size=2000)
 
 
 def notes(**columns):
-    checked = check(pd.DataFrame({"n": NORMAL} | columns))
+    checked = check_table(pd.DataFrame({"n": NORMAL} | columns))
     return [f for f in checked.findings if f.severity == "note"]
 
 
@@ -43,17 +43,17 @@ def test_a_skewed_column_with_the_line_that_helps():
     (note,) = notes(wage=RNG.lognormal(0, 0.5, size=2000))
     assert note.column == "wage"
     assert note.what.startswith("skewed, not normal (skewness ")
-    assert note.remedy == 'transform={"wage": "nonparanormal"}'
+    assert note.remedy == 'transforms={"wage": "nonparanormal"}'
     skewed = {f"w{k}": RNG.lognormal(0, 0.5 + k / 10, size=2000) for k in range(7)}
     note = notes(**skewed)[0]
     assert note.what.startswith("7 columns are skewed, not normal: 'w")
     assert note.what.endswith(" and 2 more")
-    assert note.remedy == 'transform="nonparanormal", for all columns'
+    assert note.remedy == 'transforms="nonparanormal", for all columns'
 
 
 def test_a_transform_ends_the_note():
     frame = pd.DataFrame({"n": NORMAL, "wage": RNG.lognormal(0, 0.5, size=2000)})
-    assert check(frame, transform={"wage": "nonparanormal"}).findings == ()
+    assert check_table(frame, transforms={"wage": "nonparanormal"}).findings == ()
 
 
 def test_heavy_tails():
@@ -80,7 +80,9 @@ def test_few_distinct_values():
     (note,) = notes(x=np.round(RNG.uniform(0, 1.5, size=2000), 1))
     assert note.what == "has few distinct values for a number (16 in 2,000 rows)"
     assert note.remedy == 'types={"x": "categorical"}'
-    declared = check(pd.DataFrame({"n": NORMAL, "x": np.round(NORMAL)}), types={"x": "continuous"})
+    declared = check_table(
+        pd.DataFrame({"n": NORMAL, "x": np.round(NORMAL)}), types={"x": "continuous"}
+    )
     assert declared.findings == ()
 
 
@@ -95,11 +97,13 @@ def test_a_fit_is_silent_about_notes_but_mentions_strong_ones_in_one_line():
     (warning,) = caught
     assert "\n" not in str(warning.message)
     assert "'gain' (skewness " in str(warning.message)
-    assert str(warning.message).endswith("transform={column: None} ends this warning")
+    assert str(warning.message).endswith("transforms={column: None} ends this warning")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        learn(strong, transform={"gain": None})
+        learn(strong, transforms={"gain": None})
 
 
 def test_short_tables_give_no_note():
-    assert check(pd.DataFrame({"x": np.exp(NORMAL[:19] * 2), "y": NORMAL[:19]})).findings == ()
+    assert (
+        check_table(pd.DataFrame({"x": np.exp(NORMAL[:19] * 2), "y": NORMAL[:19]})).findings == ()
+    )

@@ -64,7 +64,7 @@ def test_the_check_draws_itself():
     import mixedgm as mg
 
     table, truth = mg.datasets.make_ladder(200, 2, random_state=0)
-    ax = truth.check(table, n_sim=20, random_state=0).plot()
+    ax = truth.check_fit(table, n_sim=20, random_state=0).plot()
     assert [t.get_text() for t in ax.get_yticklabels()] == ["x1", "x2", "y1", "y2"]
     dots = {tuple(map(int, at)) for at in ax.collections[0].get_offsets()}
     assert dots == {(0, 1), (1, 0), (0, 2), (2, 0), (1, 3), (3, 1), (2, 3), (3, 2)}

@@ -31,10 +31,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace, console: Console) -> int:
     """Print the schema and the findings of a table; 2 when it cannot be fitted."""
-    from mixedgm.table import check
+    from mixedgm.table import check_table
 
     frame, weights = read_columns(args)
-    checked = check(frame, sample_weight=weights, **column_options(args))
+    checked = check_table(frame, sample_weight=weights, **column_options(args))
     n_rows, n_columns = frame.shape
     size = f"{n_rows:,} row{'' if n_rows == 1 else 's'}"
     console.out(f"{size}, {n_columns:,} column{'' if n_columns == 1 else 's'}\n")
