@@ -91,7 +91,7 @@ def _listing(findings: tuple[Finding, ...], noun: str) -> str:
     for line in finding_lines(findings):
         length += len(line)
         if length > _LISTED:
-            lines.append("  - ...; mixedgm.check(table).findings has all of them")
+            lines.append("  - ...; mixedgm.check_table(table).findings has all of them")
             break
         lines.append(f"  - {line}")
     return bounded("\n".join(lines))

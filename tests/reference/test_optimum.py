@@ -38,7 +38,7 @@ def fit(problem, solver, tol=TOL):
     types.update({name: "categorical" for name in problem.node_names if name[0] == "k"})
     model = mg.MixedGraphicalModel(
         lam=problem.lam,
-        weights=problem.weights,
+        penalty_weights=problem.weights,
         penalty_factors=problem.penalty_factors,
         types=types,
         solver=solver,

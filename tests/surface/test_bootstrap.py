@@ -91,7 +91,7 @@ def test_rare_levels_and_constant_columns_are_fitted_and_counted(rare) -> None:
 
 
 def test_failed_resamples_are_counted_and_never_drawn_again(model, table, monkeypatch) -> None:
-    draw, calls = resampling.Plan.draw, []
+    draw, calls = resampling.ResamplingPlan.draw, []
 
     def fragile(*args):
         calls.append(1)
@@ -100,7 +100,7 @@ def test_failed_resamples_are_counted_and_never_drawn_again(model, table, monkey
         return draw(*args)
 
     whole = mg.bootstrap(model, table, n_boot=6, random_state=5, n_jobs=1)
-    monkeypatch.setattr(resampling.Plan, "draw", fragile)
+    monkeypatch.setattr(resampling.ResamplingPlan, "draw", fragile)
     found = mg.bootstrap(model, table, n_boot=6, random_state=5, n_jobs=1)
     assert [failure.resample for failure in found.failures] == [2, 5]
     assert {failure.message for failure in found.failures} == {"LinAlgError: singular matrix"}
@@ -116,7 +116,7 @@ def test_when_all_fail_the_reason_is_given(model, table, monkeypatch) -> None:
     def fails(*args):
         raise np.linalg.LinAlgError("singular matrix")
 
-    monkeypatch.setattr(resampling.Plan, "draw", fails)
+    monkeypatch.setattr(resampling.ResamplingPlan, "draw", fails)
     with pytest.raises(mg.MixedGMError, match="all 3 resamples failed.*singular"):
         mg.bootstrap(model, table, n_boot=3, random_state=5, n_jobs=1)
 

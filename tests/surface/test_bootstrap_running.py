@@ -92,7 +92,7 @@ def test_a_checkpoint_is_read_and_refused_for_other_work(model, table, expected,
 def test_an_interrupted_bootstrap_reports_what_is_done(model, table, expected, monkeypatch) -> None:
     from mixedgm.studies import resampling
 
-    draw, calls = resampling.Plan.draw, []
+    draw, calls = resampling.ResamplingPlan.draw, []
 
     def interrupted(plan, *args):
         calls.append(1)
@@ -100,7 +100,7 @@ def test_an_interrupted_bootstrap_reports_what_is_done(model, table, expected, m
             raise KeyboardInterrupt
         return draw(plan, *args)
 
-    monkeypatch.setattr(resampling.Plan, "draw", interrupted)
+    monkeypatch.setattr(resampling.ResamplingPlan, "draw", interrupted)
     with pytest.warns(RuntimeWarning, match=r"interrupted: 5 of 12 \(resamples\)"):
         found = mg.bootstrap(model, table, n_boot=12, random_state=3, n_jobs=1)
     assert (found.n_done, found.n_boot) == (5, 12)

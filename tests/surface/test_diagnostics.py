@@ -94,7 +94,7 @@ def test_the_theorem_scales_with_the_rows(found):
     ("options", "message"),
     [
         ({"loss": "nodewise"}, "loss must be 'pseudolikelihood' or 'likelihood'"),
-        ({"weights": "none"}, "weights must be 'calibrated' or 'uniform'"),
+        ({"penalty_weights": "none"}, "penalty_weights must be 'calibrated' or 'uniform'"),
         ({"n_draws": 10}, "n_draws must be an integer of at least 1,000"),
         ({"n_draws": 1e5}, "n_draws must be an integer of at least 1,000"),
     ],

@@ -89,7 +89,7 @@ def test_edges_and_interactions_name_the_moderator(model):
     assert list(found.index) == [f"a | group = {level}" for level in "pqr"]
     assert model.interaction("a", "b", "age").shape == (1, 1)
     assert model.interaction("c", "a", "group").shape == (6, 1)
-    with pytest.raises(mg.ParameterError, match="'wave' is no moderator of this model; its"):
+    with pytest.raises(mg.ParameterError, match="'wave' is not a moderator of this model; its"):
         model.interaction("a", "b", "wave")
 
 
@@ -299,7 +299,7 @@ def test_pictures(model):
     titles = [d.ax.get_title() for d in model.plot_moderation("group")]
     assert titles == ["group = p", "group = q", "group = r"]
     assert len(model.plot_moderation("age", [30, 50])) == 2
-    with pytest.raises(mg.ParameterError, match="'wave' is no moderator; the edges vary with"):
+    with pytest.raises(mg.ParameterError, match="'wave' is not a moderator; the edges vary with"):
         model.plot_moderation("wave")
     with pytest.raises(mg.ParameterError, match="at least one value of the moderator"):
         model.plot_moderation("age", [])

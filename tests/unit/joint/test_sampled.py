@@ -9,7 +9,7 @@ import pytest
 
 from mixedgm.errors import ParameterError, SamplingWarning, TooLargeError
 from mixedgm.joint import (
-    Effort,
+    SamplingEffort,
     expectations,
     marginal,
     posterior,
@@ -106,4 +106,4 @@ def test_chains_that_do_not_mix_are_reported():
     params.cat_interaction[0, 2] = params.cat_interaction[2, 0] = 12.0
     params.cat_interaction[1, 3] = params.cat_interaction[3, 1] = 12.0
     with pytest.warns(SamplingWarning, match="not mixed well"):
-        sampled_expectations(params, rng=np.random.default_rng(0), effort=Effort(n_keep=50))
+        sampled_expectations(params, rng=np.random.default_rng(0), effort=SamplingEffort(n_keep=50))
