@@ -34,7 +34,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     if args.seed is not None:
         _one(args.campaigns[0], args.seed)
         return
-    left = [_campaign(name, args) for name in args.campaigns or MODULES]
+    try:
+        left = [_campaign(name, args) for name in args.campaigns or MODULES]
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
     if any(left):
         raise SystemExit(1)
 
