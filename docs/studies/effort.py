@@ -7,6 +7,7 @@ are what `mixedgm.table.effort` was fitted to, and what its test compares with (
 from __future__ import annotations
 
 import csv
+import sys
 import time
 import warnings
 from pathlib import Path
@@ -27,6 +28,7 @@ SHAPES = (
 
 
 def table(n_rows: int, n_cont: int, n_cat: int, n_levels: int) -> pd.DataFrame:
+    """Draw a chain of columns, in random order."""
     rng, columns = np.random.default_rng(0), {}
     chain = rng.normal(size=(n_rows, n_cont + n_cat))
     for k in range(1, n_cont + n_cat):
@@ -42,6 +44,7 @@ def table(n_rows: int, n_cont: int, n_cat: int, n_levels: int) -> pd.DataFrame:
 
 
 def main() -> None:
+    """Measure all shapes, and write them."""
     warnings.simplefilter("ignore")
     mg.MixedGraphicalModel(n_jobs=1).fit(table(300, 3, 3, 3))  # compiles
     rows = []
@@ -50,7 +53,7 @@ def main() -> None:
         start = time.process_time()
         mg.MixedGraphicalModel(n_jobs=1).fit(drawn)
         rows.append((*shape, round(time.process_time() - start, 2)))
-        print(*rows[-1], flush=True)
+        sys.stdout.write(f"{rows[-1]}\n")
     with Path(__file__).with_suffix(".csv").open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerows([("rows", "numbers", "categories", "levels", "seconds"), *rows])
