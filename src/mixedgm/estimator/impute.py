@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numbers
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -93,7 +93,7 @@ class ImputeMethods(HasModel):
         if n_draws is None:
             found = expected(model, gaps, how)
             return filled(X, frame, gaps, found.cont, found.codes)
-        whole = isinstance(n_draws, numbers.Integral) and not isinstance(n_draws, (bool, np.bool_))
+        whole = isinstance(n_draws, Integral) and not isinstance(n_draws, (bool, np.bool_))
         if not whole or n_draws < 1:
             raise ParameterError.must_be("n_draws", "an integer of at least 1, or None", n_draws)
         return [

@@ -65,8 +65,8 @@ def log_density_of(
     without = _rest(params, known_cont, known_cat, cont, codes)
     at = int(np.flatnonzero(without.given.cont == node)[0])
     if method != "gibbs":
-        numbers = np.column_stack([cont, values])
-        with_value = _rest(params, [*known_cont, node], known_cat, numbers, codes)
+        extended = np.column_stack([cont, values])
+        with_value = _rest(params, [*known_cont, node], known_cat, extended, codes)
         try:
             found = _log_weight(with_value, params, limit) - _log_weight(without, params, limit)
         except TooLargeError:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -143,7 +143,7 @@ def read_columns(schema: Schema, columns: Any, option: str = "columns") -> tuple
     ParameterError
         For an unknown name, a name that comes twice, and for no name at all.
     """
-    single = isinstance(columns, (str, numbers.Integral))
+    single = isinstance(columns, (str, Integral))
     names = [columns] if single else list(columns) if np.iterable(columns) else []
     if not names:
         raise ParameterError.must_be(option, "a column name or a list of them", columns)

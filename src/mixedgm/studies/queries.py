@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,7 +65,7 @@ class How:
     def __post_init__(self) -> None:
         if self.method not in ("auto", "exact", "gibbs"):
             raise ParameterError.must_be("method", "'auto', 'exact' or 'gibbs'", self.method)
-        whole = isinstance(self.limit, numbers.Integral) and not isinstance(self.limit, bool)
+        whole = isinstance(self.limit, Integral) and not isinstance(self.limit, bool)
         if self.limit is not None and not (whole and self.limit > 0):
             raise ParameterError.must_be("limit", "a positive integer, or None", self.limit)
 
@@ -251,7 +251,7 @@ def sample_rows(
     from mixedgm.joint import draw
 
     for name, value in {"n": n, **sweeps}.items():
-        whole = isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_))
+        whole = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
         if not whole or value < 1:
             raise ParameterError.must_be(name, "an integer of at least 1", value)
     evidence, rest = asked_model(fitted, given)

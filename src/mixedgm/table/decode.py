@@ -72,12 +72,12 @@ def decode(
     library = like.value if isinstance(like, nw.Implementation) else like
     if library not in _LIBRARIES:
         raise ParameterError.must_be("like", f"one of {', '.join(_LIBRARIES)}", library)
-    numbers = np.asarray(cont, dtype=np.float64)
+    given = np.asarray(cont, dtype=np.float64)
     positions = np.asarray(codes)
     make = {"pandas": _pandas, "polars": _polars, "pyarrow": _pyarrow, "numpy": _numpy}[library]
     columns: dict[str, Any] = {}
     for at, column in enumerate(schema.continuous):
-        values = numbers[:, at]
+        values = given[:, at]
         values = values if column.transform is None else column.transform.inverse(values)
         values = as_whole(column, values) if column.name in rounded else values
         columns[column.name] = make(column, values, _own_dtype(column, library))

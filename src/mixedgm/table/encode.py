@@ -138,7 +138,7 @@ def learn(
     )
     raise_or_warn(checked.findings)
 
-    def numbers(name: str) -> Floats:
+    def numbers_of(name: str) -> Floats:
         values = checked.values[name].numbers()
         return values if checked.keep is None else values[checked.keep]
 
@@ -146,11 +146,11 @@ def learn(
     for at, column in enumerate(columns):
         if column.kind == "continuous" and checked.options.transformed(column.name):
             beyond = checked.options.extrapolated(column.name)
-            fitted = Nonparanormal.fit(numbers(column.name), checked.weights, extrapolate=beyond)
+            fitted = Nonparanormal.fit(numbers_of(column.name), checked.weights, extrapolate=beyond)
             columns[at] = replace(column, transform=fitted)
     codes = {name: factor.codes for name, factor in checked.factors.items()}
     schema = replace(checked.schema, columns=tuple(columns))
-    design = _filled(schema, numbers, codes, checked.keep, checked.weights, checked.frame.n_rows)
+    design = _filled(schema, numbers_of, codes, checked.keep, checked.weights, checked.frame.n_rows)
     return design, checked.findings
 
 
@@ -200,18 +200,18 @@ def apply(
     matched = match(X, schema, missing, sample_weight, require)
     raise_or_warn(matched.findings)
 
-    def numbers(name: str) -> Floats:
+    def numbers_of(name: str) -> Floats:
         if name not in matched.values:
             return np.zeros(matched.n_kept)
         values = matched.values[name].numbers()
         return values if matched.keep is None else values[matched.keep]
 
-    return _filled(schema, numbers, matched.codes, matched.keep, matched.weights, matched.n_rows)
+    return _filled(schema, numbers_of, matched.codes, matched.keep, matched.weights, matched.n_rows)
 
 
 def _filled(
     schema: Schema,
-    numbers: Callable[[str], Floats],
+    numbers_of: Callable[[str], Floats],
     codes: Mapping[str, NDArray[np.int32]],
     keep: Mask | None,
     weights: Floats | None,
@@ -222,7 +222,7 @@ def _filled(
     n_kept = n_rows if kept is None else len(kept)
     cont = np.empty((n_kept, schema.n_cont), dtype=np.float64)
     for at, column in enumerate(schema.continuous):
-        values = numbers(column.name)
+        values = numbers_of(column.name)
         cont[:, at] = values if column.transform is None else column.transform.forward(values)
     coded = np.zeros((n_kept, schema.n_cat), dtype=code_dtype(schema))
     for at, column in enumerate(schema.categorical):

@@ -115,9 +115,9 @@ def read_gaps(
     for at, column in enumerate(schema.continuous):
         values = matched.values.get(column.name)
         if values is not None and values.family != "empty":
-            numbers = values.numbers()[keep]
+            present = values.numbers()[keep]
             transform = column.transform
-            cont[:, at] = numbers if transform is None else transform.forward(numbers)
+            cont[:, at] = present if transform is None else transform.forward(present)
     codes = np.full((matched.n_kept, schema.n_cat), -1, dtype=np.int32)
     for at, column in enumerate(schema.categorical):
         if column.name in matched.codes:
