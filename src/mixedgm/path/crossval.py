@@ -249,7 +249,9 @@ def _group_labels(design: Design, groups: Any) -> Ints:
     if isinstance(groups, str):
         node = schema.node_index(groups)
         values: Any = (
-            design.cont[:, node] if node < schema.n_cont else design.codes[:, node - schema.n_cont]
+            design.numbers[:, node]
+            if node < schema.n_gaussian
+            else design.codes[:, node - schema.n_gaussian]
         )
     else:
         labels, at = np.asarray(groups), _positions(design)

@@ -285,7 +285,7 @@ def plan_of(
     key = fingerprint(
         json.dumps(told, sort_keys=True, default=repr),
         json.dumps(design.schema.to_dict(), sort_keys=True, default=repr),
-        design.cont,
+        design.numbers,
         design.codes,
         design.weights,
         params.coef,

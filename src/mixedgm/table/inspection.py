@@ -183,11 +183,11 @@ class Inspection:
 
         kinds = {column.name: column.kind for column in self.schema}
         continuous = [name for name, kind in kinds.items() if kind == "continuous"]
-        cat = [name for name, kind in kinds.items() if kind == "categorical"]
+        discrete = [name for name, kind in kinds.items() if kind == "categorical"]
         sample = Sample(
             {name: numbers(name)[some] for name in continuous},
-            {name: self.factors[name].codes[some] for name in cat},
-            {name: len(self.factors[name].levels) for name in cat},
+            {name: self.factors[name].codes[some] for name in discrete},
+            {name: len(self.factors[name].levels) for name in discrete},
             lambda name: numbers(name)[whole],
             lambda name: self.factors[name].codes[whole],
             leave_out,
