@@ -75,8 +75,8 @@ def log_half_row(n_unseen: int, n_observed: float) -> float:
 def _linear(params: Params, coef: Floats, numbers: Floats, codes: NDArray[np.integer]) -> Floats:
     """(n, d) what the design columns of every row predict."""
     linear = numbers @ coef[params.nodes.gaussian]
-    for j, start in enumerate(params.nodes.column_start[params.nodes.discrete].tolist()):
-        terms = coef[start + np.maximum(codes[:, j], 0)]
+    for j, start in enumerate(params.nodes.column_start[:-1][params.nodes.discrete]):
+        terms = coef[start + np.maximum(codes[:, j], 0)]  # int64, whatever type codes have
         terms[codes[:, j] < 0] = 0.0
         linear += terms
     return np.asarray(linear)

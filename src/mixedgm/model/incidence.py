@@ -68,25 +68,6 @@ def incidence_of(layout: Layout) -> Incidence:
     return Incidence(target_ptr, predictor, group, entry_ptr, theta_index, column, target, feature)
 
 
-def conditional_of(layout: Layout) -> tuple[Ints, Ints]:
-    """(start, index): theta positions of everything in the conditional of every node."""
-    p, incidence = layout.n_gaussian, layout.incidence
-    n_own = np.where(np.arange(layout.n_nodes) < p, 2, 0)
-    n_own[layout.nodes.discrete] = layout.n_levels
-    n_entries = np.diff(incidence.entry_ptr[incidence.target_ptr])
-    start = np.concatenate([[0], np.cumsum(n_own + n_entries)]).astype(np.int64)
-    own = np.concatenate(
-        [
-            np.column_stack([np.arange(p), np.arange(p, 2 * p)]).ravel(),
-            np.arange(2 * p, layout.n_node_terms),
-        ]
-    )
-    index = np.empty(start[-1], dtype=np.int64)
-    index[spans(start[:-1], n_own)] = own
-    index[spans(start[:-1] + n_own, n_entries)] = incidence.theta_index
-    return start, index
-
-
 def spans(start: Ints, length: Ints) -> Ints:
     """The concatenation of the ranges ``start[k] : start[k] + length[k]``."""
     ends = np.cumsum(length)

@@ -52,7 +52,7 @@ def test_change_of_units_shifts_the_loss_by_the_log_scales(shape):
 
 def test_independent_model_has_no_edges():
     params = Params.independent(Nodes.mixed(2, (2, 3)))
-    assert params.n_gaussian == 2
+    assert params.nodes.n_gaussian == 2
     assert not params.coef.any()
     np.testing.assert_array_equal(params.precision, np.eye(2))
     assert [params.levels_of(j) for j in range(2)] == [slice(0, 2), slice(2, 5)]
