@@ -61,5 +61,5 @@ def test_calibrated_groups_have_equal_expected_pull_under_independence():
 
 
 def test_unknown_weights_are_named():
-    with pytest.raises(ParameterError, match=r"weights must be 'calibrated' or 'uniform'.*'flat'"):
+    with pytest.raises(ParameterError, match=r"weights must be one of \('calibrated',.*'flat'"):
         draw(0, 20, 2, ()).task(weights="flat")
