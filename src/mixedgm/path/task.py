@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.errors import DistributionError, ParameterError, TooLargeError
+from mixedgm.errors import DistributionError, TooLargeError
 from mixedgm.model.coordinates import Coordinates
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.moderation import Moderators
@@ -267,8 +267,6 @@ def prepare(
     reference: its value, with variance 1).  `sampler` is for ``loss="likelihood-mc"``,
     `rule` for ``loss="nodewise"``.  `moderated` names the columns that edges vary with.
     """
-    if weights not in get_args(Weights):
-        raise ParameterError.must_be("weights", f"one of {get_args(Weights)}", weights)
     n_levels = design.schema.n_levels
     observed, codes = observed_levels(design)
     kept = tuple(int(part.sum()) for part in levels_by_column(observed, n_levels))
