@@ -18,7 +18,7 @@ T = TypeVar("T")
 def warn_renamed(old: str, new: str) -> None:
     """Warn the user, at the line that uses the old name."""
     warnings.warn(
-        f"{old} is now called {new}; the old name will go in the next release.",
+        f"{old} is now called {new}; the old name will be removed in the next release.",
         FutureWarning,
         stacklevel=level_of_caller(),
     )
@@ -63,11 +63,11 @@ def renamed_arguments(names: Mapping[str, str]) -> Callable[[Callable[P, T]], Ca
 
 def with_new_names(given: Mapping[str, Any], names: Mapping[str, str]) -> Any:
     """Return arguments by their new names, with a warning for every old one."""
-    found = dict(given)
+    arguments = dict(given)
     for old, new in names.items():
-        if old in found:
-            if new in found:
-                raise ParameterError(f"{old} is the old name of {new}: give one of them.")
+        if old in arguments:
+            if new in arguments:
+                raise ParameterError(f"{old} is the old name of {new}: give only one of them.")
             warn_renamed(old, new)
-            found[new] = found.pop(old)
-    return found
+            arguments[new] = arguments.pop(old)
+    return arguments

@@ -2,8 +2,8 @@
 
 Kernels come in the order in which a fit calls them, and the compiler uses one core.  Those of the
 Newton step come last and take almost half of the time.  Another process makes them meanwhile, and
-leaves them in the cache on disk, where the fit looks before it compiles.  When the two get into
-each other's way, or there is no second process, a kernel is compiled where it is needed.
+leaves them in the cache on disk, where the fit looks before it compiles.  Where the two collide,
+or there is no second process, a kernel is compiled where it is needed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def compile_ahead() -> None:
         return
     try:
         process = subprocess.Popen(
-            # -P: a module that happens to lie in the working folder is none of ours.
+            # -P: a module that happens to be in the working folder is not ours.
             [sys.executable, "-P", "-m", "mixedgm.precompile"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -81,10 +81,10 @@ def _is_cached(kernel: Any) -> bool:
     name = f"{source.stem}.{kernel.py_func.__name__}-*.nbi"
     try:
         written = source.stat().st_mtime
-        found = [index.stat().st_mtime for index in Path(kernel.stats.cache_path).glob(name)]
+        compiled = [index.stat().st_mtime for index in Path(kernel.stats.cache_path).glob(name)]
     except OSError:  # no source, or a folder that may not be read
         return True
-    return any(made >= written for made in found)
+    return any(time >= written for time in compiled)
 
 
 def main() -> None:

@@ -478,7 +478,7 @@ def test_a_compressed_part_is_refused_unread(saved: FilePath, tmp_path: FilePath
     bomb = npy(np.zeros(10**6))
     changes = {"scores_0.npy": bomb}
     file = rewritten(saved, tmp_path / "bomb.mgm", changes, zipfile.ZIP_DEFLATED)
-    assert "is compressed, which no model file is" in refusal(file)
+    assert "is compressed; model files are not" in refusal(file)
 
 
 def test_a_huge_document_is_refused_unread(
@@ -611,7 +611,7 @@ def test_a_document_too_large_for_its_arrays_takes_little_memory(
         ("path_kkt", np.array([5.0]), "lam = 0.1 is said to have converged, with KKT 5"),
         ("path_lam", np.array([np.nan]), "path_lam holds 1 impossible number"),
         ("cat_bias", np.array([-np.inf] * 2 + [0.0] * 3), "a column has no level that is possible"),
-        ("path_groups", np.array([0, 99]), "edges that the model does not know"),
+        ("path_groups", np.array([0, 99]), "edges that the model does not have"),
         ("path_groups", np.array([3, 0]), "edges in the wrong order"),
         ("path_group_ends", np.array([3]), "does not cut the path"),
         ("path_scale", np.array([0.0, 1.0]), "path_scale holds 1 impossible number"),

@@ -26,7 +26,7 @@ _NUMBERS = (
     *("lam", "objective", "kkt", "passes", "curvature_passes"),
     *("seconds", "pass_seconds", "curvature_seconds"),
 )
-# Zero but for sampled likelihoods, and absent from the first files.
+# Zero except for sampled likelihoods, and absent from the first files.
 _ERRORS = ("kkt_error", "objective_error")
 
 
@@ -158,7 +158,7 @@ def _groups(
     """Active groups and their values for each point."""
     groups = archive.array("path_groups", sizes)
     if groups.max(initial=-1) >= layout.n_groups:
-        raise ModelFileError("its path has edges that the model does not know")
+        raise ModelFileError("its path has edges that the model does not have")
     by_point = _split(archive, "path_group_ends", groups, sizes)
     if any((np.diff(part) <= 0).any() for part in by_point):
         raise ModelFileError("its path has edges in the wrong order")

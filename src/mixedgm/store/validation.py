@@ -106,7 +106,7 @@ def list_of(inner: Check, length: int | None = None) -> Check:
 
 
 def record(fields: Mapping[str, Check], **absent: Any) -> Check:
-    """An object with these fields; those in `absent` may lack, and then have that value."""
+    """An object with these fields; those in `absent` may be missing, and then have that value."""
 
     def check(value: Any, where: str) -> dict[str, Any]:
         if type(value) is not dict:
@@ -155,7 +155,7 @@ def _setting(value: Any, where: str) -> Any:
 def _settings(value: Any, where: str) -> dict[str, Any]:
     if type(value) is not dict:
         raise _refused(value, where, "an object")
-    return {name: _setting(own, f"{where}.{name}") for name, own in value.items()}
+    return {name: _setting(each, f"{where}.{name}") for name, each in value.items()}
 
 
 SCHEMA = record(
@@ -311,8 +311,8 @@ class Array:
     """Type, shape and values of an array.
 
     A letter of `shape` is a length: p continuous columns, t levels, d = p + t, n nodes, k points of
-    a path, m moderators, and so on.  One that nobody has given is open; with a question mark, it
-    is there only where it is given.
+    a path, m moderators, and so on.  A letter without a given length matches any; one with a
+    question mark is an axis only where its length is given.
     """
 
     shape: str
