@@ -27,6 +27,7 @@ __all__ = [
     "check_n_jobs",
     "end_with",
     "n_cores",
+    "n_workers",
     "run",
     "seeds",
 ]
@@ -52,17 +53,8 @@ def n_cores() -> int:
 def seeds(random_state: RandomState, n: int) -> list[np.random.SeedSequence]:
     """Return one independent seed per task; the first k are the same for every n >= k.
 
-    Parameters
-    ----------
-    random_state : int, None, Generator, RandomState or SeedSequence
-        None takes fresh entropy.  Generators advance, so that a second call gives other seeds.
-    n : int
-        How many.
-
-    Returns
-    -------
-    list of SeedSequence
-        One per task.
+    This is what every `random_state` means: None takes fresh entropy, an integer gives the same
+    seeds every time, and generators advance, so that a second call gives other seeds.
 
     Examples
     --------
@@ -103,6 +95,33 @@ def check_n_jobs(n_jobs: object) -> None:
         )
 
 
+def n_workers(n_jobs: int | None) -> int:
+    """Return how many threads or processes `n_jobs` stands for, by scikit-learn's rule.
+
+    None is 1, unless `joblib.parallel_config` says otherwise; -1 is all cores, -2 all but one.
+
+    Examples
+    --------
+    >>> import joblib
+    >>> with joblib.parallel_config(n_jobs=3):
+    ...     n_workers(None), n_workers(2)
+    (3, 2)
+    """
+    n_jobs = _configured(n_jobs)
+    return max(1, n_cores() + 1 + n_jobs) if n_jobs < 0 else n_jobs
+
+
+def _configured(n_jobs: int | None) -> int:
+    """Return the number that joblib's context has for None; 1 within another parallel loop."""
+    from joblib.parallel import get_active_backend
+
+    if n_jobs is None:
+        backend, n_jobs = get_active_backend()
+        if n_jobs is None:
+            n_jobs = backend.default_n_jobs
+    return int(n_jobs)
+
+
 def run(
     function: Callable[[T], Record],
     tasks: Iterable[T],
@@ -123,8 +142,7 @@ def run(
     tasks : iterable
         Small things, best a seed each.
     n_jobs : int, optional
-        By default as `joblib.parallel_config` says where one is active, else all cores.  1 stays in
-        this process; -1 is all cores.  It changes the time, never the outcomes.
+        Processes, as in `n_workers`; 1 stays in this one.  It never changes the outcomes.
     what : str
         What a task is called on the progress bar and in messages.
     show : bool
@@ -152,7 +170,8 @@ def run(
         folder = Checkpoint.open(checkpoint, identity, len(waiting), what)
     done = {} if folder is None else folder.outcomes()
     left = [(k, task) for k, task in enumerate(waiting) if k not in done]
-    stream = _stream(partial(_attempt, function), left, n_jobs)
+    # -1 stays as it is: joblib's backend knows how many workers that is.
+    stream = _stream(partial(_attempt, function), left, _configured(n_jobs))
     try:
         with single_threaded_blas():
             for outcome in track(stream, show=show and bool(left), what=what, total=len(left)):
@@ -177,19 +196,15 @@ def run(
 
 
 def _stream(
-    attempt: Callable[[tuple[int, Any]], Outcome], left: Sequence[tuple[int, Any]], n_jobs: Any
+    attempt: Callable[[tuple[int, Any]], Outcome],
+    left: Sequence[tuple[int, Any]],
+    n_jobs: int,
 ) -> Generator[Outcome, None, None]:
     """Outcomes as they finish, from this process or through joblib."""
-    from joblib.parallel import get_active_backend
-
-    if n_jobs is None:
-        backend, n_jobs = get_active_backend()
-        if n_jobs is None:  # within another parallel loop the cores are taken already
-            n_jobs = 1 if backend.nesting_level else -1
     if n_jobs == 1 or len(left) <= 1:
         yield from map(attempt, left)
         return
-    yield from _in_parallel(attempt, dict(left), int(n_jobs))
+    yield from _in_parallel(attempt, dict(left), n_jobs)
 
 
 # -- other processes ------------------------------------------
@@ -252,11 +267,11 @@ def _begin_worker() -> None:
 
 
 def _attempt(function: Callable[[Any], Record], task: tuple[int, Any]) -> Outcome:
-    index, own = task
+    index, argument = task
     _die_with_parent()
     try:
         with single_threaded_blas():
-            return Outcome(index, function(own))
+            return Outcome(index, function(argument))
     except MixedGMError as error:
         return Outcome(index, None, str(error))
     except (np.linalg.LinAlgError, FloatingPointError) as error:

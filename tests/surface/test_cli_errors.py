@@ -160,7 +160,7 @@ def test_warnings_are_notes_on_standard_error(here: Path) -> None:
     lines = done.stderr.splitlines()
     notes = [line for line in lines if line.startswith("note: column 'stage'")]
     assert len(notes) == 1
-    assert notes[0].endswith("ends this warning)")
+    assert notes[0].endswith("silences this warning)")
     assert any(line.startswith("note: ") and "1 row dropped" in line for line in lines)
     assert "Warning" not in done.stderr
     quiet = mixedgm("fit", "bad.csv", "-o", "x.mgm", *words, "--quiet", cwd=here)

@@ -49,7 +49,7 @@ def consistency(
         The estimator's penalty weights.
     n_draws : int
         Rows drawn where the model has too many states for exact expectations.
-    random_state : int, Generator or None
+    random_state : int, Generator, RandomState or None
         For these rows.
 
     Returns

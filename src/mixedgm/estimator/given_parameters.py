@@ -90,7 +90,7 @@ def random_model(
     bias : float
         Linear terms and levels' own terms are uniform in [-bias, bias]; 0 makes levels about
         equally frequent.
-    random_state : int, Generator or None
+    random_state : int, Generator, RandomState or None
         Equal numbers give equal models.
     frame : {"auto", "pandas", "polars", "pyarrow", "numpy"}
         The library of the tables that the model returns.

@@ -64,9 +64,9 @@ def compare(
         Frequencies of the rows.  Whole numbers count identical rows, which change groups one by
         one; otherwise a row changes its group with its weight.
     n_jobs : int, optional
-        By default as `joblib.parallel_config` says where one is active, else all cores.  It never
+        Processes: by default 1, or as `joblib.parallel_config` says; -1 is all cores.  It never
         changes a result.
-    random_state : int, SeedSequence, Generator or RandomState, optional
+    random_state : int, Generator, RandomState or None
         The same seed gives the same shuffles.
     checkpoint : path of a folder, optional
         Finished permutations are kept there.  The same call with the same folder goes on where it

@@ -43,7 +43,7 @@ class ImputeMethods(HasModel):
             Fill the cells of a row with a draw from their joint distribution, this many times
             (multiple imputation).  By default each cell gets its conditional mean, or its most
             probable level.
-        random_state : int, Generator or None
+        random_state : int, Generator, RandomState or None
             For draws.  The first of many draws are those of few.
         method : {"auto", "exact", "gibbs"}
             "auto" is exact where the tables fit the limit, else by Gibbs chains.

@@ -30,7 +30,7 @@ class MixedImputer(TransformerMixin, BaseEstimator):
     strategy : {"mean", "draw"}
         Conditional means and most probable levels given the observed cells of a row, or a draw from
         their joint distribution.
-    random_state : int, Generator or None
+    random_state : int, Generator, RandomState or None
         For draws.
     unseen : {"error", "ignore"}
         What `transform` does about a level that no row of the fit had: an error, or the cell stays

@@ -151,7 +151,7 @@ class JointMethods(HasModel):
             Known values; the other columns are drawn given these.
         method : {"auto", "exact", "gibbs"}
             Exact draws, Gibbs chains, or whichever fits: exact unless its tables are too large.
-        random_state : int, Generator or None
+        random_state : int, Generator, RandomState or None
             Equal numbers give equal rows.
         limit : int, optional
             Most entries of all tables together; 2**24 by default.

@@ -101,9 +101,9 @@ class MixedGraphicalModel(
     max_iter : int
         Steps per lam.
     n_jobs : int, optional
-        Threads of the fit, and processes for the folds and subsamples of `select`; all cores by
-        default.  It never changes a result.
-    random_state : int, Generator or None
+        Threads of the fit, and processes for the folds and subsamples of `select`: by default 1,
+        or as `joblib.parallel_config` says; -1 is all cores.  It never changes a result.
+    random_state : int, Generator, RandomState or None
         Draws the folds and subsamples of `select`, and the chains of ``loss="likelihood-mc"``.
         Everything else is deterministic.
     verbose : int

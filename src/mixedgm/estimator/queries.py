@@ -81,7 +81,7 @@ class QueryMethods(HasModel):
             One or several names.
         method : {"auto", "exact", "gibbs"}
             How it is computed.
-        random_state : int, Generator or None
+        random_state : int, Generator, RandomState or None
             For Gibbs chains.
         limit : int, optional
             Most entries of all tables together; 2**24 by default.
@@ -217,7 +217,7 @@ class QueryMethods(HasModel):
             All that are not given by default.
         given : mapping of column name to value, optional
             Known values of other columns.
-        random_state : int, Generator or None
+        random_state : int, Generator, RandomState or None
             Where there is no closed form.
         limit : int, optional
             Most entries of all tables together; 2**24 by default.

@@ -21,15 +21,7 @@ _FRAME_LIBRARIES = ("pandas", "polars", "pyarrow")
 def frame_library(library: str) -> str:
     """Return the library to build a frame with for a table that came from `library`.
 
-    Parameters
-    ----------
-    library : {"pandas", "polars", "pyarrow", "numpy"}
-        "numpy" has no frames, so it takes whichever of the others is installed, in that order.
-
-    Returns
-    -------
-    str
-        "pandas", "polars" or "pyarrow".
+    "numpy" has no frames, so it takes pandas, polars or pyarrow, the first that is installed.
     """
     if library in _FRAME_LIBRARIES:
         return library
@@ -49,18 +41,9 @@ def frame_library(library: str) -> str:
 def frame(columns: Columns, library: str) -> Any:
     """Return a data frame with these columns, in this order.
 
-    Parameters
-    ----------
-    columns : mapping of str to sequence or ndarray
-        The values. None, and NaN in numbers, mean that there is no value: null in polars and
-        pyarrow, the missing value of the type in pandas. A sequence without any value is text.
-    library : {"pandas", "polars", "pyarrow", "numpy"}
-        The library of the frame; "numpy" takes whichever is installed.
-
-    Returns
-    -------
-    pandas.DataFrame, polars.DataFrame or pyarrow.Table
-        The frame.
+    None, and NaN in numbers, mean that there is no value: null in polars and pyarrow, the missing
+    value of the type in pandas. A sequence without any value is text. `library` is as in
+    `frame_library`.
 
     Examples
     --------

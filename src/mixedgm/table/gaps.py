@@ -78,7 +78,7 @@ def read_gaps(
     unseen: UnseenArg = "error",
     require: Collection[str] | None = None,
 ) -> Gaps:
-    """Encode a table by a schema that was learnt before, and let missing cells be.
+    """Encode a table by a schema that was learnt before, and leave missing cells missing.
 
     Parameters
     ----------

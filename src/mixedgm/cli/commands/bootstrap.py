@@ -15,6 +15,7 @@ from mixedgm.cli.options import (
     add_jobs,
     add_output,
     add_quiet,
+    add_seed,
     add_table,
     check_checkpoint,
 )
@@ -71,9 +72,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--weights-column", metavar="NAME", help="column with the weights of the fit"
     )
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="which resamples are drawn (default: 0)"
-    )
+    add_seed(parser, "which resamples are drawn")
     add_jobs(parser)
     add_checkpoint(parser, "where finished resamples are kept")
     parser.set_defaults(drop=None)
