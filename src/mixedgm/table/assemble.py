@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 
 from mixedgm.errors import ParameterError, TableError
 
-__all__ = ["Columns", "absent", "assembled", "frame", "frame_library", "unused_name"]
+__all__ = [
+    "Columns",
+    "absent",
+    "assembled",
+    "frame",
+    "frame_library",
+    "named_rows_frame",
+    "unused_name",
+]
 
 Columns = Mapping[str, Sequence[Any] | NDArray[Any]]
 
@@ -58,6 +66,19 @@ def frame(columns: Columns, library: str) -> Any:
     except ImportError as error:
         raise absent(library) from error
     return assembled(series, library)
+
+
+def named_rows_frame(
+    names: Sequence[str], columns: Columns, library: str, heading: str = "column"
+) -> Any:
+    """Return a frame with names of rows: the index in pandas, else a first column.
+
+    That column is called `heading`, with underscores where a column has this name.
+    """
+    library = frame_library(library)
+    if library == "pandas":
+        return frame(columns, library).set_axis(list(names), axis=0)
+    return frame({unused_name(heading, list(columns)): list(names), **columns}, library)
 
 
 def assembled(columns: Mapping[str, Any], library: str) -> Any:

@@ -52,8 +52,6 @@ def plot_parameters(fitted: FittedModel, *, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    fitted : FittedModel
-        The model.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
