@@ -94,7 +94,7 @@ class Options:
         if folder is not None and self.random_state is None:
             raise ParameterError(
                 "a checkpoint needs random_state, so that the same rows are drawn when the work "
-                "goes on; give an integer, for example random_state=0."
+                "is resumed; give an integer, for example random_state=0."
             )
         if getattr(self._criterion(), "per_node", False) and self.loss != "nodewise":
             raise ParameterError(

@@ -1,4 +1,4 @@
-"""A function and a list of tasks -> their outcomes: in parallel, in order, and kept when killed."""
+"""A function and a list of tasks -> their outcomes: in parallel, in order, kept if interrupted."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ RandomState = (
 )  # what the user may give as `random_state`
 
 MOST_TASKS = 10_000_000
-"""Resamples, permutations or simulations beyond which a number is taken for a slip."""
+"""A larger number of resamples, permutations or simulations is taken for a mistake."""
 
 _MOST_LOSSES = 3
 
@@ -213,7 +213,7 @@ def _stream(
 def _in_parallel(
     attempt: Callable[[tuple[int, Any]], Outcome], left: dict[int, Any], n_jobs: int
 ) -> Generator[Outcome, None, None]:
-    """Outcomes from joblib; what is lost with a process that dies is done again by others."""
+    """Outcomes from joblib; tasks lost with a process that dies are repeated by others."""
     from concurrent.futures.process import BrokenProcessPool
 
     import joblib
@@ -244,13 +244,13 @@ def _in_parallel(
 
 @contextmanager
 def _held_back(signum: signal.Signals) -> Iterator[None]:
-    """Let the signal wait, also in processes that are started here, until they can take it."""
+    """Hold the signal back, also in processes that are started here, until they can handle it."""
     from multiprocessing import resource_tracker
 
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    resource_tracker.ensure_running()  # which would otherwise be started meanwhile, and unblock it
+    resource_tracker.ensure_running()  # it would be started in between, and unblock the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signum})
     try:
         yield
@@ -259,7 +259,7 @@ def _held_back(signum: signal.Signals) -> Iterator[None]:
 
 
 def _begin_worker() -> None:
-    """In a new process: leave Ctrl-C to the one that wants the results, and end with it."""
+    """In a new process: leave Ctrl-C to the process that started it, and end with that."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -280,15 +280,15 @@ def _attempt(function: Callable[[Any], Record], task: tuple[int, Any]) -> Outcom
 
 @cache
 def _die_with_parent() -> None:
-    """In a worker process: end within seconds of the process that wants its results.
+    """In a worker process: end within seconds of the process that started it.
 
-    Whoever is killed cannot tell its workers, which would go on computing for nobody.
+    A process that is killed cannot tell its workers, which would go on computing for nobody.
     """
     import multiprocessing
 
-    wanted_by = multiprocessing.parent_process()
-    if wanted_by is not None:
-        end_with(wanted_by.pid)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        end_with(parent.pid)
 
 
 def end_with(pid: int | None) -> None:

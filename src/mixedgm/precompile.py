@@ -1,8 +1,8 @@
 """The first fit ever -> a second process that compiles what the fit will need last.
 
-Kernels come in the order in which a fit calls them, and the compiler uses one core.  Those of the
-Newton step come last and take almost half of the time.  Another process makes them meanwhile, and
-leaves them in the cache on disk, where the fit looks before it compiles.  Where the two collide,
+Kernels are compiled in the order in which a fit calls them, on one core.  Those of the Newton step
+come last and take almost half of the time.  A second process compiles them in parallel and leaves
+them in the cache on disk, where the fit looks before it compiles.  Where the two collide,
 or there is no second process, a kernel is compiled where it is needed.
 """
 
@@ -48,7 +48,7 @@ def compile_ahead() -> None:
         )
     except OSError:
         return
-    threading.Thread(target=process.wait, daemon=True).start()  # lest it stay as a zombie
+    threading.Thread(target=process.wait, daemon=True).start()  # so that no zombie is left
     atexit.register(process.wait)
 
 
@@ -66,7 +66,7 @@ def has_kernels() -> bool:
 
 
 def _has_interpreter() -> bool:
-    """Whether there is a Python to start: programs that contain one would start themselves."""
+    """Whether there is a Python to start: a program that embeds Python would start itself."""
     name = Path(sys.executable or "").name.lower()
     return not getattr(sys, "frozen", False) and name.startswith(("python", "pypy"))
 
@@ -88,7 +88,7 @@ def _is_cached(kernel: Any) -> bool:
 
 
 def main() -> None:
-    """Call every kernel once, on next to nothing; compilation depends on types only."""
+    """Call every kernel once, on tiny arrays; compilation depends on types only."""
     _curvature()
     one, number, pair = np.zeros(1, dtype=np.int64), np.ones(1), np.array([[0, -1]])
     blocks, nodes, start = (one, one + 1, pair, np.abs(pair)), (one, one + 1), np.array([0, 1])

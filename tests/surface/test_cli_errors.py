@@ -146,7 +146,7 @@ def test_check_shows_findings_and_tells_whether_it_can_be_fitted(
     assert shown.out.count("\nerror: ") == 3
     assert "warning: column 'stage'" in shown.out
     assert "--types stage=categorical" in shown.out
-    assert "3 errors have to be put right" in shown.err
+    assert "3 errors have to be fixed" in shown.err
     words = ["--drop", "weight,same", "--missing", "drop", "--types", "stage=categorical"]
     assert main(["check", "bad.csv", *words]) == 0
     assert "error" not in capsys.readouterr().out

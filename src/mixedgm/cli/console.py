@@ -103,7 +103,7 @@ class Console:
 
     def error(self, text: str, kind: str = "error: ") -> None:
         """Write why the command ends here, even when quiet."""
-        with suppress(OSError):  # a full disk is what the error may be about
+        with suppress(OSError):  # the error may be about a full disk
             sys.stdout.flush()
         name = f"mixedgm {self.command}".rstrip()
         sys.stderr.write(f"{name}: {kind}{bounded(in_options(text))}\n")
@@ -137,9 +137,9 @@ class Console:
 
     @contextmanager
     def announcing_compilation(self) -> Iterator[None]:
-        """Say so when the kernels of a fit are compiled, which takes a while and happens once.
+        """Tell the user when the kernels of a fit are compiled, which takes a while, once.
 
-        Those of queries, samples and rare options come later, and take a second or so: whoever
+        Those of queries, samples and rare options come later and take a second or so; a user who
         has read "once" is not told again.
         """
         from numba.core import event

@@ -116,7 +116,7 @@ def _add_grid(group: Any, select: str) -> None:
         type=float,
         default=0.01,
         metavar="R",
-        help="smallest penalty as a part of the one that leaves no edges (default: 0.01)",
+        help="smallest penalty as a share of the one that leaves no edges (default: 0.01)",
     )
 
 

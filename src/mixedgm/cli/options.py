@@ -92,5 +92,5 @@ def check_checkpoint(args: Namespace, what: str) -> None:
     if holds_work(args.checkpoint) and not args.resume:
         raise ParameterError(
             f"{quoted(args.checkpoint)} already holds finished {what}; "
-            "add --resume to go on with them, or give another folder."
+            "add --resume to continue with them, or give another folder."
         )

@@ -20,7 +20,7 @@ typical use:
   mixedgm demo                              the whole job on a bundled survey
   mixedgm check survey.csv                  how each column will be understood
   mixedgm fit survey.csv -o survey.mgm      learn the network, keep it in a file
-  mixedgm edges survey.mgm                  who is related to whom
+  mixedgm edges survey.mgm                  which columns are related
   mixedgm plot survey.mgm -o network.png    the picture
 
 A table is a CSV, TSV (also .gz) or Parquet file with a line of column names."""

@@ -320,7 +320,7 @@ def _read_pyarrow(table: BundledTable) -> pa.Table:
         codes = pc.index_in(values, value_set=pa.array(levels)).cast(pa.int8())
         column = pa.DictionaryArray.from_arrays(codes, pa.array(levels))
         frame = frame.set_column(frame.schema.get_field_index(name), name, column)
-    # The file's note to pandas would describe the columns as they were before.
+    # The metadata for pandas describes the columns as they were in the file.
     return frame.replace_schema_metadata(None)
 
 

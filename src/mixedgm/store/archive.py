@@ -248,7 +248,7 @@ class Archive:
     def _content_of_document(self) -> bytes:
         """The text of the document, if it has no more values than its square arrays justify.
 
-        Many tiny values would take thirty times the size of their text when it is parsed.
+        Parsed, many tiny values take thirty times the size of their text.
         """
         columns = self._length("precision") + self._length("cat_interaction")
         most = _MOST_VALUES + _MOST_PER_COLUMN * columns

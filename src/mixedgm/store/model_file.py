@@ -43,7 +43,7 @@ _WRITTEN_BY = (
     'Model files are written by model.save("file.mgm") or `mixedgm fit TABLE -o file.mgm`.'
 )
 _AGAIN = "Save the model again, or get an undamaged copy of the file."
-# What zipfile, json and numpy's header reader raise for bytes that make no sense to them.
+# What zipfile, json and numpy's header reader raise for damaged bytes.
 _DAMAGE = (
     zipfile.BadZipFile,
     OSError,
@@ -80,8 +80,8 @@ def save(
     Raises
     ------
     ModelFileError
-        When the blocks do not fit the schema or hold numbers that no model has, so that `load`
-        would refuse them.
+        When the blocks do not fit the schema or hold impossible numbers, which `load` would
+        refuse.
     """
     params, given = fitted.params, _shortened(settings or {})
     effect = ("level_effect",) if isinstance(params, NodewiseParams) else ()
@@ -310,7 +310,7 @@ def _check_settings(settings: Mapping[str, Any], fitted: FittedModel) -> None:
 
 
 def _shortened(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of which a very long one, such as lists of rows for every fold, is only named."""
+    """Settings, with only the text of a very long one, such as lists of rows for every fold."""
     return {
         name: {"text": quoted(value)} if _values_in(value) > _LONGEST_SETTING else value
         for name, value in settings.items()

@@ -33,8 +33,8 @@ _ERRORS = ("kkt_error", "objective_error")
 def path_to_parts(path: Path) -> tuple[dict[str, Any], Arrays]:
     """Return what JSON holds of a path, and its arrays.
 
-    Groups and values of all points stand one after the other; ``path_group_ends`` tells the points
-    apart.  The permitted edges are one bit per pair of nodes.
+    Groups and values of all points follow one another; ``path_group_ends`` says where each ends.
+    The permitted edges are one bit per pair of nodes.
     """
     points, n_nodes = path.points, path.layout.n_nodes
     permitted = np.zeros((n_nodes, n_nodes), dtype=bool)

@@ -194,7 +194,7 @@ def _long_line(file: Path, line: int, fields: list[str], header: list[str]) -> T
 
 
 def _diagnosis(file: Path, separator: str) -> TableError | None:
-    """Return why a library could not read a text file, in our words, where we can tell."""
+    """Return a plain reason why a library could not read a text file, where it is known."""
     try:
         with _lines(file, separator) as lines:
             start, header = next(lines, (0, []))

@@ -88,7 +88,7 @@ class Inspection:
                 yield name, np.isnan(values.numbers())
 
     def decide(self, empty: tuple[str, ...]) -> None:
-        """Settle the kind of each column on its own values, whichever rows are complete."""
+        """Decide the kind of each column by all its values, not only those in complete rows."""
         for name, values in self.values.items():
             if name in empty:
                 continue
@@ -127,7 +127,7 @@ class Inspection:
         if kind == "categorical":
             self._set_factor(values)
         elif not self.options.transformed(name):
-            if name not in self.options.transforms:  # None there says that it is meant to be so
+            if name not in self.options.transforms:  # None there: the user wants no transform
                 shape = shape_of(name, numbers, settled=bool(declared or finding))
                 self.shapes += [] if shape is None else [shape]
             finding = closeness_finding(name, numbers) or finding  # ranks need no precision
@@ -182,7 +182,7 @@ class Inspection:
 
         def numbers(name: str) -> Floats:
             values = self.values[name].numbers()
-            # A transform sees ranks only, and so does the model.
+            # Through a transform, the model sees ranks only.
             return _ranks(values) if self.options.transformed(name) else values
 
         kinds = {column.name: column.kind for column in self.schema}

@@ -188,7 +188,7 @@ def _missing_finding(
     drop = 'missing="drop" drops' if learning else "drop"  # predict and score have no such option
     if not advice:
         return Finding(column, what, f"{drop} the {those}, or fill {them} in")
-    # A few rows are quickly dropped; where most would go, columns should.
+    # A few rows are easily dropped; where most would go, drop columns instead.
     if 2 * n_rows > n_all:
         return Finding(column, what, f"{advice}, and {drop} the rest; or fill them in")
     return Finding(column, what, f"{drop} the {those}, or {advice}; or fill {them} in")

@@ -29,7 +29,7 @@ _HUGE = 1e75
 _TINY = 1e-75
 # Doubles do not hold every whole number of observations beyond this one.
 _MOST_WEIGHT = 2.0**53
-# Below this ratio of spread to size, most of what a column says is lost to rounding.
+# Below this ratio of spread to size, most information in a column is lost to rounding.
 _CLOSE = 1e-12
 
 

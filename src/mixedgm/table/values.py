@@ -88,7 +88,7 @@ class Values:
 
     @cached_property
     def _array(self) -> NDArray[Any] | None:
-        """The memory of a pandas column of plain numbers; looking at it takes no time."""
+        """A pandas column of plain numbers, without a copy."""
         if not isinstance(self.column, nw.Series) or _numpy_kind(self.column) not in _NUMBERS:
             return None
         return np.asarray(self.column.to_native().to_numpy())

@@ -64,7 +64,7 @@ class Appearance:
 
     @classmethod
     def of(cls, options: Mapping[str, Any], others: Sequence[str] = (), name: str = "plot") -> Self:
-        """Check the names and values of options; `others` are those that the picture has besides.
+        """Check the names and values of options; `others` are further ones that the picture has.
 
         Raises
         ------

@@ -184,7 +184,7 @@ def _fit(fitted: FittedModel) -> dict[str, Any]:
 
 
 def _edges(fitted: FittedModel) -> list[dict[str, Any]]:
-    """Return every edge with its parameters; rows belong to the source."""
+    """Return every edge with its parameters; rows are levels of the source."""
     edges = []
     for edge in fitted.edges:
         block = fitted.interaction(edge.source, edge.target, edge.moderator)

@@ -88,7 +88,7 @@ def _sampled(ax: Axes, edges: Floats) -> Floats:
 def _fixed_costs(
     centres: Floats, halves: Floats, nodes: Floats, radius: float, frame: Floats, points: Floats
 ) -> Floats:
-    """(labels, sides) cost of what does not move: nodes, edges, the border, habit."""
+    """(labels, sides) cost of what does not move: nodes, edges, the border, a preferred order."""
     middle, room = frame.mean(axis=0), np.ptp(frame, axis=0) / 2.0
     cost = np.tile(0.05 * np.arange(len(_SIDES)), (len(centres), 1))
     for at, half in enumerate(halves):

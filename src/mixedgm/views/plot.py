@@ -64,8 +64,8 @@ def plot_network(
     -----
     Width is the edge's weight. Positive edges are blue, negative ones vermilion and dashed; grey
     edges have no sign, because an end has three or more levels. Covariates are white, and arrows
-    lead from them to what they predict. A dotted line on top of an edge, or in its place, tells
-    that the edge varies with a moderator; its width is the weight of that.
+    lead from them to what they predict. A dotted line on top of an edge, or in its place, means
+    that the edge varies with a moderator; its width is the weight of that deviation.
     """
     require_matplotlib()
     style = Appearance.of(options, ("layout", "ax", "predictability", "legend"))

@@ -40,7 +40,7 @@ def plot_edges(columns: Columns, *, max_edges: int | None = 40, ax: Axes | None 
     name_rows(ax, range(len(order)), names)
     for row, k in enumerate(order):
         note_row(ax, row, f"{100.0 * float(columns['inclusion'][k]):.0f} %")
-    ax.set_xlabel("edge weight, negative where the edge is")
+    ax.set_xlabel("edge weight, negative for negative edges")
     ax.set_title("share of resamples", loc="right", fontsize=8, color=INK)
     _sign_legend(ax, signs)
     return ax
@@ -179,6 +179,6 @@ def _draw_cells(ax: Axes, matrix: NDArray[np.float64], texts: Sequence[str]) -> 
         spine.set_visible(False)
     keys = [
         Patch(color=_DIFFERENT, label="significant difference"),
-        Patch(color=_ALIKE, label="none found"),
+        Patch(color=_ALIKE, label="not significant"),
     ]
     ax.legend(handles=keys, frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0.0, 1.0))

@@ -154,7 +154,7 @@ def plot_differences(
         note_row(ax, row, "" if np.isnan(p) else f"p = {p:.2g}")
     pairs = zip(columns["source"][:count], columns["target"][:count], strict=True)
     name_rows(ax, rows, [pair_label(*pair) for pair in pairs])
-    ax.set_xlabel("weight, negative where the sign is")
+    ax.set_xlabel("weight, negative for negative edges")
     ax.legend(handles=dots, frameon=False, fontsize=8, loc="best")
     return ax
 

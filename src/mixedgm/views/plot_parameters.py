@@ -30,7 +30,7 @@ def parameter_matrix(fitted: FittedModel) -> Floats:
     Off the diagonal a positive number means a positive relation, so continuous pairs appear as
     minus the precision. The diagonal of the continuous block is the precision itself; the blocks
     of a categorical column with itself, and of two covariates, have no parameters and are NaN.
-    Separate regressions have a row for what a column says, a column for what is said about it.
+    In separate regressions a row holds the effects of a column, a column the effects on it.
     """
     p, params = fitted.schema.n_cont, fitted.params
     scales = np.ones(len(params.coef))
@@ -152,7 +152,7 @@ def _draw_ticks(ax: Axes, fitted: FittedModel) -> None:
 def _column_names(
     fitted: FittedModel, cell: float, detailed: bool
 ) -> tuple[list[float], list[str]]:
-    """Return where to write which names: of all columns that have no tick of their own.
+    """Return places and names of all columns that have no tick of their own.
 
     A kind whose columns are too narrow for a name each gets one for all of them.
     """

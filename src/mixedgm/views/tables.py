@@ -60,9 +60,9 @@ def edges_frame(fitted: FittedModel, *, shrunken: bool = False) -> Any:
     `weight` is free of units. `sign` is "+" or "-", and missing where an end has three or more
     levels; `partial_correlation` is missing unless both ends are continuous. Where the model has
     covariates, `directed` edges lead from a covariate to what it predicts. Where edges are
-    moderated, rows with a `moderator` tell how an edge varies with it. Where subsamples chose the
-    graph, `frequency` is the share of them that have the edge. Where some edges have a ridge,
-    because the rows alone leave them open, `ridge` tells which. With `shrunken`, there is also the
+    moderated, rows with a `moderator` are about how an edge varies with it. Where subsamples chose
+    the graph, `frequency` is the share of them that have the edge. Where some edges have a ridge,
+    because the rows alone leave them open, `ridge` says which. With `shrunken`, there is also the
     weight of the penalised estimate at the chosen lam, before the refit.
     """
     return frame(edges_columns(fitted, shrunken=shrunken), fitted.library)

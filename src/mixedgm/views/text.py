@@ -214,8 +214,8 @@ def edges_text(
 ) -> str:
     """Return edges as an aligned table; an edge without sign has a blank and a legend.
 
-    Where some edges lead from a covariate, arrows tell them from the others.  `shrunken` weights
-    stand beside the others.
+    Where some edges lead from a covariate, arrows mark them.  `shrunken` weights have
+    a column beside the others.
 
     Examples
     --------

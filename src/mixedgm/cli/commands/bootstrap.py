@@ -31,8 +31,8 @@ Fit the model again to many resamples of the table it was fitted to, and write t
 into a folder. The nonparametric bootstrap draws rows with replacement: how often each edge is
 found, intervals of edges, parameters and centralities, tests between edges. The case-dropping
 bootstrap leaves rows out: how many can be lost before the network looks different. With
---checkpoint, finished resamples are kept, and --resume goes on after the work was stopped in
-whatever way, with the same results.
+--checkpoint, finished resamples are kept, and --resume continues after any interruption, with the
+same results.
 """
 EXAMPLES = """
 mixedgm bootstrap survey.mgm survey.csv -o boot

@@ -47,5 +47,5 @@ def run(args: Namespace, console: Console) -> int:
         console.out("nothing wrong: ready to fit")
     if errors:
         things = "1 error has" if len(errors) == 1 else f"{len(errors):,} errors have"
-        console.error(f"{things} to be put right before this table can be fitted", kind="")
+        console.error(f"{things} to be fixed before this table can be fitted", kind="")
     return 2 if errors else 0
