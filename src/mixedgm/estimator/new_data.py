@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Collection, Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -157,10 +157,10 @@ class NewDataMethods(HasModel):
         gaps = self._rows(frame, unseen=unseen, absent=wanted if len(wanted) == 1 else [])
         by_name = {column.name: column for column in model.schema.columns}
         part = Schema(tuple(by_name[name] for name in wanted))
-        nodes, p = [model.schema.node_index(column.name) for column in part.nodes], part.n_cont
+        nodes, p = [model.schema.node_index(column.name) for column in part.nodes], part.n_gaussian
         means, modes = predicted(model, gaps, nodes)
-        cont, cat = nodes[:p], [node - model.schema.n_cont for node in nodes[p:]]
-        out = _aligned(decode(part, means[:, cont], modes[:, cat], frame.library), X)
+        numbers, discrete = nodes[:p], [node - model.schema.n_gaussian for node in nodes[p:]]
+        out = _aligned(decode(part, means[:, numbers], modes[:, discrete], frame.library), X)
         if columns is None or isinstance(columns, (list, tuple, np.ndarray)):
             return out
         if frame.library == "numpy":
@@ -277,12 +277,12 @@ class NewDataMethods(HasModel):
         gaps = read_gaps(frame, model.schema, unseen=unseen)
         if n_draws is None:
             complete = expected(model, gaps, how)
-            return filled(X, frame, gaps, complete.cont, complete.codes)
-        whole = isinstance(n_draws, numbers.Integral) and not isinstance(n_draws, (bool, np.bool_))
+            return filled(X, frame, gaps, complete.numbers, complete.codes)
+        whole = isinstance(n_draws, Integral) and not isinstance(n_draws, (bool, np.bool_))
         if not whole or n_draws < 1:
             raise ParameterError.must_be("n_draws", "an integer of at least 1, or None", n_draws)
         return [
-            filled(X, frame, gaps, drawn.cont, drawn.codes, rounded=True)
+            filled(X, frame, gaps, drawn.numbers, drawn.codes, rounded=True)
             for drawn in draws(model, gaps, int(n_draws), how)
         ]
 
