@@ -214,7 +214,7 @@ def _refuse_other_work(path: Path, manifest: dict[str, Any]) -> None:
         )
     n_tasks = manifest["tasks"]
     mismatches = {
-        "version": "its format is of another version",
+        "version": "it has another format version",
         "work": f"it holds other work ({_short(stored.get('work'))}, not {manifest['work']!r})",
         "tasks": f"it was started with {_short(stored.get('tasks'))} tasks, not {n_tasks}",
         "identity": "it was made from other data, options or seed",

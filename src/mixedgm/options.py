@@ -126,7 +126,7 @@ class Options:
         lams = tuple(float(value) for value in self.lam)
         if len(lams) != len(schema.columns):
             raise ParameterError(
-                f"lam has {number_of(len(lams), 'value', 'values')}, and the model "
+                f"lam has {number_of(len(lams), 'value', 'values')}, but the model has "
                 f"{number_of(len(schema.columns), 'column', 'columns')}; give one value per "
                 "column, in the order of the table."
             )

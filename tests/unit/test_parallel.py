@@ -279,7 +279,7 @@ def test_a_folder_of_other_work_is_refused(tmp_path: Path) -> None:
             run(picky, call.pop("tasks"), n_jobs=1, checkpoint=folder, **call)
     manifest = folder / "manifest.json"
     manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "version": 99}))
-    with pytest.raises(ParameterError, match="another version"):
+    with pytest.raises(ParameterError, match="another format version"):
         run(picky, range(4), n_jobs=1, what="tasks", checkpoint=folder, identity="x")
     manifest.write_text("{")
     with pytest.raises(ParameterError, match="cannot be read"):

@@ -40,7 +40,7 @@ class _Version(argparse.Action):
     """Print the version; it is looked up only when asked for."""
 
     def __init__(self, option_strings: Any, dest: str, **options: Any) -> None:
-        super().__init__(option_strings, dest, nargs=0, help="show the version and leave")
+        super().__init__(option_strings, dest, nargs=0, help="show the version and exit")
 
     def __call__(self, parser: argparse.ArgumentParser, *rest: Any) -> None:
         from mixedgm.store import library_version

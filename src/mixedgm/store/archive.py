@@ -254,11 +254,11 @@ class Archive:
         most = _MOST_VALUES + _MOST_PER_COLUMN * columns
         n_bytes = self._members[_DOCUMENT].file_size
         if n_bytes > most * _BYTES_PER_VALUE:
-            raise ModelFileError(f"its part {_DOCUMENT!r} has {n_bytes:,} bytes, too many for it")
+            raise ModelFileError(f"its part {_DOCUMENT!r} has {n_bytes:,} bytes: too many")
         content = self._content(_DOCUMENT)
         n_values = count_values(content)
         if n_values > most:
-            raise ModelFileError(f"its part {_DOCUMENT!r} has {n_values:,} values, too many for it")
+            raise ModelFileError(f"its part {_DOCUMENT!r} has {n_values:,} values: too many")
         return content
 
     def _length(self, name: str) -> int:

@@ -257,7 +257,7 @@ def _check_params(params: Params) -> None:
         raise ModelFileError("a column has an edge to itself")
     levels = [params.cat_bias[params.levels_of(j)] for j in range(len(params.n_levels))]
     if any(np.isneginf(biases).all() for biases in levels):
-        raise ModelFileError("a column has no level that is possible")
+        raise ModelFileError("a column has no possible level")
 
 
 def _check_weights(fitted: FittedModel) -> None:
@@ -281,7 +281,7 @@ def _check_report(schema: Schema, report: FitReport) -> None:
     wanted = [column.role == "target" for column in schema.columns] if by_column else [True]
     given = np.logical_not(np.isnan(np.atleast_1d(report.lam))).tolist()
     if given != wanted and (by_column or report.was_fitted):
-        raise ModelFileError("lam is missing, or is that of other columns")
+        raise ModelFileError("lam does not match its columns")
     if report.was_fitted and not (report.tol > 0.0 and report.total_weight > 0.0):
         raise ModelFileError("a fit needs rows of positive weight and a positive tol")
     if report.converged and not report.was_fitted:

@@ -178,5 +178,5 @@ def _split(archive: Archive, name: str, joined: NDArray[Any], sizes: Sizes) -> l
     """Cut a long array at the stored ends."""
     bounds = np.concatenate([[0], archive.array(name, sizes)]).astype(np.int64)
     if (np.diff(bounds) < 0).any() or bounds[-1] != len(joined):
-        raise ModelFileError(f"the array {name!r} does not cut the path into points")
+        raise ModelFileError(f"the array {name!r} does not split the path into points")
     return [joined[a:b].copy() for a, b in pairwise(bounds)]

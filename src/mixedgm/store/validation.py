@@ -123,7 +123,7 @@ def record(fields: Mapping[str, Check], **absent: Any) -> Check:
 
 
 def _refused(value: object, where: str, wanted: str) -> ModelFileError:
-    return ModelFileError(f"{where} is {quoted(value)} where {wanted} belongs")
+    return ModelFileError(f"{where} is {quoted(value)}, but must be {wanted}")
 
 
 # -- the document ------------------------------------------------------------------------------
@@ -271,12 +271,12 @@ DOCUMENT = record(
 def check_certificate(
     what: str, converged: bool, kkt: float, tol: float, error: float = 0.0
 ) -> None:
-    """Refuse what is said to have converged where its KKT number says otherwise.
+    """Refuse a claim to have converged that the KKT number contradicts.
 
     A sampled one may be as many standard errors above `tol` as the solver allows.
     """
     if converged and not kkt <= tol + STANDARD_ERRORS * error + ROUNDING:
-        raise ModelFileError(f"{what} is said to have converged, with KKT {kkt:g} and tol {tol:g}")
+        raise ModelFileError(f"{what} claims to have converged, with KKT {kkt:g} and tol {tol:g}")
 
 
 # -- arrays ------------------------------------------------------------------------------------
@@ -335,7 +335,7 @@ class Array:
         )
         if dtype.newbyteorder("=") != wanted or not fits:
             raise ModelFileError(
-                f"the array {name!r} is {dtype.name} {_shown(shape)} where the model needs "
+                f"the array {name!r} is {dtype.name} {_shown(shape)} but the model needs "
                 f"{wanted.name} {_shown(lengths)}"
             )
 

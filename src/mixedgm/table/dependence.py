@@ -285,7 +285,8 @@ def _nested(sample: Sample) -> list[Finding]:
             but = f" except in {rows(most)}" if most else ""
             what = f"each of its levels goes with one level of {few(inside)}{but}"
             remedy = f"{drop_line(*inside)}, or {drop_line(name)}"
-            findings.append(Finding(name, f"{what}, so it determines that", remedy, "warning"))
+            those = "that column" if len(inside) == 1 else "those columns"
+            findings.append(Finding(name, f"{what}, so it determines {those}", remedy, "warning"))
     return findings[:_MOST_FINDINGS]
 
 

@@ -151,7 +151,7 @@ def _check_start(file: Path, separator: str) -> None:
     if len(first) > len(header):  # pandas would take the first fields for names of the rows
         raise _long_line(file, line, first, header)
     if _looks_like_data(header):
-        what = f"the first line of {_path(file)} was taken as column names, and reads like data: "
+        what = f"the first line of {_path(file)} was taken as column names, but reads like data: "
         remedy = "add a line of column names at the top, if there is none"
         finding = Finding(None, what + few(header, 4), remedy, "warning")
         warnings.warn(TableWarning(finding), stacklevel=level_of_caller())
@@ -212,7 +212,7 @@ def _diagnosis(file: Path, separator: str) -> TableError | None:
     if not open_quote:
         return None
     what = f"the quotes that open in line {start:,} of the file {_path(file)} are never closed"
-    return _refusal(what, "close them, or write quotes that belong to a text twice")
+    return _refusal(what, "close them, or write a quote inside text twice")
 
 
 def _not_utf8(file: Path) -> TableError:

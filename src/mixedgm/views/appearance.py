@@ -200,7 +200,7 @@ class Appearance:
         if len(colours) < len(names):
             source = "there are" if self.colors is None else "colors has"
             raise ParameterError(
-                f"groups names {len(names)} groups, and {source} {len(colours)} colours. "
+                f"groups names {len(names)} groups, but {source} {len(colours)} colours. "
                 "To fix: merge groups, or give colors={group: colour, ...}."
             )
         return {name: _colour(name, colours[at]) for at, name in enumerate(names)}

@@ -78,9 +78,9 @@ def plot_groups(
 def _refuse_crowd(n_columns: int, n_groups: int, style: Appearance) -> None:
     if n_columns > _MOST_NAMES and style.labels is not False:
         raise ParameterError(
-            f"{n_columns} columns in each of {n_groups} networks would be unreadable; "
-            f"{_MOST_NAMES} are the most. To fix: choose some with columns=[...], leave the names "
-            "out with labels=False, or draw one network at a time with models[group].plot()."
+            f"{n_columns} columns in each of {n_groups} networks would be unreadable; at "
+            f"most {_MOST_NAMES} can be drawn. To fix: choose some with columns=[...], leave the "
+            "names out with labels=False, or draw one network at a time with models[group].plot()."
         )
 
 

@@ -100,8 +100,8 @@ def test_one_category_in_another():
     assert (frame.groupby("city")["county"].nunique() == 1).all()
     (line,) = warnings_of(frame)
     assert line == (
-        "column 'city': each of its levels goes with one level of 'county', so it determines that. "
-        "To change it: leave column 'county' out, or leave column 'city' out"
+        "column 'city': each of its levels goes with one level of 'county', so it determines that "
+        "column. To change it: leave column 'county' out, or leave column 'city' out"
     )
     frame.loc[0, "county"] = "county9"  # one exception in 400
     (line,) = warnings_of(frame)

@@ -59,7 +59,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--penalty",
         choices=("common", "own"),
         default="common",
-        help="one penalty for all groups (default), or one chosen in each, which takes long",
+        help="one penalty for all groups (default), or one chosen in each, which takes longer",
     )
     parser.add_argument("--lam", type=float, help="the penalty, instead of choosing it")
     parser.add_argument(

@@ -71,7 +71,7 @@ _OPTIONS: dict[str, tuple[Callable[[str], Any], str, str]] = {
         "T",
         "stability: share of the half-samples that must have an edge (default: 0.75)",
     ),
-    "max-false": (float, "V", "stability: false edges that are expected at most (default: 1)"),
+    "max-false": (float, "V", "stability: largest expected number of false edges (default: 1)"),
 }
 # Option -> criterion -> the parameter of the criterion.
 _BELONGS = {
