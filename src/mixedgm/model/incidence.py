@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+from mixedgm.model.nodes import Nodes
 
 if TYPE_CHECKING:
     from mixedgm.model.layout import Layout
@@ -37,11 +40,26 @@ class Incidence:
     entry_column: Ints
     entry_target: Ints
     feature: Ints
+    nodes: Nodes
+
+    @cached_property
+    def node_entries(self) -> Ints:
+        """First coefficient of every node's conditional, and the end."""
+        return self.entry_ptr[self.target_ptr]
+
+    @property
+    def gaussian_entries(self) -> slice:
+        """Coefficients of Gaussian conditionals, which come first."""
+        return slice(0, int(self.node_entries[self.nodes.n_gaussian]))
+
+    @property
+    def softmax_entries(self) -> slice:
+        """Coefficients of softmax conditionals."""
+        return slice(self.gaussian_entries.stop, len(self.theta_index))
 
     def entries_of(self, node: int) -> slice:
         """Coefficients that belong to the conditional of `node`."""
-        first, last = self.target_ptr[node], self.target_ptr[node + 1]
-        return slice(int(self.entry_ptr[first]), int(self.entry_ptr[last]))
+        return slice(int(self.node_entries[node]), int(self.node_entries[node + 1]))
 
 
 def incidence_of(layout: Layout) -> Incidence:
@@ -65,7 +83,17 @@ def incidence_of(layout: Layout) -> Incidence:
     )
     predictor, group, feature = blocks
     theta_index, column, target = entries
-    return Incidence(target_ptr, predictor, group, entry_ptr, theta_index, column, target, feature)
+    return Incidence(
+        target_ptr,
+        predictor,
+        group,
+        entry_ptr,
+        theta_index,
+        column,
+        target,
+        feature,
+        layout.nodes,
+    )
 
 
 def spans(start: Ints, length: Ints) -> Ints:

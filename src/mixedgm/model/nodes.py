@@ -170,6 +170,16 @@ class Nodes:
         """Nodes of several columns that always add up to one: edges need contrasts of them only."""
         return np.asarray((self.freedom < self.width) & (self.width > 1))
 
+    @property
+    def indicators(self) -> slice:
+        """The design columns that are indicators."""
+        return slice(self.n_numeric, self.n_columns)
+
+    @cached_property
+    def softmax_column(self) -> Ints:
+        """Position of every design column among those of discrete nodes; negative for others."""
+        return np.arange(self.n_columns) - int(self.column_start[self.n_gaussian])
+
     def columns_of(self, node: int) -> slice:
         """Design columns of a node."""
         return slice(int(self.column_start[node]), int(self.column_start[node + 1]))
