@@ -5,7 +5,7 @@ and frames are the business of the rooms below.
 """
 
 from mixedgm.joint.cells import log_density_of
-from mixedgm.joint.conditioning import among, condition
+from mixedgm.joint.conditioning import among
 from mixedgm.joint.field import integrate_out
 from mixedgm.joint.information import Columns, Estimate, entropy, mutual_information
 from mixedgm.joint.marginals import Marginal, marginal
@@ -27,7 +27,6 @@ __all__ = [
     "Posterior",
     "Repair",
     "among",
-    "condition",
     "draw",
     "entropy",
     "expectations",

@@ -220,6 +220,12 @@ class Layout:
         return np.concatenate([np.arange(self.n_gaussian), biases])
 
     @cached_property
+    def bias_terms(self) -> Ints:
+        """Theta positions of all linear terms, then of all biases: the order of `Params.bias`."""
+        positions = np.arange(self.n_node_terms)
+        return np.concatenate([positions[self.linear], positions[self.biases]])
+
+    @cached_property
     def column_term(self) -> Ints:
         """Theta position of the linear term of every design column, or of the bias of its level."""
         return spans(self.first_term, self.width)

@@ -171,6 +171,11 @@ class Nodes:
         return np.asarray((self.freedom < self.width) & (self.width > 1))
 
     @property
+    def numeric(self) -> slice:
+        """The design columns that are numbers."""
+        return slice(0, self.n_numeric)
+
+    @property
     def indicators(self) -> slice:
         """The design columns that are indicators."""
         return slice(self.n_numeric, self.n_columns)

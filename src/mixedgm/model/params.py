@@ -305,7 +305,7 @@ def from_theta(layout: Layout, theta: Floats) -> Params:
     """Flat vector -> Params; deviations are left out."""
     return Params(
         layout.nodes,
-        np.concatenate([theta[layout.linear], theta[layout.biases]]),
+        theta[layout.bias_terms],
         theta[layout.diagonal].copy(),
         layout.to_matrix(theta)[: layout.n_columns],
         layout.nodewise,

@@ -73,10 +73,10 @@ class ConditionalLikelihood:
                 "modelled given the covariates",
                 states.columns,
             )
-        known = np.array(layout.covariates, dtype=np.int64)
-        p = layout.n_gaussian
-        discrete = known[known >= p] - p
-        kept = with_joint_state(rows, known[known < p], discrete, layout.softmax_targets)
+        numbers, discrete = (
+            np.array(part, dtype=np.int64) for part in layout.nodes.places(layout.covariates)
+        )
+        kept = with_joint_state(rows, numbers, discrete, layout.softmax_targets)
         return cls(layout, moments, states, kept)
 
     @property
@@ -163,12 +163,12 @@ class ConditionalLikelihood:
         used = self.softmax.columns
         if self.states.n_states == 1:
             return _Sums(0.0, np.ones(1), self.moments.mean[used][:, None])
-        found = self.rows.softmax(self._coefficients(point), "support" if gradient else "none")
-        loss = float(found.loss[-1])
-        if found.mean_prob is None or found.support is None:
+        sums = self.rows.softmax(self._coefficients(point), "support" if gradient else "none")
+        loss = float(sums.loss[-1])
+        if sums.mean_prob is None or sums.support is None:
             return _Sums(loss, np.zeros(0), np.zeros((0, 0)))
-        between = found.support.reshape(len(used), self.states.n_states)
-        return _Sums(loss, found.mean_prob[-self.states.n_states :], between)
+        between = sums.support.reshape(len(used), self.states.n_states)
+        return _Sums(loss, sums.mean_prob[-self.states.n_states :], between)
 
     def _coefficients(self, point: StatesPoint) -> Coefficients:
         softmax = self.softmax

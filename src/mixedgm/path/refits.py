@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Ints, Layout
-from mixedgm.path.open_edges import own_parameters, parameters
+from mixedgm.path.open_edges import parameters
 from mixedgm.path.path import Path
 from mixedgm.path.task import Reference, Task, levels_by_column, observed_levels
 from mixedgm.path.unshrunken import Unshrunken, stabilised
@@ -62,15 +62,14 @@ def too_large(
     """
     observed = observed_levels(design)[0] if reference is None else reference.observed
     levels = [int(part.sum()) for part in levels_by_column(observed, design.schema.n_levels)]
-    own = np.array([1] * design.schema.n_gaussian + levels)
-    own[design.schema.n_gaussian :] -= 1
-    target = np.ones(len(own), dtype=bool)
+    freedom = design.schema.spans.with_values(levels).freedom
+    target = np.ones(len(freedom), dtype=bool)
     target[list(design.schema.covariates)] = False
     n = design.total_weight
-    many = np.logical_and.outer(own >= 0.5 * n, target)
-    found = many | many.T | (np.multiply.outer(own, own) >= n)
-    found[np.diag_indices(len(own))] = False
-    return np.asarray(found & (factors > 0.0) & np.isfinite(factors))
+    many = np.logical_and.outer(freedom >= 0.5 * n, target)
+    too_many = many | many.T | (np.multiply.outer(freedom, freedom) >= n)
+    np.fill_diagonal(too_many, False)
+    return np.asarray(too_many & (factors > 0.0) & np.isfinite(factors))
 
 
 def interpolates(task: Task, groups: Ints) -> bool:
@@ -81,7 +80,7 @@ def interpolates(task: Task, groups: Ints) -> bool:
 
 def _predictors(task: Task, groups: Ints) -> tuple[Floats, Ints]:
     """Free predictors of every predicted column, and its own free parameters per predictor."""
-    layout, own = task.layout, own_parameters(task)
+    layout, own = task.layout, task.layout.nodes.freedom
     u, v = layout.pairs[groups].T
     times = layout.n_blocks[groups]
     count = np.bincount(v, own[u] * times, layout.n_nodes).astype(np.float64)

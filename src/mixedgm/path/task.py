@@ -137,9 +137,7 @@ class Task:
     @property
     def log_jacobian(self) -> float:
         """Objective in the data's own units minus objective in standardised units."""
-        return float(
-            np.log(self.units.scale[self.layout.is_target[: self.layout.n_gaussian]]).sum()
-        )
+        return float(np.log(self.units.scale[self.layout.gaussian_targets]).sum())
 
     def named(self, error: DistributionError) -> DistributionError:
         """The error with the names of the columns."""
@@ -168,9 +166,8 @@ class Task:
         here = coordinates.over_observed(params)
         if np.array_equal(self.observed, params.levels_possible):
             return coordinates.theta(params, here)
-        marginal = self.smooth.null()[self.layout.biases]
-        biases = np.where(here.levels_possible, here.cat_bias, marginal)
-        here = replace(here, bias=np.concatenate([here.cont_bias, biases]))
+        marginal = self.smooth.null()[self.layout.bias_terms]
+        here = replace(here, bias=np.where(np.isneginf(here.bias), marginal, here.bias))
         theta = coordinates.theta(params, here)
         active = np.flatnonzero(self.layout.group_norms(theta))
         return self.layout.centred(theta, active)
@@ -283,8 +280,8 @@ def prepare(
     layout = Layout.complete(nodes, absent, design.schema.covariates, nodewise=loss == "nodewise")
     moderators = None
     if moderated is not None:
-        share = moments.mean[nodes.n_numeric :]
-        moderators = Moderators.of(moderated.nodes, share, numbers)
+        share = moments.mean[nodes.indicators]
+        moderators = Moderators.of(nodes, moderated.nodes, share, numbers)
         layout = moderated.layout(layout, moderators, scales)
         rows = moderated.rows(rows, layout, moderators)
         moments = _with_unit_variances(rows.moments(), nodes.n_gaussian)
