@@ -266,11 +266,6 @@ class Units:
     centre: Floats
     scale: Floats
 
-    @property
-    def log_jacobian(self) -> float:
-        """Objective in the data's units minus objective in standardised units."""
-        return float(np.log(self.scale).sum())
-
     def of_columns(self, nodes: Nodes) -> Floats:
         """(d,) scale of every design column; indicators have none."""
         return np.concatenate([self.scale, np.ones(nodes.n_columns - nodes.n_numeric)])

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,6 +116,31 @@ class MemoryRows:
         )
         n_chunks = 2 ** int(np.log2(max(1, most)))
         return np.linspace(0, self.n_rows, n_chunks + 1).astype(np.int64)
+
+    def with_joint_state(self, numbers: Ints, discrete: Ints, together: Ints) -> MemoryRows:
+        """Keep the columns `numbers` and `discrete`, and put the joint state of others behind them.
+
+        The columns `together` become one, which has a level for every combination of theirs; the
+        level of the last of them changes fastest.
+
+        Examples
+        --------
+        >>> codes = np.array([[1, 0, 2], [0, 1, 1]], dtype=np.uint8)
+        >>> rows = MemoryRows(np.zeros((2, 0)), codes, (2, 2, 3))
+        >>> joined = rows.with_joint_state(np.arange(0), np.array([1]), np.array([0, 2]))
+        >>> joined.n_levels, joined.codes.tolist()
+        ((2, 6), [[0, 5], [1, 1]])
+        """
+        state = np.zeros(self.n_rows, dtype=np.int64)
+        for j in together:
+            state = state * self.n_levels[j] + self.codes[:, j]
+        joint = prod(self.n_levels[j] for j in together)
+        levels = (*(self.n_levels[j] for j in discrete), joint)
+        codes = np.column_stack([self.codes[:, discrete].astype(np.int64), state])
+        if max(levels) <= 2**16:
+            codes = codes.astype(np.uint8 if max(levels) <= 2**8 else np.uint16)
+        kept = np.ascontiguousarray(self.numbers[:, numbers])
+        return MemoryRows(kept, codes, levels, self.weights, self.n_threads)
 
     # -- moments ---------------------------------------------------------------------------------
 
