@@ -239,7 +239,7 @@ def test_all_solvers_reach_the_same_certified_optimum(smooth, solver):
     best = solution(smooth, 0.03, SOLVERS["newton-exact"], tol=1e-9)
     found = solution(smooth, 0.03, SOLVERS[solver], tol=1e-6)
     assert found.converged, found.status.value
-    assert found.kkt == problem_of(smooth, 0.03).certificate(found.theta).kkt
+    assert found.kkt == problem_of(smooth, 0.03).optimality(found.theta).kkt
     assert found.objective == pytest.approx(best.objective, abs=1e-9)
     np.testing.assert_allclose(found.theta, best.theta, atol=1e-4)
 

@@ -198,7 +198,7 @@ def test_all_solvers_reach_the_same_certified_optimum(task, solver):
     best = solved(task, lam, "newton-exact", tol=1e-9)
     found = solved(task, lam, solver, tol=1e-6)
     assert found.converged, found.status.value
-    assert found.kkt == task.problem(lam).certificate(found.theta).kkt
+    assert found.kkt == task.problem(lam).optimality(found.theta).kkt
     assert found.objective == pytest.approx(best.objective, abs=1e-9)
     np.testing.assert_allclose(found.theta, best.theta, atol=1e-4)
     np.testing.assert_array_equal(solved(task, lam, solver, tol=1e-6).theta, found.theta)
@@ -213,7 +213,7 @@ def test_a_solve_that_is_cut_short_returns_a_distribution(solver):
     solution = solved(task, 1e-3 * task.lam_max, solver, max_iter=3)
     assert solution.status is Status.ITERATION_LIMIT
     assert np.isfinite(solution.objective)
-    assert solution.kkt == task.problem(1e-3 * task.lam_max).certificate(solution.theta).kkt
+    assert solution.kkt == task.problem(1e-3 * task.lam_max).optimality(solution.theta).kkt
 
 
 def test_auto_takes_limited_memory_curvature_where_the_matrix_is_large(task):

@@ -19,42 +19,23 @@ from mixedgm.path.task import Loss, Task
 from mixedgm.progress import track
 from mixedgm.rows.predict import mean_losses
 from mixedgm.rows.threads import single_threaded_blas
-from mixedgm.solve.loop import Solver, Status, TraceRow
+from mixedgm.solve.account import Account
+from mixedgm.solve.loop import Solver, TraceRow
 from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.table.encode import Design, apply
 from mixedgm.table.schema import Schema
 
 
 @dataclass(frozen=True, eq=False)
-class PathPoint:
-    """The solution at one lam, active groups only."""
+class PathPoint(Account):
+    """The solution at one lam, active groups only; the objective is in the data's own units."""
 
     lam: float
     node_terms: Floats
     groups: Ints
     values: Floats
-    objective: float
-    """In the data's own units."""
-    kkt: float
-    status: Status
-    n_iter: int
-    passes: float
-    curvature_passes: float
-    seconds: float
-    pass_seconds: float = 0.0
-    """Part of `seconds` spent in passes over the rows; the rest but `curvature_seconds` is the
-    solver's own."""
-    curvature_seconds: float = 0.0
     notes: tuple[str, ...] = ()
     trace: tuple[TraceRow, ...] = ()
-    kkt_error: float = 0.0
-    """Standard error of `kkt` where gradients were sampled; `objective_error` likewise."""
-    objective_error: float = 0.0
-
-    @property
-    def converged(self) -> bool:
-        """Whether the KKT number is within tol, or within its sampling error."""
-        return self.status.good
 
 
 @dataclass(frozen=True, eq=False)
@@ -397,21 +378,12 @@ def _point(task: Task, lam: float, solution: Solution, keep_trace: bool) -> Path
     groups = np.flatnonzero(layout.group_norms(solution.theta))
     kept = solution.theta[layout.positions(groups)]
     return PathPoint(
+        task.certificate(solution),
+        solution.cost,
         lam,
         kept[: layout.n_node_terms],
         groups,
         kept[layout.n_node_terms :],
-        solution.objective + task.log_jacobian,
-        solution.kkt,
-        solution.status,
-        solution.n_iter,
-        solution.passes,
-        solution.curvature_passes,
-        solution.seconds,
-        solution.pass_seconds,
-        solution.curvature_seconds,
         solution.notes,
         tuple(solution.trace) if keep_trace else (),
-        solution.kkt_error,
-        solution.objective_error,
     )

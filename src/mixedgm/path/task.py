@@ -28,6 +28,7 @@ from mixedgm.penalty.contract import Penalty
 from mixedgm.penalty.group_lasso import GroupLasso
 from mixedgm.rows.contract import Moments
 from mixedgm.rows.memory import MemoryRows
+from mixedgm.solve.account import Certificate
 from mixedgm.solve.choose import Auto
 from mixedgm.solve.loop import Solver
 from mixedgm.solve.monte_carlo import MonteCarlo
@@ -136,6 +137,11 @@ class Task:
     def log_jacobian(self) -> float:
         """Objective in the data's own units minus objective in standardised units."""
         return float(np.log(self.units.scale[self.layout.is_target[: self.layout.n_cont]]).sum())
+
+    def certificate(self, solution: Solution) -> Certificate:
+        """The certificate of a solution, with the objective in the data's own units."""
+        objective = solution.objective + self.log_jacobian
+        return replace(solution.certificate, objective=objective)
 
     def named(self, error: DistributionError) -> DistributionError:
         """The error with the names of the columns."""

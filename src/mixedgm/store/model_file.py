@@ -7,7 +7,7 @@ import stat
 import struct
 import zipfile
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path as FilePath
 from typing import Any, BinaryIO
 
@@ -20,6 +20,7 @@ from mixedgm.model.params import NodewiseParams, Params
 from mixedgm.options import RENAMED
 from mixedgm.printable import quoted
 from mixedgm.report import FitReport
+from mixedgm.solve.account import Certificate, Cost
 from mixedgm.store.archive import Archive, Arrays, ForeignFileError, write_archive
 from mixedgm.store.margin_parts import (
     margins_from_archive,
@@ -103,7 +104,7 @@ def save(
     document = {
         "schema": fitted.schema.to_dict(),
         "library": fitted.library,
-        "report": asdict(fitted.report),
+        "report": _report_to_dict(fitted.report),
         "settings": given,
         "scores": list(fitted.scores),
         "path": path_document,
@@ -233,10 +234,19 @@ def _params(archive: Archive, schema: Schema, sizes: Sizes) -> Params:
     return NodewiseParams(**vars(params), level_effect=archive.array("level_effect", sizes))
 
 
+def _report_to_dict(report: FitReport) -> dict[str, Any]:
+    """All values of the report side by side: those of its certificate and cost, too."""
+    values = asdict(report)
+    return {**values.pop("certificate"), **values.pop("cost"), **values}
+
+
 def _report(stored: Mapping[str, Any]) -> FitReport:
     listed = {name: tuple(value) for name, value in stored.items() if isinstance(value, list)}
-    ridge = tuple((a, b) for a, b in stored["ridge"])
-    report = FitReport(**{**stored, **listed, "ridge": ridge})
+    listed["ridge"] = tuple((a, b) for a, b in stored["ridge"])
+    values = {**stored, **listed}
+    certificate = Certificate(**{part.name: values.pop(part.name) for part in fields(Certificate)})
+    cost = Cost(**{part.name: values.pop(part.name) for part in fields(Cost)})
+    report = FitReport(certificate, cost, **values)
     if report.refitted is None:  # files from before had no field for it, but said so in a note
         report = replace(report, refitted=_REFIT_NOTE in report.notes)
     return report
@@ -286,4 +296,4 @@ def _check_report(schema: Schema, report: FitReport) -> None:
         raise ModelFileError("a fit needs rows of positive weight and a positive tol")
     if report.converged and not report.was_fitted:
         raise ModelFileError("nothing was fitted, so nothing can have converged")
-    check_certificate("the fit", report.converged, report.kkt, report.tol, report.kkt_error)
+    check_certificate("the fit", report.certificate, report.tol)

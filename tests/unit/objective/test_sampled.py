@@ -80,7 +80,7 @@ def test_a_path_is_that_of_elimination_within_the_stated_errors():
     assert path.loss == "likelihood-mc"
     assert path.converged.all()
     for k, (point, optimum) in enumerate(zip(path.points, best.points, strict=True)):
-        true = exact.problem(point.lam).certificate(path.theta(k))
+        true = exact.problem(point.lam).optimality(path.theta(k))
         objective = true.objective + exact.units.log_jacobian
         assert point.objective == pytest.approx(objective, abs=5 * point.objective_error + 1e-12)
         # Each estimate errs by one standard error, and the point was placed by another estimate.
@@ -101,7 +101,7 @@ def test_continuous_columns_alone_need_no_chains():
     assert found.status is Status.CONVERGED
     assert found.kkt <= 1e-7
     assert found.kkt_error == 0.0
-    true = exact.problem(lam).certificate(found.theta)
+    true = exact.problem(lam).optimality(found.theta)
     assert true.kkt <= 1e-7
     assert found.objective == pytest.approx(true.objective, abs=0.02)
 

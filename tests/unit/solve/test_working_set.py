@@ -52,7 +52,7 @@ def test_stages_lead_to_the_same_solution(task, monkeypatch, name):
     in_stages(monkeypatch)
     solution = from_nothing(task, 0.1, solver, tol=tol)
     assert solution.converged
-    assert task.problem(0.1 * task.lam_max).certificate(solution.theta).kkt <= tol
+    assert task.problem(0.1 * task.lam_max).optimality(solution.theta).kkt <= tol
     assert solution.objective == pytest.approx(direct.objective, abs=20 * tol)
 
 

@@ -45,8 +45,8 @@ def solved() -> FittedModel:
     report = replace(
         REPORT,
         lam=point.lam,
-        objective=point.objective,
-        kkt=point.kkt,
+        certificate=point.certificate,
+        cost=point.cost,
         criterion="EBIC",
         n_rows=300,
     )
