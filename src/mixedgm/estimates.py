@@ -15,8 +15,9 @@ from mixedgm.path.evidence import Choice
 from mixedgm.path.open_edges import open_edges, open_numbers, worth_one_row
 from mixedgm.path.path import Path
 from mixedgm.path.per_node import assembled
+from mixedgm.path.recipe import Lam
 from mixedgm.path.refits import too_dense
-from mixedgm.path.task import Lam, Task, observed_levels
+from mixedgm.path.task import Task, observed_levels
 from mixedgm.path.unshrunken import FINEST_TOL, unshrunken
 from mixedgm.printable import few, quoted
 from mixedgm.report import FitReport
@@ -75,14 +76,9 @@ def chosen_estimate(task: Task, path: Path, choice: Choice, options: Options) ->
     )
     if choice.groups is None or np.array_equal(choice.groups, point.groups):
         return Optimum(theta, report)
-    solution = task.penalised(
-        choice.groups,
-        point.lam,
-        Start(theta, task.null.evaluation),
-        solver=options.solver_object,
-        tol=options.tol,
-        max_iter=options.max_iter,
-    )
+    problem = task.problem(point.lam).restrict(choice.groups)
+    start, how = Start(theta, task.null.evaluation), (options.solver_object, options.tol)
+    solution = task.confined(problem, choice.groups, start, *how, options.max_iter)
     note = f"the {len(choice.groups)} chosen edges were estimated alone, all others left out"
     return Optimum(solution.theta, _of_solution(report, solution, task, note), choice.groups)
 
@@ -138,17 +134,17 @@ def refitted(
         note = f"the estimates are shrunken: the graph cannot be refitted, {dense}"
         return replace(shrunken, report=replace(report, notes=(*report.notes, note)))
     start = Start(theta if near is None else near, task.null.evaluation)
-    found = unshrunken(task, groups, start, tol=options.tol, max_iter=options.max_iter)
+    refit = unshrunken(task, groups, start, tol=options.tol, max_iter=options.max_iter)
     report = replace(
-        _of_solution(report, found.solution, task),
+        _of_solution(report, refit.solution, task),
         refitted=True,
-        ridge=_pairs(task, found.ridge),
-        noisy=tuple(task.schema.nodes[s].name for s in found.noisy.tolist()),
+        ridge=_pairs(task, refit.ridge),
+        noisy=tuple(task.schema.nodes[s].name for s in refit.noisy.tolist()),
     )
     ridge, noise = np.zeros(task.layout.n_groups), np.zeros(task.layout.n_cont)
-    ridge[found.ridge] = worth_one_row(task, found.ridge)
-    noise[found.noisy] = 1.0 / task.total_weight
-    return Optimum(found.solution.theta, report, groups, ridge, noise)
+    ridge[refit.ridge] = worth_one_row(task, refit.ridge)
+    noise[refit.noisy] = 1.0 / task.total_weight
+    return Optimum(refit.solution.theta, report, groups, ridge, noise)
 
 
 def certified(design: Design, task: Task, optimum: Optimum) -> FitReport:

@@ -10,16 +10,21 @@ from typing import Any, cast, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixedgm.errors import NotYetError, ParameterError
-from mixedgm.parallel import n_cores
+from mixedgm.errors import NotYetError, ParameterError, near_matches
+from mixedgm.parallel import Runtime, n_cores, seeds
 from mixedgm.path import grid
 from mixedgm.path.evidence import Criterion
+from mixedgm.path.moderated import Moderated
+from mixedgm.path.recipe import Lam, Loss, Recipe
 from mixedgm.path.selection import NAMED
-from mixedgm.path.task import Lam, Loss
-from mixedgm.printable import few
+from mixedgm.penalty.factors import deviation_factors, factor_matrix
+from mixedgm.printable import few, quoted
 from mixedgm.solve.choose import solver_for
 from mixedgm.solve.loop import Solver
 from mixedgm.solve.monte_carlo import MonteCarlo
+from mixedgm.table import Frame
+from mixedgm.table.check import raise_or_warn
+from mixedgm.table.options import resolve_options
 from mixedgm.table.schema import Schema
 from mixedgm.table.wording import number_of
 
@@ -126,25 +131,28 @@ class Options:
         """The penalty that was given, or one per column of the table; None where it is chosen."""
         if self.lam is None or _number(self.lam, 0.0, np.inf):
             return None if self.lam is None else float(self.lam)
-        found = tuple(float(value) for value in self.lam)
-        if len(found) != len(schema.columns):
+        lams = tuple(float(value) for value in self.lam)
+        if len(lams) != len(schema.columns):
             raise ParameterError(
-                f"lam has {number_of(len(found), 'value', 'values')}, and the model "
+                f"lam has {number_of(len(lams), 'value', 'values')}, and the model "
                 f"{number_of(len(schema.columns), 'column', 'columns')}; give one value per "
                 "column, in the order of the table."
             )
         lacking = [
             column.name
-            for column, value in zip(schema.columns, found, strict=True)
+            for column, value in zip(schema.columns, lams, strict=True)
             if column.role == "target" and np.isnan(value)
         ]
         if lacking:
             raise ParameterError(f"lam is missing for {few(lacking)}; only covariates have none.")
-        return found
+        return lams
 
     def _check_not_yet(self) -> None:
         """Parameters whose meaning is fixed but whose method is still to come."""
         sampled = self.loss == "likelihood-mc"
+        if sampled != isinstance(self.solver_object, MonteCarlo):
+            wanted = "'auto' or a MonteCarlo(...)" if sampled else "another than MonteCarlo"
+            raise ParameterError.must_be("solver", f"{wanted} with loss={self.loss!r}", self.solver)
         if sampled and self.covariates is not None and len(self.covariates):
             raise NotYetError(
                 "covariates are not available yet with loss='likelihood-mc'; use "
@@ -169,6 +177,51 @@ class Options:
                 "likelihood is no longer a sum over moments."
             )
 
+    def check_moderators(self, frame: Frame) -> None:
+        """Raise ParameterError where a moderator is not a column of the table."""
+        for name in self.moderator_names:
+            by_position = isinstance(name, numbers.Integral) and not frame.named
+            if str(name) in frame.positions or (by_position and 0 <= name < len(frame.names)):
+                continue
+            hint = near_matches(name, frame.names)
+            raise ParameterError(f"moderators names {quoted(name)}, which is not a column; {hint}")
+
+    def check_against(self, schema: Schema, library: str) -> None:
+        """Raise what a fit of a table with this schema would say about the options."""
+        frame = Frame(schema.table_names, (), 0, library)
+        covariates = self.all_covariates
+        _, findings = resolve_options(frame, self.types, self.transforms, covariates)
+        raise_or_warn(findings)
+        self.check_moderators(frame)
+        self.given_lam(schema)
+        seeds(self.random_state, 1)
+        self.recipe(schema)
+
+    def recipe(self, schema: Schema) -> Recipe:
+        """How the rows of a table with this schema become a path."""
+        wishes = self.penalty_factors, self.require, self.forbid
+        nodes = tuple(_moderator(schema, name) for name in self.moderator_names)
+        factors = factor_matrix(
+            schema, *wishes, penalize_covariates=self.penalize_covariates, moderated=bool(nodes)
+        )
+        return Recipe(
+            self.solver_object,
+            self.tol,
+            self.max_iter,
+            self.penalty_weights,
+            factors,
+            self.loss,
+            seeds(self.random_state, 1)[0] if self.loss == "likelihood-mc" else None,
+            self.rule,
+            Moderated(nodes, deviation_factors(schema, nodes, *wishes)) if nodes else None,
+            self.refits,
+        )
+
+    @property
+    def runtime(self) -> Runtime:
+        """Threads, workers and progress bars; Ctrl-C leaves a model from what is done."""
+        return Runtime(self.n_threads, self.n_jobs, keep_interrupted=True, show=self.verbose > 0)
+
     @property
     def moderator_names(self) -> tuple[Any, ...]:
         """The moderators, none by default."""
@@ -182,8 +235,8 @@ class Options:
         if not self.moderator_names:
             return self.covariates  # type: ignore[return-value]
         given = self.covariates
-        own = () if given is None else (given,) if isinstance(given, str) else tuple(given)
-        return tuple(dict.fromkeys([*own, *self.moderator_names]))
+        named = () if given is None else (given,) if isinstance(given, str) else tuple(given)
+        return tuple(dict.fromkeys([*named, *self.moderator_names]))
 
     @property
     def criterion(self) -> Criterion | None:
@@ -215,13 +268,9 @@ class Options:
     @property
     def solver_object(self) -> Solver:
         """The solver that `solver` names."""
-        sampled = self.loss == "likelihood-mc"
-        if sampled and self.solver == "auto":
+        if self.loss == "likelihood-mc" and self.solver == "auto":
             return MonteCarlo()
-        if sampled != isinstance(self.solver, MonteCarlo):
-            wanted = "'auto' or a MonteCarlo(...)" if sampled else "another than MonteCarlo"
-            raise ParameterError.must_be("solver", f"{wanted} with loss={self.loss!r}", self.solver)
-        return cast(Solver, self.solver) if sampled else solver_for(self.solver)
+        return solver_for(self.solver)
 
     @property
     def n_threads(self) -> int:
@@ -230,6 +279,13 @@ class Options:
         if self.n_jobs is None:
             return cores
         return max(1, cores + 1 + self.n_jobs) if self.n_jobs < 0 else int(self.n_jobs)
+
+
+def _moderator(schema: Schema, name: Any) -> int:
+    """The node of a moderator: by name, or (for an array) by position."""
+    if isinstance(name, numbers.Integral) and str(name) not in schema.names:
+        name = schema.table_names[int(name)]
+    return schema.node_index(name)
 
 
 def _number(value: object, low: float, high: float) -> bool:

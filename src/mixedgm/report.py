@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mixedgm.model.layout import Floats
-from mixedgm.path.task import Lam
+from mixedgm.path.recipe import Lam
 from mixedgm.solve.account import Account, Certificate, Cost
 
 __all__ = ["FitReport"]

@@ -10,8 +10,9 @@ import mixedgm as mg
 from mixedgm import estimates
 from mixedgm.certificate import Claim, kkt
 from mixedgm.estimates import Optimum, certified
-from mixedgm.fitting import encode, fit_design, recipe_of
+from mixedgm.fitting import encode, fit_design
 from mixedgm.options import Options
+from mixedgm.path.task import prepare
 from tests.reference import optimality, plain
 from tests.support.people import numbers, people
 
@@ -37,7 +38,7 @@ def somewhere(options, seed=0, weighted=False):
     weights = rng.integers(1, 4, len(table)) * 0.7 if weighted else None
     chosen = Options(**options)
     design = encode(table, chosen, weights)
-    task = recipe_of(chosen, design.schema).task(design, None, 1)
+    task = prepare(design, chosen.recipe(design.schema))
     layout, theta = task.layout, task.null.theta.copy()
     some = np.sort(rng.permutation(layout.n_groups)[: max(1, layout.n_groups // 4)])
     at = layout.positions(some)[layout.n_node_terms :]
@@ -101,7 +102,7 @@ def test_a_refit_is_judged_with_its_ridge_and_without_the_edges_it_lacks():
 def test_a_point_that_only_the_solver_finds_good_is_not_converged():
     options = Options(lam=0.1)
     design = encode(people(120, seed=1), options)
-    task = recipe_of(options, design.schema).task(design, None, 1)
+    task = prepare(design, options.recipe(design.schema))
     fitted = fit_design(design, options)
     theta = task.theta_of(fitted.params)
     good = certified(design, task, Optimum(theta, fitted.report))

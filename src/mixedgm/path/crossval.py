@@ -100,7 +100,7 @@ class Holdout(_ByPrediction):
     def _split(self, evidence: Evidence) -> Split:
         n = evidence.design.n_rows
         if self.rows is None:
-            order = np.random.default_rng(evidence.setup.seed).permutation(n)
+            order = np.random.default_rng(evidence.seed).permutation(n)
             test = np.sort(order[: min(max(1, round(self.fraction * n)), n - 1)])
         else:
             test = np.flatnonzero(np.isin(_positions(evidence.design), _listed(self.rows)))
@@ -201,7 +201,7 @@ class CV(_ByPrediction):
         design = evidence.design
         groups = None if self.groups is None else _group_labels(design, self.groups)
         if isinstance(self.cv, numbers.Integral):
-            return _drawn_folds(int(self.cv), design.n_rows, groups, evidence.setup.seed)
+            return _drawn_folds(int(self.cv), design.n_rows, groups, evidence.seed)
         return _checked(_given_splits(self.cv, design, groups), design)
 
 

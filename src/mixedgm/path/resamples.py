@@ -20,9 +20,10 @@ from mixedgm.errors import MixedGMError, ParameterError
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params
 from mixedgm.parallel import run
-from mixedgm.path.evidence import Evidence, Recipe
-from mixedgm.path.path import Path
-from mixedgm.path.task import Reference
+from mixedgm.path.evidence import Evidence
+from mixedgm.path.path import Path, solve_path
+from mixedgm.path.recipe import Recipe
+from mixedgm.path.task import Reference, prepare
 from mixedgm.printable import quoted
 from mixedgm.table.encode import Design
 
@@ -54,8 +55,8 @@ class _Work:
 
     def path(self, rows: Ints) -> tuple[Path, Record]:
         """The path of these rows, and what was odd about them."""
-        task = self.recipe.task(self.design.take(rows), self.reference)
-        path = self.recipe.path(task, self.lams, start=self.start)
+        task = prepare(self.design.take(rows), self.recipe, self.reference)
+        path = solve_path(task, self.lams, self.recipe, start=self.start)
         names = np.array([node.name for node in self.design.schema.nodes])
         return path, {
             "degenerate": np.isin(names, task.degenerate),
@@ -159,11 +160,11 @@ def _records(
     A grid that grows asks for one part after the other.  Each has a folder of its own in that of
     the checkpoint, named by all that its fits depend on.
     """
-    setup = evidence.setup
+    runtime = evidence.runtime
     work = _Work(
-        setup.design,
-        setup.recipe,
-        setup.reference,
+        evidence.design,
+        evidence.recipe,
+        evidence.reference,
         evidence.fresh,
         evidence.path.params(evidence.n_before - 1) if evidence.n_before else None,
     )
@@ -174,14 +175,14 @@ def _records(
     outcomes = run(
         partial(function, work),
         tasks,
-        n_jobs=setup.n_jobs,
+        n_jobs=runtime.n_jobs,
         what=what,
-        show=setup.show,
+        show=runtime.show,
         checkpoint=checkpoint,
         identity=identity,
     )
     interrupted = len(outcomes) < len(tasks)
-    if interrupted and not setup.keep_interrupted:
+    if interrupted and not runtime.keep_interrupted:
         raise KeyboardInterrupt
     records = {done.index: done.record for done in outcomes if done.record is not None}
     errors = [outcome.error for outcome in outcomes if outcome.error is not None]

@@ -126,7 +126,7 @@ class StARS(_BySubsamples):
         size = min(max(1, int(ratio * n + 1e-9)), n - 1)
         return [
             np.sort(np.random.default_rng(seed).permutation(n)[:size])
-            for seed in evidence.setup.seeds(self.n_subsamples)
+            for seed in evidence.seeds(self.n_subsamples)
         ]
 
 
@@ -277,7 +277,7 @@ class StabilitySelection(_BySubsamples):
     def _halves(self, evidence: Evidence) -> list[Ints]:
         n = evidence.design.n_rows
         halves = []
-        for seed in evidence.setup.seeds(self.n_subsamples // 2):
+        for seed in evidence.seeds(self.n_subsamples // 2):
             order = np.random.default_rng(seed).permutation(n)
             half = max(1, n // 2)
             halves += [np.sort(order[:half]), np.sort(order[half : 2 * half])]

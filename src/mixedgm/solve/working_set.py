@@ -79,9 +79,9 @@ def solve(problem: Problem, solver: Solver, start: Start, *, tol: float, max_ite
 
     A solver that works with sampled gradients has a `solve` of its own, and is left to it.
     """
-    own = getattr(solver, "solve", None)
-    if own is not None:
-        done: Solution = own(problem, start, tol=tol, max_iter=max_iter)
+    solve_alone = getattr(solver, "solve", None)
+    if solve_alone is not None:
+        done: Solution = solve_alone(problem, start, tol=tol, max_iter=max_iter)
         return done
     so_far = _Tally(problem, max_iter)
     at = _approached(problem, solver, start, tol, so_far)

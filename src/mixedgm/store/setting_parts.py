@@ -8,7 +8,6 @@ from dataclasses import fields
 from typing import Any
 
 from mixedgm.fitted import FittedModel
-from mixedgm.fitting import check_options
 from mixedgm.options import Options
 from mixedgm.printable import quoted
 from mixedgm.settings import from_plain
@@ -34,7 +33,7 @@ def check_settings(settings: Mapping[str, Any], fitted: FittedModel) -> None:
     }
     options = Options(**given)
     if fitted.report.was_fitted:
-        check_options(options, fitted.schema, fitted.library)
+        options.check_against(fitted.schema, fitted.library)
 
 
 def shortened(settings: Mapping[str, Any]) -> dict[str, Any]:

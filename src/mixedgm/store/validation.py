@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mixedgm.certificate import ROUNDING
 from mixedgm.errors import ModelFileError
-from mixedgm.path.task import Loss
+from mixedgm.path.recipe import Loss
 from mixedgm.printable import quoted
 from mixedgm.settings import OBJECTS
 from mixedgm.solve.account import Certificate

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mixedgm.fitted import Edge, FittedModel
-from mixedgm.path.task import Lam
+from mixedgm.path.recipe import Lam
 from mixedgm.penalty.factors import EDGE_KINDS
 from mixedgm.printable import quoted
 from mixedgm.solve.account import Account

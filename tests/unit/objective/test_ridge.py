@@ -23,13 +23,15 @@ def ridged(loss: str, covariates: tuple[int, ...] = ()) -> Ridged:
 def task_of(table: Table, covariates: tuple[int, ...]):
     from dataclasses import replace
 
+    from mixedgm.path.recipe import Recipe
     from mixedgm.path.task import prepare
     from mixedgm.table.schema import Schema
 
     columns = list(table.schema.columns)
     for node in covariates:
         columns[node] = replace(columns[node], role="covariate")
-    return prepare(replace(table.design, schema=Schema(tuple(columns))), loss="likelihood")
+    design = replace(table.design, schema=Schema(tuple(columns)))
+    return prepare(design, Recipe(loss="likelihood"))
 
 
 CASES = {**{loss: (loss, ()) for loss in LOSSES}, "given a covariate": ("likelihood", (0,))}

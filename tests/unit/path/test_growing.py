@@ -8,7 +8,8 @@ import pytest
 import mixedgm as mg
 from mixedgm.path.criteria import RISE, RISE_IN_EDGES, _risen
 from mixedgm.path.path import solve_path
-from mixedgm.path.refits import too_large
+from mixedgm.path.recipe import Recipe
+from mixedgm.path.task import too_large
 from mixedgm.solve.proximal_newton import ProximalNewton
 from tests.support.problems import Table, draw
 
@@ -16,12 +17,12 @@ from tests.support.problems import Table, draw
 def test_a_path_in_parts_is_the_path():
     task = draw(3, 300, 3, (3, 4)).task()
     lams = task.lam_max * np.geomspace(1, 0.05, 8)
-    options = {"tol": 1e-8, "max_iter": 200}
-    whole = solve_path(task, lams, ProximalNewton(), **options)
-    part = solve_path(task, lams[:3], ProximalNewton(), **options)
+    recipe = Recipe(ProximalNewton(), tol=1e-8, max_iter=200)
+    whole = solve_path(task, lams, recipe)
+    part = solve_path(task, lams[:3], recipe)
     for first in (3, 4, 7):
         last = {3: 4, 4: 7, 7: 8}[first]
-        part = solve_path(task, lams[first:last], ProximalNewton(), after=part, **options)
+        part = solve_path(task, lams[first:last], recipe, start=part)
     assert part.lams.tolist() == whole.lams.tolist()
     # What the solver remembers goes over, so that the same steps are made.
     for k in range(8):
@@ -31,15 +32,13 @@ def test_a_path_in_parts_is_the_path():
 
 def test_what_the_solver_remembers_is_not_pickled():
     task = draw(3, 100, 2, (3,)).task()
-    path = solve_path(
-        task, task.lam_max * np.array([1.0, 0.3]), ProximalNewton(), tol=1e-6, max_iter=50
-    )
+    path = solve_path(task, task.lam_max * np.array([1.0, 0.3]), Recipe(ProximalNewton(), 1e-6, 50))
     assert path.end is not None
     again = pickle.loads(pickle.dumps(path))
     assert again.end is None
     np.testing.assert_array_equal(again.theta(1), path.theta(1))
     more = solve_path(
-        task, np.array([0.1 * task.lam_max]), ProximalNewton(), tol=1e-6, max_iter=50, after=again
+        task, np.array([0.1 * task.lam_max]), Recipe(ProximalNewton(), 1e-6, 50), start=again
     )
     assert len(more) == 3
 
