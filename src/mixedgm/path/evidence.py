@@ -49,6 +49,8 @@ class Choice:
         Theta of the chosen graph without shrinkage, roughly, if it is known.
     memory : optional
         What the criterion needs again if the path is continued.
+    ends : tuple
+        Where the paths of folds or subsamples ended: their next parts start from there.
     """
 
     index: int
@@ -64,6 +66,7 @@ class Choice:
     reasons: tuple[str, ...] = ()
     refit: Floats | None = None
     memory: Any = None
+    ends: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

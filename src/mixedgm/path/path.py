@@ -326,14 +326,15 @@ def solve_path(
     lams: Floats,
     recipe: Recipe,
     *,
-    start: Params | Path | None = None,
+    start: Params | Path | Start | None = None,
     enough: Callable[[PathPoint], bool] | None = None,
     runtime: Runtime | None = None,
 ) -> Path:
     """Solve for every lam, largest first, each from the last solution.
 
-    The first starts from parameters (by default, those of the model without edges), or where
-    another path of the same task ends; its points are then the first of the new path.  The path
+    The first starts from parameters (by default, those of the model without edges), from an
+    evaluated point, or where another path of the same task ends; its points are then the first of
+    the new path.  The path
     ends after the first point that is `enough`.
 
     Where the runtime keeps what is interrupted, Ctrl-C leaves what is solved and warns; it is
@@ -369,7 +370,9 @@ def solve_path(
     return Path.of(task, tuple(points), here)
 
 
-def _begin(task: Task, start: Params | Path | None) -> Start:
+def _begin(task: Task, start: Params | Path | Start | None) -> Start:
+    if isinstance(start, Start):
+        return start
     if isinstance(start, Path) and start.end is not None:
         return start.end
     if isinstance(start, Path) and start.points:

@@ -1,17 +1,21 @@
 """Paths that grow: they go on where they ended, and end where scores have risen far."""
 
 import pickle
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 import mixedgm as mg
 from mixedgm.path.criteria import RISE, RISE_IN_EDGES, _risen
+from mixedgm.path.evidence import Choice
 from mixedgm.path.path import solve_path
 from mixedgm.path.recipe import Recipe
+from mixedgm.path.resamples import held_out
 from mixedgm.path.task import too_large
 from mixedgm.solve.proximal_newton import ProximalNewton
-from tests.support.problems import Table, draw
+from tests.support.problems import Table, draw, evidence_of
 
 
 def test_a_path_in_parts_is_the_path():
@@ -27,7 +31,38 @@ def test_a_path_in_parts_is_the_path():
     # What the solver remembers goes over, so that the same steps are made.
     for k in range(8):
         np.testing.assert_array_equal(part.theta(k), whole.theta(k))
-        assert part.points[k].n_iter == whole.points[k].n_iter
+        assert part.points[k].cost == whole.points[k].cost
+
+
+@dataclass(frozen=True)
+class Counting(ProximalNewton):
+    """A solver that counts its steps."""
+
+    steps: ClassVar[list[int]] = []
+
+    def step(self, problem, state):
+        self.steps.append(1)
+        return super().step(problem, state)
+
+
+def test_folds_go_on_where_they_ended():
+    """The second part begins at the lam at which the first ended, so there is nothing to do."""
+    table = draw(3, 300, 3, (3, 4))
+    task = table.task()
+    lams = task.lam_max * np.array([0.5, 0.2, 0.1])
+    evidence = evidence_of(table, solve_path(task, lams, Recipe(tol=1e-8)))
+    evidence = replace(evidence, recipe=Recipe(Counting(), tol=1e-8))
+    again = replace(evidence, path=solve_path(task, np.append(lams, lams[-1]), evidence.recipe))
+    splits = [(np.arange(150), np.arange(150, 300)), (np.arange(150, 300), np.arange(150))]
+    first = held_out(evidence, splits, "folds")
+    Counting.steps.clear()
+    before = Choice(0, "", {}, ends=first.ends)
+    second = held_out(replace(again, before=before, n_before=3), splits, "folds")
+    assert not Counting.steps
+    np.testing.assert_allclose(second.losses[:, 0], first.losses[:, 2], rtol=1e-12)
+    forgotten = replace(before, ends=(None, None))
+    held_out(replace(again, before=forgotten, n_before=3), splits, "folds")
+    assert Counting.steps
 
 
 def test_what_the_solver_remembers_is_not_pickled():
