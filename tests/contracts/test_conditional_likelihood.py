@@ -43,7 +43,7 @@ class Case:
         """A point with every parameter in use, inside the domain."""
         layout = self.smooth.layout
         theta = random_theta(layout, seed, 0.3)
-        theta[layout.diagonal] += layout.n_cont * 0.5
+        theta[layout.diagonal] += layout.n_gaussian * 0.5
         return theta
 
 
@@ -55,7 +55,7 @@ def make(name):
     )
     X = np.ascontiguousarray(split.rows.X)
     rows = MemoryRows(X, table.design.codes, table.n_levels, table.row_weights)
-    layout = Layout.complete(table.n_cont, table.n_levels, covariates=covariates)
+    layout = Layout.complete(table.n_gaussian, table.n_levels, covariates=covariates)
     return rows, Case(ConditionalLikelihood.of(layout, rows.moments(), rows), split)
 
 

@@ -39,7 +39,7 @@ class Case:
         """A point with every parameter in use, inside the domain."""
         layout = self.smooth.layout
         theta = random_theta(layout, seed, 0.3)
-        theta[layout.diagonal] += layout.n_cont * 0.5
+        theta[layout.diagonal] += layout.n_gaussian * 0.5
         return theta
 
 

@@ -63,7 +63,7 @@ def test_the_value_is_that_of_every_row_at_its_own_moderators(name, loss):
     params = task.params(theta)
     losses = mean_losses(params, table.X, table.Y, table.row_weights)
     losses[list(task.schema.covariates)] = 0.0
-    constant = 0.5 * np.log(2 * np.pi) * task.layout.is_target[: table.n_cont].sum()
+    constant = 0.5 * np.log(2 * np.pi) * task.layout.is_target[: table.n_gaussian].sum()
     expected = task.smooth.evaluate(theta, gradient=False).value + task.log_jacobian
     assert losses.sum() - constant == pytest.approx(expected, abs=1e-10)
     np.testing.assert_allclose(task.theta_of(params), theta, atol=1e-12)
@@ -73,7 +73,7 @@ def coefficients(task, theta, groups=None):
     layout = task.layout if groups is None else task.layout.restrict(groups)
     here = theta if groups is None else theta[task.layout.positions(groups)]
     values = here[layout.incidence.theta_index]
-    nodes = layout.predicted_categories
+    nodes = layout.softmax_targets
     return layout, Coefficients(layout.incidence, values, here[layout.cat_bias], nodes)
 
 
@@ -87,7 +87,7 @@ def test_sums_are_those_of_the_columns_written_out(name, some):
     C, share, p = (
         written_out(task, table),
         dense.shares(len(table.Y), table.row_weights),
-        table.n_cont,
+        table.n_gaussian,
     )
     matrix = np.zeros((C.shape[1], layout.n_columns))
     matrix[layout.incidence.entry_column, layout.incidence.entry_target] = coef.values

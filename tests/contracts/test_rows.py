@@ -65,7 +65,7 @@ def make(shape, size=0.5, seed=0):
         layout.incidence,
         theta[layout.incidence.theta_index],
         theta[layout.cat_bias],
-        layout.predicted_categories,
+        layout.softmax_targets,
     )
     case = Case((X, table.design.codes, n_levels, table.row_weights), layout, coef)
     case.dense_coef = layout.to_matrix(theta)[:, p:]
@@ -135,7 +135,7 @@ def test_support_holds_the_same_at_the_entries_of_categorical_targets(store, sha
     case = make(shape)
     prob, _ = case.prob(case.dense_coef)
     product = case.Z.T @ (case.share[:, None] * prob)
-    p, incidence = case.layout.n_cont, case.layout.incidence
+    p, incidence = case.layout.n_gaussian, case.layout.incidence
     discrete = incidence.entry_target >= p
     expected = np.zeros(len(case.coef.values))
     expected[discrete] = product[
@@ -145,10 +145,10 @@ def test_support_holds_the_same_at_the_entries_of_categorical_targets(store, sha
     np.testing.assert_allclose(found, expected, atol=1e-13)
 
 
-def dense_curvature(case, cat, rows):
+def dense_curvature(case, discrete, rows):
     """Second derivative over (biases, entries): mean of f_a f_b (diag P - P P')."""
-    incidence, p = case.layout.incidence, case.layout.n_cont
-    entries, levels = incidence.entries_of(p + cat), dense.level_slices(case.data[2])[cat]
+    incidence, p = case.layout.incidence, case.layout.n_gaussian
+    entries, levels = incidence.entries_of(p + discrete), dense.level_slices(case.data[2])[discrete]
     width = levels.stop - levels.start
     level = np.r_[np.arange(width), incidence.entry_target[entries] - p - levels.start]
     features = np.hstack(
@@ -175,8 +175,8 @@ def test_curvature_of_every_node(store, shape, stride):
     nodes = np.arange(len(case.data[2]))
     found = store(*case.data).softmax_curvature(case.coef, nodes, stride)
     assert len(found) == len(nodes)
-    for cat, matrix in zip(nodes, found, strict=True):
-        expected = dense_curvature(case, cat, slice(None, None, stride))
+    for discrete, matrix in zip(nodes, found, strict=True):
+        expected = dense_curvature(case, discrete, slice(None, None, stride))
         np.testing.assert_allclose(matrix, expected, atol=1e-13)
 
 
@@ -263,10 +263,10 @@ def test_extreme_logits_stay_finite_and_right(store, shape):
     product = case.Z.T @ (case.share[:, None] * prob)
     np.testing.assert_allclose(found.all_pairs, product, atol=1e-12)
     nodes = np.arange(len(case.data[2]))
-    for cat, matrix in zip(
+    for discrete, matrix in zip(
         nodes, store(*case.data).softmax_curvature(case.coef, nodes, 1), strict=True
     ):
-        np.testing.assert_allclose(matrix, dense_curvature(case, cat, slice(None)), atol=1e-12)
+        np.testing.assert_allclose(matrix, dense_curvature(case, discrete, slice(None)), atol=1e-12)
 
 
 def test_wide_level_codes(store):
@@ -279,7 +279,7 @@ def test_wide_level_codes(store):
         layout.incidence,
         theta[layout.incidence.theta_index],
         theta[layout.cat_bias],
-        layout.predicted_categories,
+        layout.softmax_targets,
     )
     case = Case((table.X, table.design.codes, n_levels, None), layout, coef)
     prob, _ = case.prob(layout.to_matrix(theta)[:, 1:])

@@ -48,7 +48,7 @@ class Case:
     @property
     def noise(self):
         ridged = isinstance(self.smooth, Ridged)
-        return self.smooth.numbers if ridged else np.zeros(self.smooth.layout.n_cont)
+        return self.smooth.numbers if ridged else np.zeros(self.smooth.layout.n_gaussian)
 
     def ridge(self, params):
         """Half of r |block|^2 of every pair."""
@@ -92,7 +92,7 @@ def with_ridge(smooth):
     rng = np.random.default_rng(3)
     edges = rng.uniform(0.1, 2.0, smooth.layout.n_groups)
     edges[::3] = 0.0
-    numbers = rng.uniform(0.1, 2.0, smooth.layout.n_cont)
+    numbers = rng.uniform(0.1, 2.0, smooth.layout.n_gaussian)
     numbers[1::2] = 0.0
     return Ridged(smooth, edges, numbers)
 
@@ -240,7 +240,7 @@ def test_null_gradient_is_twice_the_covariance(name):
     rows = plain.rows_of(full.X, full.Y, full.row_weights)
     for g, (u, v) in enumerate(layout.pairs):
         shape = (int(layout.width[u]), int(layout.width[v]))
-        cov = plain.covariance(rows, layout.n_cont, shape, (int(u), int(v)))
+        cov = plain.covariance(rows, layout.n_gaussian, shape, (int(u), int(v)))
         found = grad[layout.starts[g] : layout.starts[g + 1]]
         np.testing.assert_allclose(found, -2 * np.ravel(cov), atol=1e-12)
 
@@ -251,7 +251,7 @@ def test_extreme_logits_stay_finite_and_right(name, which):
     case = make(name, SETS[which])
     layout = case.smooth.layout
     theta = random_theta(layout, 9, size=1.0)
-    theta[layout.cat_bias] = np.resize([800.0, -800.0, 0.0, 400.0, -799.0], layout.n_cat_columns)
+    theta[layout.cat_bias] = np.resize([800.0, -800.0, 0.0, 400.0, -799.0], layout.n_level_terms)
     here = case.smooth.evaluate(theta)
     assert here.value == pytest.approx(case.by_loops(theta), rel=1e-12)
     np.testing.assert_allclose(here.gradient, case.gradient_by_loops(theta), atol=1e-11)
@@ -262,7 +262,7 @@ def test_extreme_logits_stay_finite_and_right(name, which):
 
 def test_infinitesimal_and_huge_diagonals(full):
     layout = full.smooth.layout
-    if not layout.n_cont:
+    if not layout.n_gaussian:
         pytest.skip("no diagonal")
     for size in (1e-8, 1e8):
         theta = random_theta(layout, 10)
@@ -294,7 +294,7 @@ def test_sampled_curvature_takes_softmax_terms_from_every_kth_row():
     case = make("mixed-weighted")
     layout, theta = case.smooth.layout, random_theta(case.smooth.layout, 11)
     sampled, exact = case.smooth.curvature(theta, stride=3), case.smooth.curvature(theta)
-    for s in range(layout.n_cont):
+    for s in range(layout.n_gaussian):
         np.testing.assert_array_equal(sampled.nodes[s].matrix, exact.nodes[s].matrix)
     rows = MemoryRows(
         np.ascontiguousarray(case.X[::3]),
@@ -303,5 +303,5 @@ def test_sampled_curvature_takes_softmax_terms_from_every_kth_row():
         np.ascontiguousarray(case.row_weights[::3]),
     )
     thin = Pseudolikelihood(rows, layout, rows.moments()).curvature(theta)
-    for v in range(layout.n_cont, layout.n_nodes):
+    for v in range(layout.n_gaussian, layout.n_nodes):
         np.testing.assert_allclose(sampled.nodes[v].matrix, thin.nodes[v].matrix, atol=1e-13)

@@ -129,7 +129,8 @@ class Task:
     @property
     def log_jacobian(self) -> float:
         """Objective in the data's own units minus objective in standardised units."""
-        return float(np.log(self.units.scale[self.layout.is_target[: self.layout.n_cont]]).sum())
+        target = self.layout.is_target[: self.layout.n_gaussian]
+        return float(np.log(self.units.scale[target]).sum())
 
     def certificate(self, solution: Solution) -> Certificate:
         """The certificate of a solution, with the objective in the data's own units."""
@@ -229,18 +230,19 @@ def prepare(
         raise ParameterError.must_be("weights", "'calibrated' or 'uniform'", recipe.weights)
     factors, left_out = _factors(design, recipe, reference)
     observed, codes = observed_levels(design)
-    units, cont = _standardised(design, reference)
+    units, numbers = _standardised(design, reference)
     kept = _counted(observed, design.schema)
-    rows = MemoryRows(cont, codes, kept, design.weights, n_threads)
-    moments = _with_unit_variances(rows.moments(), design.schema.n_cont)
-    scales = _node_scales(cont, kept, moments)
+    rows = MemoryRows(numbers, codes, kept, design.weights, n_threads)
+    moments = _with_unit_variances(rows.moments(), design.schema.n_gaussian)
+    scales = _node_scales(numbers, kept, moments)
     layout = _layout(design.schema, kept, _absent(scales, factors), recipe.loss)
     moderators, moderated = None, recipe.moderated
     if moderated is not None:
-        moderators = Moderators.of(moderated.nodes, moments.mean[design.schema.n_cont :], cont)
+        share = moments.mean[design.schema.n_gaussian :]
+        moderators = Moderators.of(moderated.nodes, share, numbers)
         layout = moderated.layout(layout, moderators, scales)
         rows = moderated.rows(rows, layout, moderators)
-        moments = _with_unit_variances(rows.moments(), design.schema.n_cont)
+        moments = _with_unit_variances(rows.moments(), design.schema.n_gaussian)
     if reference is not None and reference.layout is not None and layout.same(reference.layout):
         layout = reference.layout
     yardstick, weights = _weights(layout, scales, units, recipe)
@@ -287,7 +289,7 @@ def too_large(
     """
     schema, n = design.schema, design.total_weight
     observed = observed_levels(design)[0] if reference is None else reference.observed
-    free = np.array([1] * schema.n_cont + [count - 1 for count in _counted(observed, schema)])
+    free = np.array([1] * schema.n_gaussian + [count - 1 for count in _counted(observed, schema)])
     target = np.ones(len(free), dtype=bool)
     target[list(schema.covariates)] = False
     many = np.logical_and.outer(free >= 0.5 * n, target)
@@ -296,18 +298,18 @@ def too_large(
     return np.asarray(pairs & (factors > 0.0) & np.isfinite(factors))
 
 
-def _node_scales(cont: Floats, n_levels: tuple[int, ...], moments: Moments) -> Floats:
+def _node_scales(numbers: Floats, n_levels: tuple[int, ...], moments: Moments) -> Floats:
     """sqrt(tr cov) of every node in standard units; zero where a column does not vary."""
-    nodes = Layout(cont.shape[1], n_levels, np.zeros((0, 2), dtype=np.int64))
-    varies = (cont != 0.0).any(axis=0).astype(np.float64)
+    nodes = Layout(numbers.shape[1], n_levels, np.zeros((0, 2), dtype=np.int64))
+    varies = (numbers != 0.0).any(axis=0).astype(np.float64)
     return edge_weights.node_scales(nodes, moments.mean, varies)
 
 
 def _layout(
     schema: Schema, n_levels: tuple[int, ...], absent: NDArray[np.bool_], loss: Loss
 ) -> Layout:
-    nodewise = loss == "nodewise"
-    return Layout.complete(schema.n_cont, n_levels, absent, schema.covariates, nodewise=nodewise)
+    nodewise, fixed = loss == "nodewise", schema.covariates
+    return Layout.complete(schema.n_gaussian, n_levels, absent, fixed, nodewise=nodewise)
 
 
 def _absent(scales: Floats, factors: Floats) -> NDArray[np.bool_]:
@@ -362,23 +364,23 @@ def _standardised(design: Design, reference: Reference | None = None) -> tuple[U
     share = np.full(design.n_rows, 1.0 / design.n_rows)
     if design.weights is not None:
         share = design.weights / design.total_weight
-    centre = share @ design.cont
-    cont = design.cont - centre
-    scale = np.sqrt(share @ cont**2)
+    centre = share @ design.numbers
+    numbers = design.numbers - centre
+    scale = np.sqrt(share @ numbers**2)
     constant = scale <= 1e-13 * np.abs(centre)
     scale[constant] = 1.0
     if reference is not None:
         centre = np.where(constant, reference.mean, centre)
         scale = np.where(constant, np.sqrt(reference.variance), scale)
-    cont[:, constant] = 0.0
-    cont /= scale
-    return Units(centre, scale), cont
+    numbers[:, constant] = 0.0
+    numbers /= scale
+    return Units(centre, scale), numbers
 
 
-def _with_unit_variances(moments: Moments, n_cont: int) -> Moments:
+def _with_unit_variances(moments: Moments, n_gaussian: int) -> Moments:
     """Give a constant column variance 1, so that its own term has an optimum."""
     second = moments.second
-    own = np.arange(n_cont)
+    own = np.arange(n_gaussian)
     second[own, own] = np.where(second[own, own] > 0.0, second[own, own], 1.0)
     return moments
 
@@ -418,5 +420,5 @@ def _degenerate(
     """Names of the nodes that are constant or lack levels, in the order of the nodes."""
     expected = np.ones_like(observed) if reference is None else reference.observed
     lacking = [bool(part.any()) for part in _by_column(expected & ~observed, schema)]
-    odd = constant | np.array([False] * schema.n_cont + lacking, dtype=bool)
+    odd = constant | np.array([False] * schema.n_gaussian + lacking, dtype=bool)
     return tuple(node.name for node, is_odd in zip(schema.nodes, odd, strict=True) if is_odd)

@@ -118,7 +118,7 @@ def test_a_restriction_is_the_whole_with_zeros(smooth):
 
 def test_null_is_the_optimum_without_edges(smooth):
     theta, layout = smooth.null(), smooth.layout
-    targets = layout.is_target[: layout.n_cont]
+    targets = layout.is_target[: layout.n_gaussian]
     np.testing.assert_allclose(
         theta[layout.diagonal][targets], 1.0 / (1.0 + smooth.numbers[targets]), rtol=1e-12
     )

@@ -33,12 +33,12 @@ MEASURED = [
 ]
 
 
-@pytest.mark.parametrize(("n_rows", "n_cont", "n_cat", "levels", "seconds"), MEASURED)
+@pytest.mark.parametrize(("n_rows", "n_gaussian", "n_discrete", "levels", "seconds"), MEASURED)
 def test_an_estimate_is_right_within_a_factor_of_three(
-    n_rows, n_cont, n_cat, levels, seconds, monkeypatch
+    n_rows, n_gaussian, n_discrete, levels, seconds, monkeypatch
 ):
     monkeypatch.setattr(module, "_relative_speed", lambda: 1.0)
-    expected = effort([*numbers(n_cont), *categories(n_cat, levels)], n_rows).seconds
+    expected = effort([*numbers(n_gaussian), *categories(n_discrete, levels)], n_rows).seconds
     assert seconds / 3.0 < expected < seconds * 3.0
 
 
