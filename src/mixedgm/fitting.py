@@ -137,11 +137,11 @@ def fit_design(
     """
     runtime = runtime or Runtime(show=options.verbose > 0)
     recipe = options.recipe(design.schema)
-    task = prepare(design, recipe, reference, runtime.n_threads)
     seed = seeds(options.random_state, 1)[0]
     lam = options.given_lam(design.schema)
     path, choice = None, Choice(0, "", {})
     with _naming(design.schema):
+        task = prepare(design, recipe, reference, runtime.n_threads)
         if isinstance(lam, tuple):  # one lam per column has no path
             shrunken = at_given_lams(task, lam, options, start)
         else:

@@ -76,7 +76,16 @@ class _Work:
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
+class Resampled:
+    """Notes about all resamples, whether Ctrl-C came, and where their paths ended, if they did."""
+
+    notes: tuple[str, ...]
+    interrupted: bool
+    ends: tuple[End | None, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut(Resampled):
     """(n_splits, n_lams) mean loss of the rows held out, their weights, and what happened.
 
     The losses of a split that failed are NaN.
@@ -84,21 +93,18 @@ class HeldOut:
 
     losses: Floats
     weights: Floats
-    notes: tuple[str, ...]
-    interrupted: bool
-    ends: tuple[End | None, ...]
 
 
 def held_out(
     evidence: Evidence, splits: Sequence[Split], what: str, checkpoint: Location = None
 ) -> HeldOut:
     """Fit the first part of each split at the fresh lams and score the second."""
-    resampled = _records(evidence, _score_split, splits, what, checkpoint)
+    records, resampled = _records(evidence, _score_split, splits, what, checkpoint)
     losses = np.full((len(splits), len(evidence.fresh)), np.nan)
     weights = np.array([evidence.design.take(test).total_weight for _, test in splits])
-    for at, record in resampled.records.items():
+    for at, record in records.items():
         losses[at] = record["loss"]
-    return HeldOut(losses, weights, resampled.notes, resampled.interrupted, resampled.ends)
+    return HeldOut(**vars(resampled), losses=losses, weights=weights)
 
 
 def _score_split(work: _Work, task: tuple[Split, End | None]) -> Record:
@@ -110,7 +116,7 @@ def _score_split(work: _Work, task: tuple[Split, End | None]) -> Record:
 
 
 @dataclass(frozen=True, eq=False)
-class Counts:
+class Counts(Resampled):
     """(n_lams, n_groups) number of subsamples that have each edge, among `n_subsamples`.
 
     Separate regressions have two groups for an edge, whose counts are those of the edge; `once`
@@ -120,16 +126,13 @@ class Counts:
     edges: NDArray[np.int64]
     once: NDArray[np.bool_]
     n_subsamples: int
-    notes: tuple[str, ...]
-    interrupted: bool
-    ends: tuple[End | None, ...]
 
 
 def edge_counts(
     evidence: Evidence, subsamples: Sequence[Ints], checkpoint: Location = None
 ) -> Counts:
     """Fit every subsample at the fresh lams and count its edges, over the groups of all rows."""
-    resampled = _records(evidence, _find_edges, subsamples, "subsamples", checkpoint)
+    records, resampled = _records(evidence, _find_edges, subsamples, "subsamples", checkpoint)
     layout = evidence.task.layout
     u, v = layout.pairs.T
     # A subsample has no edge that the whole table has not: its own pairs are among the layout's.
@@ -137,14 +140,12 @@ def edge_counts(
     codes = np.column_stack([layout.moderator, np.minimum(u, v), np.maximum(u, v)]) @ place
     edges, first, edge_of = np.unique(codes, return_index=True, return_inverse=True)
     by_edge = np.zeros((len(evidence.fresh), len(edges)), dtype=np.int64)
-    for record in resampled.records.values():
+    for record in records.values():
         at = np.searchsorted(edges, record["triple"] @ place)
         np.add.at(by_edge, (record["lam"], at), 1)
     once = np.isin(np.arange(layout.n_groups), first)
     counts = by_edge[:, edge_of]
-    return Counts(
-        counts, once, len(resampled.records), resampled.notes, resampled.interrupted, resampled.ends
-    )
+    return Counts(**vars(resampled), edges=counts, once=once, n_subsamples=len(records))
 
 
 def _find_edges(work: _Work, task: tuple[Ints, End | None]) -> Record:
@@ -154,26 +155,13 @@ def _find_edges(work: _Work, task: tuple[Ints, End | None]) -> Record:
     return record | {"triple": np.concatenate(triples), "lam": lam}
 
 
-@dataclass(frozen=True, eq=False)
-class _Records:
-    """Records of the tasks that went well, by number; notes about all; whether Ctrl-C came.
-
-    And where the path of every task ended, None for those that failed.
-    """
-
-    records: dict[int, Record]
-    notes: tuple[str, ...]
-    interrupted: bool
-    ends: tuple[End | None, ...]
-
-
 def _records(
     evidence: Evidence,
     function: Callable[[_Work, tuple[T, End | None]], Record],
     subsets: Sequence[T],
     what: str,
     checkpoint: Location,
-) -> _Records:
+) -> tuple[dict[int, Record], Resampled]:
     """Call the function for every subset and where its path ended, with what all of them need.
 
     A grid that grows asks for one part after the other.  Each has a folder of its own in that of
@@ -215,7 +203,7 @@ def _records(
     if interrupted:
         notes.append(f"interrupted: {len(outcomes)} of {len(tasks)} {what} were used")
     at = {k: (record["end_groups"], record["end_terms"]) for k, record in records.items()}
-    return _Records(records, tuple(notes), interrupted, tuple(map(at.get, range(len(tasks)))))
+    return records, Resampled(tuple(notes), interrupted, tuple(map(at.get, range(len(tasks)))))
 
 
 def _notes(evidence: Evidence, records: list[Record], n_tasks: int, what: str) -> list[str]:

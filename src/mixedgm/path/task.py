@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.errors import DistributionError, ParameterError, TooLargeError
+from mixedgm.errors import DistributionError, ParameterError
 from mixedgm.model.coordinates import Coordinates
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.moderation import Moderators
@@ -251,7 +251,7 @@ def prepare(
         units,
         observed,
         design.schema,
-        _smooth(recipe, layout, rows, moments, design.schema),
+        _smooth(recipe, layout, rows, moments),
         GroupLasso(layout, weights),
         yardstick,
         np.concatenate([units.scale * scales[: len(units.scale)], scales[len(units.scale) :]]),
@@ -335,15 +335,10 @@ def _weights(layout: Layout, scales: Floats, units: Units, recipe: Recipe) -> tu
     return recipe.moderated.weights(layout, scales, (yardstick, weights))
 
 
-def _smooth(
-    recipe: Recipe, layout: Layout, rows: MemoryRows, moments: Moments, schema: Schema
-) -> Smooth:
+def _smooth(recipe: Recipe, layout: Layout, rows: MemoryRows, moments: Moments) -> Smooth:
     """The loss that the recipe asks for."""
     if recipe.loss == "likelihood" and layout.covariates:
-        try:
-            return ConditionalLikelihood.of(layout, moments, rows)
-        except TooLargeError as error:
-            raise error.named([node.name for node in schema.nodes]) from None
+        return ConditionalLikelihood.of(layout, moments, rows)
     if recipe.loss == "likelihood":
         return Likelihood(layout, moments, rows.n_rows)
     if recipe.loss == "likelihood-mc":

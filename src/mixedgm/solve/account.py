@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass, field, replace
+from typing import Generic, Literal, TypeVar
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from mixedgm.objective.contract import Smooth
 from mixedgm.solve.loop import Status
 
 __all__ = ["Account", "Certificate", "Cost"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,20 @@ class Cost:
         return cls(*map(sum, zip(*map(astuple, costs), strict=True)))
 
 
+class _Part(Generic[T]):
+    """An attribute that is one of the certificate or of the cost."""
+
+    def __init__(self, holder: Literal["certificate", "cost"]) -> None:
+        self.holder = holder
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, account: Account, owner: type) -> T:
+        part: T = getattr(getattr(account, self.holder), self.name)
+        return part
+
+
 @dataclass(frozen=True, eq=False)
 class Account:
     """Whatever holds a certificate and a cost shows their parts as its own."""
@@ -78,67 +95,20 @@ class Account:
     certificate: Certificate
     cost: Cost
 
-    @property
-    def objective(self) -> float:
-        """Smooth value plus penalty."""
-        return self.certificate.objective
-
-    @property
-    def objective_error(self) -> float:
-        """Monte Carlo standard error of `objective`; zero unless gradients were sampled."""
-        return self.certificate.objective_error
-
-    @property
-    def kkt(self) -> float:
-        """The largest violation of an optimality condition."""
-        return self.certificate.kkt
-
-    @property
-    def kkt_error(self) -> float:
-        """Monte Carlo standard error of `kkt`; zero unless gradients were sampled."""
-        return self.certificate.kkt_error
-
-    @property
-    def converged(self) -> bool:
-        """Whether `kkt` is within tol, or within its sampling error."""
-        return self.certificate.converged
-
-    @property
-    def message(self) -> str:
-        """How the solve ended, in words."""
-        return self.certificate.message
+    objective = _Part[float]("certificate")
+    objective_error = _Part[float]("certificate")
+    kkt = _Part[float]("certificate")
+    kkt_error = _Part[float]("certificate")
+    converged = _Part[bool]("certificate")
+    message = _Part[str]("certificate")
+    n_iter = _Part[int]("cost")
+    passes = _Part[float]("cost")
+    curvature_passes = _Part[float]("cost")
+    seconds = _Part[float]("cost")
+    pass_seconds = _Part[float]("cost")
+    curvature_seconds = _Part[float]("cost")
 
     @property
     def status(self) -> Status:
         """How the solve ended."""
-        return Status(self.certificate.message)
-
-    @property
-    def n_iter(self) -> int:
-        """Steps of the solver."""
-        return self.cost.n_iter
-
-    @property
-    def passes(self) -> float:
-        """Passes over the rows."""
-        return self.cost.passes
-
-    @property
-    def curvature_passes(self) -> float:
-        """Passes over the rows for curvature."""
-        return self.cost.curvature_passes
-
-    @property
-    def seconds(self) -> float:
-        """Wall time."""
-        return self.cost.seconds
-
-    @property
-    def pass_seconds(self) -> float:
-        """Part of `seconds` spent in passes over the rows."""
-        return self.cost.pass_seconds
-
-    @property
-    def curvature_seconds(self) -> float:
-        """Part of `seconds` spent in curvature from the rows."""
-        return self.cost.curvature_seconds
+        return Status(self.message)
