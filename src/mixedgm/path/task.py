@@ -247,23 +247,24 @@ def prepare(
         layout = reference.layout
     yardstick, weights = _weights(layout, scales, units, recipe)
     sampled = recipe.loss == "likelihood-mc"
+    of_numbers, of_levels = np.split(scales, [len(units.scale)])
     return Task(
-        units,
-        observed,
-        design.schema,
-        _smooth(recipe, layout, rows, moments),
-        GroupLasso(layout, weights),
-        yardstick,
-        np.concatenate([units.scale * scales[: len(units.scale)], scales[len(units.scale) :]]),
-        design.total_weight,
-        _degenerate(design.schema, scales == 0.0, observed, reference),
-        recipe.loss,
-        recipe.rule,
-        _sampler(recipe) if sampled else Auto(),
-        Pseudolikelihood(rows, layout, moments) if sampled else None,
-        moderators,
-        moments,
-        np.argwhere(np.triu(left_out)),
+        units=units,
+        observed=observed,
+        schema=design.schema,
+        smooth=_smooth(recipe, layout, rows, moments),
+        penalty=GroupLasso(layout, weights),
+        yardstick=yardstick,
+        node_scales=np.concatenate([units.scale * of_numbers, of_levels]),
+        total_weight=design.total_weight,
+        degenerate=_degenerate(design.schema, scales == 0.0, observed, reference),
+        loss=recipe.loss,
+        rule=recipe.rule,
+        solver=_sampler(recipe) if sampled else Auto(),
+        scoring_smooth=Pseudolikelihood(rows, layout, moments) if sampled else None,
+        moderators=moderators,
+        moments=moments,
+        too_large=np.argwhere(np.triu(left_out)),
     )
 
 
