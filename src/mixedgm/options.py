@@ -15,7 +15,7 @@ from mixedgm.parallel import Runtime, n_cores, seeds
 from mixedgm.path import grid
 from mixedgm.path.evidence import Criterion
 from mixedgm.path.moderated import Moderated
-from mixedgm.path.recipe import Lam, Loss, Recipe
+from mixedgm.path.recipe import Lam, Loss, Recipe, Weights
 from mixedgm.path.selection import NAMED
 from mixedgm.penalty.factors import deviation_factors, factor_matrix
 from mixedgm.printable import few, quoted
@@ -31,7 +31,7 @@ from mixedgm.table.wording import number_of
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "loss": get_args(Loss),
     "rule": ("and", "or"),
-    "penalty_weights": ("calibrated", "uniform"),
+    "penalty_weights": get_args(Weights),
     "missing": ("error", "drop"),
     "refit": ("auto", True, False),
     "penalize_covariates": (True, False),

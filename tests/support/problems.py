@@ -60,8 +60,8 @@ class Table:
         codes = np.ascontiguousarray(self.Y, dtype=code_dtype(self.schema))
         return Design(self.schema, np.ascontiguousarray(self.X), codes, self.row_weights)
 
-    def task(self, **options) -> Task:
-        return prepare(self.design, Recipe(**options))
+    def task(self, n_threads=1, **options) -> Task:
+        return prepare(self.design, Recipe(**options), n_threads=n_threads)
 
     def take(self, rows) -> Table:
         weights = None if self.row_weights is None else self.row_weights[rows]

@@ -12,7 +12,7 @@ from mixedgm.path.moderated import Moderated
 from mixedgm.solve.choose import Auto
 from mixedgm.solve.loop import Solver
 
-Weights = Literal["calibrated", "uniform"]
+Weights = Literal["calibrated", "uniform", "adaptive"]
 Loss = Literal["pseudolikelihood", "likelihood", "likelihood-mc", "nodewise"]
 Lam = float | tuple[float, ...]
 """One penalty, or one per column of the table (NaN for covariates): of separate regressions."""
@@ -27,7 +27,7 @@ class Recipe:
     solver : Solver
     tol : float
     max_iter : int
-    weights : {"calibrated", "uniform"}
+    weights : {"calibrated", "uniform", "adaptive"}
     factors : ndarray (p + q, p + q), optional
         Penalty factors by pair of nodes; inf leaves an edge out.
     loss : {"pseudolikelihood", "likelihood", "likelihood-mc", "nodewise"}

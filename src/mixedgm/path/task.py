@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.errors import DistributionError, ParameterError
+from mixedgm.errors import DistributionError
 from mixedgm.model.coordinates import Coordinates
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.moderation import Moderators
@@ -27,6 +27,7 @@ from mixedgm.penalty.contract import Penalty
 from mixedgm.penalty.group_lasso import GroupLasso
 from mixedgm.rows.contract import Moments
 from mixedgm.rows.memory import MemoryRows
+from mixedgm.rows.threads import single_threaded_blas
 from mixedgm.solve.account import Certificate
 from mixedgm.solve.choose import Auto
 from mixedgm.solve.loop import Solver
@@ -35,6 +36,8 @@ from mixedgm.solve.problem import Problem
 from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.table.encode import Design
 from mixedgm.table.schema import Schema
+
+PILOT_TOL = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,11 +165,12 @@ class Task:
         """
         coordinates = self.coordinates
         here = coordinates.over_observed(params)
-        if np.array_equal(self.observed, ~np.isneginf(params.cat_bias)):
+        if np.array_equal(self.observed, params.levels_possible):
             return coordinates.theta(params, here)
-        marginal = self.smooth.null()[self.layout.cat_bias]
-        bias = np.where(np.isneginf(here.cat_bias), marginal, here.cat_bias)
-        theta = coordinates.theta(params, replace(here, cat_bias=bias))
+        marginal = self.smooth.null()[self.layout.biases]
+        biases = np.where(here.levels_possible, here.cat_bias, marginal)
+        here = replace(here, bias=np.concatenate([here.cont_bias, biases]))
+        theta = coordinates.theta(params, here)
         active = np.flatnonzero(self.layout.group_norms(theta))
         return self.layout.centred(theta, active)
 
@@ -226,29 +230,30 @@ def prepare(
     (without a reference: its value, with variance 1).
     """
     recipe = recipe or Recipe()
-    if recipe.weights not in ("calibrated", "uniform"):
-        raise ParameterError.must_be("weights", "'calibrated' or 'uniform'", recipe.weights)
     factors, left_out = _factors(design, recipe, reference)
     observed, codes = observed_levels(design)
     units, numbers = _standardised(design, reference)
     kept = _counted(observed, design.schema)
     rows = MemoryRows(numbers, codes, kept, design.weights, n_threads)
-    moments = _with_unit_variances(rows.moments(), design.schema.n_gaussian)
-    scales = _node_scales(numbers, kept, moments)
-    layout = _layout(design.schema, kept, _absent(scales, factors), recipe.loss)
+    nodes = design.schema.spans.with_values(kept)
+    moments = _with_unit_variances(rows.moments(), nodes.n_gaussian)
+    varies = (numbers != 0.0).any(axis=0).astype(np.float64)
+    scales = edge_weights.node_scales(nodes, moments.mean, varies)
+    absent, fixed = _absent(scales, factors), design.schema.covariates
+    layout = Layout.complete(nodes, absent, fixed, nodewise=recipe.loss == "nodewise")
     moderators, moderated = None, recipe.moderated
     if moderated is not None:
-        share = moments.mean[design.schema.n_gaussian :]
+        share = moments.mean[nodes.n_numeric :]
         moderators = Moderators.of(moderated.nodes, share, numbers)
         layout = moderated.layout(layout, moderators, scales)
         rows = moderated.rows(rows, layout, moderators)
-        moments = _with_unit_variances(rows.moments(), design.schema.n_gaussian)
+        moments = _with_unit_variances(rows.moments(), nodes.n_gaussian)
     if reference is not None and reference.layout is not None and layout.same(reference.layout):
         layout = reference.layout
     yardstick, weights = _weights(layout, scales, units, recipe)
     sampled = recipe.loss == "likelihood-mc"
     of_numbers, of_levels = np.split(scales, [len(units.scale)])
-    return Task(
+    task = Task(
         units=units,
         observed=observed,
         schema=design.schema,
@@ -266,6 +271,30 @@ def prepare(
         moments=moments,
         too_large=np.argwhere(np.triu(left_out)),
     )
+    if recipe.weights != "adaptive":
+        return task
+    pilot = replace(task, smooth=Pseudolikelihood(rows, layout, moments), solver=Auto())
+    return replace(task, penalty=_adapted(pilot))
+
+
+def _adapted(task: Task) -> Penalty:
+    """The penalty with the weights of an adaptive group lasso (Wang and Leng 2008).
+
+    The pilot is a group lasso of the pseudolikelihood, at the lam that the gradient of an edge
+    between independent columns has on average: far denser than a graph that is chosen.  Of the
+    penalty factors it knows only which edges are free or absent, so that all others count once.
+    """
+    layout, penalty, n = task.layout, task.penalty, task.total_weight
+    share = layout.conditionals / layout.conditionals_at_most
+    scale = task.yardstick / (1.0 if task.loss.startswith("likelihood") else share)
+    weights = np.where(penalty.penalised, share * scale, 0.0)
+    lam = layout.conditionals_at_most / np.sqrt(n)
+    problem = Problem(task.smooth, GroupLasso(layout, weights), lam, share * scale)
+    start = replace(task.null, lam=problem.penalty.lam_max(task.null.evaluation.gradient))
+    with single_threaded_blas():
+        pilot = solve(problem, Auto(), start, tol=PILOT_TOL, max_iter=1000)
+    sizes = scale * layout.group_norms(pilot.theta)
+    return penalty.with_factors(edge_weights.adaptive(sizes, n))
 
 
 def _factors(
@@ -299,20 +328,6 @@ def too_large(
     return np.asarray(pairs & (factors > 0.0) & np.isfinite(factors))
 
 
-def _node_scales(numbers: Floats, n_levels: tuple[int, ...], moments: Moments) -> Floats:
-    """sqrt(tr cov) of every node in standard units; zero where a column does not vary."""
-    nodes = Layout(numbers.shape[1], n_levels, np.zeros((0, 2), dtype=np.int64))
-    varies = (numbers != 0.0).any(axis=0).astype(np.float64)
-    return edge_weights.node_scales(nodes, moments.mean, varies)
-
-
-def _layout(
-    schema: Schema, n_levels: tuple[int, ...], absent: NDArray[np.bool_], loss: Loss
-) -> Layout:
-    nodewise, fixed = loss == "nodewise", schema.covariates
-    return Layout.complete(schema.n_gaussian, n_levels, absent, fixed, nodewise=nodewise)
-
-
 def _absent(scales: Floats, factors: Floats) -> NDArray[np.bool_]:
     """Pairs without an edge: those of a column without variation, and those left out.
 
@@ -326,8 +341,8 @@ def _weights(layout: Layout, scales: Floats, units: Units, recipe: Recipe) -> tu
     """The yardstick (calibrated weights) and the penalty's weights, of every group."""
     one_term = recipe.loss.startswith("likelihood")
     yardstick = edge_weights.calibrated(layout, scales, one_term=one_term)
-    calibrated = recipe.weights == "calibrated"
-    weights = yardstick if calibrated else edge_weights.uniform(layout, units.scale)
+    uniform = recipe.weights == "uniform"
+    weights = edge_weights.uniform(layout, units.scale) if uniform else yardstick
     if recipe.factors is not None:
         factors = recipe.factors[layout.pairs[:, 0], layout.pairs[:, 1]]
         weights = weights * np.where(layout.moderator < 0, factors, 1.0)
