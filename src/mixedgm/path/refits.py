@@ -116,8 +116,8 @@ def refit_losses(
             done[path.points[k].groups.tobytes()] = float(values[k]), reasons[k]
     refits, before = {} if known is None else dict(known.refits), task.null.theta
     if refits:
-        last, own = next(reversed(refits.items()))
-        before = _full_size(task.layout, np.frombuffer(last, dtype=np.int64), own)
+        last, terms = next(reversed(refits.items()))
+        before = _full_size(task.layout, np.frombuffer(last, dtype=np.int64), terms)
     for k in track(range(first, len(path)), show=show, what="refit", total=len(path) - first):
         point = path.points[k]
         key = point.groups.tobytes()
@@ -137,9 +137,9 @@ def refit_losses(
     return RefitLosses(values, tuple(reasons), refits)
 
 
-def _full_size(layout: Layout, groups: Ints, own: Floats) -> Floats:
+def _full_size(layout: Layout, groups: Ints, terms: Floats) -> Floats:
     theta = np.zeros(layout.n_theta)
-    theta[layout.positions(groups)] = own
+    theta[layout.positions(groups)] = terms
     return theta
 
 

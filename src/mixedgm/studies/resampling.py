@@ -23,7 +23,7 @@ from mixedgm.path.recipe import Lam, Recipe
 from mixedgm.path.refits import too_dense
 from mixedgm.path.task import Reference, Task, prepare
 from mixedgm.path.unshrunken import held, unshrunken
-from mixedgm.report import FitReport
+from mixedgm.solve.account import Account
 from mixedgm.solve.neighbour import Chord, Neighbour, neighbour_of
 from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.table.encode import Design
@@ -230,7 +230,7 @@ def _lam(options: Options, task: Task) -> Lam:
     return lam
 
 
-def _account(lam: Lam, end: FitReport | Solution) -> tuple[float, float, float]:
+def _account(lam: Lam, end: Account) -> tuple[float, float, float]:
     """Of the fit of a resample; lam is NaN where every column has its own."""
     single = np.nan if isinstance(lam, tuple) else lam
     return single, end.kkt, float(end.converged)
