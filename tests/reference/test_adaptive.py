@@ -25,7 +25,7 @@ def case(request):
     """A table, what is asked for, and the weights by nodes that a conic pilot gives."""
     shape, factors, covariates, lam = CASES[request.param]
     table = draw(5, *shape)
-    n_nodes = table.n_cont + len(table.n_levels)
+    n_nodes = table.n_gaussian + len(table.n_levels)
     given = np.ones((n_nodes, n_nodes))
     for (u, v), factor in factors.items():
         given[u, v] = given[v, u] = factor
@@ -50,19 +50,19 @@ def solve(table, lam, factors, targets, weights="calibrated"):
         weights,
         factors,
         table.row_weights,
-        None if len(targets) == table.n_cont + len(table.n_levels) else targets,
+        None if len(targets) == table.n_gaussian + len(table.n_levels) else targets,
     )
 
 
 def fit(table, given, covariates, **options):
     names = [
-        *(f"c{s}" for s in range(table.n_cont)),
+        *(f"c{s}" for s in range(table.n_gaussian)),
         *(f"k{r}" for r in range(len(table.n_levels))),
     ]
     data = dict(zip(names, [*table.X.T, *(table.Y.T.astype(str))], strict=True))
     factors = {
         (names[u], names[v]): given[u, v]
-        for u, v in plain.pairs(table.n_cont, len(table.n_levels))
+        for u, v in plain.pairs(table.n_gaussian, len(table.n_levels))
         if given[u, v] != 1.0
     }
     model = mg.MixedGraphicalModel(

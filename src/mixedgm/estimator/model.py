@@ -13,12 +13,9 @@ from mixedgm import store
 from mixedgm.deprecation import renamed_arguments, warn_renamed, with_new_names
 from mixedgm.estimator.adequacy import AdequacyMethods
 from mixedgm.estimator.graph import GraphMethods
-from mixedgm.estimator.impute import ImputeMethods
 from mixedgm.estimator.joint import JointMethods
 from mixedgm.estimator.moderated import ModerationMethods
 from mixedgm.estimator.new_data import NewDataMethods
-from mixedgm.estimator.queries import QueryMethods
-from mixedgm.estimator.saving import KeepingMethods
 from mixedgm.fitting import fit_table
 from mixedgm.options import RENAMED, Options
 from mixedgm.parameters import with_options
@@ -31,9 +28,6 @@ class MixedGraphicalModel(
     NewDataMethods,
     AdequacyMethods,
     JointMethods,
-    QueryMethods,
-    ImputeMethods,
-    KeepingMethods,
 ):
     """Sparse graphical model over continuous and categorical columns.
 
@@ -102,9 +96,9 @@ class MixedGraphicalModel(
     max_iter : int
         Steps per lam.
     n_jobs : int, optional
-        Threads of the fit, and processes for the folds and subsamples of `select`; all cores by
-        default.  It never changes a result.
-    random_state : int, Generator or None
+        Threads of the fit, and processes for the folds and subsamples of `select`: by default 1,
+        or as `joblib.parallel_config` says; -1 is all cores.  It never changes a result.
+    random_state : int, Generator, RandomState or None
         Draws the folds and subsamples of `select`, and the chains of ``loss="likelihood-mc"``.
         Everything else is deterministic.
     verbose : int
@@ -231,9 +225,7 @@ class MixedGraphicalModel(
 
     # -- fitting -----------------------------------------------------------------------------------
 
-    def fit(
-        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
-    ) -> MixedGraphicalModel:
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the graph of a table.
 
         Parameters
@@ -252,9 +244,7 @@ class MixedGraphicalModel(
         """
         options = Options(**self.get_params(deep=False))
         frame = as_frame(X)
-        fitted = fit_table(frame, frame.library, options, sample_weight)
-        self._adopt(fitted)
-        return self
+        return self._adopt(fit_table(frame, frame.library, options, sample_weight))
 
 
 def load(path: str | os.PathLike[str]) -> MixedGraphicalModel:
