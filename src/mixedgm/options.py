@@ -15,7 +15,7 @@ from mixedgm.parallel import check_n_jobs, n_workers
 from mixedgm.path import grid
 from mixedgm.path.evidence import Criterion
 from mixedgm.path.selection import NAMED
-from mixedgm.path.task import Lam, Loss
+from mixedgm.path.task import Lam, Loss, Weights
 from mixedgm.printable import few
 from mixedgm.solve.choose import solver_for
 from mixedgm.solve.loop import Solver
@@ -26,7 +26,7 @@ from mixedgm.table.wording import number_of
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "loss": get_args(Loss),
     "rule": ("and", "or"),
-    "penalty_weights": ("calibrated", "uniform"),
+    "penalty_weights": get_args(Weights),
     "missing": ("error", "drop"),
     "refit": ("auto", True, False),
     "penalize_covariates": (True, False),

@@ -7,6 +7,7 @@ import pytest
 
 from mixedgm.errors import TooLargeError
 from mixedgm.model.layout import Layout
+from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import from_theta
 from mixedgm.objective import conditional
 from mixedgm.objective.conditional import ConditionalLikelihood
@@ -55,7 +56,7 @@ def make(name):
     )
     X = np.ascontiguousarray(split.rows.X)
     rows = MemoryRows(X, table.design.codes, table.n_levels, table.row_weights)
-    layout = Layout.complete(table.n_gaussian, table.n_levels, covariates=covariates)
+    layout = Layout.complete(Nodes.mixed(table.n_gaussian, table.n_levels), covariates=covariates)
     return rows, Case(ConditionalLikelihood.of(layout, rows.moments(), rows), split)
 
 
@@ -168,7 +169,7 @@ def test_value_is_infinite_where_the_targets_precision_is_not_positive_definite(
 def test_extreme_logits_stay_finite_and_right():
     _, case = make("mixed")
     theta = case.theta(9)
-    theta[case.smooth.layout.cat_bias] = [800.0, -800.0, 0.0, 400.0, -799.0, 0.0, 0.0]
+    theta[case.smooth.layout.biases] = [800.0, -800.0, 0.0, 400.0, -799.0, 0.0, 0.0]
     here = case.smooth.evaluate(theta)
     expected = reference.loss(from_theta(case.smooth.layout, theta), case.split)
     assert here.value == pytest.approx(expected, rel=1e-12)
@@ -207,7 +208,7 @@ def test_continuous_targets_need_no_pass():
 
 def test_too_many_joint_states_are_refused_with_columns_and_remedy():
     table = draw(1, 60, 1, (5,) * 6)
-    layout = Layout.complete(1, table.n_levels, covariates=(0,))
+    layout = Layout.complete(Nodes.mixed(1, table.n_levels), covariates=(0,))
     rows = MemoryRows(table.X, table.design.codes, table.n_levels)
     with pytest.raises(TooLargeError, match=r"15,625 joint states.*loss='pseudolikelihood'") as err:
         ConditionalLikelihood.of(layout, rows.moments(), rows)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from mixedgm.model.layout import Layout
+from mixedgm.model.nodes import Nodes
 from mixedgm.objective.pseudolikelihood import Pseudolikelihood
 from mixedgm.rows.memory import MemoryRows
 from tests.support.problems import draw, random_theta
@@ -17,7 +18,7 @@ def smooth_with(covariates, pairs=None, weighted=True):
     table = draw(5, 60, P, N_LEVELS, weighted)
     X = (table.X - table.X.mean(axis=0)) / table.X.std(axis=0)
     rows = MemoryRows(np.ascontiguousarray(X), table.design.codes, N_LEVELS, table.row_weights)
-    layout = Layout.complete(P, N_LEVELS, covariates=tuple(covariates))
+    layout = Layout.complete(Nodes.mixed(P, N_LEVELS), covariates=tuple(covariates))
     return Pseudolikelihood(rows, layout, rows.moments())
 
 

@@ -74,7 +74,7 @@ def coefficients(task, theta, groups=None):
     here = theta if groups is None else theta[task.layout.positions(groups)]
     values = here[layout.incidence.theta_index]
     nodes = layout.softmax_targets
-    return layout, Coefficients(layout.incidence, values, here[layout.cat_bias], nodes)
+    return layout, Coefficients(layout.incidence, values, here[layout.biases], nodes)
 
 
 @pytest.mark.parametrize("some", [None, 3])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mixedgm.model.layout import Layout
+from mixedgm.model.nodes import Nodes
 from mixedgm.rows import curvature
 from mixedgm.rows.contract import Coefficients
 from mixedgm.rows.memory import MemoryRows
@@ -57,14 +58,14 @@ def make(shape, size=0.5, seed=0):
     n, p, n_levels, pairs, weighted = SHAPES[shape]
     table = draw(seed, n, p, n_levels, weighted)
     X = (table.X - table.X.mean(axis=0)) / table.X.std(axis=0)
-    layout = Layout.complete(p, n_levels)
+    layout = Layout.complete(Nodes.mixed(p, n_levels))
     if pairs is not None:
-        layout = Layout(p, n_levels, np.array(pairs, dtype=np.int64).reshape(-1, 2))
+        layout = Layout(Nodes.mixed(p, n_levels), np.array(pairs, dtype=np.int64).reshape(-1, 2))
     theta = random_theta(layout, seed + 1, size)
     coef = Coefficients(
         layout.incidence,
         theta[layout.incidence.theta_index],
-        theta[layout.cat_bias],
+        theta[layout.biases],
         layout.softmax_targets,
     )
     case = Case((X, table.design.codes, n_levels, table.row_weights), layout, coef)
@@ -273,12 +274,12 @@ def test_wide_level_codes(store):
     n_levels = (300, 2)
     table = draw(3, 900, 1, n_levels)
     assert table.design.codes.dtype == np.uint16
-    layout = Layout.complete(1, n_levels)
+    layout = Layout.complete(Nodes.mixed(1, n_levels))
     theta = random_theta(layout, 4)
     coef = Coefficients(
         layout.incidence,
         theta[layout.incidence.theta_index],
-        theta[layout.cat_bias],
+        theta[layout.biases],
         layout.softmax_targets,
     )
     case = Case((table.X, table.design.codes, n_levels, None), layout, coef)

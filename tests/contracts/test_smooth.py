@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from mixedgm.model.layout import Layout
+from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import from_theta
 from mixedgm.objective.contract import Evaluation
 from mixedgm.objective.pseudolikelihood import Pseudolikelihood
@@ -84,7 +85,9 @@ def standardised(table: Table):
 def pseudolikelihood(table: Table) -> Pseudolikelihood:
     X = standardised(table)
     rows = MemoryRows(X, table.design.codes, table.n_levels, table.row_weights)
-    return Pseudolikelihood(rows, Layout.complete(X.shape[1], table.n_levels), rows.moments())
+    return Pseudolikelihood(
+        rows, Layout.complete(Nodes.mixed(X.shape[1], table.n_levels)), rows.moments()
+    )
 
 
 def with_ridge(smooth):
@@ -251,7 +254,7 @@ def test_extreme_logits_stay_finite_and_right(name, which):
     case = make(name, SETS[which])
     layout = case.smooth.layout
     theta = random_theta(layout, 9, size=1.0)
-    theta[layout.cat_bias] = np.resize([800.0, -800.0, 0.0, 400.0, -799.0], layout.n_level_terms)
+    theta[layout.biases] = np.resize([800.0, -800.0, 0.0, 400.0, -799.0], layout.n_level_terms)
     here = case.smooth.evaluate(theta)
     assert here.value == pytest.approx(case.by_loops(theta), rel=1e-12)
     np.testing.assert_allclose(here.gradient, case.gradient_by_loops(theta), atol=1e-11)

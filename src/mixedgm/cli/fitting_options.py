@@ -164,9 +164,10 @@ def _add_model_form(group: Any) -> None:
     group.add_argument(
         "--weights",
         dest="penalty_weights",
-        choices=("calibrated", "uniform"),
+        choices=("calibrated", "uniform", "adaptive"),
         default="calibrated",
-        help="penalty weights of the edges: fair to every kind of edge (default), or all the same",
+        help="penalty weights of the edges: fair to every kind of edge (default), all the same, or "
+        "smaller for edges that are large in a first fit",
     )
 
 

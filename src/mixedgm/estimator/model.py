@@ -53,9 +53,10 @@ class MixedGraphicalModel(
         memory; "likelihood-mc" samples it.  lam has another scale: lam_max of the likelihood is
         half that of the pseudolikelihood.  "nodewise" fits a separate regression for every column,
         each with its own coefficients; its lam_max is half as well.
-    penalty_weights : {"calibrated", "uniform"}
+    penalty_weights : {"calibrated", "uniform", "adaptive"}
         Penalty weights of the edges; calibrated ones make the estimate free of units and fair
-        between kinds of edges.
+        between kinds of edges.  "adaptive" divides them by the size of the edge in a pilot fit, so
+        that large edges are shrunken less: the adaptive group lasso.  `lam` then has another scale.
     penalty_factors : mapping, optional
         Multiplies `penalty_weights`, by pair of names or by edge kind, e.g.
         ``{("age", "wage"): 0.5, "categorical-categorical": 2}``; 0 = free, inf = absent.

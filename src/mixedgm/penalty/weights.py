@@ -3,7 +3,8 @@
 Calibrated weights make the expected squared gradient of every group equal under independence:
 w_uv = (m_uv / m) sqrt(tr cov(z_u)) * sqrt(tr cov(z_v)), population moments, where the objective
 has m_uv terms that contain the edge, at most m: two conditionals, or one with a covariate; in a
-likelihood every edge is in its one term.
+likelihood every edge is in its one term.  Adaptive weights divide these by the size that the edge
+has in a pilot fit.
 """
 
 from __future__ import annotations
@@ -11,16 +12,17 @@ from __future__ import annotations
 import numpy as np
 
 from mixedgm.model.layout import Floats, Layout
+from mixedgm.model.nodes import Nodes
 
 
-def node_scales(layout: Layout, column_mean: Floats, column_variance: Floats) -> Floats:
+def node_scales(nodes: Nodes, column_mean: Floats, number_variance: Floats) -> Floats:
     """sqrt(tr cov(z_v)) of every node: a standard deviation, or sqrt(sum p (1 - p)).
 
-    `column_variance` is that of the continuous design columns.
+    `number_variance` is that of the design columns that are numbers.
     """
-    frequency = column_mean[layout.n_gaussian :]
-    trace = np.concatenate([column_variance, frequency * (1.0 - frequency)])
-    return np.sqrt(np.add.reduceat(trace, layout.column_start[:-1]))
+    share = column_mean[nodes.n_numeric :]
+    trace = np.concatenate([number_variance, share * (1.0 - share)])
+    return np.sqrt(np.add.reduceat(trace, nodes.column_start[:-1]))
 
 
 def calibrated(layout: Layout, scales: Floats, *, one_term: bool = False) -> Floats:
@@ -37,3 +39,12 @@ def uniform(layout: Layout, unit: Floats) -> Floats:
     """
     per_node = np.concatenate([unit, np.ones(len(layout.n_levels))])
     return np.asarray(1.0 / (per_node[layout.pairs[:, 0]] * per_node[layout.pairs[:, 1]]))
+
+
+def adaptive(sizes: Floats, total_weight: float) -> Floats:
+    """1 / (size_g + 1/n), by which the weights are multiplied: n where the pilot has no edge.
+
+    `sizes` are those of the edges in the pilot, on the calibrated scale: near the size of a partial
+    correlation for two continuous columns.
+    """
+    return np.asarray(1.0 / (sizes + 1.0 / total_weight))

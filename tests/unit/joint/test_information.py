@@ -6,7 +6,7 @@ from scipy import stats
 
 from mixedgm.errors import ParameterError
 from mixedgm.joint.information import Columns, entropy, mutual_information
-from mixedgm.model.params import Params
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from tests.unit.joint import brute
 
 
@@ -109,6 +109,6 @@ def test_integrals_that_would_take_long_are_sampled(monkeypatch):
 
 
 def test_sets_with_a_common_column_are_refused():
-    params = Params.independent(1, (2,))
+    params = ConditionalGaussian.independent(1, (2,))
     with pytest.raises(ParameterError, match="column in common"):
         mutual_information(params, Columns(discrete=(0,)), Columns(numbers=(0,), discrete=(0,)))
