@@ -120,9 +120,10 @@ def check_n_jobs(n_jobs: object) -> None:
 
 
 def n_workers(n_jobs: int | None) -> int:
-    """Return how many threads or processes `n_jobs` stands for, by scikit-learn's rule.
+    """Return how many threads or processes `n_jobs` stands for.
 
-    None is 1, unless `joblib.parallel_config` says otherwise; -1 is all cores, -2 all but one.
+    None is what `joblib.parallel_config` says where one is active, else all cores; 1 within another
+    parallel loop.  -1 is all cores, -2 all but one.
 
     Examples
     --------
@@ -136,13 +137,13 @@ def n_workers(n_jobs: int | None) -> int:
 
 
 def _configured(n_jobs: int | None) -> int:
-    """Return the number that joblib's context has for None; 1 within another parallel loop."""
+    """Return the number that stands for None: joblib's context, else all cores that are free."""
     from joblib.parallel import get_active_backend
 
     if n_jobs is None:
         backend, n_jobs = get_active_backend()
-        if n_jobs is None:
-            n_jobs = backend.default_n_jobs
+        if n_jobs is None:  # within another parallel loop the cores are taken already
+            n_jobs = 1 if backend.nesting_level else -1
     return int(n_jobs)
 
 
