@@ -77,9 +77,10 @@ def effort(
 
     A pass over n rows multiplies d design columns by the levels of all categories; everything else
     is counted in passes.  How many lams a default path has follows from the rows per parameter of
-    an edge.  The numbers were fitted to tables of 500 to 1,000,000 rows and 10 to 2,000 columns.  Of
-    the times in docs/studies/effort.csv, those of more than ten seconds are met within a factor of
-    three, shorter ones within about seven.
+    an edge.  The numbers were fitted to tables of 500 to 1,000,000 rows and 10 to 2,000 columns.
+
+    Times of more than ten seconds in docs/studies/effort.csv are met within a factor of three,
+    shorter ones within about seven.
 
     Parameters
     ----------
