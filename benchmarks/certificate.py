@@ -29,7 +29,7 @@ def worst_kkt(task: Task, path: Path, at_most: int = 10) -> float:
 def kkt(task: Task, theta: Floats, lam: float) -> float:
     """Distance from optimality at theta, in standardised coordinates."""
     layout = task.layout
-    T, p = layout.to_matrix(theta), layout.n_cont
+    T, p = layout.to_matrix(theta), layout.n_gaussian
     node_grad, cross, frequency = _gradient(task, theta, T)
     starts = layout.column_start[:-1]
     trace = np.add.reduceat(frequency * (1.0 - frequency), starts)
@@ -49,7 +49,7 @@ def gradient(task: Task, theta: Floats) -> Floats:
     """The gradient in theta, for comparison with the package's own."""
     layout = task.layout
     nodes, cross, _ = _gradient(task, theta, layout.to_matrix(theta))
-    p, d = layout.n_cont, layout.n_columns
+    p, d = layout.n_gaussian, layout.n_columns
     edges = layout.from_matrix(cross + cross.T)
     return np.concatenate([nodes[:p], nodes[d:], nodes[p:d], edges])
 
@@ -57,7 +57,7 @@ def gradient(task: Task, theta: Floats) -> Floats:
 def _gradient(task: Task, theta: Floats, T: Floats) -> tuple[Floats, Floats, Floats]:
     """Of the node terms; Z'(residuals); and the column means of Z."""
     rows, layout = task.smooth.rows, task.layout  # type: ignore[attr-defined]
-    p, d = layout.n_cont, layout.n_columns
+    p, d = layout.n_gaussian, layout.n_columns
     bias = np.concatenate([theta[layout.cont_bias], theta[layout.cat_bias]])
     b = theta[layout.diagonal]
     weights = np.ones(len(rows.codes)) if rows.weights is None else rows.weights
@@ -68,7 +68,7 @@ def _gradient(task: Task, theta: Floats, T: Floats) -> tuple[Floats, Floats, Flo
     for first in range(0, len(weights), step):
         part = slice(first, first + step)
         share = weights[part] / weights.sum()
-        Z = indicators(rows.cont[part], rows.codes[part], layout.column_start[p:])
+        Z = indicators(rows.numbers[part], rows.codes[part], layout.column_start[p:])
         eta = bias + Z @ T
         E = eta[:, :p] / b - Z[:, :p]
         residual = np.hstack([E, _softmax(eta[:, p:], layout.n_levels) - Z[:, p:]])
@@ -79,9 +79,9 @@ def _gradient(task: Task, theta: Floats, T: Floats) -> tuple[Floats, Floats, Flo
     return np.concatenate([total, slope]), cross, frequency
 
 
-def indicators(cont: Floats, codes: NDArray[np.integer], starts: NDArray[np.int64]) -> Floats:
+def indicators(numbers: Floats, codes: NDArray[np.integer], starts: NDArray[np.int64]) -> Floats:
     Z = np.zeros((len(codes), int(starts[-1])))
-    Z[:, : cont.shape[1]] = cont
+    Z[:, : numbers.shape[1]] = numbers
     for j in range(codes.shape[1]):
         Z[np.arange(len(codes)), starts[j] + codes[:, j]] = 1.0
     return Z

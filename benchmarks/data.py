@@ -66,9 +66,9 @@ def enlarged(design: Design, n_rows: int, seed: int) -> Design:
     """Rows drawn with repetition, continuous values blurred so that no two rows are equal."""
     rng = np.random.default_rng(seed)
     drawn = design.take(rng.integers(0, design.n_rows, size=n_rows))
-    blur = 0.05 * design.cont.std(axis=0)
-    drawn.cont[:] += rng.normal(size=drawn.cont.shape) * blur
-    return Design(drawn.schema, drawn.cont, drawn.codes)
+    blur = 0.05 * design.numbers.std(axis=0)
+    drawn.numbers[:] += rng.normal(size=drawn.numbers.shape) * blur
+    return Design(drawn.schema, drawn.numbers, drawn.codes)
 
 
 def simulated_set(context: Context, name: str) -> tuple[Design, str]:
@@ -84,23 +84,23 @@ def simulated_set(context: Context, name: str) -> tuple[Design, str]:
 
 def simulated(shape: Shape, *, degree: float = 3.0, seed: int = 0) -> Design:
     """A table with a sparse random graph behind it."""
-    cont, codes = sparse_table(shape, np.random.default_rng(seed), degree=degree)
-    return encoded(cont, codes, shape.n_levels)
+    numbers, codes = sparse_table(shape, np.random.default_rng(seed), degree=degree)
+    return encoded(numbers, codes, shape.n_levels)
 
 
 def encoded(
-    cont: NDArray[np.float64], codes: NDArray[np.integer], n_levels: tuple[int, ...]
+    numbers: NDArray[np.float64], codes: NDArray[np.integer], n_levels: tuple[int, ...]
 ) -> Design:
     """Arrays -> Design, with made-up names."""
-    columns = [Column(f"x{s}", "continuous") for s in range(cont.shape[1])]
+    columns = [Column(f"x{s}", "continuous") for s in range(numbers.shape[1])]
     columns += [
         Column(f"y{j}", "categorical", levels=tuple(range(m))) for j, m in enumerate(n_levels)
     ]
     schema = Schema(tuple(columns))
     small: Any = np.ascontiguousarray(codes, dtype=code_dtype(schema))
-    return Design(schema, np.ascontiguousarray(cont, dtype=np.float64), small)
+    return Design(schema, np.ascontiguousarray(numbers, dtype=np.float64), small)
 
 
 def encoded_bytes(design: Design) -> int:
     """Size of the encoded table."""
-    return design.cont.nbytes + design.codes.nbytes
+    return design.numbers.nbytes + design.codes.nbytes

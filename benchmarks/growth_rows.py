@@ -91,7 +91,7 @@ def _extra(found: Found) -> int:
 
 def _write(design: Design, folder: Path) -> tuple[int, ...]:
     """Store the encoded table, so that the measured process needs no data frames."""
-    np.save(folder / "cont.npy", design.cont)
+    np.save(folder / "cont.npy", design.numbers)
     np.save(folder / "codes.npy", design.codes)
     return tuple(design.schema.n_levels)
 
@@ -101,9 +101,9 @@ def solve_stored(folder: Path, n_levels: tuple[int, ...], lams: product.Floats) 
     product.warm_up()
     imports = resident()
     forget_peak()
-    cont, codes = np.load(folder / "cont.npy"), np.load(folder / "codes.npy")
-    design = data.encoded(cont, codes, n_levels)
-    del cont, codes
+    numbers, codes = np.load(folder / "cont.npy"), np.load(folder / "codes.npy")
+    design = data.encoded(numbers, codes, n_levels)
+    del numbers, codes
     clock = time.perf_counter()
     task = product.task_of(design)
     solved = product.solve(task, lams)

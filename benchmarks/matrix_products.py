@@ -26,13 +26,13 @@ class MatrixProducts:
 
     Parameters
     ----------
-    cont, codes : ndarray
+    numbers, codes : ndarray
         Standardised columns (n, p) and level codes (n, q).
     n_levels : tuple of int
     coef : ndarray (d, sum of levels)
     """
 
-    cont: Floats
+    numbers: Floats
     codes: NDArray[np.integer]
     n_levels: tuple[int, ...]
     coef: Floats
@@ -41,13 +41,13 @@ class MatrixProducts:
     def starts(self) -> NDArray[np.int64]:
         """First design column of every categorical column."""
         first = np.concatenate([[0], np.cumsum(self.n_levels)[:-1]])
-        return np.asarray(self.cont.shape[1] + first, dtype=np.int64)
+        return np.asarray(self.numbers.shape[1] + first, dtype=np.int64)
 
     @cached_property
     def Z(self) -> Floats:  # noqa: N802
         """The dense design."""
         whole = np.empty((len(self.codes), self.coef.shape[0]))
-        _kernels()[0](self.cont, self.codes, self.starts, 0, whole)
+        _kernels()[0](self.numbers, self.codes, self.starts, 0, whole)
         return whole
 
     def run(self, block: int, n_threads: int, *, made: bool) -> Floats:
@@ -59,7 +59,7 @@ class MatrixProducts:
 
         def share(k: int) -> None:
             rows = (int(cuts[k]), int(cuts[k + 1]), block)
-            loop(self.cont, self.codes, self.starts, Z, self.coef, rows, sums[k])
+            loop(self.numbers, self.codes, self.starts, Z, self.coef, rows, sums[k])
 
         if n_threads == 1:
             share(0)
@@ -90,17 +90,17 @@ def _kernels() -> tuple[Callable[..., None], Callable[..., None]]:
     zero, one = np.zeros(1), np.ones(1)
 
     @njit(nogil=True)
-    def fill(cont, codes, starts, first, Z):  # type: ignore[no-untyped-def]
+    def fill(numbers, codes, starts, first, Z):  # type: ignore[no-untyped-def]
         for i in range(Z.shape[0]):
             for k in range(Z.shape[1]):
                 Z[i, k] = 0.0
-            for s in range(cont.shape[1]):
-                Z[i, s] = cont[first + i, s]
+            for s in range(numbers.shape[1]):
+                Z[i, s] = numbers[first + i, s]
             for j in range(codes.shape[1]):
                 Z[i, starts[j] + codes[first + i, j]] = 1.0
 
     @njit(nogil=True)
-    def loop(cont, codes, starts, whole, coef, rows, out):  # type: ignore[no-untyped-def]
+    def loop(numbers, codes, starts, whole, coef, rows, out):  # type: ignore[no-untyped-def]
         d, width = coef.shape
         made = whole.shape[0] == 0
         first, last, block = rows
@@ -110,7 +110,7 @@ def _kernels() -> tuple[Callable[..., None], Callable[..., None]]:
         for at in range(first, last, block):
             n = min(block, last - at)
             if made:
-                fill(cont, codes, starts, at, buffer[:n])
+                fill(numbers, codes, starts, at, buffer[:n])
                 Z = buffer[:n]
             else:
                 Z = whole[at : at + n]

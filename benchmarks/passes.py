@@ -154,11 +154,11 @@ def _task(shape: Shape) -> Task:
 
 def _design(shape: Shape) -> Design:
     rng = np.random.default_rng(0)
-    cont = rng.normal(size=(shape.n_rows, shape.n_cont))
+    numbers = rng.normal(size=(shape.n_rows, shape.n_gaussian))
     codes = np.column_stack(
         [rng.integers(0, m, size=shape.n_rows, dtype=np.uint8) for m in shape.n_levels]
     )
-    return data.encoded(cont, codes, shape.n_levels)
+    return data.encoded(numbers, codes, shape.n_levels)
 
 
 def _returned(shape: Shape, task: Task, theta: product.Floats) -> Callable[[], float]:
@@ -181,10 +181,10 @@ def _with_threads(smooth: Pseudolikelihood, n_threads: int) -> Pseudolikelihood:
 def _coefficients(task: Task, theta: product.Floats) -> Coefficients:
     layout, incidence = task.layout, task.layout.incidence
     values, bias = theta[incidence.theta_index], theta[layout.cat_bias]
-    return Coefficients(incidence, values, bias, layout.predicted_categories)
+    return Coefficients(incidence, values, bias, layout.softmax_targets)
 
 
 def _products(task: Task, theta: product.Floats) -> MatrixProducts:
     rows: Any = _full(task).rows
-    coef = np.ascontiguousarray(task.layout.to_matrix(theta)[:, task.layout.n_cont :])
-    return MatrixProducts(rows.cont, rows.codes, rows.n_levels, coef)
+    coef = np.ascontiguousarray(task.layout.to_matrix(theta)[:, task.layout.n_gaussian :])
+    return MatrixProducts(rows.numbers, rows.codes, rows.n_levels, coef)

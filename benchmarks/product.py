@@ -70,9 +70,9 @@ def warm_up() -> None:
     from benchmarks.data import encoded
 
     codes = rng.integers(0, 3, size=(60, 3))
-    cont = rng.normal(size=(60, 2)) + codes[:, :2]
+    numbers = rng.normal(size=(60, 2)) + codes[:, :2]
     for n_threads in (1, THREADS):
-        task = task_of(encoded(cont, codes, (3, 3, 3)), n_threads)
+        task = task_of(encoded(numbers, codes, (3, 3, 3)), n_threads)
         solve(task, grid(task, 4, 0.05))
 
 

@@ -14,24 +14,24 @@ Floats = NDArray[np.float64]
 class Shape:
     """Continuous columns, categorical columns by their levels, and rows."""
 
-    n_cont: int
+    n_gaussian: int
     n_levels: tuple[int, ...]
     n_rows: int
 
     @property
     def n_nodes(self) -> int:
-        return self.n_cont + len(self.n_levels)
+        return self.n_gaussian + len(self.n_levels)
 
     @property
     def n_columns(self) -> int:
         """Design columns, d."""
-        return self.n_cont + sum(self.n_levels)
+        return self.n_gaussian + sum(self.n_levels)
 
     def __str__(self) -> str:
         levels = sorted(set(self.n_levels))
         kind = f" x {levels[0]} levels" if len(levels) == 1 else " categorical"
-        cat = f" + {len(self.n_levels)}{kind}" if levels else ""
-        return f"{self.n_cont}{cat}, {self.n_rows:,} rows"
+        discrete = f" + {len(self.n_levels)}{kind}" if levels else ""
+        return f"{self.n_gaussian}{discrete}, {self.n_rows:,} rows"
 
 
 def sparse_table(
@@ -41,34 +41,34 @@ def sparse_table(
 
     All rows are chains of their own and take every step together.
     """
-    start = np.concatenate([np.arange(shape.n_cont), _offsets(shape)])
+    start = np.concatenate([np.arange(shape.n_gaussian), _offsets(shape)])
     coupling, neighbours = _model(shape, start, rng, degree)
-    diagonal = 1.0 + np.abs(coupling[: shape.n_cont, : shape.n_cont]).sum(axis=1)
+    diagonal = 1.0 + np.abs(coupling[: shape.n_gaussian, : shape.n_gaussian]).sum(axis=1)
     n = shape.n_rows
     Z = np.zeros((n, shape.n_columns))
-    Z[:, : shape.n_cont] = rng.normal(size=(n, shape.n_cont)) / np.sqrt(diagonal)
+    Z[:, : shape.n_gaussian] = rng.normal(size=(n, shape.n_gaussian)) / np.sqrt(diagonal)
     codes = np.column_stack(
         [rng.integers(0, m, size=n) for m in shape.n_levels] or [np.zeros((n, 0), dtype=np.int64)]
     )
     rows = np.arange(n)
     for j in range(len(shape.n_levels)):
-        Z[rows, start[shape.n_cont + j] + codes[:, j]] = 1.0
+        Z[rows, start[shape.n_gaussian + j] + codes[:, j]] = 1.0
     for _ in range(sweeps):
         for v, near in enumerate(neighbours):
             own = slice(start[v], start[v + 1])
             eta = Z[:, near] @ coupling[near, own]
-            if v < shape.n_cont:
+            if v < shape.n_gaussian:
                 Z[:, v] = eta[:, 0] / diagonal[v] + rng.normal(size=n) / np.sqrt(diagonal[v])
             else:
                 drawn = np.argmax(eta + rng.gumbel(size=eta.shape), axis=1)
                 Z[:, own] = 0.0
                 Z[rows, start[v] + drawn] = 1.0
-                codes[:, v - shape.n_cont] = drawn
-    return Z[:, : shape.n_cont].copy(), codes
+                codes[:, v - shape.n_gaussian] = drawn
+    return Z[:, : shape.n_gaussian].copy(), codes
 
 
 def _offsets(shape: Shape) -> NDArray[np.int64]:
-    return shape.n_cont + np.concatenate([[0], np.cumsum(shape.n_levels)]).astype(np.int64)
+    return shape.n_gaussian + np.concatenate([[0], np.cumsum(shape.n_levels)]).astype(np.int64)
 
 
 def _model(

@@ -27,14 +27,14 @@ SHAPES = (
 """Rows, numbers, categories, levels of each."""
 
 
-def table(n_rows: int, n_cont: int, n_cat: int, n_levels: int) -> pd.DataFrame:
+def table(n_rows: int, n_gaussian: int, n_discrete: int, n_levels: int) -> pd.DataFrame:
     """Draw a chain of columns, in random order."""
     rng, columns = np.random.default_rng(0), {}
-    chain = rng.normal(size=(n_rows, n_cont + n_cat))
-    for k in range(1, n_cont + n_cat):
+    chain = rng.normal(size=(n_rows, n_gaussian + n_discrete))
+    for k in range(1, n_gaussian + n_discrete):
         chain[:, k] = 0.5 * chain[:, k - 1] + np.sqrt(0.75) * chain[:, k]
-    for at, k in enumerate(rng.permutation(n_cont + n_cat)):
-        if at < n_cont:
+    for at, k in enumerate(rng.permutation(n_gaussian + n_discrete)):
+        if at < n_gaussian:
             columns[f"x{at}"] = chain[:, k]
             continue
         cuts = np.quantile(chain[:, k], np.linspace(0, 1, n_levels + 1)[1:-1])

@@ -45,7 +45,7 @@ class Claim:
         The groups that are part of the problem; all others are held at zero.  None: all.
     ridge : ndarray (n_groups,) or None
         Half of this times the squared norm is added for every group.
-    noise : ndarray (n_cont,) or None
+    noise : ndarray (n_gaussian,) or None
         Half of this times the precision is added for every number.
     """
 
@@ -120,7 +120,7 @@ class _Conditionals:
         layout = claim.layout
         self.cells = cells
         self.design, self.rows, self.claim, self.layout = design, rows, claim, layout
-        self.p, self.d = layout.n_cont, layout.n_columns
+        self.p, self.d = layout.n_gaussian, layout.n_columns
         self.start = layout.column_start
         self.n_copies = 1 + sum(layout.n_features)
         self.coef = _coefficients(layout, claim.theta)
@@ -141,16 +141,16 @@ class _Conditionals:
             yield self.share[part], columns, self._residuals(columns)
 
     def _columns(self, part: slice) -> Floats:
-        cont = (self.design.cont[part] - self.rows.centre) / self.rows.scale
-        out = np.zeros((self.n_copies, self.d, len(cont)))
-        out[0, : self.p] = cont.T
-        rows = np.arange(len(cont))
+        numbers = (self.design.numbers[part] - self.rows.centre) / self.rows.scale
+        out = np.zeros((self.n_copies, self.d, len(numbers)))
+        out[0, : self.p] = numbers.T
+        rows = np.arange(len(numbers))
         for j, place in enumerate(self.place):
             out[0, place[self.design.codes[part, j]], rows] = 1.0
         if self.rows.features is not None and self.rows.middle is not None:
             moved = out[0] - self.rows.middle[:, None]
             out[1:] = self.rows.features[part].T[:, None, :] * moved
-        return out.reshape(-1, len(cont))
+        return out.reshape(-1, len(numbers))
 
     def _residuals(self, columns: Floats) -> Floats:
         """Derivative of every conditional's loss in its linear predictors."""
@@ -249,9 +249,9 @@ def _coefficients(layout: Layout, theta: Floats) -> sparse.csr_array | Floats:
     return matrix.toarray() if matrix.nnz > _DENSE * n_columns * d else matrix
 
 
-def _places(n_cont: int, observed: NDArray[np.bool_], n_levels: tuple[int, ...]) -> list[Ints]:
+def _places(n_gaussian: int, observed: NDArray[np.bool_], n_levels: tuple[int, ...]) -> list[Ints]:
     """The design column of every declared level of every category."""
-    column = n_cont + np.cumsum(observed) - 1
+    column = n_gaussian + np.cumsum(observed) - 1
     return list(np.split(column, np.cumsum(n_levels)[:-1])) if n_levels else []
 
 

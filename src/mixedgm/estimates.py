@@ -49,7 +49,7 @@ class Optimum:
         Groups that were estimated alone, all others left out.  None: all are part of the problem.
     ridge : ndarray (n_groups,) or None
         Of a refit, for every group; see `Ridged`.
-    noise : ndarray (n_cont,) or None
+    noise : ndarray (n_gaussian,) or None
         Of a refit, for every number.
     """
 
@@ -150,7 +150,7 @@ def refitted(
         ridge=_pairs(task, found.ridge),
         noisy=tuple(task.schema.nodes[s].name for s in found.noisy.tolist()),
     )
-    ridge, noise = np.zeros(task.layout.n_groups), np.zeros(task.layout.n_cont)
+    ridge, noise = np.zeros(task.layout.n_groups), np.zeros(task.layout.n_gaussian)
     ridge[found.ridge] = worth_one_row(task, found.ridge)
     noise[found.noisy] = 1.0 / task.total_weight
     return Optimum(found.solution.theta, report, groups, ridge, noise)
@@ -185,8 +185,8 @@ def _standardised(design: Design, task: Task) -> Standardised:
     units, moderators = task.units, task.moderators
     if moderators is None:
         return Standardised(units.centre, units.scale, task.observed)
-    cont, codes = (design.cont - units.centre) / units.scale, observed_levels(design)[1]
-    features = moderators.features(task.layout, cont, codes)
+    numbers, codes = (design.numbers - units.centre) / units.scale, observed_levels(design)[1]
+    features = moderators.features(task.layout, numbers, codes)
     middle = moderators.centre(task.layout)
     return Standardised(units.centre, units.scale, task.observed, features, middle)
 

@@ -326,7 +326,7 @@ class FittedModel:
                 + (f"its moderators are {', '.join(names)}." if names else "it has none.")
             )
         values = self._deviation(self.moderators.index(node), u, v)
-        if node >= self.schema.n_cont:
+        if node >= self.schema.n_gaussian:
             levels = self.schema.nodes[node].level_names
             rows = tuple(f"{row} | {moderator} = {level}" for level in levels for row in rows)
         unit = self._units(u, v, node) if standardised else 1.0
@@ -334,7 +334,7 @@ class FittedModel:
 
     def _units(self, *nodes: int) -> float:
         """Product of the standard deviations of the continuous columns among these."""
-        return float(np.prod([self.node_scales[k] for k in nodes if k < self.schema.n_cont]))
+        return float(np.prod([self.node_scales[k] for k in nodes if k < self.schema.n_gaussian]))
 
     def _axis(self, node: int) -> tuple[str, ...]:
         column = self.schema.nodes[node]
@@ -349,23 +349,25 @@ class FittedModel:
 
     def node_losses(self, design: Design) -> dict[str, float]:
         """Mean negative log conditional likelihood per column, in the table's order."""
-        loss = mean_losses(self.params, design.cont, design.codes, design.weights, self.n_observed)
+        loss = mean_losses(
+            self.params, design.numbers, design.codes, design.weights, self.n_observed
+        )
         named = {node.name: float(x) for node, x in zip(self.schema.nodes, loss, strict=True)}
         return {name: named[name] for name in self.schema.targets}
 
     def predict(self, design: Design) -> tuple[Floats, NDArray[np.int64]]:
         """Every column given all others: means of continuous, level codes of categorical ones."""
-        return predictions(self.params, design.cont, design.codes, self.n_observed)
+        return predictions(self.params, design.numbers, design.codes, self.n_observed)
 
     def predict_proba(self, design: Design, column: str) -> Floats:
         """(n, L) level probabilities of one categorical column given all others."""
         node = self.schema.node_index(column)
-        if node < self.schema.n_cont:
+        if node < self.schema.n_gaussian:
             raise ParameterError(
                 f"{quoted(column)} is continuous, so it has no level probabilities; use predict."
             )
-        cat = node - self.schema.n_cont
-        return probabilities(self.params, design.cont, design.codes, cat, self.n_observed)
+        discrete = node - self.schema.n_gaussian
+        return probabilities(self.params, design.numbers, design.codes, discrete, self.n_observed)
 
     # -- the joint distribution --------------------------------------------------------------------
 
@@ -420,7 +422,7 @@ class FittedModel:
         """Raise where the precision is not positive definite at these values of the moderators."""
         from mixedgm.joint.validity import factor
 
-        inside = [s for s in range(self.schema.n_cont) if s not in self.schema.covariates]
+        inside = [s for s in range(self.schema.n_gaussian) if s not in self.schema.covariates]
         try:
             factor(self.params.precision[np.ix_(inside, inside)])
         except DistributionError as error:

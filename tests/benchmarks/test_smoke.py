@@ -55,7 +55,9 @@ def test_the_certificate_agrees_with_the_one_of_the_tests(solved):
     for k, lam in enumerate(found.path.lams):
         ours = certificate.kkt(task, found.path.theta(k), lam)
         params = found.path.params(k)
-        assert ours == pytest.approx(dense.kkt(params, design.cont, design.codes, lam), abs=1e-10)
+        assert ours == pytest.approx(
+            dense.kkt(params, design.numbers, design.codes, lam), abs=1e-10
+        )
 
 
 def test_the_certificate_sees_a_wrong_point(solved):
@@ -75,9 +77,9 @@ def test_times_of_a_path_add_up(solved):
 @pytest.mark.parametrize("threads", [1, 2])
 def test_the_baseline_computes_both_products(threads, made):
     rng = np.random.default_rng(0)
-    cont, codes = rng.normal(size=(50, 2)), rng.integers(0, 3, size=(50, 2))
-    products = MatrixProducts(cont, codes, (3, 3), rng.normal(size=(8, 6)))
-    Z = np.hstack([cont, np.eye(3)[codes[:, 0]], np.eye(3)[codes[:, 1]]])
+    numbers, codes = rng.normal(size=(50, 2)), rng.integers(0, 3, size=(50, 2))
+    products = MatrixProducts(numbers, codes, (3, 3), rng.normal(size=(8, 6)))
+    Z = np.hstack([numbers, np.eye(3)[codes[:, 0]], np.eye(3)[codes[:, 1]]])
     found = products.run(16, threads, made=made)
     np.testing.assert_allclose(found, Z.T @ (Z @ products.coef), rtol=1e-12)
 

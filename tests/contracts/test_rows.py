@@ -77,11 +77,11 @@ class Case:
     def coef(self):
         layout = self.layout
         values, bias = self.theta[layout.incidence.theta_index], self.theta[layout.cat_bias]
-        return Coefficients(layout.incidence, values, bias, layout.predicted_categories)
+        return Coefficients(layout.incidence, values, bias, layout.softmax_targets)
 
     @property
     def nodes(self):
-        return self.layout.predicted_categories
+        return self.layout.softmax_targets
 
     @property
     def tol(self):
@@ -91,7 +91,7 @@ class Case:
     @property
     def own(self):
         """Which levels are predicted: what is returned for others means nothing."""
-        return np.repeat(self.layout.is_target, self.layout.width)[self.layout.n_cont :]
+        return np.repeat(self.layout.is_target, self.layout.width)[self.layout.n_gaussian :]
 
     @property
     def share(self):
@@ -99,7 +99,7 @@ class Case:
 
     @cached_property
     def prob(self):
-        coef = self.layout.to_matrix(self.theta)[:, self.layout.n_cont :]
+        coef = self.layout.to_matrix(self.theta)[:, self.layout.n_gaussian :]
         return dense.probabilities(self.theta[self.layout.cat_bias] + self.Z @ coef, self.table[1])
 
     @property
@@ -150,8 +150,8 @@ def states_of(shape, as_states):
     truth = truth_of(fitted, loss="pseudolikelihood", weights="calibrated", n_draws=10, rng=rng)
     table = by_hand.Rows(truth.params, n_points=60)
     layout = truth.layout.restrict(np.flatnonzero(truth.layout.group_norms(truth.theta)))
-    rows = MemoryRows(table.cont, table.codes.astype(np.uint8), n_levels, table.weight)
-    Z = np.hstack([table.cont, dense.indicators(table.codes, n_levels)])
+    rows = MemoryRows(table.numbers, table.codes.astype(np.uint8), n_levels, table.weight)
+    Z = np.hstack([table.numbers, dense.indicators(table.codes, n_levels)])
     codes = (table.codes, n_levels, table.weight)
     return Case(truth.rows if as_states else rows, codes, Z, layout, random_theta(layout, 1))
 
@@ -193,7 +193,7 @@ def test_a_pass_returns_what_is_asked_and_the_dense_sums(case):
     for found in (support, every):
         np.testing.assert_allclose(found.mean_prob[case.own], mean[case.own], atol=case.tol)
     np.testing.assert_allclose(every.all_pairs[:, case.own], product[:, case.own], atol=case.tol)
-    p, incidence = case.layout.n_cont, case.layout.incidence
+    p, incidence = case.layout.n_gaussian, case.layout.incidence
     discrete = incidence.entry_target >= p
     expected = np.zeros(len(case.coef.values))
     at = incidence.entry_column[discrete], incidence.entry_target[discrete] - p
@@ -205,7 +205,7 @@ def dense_curvature(case, cat, stride=1):
     """Second derivative over (biases, entries): mean of f_a f_b (diag P - P P')."""
     if (cat, stride) in case.known:
         return case.known[cat, stride]
-    incidence, p = case.layout.incidence, case.layout.n_cont
+    incidence, p = case.layout.incidence, case.layout.n_gaussian
     entries, levels = incidence.entries_of(p + cat), dense.level_slices(case.table[1])[cat]
     width = levels.stop - levels.start
     level = np.r_[np.arange(width), incidence.entry_target[entries] - p - levels.start]
@@ -285,7 +285,7 @@ def test_weight_two_is_the_row_twice(store, shape):
         products = replace(products, features=np.repeat(products.features, times, axis=0))
     twice = replace(
         rows,
-        cont=np.repeat(rows.cont, times, axis=0),
+        numbers=np.repeat(rows.numbers, times, axis=0),
         codes=np.repeat(rows.codes, times, axis=0),
         weights=None,
         products=products,

@@ -88,7 +88,7 @@ class Case:
         layout = self.smooth.layout
         theta = random_theta(layout, seed, size)
         if self.joint:
-            theta[layout.diagonal] += 1.25 * size * layout.n_cont
+            theta[layout.diagonal] += 1.25 * size * layout.n_gaussian
         return theta
 
 
@@ -112,7 +112,7 @@ def reference_of(task, table, loss):
     if loss != "likelihood":
         share = dense.shares(len(table.Y), table.row_weights)
         columns = written_out(task, table)
-        columns[:, : table.n_cont] = table.X
+        columns[:, : table.n_gaussian] = table.X
         return lambda layout, theta: dense.conditionals(layout, theta, columns, table.Y, share)
     rows = likelihood.rows_of(table.X, table.Y, table.n_levels, table.row_weights)
     if table.covariates:
@@ -150,9 +150,9 @@ def make(name, table_name, which="full", ridged="plain"):
 def ridge(layout):
     """On two of three edges and one of two numbers, of different strengths."""
     rng = np.random.default_rng(3)
-    edges, numbers = (rng.uniform(0.1, 2.0, n) for n in (layout.n_groups, layout.n_cont))
+    edges, numbers = (rng.uniform(0.1, 2.0, n) for n in (layout.n_groups, layout.n_gaussian))
     edges[::3] = numbers[1::2] = 0.0
-    return edges, numbers * layout.is_target[: layout.n_cont]
+    return edges, numbers * layout.is_target[: layout.n_gaussian]
 
 
 @pytest.fixture(params=CASES, ids="/".join)
@@ -265,7 +265,7 @@ def test_null_gradient_is_the_covariance_in_every_term(function, times, name):
     rows = plain.rows_of(table.X, table.Y, table.row_weights)
     for g, (u, v) in enumerate(layout.pairs):
         shape = (int(layout.width[u]), int(layout.width[v]))
-        cov = plain.covariance(rows, layout.n_cont, shape, (int(u), int(v)))
+        cov = plain.covariance(rows, layout.n_gaussian, shape, (int(u), int(v)))
         found = grad[layout.starts[g] : layout.starts[g + 1]]
         np.testing.assert_allclose(found, -times * np.ravel(cov), atol=1e-12)
 
@@ -289,7 +289,7 @@ def test_nothing_depends_on_the_own_terms_of_covariates(name, table):
 def test_extreme_logits_stay_finite_and_right(name, which):
     case = make(name, next(iter(FUNCTIONS[name][2])), which)
     layout, theta = case.smooth.layout, case.theta(9, 1.0)
-    theta[layout.cat_bias] = np.resize([800.0, -800.0, 0.0, 400.0, -799.0], layout.n_cat_columns)
+    theta[layout.cat_bias] = np.resize([800.0, -800.0, 0.0, 400.0, -799.0], layout.n_level_terms)
     here, (value, grad) = case.smooth.evaluate(theta), case.reference(theta)
     assert here.value == pytest.approx(value, rel=1e-12)
     assert np.isfinite(here.gradient).all()
@@ -318,7 +318,7 @@ def test_counters_count_with_those_of_restrictions(full):
     """The likelihood needs no pass, and no other function one where no target is categorical."""
     smooth, n_rows = full.smooth, full.smooth.n_rows
     layout = smooth.layout
-    needed = len(layout.predicted_categories) > 0 and type(smooth) is not Likelihood
+    needed = len(layout.softmax_targets) > 0 and type(smooth) is not Likelihood
     for one in (smooth, Ridged(smooth, *ridge(layout))):
         small, before = one.restrict(np.array([0])), smooth.passes
         one.evaluate(one.null(), gradient=False)
@@ -341,17 +341,17 @@ def test_sampled_curvature_takes_softmax_terms_from_every_kth_row():
     task, table, _ = task_of("pseudolikelihood", "mixed-weighted")
     layout, theta = task.layout, random_theta(task.layout, 11)
     sampled, exact = task.smooth.curvature(theta, stride=3), task.smooth.curvature(theta)
-    for s in range(layout.n_cont):
+    for s in range(layout.n_gaussian):
         np.testing.assert_array_equal(sampled.nodes[s].matrix, exact.nodes[s].matrix)
     rows = task.smooth.rows
     thin = replace(
         rows,
-        cont=np.ascontiguousarray(rows.cont[::3]),
+        numbers=np.ascontiguousarray(rows.numbers[::3]),
         codes=np.ascontiguousarray(rows.codes[::3]),
         weights=np.ascontiguousarray(table.row_weights[::3]),
     )
     thinned = Pseudolikelihood(thin, layout, thin.moments()).curvature(theta)
-    for v in range(layout.n_cont, layout.n_nodes):
+    for v in range(layout.n_gaussian, layout.n_nodes):
         np.testing.assert_allclose(sampled.nodes[v].matrix, thinned.nodes[v].matrix, atol=1e-13)
 
 

@@ -70,9 +70,9 @@ def test_several_empty_levels_in_several_columns():
 
 
 def without_column(table, node):
-    if node < table.n_cont:
+    if node < table.n_gaussian:
         return replace(table, X=np.delete(table.X, node, axis=1))
-    column = node - table.n_cont
+    column = node - table.n_gaussian
     n_levels = tuple(m for r, m in enumerate(table.n_levels) if r != column)
     return replace(table, Y=np.delete(table.Y, column, axis=1), n_levels=n_levels)
 

@@ -32,12 +32,12 @@ def level_order(n_levels, order, within=None):
     return np.concatenate([np.zeros(0, dtype=int), *parts]).astype(int)
 
 
-def compare(here, there, cont, levels):
+def compare(here, there, numbers, levels):
     """`there` has its continuous columns and levels at these places of `here`."""
-    np.testing.assert_allclose(there.precision, here.precision[np.ix_(cont, cont)], **CLOSE)
-    np.testing.assert_allclose(there.cont_bias, here.cont_bias[cont], atol=1e-5)
+    np.testing.assert_allclose(there.precision, here.precision[np.ix_(numbers, numbers)], **CLOSE)
+    np.testing.assert_allclose(there.cont_bias, here.cont_bias[numbers], atol=1e-5)
     np.testing.assert_allclose(
-        there.category_shift, here.category_shift[np.ix_(cont, levels)], **CLOSE
+        there.category_shift, here.category_shift[np.ix_(numbers, levels)], **CLOSE
     )
     np.testing.assert_allclose(
         there.cat_interaction, here.cat_interaction[np.ix_(levels, levels)], **CLOSE
@@ -52,21 +52,21 @@ def test_permuted_rows(case):
     there, other_edges, other_value, _ = estimate(shuffled, 0.15, weights=weights)
     assert other_edges == edges
     assert other_value == pytest.approx(value, abs=1e-9)
-    compare(here, there, np.arange(table.n_cont), np.arange(sum(table.n_levels)))
+    compare(here, there, np.arange(table.n_gaussian), np.arange(sum(table.n_levels)))
 
 
 def test_permuted_columns(case):
     table, weights = case
     rng = np.random.default_rng(1)
-    cont, cat = rng.permutation(table.n_cont), rng.permutation(len(table.n_levels))
-    n_levels = tuple(table.n_levels[r] for r in cat)
-    other = replace(table, X=table.X[:, cont], Y=table.Y[:, cat], n_levels=n_levels)
+    numbers, discrete = rng.permutation(table.n_gaussian), rng.permutation(len(table.n_levels))
+    n_levels = tuple(table.n_levels[r] for r in discrete)
+    other = replace(table, X=table.X[:, numbers], Y=table.Y[:, discrete], n_levels=n_levels)
     here, edges, value, _ = estimate(table, 0.15, weights=weights)
     there, other_edges, other_value, _ = estimate(other, 0.15, weights=weights)
-    place = np.r_[cont, table.n_cont + cat].astype(int)
+    place = np.r_[numbers, table.n_gaussian + discrete].astype(int)
     assert {tuple(sorted((place[u], place[v]))) for u, v in other_edges} == edges
     assert other_value == pytest.approx(value, abs=1e-9)
-    compare(here, there, cont, level_order(table.n_levels, cat))
+    compare(here, there, numbers, level_order(table.n_levels, discrete))
 
 
 def test_permuted_levels(case):
@@ -81,7 +81,7 @@ def test_permuted_levels(case):
     assert other_edges == edges
     assert other_value == pytest.approx(value, abs=1e-9)
     levels = level_order(table.n_levels, range(len(orders)), orders)
-    compare(here, there, np.arange(table.n_cont), levels)
+    compare(here, there, np.arange(table.n_gaussian), levels)
 
 
 @pytest.mark.parametrize("n_threads", [2, 3])

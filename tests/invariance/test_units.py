@@ -19,7 +19,7 @@ SLOPE = np.array([0.01, -5.0, -1.0, 250.0])
 
 def moved(table):
     """Every continuous column as a + b x, some with negative b."""
-    p = table.n_cont
+    p = table.n_gaussian
     return replace(table, X=SHIFT[:p] + SLOPE[:p] * table.X), SHIFT[:p], SLOPE[:p]
 
 
@@ -47,7 +47,7 @@ def test_calibrated_estimate_follows_the_units(table):
 
 
 def test_a_negative_unit_turns_the_sign_of_edges(table):
-    flipped = replace(table, X=table.X * np.array([-1.0] + [1.0] * (table.n_cont - 1)))
+    flipped = replace(table, X=table.X * np.array([-1.0] + [1.0] * (table.n_gaussian - 1)))
     here, there = estimate(table, 0.15)[0], estimate(flipped, 0.15)[0]
     np.testing.assert_allclose(there.precision[0, 1:], -here.precision[0, 1:], atol=1e-6)
     np.testing.assert_allclose(there.precision[1:, 1:], here.precision[1:, 1:], atol=1e-6)
@@ -72,7 +72,7 @@ def test_conditional_distributions_do_not_depend_on_the_units(table):
 
 
 def test_uniform_estimate_does_not_depend_on_the_origin(table):
-    other = replace(table, X=table.X + SHIFT[: table.n_cont])
+    other = replace(table, X=table.X + SHIFT[: table.n_gaussian])
     here, edges, value, lam = estimate(table, 0.2, weights="uniform")
     there, other_edges, other_value, other_lam = estimate(other, 0.2, weights="uniform")
     assert (other_lam, other_value) == pytest.approx((lam, value), abs=1e-8)
@@ -82,7 +82,7 @@ def test_uniform_estimate_does_not_depend_on_the_origin(table):
 
 def test_uniform_estimate_depends_on_the_scale(table):
     """Weight 1 in the column's own units: a column in small units has large parameters."""
-    other = replace(table, X=table.X * np.array([0.02] + [1.0] * (table.n_cont - 1)))
+    other = replace(table, X=table.X * np.array([0.02] + [1.0] * (table.n_gaussian - 1)))
     weights = plain.edge_weights("uniform", other.X, other.Y, other.n_levels)
     rows = other.row_weights
     expected = plain.lam_max(other.X, other.Y, other.n_levels, weights, rows)

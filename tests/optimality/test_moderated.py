@@ -39,19 +39,19 @@ def columns_of(table):
     """Per row: standardised design columns by node; means of these; sqrt(tr cov)."""
     mean, scale = plain.mean_and_scale(table.X, table.row_weights)
     shares = plain.frequencies(table.Y, table.n_levels, table.row_weights)
-    middle = [np.zeros(1)] * table.n_cont + [np.array(row) for row in shares]
-    spread = [1.0] * table.n_cont + [np.sqrt(sum(q * (1 - q) for q in row)) for row in shares]
+    middle = [np.zeros(1)] * table.n_gaussian + [np.array(row) for row in shares]
+    spread = [1.0] * table.n_gaussian + [np.sqrt(sum(q * (1 - q) for q in row)) for row in shares]
 
     def design(x, y):
-        cont = [np.array([(x[s] - mean[s]) / scale[s]]) for s in range(table.n_cont)]
-        return cont + [np.eye(m)[y[r]] for r, m in enumerate(table.n_levels)]
+        numbers = [np.array([(x[s] - mean[s]) / scale[s]]) for s in range(table.n_gaussian)]
+        return numbers + [np.eye(m)[y[r]] for r, m in enumerate(table.n_levels)]
 
     return design, middle, spread, scale
 
 
 def certificate(model, table, moderators, lam):
     """The KKT number, by loops over rows."""
-    params, p = model.params_, table.n_cont
+    params, p = model.params_, table.n_gaussian
     design, middle, spread, scale = columns_of(table)
     n_nodes = p + len(table.n_levels)
     targets = [k for k in range(n_nodes) if k not in moderators]
@@ -103,7 +103,7 @@ def certificate(model, table, moderators, lam):
 
 def standard_block(model, table, key, scale):
     """Parameters of an edge or a deviation in standardised units, as the penalty sees them."""
-    params, p = model.params_, table.n_cont
+    params, p = model.params_, table.n_gaussian
     unit = [scale[k] if k < p else 1.0 for k in key]
     if not key[2:]:
         return params.block(*key) * np.prod(unit)

@@ -55,7 +55,7 @@ def test_every_lam_of_the_grid_converges(n_rows):
 def test_every_point_is_optimal_by_whole_matrices(n_rows):
     path, design = solved(n_rows)
     for k, lam in enumerate(path.lams):
-        found = dense.kkt(path.params(k), design.cont, design.codes, lam)
+        found = dense.kkt(path.params(k), design.numbers, design.codes, lam)
         assert found <= 1.01 * TOL
         assert found == pytest.approx(path.kkt[k], abs=1e-8)
 
@@ -66,10 +66,10 @@ def test_levels_go_missing_in_a_hundred_rows():
     for k in (0, 25, 49):
         found = optimality.certificate(
             path.params(k),
-            design.cont,
+            design.numbers,
             design.codes,
             path.lams[k],
-            plain.calibrated_weights(design.cont, design.codes, design.schema.n_levels),
+            plain.calibrated_weights(design.numbers, design.codes, design.schema.n_levels),
         )
         assert found.kkt <= 1.01 * TOL
 

@@ -28,7 +28,7 @@ def test_penalised_blocks_sum_to_zero_over_levels(weights, ratio, solver):
 def test_standardised_biases_sum_to_zero():
     task = TABLE.task()
     theta = solved(task, 0.1 * task.lam_max).theta
-    for v in range(task.layout.n_cont, task.layout.n_nodes):
+    for v in range(task.layout.n_gaussian, task.layout.n_nodes):
         assert abs(theta[task.layout.node_terms_of(v)].sum()) <= 1e-12
 
 
@@ -86,7 +86,7 @@ def test_a_start_that_is_not_centred_ends_centred(solver):
     problem = task.problem(0.3 * task.lam_max)
     found = solve(problem, SOLVERS[solver], start, tol=1e-6, max_iter=5000)
     assert found.converged
-    for v in range(layout.n_cont, layout.n_nodes):
+    for v in range(layout.n_gaussian, layout.n_nodes):
         assert abs(found.theta[layout.node_terms_of(v)].sum()) <= 1e-12
     block = task.params(found.theta).block(3, 4)
     np.testing.assert_allclose(block.sum(axis=1), 0.0, atol=1e-12)

@@ -26,8 +26,8 @@ class Split:
 
     rows: Rows
     covariates: tuple[int, ...]
-    cont: list[int] = field(init=False)
-    known_cont: list[int] = field(init=False)
+    numbers: list[int] = field(init=False)
+    known_numbers: list[int] = field(init=False)
     levels: list[int] = field(init=False)
     known_levels: list[int] = field(init=False)
     states: Floats = field(init=False)
@@ -41,8 +41,8 @@ class Split:
             return [a for j in nodes for a in range(starts[j], starts[j + 1])]
 
         parts = {
-            "cont": [s for s in range(p) if s not in known],
-            "known_cont": [s for s in range(p) if s in known],
+            "numbers": [s for s in range(p) if s not in known],
+            "known_numbers": [s for s in range(p) if s in known],
             "levels": levels(False),
             "known_levels": levels(True),
             "states": states_of(
@@ -55,7 +55,7 @@ class Split:
 
 def given(params, split: Split, x: Floats, d: Floats):
     """The targets' model in one row: B, linear terms, biases, interactions."""
-    s, f, t, g = split.cont, split.known_cont, split.levels, split.known_levels
+    s, f, t, g = split.numbers, split.known_numbers, split.levels, split.known_levels
     linear = (
         params.cont_bias[s]
         - params.precision[np.ix_(s, f)] @ x[f]
@@ -89,7 +89,7 @@ def row_log_density(params, split: Split, x: Floats, d: Floats) -> float:
         terms.append(energy(state) + 0.5 * quadratic)
     log_det = np.linalg.slogdet(precision)[1] if len(linear) else 0.0
     log_z = np.logaddexp.reduce(terms) - 0.5 * log_det
-    mine, own = x[split.cont], d[split.levels]
+    mine, own = x[split.numbers], d[split.levels]
     value = -0.5 * mine @ precision @ mine + (linear + shift @ own) @ mine + energy(own)
     return float(value - log_z)
 
@@ -119,13 +119,13 @@ def expected_second(params, split: Split) -> tuple[Floats, Floats]:
             own = bias @ state + 0.5 * state @ between @ state
             weight.append(own + 0.5 * a @ spread @ a)
             z = np.concatenate([x, d])
-            z[split.cont], z[levels] = spread @ a, state
+            z[split.numbers], z[levels] = spread @ a, state
             points.append(z)
         prob = np.exp(np.array(weight) - np.logaddexp.reduce(weight))
         points = np.array(points)
         mean += share * prob @ points
         second += share * points.T @ (prob[:, None] * points)
-        second[np.ix_(split.cont, split.cont)] += share * spread
+        second[np.ix_(split.numbers, split.numbers)] += share * spread
     return mean, second
 
 
@@ -136,7 +136,7 @@ def kkt(params, split: Split, lam: float, edge_weights) -> float:
     z = np.hstack([rows.X, rows.D])
     by_node = mean - rows.share @ z
     gap = second - z.T @ (rows.share[:, None] * z)
-    p, scales = params.n_cont, rows.scales
+    p, scales = params.n_gaussian, rows.scales
     columns = [[s] for s in range(p)]
     columns += [list(range(p + a, p + b)) for a, b in itertools.pairwise(rows.starts)]
     worst = [np.abs(by_node).max(), 0.5 * np.abs(np.diag(gap)[:p]).max(initial=0.0)]
@@ -163,10 +163,10 @@ def optimum(split: Split, lam: float, factor=lambda u, v: 1.0) -> float:
     columns = [[s] for s in range(p)]
     columns += [list(range(p + a, p + b)) for a, b in itertools.pairwise(rows.starts)]
     targets = [u for u in range(len(columns)) if u not in split.covariates]
-    cont, cat = [u for u in targets if u < p], [u for u in targets if u >= p]
+    numbers, discrete = [u for u in targets if u < p], [u for u in targets if u >= p]
     blocks, penalty = {}, []
     for u, v in itertools.combinations(range(len(columns)), 2):
-        if {u, v} <= set(split.covariates) or np.isinf(factor(u, v)) or {u, v} <= set(cont):
+        if {u, v} <= set(split.covariates) or np.isinf(factor(u, v)) or {u, v} <= set(numbers):
             continue
         blocks[u, v] = cp.Variable((len(columns[u]), len(columns[v])))
         weight = lam * factor(u, v) * scales[u] * scales[v]
@@ -185,35 +185,35 @@ def optimum(split: Split, lam: float, factor=lambda u, v: 1.0) -> float:
                 out = out + values[b] @ block.T
         return out
 
-    B = cp.Variable((len(cont), len(cont)), symmetric=True) if cont else None
-    for i, j in itertools.combinations(range(len(cont)), 2):
-        weight = lam * factor(cont[i], cont[j]) * scales[cont[i]] * scales[cont[j]]
+    B = cp.Variable((len(numbers), len(numbers)), symmetric=True) if numbers else None
+    for i, j in itertools.combinations(range(len(numbers)), 2):
+        weight = lam * factor(numbers[i], numbers[j]) * scales[numbers[i]] * scales[numbers[j]]
         penalty.append(weight * cp.abs(B[i, j]))
     known = {u: z[:, columns[u]] for u in split.covariates}
 
     def energy(y):
         """(n,) what the levels y of the categorical targets add, and (n, p') linear terms of x."""
         own = np.zeros(n)
-        for k, u in enumerate(cat):
-            before = {v: y[v] for v in cat[:k]}
+        for k, u in enumerate(discrete):
+            before = {v: y[v] for v in discrete[:k]}
             own = own + cp.sum(cp.multiply(y[u], predictor(u, {**known, **before})), axis=1)
-        return own, [predictor(u, {**known, **y}) for u in cont]
+        return own, [predictor(u, {**known, **y}) for u in numbers]
 
-    levels = [np.eye(len(columns[u])) for u in cat]
+    levels = [np.eye(len(columns[u])) for u in discrete]
     terms, constraints = [], []
     for state in itertools.product(*levels):
-        own, linear = energy({u: np.tile(d, (n, 1)) for u, d in zip(cat, state, strict=True)})
-        if cont:
+        own, linear = energy({u: np.tile(d, (n, 1)) for u, d in zip(discrete, state, strict=True)})
+        if numbers:
             # One variable for every linear term keeps the expressions small.
-            held = cp.Variable((n, len(cont)))
+            held = cp.Variable((n, len(numbers)))
             constraints.append(held == cp.hstack(linear))
             own = own + cp.hstack([0.5 * cp.matrix_frac(held[i], B) for i in range(n)])
         terms.append(own)
-    here, linear = energy({u: z[:, columns[u]] for u in cat})
+    here, linear = energy({u: z[:, columns[u]] for u in discrete})
     rows_loss = cp.log_sum_exp(cp.vstack(terms), axis=0) - here
     smooth = rows.share @ rows_loss
-    if cont:
-        x = z[:, cont]
+    if numbers:
+        x = z[:, numbers]
         smooth = smooth - rows.share @ cp.sum(cp.multiply(x, cp.hstack(linear)), axis=1)
         smooth = smooth + 0.5 * cp.trace(x.T @ (rows.share[:, None] * x) @ B)
         smooth = smooth - 0.5 * cp.log_det(B)

@@ -54,7 +54,7 @@ class _Columns:
     """Each node as a matrix of features: one standardised column, or one per observed level."""
 
     def __init__(self, X: Floats, Y: NDArray[np.int64], n_levels: tuple[int, ...], rows: Floats):
-        self.n_cont, self.n_levels = X.shape[1], n_levels
+        self.n_gaussian, self.n_levels = X.shape[1], n_levels
         self.share = rows / rows.sum()
         self.mean = self.share @ X
         self.scale = np.sqrt(self.share @ (X - self.mean) ** 2)
@@ -62,7 +62,7 @@ class _Columns:
         hot = [np.eye(m)[Y[:, j]] for j, m in enumerate(n_levels)]
         # A level without weight has no finite bias: the problem is posed without it.
         self.seen = [np.flatnonzero(self.share @ block > 0) for block in hot]
-        self.features = [standard[:, [s]] for s in range(self.n_cont)]
+        self.features = [standard[:, [s]] for s in range(self.n_gaussian)]
         self.features += [block[:, keep] for block, keep in zip(hot, self.seen, strict=True)]
         self.unit = np.concatenate([self.scale, np.ones(len(n_levels))])
         # Root of the trace of each node's covariance: 1, or the root of sum p (1 - p).
@@ -101,7 +101,7 @@ def solve(
     rows = np.ones(len(X)) if row_weights is None else np.asarray(row_weights, dtype=float)
     columns = _Columns(np.asarray(X, dtype=float), np.asarray(Y), tuple(n_levels), rows)
     if not isinstance(ridge, dict):
-        categorical = range(columns.n_cont, columns.n_nodes)
+        categorical = range(columns.n_gaussian, columns.n_nodes)
         ridge = dict.fromkeys(combinations(categorical, 2), ridge)
     pair_weights = _pair_weights(columns, weights, factors)
     blocks = {
@@ -110,7 +110,7 @@ def solve(
         if np.isfinite(pair_weights[u, v]) and (targets is None or {u, v} & set(targets))
     }
     biases = [cp.Variable((1, f.shape[1])) for f in columns.features]
-    beta = [cp.Variable() for _ in range(columns.n_cont)]
+    beta = [cp.Variable() for _ in range(columns.n_gaussian)]
     nodes = range(columns.n_nodes) if targets is None else targets
     loss = sum(_node_loss(columns, u, blocks, biases[u], beta) for u in nodes)
     penalty = sum(
@@ -144,7 +144,9 @@ def _curvature_of_a_row(columns: _Columns, pair: Pair, targets, n_rows: float) -
     """
     u, v = pair
     trace = columns.spread[u] ** 2 * columns.spread[v] ** 2
-    free = [1 if node < columns.n_cont else columns.features[node].shape[1] - 1 for node in (u, v)]
+    free = [
+        1 if node < columns.n_gaussian else columns.features[node].shape[1] - 1 for node in (u, v)
+    ]
     conditionals = len({u, v} & set(targets))
     return conditionals * trace / (free[0] * free[1]) / n_rows
 
@@ -176,7 +178,7 @@ def _node_loss(columns, u, blocks, bias, beta) -> cp.Expression:
         elif b == u:
             predictor = predictor + columns.features[a] @ block
     own = columns.features[u]
-    if u < columns.n_cont:
+    if u < columns.n_gaussian:
         residual = cp.multiply(np.sqrt(columns.share), cp.vec(predictor - beta[u] * own, order="F"))
         return cp.quad_over_lin(residual, 2 * beta[u]) - cp.log(beta[u]) / 2
     chosen = cp.sum(cp.multiply(own, predictor), axis=1)
@@ -185,11 +187,11 @@ def _node_loss(columns, u, blocks, bias, beta) -> cp.Expression:
 
 def _centring(columns, blocks, biases, strength) -> list[cp.Constraint]:
     """Sums over levels that no penalty settles: those of the biases and of free blocks."""
-    constraints = [cp.sum(biases[r]) == 0 for r in range(columns.n_cont, columns.n_nodes)]
+    constraints = [cp.sum(biases[r]) == 0 for r in range(columns.n_gaussian, columns.n_nodes)]
     for (u, v), block in blocks.items():
-        if strength[u, v] == 0 and v >= columns.n_cont:
+        if strength[u, v] == 0 and v >= columns.n_gaussian:
             constraints.append(cp.sum(block, axis=1) == 0)
-            if u >= columns.n_cont:
+            if u >= columns.n_gaussian:
                 # The last column's sum follows from the rows' sums.
                 constraints.append(cp.sum(block, axis=0)[:-1] == 0)
     return constraints
@@ -215,7 +217,7 @@ def _in_own_units(columns, problem, solved, variables, added) -> ConicOptimum:
     for variable in (*biases, *beta):
         # The terms of a node without a conditional are not in the problem.
         variable.value = np.zeros(variable.shape) if variable.value is None else variable.value
-    p, n_nodes, scale = columns.n_cont, columns.n_nodes, columns.scale
+    p, n_nodes, scale = columns.n_gaussian, columns.n_nodes, columns.scale
     ends = np.cumsum([0, *columns.n_levels])
     places = [ends[j] + keep for j, keep in enumerate(columns.seen)]
     total = int(ends[-1])

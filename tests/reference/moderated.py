@@ -57,14 +57,14 @@ def solve(
         for key in strength
     }
     biases = [cp.Variable((1, f.shape[1])) for f in columns.features]
-    beta = [cp.Variable() for _ in range(columns.n_cont)]
+    beta = [cp.Variable() for _ in range(columns.n_gaussian)]
     targets = [u for u in range(columns.n_nodes) if u not in fixed]
     loss = sum(_node_loss(columns, centred, u, blocks, biases[u], beta) for u in targets)
     penalty = sum(lam * w * cp.norm(blocks[key], "fro") for key, w in strength.items() if w > 0)
-    constraints = [cp.sum(biases[r]) == 0 for r in targets if r >= columns.n_cont]
+    constraints = [cp.sum(biases[r]) == 0 for r in targets if r >= columns.n_gaussian]
     problem = cp.Problem(cp.Minimize(loss + penalty), constraints)
     solve_tightly(problem)
-    scale = sum(np.log(columns.scale[s]) for s in targets if s < columns.n_cont)
+    scale = sum(np.log(columns.scale[s]) for s in targets if s < columns.n_gaussian)
     spread = {
         key: columns.spread[key[0]]
         * columns.spread[key[1]]
@@ -94,7 +94,7 @@ def _node_loss(columns, centred, u, blocks, bias, beta) -> cp.Expression:
         for design, part in parts:
             predictor = predictor + design @ (part.T if u == a else part)
     own = columns.features[u]
-    if u < columns.n_cont:
+    if u < columns.n_gaussian:
         residual = cp.multiply(np.sqrt(columns.share), cp.vec(predictor - beta[u] * own, order="F"))
         return cp.quad_over_lin(residual, 2 * beta[u]) - cp.log(beta[u]) / 2
     chosen = cp.sum(cp.multiply(own, predictor), axis=1)

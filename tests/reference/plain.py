@@ -146,10 +146,10 @@ def smooth(
     return math.fsum(w * row_loss(blocks, x, y) for w, x, y in rows_of(X, Y, row_weights))
 
 
-def pairs(n_cont: int, n_cat: int) -> Iterator[tuple[int, int]]:
+def pairs(n_gaussian: int, n_discrete: int) -> Iterator[tuple[int, int]]:
     """All unordered pairs of nodes, continuous before categorical."""
-    for u in range(n_cont + n_cat):
-        for v in range(u + 1, n_cont + n_cat):
+    for u in range(n_gaussian + n_discrete):
+        for v in range(u + 1, n_gaussian + n_discrete):
             yield u, v
 
 
@@ -248,7 +248,9 @@ def edge_weights(
     return [[out[u][v] * float(factors[u][v]) for v in range(size)] for u in range(size)]
 
 
-def covariance(rows: list[tuple], n_cont: int, shape: Sequence[int], pair: Sequence[int]) -> Table:
+def covariance(
+    rows: list[tuple], n_gaussian: int, shape: Sequence[int], pair: Sequence[int]
+) -> Table:
     """Cov(z_u, z_v) over `rows_of`: a number, a row over levels, or a table of levels by levels.
 
     `shape` is the number of features of u and of v: one, or the number of levels.
@@ -259,8 +261,8 @@ def covariance(rows: list[tuple], n_cont: int, shape: Sequence[int], pair: Seque
     # The first row is taken off continuous columns: units may be far from zero.
     x0 = rows[0][1]
     for w, x, y in rows:
-        a, first = (0, x[u] - x0[u]) if u < n_cont else (y[u - n_cont], 1.0)
-        b, second = (0, x[v] - x0[v]) if v < n_cont else (y[v - n_cont], 1.0)
+        a, first = (0, x[u] - x0[u]) if u < n_gaussian else (y[u - n_gaussian], 1.0)
+        b, second = (0, x[v] - x0[v]) if v < n_gaussian else (y[v - n_gaussian], 1.0)
         left[a] += w * first
         right[b] += w * second
         out[a][b] += w * first * second

@@ -29,8 +29,8 @@ class Problem:
     @property
     def node_names(self) -> tuple[str, ...]:
         """c0, c1, ... then k0, k1, ...: the order of all blocks."""
-        cont = [f"c{s}" for s in range(self.X.shape[1])]
-        return (*cont, *(f"k{r}" for r in range(len(self.n_levels))))
+        numbers = [f"c{s}" for s in range(self.X.shape[1])]
+        return (*numbers, *(f"k{r}" for r in range(len(self.n_levels))))
 
     def frame(self):
         """The table as a pandas frame; levels are l0, l1, ... in that order."""
@@ -68,7 +68,7 @@ class Recipe:
 
     seed: int
     n_rows: int
-    n_cont: int
+    n_gaussian: int
     n_levels: tuple[int, ...]
     fraction: float
     weights: str = "calibrated"
@@ -130,7 +130,7 @@ def get(name: str) -> Problem:
     rng = np.random.default_rng(recipe.seed)
     X, Y = _draw(rng, recipe)
     rows = _row_weights(rng, recipe)
-    size = recipe.n_cont + len(recipe.n_levels)
+    size = recipe.n_gaussian + len(recipe.n_levels)
     factors = np.ones((size, size)) if recipe.factors else None
     for (u, v), factor in recipe.factors.items():
         factors[u, v] = factors[v, u] = factor
@@ -144,7 +144,7 @@ def get(name: str) -> Problem:
 
 def _draw(rng: np.random.Generator, recipe: Recipe) -> tuple[Floats, NDArray[np.int64]]:
     """Columns that share two hidden causes, so that some pairs are related and others hardly."""
-    n, p, q = recipe.n_rows, recipe.n_cont, len(recipe.n_levels)
+    n, p, q = recipe.n_rows, recipe.n_gaussian, len(recipe.n_levels)
     hidden = rng.normal(size=(n, 2))
     loads = rng.normal(size=(2, p)) * rng.integers(0, 2, size=(2, p))
     X = hidden @ loads + rng.normal(size=(n, p))

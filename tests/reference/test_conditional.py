@@ -50,7 +50,7 @@ def fit(table, covariates, **options):
 def case(request):
     shape, covariates, lam = PROBLEMS[request.param]
     table = draw(11, *shape)
-    n_nodes = table.n_cont + len(table.n_levels)
+    n_nodes = table.n_gaussian + len(table.n_levels)
     targets = [k for k in range(n_nodes) if k not in covariates]
     optimum = conic.solve(
         table.X,
@@ -78,7 +78,7 @@ def test_the_conditional_model_reaches_the_conic_optimum(case, solver):
 
 def test_without_penalty_on_covariates(case):
     table, covariates, lam, _ = case
-    n_nodes = table.n_cont + len(table.n_levels)
+    n_nodes = table.n_gaussian + len(table.n_levels)
     is_covariate = np.isin(np.arange(n_nodes), covariates)
     factors = np.where(is_covariate[:, None] ^ is_covariate, 0.0, 1.0)
     optimum = conic.solve(
@@ -116,7 +116,7 @@ def test_the_largest_penalty_is_that_of_the_covariances(case):
     blocks = [frame[[c]].to_numpy() if c[0] == "c" else None for c in frame.columns]
     for k, block in enumerate(blocks):
         if block is None:
-            r = k - table.n_cont
+            r = k - table.n_gaussian
             blocks[k] = np.eye(table.n_levels[r])[table.Y[:, r]]
     centred = [b - np.average(b, axis=0, weights=rows) for b in blocks]
     share = rows / rows.sum()

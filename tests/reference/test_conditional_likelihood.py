@@ -35,7 +35,7 @@ def split_of(table, covariates):
 
 def own_units(table, model):
     """What the objective in the data's own units has in addition."""
-    names = [node.name for node in model.schema_.nodes][: table.n_cont]
+    names = [node.name for node in model.schema_.nodes][: table.n_gaussian]
     inside = [name not in model.covariates for name in names]
     return float(np.log(model.path_.units.scale[inside]).sum())
 
@@ -108,7 +108,7 @@ def test_lam_max_is_the_largest_covariance_on_the_calibrated_scale(case):
         frame, covariates=names, n_lams=2, loss="likelihood", sample_weight=table.row_weights
     )
     rows = split_of(table, covariates).rows
-    p, starts, scales = table.n_cont, rows.starts, rows.scales
+    p, starts, scales = table.n_gaussian, rows.starts, rows.scales
     z = np.hstack([rows.X, rows.D])
     cov = z.T @ (rows.share[:, None] * z) - np.outer(rows.share @ z, rows.share @ z)
     columns = [[s] for s in range(p)] + [

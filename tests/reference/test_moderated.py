@@ -115,7 +115,7 @@ def standardised_columns(table):
     """Every node as centred columns, and sqrt(tr cov) of each."""
     rows = np.ones(len(table.Y)) if table.row_weights is None else table.row_weights
     share = rows / rows.sum()
-    blocks = [table.X[:, [s]] for s in range(table.n_cont)]
+    blocks = [table.X[:, [s]] for s in range(table.n_gaussian)]
     blocks += [np.eye(m)[table.Y[:, r]] for r, m in enumerate(table.n_levels)]
     centred = [block - share @ block for block in blocks]
     scale = [np.sqrt((share @ block**2).sum()) for block in centred]
@@ -158,7 +158,7 @@ def test_deviations_sum_to_zero_over_the_levels_of_all_three_columns(case):
         if factors is not None and (moderators != (0,) or lam > 0.5):
             continue  # one table is enough for deviations that no penalty centres
         model = fit(table, moderators, covariates, lam=lam, tol=1e-8, penalty_factors=factors)
-        own, p = model.params_.moderation, table.n_cont
+        own, p = model.params_.moderation, table.n_gaussian
         start = [*range(p), *(p + model.params_.level_start)]
         share, _, _ = standardised_columns(table)
         for node, deviation in zip(own.nodes, own.deviations, strict=True):

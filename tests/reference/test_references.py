@@ -19,13 +19,13 @@ SHAPES = pytest.mark.parametrize(
 )
 
 
-def random_blocks(seed, n_cont, n_levels, size=0.5):
+def random_blocks(seed, n_gaussian, n_levels, size=0.5):
     """A model with every parameter in use; edge blocks of categorical pairs symmetric."""
     rng = np.random.default_rng(seed)
     total = sum(n_levels)
-    precision = rng.normal(scale=size / 2, size=(n_cont, n_cont))
+    precision = rng.normal(scale=size / 2, size=(n_gaussian, n_gaussian))
     precision = (precision + precision.T) / 2
-    np.fill_diagonal(precision, rng.uniform(1.0, 2.0, size=n_cont))
+    np.fill_diagonal(precision, rng.uniform(1.0, 2.0, size=n_gaussian))
     interaction = rng.normal(scale=size, size=(total, total))
     interaction = interaction + interaction.T
     for start, m in zip(plain.starts(n_levels), n_levels, strict=True):
@@ -33,8 +33,8 @@ def random_blocks(seed, n_cont, n_levels, size=0.5):
     return plain.Blocks(
         tuple(n_levels),
         precision,
-        rng.normal(scale=size, size=n_cont),
-        rng.normal(scale=size, size=(n_cont, total)),
+        rng.normal(scale=size, size=n_gaussian),
+        rng.normal(scale=size, size=(n_gaussian, total)),
         interaction,
         rng.normal(scale=size, size=total),
     )
@@ -251,10 +251,12 @@ def test_standardising_shifts_the_smooth_part_by_the_log_scales(name):
     assert own == pytest.approx(there + np.log(scale).sum(), abs=1e-9)
 
 
-@pytest.mark.parametrize(("n_cont", "n_levels"), [(2, (2, 3)), (3, ()), (0, (2, 4, 3)), (1, (9,))])
-def test_conditional_formulas_follow_from_the_joint_density(n_cont, n_levels):
-    blocks = random_blocks(13, n_cont, n_levels)
-    x = list(np.random.default_rng(1).normal(size=n_cont))
+@pytest.mark.parametrize(
+    ("n_gaussian", "n_levels"), [(2, (2, 3)), (3, ()), (0, (2, 4, 3)), (1, (9,))]
+)
+def test_conditional_formulas_follow_from_the_joint_density(n_gaussian, n_levels):
+    blocks = random_blocks(13, n_gaussian, n_levels)
+    x = list(np.random.default_rng(1).normal(size=n_gaussian))
     for y in joint.states(n_levels):
         for r in range(len(n_levels)):
             np.testing.assert_allclose(
@@ -262,7 +264,7 @@ def test_conditional_formulas_follow_from_the_joint_density(n_cont, n_levels):
                 joint.levels_from_joint(blocks, r, x, y),
                 rtol=1e-12,
             )
-        for s in range(n_cont):
+        for s in range(n_gaussian):
             mean, variance = joint.moments_from_joint(blocks, s, x, y)
             assert plain.conditional_mean(blocks, s, x, y) == pytest.approx(mean, abs=1e-9)
             assert 1 / blocks.precision[s, s] == pytest.approx(variance, abs=1e-9)

@@ -106,7 +106,7 @@ def conditionals(layout, theta: Floats, C: Floats, Y, share: Floats) -> tuple[fl
     Theta is read by the definition of a layout.  `C` has the design columns, and behind them their
     products with every feature of moderators.
     """
-    p, d = layout.n_cont, layout.n_columns
+    p, d = layout.n_gaussian, layout.n_columns
     spans = [slice(a, a + w) for a, w in zip(layout.column_start, layout.width, strict=False)]
     terms = []  # (positions in theta, predicting columns, predicted columns)
     for g, (u, v) in enumerate(layout.pairs.tolist()):

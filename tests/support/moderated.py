@@ -33,10 +33,10 @@ def moderated_task(table: Table, moderators, covariates=(), factors=None, **opti
 def written_out(task: Task, table: Table):
     """(n, columns) design columns and all products, from the standardised rows of a task."""
     rows = task.smooth.rows
-    Z = np.hstack([rows.cont, dense.indicators(rows.codes, rows.n_levels)])
+    Z = np.hstack([rows.numbers, dense.indicators(rows.codes, rows.n_levels)])
     share = dense.shares(len(Z), table.row_weights)
     middle = share @ Z
-    middle[: rows.cont.shape[1]] = 0.0
+    middle[: rows.numbers.shape[1]] = 0.0
     features = [] if rows.products is None else rows.products.features.T
     return np.hstack([Z, *(f[:, None] * (Z - middle) for f in features)])
 

@@ -46,17 +46,17 @@ class Table:
     covariates: tuple[int, ...] = ()
 
     @property
-    def n_cont(self) -> int:
+    def n_gaussian(self) -> int:
         return self.X.shape[1]
 
     @property
     def schema(self) -> Schema:
-        cont = [Column(f"c{s}", "continuous") for s in range(self.n_cont)]
-        cat = [
+        numbers = [Column(f"c{s}", "continuous") for s in range(self.n_gaussian)]
+        discrete = [
             Column(f"k{r}", "categorical", levels=tuple(f"l{a}" for a in range(m)))
             for r, m in enumerate(self.n_levels)
         ]
-        columns = enumerate((*cont, *cat))
+        columns = enumerate((*numbers, *discrete))
         roles = ("target", "covariate")
         return Schema(tuple(replace(c, role=roles[k in self.covariates]) for k, c in columns))
 
@@ -73,12 +73,14 @@ class Table:
         return replace(self, X=self.X[rows], Y=self.Y[rows], row_weights=weights)
 
 
-def draw(seed: int, n_rows: int, n_cont: int, n_levels: tuple[int, ...], weighted=False) -> Table:
+def draw(
+    seed: int, n_rows: int, n_gaussian: int, n_levels: tuple[int, ...], weighted=False
+) -> Table:
     """Columns that share one hidden cause; every level has a row; units differ by column."""
     rng = np.random.default_rng(seed)
     hidden = rng.normal(size=(n_rows, 1))
-    X = hidden * rng.normal(size=n_cont) + rng.normal(size=(n_rows, n_cont))
-    X = rng.normal(size=n_cont) * 3 + rng.uniform(0.3, 4, size=n_cont) * X
+    X = hidden * rng.normal(size=n_gaussian) + rng.normal(size=(n_rows, n_gaussian))
+    X = rng.normal(size=n_gaussian) * 3 + rng.uniform(0.3, 4, size=n_gaussian) * X
     Y = np.zeros((n_rows, len(n_levels)), dtype=np.int64)
     for r, m in enumerate(n_levels):
         tendency = rng.normal(size=m) * 1.2
@@ -92,7 +94,7 @@ def random_theta(layout: Layout, seed: int, size: float = 0.4) -> Floats:
     """A point inside the domain with every parameter in use."""
     rng = np.random.default_rng(seed)
     theta = rng.normal(scale=size, size=layout.n_theta)
-    theta[layout.diagonal] = rng.uniform(0.7, 2.0, size=layout.n_cont)
+    theta[layout.diagonal] = rng.uniform(0.7, 2.0, size=layout.n_gaussian)
     return theta
 
 
@@ -109,7 +111,7 @@ def solved(task: Task, lam: float, solver="newton-exact", tol=1e-8, max_iter=30_
 
 def evidence_of(table: Table, path: Path, task: Task | None = None, **setup) -> Evidence:
     """What a criterion sees of a table and its path."""
-    n_nodes = table.n_cont + len(table.n_levels)
+    n_nodes = table.n_gaussian + len(table.n_levels)
     recipe = Recipe(ProximalNewton(), 1e-8, 500, "calibrated", np.ones((n_nodes, n_nodes)))
     task = table.task() if task is None else task
     seed = np.random.SeedSequence(setup.pop("seed", 0))

@@ -83,7 +83,7 @@ def test_views_of_the_graph_agree(frame, lam):
     assert (np.diagonal(params.precision) > 0).all()
     present = {
         (names[u], names[v])
-        for u, v in plain.pairs(model.schema_.n_cont, model.schema_.n_cat)
+        for u, v in plain.pairs(model.schema_.n_gaussian, model.schema_.n_discrete)
         if np.any(plain.block(params, u, v))
     }
     assert {(edge.source, edge.target) for edge in model.edges_} == present
@@ -93,7 +93,7 @@ def test_views_of_the_graph_agree(frame, lam):
         assert matrix.loc[edge.source, edge.target] == edge.weight > 0
     assert np.count_nonzero(matrix) == 2 * len(present) == model.nodes()["degree"].sum()
     assert list(model.predict(frame).columns) == list(frame.columns)
-    for name, table in (model.predict_proba(frame) if model.schema_.n_cat else {}).items():
+    for name, table in (model.predict_proba(frame) if model.schema_.n_discrete else {}).items():
         np.testing.assert_allclose(table.sum(axis=1), 1, rtol=1e-9, err_msg=name)
 
 

@@ -52,7 +52,7 @@ def is_nodewise(model):
 
 def own_term(model, node):
     """Bias of a continuous node, or biases of the levels of a categorical one."""
-    params, p = model.params_, model.schema_.n_cont
+    params, p = model.params_, model.schema_.n_gaussian
     return params.cont_bias[[node]] if node < p else params.cat_bias[params.levels_of(node - p)]
 
 

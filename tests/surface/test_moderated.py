@@ -26,7 +26,7 @@ def model(table):
 def test_at_is_what_the_formulas_say(model):
     """Edges: base + deviation; node terms: covariate effects less the deviations at the means."""
     here, own = model.at({"age": 52.0, "group": "r"}), model.params_.moderation
-    p, at = model.schema_.n_cont, model.schema_.node_index
+    p, at = model.schema_.n_gaussian, model.schema_.node_index
     change = (52.0 - own.middle[at("age")]) * own.deviations[0][0] + own.deviations[1][2]
     coef = model.params_.coef + change
     bias = np.concatenate([model.params_.cont_bias, model.params_.cat_bias])

@@ -158,8 +158,8 @@ def test_models_of_one_kind(kind):
     assert fitted.edges[0].weight == pytest.approx(weight)
 
 
-def design(cont, codes):
-    return Design(SCHEMA, np.array(cont, dtype=float), np.array(codes, dtype=np.uint8))
+def design(numbers, codes):
+    return Design(SCHEMA, np.array(numbers, dtype=float), np.array(codes, dtype=np.uint8))
 
 
 def test_conditionals_by_hand(fitted):

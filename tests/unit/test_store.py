@@ -78,7 +78,7 @@ def paths(draw: st.DrawFn, schema: Schema) -> Path:
     kept = [int(part.sum()) for part in np.split(observed, np.cumsum(schema.n_levels)[:-1])]
     n_nodes = len(schema.nodes)
     absent = draw(hnp.arrays(np.bool_, (n_nodes, n_nodes)))
-    layout = Layout.complete(schema.n_cont, tuple(kept[: schema.n_cat]), absent)
+    layout = Layout.complete(schema.n_gaussian, tuple(kept[: schema.n_discrete]), absent)
     points = []
     traced = draw(st.booleans())
     for _ in range(draw(st.integers(0, 3))):
@@ -102,14 +102,14 @@ def paths(draw: st.DrawFn, schema: Schema) -> Path:
                 trace=tuple(trace) if traced else (),
             )
         )
-    units = Units(floats(draw, schema.n_cont), floats(draw, schema.n_cont, elements=sizes))
+    units = Units(floats(draw, schema.n_gaussian), floats(draw, schema.n_gaussian, elements=sizes))
     return Path(tuple(points), draw(sizes), schema, layout, units, observed, draw(sizes))
 
 
 @st.composite
 def fitted_models(draw: st.DrawFn) -> FittedModel:
     schema = draw(schemas())
-    p, total = schema.n_cont, sum(schema.n_levels)
+    p, total = schema.n_gaussian, sum(schema.n_levels)
     params = Params(
         n_levels=schema.n_levels,
         precision=symmetric(draw, p) + np.diag(floats(draw, p, elements=sizes)),
@@ -119,7 +119,7 @@ def fitted_models(draw: st.DrawFn) -> FittedModel:
         cat_bias=floats(draw, total, elements=terms | st.just(-np.inf)),
     )
     params.cat_bias[params.level_start[:-1]] = 0.0  # a column has a level that is possible
-    for j in range(schema.n_cat):  # and no edge to itself
+    for j in range(schema.n_discrete):  # and no edge to itself
         params.cat_interaction[params.levels_of(j), params.levels_of(j)] = 0.0
     converged = draw(st.booleans())
     report = FitReport(

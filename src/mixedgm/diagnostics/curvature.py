@@ -120,7 +120,7 @@ def statistics_covariance(coordinates: ContrastCoordinates, rows: Rows | None = 
     codes, probability = _states_of(truth.rows if rows is None else rows, truth.params.n_levels)
     given_y, moments = truth.given_y, truth.moments
     second = moments.second.copy()
-    p = truth.layout.n_cont
+    p = truth.layout.n_gaussian
     second[:p, :p] -= given_y.covariance
     covariance = Covariance(
         truth.layout,

@@ -178,11 +178,11 @@ class StateRows:
         for at in range(0, len(self.codes), size):
             block = slice(at, at + size)
             codes = np.repeat(self.codes[block], len(points), axis=0)
-            cont = (self._means[block, None] + moved).reshape(len(codes), moved.shape[1])
+            numbers = (self._means[block, None] + moved).reshape(len(codes), moved.shape[1])
             share = (self.probability[block, None] * weights).ravel()
             total = float(share.sum())
             if total > 0.0:
-                yield total, MemoryRows(cont, codes, self.n_levels, share)
+                yield total, MemoryRows(numbers, codes, self.n_levels, share)
 
 
 def _split(given_y: Gaussian, coef: Coefficients, node: int, rows: StateRows) -> _Split:
@@ -192,10 +192,10 @@ def _split(given_y: Gaussian, coef: Coefficients, node: int, rows: StateRows) ->
     slopes = np.zeros((p, width))
     entries = incidence.entries_of(p + node)
     column = incidence.entry_column[entries]
-    is_cont = column < p
+    is_number = column < p
     first_level = p + sum(rows.n_levels[:node])
-    level = incidence.entry_target[entries][is_cont] - first_level
-    slopes[column[is_cont], level] = coef.values[entries][is_cont]
+    level = incidence.entry_target[entries][is_number] - first_level
+    slopes[column[is_number], level] = coef.values[entries][is_number]
     slopes -= slopes.mean(axis=1, keepdims=True)
     axes, steps = axes_of(given_y, slopes, rows.digits)
     return _Split(axes, steps, covariance - axes @ axes.T)

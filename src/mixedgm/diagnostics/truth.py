@@ -149,7 +149,7 @@ def _distribution(
         if loss == "likelihood":
             raise
         drawn = draw(own, n_draws, rng=rng, method="gibbs")
-        pairs = MemoryRows(drawn.cont[:, :0], drawn.codes, own.n_levels).moments().second
+        pairs = MemoryRows(drawn.numbers[:, :0], drawn.codes, own.n_levels).moments().second
         return None, moments_from(own, gaussian(own), pairs), drawn
     return model, moments_from(own, model.given_y, model.tree.pairs[0]), None
 
@@ -175,7 +175,7 @@ def _standardised(expected: Expectations, units: Units) -> Moments:
 
 def _layout(params: Params, moments: Moments, units: Units, weights: str) -> tuple[Layout, Floats]:
     """All pairs of columns that vary, and their penalty weights."""
-    p = params.n_cont
+    p = params.n_gaussian
     nodes = Layout(p, params.n_levels, np.zeros((0, 2), dtype=np.int64))
     scales = edge_weights.node_scales(nodes, moments.mean, np.ones(p))
     constant = np.concatenate([np.zeros(p, bool), np.array(params.n_levels, int) == 1])
@@ -186,7 +186,7 @@ def _layout(params: Params, moments: Moments, units: Units, weights: str) -> tup
 
 
 def _refuse_many(layout: Layout) -> None:
-    free = Layout(layout.n_cont, tuple(n - 1 for n in layout.n_levels), layout.pairs).n_theta
+    free = Layout(layout.n_gaussian, tuple(n - 1 for n in layout.n_levels), layout.pairs).n_theta
     if free > MOST_PARAMETERS:
         raise TooLargeError(
             f"the model has {free:,} free parameters, and their covariance would be a matrix of "
@@ -218,8 +218,8 @@ def _states(truth: Truth, model: Exact) -> StateRows | None:
 
 def _largest_grid(truth: Truth, digits: float) -> int:
     params, largest = truth.params, 1
-    for cat in range(len(params.n_levels)):
-        slopes = params.category_shift[:, params.levels_of(cat)]
+    for discrete in range(len(params.n_levels)):
+        slopes = params.category_shift[:, params.levels_of(discrete)]
         slopes = slopes - slopes.mean(axis=1, keepdims=True)
         _, steps = axes_of(truth.given_y, slopes, digits)
         largest = max(largest, grid_size(steps, digits))
@@ -239,13 +239,13 @@ def _with_draws(
 
     if drawn is None:
         drawn = draw(own, n_draws, rng=rng)
-    cont = np.ascontiguousarray((drawn.cont - units.centre) / units.scale)
-    cuts = np.linspace(0, len(cont), N_BATCHES + 1).astype(int)
+    numbers = np.ascontiguousarray((drawn.numbers - units.centre) / units.scale)
+    cuts = np.linspace(0, len(numbers), N_BATCHES + 1).astype(int)
 
     def part(first: int, last: int) -> MemoryRows:
-        return MemoryRows(cont[first:last], drawn.codes[first:last], truth.params.n_levels)
+        return MemoryRows(numbers[first:last], drawn.codes[first:last], truth.params.n_levels)
 
     batches = tuple(part(int(a), int(b)) for a, b in zip(cuts[:-1], cuts[1:], strict=True))
     how = "exact" if drawn.method == "exact" else "Gibbs"
-    notes = (f"over {len(cont):,} {how} draws, since there are too many states for all of them",)
-    return replace(truth, rows=part(0, len(cont)), batches=batches, notes=(*notes, *drawn.notes))
+    notes = (f"over {len(numbers):,} {how} draws, since there are too many states for all of them",)
+    return replace(truth, rows=part(0, len(numbers)), batches=batches, notes=(*notes, *drawn.notes))

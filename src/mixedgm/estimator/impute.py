@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numbers
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -92,11 +92,11 @@ class ImputeMethods(HasModel):
         gaps = read_gaps(frame, model.schema, unseen=unseen)
         if n_draws is None:
             found = expected(model, gaps, how)
-            return filled(X, frame, gaps, found.cont, found.codes)
-        whole = isinstance(n_draws, numbers.Integral) and not isinstance(n_draws, (bool, np.bool_))
+            return filled(X, frame, gaps, found.numbers, found.codes)
+        whole = isinstance(n_draws, Integral) and not isinstance(n_draws, (bool, np.bool_))
         if not whole or n_draws < 1:
             raise ParameterError.must_be("n_draws", "an integer of at least 1, or None", n_draws)
         return [
-            filled(X, frame, gaps, found.cont, found.codes, rounded=True)
+            filled(X, frame, gaps, found.numbers, found.codes, rounded=True)
             for found in draws(model, gaps, int(n_draws), how)
         ]

@@ -151,10 +151,10 @@ class NewDataMethods(HasModel):
         gaps = self._rows(frame, unseen=unseen, absent=wanted if len(wanted) == 1 else [])
         by_name = {column.name: column for column in model.schema.columns}
         part = Schema(tuple(by_name[name] for name in wanted))
-        nodes, p = [model.schema.node_index(column.name) for column in part.nodes], part.n_cont
+        nodes, p = [model.schema.node_index(column.name) for column in part.nodes], part.n_gaussian
         means, modes = predicted(model, gaps, nodes)
-        cont, cat = nodes[:p], [node - model.schema.n_cont for node in nodes[p:]]
-        out = _aligned(decode(part, means[:, cont], modes[:, cat], frame.library), X)
+        numbers, discrete = nodes[:p], [node - model.schema.n_gaussian for node in nodes[p:]]
+        out = _aligned(decode(part, means[:, numbers], modes[:, discrete], frame.library), X)
         if columns is None or isinstance(columns, (list, tuple, np.ndarray)):
             return out
         if frame.library == "numpy":

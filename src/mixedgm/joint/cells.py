@@ -21,9 +21,9 @@ def log_density_of(
     params: Params,
     node: int,
     values: Floats,
-    known_cont: Sequence[int],
-    known_cat: Sequence[int],
-    cont: Floats,
+    known_numbers: Sequence[int],
+    known_discrete: Sequence[int],
+    numbers: Floats,
     codes: NDArray[np.integer],
     *,
     method: Method = "auto",
@@ -42,7 +42,7 @@ def log_density_of(
         The continuous column, which is not among the known ones.
     values : ndarray (n,)
         Its values.
-    known_cont, known_cat, cont, codes, method, rng, limit
+    known_numbers, known_discrete, numbers, codes, method, rng, limit
         As for `posterior`.
 
     Returns
@@ -54,7 +54,7 @@ def log_density_of(
 
     Examples
     --------
-    >>> params = Params.independent(n_cont=1, n_levels=(2,))
+    >>> params = Params.independent(n_gaussian=1, n_levels=(2,))
     >>> params.category_shift[0] = [-1.0, 1.0]
     >>> nothing = np.zeros((2, 0)), np.zeros((2, 0), int)
     >>> found, exact = log_density_of(params, 0, np.array([0.0, 1.0]), [], [], *nothing)
@@ -62,11 +62,11 @@ def log_density_of(
     (array([0.242, 0.226]), True)
     """
     check_method(method)
-    without = _rest(params, known_cont, known_cat, cont, codes)
-    at = int(np.flatnonzero(without.given.cont == node)[0])
+    without = _rest(params, known_numbers, known_discrete, numbers, codes)
+    at = int(np.flatnonzero(without.given.numbers == node)[0])
     if method != "gibbs":
-        numbers = np.column_stack([cont, values])
-        with_value = _rest(params, [*known_cont, node], known_cat, numbers, codes)
+        extended = np.column_stack([numbers, values])
+        with_value = _rest(params, [*known_numbers, node], known_discrete, extended, codes)
         try:
             found = _log_weight(with_value, params, limit) - _log_weight(without, params, limit)
         except TooLargeError:
@@ -80,13 +80,13 @@ def log_density_of(
 
 def _rest(
     params: Params,
-    known_cont: Sequence[int],
-    known_cat: Sequence[int],
-    cont: Floats,
+    known_numbers: Sequence[int],
+    known_discrete: Sequence[int],
+    numbers: Floats,
     codes: NDArray[np.integer],
 ) -> Rest:
     """The unknown columns; what the known ones say about each other is left out."""
-    given = given_rows(params, known_cont, known_cat, cont, codes)
+    given = given_rows(params, known_numbers, known_discrete, numbers, codes)
     return Rest.of(replace(given, log_constant=np.zeros(len(given.log_constant))))
 
 

@@ -24,7 +24,7 @@ class Given:
 
     Parameters
     ----------
-    cont, cat : ndarray
+    numbers, discrete : ndarray
         Positions of the remaining continuous and categorical columns in the whole model.
     model : Params
         Model of the remaining columns; its biases are those of the whole model.
@@ -37,8 +37,8 @@ class Given:
         values times the whole model's partition function.
     """
 
-    cont: Ints
-    cat: Ints
+    numbers: Ints
+    discrete: Ints
     model: Params
     cont_bias: Floats
     cat_bias: Floats
@@ -47,9 +47,9 @@ class Given:
 
 def given_rows(
     params: Params,
-    known_cont: Sequence[int],
-    known_cat: Sequence[int],
-    cont: Floats,
+    known_numbers: Sequence[int],
+    known_discrete: Sequence[int],
+    numbers: Floats,
     codes: NDArray[np.integer],
 ) -> Given:
     """Condition on the same columns in many rows.
@@ -58,59 +58,62 @@ def given_rows(
     ----------
     params : Params
         The whole model.
-    known_cont, known_cat : sequence of int
+    known_numbers, known_discrete : sequence of int
         Positions of the known columns.
-    cont : ndarray (n, number of known continuous columns)
+    numbers : ndarray (n, number of known continuous columns)
         Their values.
     codes : ndarray (n, number of known categorical columns)
         Their level codes.
 
     Examples
     --------
-    >>> params = Params.independent(n_cont=2, n_levels=(2,))
+    >>> params = Params.independent(n_gaussian=2, n_levels=(2,))
     >>> params.precision[0, 1] = params.precision[1, 0] = 0.5
     >>> given = given_rows(params, [0], [], np.array([[2.0], [4.0]]), np.zeros((2, 0), int))
     >>> given.cont_bias
     array([[-1.],
            [-2.]])
     """
-    known, cats = np.asarray(known_cont, dtype=np.int64), np.asarray(known_cat, dtype=np.int64)
-    rest = np.setdiff1d(np.arange(params.n_cont), known)
+    known, cats = (
+        np.asarray(known_numbers, dtype=np.int64),
+        np.asarray(known_discrete, dtype=np.int64),
+    )
+    rest = np.setdiff1d(np.arange(params.n_gaussian), known)
     left = np.setdiff1d(np.arange(len(params.n_levels)), cats)
     inside, outside = _levels(params, cats), _levels(params, left)
-    cont = np.ascontiguousarray(cont, dtype=np.float64)
+    numbers = np.ascontiguousarray(numbers, dtype=np.float64)
     own = _select(params, known, cats, inside)
     model = _select(params, rest, left, outside)
-    cont_bias = params.cont_bias[rest] - cont @ params.precision[np.ix_(known, rest)]
+    cont_bias = params.cont_bias[rest] - numbers @ params.precision[np.ix_(known, rest)]
     shift = np.ascontiguousarray(params.category_shift[np.ix_(rest, inside)].T)
     add_level_rows(cont_bias, codes, own.level_start, shift)
-    cat_bias = params.cat_bias[outside] + cont @ params.category_shift[np.ix_(known, outside)]
+    cat_bias = params.cat_bias[outside] + numbers @ params.category_shift[np.ix_(known, outside)]
     between = params.cat_interaction[np.ix_(inside, outside)]
     add_level_rows(cat_bias, codes, own.level_start, between)
-    return Given(rest, left, model, cont_bias, cat_bias, log_weight(own, cont, codes))
+    return Given(rest, left, model, cont_bias, cat_bias, log_weight(own, numbers, codes))
 
 
-def log_weight(params: Params, cont: Floats, codes: NDArray[np.integer]) -> Floats:
+def log_weight(params: Params, numbers: Floats, codes: NDArray[np.integer]) -> Floats:
     """(n,) log density of rows without the constant; ``-inf`` for a level that cannot occur.
 
     Examples
     --------
-    >>> params = Params.independent(n_cont=1, n_levels=(2,))
+    >>> params = Params.independent(n_gaussian=1, n_levels=(2,))
     >>> log_weight(params, np.array([[2.0]]), np.array([[0]]))
     array([-2.])
     """
-    cont = np.asarray(cont, dtype=np.float64)
-    linear = params.cont_bias - 0.5 * (cont @ params.precision)
+    numbers = np.asarray(numbers, dtype=np.float64)
+    linear = params.cont_bias - 0.5 * (numbers @ params.precision)
     add_level_rows(linear, codes, params.level_start, np.ascontiguousarray(params.category_shift.T))
     discrete = level_terms(codes, params.level_start, params.cat_bias, params.cat_interaction)
     with np.errstate(over="ignore"):  # a value as far away as doubles go cannot occur
-        return np.asarray((linear * cont).sum(axis=1) + discrete)
+        return np.asarray((linear * numbers).sum(axis=1) + discrete)
 
 
 def condition(
     params: Params,
-    cont_evidence: Mapping[int, float] | None = None,
-    cat_evidence: Mapping[int, int] | None = None,
+    number_evidence: Mapping[int, float] | None = None,
+    code_evidence: Mapping[int, int] | None = None,
 ) -> Params:
     """Model of the remaining columns given known values, exactly.
 
@@ -118,9 +121,9 @@ def condition(
     ----------
     params : Params
         The whole model.  Its precision need not be positive definite.
-    cont_evidence : mapping of int to float
+    number_evidence : mapping of int to float
         Values of continuous columns, by position.
-    cat_evidence : mapping of int to int
+    code_evidence : mapping of int to int
         Level codes of categorical columns, by position.
 
     Returns
@@ -130,13 +133,13 @@ def condition(
 
     Examples
     --------
-    >>> params = Params.independent(n_cont=1, n_levels=(2, 3))
+    >>> params = Params.independent(n_gaussian=1, n_levels=(2, 3))
     >>> params.category_shift[0, 1] = 5.0
-    >>> rest = condition(params, cat_evidence={0: 1})
+    >>> rest = condition(params, code_evidence={0: 1})
     >>> rest.n_levels, rest.cont_bias
     ((3,), array([5.]))
     """
-    values, levels = dict(cont_evidence or {}), dict(cat_evidence or {})
+    values, levels = dict(number_evidence or {}), dict(code_evidence or {})
     check_evidence(params, values, levels)
     given = given_rows(
         params,
@@ -152,8 +155,10 @@ def check_evidence(params: Params, values: Mapping[int, float], levels: Mapping[
     """Raise ParameterError for a column, a value or a level that there is not."""
     q = len(params.n_levels)
     for s, value in values.items():
-        if not 0 <= s < params.n_cont:
-            raise ParameterError(f"there is no continuous column {s}; there are {params.n_cont}.")
+        if not 0 <= s < params.n_gaussian:
+            raise ParameterError(
+                f"there is no continuous column {s}; there are {params.n_gaussian}."
+            )
         if not np.isfinite(value):
             raise ParameterError.must_be(f"the value of continuous column {s}", "finite", value)
     for j, level in levels.items():
@@ -176,25 +181,25 @@ def _levels(params: Params, columns: Ints) -> Ints:
     return np.concatenate([*spans, np.zeros(0, dtype=np.int64)])
 
 
-def among(params: Params, cont: Ints, cat: Ints) -> Params:
+def among(params: Params, numbers: Ints, discrete: Ints) -> Params:
     """The terms among some columns only, as if there were no others.
 
     Examples
     --------
-    >>> params = Params.independent(n_cont=2, n_levels=(2, 3))
+    >>> params = Params.independent(n_gaussian=2, n_levels=(2, 3))
     >>> among(params, np.array([1]), np.array([1])).n_levels
     (3,)
     """
-    return _select(params, cont, cat, _levels(params, cat))
+    return _select(params, numbers, discrete, _levels(params, discrete))
 
 
-def _select(params: Params, cont: Ints, cat: Ints, levels: Ints) -> Params:
+def _select(params: Params, numbers: Ints, discrete: Ints, levels: Ints) -> Params:
     """The terms among some columns only."""
     return Params(
-        tuple(params.n_levels[j] for j in cat),
-        params.precision[np.ix_(cont, cont)],
-        params.cont_bias[cont],
-        params.category_shift[np.ix_(cont, levels)],
+        tuple(params.n_levels[j] for j in discrete),
+        params.precision[np.ix_(numbers, numbers)],
+        params.cont_bias[numbers],
+        params.category_shift[np.ix_(numbers, levels)],
         params.cat_interaction[np.ix_(levels, levels)],
         params.cat_bias[levels],
     )

@@ -74,20 +74,20 @@ class Diagnostics:
         )
 
 
-def diagnose(cont: Floats, codes: NDArray[np.integer], n_levels: tuple[int, ...]) -> Diagnostics:
+def diagnose(numbers: Floats, codes: NDArray[np.integer], n_levels: tuple[int, ...]) -> Diagnostics:
     """Diagnose the chains of a Gibbs sampler.
 
     Parameters
     ----------
-    cont : ndarray (n_keep, n_chains, p)
+    numbers : ndarray (n_keep, n_chains, p)
         Continuous columns.
     codes : ndarray (n_keep, n_chains, q)
         Level codes.
     n_levels : tuple of int
         Levels of every categorical column.
     """
-    n_keep, n_chains = cont.shape[:2]
-    traces = [cont[-_WINDOW:, :, s] for s in range(cont.shape[2])]
+    n_keep, n_chains = numbers.shape[:2]
+    traces = [numbers[-_WINDOW:, :, s] for s in range(numbers.shape[2])]
     traces += [
         (codes[-_WINDOW:, :, j] == level).astype(np.float64)
         for j, n in enumerate(n_levels)

@@ -90,13 +90,13 @@ def discrete(model: Params, unary: Floats | None = None) -> Discrete:
 
     Examples
     --------
-    >>> model = Params.independent(n_cont=0, n_levels=(2, 3))
+    >>> model = Params.independent(n_gaussian=0, n_levels=(2, 3))
     >>> model.cat_bias[2] = -np.inf
     >>> discrete(model).n_levels
     (2, 2)
     """
     labels = tuple(allowed_levels(model))
-    empty = [model.n_cont + j for j, left in enumerate(labels) if len(left) == 0]
+    empty = [model.n_gaussian + j for j, left in enumerate(labels) if len(left) == 0]
     if empty:
         raise DistributionError(
             "no level of {columns} has a chance: every bias is -inf", tuple(empty)

@@ -63,16 +63,16 @@ def exact(params: Params, *, together: Sequence[int] = (), limit: int = LIMIT) -
 
     Examples
     --------
-    >>> round(exact(Params.independent(n_cont=1, n_levels=(2,))).log_partition, 6)
+    >>> round(exact(Params.independent(n_gaussian=1, n_levels=(2,))).log_partition, 6)
     1.612086
     """
     given_y = gaussian(params)
-    field, log_constant = integrate_out(params, range(params.n_cont))
+    field, log_constant = integrate_out(params, range(params.n_gaussian))
     try:
         tree = calibrate(field, together=together, limit=limit)
     except DistributionError as error:
         raise renumbered(
-            error, range(params.n_cont, params.n_cont + len(params.n_levels))
+            error, range(params.n_gaussian, params.n_gaussian + len(params.n_levels))
         ) from None
     return Exact(params, given_y, tree, log_constant + float(tree.log_z[0]))
 
@@ -82,7 +82,7 @@ def all_states(model: Exact) -> tuple[Ints, Floats]:
 
     Examples
     --------
-    >>> codes, probability = all_states(exact(Params.independent(n_cont=1, n_levels=(2, 3))))
+    >>> codes, probability = all_states(exact(Params.independent(n_gaussian=1, n_levels=(2, 3))))
     >>> codes[-1], probability.round(3)
     (array([1, 2]), array([0.167, 0.167, 0.167, 0.167, 0.167, 0.167]))
     """

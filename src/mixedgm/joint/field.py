@@ -45,13 +45,13 @@ def integrate_out(params: Params, columns: Sequence[int]) -> tuple[Params, float
 
     Examples
     --------
-    >>> params = Params.independent(n_cont=2, n_levels=(2,))
+    >>> params = Params.independent(n_gaussian=2, n_levels=(2,))
     >>> rest, log_constant = integrate_out(params, [0, 1])
-    >>> rest.n_cont, round(log_constant, 6)
+    >>> rest.n_gaussian, round(log_constant, 6)
     (0, 1.837877)
     """
     out = np.asarray(sorted(columns), dtype=np.int64)
-    rest = np.setdiff1d(np.arange(params.n_cont), out)
+    rest = np.setdiff1d(np.arange(params.n_gaussian), out)
     made = factor(params.precision[np.ix_(out, out)])
     # Everything is a product with the root: exact zeros stay zeros and symmetry is kept.
     alpha, rho = made.root @ params.cont_bias[out], made.root @ params.category_shift[out]
@@ -105,7 +105,7 @@ def gaussian(params: Params) -> Gaussian:
 
     Examples
     --------
-    >>> gaussian(Params.independent(n_cont=2, n_levels=(2,))).covariance
+    >>> gaussian(Params.independent(n_gaussian=2, n_levels=(2,))).covariance
     array([[1., 0.],
            [0., 1.]])
     """

@@ -42,23 +42,23 @@ def draw(
 
     Returns
     -------
-    cont : ndarray (n, p)
+    numbers : ndarray (n, p)
         Continuous columns.
     codes : ndarray (n, q)
         Level codes, uint8, uint16 or int32.  A level with bias ``-inf`` never appears.
 
     Examples
     --------
-    >>> params = Params.independent(n_cont=1, n_levels=(2, 3))
-    >>> cont, codes = draw(params, 5, rng=np.random.default_rng(0), sweeps=10)
-    >>> cont.shape, codes.shape
+    >>> params = Params.independent(n_gaussian=1, n_levels=(2, 3))
+    >>> numbers, codes = draw(params, 5, rng=np.random.default_rng(0), sweeps=10)
+    >>> numbers.shape, codes.shape
     ((5, 1), (5, 2))
     """
     given_y = gaussian(params)
-    field, _ = integrate_out(params, range(params.n_cont))
+    field, _ = integrate_out(params, range(params.n_gaussian))
     codes = random_start(params, n, rng)
     sweep(field, codes, sweeps, rng)
-    return draw_continuous(given_y, params, codes, rng), codes
+    return draw_numbers(given_y, params, codes, rng), codes
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ class Chains:
 
     Parameters
     ----------
-    cont : ndarray (n_keep, n_chains, p)
+    numbers : ndarray (n_keep, n_chains, p)
         Continuous columns.
     codes : ndarray (n_keep, n_chains, q)
         Level codes.
@@ -75,7 +75,7 @@ class Chains:
         R-hat and effective sample size of every continuous column and every level.
     """
 
-    cont: Floats
+    numbers: Floats
     codes: Codes
     diagnostics: Diagnostics
 
@@ -106,7 +106,7 @@ def chains(
 
     Examples
     --------
-    >>> params = Params.independent(n_cont=1, n_levels=(2, 3))
+    >>> params = Params.independent(n_gaussian=1, n_levels=(2, 3))
     >>> found = chains(params, 8, 50, rng=np.random.default_rng(0), burn_in=10)
     >>> found.codes.shape, found.diagnostics.good
     ((50, 8, 2), False)
@@ -114,7 +114,7 @@ def chains(
     R-hat at most 1.005, effective sample size at least 322 of 400
     """
     given_y = gaussian(params)
-    field, _ = integrate_out(params, range(params.n_cont))
+    field, _ = integrate_out(params, range(params.n_gaussian))
     state = random_start(params, n_chains, rng)
     sweep(field, state, max(0, burn_in - thin), rng)
     codes = np.empty((n_keep, *state.shape), dtype=state.dtype)
@@ -122,8 +122,8 @@ def chains(
         sweep(field, state, thin, rng)
         kept[:] = state
     flat = codes.reshape(n_keep * n_chains, -1)
-    cont = draw_continuous(given_y, params, flat, rng).reshape(n_keep, n_chains, -1)
-    return Chains(cont, codes, diagnose(cont, codes, params.n_levels))
+    numbers = draw_numbers(given_y, params, flat, rng).reshape(n_keep, n_chains, -1)
+    return Chains(numbers, codes, diagnose(numbers, codes, params.n_levels))
 
 
 def random_start(params: Params, n: int, rng: np.random.Generator) -> Codes:
@@ -132,7 +132,7 @@ def random_start(params: Params, n: int, rng: np.random.Generator) -> Codes:
     for j, levels in enumerate(allowed_levels(params)):
         if len(levels) == 0:
             raise DistributionError(
-                "no level of {columns} has a chance: every bias is -inf", (params.n_cont + j,)
+                "no level of {columns} has a chance: every bias is -inf", (params.n_gaussian + j,)
             )
         codes[:, j] = levels[rng.integers(len(levels), size=n)]
     return as_codes(params, codes)
@@ -187,14 +187,14 @@ def runs_of(field: Params) -> Ints:
     return runs
 
 
-def draw_continuous(
+def draw_numbers(
     given_y: Gaussian, params: Params, codes: Codes, rng: np.random.Generator
 ) -> Floats:
     """Draw x from its Gaussian given the codes of every row."""
-    cont = rng.standard_normal((len(codes), params.n_cont)) @ given_y.factor.root
-    cont += given_y.start
-    add_level_rows(cont, codes, params.level_start, given_y.shift)
-    return np.asarray(cont)
+    numbers = rng.standard_normal((len(codes), params.n_gaussian)) @ given_y.factor.root
+    numbers += given_y.start
+    add_level_rows(numbers, codes, params.level_start, given_y.shift)
+    return np.asarray(numbers)
 
 
 def as_codes(params: Params, codes: NDArray[np.integer]) -> Codes:

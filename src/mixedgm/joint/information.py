@@ -40,13 +40,14 @@ _POINTS, _REACH = 8, 9
 class Columns:
     """A set of columns: positions of the continuous and of the categorical ones."""
 
-    cont: tuple[int, ...] = ()
-    cat: tuple[int, ...] = ()
+    numbers: tuple[int, ...] = ()
+    discrete: tuple[int, ...] = ()
 
     def __or__(self, other: Columns) -> Columns:
         """Both sets together."""
         return Columns(
-            tuple(sorted({*self.cont, *other.cont})), tuple(sorted({*self.cat, *other.cat}))
+            tuple(sorted({*self.numbers, *other.numbers})),
+            tuple(sorted({*self.discrete, *other.discrete})),
         )
 
 
@@ -95,13 +96,13 @@ def entropy(
 
     Examples
     --------
-    >>> params = Params.independent(n_cont=1, n_levels=(2, 4))
-    >>> entropy(params, Columns(cat=(1,)))
+    >>> params = Params.independent(n_gaussian=1, n_levels=(2, 4))
+    >>> entropy(params, Columns(discrete=(1,)))
     Estimate(value=1.3862943611198906, error=0.0, exact=True)
     """
-    everything = Columns(tuple(range(params.n_cont)), tuple(range(len(params.n_levels))))
+    everything = Columns(tuple(range(params.n_gaussian)), tuple(range(len(params.n_levels))))
     asked = everything if columns is None else columns
-    check_columns(params, asked.cont, asked.cat)
+    check_columns(params, asked.numbers, asked.discrete)
     value = _closed_form(params, asked, limit)
     return Estimate(value) if value is not None else _sampled(params, [(asked, -1)], rng, limit)
 
@@ -129,15 +130,15 @@ def mutual_information(
 
     Examples
     --------
-    >>> params = Params.independent(n_cont=2, n_levels=())
+    >>> params = Params.independent(n_gaussian=2, n_levels=())
     >>> params.precision[:] = [[1.0, 0.6], [0.6, 1.0]]
-    >>> found = mutual_information(params, Columns(cont=(0,)), Columns(cont=(1,)))
+    >>> found = mutual_information(params, Columns(numbers=(0,)), Columns(numbers=(1,)))
     >>> round(found.value, 6), found.exact
     (0.223144, True)
     """
     for side in (first, second):
-        check_columns(params, side.cont, side.cat)
-    if {*first.cont} & {*second.cont} or {*first.cat} & {*second.cat}:
+        check_columns(params, side.numbers, side.discrete)
+    if {*first.numbers} & {*second.numbers} or {*first.discrete} & {*second.discrete}:
         raise ParameterError("the two sets have a column in common.")
     parts = [(first, 1), (second, 1), (first | second, -1)]
     values = [_closed_form(params, columns, limit) for columns, _ in parts]
@@ -150,20 +151,20 @@ def mutual_information(
 
 def _closed_form(params: Params, columns: Columns, limit: int) -> float | None:
     """Entropy of the set, or None when it must be sampled."""
-    if set(hidden_columns(params, columns.cont).tolist()) - set(columns.cat):
-        return _integral(params, columns, limit) if len(columns.cont) == 1 else None
-    inside = list(columns.cont)
+    if set(hidden_columns(params, columns.numbers).tolist()) - set(columns.discrete):
+        return _integral(params, columns, limit) if len(columns.numbers) == 1 else None
+    inside = list(columns.numbers)
     covariance = gaussian(params).covariance[np.ix_(inside, inside)]
-    if len(columns.cat) == len(params.n_levels):
+    if len(columns.discrete) == len(params.n_levels):
         discrete = _tree_entropy(exact(params, limit=limit).tree)
     else:
-        discrete = float(entr(marginal(params, cat=columns.cat, limit=limit).prob).sum())
+        discrete = float(entr(marginal(params, discrete=columns.discrete, limit=limit).prob).sum())
     return discrete + _gaussian_entropy(covariance)
 
 
 def _integral(params: Params, columns: Columns, limit: int) -> float | None:
     """Entropy of one continuous column with some categorical ones; None when too much work."""
-    (s,) = columns.cont
+    (s,) = columns.numbers
     given_y = gaussian(params)
     alive = np.where(np.isneginf(params.cat_bias), np.nan, given_y.shift[:, s])
     moves = [alive[params.levels_of(j)] for j in range(len(params.n_levels))]
@@ -175,11 +176,11 @@ def _integral(params: Params, columns: Columns, limit: int) -> float | None:
     if n_points * exact(params, limit=limit).tree.plan.entries > _WORK:
         return None
     points = np.linspace(low, high, n_points)
-    shape = [params.n_levels[j] for j in columns.cat]
+    shape = [params.n_levels[j] for j in columns.discrete]
     n_states = prod(shape)
     states = np.indices(shape, dtype=np.int64).reshape(len(shape), n_states).T
     x, y = np.repeat(points, n_states)[:, None], np.tile(states, (n_points, 1))
-    log_p = log_marginal(params, (s,), columns.cat, x, y, limit=limit)
+    log_p = log_marginal(params, (s,), columns.discrete, x, y, limit=limit)
     density = np.exp(log_p)
     inner = np.where(density > 0, density * np.where(density > 0, log_p, 0.0), 0.0)
     return -float(inner.sum() * (points[1] - points[0]))
@@ -211,6 +212,6 @@ def _sampled(
     rows = draw(params, n, rng=rng or np.random.default_rng(0), method="exact", limit=limit)
     total: Floats = np.zeros(n)
     for columns, sign in parts:
-        x, y = rows.cont[:, list(columns.cont)], rows.codes[:, list(columns.cat)]
-        total += sign * log_marginal(params, columns.cont, columns.cat, x, y, limit=limit)
+        x, y = rows.numbers[:, list(columns.numbers)], rows.codes[:, list(columns.discrete)]
+        total += sign * log_marginal(params, columns.numbers, columns.discrete, x, y, limit=limit)
     return Estimate(float(total.mean()), float(total.std(ddof=1) / np.sqrt(n)), False)

@@ -27,7 +27,7 @@ class Marginal:
 
     Parameters
     ----------
-    cont, cat : tuple of int
+    numbers, discrete : tuple of int
         Positions of the continuous (k of them) and the categorical columns, as asked for.
     prob : ndarray (levels of the categorical columns)
         Probability of every state; a scalar array 1 without categorical columns.
@@ -46,8 +46,8 @@ class Marginal:
         How it was sampled; empty when exact.
     """
 
-    cont: tuple[int, ...]
-    cat: tuple[int, ...]
+    numbers: tuple[int, ...]
+    discrete: tuple[int, ...]
     prob: Floats
     mean: Floats
     covariance: Floats
@@ -60,8 +60,8 @@ class Marginal:
 
 def marginal(
     params: Params,
-    cont: Sequence[int] = (),
-    cat: Sequence[int] = (),
+    numbers: Sequence[int] = (),
+    discrete: Sequence[int] = (),
     *,
     method: Method = "auto",
     rng: np.random.Generator | None = None,
@@ -73,7 +73,7 @@ def marginal(
     ----------
     params : Params
         The model.
-    cont, cat : sequence of int
+    numbers, discrete : sequence of int
         Positions of the continuous and of the categorical columns.
     method : {"auto", "exact", "gibbs"}
         "auto" is exact when the tables fit the limit, else sampled.
@@ -89,27 +89,27 @@ def marginal(
 
     Examples
     --------
-    >>> params = Params.independent(n_cont=1, n_levels=(2, 3))
+    >>> params = Params.independent(n_gaussian=1, n_levels=(2, 3))
     >>> params.category_shift[0, 1] = 1.0
-    >>> found = marginal(params, cont=[0], cat=[0])
+    >>> found = marginal(params, numbers=[0], discrete=[0])
     >>> found.prob.round(3), found.mean.ravel(), found.gaussian
     (array([0.378, 0.622]), array([0., 1.]), True)
     """
     check_method(method)
-    check_columns(params, cont, cat)
-    shape = tuple(params.n_levels[j] for j in cat)
+    check_columns(params, numbers, discrete)
+    shape = tuple(params.n_levels[j] for j in discrete)
     if prod(shape) > limit:
         raise TooLargeError(
             f"a table over {{columns}} has {prod(shape):.3g} entries, more than the limit of "
             f"{limit:,}. To fix: ask for fewer columns at a time, or raise limit=",
-            tuple(params.n_cont + j for j in cat),
+            tuple(params.n_gaussian + j for j in discrete),
         )
-    found = _states(params, cont, cat, method, rng or np.random.default_rng(0), limit)
-    hidden = set(hidden_columns(params, cont).tolist()) - set(cat)
-    k = len(cont)
+    found = _states(params, numbers, discrete, method, rng or np.random.default_rng(0), limit)
+    hidden = set(hidden_columns(params, numbers).tolist()) - set(discrete)
+    k = len(numbers)
     return Marginal(
-        tuple(cont),
-        tuple(cat),
+        tuple(numbers),
+        tuple(discrete),
         found.prob.reshape(shape),
         found.mean.reshape(*shape, k),
         found.covariance.reshape(*shape, k, k),
@@ -123,51 +123,51 @@ def marginal(
 
 def _states(
     params: Params,
-    cont: Sequence[int],
-    cat: Sequence[int],
+    numbers: Sequence[int],
+    discrete: Sequence[int],
     method: Method,
     rng: np.random.Generator,
     limit: int,
 ) -> StateMoments:
     """Exact or sampled, as the method says."""
     if method == "gibbs":
-        return sampled_states(params, cont, cat, rng=rng)
+        return sampled_states(params, numbers, discrete, rng=rng)
     try:
-        if len(cont) == 0:
-            prob = _probabilities(params, cat, limit)
+        if len(numbers) == 0:
+            prob = _probabilities(params, discrete, limit)
             mean, covariance = np.zeros((prob.size, 0)), np.zeros((prob.size, 0, 0))
         else:
-            prob, mean, covariance = _per_state(params, cont, cat, limit)
+            prob, mean, covariance = _per_state(params, numbers, discrete, limit)
     except TooLargeError:
         if method == "exact":
             raise
-        return sampled_states(params, cont, cat, rng=rng)
+        return sampled_states(params, numbers, discrete, rng=rng)
     return StateMoments(
         prob, np.zeros_like(prob), mean, np.where(np.isnan(mean), np.nan, 0.0), covariance, ""
     )
 
 
-def _probabilities(params: Params, cat: Sequence[int], limit: int) -> Floats:
+def _probabilities(params: Params, discrete: Sequence[int], limit: int) -> Floats:
     """Table of some categorical columns."""
     try:
-        return np.asarray(exact(params, together=cat, limit=limit).tree.table(cat)[0])
+        return np.asarray(exact(params, together=discrete, limit=limit).tree.table(discrete)[0])
     except TooLargeError:
         # One table for all may not fit where one state at a time does.
-        prob, _, _ = _per_state(params, (), cat, limit)
-        return prob.reshape([params.n_levels[j] for j in cat])
+        prob, _, _ = _per_state(params, (), discrete, limit)
+        return prob.reshape([params.n_levels[j] for j in discrete])
 
 
 def _per_state(
-    params: Params, cont: Sequence[int], cat: Sequence[int], limit: int
+    params: Params, numbers: Sequence[int], discrete: Sequence[int], limit: int
 ) -> tuple[Floats, Floats, Floats]:
     """Probability, mean and covariance in every state of the categorical columns."""
-    kept = np.asarray(sorted(cont), dtype=np.int64)
+    kept = np.asarray(sorted(numbers), dtype=np.int64)
     gaussian(params)  # the whole model must be valid, not only what is left of it
-    reduced, _ = integrate_out(params, np.setdiff1d(np.arange(params.n_cont), kept).tolist())
-    n_states = prod(params.n_levels[j] for j in cat)
-    grid = np.indices([params.n_levels[j] for j in cat], dtype=np.int64)
-    codes = np.ascontiguousarray(grid.reshape(len(cat), n_states).T)
-    rest = Rest.of(given_rows(reduced, [], cat, np.zeros((n_states, 0)), codes))
+    reduced, _ = integrate_out(params, np.setdiff1d(np.arange(params.n_gaussian), kept).tolist())
+    n_states = prod(params.n_levels[j] for j in discrete)
+    grid = np.indices([params.n_levels[j] for j in discrete], dtype=np.int64)
+    codes = np.ascontiguousarray(grid.reshape(len(discrete), n_states).T)
+    rest = Rest.of(given_rows(reduced, [], discrete, np.zeros((n_states, 0)), codes))
     shift, k = rest.given_y.shift, len(kept)
     log_weight, mean = rest.log_constant.copy(), rest.start.copy()
     covariance = np.empty((n_states, k, k))
@@ -178,18 +178,18 @@ def _per_state(
             if k:
                 covariance[block] = shift.T @ tree.level_covariance @ shift
     except DistributionError as error:
-        hidden = params.n_cont - k + np.arange(params.n_cont + len(params.n_levels))
+        hidden = params.n_gaussian - k + np.arange(params.n_gaussian + len(params.n_levels))
         raise renumbered(error, hidden) from None
     covariance += rest.given_y.covariance
     prob = np.exp(log_weight - logsumexp(log_weight))
     mean[prob == 0], covariance[prob == 0] = np.nan, np.nan
-    asked = np.searchsorted(kept, cont)
+    asked = np.searchsorted(kept, numbers)
     return prob, mean[:, asked], covariance[:, asked[:, None], asked]
 
 
-def hidden_columns(params: Params, cont: Sequence[int]) -> Ints:
+def hidden_columns(params: Params, numbers: Sequence[int]) -> Ints:
     """Categorical columns on which the mean of these continuous columns depends."""
-    shift = gaussian(params).shift[:, list(cont)]
+    shift = gaussian(params).shift[:, list(numbers)]
     dead = np.isneginf(params.cat_bias)
     moves = []
     for j in range(len(params.n_levels)):
@@ -198,11 +198,11 @@ def hidden_columns(params: Params, cont: Sequence[int]) -> Ints:
     return np.flatnonzero(moves)
 
 
-def check_columns(params: Params, cont: Sequence[int], cat: Sequence[int]) -> None:
+def check_columns(params: Params, numbers: Sequence[int], discrete: Sequence[int]) -> None:
     """Raise ParameterError for a column that there is not, or that is named twice."""
     for kind, asked, n in (
-        ("continuous", cont, params.n_cont),
-        ("categorical", cat, len(params.n_levels)),
+        ("continuous", numbers, params.n_gaussian),
+        ("categorical", discrete, len(params.n_levels)),
     ):
         for column in asked:
             if not 0 <= column < n:

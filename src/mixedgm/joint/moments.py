@@ -86,7 +86,7 @@ def log_partition(params: Params, *, limit: int = LIMIT) -> float:
 
     Examples
     --------
-    >>> round(log_partition(Params.independent(n_cont=2, n_levels=(3,))), 6)
+    >>> round(log_partition(Params.independent(n_gaussian=2, n_levels=(3,))), 6)
     2.936489
     """
     return exact(params, limit=limit).log_partition
@@ -94,7 +94,7 @@ def log_partition(params: Params, *, limit: int = LIMIT) -> float:
 
 def log_density(
     params: Params,
-    cont: Floats,
+    numbers: Floats,
     codes: NDArray[np.integer],
     *,
     log_z: float | None = None,
@@ -106,7 +106,7 @@ def log_density(
     ----------
     params : Params
         The model.
-    cont : ndarray (n, p)
+    numbers : ndarray (n, p)
         Continuous columns.
     codes : ndarray (n, q)
         Level codes.
@@ -117,12 +117,12 @@ def log_density(
 
     Examples
     --------
-    >>> params = Params.independent(n_cont=1, n_levels=(2,))
+    >>> params = Params.independent(n_gaussian=1, n_levels=(2,))
     >>> log_density(params, np.array([[0.0]]), np.array([[1]])).round(6)
     array([-1.612086])
     """
     constant = log_partition(params, limit=limit) if log_z is None else log_z
-    return log_weight(params, cont, codes) - constant
+    return log_weight(params, numbers, codes) - constant
 
 
 def expectations(params: Params, *, limit: int = LIMIT) -> Expectations:
@@ -130,7 +130,7 @@ def expectations(params: Params, *, limit: int = LIMIT) -> Expectations:
 
     Examples
     --------
-    >>> found = expectations(Params.independent(n_cont=1, n_levels=(2, 4)))
+    >>> found = expectations(Params.independent(n_gaussian=1, n_levels=(2, 4)))
     >>> found.cat_interaction[0, 2:]
     array([0.125, 0.125, 0.125, 0.125])
     """

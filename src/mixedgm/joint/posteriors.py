@@ -25,7 +25,7 @@ class Posterior:
 
     Parameters
     ----------
-    cont, cat : ndarray
+    numbers, discrete : ndarray
         Positions of the unknown continuous and categorical columns.
     mean : ndarray (n, p')
         Means of the unknown continuous columns.
@@ -42,8 +42,8 @@ class Posterior:
         Standard errors of the probabilities; zero when exact.
     """
 
-    cont: Ints
-    cat: Ints
+    numbers: Ints
+    discrete: Ints
     mean: Floats
     variance: Floats
     levels: Floats
@@ -54,9 +54,9 @@ class Posterior:
 
 def posterior(
     params: Params,
-    known_cont: Sequence[int],
-    known_cat: Sequence[int],
-    cont: Floats,
+    known_numbers: Sequence[int],
+    known_discrete: Sequence[int],
+    numbers: Floats,
     codes: NDArray[np.integer],
     *,
     method: Method = "auto",
@@ -69,9 +69,9 @@ def posterior(
     ----------
     params : Params
         The whole model; the precision of the unknown columns must be positive definite.
-    known_cont, known_cat : sequence of int
+    known_numbers, known_discrete : sequence of int
         Positions of the known columns.
-    cont, codes : ndarray
+    numbers, codes : ndarray
         Their values and level codes, (n, number of known columns of that kind).
     method : {"auto", "exact", "gibbs"}
         "auto" is exact when the tables fit the limit, else sampled.
@@ -82,14 +82,14 @@ def posterior(
 
     Examples
     --------
-    >>> params = Params.independent(n_cont=1, n_levels=(2, 2))
+    >>> params = Params.independent(n_gaussian=1, n_levels=(2, 2))
     >>> params.category_shift[0] = [0.0, 4.0, 0.0, 0.0]
     >>> found = posterior(params, [], [1], np.zeros((1, 0)), np.array([[0]]))
     >>> found.mean.round(3), found.levels.round(2)
     (array([[3.999]]), array([[0., 1.]]))
     """
     check_method(method)
-    rest = Rest.of(given_rows(params, known_cont, known_cat, cont, codes))
+    rest = Rest.of(given_rows(params, known_numbers, known_discrete, numbers, codes))
     if method != "gibbs":
         try:
             return _exact(rest, params, limit)
@@ -123,8 +123,8 @@ def _posterior(
 ) -> Posterior:
     """The result from level probabilities and the variance of E[x | y]."""
     return Posterior(
-        rest.given.cont,
-        rest.given.cat,
+        rest.given.numbers,
+        rest.given.discrete,
         rest.start + levels @ rest.given_y.shift,
         np.diagonal(rest.given_y.covariance) + np.maximum(spread, 0.0),
         levels,
@@ -136,9 +136,9 @@ def _posterior(
 
 def log_marginal(
     params: Params,
-    known_cont: Sequence[int],
-    known_cat: Sequence[int],
-    cont: Floats,
+    known_numbers: Sequence[int],
+    known_discrete: Sequence[int],
+    numbers: Floats,
     codes: NDArray[np.integer],
     *,
     limit: int = LIMIT,
@@ -149,28 +149,28 @@ def log_marginal(
     ----------
     params : Params
         The whole model.
-    known_cont, known_cat : sequence of int
+    known_numbers, known_discrete : sequence of int
         Positions of the columns whose density is wanted.
-    cont, codes : ndarray
+    numbers, codes : ndarray
         Their values and level codes, (n, number of columns of that kind).
     limit : int
         Most entries of the tables of one row.
 
     Examples
     --------
-    >>> params = Params.independent(n_cont=1, n_levels=(2, 4))
+    >>> params = Params.independent(n_gaussian=1, n_levels=(2, 4))
     >>> np.exp(log_marginal(params, [], [1], np.zeros((1, 0)), np.array([[3]])))
     array([0.25])
     """
-    known = known_log_weight(params, known_cont, known_cat, cont, codes, limit=limit)
+    known = known_log_weight(params, known_numbers, known_discrete, numbers, codes, limit=limit)
     return np.asarray(known - exact(params, limit=limit).log_partition)
 
 
 def known_log_weight(
     params: Params,
-    known_cont: Sequence[int],
-    known_cat: Sequence[int],
-    cont: Floats,
+    known_numbers: Sequence[int],
+    known_discrete: Sequence[int],
+    numbers: Floats,
     codes: NDArray[np.integer],
     *,
     limit: int = LIMIT,
@@ -179,7 +179,7 @@ def known_log_weight(
 
     Only the precision of the unknown columns must be positive definite.
     """
-    rest = Rest.of(given_rows(params, known_cont, known_cat, cont, codes))
+    rest = Rest.of(given_rows(params, known_numbers, known_discrete, numbers, codes))
     out = rest.log_constant.copy()
     for block, tree in rest.trees(params, limit):
         out[block] += tree.log_z
@@ -188,9 +188,9 @@ def known_log_weight(
 
 def posterior_draw(
     params: Params,
-    known_cont: Sequence[int],
-    known_cat: Sequence[int],
-    cont: Floats,
+    known_numbers: Sequence[int],
+    known_discrete: Sequence[int],
+    numbers: Floats,
     codes: NDArray[np.integer],
     *,
     rng: np.random.Generator,
@@ -202,7 +202,7 @@ def posterior_draw(
 
     Parameters
     ----------
-    params, known_cont, known_cat, cont, codes
+    params, known_numbers, known_discrete, numbers, codes
         As for `posterior`.
     rng : numpy.random.Generator
         Source of randomness.
@@ -215,21 +215,21 @@ def posterior_draw(
 
     Returns
     -------
-    cont : ndarray (n, number of unknown continuous columns)
+    numbers : ndarray (n, number of unknown continuous columns)
         Drawn values.
     codes : ndarray (n, number of unknown categorical columns)
         Drawn level codes.
 
     Examples
     --------
-    >>> params = Params.independent(n_cont=1, n_levels=(2, 3))
+    >>> params = Params.independent(n_gaussian=1, n_levels=(2, 3))
     >>> rng = np.random.default_rng(0)
     >>> x, y = posterior_draw(params, [0], [0], np.zeros((5, 1)), np.zeros((5, 1), int), rng=rng)
     >>> x.shape, y.shape
     ((5, 0), (5, 1))
     """
     check_method(method)
-    rest = Rest.of(given_rows(params, known_cont, known_cat, cont, codes))
+    rest = Rest.of(given_rows(params, known_numbers, known_discrete, numbers, codes))
     drawn = _draw_codes(rest, params, rng, method, sweeps, limit)
     values = rng.standard_normal(rest.start.shape) @ rest.given_y.factor.root + rest.start
     add_level_rows(values, drawn, rest.given.model.level_start, rest.given_y.shift)
@@ -240,7 +240,7 @@ def _draw_codes(
     rest: Rest, params: Params, rng: np.random.Generator, method: Method, sweeps: int, limit: int
 ) -> NDArray[np.int32]:
     if method != "gibbs":
-        drawn = np.empty((len(rest.unary), len(rest.given.cat)), dtype=np.int32)
+        drawn = np.empty((len(rest.unary), len(rest.given.discrete)), dtype=np.int32)
         try:
             for block, tree in rest.trees(params, limit):
                 drawn[block] = tree.draw(block.stop - block.start, rng)

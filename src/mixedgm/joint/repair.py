@@ -85,7 +85,7 @@ def repaired(params: Params, *, floor: float = FLOOR) -> tuple[Params, Repair]:
 
     Examples
     --------
-    >>> params = Params.independent(n_cont=2, n_levels=())
+    >>> params = Params.independent(n_gaussian=2, n_levels=())
     >>> params.precision[0, 1] = params.precision[1, 0] = 1.5
     >>> valid, report = repaired(params)
     >>> valid.precision.round(3)

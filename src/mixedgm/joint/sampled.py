@@ -78,7 +78,7 @@ def sampled_expectations(
 
     Examples
     --------
-    >>> params = Params.independent(n_cont=1, n_levels=(2, 3))
+    >>> params = Params.independent(n_gaussian=1, n_levels=(2, 3))
     >>> found, error = sampled_expectations(params, rng=np.random.default_rng(0))
     >>> bool(np.all(np.abs(found.cat_bias[:2] - 0.5) < 4 * error.cat_bias[:2]))
     True
@@ -126,8 +126,8 @@ class StateMoments:
 
 def sampled_states(
     params: Params,
-    cont: Sequence[int],
-    cat: Sequence[int],
+    numbers: Sequence[int],
+    discrete: Sequence[int],
     *,
     rng: np.random.Generator,
     effort: SamplingEffort | None = None,
@@ -136,10 +136,10 @@ def sampled_states(
     run = (effort or SamplingEffort()).run(params, rng)
     n_keep, n_chains = run.codes.shape[:2]
     codes = run.codes.reshape(n_keep * n_chains, -1)
-    shape = tuple(params.n_levels[j] for j in cat)
+    shape = tuple(params.n_levels[j] for j in discrete)
     n_states = prod(shape)
     state = np.zeros(len(codes), dtype=np.int64)
-    for j, n in zip(cat, shape, strict=True):
+    for j, n in zip(discrete, shape, strict=True):
         state = state * n + codes[:, j]
     cell = state * n_chains + np.tile(np.arange(n_chains), n_keep)
     count = np.bincount(cell, minlength=n_states * n_chains).reshape(n_states, n_chains)
@@ -147,13 +147,13 @@ def sampled_states(
     given_y = gaussian(params)
     means = np.tile(given_y.start, (len(codes), 1))
     add_level_rows(means, codes, params.level_start, given_y.shift)
-    mean, mean_error, spread = _moments(means[:, list(cont)], state, cell, count)
+    mean, mean_error, spread = _moments(means[:, list(numbers)], state, cell, count)
     return StateMoments(
         share.mean(axis=1),
         share.std(axis=1, ddof=1) / np.sqrt(n_chains),
         mean,
         mean_error,
-        spread + given_y.covariance[np.ix_(cont, cont)],
+        spread + given_y.covariance[np.ix_(numbers, numbers)],
         f"sampled: {run.diagnostics}",
     )
 

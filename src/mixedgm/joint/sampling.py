@@ -10,7 +10,7 @@ import numpy as np
 from mixedgm.errors import ParameterError, TooLargeError
 from mixedgm.joint.diagnostics import Diagnostics
 from mixedgm.joint.exact import exact
-from mixedgm.joint.gibbs import Codes, as_codes, chains, draw_continuous
+from mixedgm.joint.gibbs import Codes, as_codes, chains, draw_numbers
 from mixedgm.joint.plan import LIMIT
 from mixedgm.joint.sampled import warn_unless_good
 from mixedgm.model.layout import Floats
@@ -29,7 +29,7 @@ class Draw:
 
     Parameters
     ----------
-    cont : ndarray (n, p)
+    numbers : ndarray (n, p)
         Continuous columns.
     codes : ndarray (n, q)
         Level codes, uint8, uint16 or int32.
@@ -41,7 +41,7 @@ class Draw:
         R-hat and effective sample sizes; None for exact draws.
     """
 
-    cont: Floats
+    numbers: Floats
     codes: Codes
     method: Literal["exact", "gibbs"]
     notes: tuple[str, ...] = ()
@@ -84,9 +84,9 @@ def draw(
 
     Examples
     --------
-    >>> params = Params.independent(n_cont=1, n_levels=(2, 3))
+    >>> params = Params.independent(n_gaussian=1, n_levels=(2, 3))
     >>> rows = draw(params, 4, rng=np.random.default_rng(0))
-    >>> rows.cont.shape, rows.codes.shape, rows.method
+    >>> rows.numbers.shape, rows.codes.shape, rows.method
     ((4, 1), (4, 2), 'exact')
     """
     check_method(method)
@@ -101,7 +101,7 @@ def draw(
             raise
         return _by_gibbs(params, n, rng, burn_in, thin, (f"not exact: {error}",))
     codes = as_codes(params, model.tree.draw(n, rng))
-    return Draw(draw_continuous(model.given_y, params, codes, rng), codes, "exact")
+    return Draw(draw_numbers(model.given_y, params, codes, rng), codes, "exact")
 
 
 def _by_gibbs(
@@ -116,12 +116,12 @@ def _by_gibbs(
     n_keep = max(_FEWEST_KEPT, -(-n // _CHAINS))
     found = chains(params, _CHAINS, n_keep, rng=rng, burn_in=burn_in, thin=thin)
     picked = rng.choice(n_keep * _CHAINS, n, replace=False)
-    cont = found.cont.reshape(n_keep * _CHAINS, -1)[picked]
+    numbers = found.numbers.reshape(n_keep * _CHAINS, -1)[picked]
     codes = found.codes.reshape(n_keep * _CHAINS, -1)[picked]
     text = f"Gibbs: {_CHAINS} chains, {burn_in} sweeps of burn-in, every {thin}th sweep kept; "
     text += str(found.diagnostics)
     warn_unless_good(found.diagnostics)
-    return Draw(cont, codes, "gibbs", (*notes, text), found.diagnostics)
+    return Draw(numbers, codes, "gibbs", (*notes, text), found.diagnostics)
 
 
 def check_method(method: str) -> None:

@@ -18,7 +18,7 @@ from mixedgm.model.params import Params
 
 def log_likelihood(
     params: Params,
-    cont: Floats,
+    numbers: Floats,
     codes: NDArray[np.integer],
     n_observed: float = np.inf,
     covariates: Sequence[int] = (),
@@ -31,7 +31,7 @@ def log_likelihood(
     ----------
     params : Params
         The model; the precision of all but the covariates must be positive definite.
-    cont, codes : ndarray (n, p), (n, q)
+    numbers, codes : ndarray (n, p), (n, q)
         The rows.
     n_observed : float
         As for the conditionals, a level with bias ``-inf`` gets the probability of half a row
@@ -46,36 +46,38 @@ def log_likelihood(
 
     Examples
     --------
-    >>> params = Params.independent(n_cont=0, n_levels=(3,))
+    >>> params = Params.independent(n_gaussian=0, n_levels=(3,))
     >>> params.cat_bias[2] = -np.inf
     >>> np.exp(log_likelihood(params, np.zeros((3, 0)), np.array([[0], [1], [2]]), 9.5))
     array([0.475, 0.475, 0.05 ])
     """
-    known_cont = [s for s in covariates if s < params.n_cont]
-    known_cat = [node - params.n_cont for node in covariates if node >= params.n_cont]
-    params = _without_own_levels(params, known_cat)
+    known_numbers = [s for s in covariates if s < params.n_gaussian]
+    known_discrete = [node - params.n_gaussian for node in covariates if node >= params.n_gaussian]
+    params = _without_own_levels(params, known_discrete)
 
-    def constant(rows: NDArray[np.integer] | slice, cat: Sequence[int], x: Sequence[int]) -> Floats:
+    def constant(
+        rows: NDArray[np.integer] | slice, discrete: Sequence[int], x: Sequence[int]
+    ) -> Floats:
         """Log weight of the known columns of some rows, the others summed out."""
-        values = cont[rows][:, list(x)], codes[rows][:, list(cat)]
-        return known_log_weight(params, x, cat, *values, limit=limit)
+        values = numbers[rows][:, list(x)], codes[rows][:, list(discrete)]
+        return known_log_weight(params, x, discrete, *values, limit=limit)
 
     log_z: Floats | float
     if covariates:
-        log_z = constant(slice(None), known_cat, known_cont)
+        log_z = constant(slice(None), known_discrete, known_numbers)
     else:
         log_z = log_partition(params, limit=limit)
     unseen = np.isneginf(params.cat_bias)
     if not unseen.any() or not np.isfinite(n_observed):
-        return log_weight(params, cont, codes) - log_z
+        return log_weight(params, numbers, codes) - log_z
     met = unseen[params.level_start[:-1] + codes]
     out = _shares(params, met, n_observed) - log_z
     for pattern in np.unique(met, axis=0):
         rows = np.flatnonzero((met == pattern).all(axis=1))
         if pattern.any():
-            out[rows] += constant(rows, np.flatnonzero(~pattern).tolist(), range(params.n_cont))
+            out[rows] += constant(rows, np.flatnonzero(~pattern).tolist(), range(params.n_gaussian))
         else:
-            out[rows] += log_weight(params, cont[rows], codes[rows])
+            out[rows] += log_weight(params, numbers[rows], codes[rows])
     return out
 
 
@@ -101,12 +103,12 @@ def _shares(params: Params, met: NDArray[np.bool_], n_observed: float) -> Floats
 
 def mean_loss(
     params: Params,
-    cont: Floats,
+    numbers: Floats,
     codes: NDArray[np.integer],
     weights: Floats | None = None,
     n_observed: float = np.inf,
     covariates: Sequence[int] = (),
 ) -> float:
     """Weighted mean of the negative log likelihood of rows."""
-    found = log_likelihood(params, cont, codes, n_observed, covariates)
+    found = log_likelihood(params, numbers, codes, n_observed, covariates)
     return -float(np.average(found, weights=weights))

@@ -138,7 +138,7 @@ def calibrate(
 
     Examples
     --------
-    >>> tree = calibrate(Params.independent(n_cont=0, n_levels=(2, 4)))
+    >>> tree = calibrate(Params.independent(n_gaussian=0, n_levels=(2, 4)))
     >>> tree.log_z.round(6), tree.levels[0]
     (array([2.079442]), array([0.5 , 0.5 , 0.25, 0.25, 0.25, 0.25]))
     """

@@ -64,11 +64,11 @@ class Rest:
         try:
             given_y = gaussian(model)
         except DistributionError as error:  # about what is left of the whole model
-            raise renumbered(error, given.cont) from None
-        field, _ = integrate_out(model, range(model.n_cont))
+            raise renumbered(error, given.numbers) from None
+        field, _ = integrate_out(model, range(model.n_gaussian))
         root = given_y.factor.root
         rho, alpha = root @ model.category_shift, given.cont_bias @ root.T
-        constant = 0.5 * (model.n_cont * LOG_TWO_PI - given_y.factor.log_det)
+        constant = 0.5 * (model.n_gaussian * LOG_TWO_PI - given_y.factor.log_det)
         return cls(
             given,
             given_y,
@@ -83,7 +83,7 @@ class Rest:
         try:
             yield from side_by_side(self.field, self.unary, limit=limit)
         except DistributionError as error:
-            raise renumbered(error, params.n_cont + self.given.cat) from None
+            raise renumbered(error, params.n_gaussian + self.given.discrete) from None
 
     def draw_by_gibbs(self, sweeps: int, rng: np.random.Generator) -> NDArray[np.int32]:
         """Codes of the unknown categorical columns, each row the end of a chain of its own."""

@@ -35,8 +35,8 @@ def centred(layout: Layout, theta: Floats, groups: NDArray[np.int64]) -> Floats:
         if layout.width[u] > 1:
             blocks -= blocks.mean(axis=1, keepdims=True)
     if layout.n_levels:
-        width = layout.width[layout.n_cont :]
-        first = layout.column_start[layout.n_cont : -1] - layout.n_cont
+        width = layout.width[layout.n_gaussian :]
+        first = layout.column_start[layout.n_gaussian : -1] - layout.n_gaussian
         means = np.add.reduceat(theta[layout.cat_bias], first) / width
         theta[layout.cat_bias] -= np.repeat(means, width)
     return theta

@@ -75,6 +75,6 @@ class Coordinates:
             d = self.layout.n_columns
             stack = np.zeros((self.layout.n_products - d, d))
         else:
-            own = over_observed(params.moderation, params.n_cont, self.observed, self.n_levels)
+            own = over_observed(params.moderation, params.n_gaussian, self.observed, self.n_levels)
             stack = self.moderators.to_stack(self.layout, own, self.units)
         return to_theta(self.layout, standard, stack)

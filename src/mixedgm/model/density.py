@@ -29,7 +29,7 @@ class Conditionals:
 
 
 def conditionals(
-    params: Params, cont: Floats, codes: NDArray[np.integer], n_observed: float = np.inf
+    params: Params, numbers: Floats, codes: NDArray[np.integer], n_observed: float = np.inf
 ) -> Conditionals:
     """Conditional of every column given all others.
 
@@ -39,14 +39,14 @@ def conditionals(
 
     Examples
     --------
-    >>> params = Params.independent(n_cont=1, n_levels=(2,))
+    >>> params = Params.independent(n_gaussian=1, n_levels=(2,))
     >>> conditionals(params, np.array([[3.0]]), np.array([[0]])).mean
     array([[0.]])
     """
-    p = params.n_cont
-    linear = _linear(params, params.coef, cont, codes)
+    p = params.n_gaussian
+    linear = _linear(params, params.coef, numbers, codes)
     if params.moderation is not None:
-        _add_deviations(params, params.moderation, cont, codes, linear)
+        _add_deviations(params, params.moderation, numbers, codes, linear)
     diagonal = np.diagonal(params.precision)
     mean = (linear[:, :p] + params.cont_bias) / diagonal
     # Levels by rows: reductions over a few neighbours in memory would be several times slower.
@@ -73,10 +73,10 @@ def log_half_row(n_unseen: int, n_observed: float) -> float:
     return float(np.log(0.5 / (n_observed + 0.5 * n_unseen))) if n_observed < np.inf else -np.inf
 
 
-def _linear(params: Params, coef: Floats, cont: Floats, codes: NDArray[np.integer]) -> Floats:
+def _linear(params: Params, coef: Floats, numbers: Floats, codes: NDArray[np.integer]) -> Floats:
     """(n, d) what the design columns of every row predict."""
-    p, start = params.n_cont, params.level_start
-    linear = cont @ coef[:p]
+    p, start = params.n_gaussian, params.level_start
+    linear = numbers @ coef[:p]
     for j in range(len(params.n_levels)):
         terms = coef[p + start[j] + np.maximum(codes[:, j], 0)]
         terms[codes[:, j] < 0] = 0.0
@@ -87,36 +87,36 @@ def _linear(params: Params, coef: Floats, cont: Floats, codes: NDArray[np.intege
 def _add_deviations(
     params: Params,
     moderation: Moderation,
-    cont: Floats,
+    numbers: Floats,
     codes: NDArray[np.integer],
     linear: Floats,
 ) -> None:
     """Add what every row's own deviations predict."""
-    p, middle = params.n_cont, moderation.middle
+    p, middle = params.n_gaussian, moderation.middle
     for node, deviations in zip(moderation.nodes, moderation.deviations, strict=True):
         for level, deviation in enumerate(deviations):
             if not deviation.any():
                 continue
             if node < p:
-                change = _linear(params, deviation, cont, codes) - middle @ deviation
-                linear += (cont[:, [node]] - middle[node]) * change
+                change = _linear(params, deviation, numbers, codes) - middle @ deviation
+                linear += (numbers[:, [node]] - middle[node]) * change
             else:
                 rows = np.flatnonzero(codes[:, node - p] == level)
-                change = _linear(params, deviation, cont[rows], codes[rows]) - middle @ deviation
+                change = _linear(params, deviation, numbers[rows], codes[rows]) - middle @ deviation
                 linear[rows] += change
 
 
 def losses(
-    params: Params, cont: Floats, codes: NDArray[np.integer], n_observed: float = np.inf
+    params: Params, numbers: Floats, codes: NDArray[np.integer], n_observed: float = np.inf
 ) -> Floats:
     """(n, p + q) negative log conditional of every cell, constant included.
 
     A cell with a negative code has a level that is not among the model's.  It counts as half a row,
     as if the level had been declared.
     """
-    found = conditionals(params, cont, codes, n_observed)
+    found = conditionals(params, numbers, codes, n_observed)
     with np.errstate(over="ignore"):  # a value as far away as doubles go
-        square = np.minimum(((cont - found.mean) / np.sqrt(found.variance)) ** 2, _FARTHEST)
+        square = np.minimum(((numbers - found.mean) / np.sqrt(found.variance)) ** 2, _FARTHEST)
     gauss = 0.5 * (square + np.log(found.variance) + LOG_TWO_PI)
     rows = np.arange(len(codes))
     discrete = []

@@ -43,7 +43,7 @@ class Layout:
 
     Parameters
     ----------
-    n_cont : int
+    n_gaussian : int
         Number of continuous nodes.
     n_levels : tuple of int
         Levels of every categorical node.
@@ -68,7 +68,7 @@ class Layout:
     18
     """
 
-    n_cont: int
+    n_gaussian: int
     n_levels: tuple[int, ...]
     pairs: Ints
     covariates: tuple[int, ...] = ()
@@ -79,14 +79,14 @@ class Layout:
     @classmethod
     def complete(
         cls,
-        n_cont: int,
+        n_gaussian: int,
         n_levels: tuple[int, ...],
         absent: NDArray[np.bool_] | None = None,
         covariates: tuple[int, ...] = (),
         nodewise: bool = False,
     ) -> Layout:
         """All pairs, less those of two covariates and those marked in the mask `absent`."""
-        n_nodes = n_cont + len(n_levels)
+        n_nodes = n_gaussian + len(n_levels)
         u, v = np.triu_indices(n_nodes, 1)
         if nodewise:
             u, v = np.nonzero(~np.eye(n_nodes, dtype=bool))
@@ -96,7 +96,7 @@ class Layout:
         if absent is not None:
             keep &= ~absent[u, v]
         pairs = np.column_stack([u[keep], v[keep]]).astype(np.int64)
-        return cls(n_cont, n_levels, pairs, covariates, nodewise)
+        return cls(n_gaussian, n_levels, pairs, covariates, nodewise)
 
     def moderated(self, n_features: tuple[int, ...], absent: NDArray[np.bool_]) -> Layout:
         """The layout with deviations of every edge between targets, but for those in `absent`.
@@ -117,7 +117,7 @@ class Layout:
     @cached_property
     def n_nodes(self) -> int:
         """Number of columns of the table."""
-        return self.n_cont + len(self.n_levels)
+        return self.n_gaussian + len(self.n_levels)
 
     @cached_property
     def n_groups(self) -> int:
@@ -127,7 +127,7 @@ class Layout:
     @cached_property
     def width(self) -> Ints:
         """Design columns per node: 1, or the number of levels."""
-        return _columns_of(self.n_cont, self.n_levels)[0]
+        return _columns_of(self.n_gaussian, self.n_levels)[0]
 
     @cached_property
     def is_target(self) -> NDArray[np.bool_]:
@@ -137,14 +137,14 @@ class Layout:
         return found
 
     @cached_property
-    def predicted_categories(self) -> Ints:
+    def softmax_targets(self) -> Ints:
         """Categorical columns that have a conditional, counted from 0."""
-        return np.flatnonzero(self.is_target[self.n_cont :])
+        return np.flatnonzero(self.is_target[self.n_gaussian :])
 
     @cached_property
     def column_start(self) -> Ints:
         """First design column of every node, and the end."""
-        return _columns_of(self.n_cont, self.n_levels)[1]
+        return _columns_of(self.n_gaussian, self.n_levels)[1]
 
     @cached_property
     def column_node(self) -> Ints:
@@ -157,37 +157,37 @@ class Layout:
         return int(self.column_start[-1])
 
     @property
-    def n_cat_columns(self) -> int:
+    def n_level_terms(self) -> int:
         """Number of level columns."""
-        return self.n_columns - self.n_cont
+        return self.n_columns - self.n_gaussian
 
     # -- node terms --------------------------------------------------------------------------
 
     @property
     def cont_bias(self) -> slice:
         """Theta positions of the linear terms of continuous nodes."""
-        return slice(0, self.n_cont)
+        return slice(0, self.n_gaussian)
 
     @property
     def diagonal(self) -> slice:
         """Theta positions of the diagonal of the precision."""
-        return slice(self.n_cont, 2 * self.n_cont)
+        return slice(self.n_gaussian, 2 * self.n_gaussian)
 
     @property
     def cat_bias(self) -> slice:
         """Theta positions of the biases of all levels."""
-        return slice(2 * self.n_cont, self.n_node_terms)
+        return slice(2 * self.n_gaussian, self.n_node_terms)
 
     @cached_property
     def n_node_terms(self) -> int:
         """Number of parameters that are not edges."""
-        return 2 * self.n_cont + self.n_cat_columns
+        return 2 * self.n_gaussian + self.n_level_terms
 
     def node_terms_of(self, node: int) -> Ints:
         """Theta positions of a node's own terms: (bias, diagonal), or the biases of its levels."""
-        if node < self.n_cont:
-            return np.array([node, self.n_cont + node])
-        first = self.n_cont + self.column_start[node]
+        if node < self.n_gaussian:
+            return np.array([node, self.n_gaussian + node])
+        first = self.n_gaussian + self.column_start[node]
         return np.arange(first, first + self.width[node])
 
     # -- edge groups -------------------------------------------------------------------------
@@ -316,8 +316,14 @@ class Layout:
 
     def same(self, other: Layout) -> bool:
         """Whether another layout has the same nodes and edges."""
-        mine = (self.n_cont, self.n_levels, self.covariates, self.nodewise, self.n_features)
-        others = (other.n_cont, other.n_levels, other.covariates, other.nodewise, other.n_features)
+        mine = (self.n_gaussian, self.n_levels, self.covariates, self.nodewise, self.n_features)
+        others = (
+            other.n_gaussian,
+            other.n_levels,
+            other.covariates,
+            other.nodewise,
+            other.n_features,
+        )
         if mine != others or not np.array_equal(self.pairs, other.pairs):
             return False
         return not self.n_features or np.array_equal(self.moderator, other.moderator)
@@ -394,7 +400,7 @@ class Layout:
 
 
 @lru_cache(maxsize=64)
-def _columns_of(n_cont: int, n_levels: tuple[int, ...]) -> tuple[Ints, Ints]:
+def _columns_of(n_gaussian: int, n_levels: tuple[int, ...]) -> tuple[Ints, Ints]:
     """Width and first design column of every node: the same for all layouts of a table."""
-    width = np.array([1] * n_cont + list(n_levels), dtype=np.int64)
+    width = np.array([1] * n_gaussian + list(n_levels), dtype=np.int64)
     return width, np.concatenate([[0], np.cumsum(width)]).astype(np.int64)

@@ -66,7 +66,7 @@ class Moderation:
 
     def strengths(self, params: Params, scales: Floats) -> Floats:
         """(moderators, nodes, nodes) norms of the deviations on the calibrated scale."""
-        p = params.n_cont
+        p = params.n_gaussian
         starts = np.concatenate([np.arange(p), p + params.level_start[:-1]]).astype(int)
         found = []
         for node, deviation in zip(self.nodes, self.deviations, strict=True):
@@ -98,41 +98,41 @@ class Moderators:
     span: Floats
 
     @classmethod
-    def of(cls, nodes: tuple[int, ...], share: Floats, cont: Floats) -> Moderators:
+    def of(cls, nodes: tuple[int, ...], share: Floats, numbers: Floats) -> Moderators:
         """Read their range from standardised rows."""
         span = np.full((len(nodes), 2), np.nan)
         for at, node in enumerate(nodes):
-            if node < cont.shape[1]:
-                span[at] = cont[:, node].min(), cont[:, node].max()
+            if node < numbers.shape[1]:
+                span[at] = numbers[:, node].min(), numbers[:, node].max()
         return cls(nodes, share, span)
 
     def n_features(self, layout: Layout) -> tuple[int, ...]:
         """1 for a continuous moderator, levels - 1 for a categorical one."""
-        return tuple(1 if m < layout.n_cont else int(layout.width[m]) - 1 for m in self.nodes)
+        return tuple(1 if m < layout.n_gaussian else int(layout.width[m]) - 1 for m in self.nodes)
 
     def centre(self, layout: Layout) -> Floats:
         """Mean of every standardised design column."""
-        return np.concatenate([np.zeros(layout.n_cont), self.share])
+        return np.concatenate([np.zeros(layout.n_gaussian), self.share])
 
-    def features(self, layout: Layout, cont: Floats, codes: NDArray[np.integer]) -> Floats:
+    def features(self, layout: Layout, numbers: Floats, codes: NDArray[np.integer]) -> Floats:
         """(n, F) the features of every row, centred; those of a moderator together."""
         parts = [
-            cont[:, [m]]
-            if m < layout.n_cont
-            else self._values(layout, m)[codes[:, m - layout.n_cont]]
+            numbers[:, [m]]
+            if m < layout.n_gaussian
+            else self._values(layout, m)[codes[:, m - layout.n_gaussian]]
             for m in self.nodes
         ]
         return np.ascontiguousarray(np.hstack(parts))
 
     def _values(self, layout: Layout, node: int) -> Floats:
         """(levels, features) what the features are at every level."""
-        first = layout.column_start[node] - layout.n_cont
+        first = layout.column_start[node] - layout.n_gaussian
         basis = level_basis(int(layout.width[node]))
         return np.asarray(basis - self.share[first : first + len(basis)] @ basis)
 
     def to_own(self, layout: Layout, theta: Floats, units: Units) -> Moderation:
         """Solver coordinates -> the data's own units, over observed levels."""
-        d, p = layout.n_columns, layout.n_cont
+        d, p = layout.n_columns, layout.n_gaussian
         scale = np.concatenate([units.scale, np.ones(d - p)])
         stack = layout.to_matrix(theta).reshape(-1, d, d)[1:] / np.outer(scale, scale)
         ends = np.cumsum(layout.n_features)[:-1]
@@ -151,7 +151,7 @@ class Moderators:
 
     def to_stack(self, layout: Layout, moderation: Moderation, units: Units) -> Floats:
         """The data's own units, over observed levels -> (F d, d) in solver coordinates."""
-        d, p = layout.n_columns, layout.n_cont
+        d, p = layout.n_columns, layout.n_gaussian
         scale = np.concatenate([units.scale, np.ones(d - p)])
         parts = [
             deviation * units.scale[node]
@@ -163,16 +163,16 @@ class Moderators:
 
 
 def over_levels(
-    own: Moderation, n_cont: int, observed: NDArray[np.bool_], n_levels: tuple[int, ...]
+    own: Moderation, n_gaussian: int, observed: NDArray[np.bool_], n_levels: tuple[int, ...]
 ) -> Moderation:
     """Deviations over observed levels -> over all declared levels, zero for those without rows."""
-    keep = _columns(n_cont, observed)
-    d = n_cont + len(observed)
+    keep = _columns(n_gaussian, observed)
+    d = n_gaussian + len(observed)
     middle = np.zeros(d)
     middle[keep] = own.middle
     deviations = []
     for node, deviation in zip(own.nodes, own.deviations, strict=True):
-        seen = _seen(node, n_cont, observed, n_levels)
+        seen = _seen(node, n_gaussian, observed, n_levels)
         wide = np.zeros((len(seen), d, d))
         wide[np.ix_(np.flatnonzero(seen), keep, keep)] = deviation
         deviations.append(wide)
@@ -180,29 +180,29 @@ def over_levels(
 
 
 def over_observed(
-    own: Moderation, n_cont: int, observed: NDArray[np.bool_], n_levels: tuple[int, ...]
+    own: Moderation, n_gaussian: int, observed: NDArray[np.bool_], n_levels: tuple[int, ...]
 ) -> Moderation:
     """Deviations over all declared levels -> over observed ones."""
-    keep = _columns(n_cont, observed)
+    keep = _columns(n_gaussian, observed)
     deviations = [
-        deviation[np.ix_(np.flatnonzero(_seen(node, n_cont, observed, n_levels)), keep, keep)]
+        deviation[np.ix_(np.flatnonzero(_seen(node, n_gaussian, observed, n_levels)), keep, keep)]
         for node, deviation in zip(own.nodes, own.deviations, strict=True)
     ]
     return replace(own, middle=own.middle[keep], deviations=tuple(deviations))
 
 
-def _columns(n_cont: int, observed: NDArray[np.bool_]) -> NDArray[np.intp]:
-    return np.concatenate([np.arange(n_cont), n_cont + np.flatnonzero(observed)])
+def _columns(n_gaussian: int, observed: NDArray[np.bool_]) -> NDArray[np.intp]:
+    return np.concatenate([np.arange(n_gaussian), n_gaussian + np.flatnonzero(observed)])
 
 
 def _seen(
-    node: int, n_cont: int, observed: NDArray[np.bool_], n_levels: tuple[int, ...]
+    node: int, n_gaussian: int, observed: NDArray[np.bool_], n_levels: tuple[int, ...]
 ) -> NDArray[np.bool_]:
     """Which entries of a moderator's deviations there are: its levels, or the one there is."""
-    if node < n_cont:
+    if node < n_gaussian:
         return np.ones(1, dtype=bool)
-    first = sum(n_levels[: node - n_cont])
-    return observed[first : first + n_levels[node - n_cont]]
+    first = sum(n_levels[: node - n_gaussian])
+    return observed[first : first + n_levels[node - n_gaussian]]
 
 
 def at_values(params: Params, values: Sequence[float]) -> Params:
@@ -214,7 +214,7 @@ def at_values(params: Params, values: Sequence[float]) -> Params:
     Examples
     --------
     >>> from mixedgm.model.params import Params
-    >>> plain = Params.independent(n_cont=3, n_levels=())
+    >>> plain = Params.independent(n_gaussian=3, n_levels=())
     >>> change = np.zeros((1, 3, 3))
     >>> change[0, 0, 1] = change[0, 1, 0] = 0.2
     >>> span = np.array([[20.0, 60.0]])
@@ -222,7 +222,7 @@ def at_values(params: Params, values: Sequence[float]) -> Params:
     >>> float(at_values(replace(plain, moderation=age), [42.0]).precision[0, 1])
     -0.4
     """
-    own, p = params.moderation, params.n_cont
+    own, p = params.moderation, params.n_gaussian
     if own is None:
         return params
     change = np.zeros_like(params.coef)
@@ -251,26 +251,26 @@ def without(params: Params, nodes: Sequence[int], values: Sequence[float]) -> Pa
 
     What they say goes into the biases; for separate regressions, too.
     """
-    p, start = params.n_cont, params.level_start
+    p, start = params.n_gaussian, params.level_start
     bias = np.concatenate([params.cont_bias, params.cat_bias])
     for node, value in zip(nodes, values, strict=True):
         if node < p:
             bias = bias + value * params.coef[node]
         else:
             bias = bias + params.coef[p + start[node - p] + int(value)]
-    cont = np.array([s for s in range(p) if s not in nodes], dtype=np.int64)
+    numbers = np.array([s for s in range(p) if s not in nodes], dtype=np.int64)
     cats = [j for j in range(len(params.n_levels)) if p + j not in nodes]
-    levels = np.concatenate([*(np.arange(start[j], start[j + 1]) for j in cats), cont[:0]])
+    levels = np.concatenate([*(np.arange(start[j], start[j + 1]) for j in cats), numbers[:0]])
     found = replace(
         params,
         n_levels=tuple(params.n_levels[j] for j in cats),
-        precision=params.precision[np.ix_(cont, cont)],
-        cont_bias=bias[:p][cont],
-        category_shift=params.category_shift[np.ix_(cont, levels)],
+        precision=params.precision[np.ix_(numbers, numbers)],
+        cont_bias=bias[:p][numbers],
+        category_shift=params.category_shift[np.ix_(numbers, levels)],
         cat_interaction=params.cat_interaction[np.ix_(levels, levels)],
         cat_bias=bias[p:][levels],
     )
     if hasattr(found, "level_effect"):
-        effect = found.level_effect[np.ix_(levels, cont)]
+        effect = found.level_effect[np.ix_(levels, numbers)]
         found = replace(found, level_effect=effect)  # type: ignore[call-arg]
     return found

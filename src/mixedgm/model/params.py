@@ -38,7 +38,7 @@ class Params:
 
     Examples
     --------
-    >>> params = Params.independent(n_cont=1, n_levels=(2,))
+    >>> params = Params.independent(n_gaussian=1, n_levels=(2,))
     >>> params.precision, params.cat_bias
     (array([[1.]]), array([0., 0.]))
     """
@@ -52,31 +52,36 @@ class Params:
     moderation: Moderation | None = field(default=None, kw_only=True)
 
     @classmethod
-    def independent(cls, n_cont: int, n_levels: tuple[int, ...]) -> Params:
+    def independent(cls, n_gaussian: int, n_levels: tuple[int, ...]) -> Params:
         """Standard normal and uniform columns without any edge."""
         total = sum(n_levels)
         return cls(
             tuple(n_levels),
-            np.eye(n_cont),
-            np.zeros(n_cont),
-            np.zeros((n_cont, total)),
+            np.eye(n_gaussian),
+            np.zeros(n_gaussian),
+            np.zeros((n_gaussian, total)),
             np.zeros((total, total)),
             np.zeros(total),
         )
 
     @property
-    def n_cont(self) -> int:
+    def n_gaussian(self) -> int:
         """Number of continuous columns."""
         return len(self.cont_bias)
+
+    @property
+    def n_cont(self) -> int:
+        """Number of continuous columns."""
+        return self.n_gaussian
 
     @cached_property
     def level_start(self) -> Ints:
         """First level column of every categorical column, and the end."""
         return np.concatenate([[0], np.cumsum(self.n_levels)]).astype(np.int64)
 
-    def levels_of(self, cat: int) -> slice:
-        """Level columns of the categorical column number `cat`."""
-        return slice(int(self.level_start[cat]), int(self.level_start[cat + 1]))
+    def levels_of(self, discrete: int) -> slice:
+        """Level columns of the categorical column number `discrete`."""
+        return slice(int(self.level_start[discrete]), int(self.level_start[discrete + 1]))
 
     def block(self, u: int, v: int) -> Floats:
         """Edge block of nodes u and v (continuous nodes come first).
@@ -86,7 +91,7 @@ class Params:
         """
         if u > v:
             return self.block(v, u).T
-        p = self.n_cont
+        p = self.n_gaussian
         if v < p:
             return -self.precision[u : u + 1, v : v + 1]
         if u < p:
@@ -96,7 +101,7 @@ class Params:
     @cached_property
     def node_start(self) -> Ints:
         """First row and column of every node in `coef`, and the end."""
-        return np.concatenate([np.arange(self.n_cont), self.n_cont + self.level_start])
+        return np.concatenate([np.arange(self.n_gaussian), self.n_gaussian + self.level_start])
 
     def edge_coef(self, rule: str) -> Floats:
         """Symmetric d x d matrix of the edges; the rule is for separate regressions."""
@@ -157,7 +162,7 @@ class NodewiseParams(Params):
 
 def _blocks(params: Params, below: Floats) -> Floats:
     """All edge blocks as one matrix, which alone takes memory; `below` is its lower left."""
-    p, d = params.n_cont, int(params.node_start[-1])
+    p, d = params.n_gaussian, int(params.node_start[-1])
     coef = np.empty((d, d))
     np.negative(params.precision, out=coef[:p, :p])
     np.fill_diagonal(coef[:p, :p], 0.0)
@@ -221,7 +226,7 @@ class Units:
 
 def from_theta(layout: Layout, theta: Floats) -> Params:
     """Flat vector -> named blocks (the sign of the precision is turned here, and only here)."""
-    p = layout.n_cont
+    p = layout.n_gaussian
     matrix = layout.to_matrix(theta)
     precision = -matrix[:p, :p]
     np.fill_diagonal(precision, theta[layout.diagonal])
@@ -264,7 +269,7 @@ def with_all_levels(
     """
     total = sum(n_levels)
     keep = np.flatnonzero(observed)
-    shift = np.zeros((params.n_cont, total))
+    shift = np.zeros((params.n_gaussian, total))
     shift[:, keep] = params.category_shift
     phi = np.zeros((total, total))
     phi[np.ix_(keep, keep)] = params.cat_interaction
@@ -274,10 +279,10 @@ def with_all_levels(
         params, n_levels=tuple(n_levels), category_shift=shift, cat_interaction=phi, cat_bias=bias
     )
     if isinstance(found, NodewiseParams):
-        effect = np.zeros((total, params.n_cont))
+        effect = np.zeros((total, params.n_gaussian))
         effect[keep] = found.level_effect
         found = replace(found, level_effect=effect)
     if params.moderation is not None:
-        wide = over_levels(params.moderation, params.n_cont, observed, tuple(n_levels))
+        wide = over_levels(params.moderation, params.n_gaussian, observed, tuple(n_levels))
         found = replace(found, moderation=wide)
     return found

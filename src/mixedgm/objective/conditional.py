@@ -74,9 +74,9 @@ class ConditionalLikelihood:
                 states.columns,
             )
         known = np.array(layout.covariates, dtype=np.int64)
-        p = layout.n_cont
-        cat = known[known >= p] - p
-        kept = with_joint_state(rows, known[known < p], cat, layout.predicted_categories)
+        p = layout.n_gaussian
+        discrete = known[known >= p] - p
+        kept = with_joint_state(rows, known[known < p], discrete, layout.softmax_targets)
         return cls(layout, moments, states, kept)
 
     @property
@@ -171,7 +171,7 @@ class ConditionalLikelihood:
 
     def _coefficients(self, point: StatesPoint) -> Coefficients:
         softmax = self.softmax
-        bias = np.zeros(softmax.layout.n_cat_columns)
+        bias = np.zeros(softmax.layout.n_level_terms)
         bias[-self.states.n_states :] = point.bias
         slope = point.slope[np.searchsorted(self.states.covariates, softmax.columns)]
         nodes = np.array([len(softmax.layout.n_levels) - 1])
@@ -180,7 +180,7 @@ class ConditionalLikelihood:
     def _expected(self, point: StatesPoint, sums: _Sums) -> Moments:
         """Moments of the design columns when the targets are the model's, given the covariates."""
         states, used = self.states, self.softmax.columns
-        inside, levels, others = states.cont, states.levels, states.others
+        inside, levels, others = states.numbers, states.levels, states.others
         mean, second = self.moments.mean.copy(), self.moments.second.copy()
         mean[levels] = sums.prob @ states.indicators
         second[np.ix_(levels, levels)] = states.indicators.T @ (

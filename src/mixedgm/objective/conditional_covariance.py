@@ -64,7 +64,7 @@ class ConditionalCovariance(Whole):
         """The matrix for other design columns, ``z @ columns``, laid out as `layout`."""
         clock = time.perf_counter()
         first, second, factor = factors(layout)
-        p, inside = layout.n_cont, np.ix_(self.states.cont, self.states.cont)
+        p, inside = layout.n_gaussian, np.ix_(self.states.numbers, self.states.numbers)
         spread = np.zeros((p, p))
         spread[inside] = self.point.spread
         square = self.expected.second.copy()
@@ -85,9 +85,9 @@ class ConditionalCovariance(Whole):
         hot, n_states = states.indicators, states.n_states
         base = np.zeros((n_states, len(columns)))
         base[:, states.levels] = hot
-        base[:, states.cont] = point.start + hot @ point.lean[states.levels]
+        base[:, states.numbers] = point.start + hot @ point.lean[states.levels]
         tilt = np.zeros((len(self.used), len(columns)))
-        tilt[:, states.cont] = point.lean[self.used]
+        tilt[:, states.numbers] = point.lean[self.used]
         tilt[np.arange(len(self.used)), self.used] = 1.0
         c = np.hstack([np.ones((n_states, 1)), base @ columns])
         h = np.hstack([np.zeros((len(self.used), 1)), tilt @ columns])

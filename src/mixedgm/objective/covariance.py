@@ -109,7 +109,7 @@ class Covariance(Whole):
 
         It is a quadratic function of v, for which no matrix over pairs of statistics is needed.
         """
-        layout, p = self.layout, self.layout.n_cont
+        layout, p = self.layout, self.layout.n_gaussian
         quadratic = layout.to_matrix(delta)
         own = np.arange(p)
         quadratic[own, own] = -delta[layout.diagonal]
@@ -148,7 +148,7 @@ class Covariance(Whole):
 
     def _means(self, columns: Floats, n_theta: int) -> Iterator[tuple[Floats, Floats]]:
         """(1, m) in the new columns for a block of states, and the states' probabilities."""
-        p = self.layout.n_cont
+        p = self.layout.n_gaussian
         level_start = self.layout.column_start[p:-1] - p
         # Continuous columns stay as they are; levels become contrasts or stay, too.
         by_level = np.hstack([self.shift, columns[p:, p:]])
@@ -164,7 +164,7 @@ class Covariance(Whole):
 
     def _add_uncertainty(self, out: Floats, layout: Layout, columns: Floats) -> None:
         """Add to each block of two categorical columns the error of its cells' variances."""
-        p, old = self.layout.n_cont, self.layout.column_start
+        p, old = self.layout.n_gaussian, self.layout.column_start
         error = np.sqrt(np.maximum(self.second, 0.0) / self.n_draws)
         for g in np.flatnonzero(layout.pairs[:, 0] >= p):
             u, v = layout.pairs[g]
@@ -212,12 +212,12 @@ def covariance_given_y(moments: Floats, first: Ints, second: Ints, spread: Float
 
 def factors(layout: Layout) -> tuple[Ints, Ints, Floats]:
     """Every statistic as a constant times two entries of (1, design columns)."""
-    p, d = layout.n_cont, layout.n_columns
-    cont, levels = 1 + np.arange(p), 1 + np.arange(p, d)
+    p, d = layout.n_gaussian, layout.n_columns
+    numbers, levels = 1 + np.arange(p), 1 + np.arange(p, d)
     row, column = layout.edge_position
     one, none = np.zeros(p, dtype=np.int64), np.zeros(d - p, dtype=np.int64)
-    first = np.concatenate([one, cont, none, 1 + row])
-    second = np.concatenate([cont, cont, levels, 1 + column])
+    first = np.concatenate([one, numbers, none, 1 + row])
+    second = np.concatenate([numbers, numbers, levels, 1 + column])
     factor = np.ones(len(first))
     factor[layout.diagonal] = -0.5
     return first, second, factor

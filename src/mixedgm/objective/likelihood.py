@@ -100,7 +100,7 @@ class Likelihood:
         model = self._exact(theta)
         if model is None:
             return Evaluation(np.inf)
-        constant = 0.5 * self.layout.n_cont * LOG_TWO_PI
+        constant = 0.5 * self.layout.n_gaussian * LOG_TWO_PI
         value = float(model.log_partition - constant - theta @ self.observed)
         grad = self._expected(model) - self.observed if gradient else None
         self.effort.evaluations += 1.0 if gradient else 0.5

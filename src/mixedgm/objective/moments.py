@@ -12,13 +12,13 @@ def independent(layout: Layout, moments: Moments) -> Floats:
     """The best node terms without edges for standardised rows: mean 0, precision 1, log shares."""
     theta = np.zeros(layout.n_theta)
     theta[layout.diagonal] = 1.0
-    theta[layout.cat_bias] = np.log(moments.mean[layout.n_cont : layout.n_columns])
+    theta[layout.cat_bias] = np.log(moments.mean[layout.n_gaussian : layout.n_columns])
     return layout.centred(theta, np.zeros(0, dtype=np.int64))
 
 
 def statistics(layout: Layout, moments: Moments) -> Floats:
     """(n_theta,) mean of what multiplies every parameter in the log density."""
-    p = layout.n_cont
+    p = layout.n_gaussian
     own = np.arange(p)
     return np.concatenate(
         [

@@ -110,13 +110,13 @@ class Pseudolikelihood:
                 self._coefficients(layout, values, theta),
                 "support" if gradient else "none",
             )
-            if len(layout.predicted_categories)
+            if len(layout.softmax_targets)
             else None
         )
         value = gauss.value + (float(sums.loss.sum()) if sums else 0.0)
         if not gradient:
             return Evaluation(value)
-        first = int(incidence.entry_ptr[incidence.target_ptr[layout.n_cont]])
+        first = int(incidence.entry_ptr[incidence.target_ptr[layout.n_gaussian]])
         column, target = incidence.entry_column, incidence.entry_target
         entry = np.empty(len(values))
         entry[:first] = gauss.by_column[column[:first], target[:first]]
@@ -140,7 +140,7 @@ class Pseudolikelihood:
                 self._coefficients(support, values, theta),
                 "all" if gradient else "none",
             )
-            if len(layout.predicted_categories)
+            if len(layout.softmax_targets)
             else None
         )
         value = gauss.value + (float(sums.loss.sum()) if sums else 0.0)
@@ -172,8 +172,8 @@ class Pseudolikelihood:
         return layout.restrict(groups), theta[layout.positions(groups)]
 
     def _node_gradient(self, gauss: _Gaussian, mean_prob: Floats | None) -> Floats:
-        layout, p = self.layout, self.layout.n_cont
-        discrete = np.zeros(layout.n_cat_columns)
+        layout, p = self.layout, self.layout.n_gaussian
+        discrete = np.zeros(layout.n_level_terms)
         if mean_prob is not None:
             discrete = mean_prob - self.moments.mean[p : layout.n_columns]
         if layout.covariates:
@@ -182,23 +182,23 @@ class Pseudolikelihood:
 
     def _coefficients(self, layout: Layout, values: Floats, theta: Floats) -> Coefficients:
         bias = theta[layout.cat_bias]
-        return Coefficients(layout.incidence, values, bias, layout.predicted_categories)
+        return Coefficients(layout.incidence, values, bias, layout.softmax_targets)
 
     # -- curvature ---------------------------------------------------------------------------------
 
     def curvature(self, theta: Floats, stride: int = 1, nodes: Ints | None = None) -> Curvature:
         """Exact second derivative; the softmax terms from every `stride`-th row."""
-        layout, p = self.layout, self.layout.n_cont
+        layout, p = self.layout, self.layout.n_gaussian
         nodes = np.arange(layout.n_nodes) if nodes is None else nodes
         targets = nodes[layout.is_target[nodes]]
-        cont, cat = targets[targets < p], targets[targets >= p]
+        numbers, discrete = targets[targets < p], targets[targets >= p]
         values = theta[layout.incidence.theta_index]
-        gaussian = _gaussian_curvatures(self.moments, layout, theta, values, cont)
-        if not len(cat):
-            return Curvature(layout, nodes, gaussian, cat, None)
+        gaussian = _gaussian_curvatures(self.moments, layout, theta, values, numbers)
+        if not len(discrete):
+            return Curvature(layout, nodes, gaussian, discrete, None)
         coef = self._coefficients(layout, values, theta)
-        softmax = self.rows.softmax_curvature(coef, cat - p, stride)
-        return Curvature(layout, nodes, gaussian, cat, softmax)
+        softmax = self.rows.softmax_curvature(coef, discrete - p, stride)
+        return Curvature(layout, nodes, gaussian, discrete, softmax)
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +215,7 @@ def _gaussian(moments: Moments, layout: Layout, theta: Floats, values: Floats) -
     """All Gaussian terms from the moments; `values` is in the order of the layout's incidence."""
     from mixedgm.objective.kernels import gaussian_terms
 
-    p, incidence = layout.n_cont, layout.incidence
+    p, incidence = layout.n_gaussian, layout.incidence
     ptr = incidence.entry_ptr[incidence.target_ptr[: p + 1]]
     last = int(ptr[-1])
     slopes, out = np.zeros((p, layout.n_products)), np.empty((3, p))
@@ -245,7 +245,7 @@ def _gaussian_curvatures(
     """Second derivative of these Gaussian terms, in the order of ``layout.conditional``."""
     from mixedgm.objective.kernels import gaussian_curvatures
 
-    p, incidence = layout.n_cont, layout.incidence
+    p, incidence = layout.n_gaussian, layout.incidence
     ptr = incidence.entry_ptr[incidence.target_ptr[: p + 1]]
     size = ptr[nodes + 1] - ptr[nodes] + 2
     start = np.zeros(len(nodes) + 1, dtype=np.int64)

@@ -27,7 +27,7 @@ class Ridged:
     smooth : Smooth
     edges : ndarray (n_groups,)
         r_g >= 0.
-    numbers : ndarray (n_cont,)
+    numbers : ndarray (n_gaussian,)
         t_s >= 0.
     """
 

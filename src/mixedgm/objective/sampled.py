@@ -49,7 +49,7 @@ class GradientChains:
 
     def run(self, params: Params, sweeps: int) -> tuple[Floats, Codes]:
         """Frequencies of pairs of levels in every batch, and some of the states visited."""
-        field, _ = integrate_out(params, range(params.n_cont))
+        field, _ = integrate_out(params, range(params.n_gaussian))
         n_chains = _BATCHES * self.per_batch
         burn_in = max(2, sweeps // 4)
         if self.codes is None:

@@ -47,27 +47,27 @@ class States:
     Examples
     --------
     >>> states = States(Layout.complete(2, (2, 3), covariates=(0, 2)))
-    >>> states.cont, states.levels, states.covariates, states.n_states
+    >>> states.numbers, states.levels, states.covariates, states.n_states
     (array([1]), array([4, 5, 6]), array([0, 2, 3]), 3)
     """
 
     layout: Layout
 
     @cached_property
-    def cont(self) -> Ints:
+    def numbers(self) -> Ints:
         """Design columns of the continuous targets."""
-        return np.flatnonzero(self.layout.is_target[: self.layout.n_cont])
+        return np.flatnonzero(self.layout.is_target[: self.layout.n_gaussian])
 
     @cached_property
     def others(self) -> Ints:
         """All other design columns."""
-        return np.setdiff1d(np.arange(self.layout.n_columns), self.cont)
+        return np.setdiff1d(np.arange(self.layout.n_columns), self.numbers)
 
     @cached_property
     def levels(self) -> Ints:
         """Design columns of the categorical targets."""
         found = np.flatnonzero(self.layout.is_target[self.layout.column_node])
-        return found[found >= self.layout.n_cont]
+        return found[found >= self.layout.n_gaussian]
 
     @cached_property
     def covariates(self) -> Ints:
@@ -77,11 +77,11 @@ class States:
     @property
     def columns(self) -> tuple[int, ...]:
         """Categorical targets, as nodes."""
-        return tuple((self.layout.n_cont + self.layout.predicted_categories).tolist())
+        return tuple((self.layout.n_gaussian + self.layout.softmax_targets).tolist())
 
     @property
     def _n_levels(self) -> tuple[int, ...]:
-        return tuple(self.layout.n_levels[j] for j in self.layout.predicted_categories)
+        return tuple(self.layout.n_levels[j] for j in self.layout.softmax_targets)
 
     @property
     def n_states(self) -> int:
@@ -99,11 +99,11 @@ class States:
         """The regression on those covariates that have an edge in `layout`."""
         nodes = np.flatnonzero(~self.layout.is_target)
         used = np.isin(nodes, layout.pairs)
-        n_cont = int((nodes < layout.n_cont).sum())
-        n_levels = [layout.n_levels[v - layout.n_cont] for v in nodes[n_cont:]]
+        n_gaussian = int((nodes < layout.n_gaussian).sum())
+        n_levels = [layout.n_levels[v - layout.n_gaussian] for v in nodes[n_gaussian:]]
         predictors = np.flatnonzero(used)
         pairs = np.column_stack([predictors, np.full(len(predictors), len(nodes))])
-        small = Layout(n_cont, (*n_levels, self.n_states), pairs, tuple(range(len(nodes))))
+        small = Layout(n_gaussian, (*n_levels, self.n_states), pairs, tuple(range(len(nodes))))
         inside = np.isin(layout.column_node, nodes[used])
         return Softmax(small, np.flatnonzero(inside))
 
@@ -139,7 +139,7 @@ class StatesPoint:
         """Integrate the continuous targets out; DistributionError where that is not possible."""
         from mixedgm.joint.validity import factor
 
-        inside, levels, covariates = states.cont, states.levels, states.covariates
+        inside, levels, covariates = states.numbers, states.levels, states.covariates
         matrix = layout.to_matrix(theta)
         pull = matrix[:, inside]
         own = np.arange(len(inside))
@@ -148,7 +148,7 @@ class StatesPoint:
         linear, hot = theta[layout.cont_bias][inside], states.indicators
         between = matrix[np.ix_(levels, levels)]
         rooted = (linear + hot @ pull[levels]) @ made.root.T
-        bias = hot @ theta[layout.cat_bias][levels - layout.n_cont]
+        bias = hot @ theta[layout.cat_bias][levels - layout.n_gaussian]
         bias += 0.5 * ((hot @ between) * hot).sum(axis=1) + 0.5 * (rooted**2).sum(axis=1)
         into = matrix[np.ix_(covariates, levels)]
         into += (pull[covariates] @ made.root.T) @ (pull[levels] @ made.root.T).T
@@ -168,7 +168,7 @@ class StatesPoint:
     def lean(self) -> Floats:
         """(d, p') what every other design column adds to their mean; zero for their own."""
         found = self.pull @ self.spread
-        found[self.states.cont] = 0.0
+        found[self.states.numbers] = 0.0
         return np.asarray(found)
 
     def gaussian_loss(self, moments: Moments) -> float:

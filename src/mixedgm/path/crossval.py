@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -73,7 +73,7 @@ class Holdout(_ByPrediction):
 
     def __post_init__(self) -> None:
         share = self.fraction
-        if not (isinstance(share, numbers.Real) and 0.0 < float(share) < 1.0):
+        if not (isinstance(share, Real) and 0.0 < float(share) < 1.0):
             raise ParameterError.must_be("fraction", "a number in (0, 1)", share)
 
     @property
@@ -149,7 +149,7 @@ class CV(_ByPrediction):
 
     def __post_init__(self) -> None:
         check_checkpoint(self.checkpoint)
-        whole = isinstance(self.cv, numbers.Integral) and not isinstance(self.cv, bool)
+        whole = isinstance(self.cv, Integral) and not isinstance(self.cv, bool)
         if whole and int(self.cv) < 2:
             raise ParameterError.must_be("cv", "at least 2 folds", self.cv)
         listed = isinstance(self.cv, Iterable) and not isinstance(self.cv, str)
@@ -166,13 +166,13 @@ class CV(_ByPrediction):
     @property
     def label(self) -> str:
         """How the choice is described."""
-        name = f"{self.cv}-fold" if isinstance(self.cv, numbers.Integral) else _name_of(self.cv)
+        name = f"{self.cv}-fold" if isinstance(self.cv, Integral) else _name_of(self.cv)
         return f"{name} CV ({'one standard error' if self.one_se else 'lowest mean'})"
 
     @property
     def effort(self) -> float:
         """About how often the work of EBIC's path is done."""
-        n_folds = int(self.cv) if isinstance(self.cv, numbers.Integral) else 5
+        n_folds = int(self.cv) if isinstance(self.cv, Integral) else 5
         return 2.0 * (1 + n_folds)
 
     def choose(self, evidence: Evidence) -> Choice:
@@ -200,7 +200,7 @@ class CV(_ByPrediction):
     def _splits(self, evidence: Evidence) -> list[Split]:
         design = evidence.design
         groups = None if self.groups is None else _group_labels(design, self.groups)
-        if isinstance(self.cv, numbers.Integral):
+        if isinstance(self.cv, Integral):
             return _drawn_folds(int(self.cv), design.n_rows, groups, evidence.setup.seed)
         return _checked(_given_splits(self.cv, design, groups), design)
 
@@ -249,7 +249,9 @@ def _group_labels(design: Design, groups: Any) -> Ints:
     if isinstance(groups, str):
         node = schema.node_index(groups)
         values: Any = (
-            design.cont[:, node] if node < schema.n_cont else design.codes[:, node - schema.n_cont]
+            design.numbers[:, node]
+            if node < schema.n_gaussian
+            else design.codes[:, node - schema.n_gaussian]
         )
     else:
         labels, at = np.asarray(groups), _positions(design)

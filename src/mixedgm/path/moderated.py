@@ -35,7 +35,7 @@ class Moderated:
 
     def rows(self, rows: MemoryRows, layout: Layout, moderators: Moderators) -> MemoryRows:
         """The same rows with the features that design columns are multiplied by."""
-        features = moderators.features(layout, rows.cont, rows.codes)
+        features = moderators.features(layout, rows.numbers, rows.codes)
         return replace(rows, products=Products(features, moderators.centre(layout)))
 
     def weights(

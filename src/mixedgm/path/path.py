@@ -305,7 +305,7 @@ class Path:
 
         return mean_loss(
             self.params(k),
-            design.cont,
+            design.numbers,
             design.codes,
             design.weights,
             self.total_weight,
@@ -315,7 +315,7 @@ class Path:
     def losses(self, k: int, design: Design) -> Floats:
         """Mean negative log conditional of every node at the k-th lam; 0 for covariates."""
         found = mean_losses(
-            self.params(k), design.cont, design.codes, design.weights, self.total_weight
+            self.params(k), design.numbers, design.codes, design.weights, self.total_weight
         )
         found[list(self.schema.covariates)] = 0.0
         return found

@@ -62,8 +62,8 @@ def too_large(
     """
     observed = observed_levels(design)[0] if reference is None else reference.observed
     levels = [int(part.sum()) for part in levels_by_column(observed, design.schema.n_levels)]
-    own = np.array([1] * design.schema.n_cont + levels)
-    own[design.schema.n_cont :] -= 1
+    own = np.array([1] * design.schema.n_gaussian + levels)
+    own[design.schema.n_gaussian :] -= 1
     target = np.ones(len(own), dtype=bool)
     target[list(design.schema.covariates)] = False
     n = design.total_weight

@@ -135,7 +135,9 @@ class Task:
     @property
     def log_jacobian(self) -> float:
         """Objective in the data's own units minus objective in standardised units."""
-        return float(np.log(self.units.scale[self.layout.is_target[: self.layout.n_cont]]).sum())
+        return float(
+            np.log(self.units.scale[self.layout.is_target[: self.layout.n_gaussian]]).sum()
+        )
 
     def named(self, error: DistributionError) -> DistributionError:
         """The error with the names of the columns."""
@@ -270,23 +272,27 @@ def prepare(
     n_levels = design.schema.n_levels
     observed, codes = observed_levels(design)
     kept = tuple(int(part.sum()) for part in levels_by_column(observed, n_levels))
-    units, cont = _standardised(design, reference)
-    rows = MemoryRows(cont, codes, kept, design.weights, n_threads)
-    moments = _with_unit_variances(rows.moments(), design.schema.n_cont)
-    nodes = Layout(design.schema.n_cont, kept, np.zeros((0, 2), dtype=np.int64))
-    varies = (cont != 0.0).any(axis=0).astype(np.float64)
+    units, numbers = _standardised(design, reference)
+    rows = MemoryRows(numbers, codes, kept, design.weights, n_threads)
+    moments = _with_unit_variances(rows.moments(), design.schema.n_gaussian)
+    nodes = Layout(design.schema.n_gaussian, kept, np.zeros((0, 2), dtype=np.int64))
+    varies = (numbers != 0.0).any(axis=0).astype(np.float64)
     scales = edge_weights.node_scales(nodes, moments.mean, varies)
     absent = _absent(scales, factors)
     layout = Layout.complete(
-        design.schema.n_cont, kept, absent, design.schema.covariates, nodewise=loss == "nodewise"
+        design.schema.n_gaussian,
+        kept,
+        absent,
+        design.schema.covariates,
+        nodewise=loss == "nodewise",
     )
     moderators = None
     if moderated is not None:
-        share = moments.mean[design.schema.n_cont :]
-        moderators = Moderators.of(moderated.nodes, share, cont)
+        share = moments.mean[design.schema.n_gaussian :]
+        moderators = Moderators.of(moderated.nodes, share, numbers)
         layout = moderated.layout(layout, moderators, scales)
         rows = moderated.rows(rows, layout, moderators)
-        moments = _with_unit_variances(rows.moments(), design.schema.n_cont)
+        moments = _with_unit_variances(rows.moments(), design.schema.n_gaussian)
     shared = None if reference is None else reference.layout
     if shared is not None and layout.same(shared):
         layout = shared
@@ -346,23 +352,23 @@ def _standardised(design: Design, reference: Reference | None = None) -> tuple[U
     share = np.full(design.n_rows, 1.0 / design.n_rows)
     if design.weights is not None:
         share = design.weights / design.total_weight
-    centre = share @ design.cont
-    cont = design.cont - centre
-    scale = np.sqrt(share @ cont**2)
+    centre = share @ design.numbers
+    numbers = design.numbers - centre
+    scale = np.sqrt(share @ numbers**2)
     constant = scale <= 1e-13 * np.abs(centre)
     scale[constant] = 1.0
     if reference is not None:
         centre = np.where(constant, reference.mean, centre)
         scale = np.where(constant, np.sqrt(reference.variance), scale)
-    cont[:, constant] = 0.0
-    cont /= scale
-    return Units(centre, scale), cont
+    numbers[:, constant] = 0.0
+    numbers /= scale
+    return Units(centre, scale), numbers
 
 
-def _with_unit_variances(moments: Moments, n_cont: int) -> Moments:
+def _with_unit_variances(moments: Moments, n_gaussian: int) -> Moments:
     """Give a constant column variance 1, so that its own term has an optimum."""
     second = moments.second
-    own = np.arange(n_cont)
+    own = np.arange(n_gaussian)
     second[own, own] = np.where(second[own, own] > 0.0, second[own, own], 1.0)
     return moments
 
@@ -397,5 +403,5 @@ def _degenerate(
     """Names of the nodes that are constant or lack levels, in the order of the nodes."""
     expected = np.ones_like(observed) if reference is None else reference.observed
     lacking = [bool(part.any()) for part in levels_by_column(expected & ~observed, schema.n_levels)]
-    found = constant | np.array([False] * schema.n_cont + lacking, dtype=bool)
+    found = constant | np.array([False] * schema.n_gaussian + lacking, dtype=bool)
     return tuple(node.name for node, is_so in zip(schema.nodes, found, strict=True) if is_so)

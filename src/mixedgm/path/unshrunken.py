@@ -118,7 +118,7 @@ def _sampled(task: Task, groups: Ints, start: Start, *, tol: float, max_iter: in
     small = task.smooth.restrict(groups)
     assert isinstance(small, SampledLikelihood)
     edges = np.where(np.isin(groups, known.ridge), worth_one_row(task, groups), 0.0)
-    numbers = np.zeros(task.layout.n_cont)
+    numbers = np.zeros(task.layout.n_gaussian)
     numbers[known.noisy] = 1.0 / task.total_weight
     ridged = RidgedSample.of(small, edges, numbers)
     none = GroupLasso.none(small.layout)

@@ -21,7 +21,7 @@ EDGE_KINDS = ("continuous-continuous", "continuous-categorical", "categorical-ca
 
 def edge_kind(schema: Schema, u: int, v: int) -> str:
     """Name of the kind of edge between two nodes (positions in ``schema.nodes``)."""
-    n_categorical = (u >= schema.n_cont) + (v >= schema.n_cont)
+    n_categorical = (u >= schema.n_gaussian) + (v >= schema.n_gaussian)
     return EDGE_KINDS[n_categorical]
 
 
@@ -52,7 +52,7 @@ def factor_matrix(
     pairs = [(key, factor) for key, factor in keys if not (moderated and _is_triple(key))]
     if not penalize_covariates:
         matrix[list(schema.covariates), :] = matrix[:, list(schema.covariates)] = 0.0
-    categorical = np.arange(len(matrix)) >= schema.n_cont
+    categorical = np.arange(len(matrix)) >= schema.n_gaussian
     which = np.add.outer(categorical, categorical, dtype=np.int64)
     for kind, factor in kinds.items():
         matrix[which == EDGE_KINDS.index(kind)] = factor

@@ -18,7 +18,7 @@ def node_scales(layout: Layout, column_mean: Floats, column_variance: Floats) ->
 
     `column_variance` is that of the continuous design columns.
     """
-    frequency = column_mean[layout.n_cont :]
+    frequency = column_mean[layout.n_gaussian :]
     trace = np.concatenate([column_variance, frequency * (1.0 - frequency)])
     return np.sqrt(np.add.reduceat(trace, layout.column_start[:-1]))
 

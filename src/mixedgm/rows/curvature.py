@@ -86,17 +86,17 @@ class _Sizes:
         bias: Floats,
         level_start: Ints,
         nodes: Ints,
-        n_cont: int,
+        n_gaussian: int,
         blas_cost: float,
     ) -> None:
         incidence, self.blas_cost = coef.incidence, blas_cost
-        first = incidence.target_ptr[n_cont + nodes]
-        last = incidence.target_ptr[n_cont + nodes + 1]
+        first = incidence.target_ptr[n_gaussian + nodes]
+        last = incidence.target_ptr[n_gaussian + nodes + 1]
         entries = incidence.entry_ptr[last] - incidence.entry_ptr[first]
         self.width = level_start[nodes + 1] - level_start[nodes]
         self.n_packed = self.width * (self.width - 1) // 2
         self.n_predictors = len(bias) + last - first
-        self.n_numbers = len(bias) + _count_between(incidence.predictor < n_cont, first, last)
+        self.n_numbers = len(bias) + _count_between(incidence.predictor < n_gaussian, first, last)
         self.n_columns = len(bias) + entries // self.width
         self.narrow = self.n_columns - (self.n_predictors - self.n_numbers)
         """Columns without every first level."""

@@ -44,7 +44,7 @@ class MemoryRows:
 
     Parameters
     ----------
-    cont : ndarray (n, p)
+    numbers : ndarray (n, p)
         Standardised continuous columns, C order.
     codes : ndarray (n, q)
         Level codes, unsigned integers, C order.
@@ -61,7 +61,7 @@ class MemoryRows:
         or the other.
     """
 
-    cont: Floats
+    numbers: Floats
     codes: NDArray[np.integer]
     n_levels: tuple[int, ...]
     weights: Floats | None = None
@@ -97,13 +97,13 @@ class MemoryRows:
 
     @cached_property
     def _n_columns(self) -> int:
-        return int(self.cont.shape[1]) + self._n_levels
+        return int(self.numbers.shape[1]) + self._n_levels
 
     @property
     def _data(self) -> tuple[Floats, NDArray[np.integer], Floats, Floats]:
         weights = _NO_WEIGHTS if self.weights is None else self.weights
         features = _NO_MATRIX if self.products is None else self.products.features
-        return self.cont, self.codes, weights, features
+        return self.numbers, self.codes, weights, features
 
     @cached_property
     def _bounds(self) -> Ints:
@@ -113,7 +113,7 @@ class MemoryRows:
         rows in each that its own sums of size d times levels stay a small part of the work.
         """
         levels = int(self._level_start[-1])
-        work = self.n_rows * levels * (self.cont.shape[1] + len(self.n_levels))
+        work = self.n_rows * levels * (self.numbers.shape[1] + len(self.n_levels))
         most = min(
             64, work // 400_000, self.n_rows // 400, 2**28 // (8 * self._n_columns * levels + 1)
         )
@@ -134,16 +134,16 @@ class MemoryRows:
         """Sums of w z and of w z z', for any weights."""
         from mixedgm.rows.kernels import level_moments
 
-        p, levels = self.cont.shape[1], int(self._level_start[-1])
-        weighted = self.cont if weights is None else self.cont * weights[:, None]
+        p, levels = self.numbers.shape[1], int(self._level_start[-1])
+        weighted = self.numbers if weights is None else self.numbers * weights[:, None]
         cont_by_level = np.zeros((levels, p))
         level_by_level = np.zeros((levels, levels))
-        data = (self.cont, self.codes, _NO_WEIGHTS if weights is None else weights, _NO_MATRIX)
+        data = (self.numbers, self.codes, _NO_WEIGHTS if weights is None else weights, _NO_MATRIX)
         column = np.empty(len(self.n_levels), dtype=np.int64)
         level_moments(data, self._level_start, column, cont_by_level, level_by_level)
         upper = np.triu(level_by_level)
         second = np.empty((p + levels, p + levels))
-        second[:p, :p] = weighted.T @ self.cont
+        second[:p, :p] = weighted.T @ self.numbers
         second[p:, :p] = cont_by_level
         second[:p, p:] = cont_by_level.T
         second[p:, p:] = upper + np.triu(upper, 1).T
@@ -209,7 +209,7 @@ class MemoryRows:
         loss, mean_prob, support, all_pairs = (self._mean(part) for part in out)
         mean_prob, all_pairs = mean_prob[:, : self._n_levels], all_pairs[:, : self._n_levels]
         if self.products is not None and gradient == "support":
-            self.products.centre_support(support, mean_prob, coef, self.cont.shape[1])
+            self.products.centre_support(support, mean_prob, coef, self.numbers.shape[1])
         elif self.products is not None and gradient == "all":
             self.products.centre_all(all_pairs, mean_prob)
         return SoftmaxSums(
@@ -223,7 +223,7 @@ class MemoryRows:
         """The bias, and an intercept of every feature."""
         if self.products is None:
             return coef.bias[None]
-        return self.products.biases(coef, self.cont.shape[1])
+        return self.products.biases(coef, self.numbers.shape[1])
 
     def _mean(self, sums: Floats) -> Floats:
         if len(sums) == 1 or sums.size == 0:
@@ -255,7 +255,7 @@ class MemoryRows:
 
     def _picked(self, incidence: Incidence) -> int:
         """Coefficients that a row picks, of all targets that are categorical."""
-        p = self.cont.shape[1]
+        p = self.numbers.shape[1]
         width = np.concatenate([np.ones(p, dtype=np.int64), np.diff(self._level_start)])
         first = incidence.target_ptr[p]
         entries = np.diff(incidence.entry_ptr)[first:]
@@ -272,7 +272,7 @@ class MemoryRows:
 
     def _support_from_all(self, coef: Coefficients) -> SoftmaxSums:
         sums = self.softmax(coef, "all")
-        p = self.cont.shape[1]
+        p = self.numbers.shape[1]
         first = int(coef.incidence.entry_ptr[coef.incidence.target_ptr[p]])
         support = np.zeros(len(coef.values))
         column = coef.incidence.entry_column[first:]
@@ -296,7 +296,7 @@ class MemoryRows:
             self.blas_cost,
         )
         if self.products is not None:
-            found = self.products.centre_curvatures(found, coef, self.cont.shape[1] + nodes)
+            found = self.products.centre_curvatures(found, coef, self.numbers.shape[1] + nodes)
         self._spend(0.0, time.perf_counter() - clock)
         return found
 
@@ -322,9 +322,9 @@ def _accumulators(
     n_chunks: int, sizes: tuple[int, int, int, int, int], gradient: Gradient
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Sums of every chunk: loss, mean_prob, support, all_pairs; those not asked for are empty."""
-    n_cat, n_values, n_own, d, width = sizes
+    n_discrete, n_values, n_own, d, width = sizes
     return (
-        np.zeros((n_chunks, n_cat)),
+        np.zeros((n_chunks, n_discrete)),
         np.zeros((n_chunks, n_own, width)),
         np.zeros((n_chunks, n_values if gradient == "support" else 0)),
         # Written whole by the first block of a chunk, so it need not be zero before.

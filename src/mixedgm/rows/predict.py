@@ -15,7 +15,7 @@ _CELLS_PER_BLOCK = 2**20
 
 
 def _blocks(params: Params, n_rows: int) -> Iterator[slice]:
-    width = max(1, params.n_cont + sum(params.n_levels))
+    width = max(1, params.n_gaussian + sum(params.n_levels))
     size = max(1, _CELLS_PER_BLOCK // width)
     for first in range(0, n_rows, size):
         yield slice(first, min(first + size, n_rows))
@@ -23,37 +23,37 @@ def _blocks(params: Params, n_rows: int) -> Iterator[slice]:
 
 def mean_losses(
     params: Params,
-    cont: Floats,
+    numbers: Floats,
     codes: NDArray[np.integer],
     weights: Floats | None = None,
     n_observed: float = np.inf,
 ) -> Floats:
     """(p + q,) weighted mean negative log conditional of every column."""
-    total = np.zeros(params.n_cont + len(params.n_levels))
-    for block in _blocks(params, len(cont)):
-        loss = losses(params, cont[block], codes[block], n_observed)
+    total = np.zeros(params.n_gaussian + len(params.n_levels))
+    for block in _blocks(params, len(numbers)):
+        loss = losses(params, numbers[block], codes[block], n_observed)
         total += loss.sum(axis=0) if weights is None else weights[block] @ loss
-    return total / (len(cont) if weights is None else weights.sum())
+    return total / (len(numbers) if weights is None else weights.sum())
 
 
 def cell_losses(
-    params: Params, cont: Floats, codes: NDArray[np.integer], n_observed: float = np.inf
+    params: Params, numbers: Floats, codes: NDArray[np.integer], n_observed: float = np.inf
 ) -> Floats:
     """(n, p + q) negative log conditional of every cell."""
-    out = np.empty((len(cont), params.n_cont + len(params.n_levels)))
-    for block in _blocks(params, len(cont)):
-        out[block] = losses(params, cont[block], codes[block], n_observed)
+    out = np.empty((len(numbers), params.n_gaussian + len(params.n_levels)))
+    for block in _blocks(params, len(numbers)):
+        out[block] = losses(params, numbers[block], codes[block], n_observed)
     return out
 
 
 def predictions(
-    params: Params, cont: Floats, codes: NDArray[np.integer], n_observed: float = np.inf
+    params: Params, numbers: Floats, codes: NDArray[np.integer], n_observed: float = np.inf
 ) -> tuple[Floats, NDArray[np.int64]]:
     """Conditional mean of every continuous, most probable level of every categorical column."""
-    means = np.empty(cont.shape)
+    means = np.empty(numbers.shape)
     modes = np.empty(codes.shape, dtype=np.int64)
-    for block in _blocks(params, len(cont)):
-        found = conditionals(params, cont[block], codes[block], n_observed)
+    for block in _blocks(params, len(numbers)):
+        found = conditionals(params, numbers[block], codes[block], n_observed)
         means[block] = found.mean
         for j in range(codes.shape[1]):
             modes[block, j] = found.log_prob[:, params.levels_of(j)].argmax(axis=1)
@@ -62,14 +62,14 @@ def predictions(
 
 def probabilities(
     params: Params,
-    cont: Floats,
+    numbers: Floats,
     codes: NDArray[np.integer],
-    cat: int,
+    discrete: int,
     n_observed: float = np.inf,
 ) -> Floats:
-    """(n, L) probability of every level of categorical column number `cat`."""
-    out = np.empty((len(cont), params.n_levels[cat]))
-    for block in _blocks(params, len(cont)):
-        found = conditionals(params, cont[block], codes[block], n_observed)
-        out[block] = np.exp(found.log_prob[:, params.levels_of(cat)])
+    """(n, L) probability of every level of categorical column number `discrete`."""
+    out = np.empty((len(numbers), params.n_levels[discrete]))
+    for block in _blocks(params, len(numbers)):
+        found = conditionals(params, numbers[block], codes[block], n_observed)
+        out[block] = np.exp(found.log_prob[:, params.levels_of(discrete)])
     return out

@@ -60,27 +60,27 @@ class Products:
                 second[m, :, k] = both.T
         return mean.ravel(), second.reshape(n * d, n * d)
 
-    def _moderated(self, coef: Coefficients, n_cont: int) -> tuple[Ints, Ints, Ints, Ints]:
+    def _moderated(self, coef: Coefficients, n_gaussian: int) -> tuple[Ints, Ints, Ints, Ints]:
         """Entries with a feature and a categorical target: position, feature, column, level."""
         incidence, d = coef.incidence, len(self.centre)
-        first = int(incidence.entry_ptr[incidence.target_ptr[n_cont]])
+        first = int(incidence.entry_ptr[incidence.target_ptr[n_gaussian]])
         at = first + np.flatnonzero(incidence.entry_column[first:] >= d)
         feature, column = np.divmod(incidence.entry_column[at], d)
-        return at, feature - 1, column, incidence.entry_target[at] - n_cont
+        return at, feature - 1, column, incidence.entry_target[at] - n_gaussian
 
-    def biases(self, coef: Coefficients, n_cont: int) -> Floats:
+    def biases(self, coef: Coefficients, n_gaussian: int) -> Floats:
         """(1 + F, levels): the bias, and the intercept that the centre gives every feature."""
         levels = len(coef.bias)
-        at, feature, column, level = self._moderated(coef, n_cont)
+        at, feature, column, level = self._moderated(coef, n_gaussian)
         taken = self.centre[column] * coef.values[at]
         found = np.bincount(feature * levels + level, taken, self.n_features * levels)
         return np.vstack([coef.bias, -found.reshape(self.n_features, levels)])
 
     def centre_support(
-        self, support: Floats, mean_prob: Floats, coef: Coefficients, n_cont: int
+        self, support: Floats, mean_prob: Floats, coef: Coefficients, n_gaussian: int
     ) -> None:
         """Make sums of f z P' those of f (z - c) P', in place; mean_prob[1 + k] is that of f P."""
-        at, feature, column, level = self._moderated(coef, n_cont)
+        at, feature, column, level = self._moderated(coef, n_gaussian)
         support[at] -= self.centre[column] * mean_prob[1 + feature, level]
 
     def centre_all(self, all_pairs: Floats, mean_prob: Floats) -> None:

@@ -10,14 +10,14 @@ from mixedgm.model.layout import Ints
 from mixedgm.rows.memory import MemoryRows
 
 
-def with_joint_state(rows: MemoryRows, cont: Ints, cat: Ints, together: Ints) -> MemoryRows:
-    """Keep the columns `cont` and `cat`, and put the joint state of others behind them.
+def with_joint_state(rows: MemoryRows, numbers: Ints, discrete: Ints, together: Ints) -> MemoryRows:
+    """Keep the columns `numbers` and `discrete`, and put the joint state of others behind them.
 
     Parameters
     ----------
     rows : MemoryRows
         The rows.
-    cont, cat : ndarray of int
+    numbers, discrete : ndarray of int
         Positions of the continuous and the categorical columns to keep.
     together : ndarray of int
         Categorical columns that become one, which has a level for every combination of theirs;
@@ -35,9 +35,9 @@ def with_joint_state(rows: MemoryRows, cont: Ints, cat: Ints, together: Ints) ->
     state = np.zeros(rows.n_rows, dtype=np.int64)
     for j in together:
         state = state * rows.n_levels[j] + rows.codes[:, j]
-    levels = (*(rows.n_levels[j] for j in cat), prod(n_levels))
-    codes = np.column_stack([rows.codes[:, cat].astype(np.int64), state])
+    levels = (*(rows.n_levels[j] for j in discrete), prod(n_levels))
+    codes = np.column_stack([rows.codes[:, discrete].astype(np.int64), state])
     if max(levels) <= 2**16:
         codes = codes.astype(np.uint8 if max(levels) <= 2**8 else np.uint16)
-    kept = np.ascontiguousarray(rows.cont[:, cont])
+    kept = np.ascontiguousarray(rows.numbers[:, numbers])
     return MemoryRows(kept, codes, levels, rows.weights, rows.n_threads)

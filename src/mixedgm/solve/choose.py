@@ -68,7 +68,7 @@ class Auto:
     def _cost_of_passes(self, problem: Problem) -> float:
         """The cubes that take as long as the passes that one decomposition saves, 30 or so."""
         layout, smooth = problem.smooth.layout, problem.smooth
-        target = layout.predicted_categories + layout.n_cont
+        target = layout.softmax_targets + layout.n_gaussian
         predictors = 1 + np.diff(layout.incidence.target_ptr)[target]
         cells = float((layout.width[target] * predictors).sum())
         return 30.0 * (_CUBES_OF_A_STEP + cells * smooth.n_rows)
@@ -79,7 +79,7 @@ class Auto:
         Curvature visits every pair of predictors for every pair of levels of a column.
         """
         layout, smooth = problem.smooth.layout, problem.smooth
-        target = layout.predicted_categories + layout.n_cont
+        target = layout.softmax_targets + layout.n_gaussian
         levels = layout.width[target]
         predictors = 1 + np.diff(layout.incidence.target_ptr)[target]
         share = min(1.0, self.newton.sample_rows / max(1, smooth.n_rows))
@@ -91,7 +91,7 @@ class Auto:
         layout = problem.smooth.layout
         if problem.smooth.by_nodes:
             return self.newton
-        inside = Layout(layout.n_cont, tuple(n - 1 for n in layout.n_levels), layout.pairs)
+        inside = Layout(layout.n_gaussian, tuple(n - 1 for n in layout.n_levels), layout.pairs)
         small = inside.n_theta <= self.limit_whole and problem.smooth.curvature_rows > 0
         return self.newton if small else self.memory
 

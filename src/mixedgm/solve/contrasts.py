@@ -89,8 +89,8 @@ class Contrasts:
         from mixedgm.solve.contrast_kernels import turn
 
         out, layout = np.empty(size), self.layout
-        out[: 2 * layout.n_cont] = values[: 2 * layout.n_cont]
-        edges = (layout.n_cont, layout.pairs, layout.block_group)
+        out[: 2 * layout.n_gaussian] = values[: 2 * layout.n_gaussian]
+        edges = (layout.n_gaussian, layout.pairs, layout.block_group)
         bases = _bases(layout.n_levels)
         turn(values, one, other, edges, bases, np.empty(len(bases[0])), out)
         return out
@@ -109,7 +109,7 @@ class Contrasts:
         Blocks are every continuous bias and diagonal, every categorical node's biases, and every
         edge group.  Each touches one or two nodes, and begins at touch_at within them.
         """
-        layout, p = self.reduced, self.layout.n_cont
+        layout, p = self.reduced, self.layout.n_gaussian
         start = np.concatenate(
             [np.arange(2 * p), p + layout.column_start[p:-1], layout.starts[:-1]]
         )
@@ -122,7 +122,7 @@ class Contrasts:
         from mixedgm.solve.contrast_kernels import index
 
         full, small, incidence = self.layout, self.reduced, self.layout.incidence
-        p, n_nodes = full.n_cont, full.n_nodes
+        p, n_nodes = full.n_gaussian, full.n_nodes
         ptr, node_size = np.empty(n_nodes + 1, dtype=np.int64), np.empty(n_nodes, dtype=np.int64)
         table = np.empty((8, p + n_nodes + len(incidence.predictor)), dtype=np.int64)
         touch_node = np.full((p + n_nodes + full.n_groups, 2), -1)
@@ -140,7 +140,7 @@ class Contrasts:
     def columns(self) -> Floats:
         """(d, d') the change of design columns that makes the contrasts: x as it is, levels not."""
         bases = [level_basis(n) for n in self.layout.n_levels]
-        return np.asarray(block_diag(np.eye(self.layout.n_cont), *bases), dtype=np.float64)
+        return np.asarray(block_diag(np.eye(self.layout.n_gaussian), *bases), dtype=np.float64)
 
     def whole_curvature(self, smooth: Smooth, theta: Floats, stride: int) -> Floats:
         """Second derivative in the contrasts as one matrix, for functions not by nodes."""
@@ -169,7 +169,7 @@ class Contrasts:
 
     def _add_ridge(self, per_group: Floats, start: Ints, out: Floats) -> None:
         """Add what every edge has on the diagonal, in all conditionals that it is in."""
-        runs, ends = self.runs, self.layout.n_cont + self.layout.n_nodes
+        runs, ends = self.runs, self.layout.n_gaussian + self.layout.n_nodes
         level = np.concatenate([np.zeros(ends), per_group])[runs.block]
         node = np.repeat(np.arange(len(runs.node_size)), np.diff(runs.ptr))
         step = runs.node_size[node] + 1
@@ -183,10 +183,12 @@ class Contrasts:
 
         runs, (of_width, bases) = self.runs, _bases(self.layout.n_levels)
         table = (runs.ptr, runs.local, runs.columns, runs.contrasts, runs.own_first, of_width)
-        cont, sums = curvature.gaussian, curvature.softmax
-        if len(cont.nodes):
-            own = np.ones_like(cont.nodes)
-            project(cont.matrices, cont.start, 1.0, cont.nodes, own, table, bases, start, out)
+        numbers, sums = curvature.gaussian, curvature.softmax
+        if len(numbers.nodes):
+            own = np.ones_like(numbers.nodes)
+            project(
+                numbers.matrices, numbers.start, 1.0, numbers.nodes, own, table, bases, start, out
+            )
         if sums is not None:
             varies = np.flatnonzero(sums.n_levels > 1)  # else it has no contrasts
             at, own = curvature.categories[varies], sums.n_levels[varies] - 1

@@ -62,7 +62,7 @@ def matched(params: Params, margins: Margins) -> NodeTerms | None:
 
     Examples
     --------
-    >>> params = Params.independent(n_cont=1, n_levels=(2,))
+    >>> params = Params.independent(n_gaussian=1, n_levels=(2,))
     >>> params.category_shift[0, 1] = 1.0
     >>> margins = Margins(np.array([2.0, 0.75, 0.25]), np.array([4.0]))
     >>> from mixedgm.joint import expectations
@@ -147,7 +147,7 @@ class _Point:
         The squares are split into what x and the indicators predict of them and a rest: the
         covariance of x and the indicators is exact, that of the rest comes from states of y.
         """
-        p, off = self.params.n_cont, self.off
+        p, off = self.params.n_gaussian, self.off
         linear, square = off[: len(off) - p], -0.5 * off[len(off) - p :]
         first = -_solved(self._linear_curvature(), linear)
         if p == 0:
@@ -162,7 +162,7 @@ class _Point:
         Indicators of one column sum to one, which leaves a direction without curvature and without
         gradient.  A level that is much rarer than in the table would ask for a huge step.
         """
-        p = self.params.n_cont
+        p = self.params.n_gaussian
         out = self.covariance
         table = np.concatenate([np.ones(p), self.share * (1.0 - self.share)])
         own = np.diagonal(out)
@@ -174,7 +174,7 @@ class _Point:
 
     def _squares(self) -> tuple[Floats, Floats]:
         """What x and the indicators say about -x^2 / 2, and the covariance of what they do not."""
-        p, found, spread = self.params.n_cont, self.expected, self.given_y.covariance
+        p, found, spread = self.params.n_gaussian, self.expected, self.given_y.covariance
         nodes = Layout(p, self.params.n_levels, np.zeros((0, 2), dtype=np.int64))
         cross = found.category_shift
         whole = Covariance(
@@ -195,7 +195,7 @@ class _Point:
 
     def moved(self, step: Floats) -> Params:
         """The parameters after a step."""
-        p = self.params.n_cont
+        p = self.params.n_gaussian
         precision = self.params.precision.copy()
         precision[np.diag_indices(p)] += step[len(step) - p :]
         return replace(
@@ -269,7 +269,7 @@ def _states(model: Exact) -> tuple[Ints, Floats]:
 def _step(point: _Point) -> _Point | None:
     """The next point; None where no step along the Newton direction is any better."""
     move = point.direction()
-    p = point.params.n_cont
+    p = point.params.n_gaussian
     slope = point.off[: len(move) - p] @ move[: len(move) - p]
     slope -= 0.5 * point.off[len(move) - p :] @ move[len(move) - p :]
     length = 1.0
@@ -346,7 +346,7 @@ def _warn_unless_reached(point: _Point) -> None:
     far |= point.noise > 4.0 * ACCURACY
     if not far.any():
         return
-    size, d = np.where(far, np.abs(point.off), 0.0), len(point.off) - point.params.n_cont
+    size, d = np.where(far, np.abs(point.off), 0.0), len(point.off) - point.params.n_gaussian
     worst = int(size.argmax())
     message = (
         "the joint distribution could not be given the margins of the table: it is off by up to "

@@ -123,7 +123,7 @@ class IndependentScale:
         Level frequencies of every node; empty for a number.
     bases, spread : list of ndarray
         Eigenvectors and eigenvalues of every node's covariance; 1 for a number.
-    precision : ndarray (n_cont,)
+    precision : ndarray (n_gaussian,)
         Of the numbers, given the others.
     """
 
@@ -139,7 +139,7 @@ class IndependentScale:
         layout, bias = smooth.layout, smooth.null()
         share, bases, spread = [], [], []
         for v in range(layout.n_nodes):
-            if v < layout.n_cont:
+            if v < layout.n_gaussian:
                 share.append(np.zeros(0))
                 bases.append(np.ones((1, 1)))
                 spread.append(np.ones(1))
@@ -173,8 +173,8 @@ class IndependentScale:
                     slice(start, start + shape[0] * shape[1]),
                     shape,
                     slice(at, at + size),
-                    in_v and u >= layout.n_cont,
-                    in_u and v >= layout.n_cont,
+                    in_v and u >= layout.n_gaussian,
+                    in_u and v >= layout.n_gaussian,
                 )
             )
             at += size
@@ -183,7 +183,7 @@ class IndependentScale:
     @cached_property
     def _node_starts(self) -> Ints:
         """Where the own terms of every categorical node begin, after those of numbers."""
-        p = self.smooth.layout.n_cont
+        p = self.smooth.layout.n_gaussian
         sizes = [2 * p, *(len(self.spread[v]) for v in range(p, len(self.spread)))]
         return np.cumsum(sizes)
 
@@ -201,13 +201,13 @@ class IndependentScale:
         return int(self._node_starts[-1])
 
     def _own(self, v: int) -> slice:
-        first = v - self.smooth.layout.n_cont
+        first = v - self.smooth.layout.n_gaussian
         return slice(int(self._node_starts[first]), int(self._node_starts[first + 1]))
 
     @cached_property
     def values(self) -> Floats:
         """The curvature of independent columns in every coordinate."""
-        layout, p = self.smooth.layout, self.smooth.layout.n_cont
+        layout, p = self.smooth.layout, self.smooth.layout.n_gaussian
         out = np.ones(self.n_node_terms + int(self.group_start[-1]))
         target = layout.is_target
         out[:p] = 1.0 / self.precision
@@ -230,7 +230,7 @@ class IndependentScale:
 
     def down(self, theta: Floats) -> Floats:
         """Theta in these coordinates."""
-        layout, p = self.smooth.layout, self.smooth.layout.n_cont
+        layout, p = self.smooth.layout, self.smooth.layout.n_gaussian
         out = np.empty(len(self.values))
         own = theta[: layout.n_node_terms].copy()
         for block in self._blocks:
@@ -244,7 +244,7 @@ class IndependentScale:
 
     def up(self, eta: Floats) -> Floats:
         """These coordinates as theta."""
-        layout, p = self.smooth.layout, self.smooth.layout.n_cont
+        layout, p = self.smooth.layout, self.smooth.layout.n_gaussian
         theta = np.empty(layout.n_theta)
         theta[: 2 * p] = eta[: 2 * p]
         for v in range(p, layout.n_nodes):
@@ -270,7 +270,7 @@ class IndependentScale:
 
     def slope_down(self, grad: Floats) -> Floats:
         """A gradient with respect to theta as one with respect to these coordinates."""
-        layout, p = self.smooth.layout, self.smooth.layout.n_cont
+        layout, p = self.smooth.layout, self.smooth.layout.n_gaussian
         out = np.empty(len(self.values))
         out[: 2 * p] = grad[: 2 * p]
         for v in range(p, layout.n_nodes):

@@ -57,7 +57,7 @@ def _require_distribution(fitted: FittedModel) -> None:
 
     fitted.require_joint()
     schema = fitted.schema
-    inside = [s for s in range(schema.n_cont) if s not in schema.covariates]
+    inside = [s for s in range(schema.n_gaussian) if s not in schema.covariates]
     try:
         # Asked for here once, and not in every process that simulates.
         factor(fitted.joint_params.precision[np.ix_(inside, inside)])
@@ -103,7 +103,7 @@ class _Comparison:
         )
 
     def _columns(self, node: int) -> slice:
-        p = self.fitted.schema.n_cont
+        p = self.fitted.schema.n_gaussian
         if node < p:
             return slice(node, node + 1)
         levels = self.fitted.params.levels_of(node - p)
@@ -111,13 +111,13 @@ class _Comparison:
 
     def _node(self, node: int) -> Oddity:
         """A continuous column by its moments, a categorical one by shares and dispersion."""
-        p, own, drawn = self.fitted.schema.n_cont, self.observed, self.simulated
+        p, own, drawn = self.fitted.schema.n_gaussian, self.observed, self.simulated
         if node < p:
             return oddity(_even(own.moments[node]), _even(drawn.moments[:, node]), 1e-12)
-        levels, cat = self._levels_of(node), node - p
+        levels, discrete = self._levels_of(node), node - p
         return oddity(
-            np.append(own.shares[levels], _log(own.dispersion[cat])),
-            np.column_stack([drawn.shares[:, levels], _log(drawn.dispersion[:, cat])]),
+            np.append(own.shares[levels], _log(own.dispersion[discrete])),
+            np.column_stack([drawn.shares[:, levels], _log(drawn.dispersion[:, discrete])]),
             0.5 / self.n_rows,
         )
 
@@ -133,7 +133,7 @@ class _Comparison:
 
     def _strength(self, blocks: Floats, shares: Floats, u: int, v: int) -> Floats:
         """Correlation, correlation ratio or Cramer's V of each table, from its covariances."""
-        p = self.fitted.schema.n_cont
+        p = self.fitted.schema.n_gaussian
         if v < p:
             return np.asarray(blocks[:, 0, 0])
         one = np.ones((len(blocks), 1))
@@ -146,10 +146,14 @@ class _Comparison:
         return np.asarray(np.sqrt(total))
 
     def _levels_of(self, node: int) -> slice:
-        return self.fitted.params.levels_of(node - self.fitted.schema.n_cont)
+        return self.fitted.params.levels_of(node - self.fitted.schema.n_gaussian)
 
     def _node_check(self, node: int, odd: Oddity, adjusted: float, alpha: float) -> NodeCheck:
-        column, p, own = self.fitted.schema.nodes[node], self.fitted.schema.n_cont, self.observed
+        column, p, own = (
+            self.fitted.schema.nodes[node],
+            self.fitted.schema.n_gaussian,
+            self.observed,
+        )
         continuous = node < p
         names = MOMENTS if continuous else (*column.level_names, "dispersion")
         moments = own.moments[node] if continuous else np.full(len(MOMENTS), np.nan)

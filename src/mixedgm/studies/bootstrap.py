@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import numbers
 import os
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from numbers import Integral, Real
 from typing import Any, cast
 
 import numpy as np
@@ -186,7 +186,7 @@ def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
 
 
 def _check_n_boot(n_boot: object) -> None:
-    whole = isinstance(n_boot, numbers.Integral) and not isinstance(n_boot, (bool, np.bool_))
+    whole = isinstance(n_boot, Integral) and not isinstance(n_boot, (bool, np.bool_))
     if not (whole and 1 <= int(cast(int, n_boot)) <= MOST_TASKS):
         raise ParameterError.must_be("n_boot", f"an integer from 1 to {MOST_TASKS:,}", n_boot)
 
@@ -247,7 +247,7 @@ def _shares(
         return [0.0] * n_boot
     shares = list(_SHARES if drop is None else drop)
     for share in shares:
-        if not (isinstance(share, numbers.Real) and 0.0 < float(share) < 1.0):
+        if not (isinstance(share, Real) and 0.0 < float(share) < 1.0):
             raise ParameterError.must_be("drop", "a list of numbers in (0, 1)", drop)
     if not shares or (1.0 - max(shares)) * plan.n_units < 2.0:
         raise ParameterError(
@@ -285,7 +285,7 @@ def plan_of(
     key = fingerprint(
         json.dumps(told, sort_keys=True, default=repr),
         json.dumps(design.schema.to_dict(), sort_keys=True, default=repr),
-        design.cont,
+        design.numbers,
         design.codes,
         design.weights,
         params.coef,

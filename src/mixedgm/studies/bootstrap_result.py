@@ -174,7 +174,7 @@ class Bootstrap:
 
     @cached_property
     def _degenerate(self) -> Columns:
-        bias = self.estimate.node_terms[0, 2 * self.fitted.schema.n_cont :]
+        bias = self.estimate.node_terms[0, 2 * self.fitted.schema.n_gaussian :]
         return tables.degenerate_columns(self._material, ~np.isneginf(bias))
 
     # -- case-dropping -----------------------------------------------------------------------------

@@ -122,7 +122,7 @@ def parameters_columns(material: Material, level: float) -> Columns:
 
 def _node_terms(schema: Schema) -> list[tuple[int, str, str | None]]:
     """Node, name and level of every node term, in the order of the replicates."""
-    p, nodes = schema.n_cont, schema.nodes
+    p, nodes = schema.n_gaussian, schema.nodes
     terms: list[tuple[int, str, str | None]] = []
     terms += [(s, "bias", None) for s in range(p)]
     terms += [(s, "precision", None) for s in range(p)]
@@ -241,11 +241,11 @@ def degenerate_columns(material: Material, observed: NDArray[np.bool_]) -> Colum
     """In how many resamples a column was constant, or lacked a level that the table has."""
     schema, samples = material.schema, material.replicates
     constant = (samples.scales == 0.0) & (material.estimate.scales[0] > 0.0)
-    bias = samples.node_terms[:, 2 * schema.n_cont :]
+    bias = samples.node_terms[:, 2 * schema.n_gaussian :]
     lost = np.isneginf(bias) & observed
     start = np.concatenate([[0], np.cumsum(schema.n_levels)])
-    counts = [0] * schema.n_cont + [
-        int(lost[:, start[j] : start[j + 1]].any(axis=1).sum()) for j in range(schema.n_cat)
+    counts = [0] * schema.n_gaussian + [
+        int(lost[:, start[j] : start[j + 1]].any(axis=1).sum()) for j in range(schema.n_discrete)
     ]
     found = [k for k in range(len(counts)) if counts[k] or constant[:, k].any()]
     return {

@@ -235,7 +235,7 @@ class GroupComparison:
     def _where_odd(self) -> tuple[list[list[str]], list[list[str]]]:
         """Groups in which each node is constant, and in which it lacks levels."""
         schema, every = self.fitted[0].schema, self.estimates
-        lost = np.isneginf(every.node_terms[:, 2 * schema.n_cont :])
+        lost = np.isneginf(every.node_terms[:, 2 * schema.n_gaussian :])
         ends = np.cumsum((0, *schema.n_levels))
         constant: list[list[str]] = [[] for _ in schema.nodes]
         lacking: list[list[str]] = [[] for _ in schema.nodes]
@@ -243,8 +243,8 @@ class GroupComparison:
             for k in range(len(schema.nodes)):
                 if every.scales[row, k] == 0.0 and self.observed["constant"][k]:
                     constant[k].append(name)
-            for at in range(schema.n_cat):
-                k = schema.n_cont + at
+            for at in range(schema.n_discrete):
+                k = schema.n_gaussian + at
                 if lost[row, ends[at] : ends[at + 1]].any() and self.observed["lacking"][k]:
                     lacking[k].append(name)
         return constant, lacking

@@ -152,9 +152,9 @@ def _oddities(plan: ResamplingPlan, every: Replicates) -> tuple[Ints, Ints]:
     """In how many groups each node is constant, or lacks a level that the whole table has."""
     schema = plan.design.schema
     constant = ((every.scales == 0.0) & (plan.whole.node_scales > 0.0)).sum(axis=0)
-    lost = np.isneginf(every.node_terms[:, 2 * schema.n_cont :]) & plan.reference.observed
+    lost = np.isneginf(every.node_terms[:, 2 * schema.n_gaussian :]) & plan.reference.observed
     lacking = np.zeros(len(schema.nodes), dtype=np.int64)
     ends = np.cumsum((0, *schema.n_levels))
-    for at in range(schema.n_cat):
-        lacking[schema.n_cont + at] = lost[:, ends[at] : ends[at + 1]].any(axis=1).sum()
+    for at in range(schema.n_discrete):
+        lacking[schema.n_gaussian + at] = lost[:, ends[at] : ends[at + 1]].any(axis=1).sum()
     return constant.astype(np.int64), lacking

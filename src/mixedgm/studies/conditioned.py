@@ -66,7 +66,7 @@ def conditioned(fitted: FittedModel, evidence: KnownValues) -> FittedModel:
     if not rest:
         raise ParameterError("all columns are given, so that nothing is left; give fewer.")
     _refuse_impossible(fitted, evidence)
-    params = condition(fitted.matched_params, evidence.cont, evidence.cat)
+    params = condition(fitted.matched_params, evidence.numbers, evidence.discrete)
     return _of_rest(fitted, evidence, params, fitted.report.at)
 
 
@@ -130,8 +130,8 @@ def _at(fitted: FittedModel, evidence: KnownValues) -> FittedModel:
             f"{'it' if len(missing) == 1 else 'each'}, too: {{{quoted(missing[0])}: ...}}."
         )
     _refuse_impossible(fitted, evidence)
-    p = fitted.schema.n_cont
-    values = [evidence.cont[m] if m < p else evidence.cat[m - p] for m in fitted.moderators]
+    p = fitted.schema.n_gaussian
+    values = [evidence.numbers[m] if m < p else evidence.discrete[m - p] for m in fitted.moderators]
     params = without(at_values(fitted.params, values), fitted.moderators, values)
     return _of_rest(fitted, evidence, params, str(evidence))
 
@@ -140,33 +140,35 @@ def rows_at(
     fitted: FittedModel, design: Design
 ) -> Iterator[tuple[NDArray[np.intp], FittedModel, Design]]:
     """Rows with equal values of the moderators, the model at these, and the other columns."""
-    schema, p = fitted.schema, fitted.schema.n_cont
+    schema, p = fitted.schema, fitted.schema.n_gaussian
     keys = np.column_stack(
-        [design.cont[:, m] if m < p else design.codes[:, m - p] for m in fitted.moderators]
+        [design.numbers[:, m] if m < p else design.codes[:, m - p] for m in fitted.moderators]
     )
     distinct, which = np.unique(keys, axis=0, return_inverse=True)
     for at, values in enumerate(distinct):
         evidence = _as_evidence(schema, dict(zip(fitted.moderators, values, strict=True)))
         here = _at(fitted, evidence)
-        cont, cat = column_positions(schema, here.schema.nodes)
+        numbers, discrete = column_positions(schema, here.schema.nodes)
         rows = np.flatnonzero(which.ravel() == at)
         part = design.take(rows)
-        x, y = part.cont[:, list(cont)], part.codes[:, list(cat)]
-        yield rows, here, replace(part, schema=here.schema, cont=x, codes=y)
+        x, y = part.numbers[:, list(numbers)], part.codes[:, list(discrete)]
+        yield rows, here, replace(part, schema=here.schema, numbers=x, codes=y)
 
 
 def _as_evidence(schema: Schema, known: Mapping[int, float]) -> KnownValues:
     """Encoded values of some nodes as evidence."""
-    cont = {node: float(x) for node, x in known.items() if node < schema.n_cont}
-    cat = {node - schema.n_cont: int(x) for node, x in known.items() if node >= schema.n_cont}
-    values: dict[str, Any] = {
-        schema.categorical[j].name: schema.categorical[j].levels[k] for j, k in cat.items()
+    numbers = {node: float(x) for node, x in known.items() if node < schema.n_gaussian}
+    discrete = {
+        node - schema.n_gaussian: int(x) for node, x in known.items() if node >= schema.n_gaussian
     }
-    for node, x in cont.items():
+    values: dict[str, Any] = {
+        schema.categorical[j].name: schema.categorical[j].levels[k] for j, k in discrete.items()
+    }
+    for node, x in numbers.items():
         column = schema.nodes[node]
         own = x if column.transform is None else float(column.transform.inverse(x))
         values[column.name] = own
-    return KnownValues(values, cont, cat)
+    return KnownValues(values, numbers, discrete)
 
 
 def _moderated(fitted: FittedModel, evidence: KnownValues) -> FittedModel:
@@ -186,7 +188,7 @@ def _warn_outside(fitted: FittedModel, evidence: KnownValues) -> None:
     """Warn about values of moderators that the fit has not seen."""
     assert fitted.params.moderation is not None
     for node, (low, high) in zip(fitted.moderators, fitted.params.moderation.span, strict=True):
-        value = evidence.cont.get(node) if node < fitted.schema.n_cont else None
+        value = evidence.numbers.get(node) if node < fitted.schema.n_gaussian else None
         slack = 1e-9 * (high - low)
         if value is None or low - slack <= value <= high + slack:
             continue
@@ -209,10 +211,10 @@ def is_conditioned(fitted: FittedModel) -> bool:
 
 
 def _refuse_impossible(fitted: FittedModel, evidence: KnownValues) -> None:
-    for cat, code in evidence.cat.items():
+    for discrete, code in evidence.discrete.items():
         params = fitted.params
-        if np.isneginf(params.cat_bias[params.level_start[cat] + code]):
-            column = fitted.schema.categorical[cat]
+        if np.isneginf(params.cat_bias[params.level_start[discrete] + code]):
+            column = fitted.schema.categorical[discrete]
             raise ParameterError(
                 f"level {quoted(column.levels[code])} of column {quoted(column.name)} "
                 f"cannot occur in this "
@@ -228,7 +230,7 @@ def repaired_model(fitted: FittedModel) -> FittedModel:
     from mixedgm.joint import repaired
 
     # Covariates are always known, so only the targets need a distribution.
-    inside = [s for s in range(fitted.schema.n_cont) if s not in fitted.schema.covariates]
+    inside = [s for s in range(fitted.schema.n_gaussian) if s not in fitted.schema.covariates]
     targets = Schema(tuple(fitted.schema.continuous[s] for s in inside))
     block, whole = np.ix_(inside, inside), fitted.pairwise_params
     part = replace(Params.independent(len(inside), ()), precision=whole.precision[block])

@@ -61,26 +61,26 @@ class Statistics:
 def statistics(fitted: FittedModel, design: Design) -> Statistics:
     """Look at the rows in blocks; only sums are kept."""
     params, schema = fitted.params, fitted.schema
-    p, total = schema.n_cont, design.total_weight
+    p, total = schema.n_gaussian, design.total_weight
     weights = np.ones(design.n_rows) if design.weights is None else design.weights
-    centre = weights @ design.cont / total
-    scale = np.sqrt(weights @ (design.cont - centre) ** 2 / total)
+    centre = weights @ design.numbers / total
+    scale = np.sqrt(weights @ (design.numbers - centre) ** 2 / total)
     scale[scale == 0.0] = 1.0
     d = p + sum(params.n_levels)
     second, mean = np.zeros((d, d)), np.zeros(d)
     powers, outliers, largest = np.zeros((4, p)), np.zeros(p), np.zeros(p)
     expected, spread = np.zeros(d - p), np.zeros(d - p)
-    pearson = np.zeros(schema.n_cat)
+    pearson = np.zeros(schema.n_discrete)
     size = max(1, _CELLS_PER_BLOCK // max(d, 1))
     for first in range(0, design.n_rows, size):
         cut = slice(first, first + size)
-        cont, codes, w = design.cont[cut], design.codes[cut], weights[cut]
-        found = conditionals(params, cont, codes, fitted.n_observed)
+        numbers, codes, w = design.numbers[cut], design.codes[cut], weights[cut]
+        found = conditionals(params, numbers, codes, fitted.n_observed)
         hot = _indicators(codes, params.level_start)
-        z = np.hstack([(cont - centre) / scale, hot])
+        z = np.hstack([(numbers - centre) / scale, hot])
         second += z.T @ (w[:, None] * z)
         mean += w @ z
-        residual = (cont - found.mean) / np.sqrt(found.variance)
+        residual = (numbers - found.mean) / np.sqrt(found.variance)
         powers += np.array([w @ residual**k for k in (1, 2, 3, 4)]).reshape(4, p)
         outliers += w @ (np.abs(residual) > OUTLIER)
         largest = np.maximum(largest, np.abs(residual).max(axis=0, initial=0.0))

@@ -163,12 +163,14 @@ class Distribution:
             _, matrix = self._mixture()
         else:
             known = read_evidence(Schema(self.categorical), state)
-            if len(known.cat) < len(self.categorical):
+            if len(known.discrete) < len(self.categorical):
                 absent = [c.name for c in self.categorical if c.name not in known.values]
                 raise ParameterError(
                     f"state needs a level of {', '.join(map(quoted, absent))}, too."
                 )
-            matrix = self.found.covariance[tuple(known.cat[at] for at in range(len(known.cat)))]
+            matrix = self.found.covariance[
+                tuple(known.discrete[at] for at in range(len(known.discrete)))
+            ]
         names = [column.name for column in self.continuous]
         return square_frame(names, matrix, self.model.library)
 
@@ -205,15 +207,15 @@ class Distribution:
         from mixedgm.joint import log_marginal
 
         schema = Schema(self.columns)
-        cont, codes, single = self._points(x, schema)
-        known_cont, known_cat = column_positions(self.model.schema, self.columns)
+        numbers, codes, single = self._points(x, schema)
+        known_numbers, known_discrete = column_positions(self.model.schema, self.columns)
         log_p = with_names(
             self.model.schema,
             log_marginal,
             self.model.joint_params,
-            known_cont,
-            known_cat,
-            cont,
+            known_numbers,
+            known_discrete,
+            numbers,
             codes,
             limit=self.limit,
         )
@@ -222,7 +224,7 @@ class Distribution:
     def _points(self, x: Any, schema: Schema) -> tuple[Floats, Any, bool]:
         if not isinstance(x, Mapping):
             design = apply(x, schema)
-            return design.cont, design.codes, False
+            return design.numbers, design.codes, False
         given = {schema.nodes[schema.node_index(name)].name: value for name, value in x.items()}
         absent = [name for name in schema.names if name not in given]
         if absent:
@@ -235,11 +237,11 @@ class Distribution:
         except ValueError:
             raise ParameterError("the arrays in x have different lengths.") from None
         n = shape[0] if shape else 1
-        cont = [_scores(column, arrays[column.name], n) for column in schema.continuous]
+        numbers = [_scores(column, arrays[column.name], n) for column in schema.continuous]
         codes = [_codes(column, arrays[column.name], n) for column in schema.categorical]
         empty = np.zeros((n, 0))
         return (
-            np.column_stack([empty, *cont]),
+            np.column_stack([empty, *numbers]),
             np.column_stack([empty, *codes]).astype(np.int64),
             shape == (),
         )

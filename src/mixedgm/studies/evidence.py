@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -26,15 +26,15 @@ class KnownValues:
     ----------
     values : mapping of str to float or level
         By column name, in the table's order and in the data's own units.
-    cont : mapping of int to float
+    numbers : mapping of int to float
         Values of continuous columns by position; normal scores where a column has a transform.
-    cat : mapping of int to int
+    discrete : mapping of int to int
         Level codes of categorical columns by position.
     """
 
     values: Mapping[str, float | Level] = field(default_factory=dict)
-    cont: Mapping[int, float] = field(default_factory=dict)
-    cat: Mapping[int, int] = field(default_factory=dict)
+    numbers: Mapping[int, float] = field(default_factory=dict)
+    discrete: Mapping[int, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
         """Return "age = 40, sex = Female"."""
@@ -81,7 +81,7 @@ def read_evidence(schema: Schema, given: Mapping[Any, Any] | None) -> KnownValue
         text = "; ".join(wrong)
         raise ParameterError(text if text.endswith("?") else f"{text}.")
     ordered = {name: found[name] for name in schema.names if name in found}
-    at, p = schema.node_index, schema.n_cont
+    at, p = schema.node_index, schema.n_gaussian
     return KnownValues(
         {name: value for name, (value, _) in ordered.items()},
         {at(name): number for name, (_, number) in ordered.items() if at(name) < p},
@@ -143,7 +143,7 @@ def read_columns(schema: Schema, columns: Any, option: str = "columns") -> tuple
     ParameterError
         For an unknown name, a name that comes twice, and for no name at all.
     """
-    single = isinstance(columns, (str, numbers.Integral))
+    single = isinstance(columns, (str, Integral))
     names = [columns] if single else list(columns) if np.iterable(columns) else []
     if not names:
         raise ParameterError.must_be(option, "a column name or a list of them", columns)
@@ -158,7 +158,7 @@ def column_positions(
     schema: Schema, columns: Sequence[Column]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return positions of the continuous and of the categorical ones among their kind."""
-    at, p = schema.node_index, schema.n_cont
+    at, p = schema.node_index, schema.n_gaussian
     return (
         tuple(at(column.name) for column in columns if column.kind == "continuous"),
         tuple(at(column.name) - p for column in columns if column.kind == "categorical"),

@@ -106,8 +106,8 @@ def node_scales(params: Params) -> tuple[Floats, tuple[str, ...]]:
         notes = (f"edge weights are on the scale of simulated rows{rough}",)
     levels = found.cat_bias
     traces = [
-        levels[params.levels_of(cat)] @ (1.0 - levels[params.levels_of(cat)])
-        for cat in range(len(params.n_levels))
+        levels[params.levels_of(discrete)] @ (1.0 - levels[params.levels_of(discrete)])
+        for discrete in range(len(params.n_levels))
     ]
     return np.sqrt(np.array([*np.diagonal(found.covariance), *traces])), notes
 
@@ -118,7 +118,7 @@ def checked_params(schema: Schema, params: ParamsArg) -> Params:
     Blocks that a mapping leaves out are those of independent standard normal and uniform columns.
     """
     n_levels, blocks = schema.n_levels, _blocks(schema, params)
-    plain = Params.independent(schema.n_cont, n_levels)
+    plain = Params.independent(schema.n_gaussian, n_levels)
     shapes = {name: getattr(plain, name).shape for name in _BLOCKS}
     wrong = [
         f"{name} has shape {blocks[name].shape}, but the columns need {shape}"
@@ -159,7 +159,7 @@ def _blocks(schema: Schema, params: ParamsArg) -> dict[str, Floats]:
         raise ParameterError(
             f"params has no block {quoted(unknown[0])}; the blocks are {', '.join(_BLOCKS)}."
         )
-    plain = Params.independent(schema.n_cont, schema.n_levels)
+    plain = Params.independent(schema.n_gaussian, schema.n_levels)
     blocks = {}
     for name in _BLOCKS:
         try:
@@ -178,9 +178,9 @@ def _not_finite(params: Params) -> list[str]:
             bad &= ~np.isneginf(block)
         if bad.any():
             wrong.append(f"{name} holds {np.count_nonzero(bad)} values that are no finite numbers")
-    for cat in range(len(params.n_levels)):
-        if np.isneginf(params.cat_bias[params.levels_of(cat)]).all():
-            wrong.append(f"cat_bias leaves categorical column number {cat} without any level")
+    for discrete in range(len(params.n_levels)):
+        if np.isneginf(params.cat_bias[params.levels_of(discrete)]).all():
+            wrong.append(f"cat_bias leaves categorical column number {discrete} without any level")
     return wrong
 
 
@@ -215,15 +215,15 @@ def _self_interactions(schema: Schema, params: Params) -> list[str]:
         f"cat_interaction has values between levels of {quoted(column.name)} itself, "
         f"where only zeros "
         "belong (its own terms are in cat_bias)"
-        for cat, column in enumerate(schema.categorical)
-        if params.cat_interaction[params.levels_of(cat), params.levels_of(cat)].any()
+        for discrete, column in enumerate(schema.categorical)
+        if params.cat_interaction[params.levels_of(discrete), params.levels_of(discrete)].any()
     ]
 
 
 def _indefinite(params: Params) -> list[str]:
     from mixedgm.joint.validity import SMALLEST_PIVOT, smallest_eigenvalue
 
-    if params.n_cont == 0:
+    if params.n_gaussian == 0:
         return []
     smallest = smallest_eigenvalue(_symmetric(params.precision))
     if smallest > SMALLEST_PIVOT:

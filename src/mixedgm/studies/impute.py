@@ -32,7 +32,7 @@ __all__ = ["Completed", "draws", "expected"]
 class Completed:
     """A table without gaps: continuous columns (normal scores where transformed), level codes."""
 
-    cont: Floats
+    numbers: Floats
     codes: NDArray[np.int32]
 
 
@@ -41,10 +41,10 @@ class _Pattern:
     """Rows with the same columns known, and the positions of the known and the unknown columns."""
 
     rows: Ints
-    known_cont: list[int]
-    known_cat: list[int]
-    cont: list[int]
-    cat: list[int]
+    known_numbers: list[int]
+    known_discrete: list[int]
+    numbers: list[int]
+    discrete: list[int]
 
 
 def expected(fitted: FittedModel, gaps: Gaps, how: How) -> Completed:
@@ -55,7 +55,7 @@ def expected(fitted: FittedModel, gaps: Gaps, how: How) -> Completed:
     """
     from mixedgm.joint import posterior
 
-    out = Completed(gaps.cont.copy(), gaps.codes.copy())
+    out = Completed(gaps.numbers.copy(), gaps.codes.copy())
     params, codes = with_unseen_levels(fitted.joint_params, gaps)
     n_sampled, worst = 0, 0.0
     for pattern in _patterns(gaps):
@@ -63,12 +63,12 @@ def expected(fitted: FittedModel, gaps: Gaps, how: How) -> Completed:
             fitted.schema,
             posterior,
             params,
-            *_known(gaps.cont, codes, pattern),
+            *_known(gaps.numbers, codes, pattern),
             method=how.method,
             rng=how.rng,
             limit=how.entries,
         )
-        modes = _modes(found.levels, [params.n_levels[cat] for cat in pattern.cat])
+        modes = _modes(found.levels, [params.n_levels[discrete] for discrete in pattern.discrete])
         _write(out, pattern, found.mean, modes)
         if not found.exact:
             n_sampled += len(pattern.rows)
@@ -90,13 +90,13 @@ def draws(fitted: FittedModel, gaps: Gaps, n_draws: int, how: How) -> Iterator[C
     params, codes = with_unseen_levels(fitted.joint_params, gaps)
     for seed in seeds(how.random_state, n_draws):
         rng = np.random.default_rng(seed)
-        out = Completed(gaps.cont.copy(), gaps.codes.copy())
+        out = Completed(gaps.numbers.copy(), gaps.codes.copy())
         for pattern in patterns:
             drawn = with_names(
                 fitted.schema,
                 posterior_draw,
                 params,
-                *_known(gaps.cont, codes, pattern),
+                *_known(gaps.numbers, codes, pattern),
                 rng=rng,
                 method=how.method,
                 limit=how.entries,
@@ -107,7 +107,7 @@ def draws(fitted: FittedModel, gaps: Gaps, n_draws: int, how: How) -> Iterator[C
 
 def _patterns(gaps: Gaps) -> Iterator[_Pattern]:
     """Yield groups of rows with the same gaps; rows without gaps are left out."""
-    p = gaps.schema.n_cont
+    p = gaps.schema.n_gaussian
     for rows, gap in gaps.patterns():
         yield _Pattern(
             rows,
@@ -119,20 +119,20 @@ def _patterns(gaps: Gaps) -> Iterator[_Pattern]:
 
 
 def _known(
-    cont: Floats, codes: NDArray[np.int32], pattern: _Pattern
+    numbers: Floats, codes: NDArray[np.int32], pattern: _Pattern
 ) -> tuple[list[int], list[int], Floats, NDArray[np.int32]]:
     """Positions and values of the known columns."""
     return (
-        pattern.known_cont,
-        pattern.known_cat,
-        cont[pattern.rows[:, None], pattern.known_cont],
-        codes[pattern.rows[:, None], pattern.known_cat],
+        pattern.known_numbers,
+        pattern.known_discrete,
+        numbers[pattern.rows[:, None], pattern.known_numbers],
+        codes[pattern.rows[:, None], pattern.known_discrete],
     )
 
 
-def _write(out: Completed, pattern: _Pattern, cont: Floats, codes: NDArray[Any]) -> None:
-    out.cont[pattern.rows[:, None], pattern.cont] = cont
-    out.codes[pattern.rows[:, None], pattern.cat] = codes
+def _write(out: Completed, pattern: _Pattern, numbers: Floats, codes: NDArray[Any]) -> None:
+    out.numbers[pattern.rows[:, None], pattern.numbers] = numbers
+    out.codes[pattern.rows[:, None], pattern.discrete] = codes
 
 
 def _modes(levels: Floats, n_levels: list[int]) -> NDArray[np.int64]:

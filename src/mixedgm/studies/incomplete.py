@@ -38,7 +38,7 @@ def predicted(
         Level codes of the categorical columns.
     """
     means, modes = fitted.predict(gaps.design)
-    p = fitted.schema.n_cont
+    p = fitted.schema.n_gaussian
     with JointCells(fitted, gaps) as cells:
         for node, rows, mean in cells.means([node for node in targets if node < p]):
             means[rows, node] = mean
@@ -85,8 +85,8 @@ def _targets(fitted: FittedModel) -> list[int]:
 
 def _losses(fitted: FittedModel, gaps: Gaps) -> tuple[Floats, Floats]:
     """Negative log likelihood of the cells of all targets, NaN where missing; weights of rows."""
-    design, p, targets = gaps.design, fitted.schema.n_cont, _targets(fitted)
-    out = cell_losses(fitted.params, design.cont, design.codes, fitted.n_observed)
+    design, p, targets = gaps.design, fitted.schema.n_gaussian, _targets(fitted)
+    out = cell_losses(fitted.params, design.numbers, design.codes, fitted.n_observed)
     with JointCells(fitted, gaps) as cells:
         for node, rows, log_density in cells.log_densities([v for v in targets if v < p]):
             out[rows, node] = -log_density

@@ -61,9 +61,9 @@ class _Part:
 
     nodes: Ints
     params: Params
-    known_cont: list[int]
-    known_cat: list[int]
-    cont: Floats
+    known_numbers: list[int]
+    known_discrete: list[int]
+    numbers: Floats
     codes: NDArray[np.int32]
 
 
@@ -72,7 +72,7 @@ class JointCells:
 
     def __init__(self, fitted: FittedModel, gaps: Gaps) -> None:
         self.fitted, self.gaps = fitted, gaps
-        self.sampled = np.zeros(len(gaps.cont), dtype=bool)
+        self.sampled = np.zeros(len(gaps.numbers), dtype=bool)
         self.worst = 0.0
 
     def __enter__(self) -> JointCells:
@@ -87,7 +87,7 @@ class JointCells:
         """Yield the means of continuous nodes."""
         for question in self._questions(nodes):
             rows, found = self._posterior(question)
-            own = [node for node in question.unknown if node < self.fitted.schema.n_cont]
+            own = [node for node in question.unknown if node < self.fitted.schema.n_gaussian]
             for node, asked in question.rows.items():
                 yield node, asked, found.mean[np.searchsorted(rows, asked), own.index(node)]
 
@@ -96,7 +96,7 @@ class JointCells:
 
         With `observed`, only in rows that have a level of the node.
         """
-        p, params = self.fitted.schema.n_cont, self.fitted.params
+        p, params = self.fitted.schema.n_gaussian, self.fitted.params
         for question in self._questions(nodes, observed=observed):
             rows, found = self._posterior(question)
             own = [node for node in question.unknown if node >= p]
@@ -121,7 +121,7 @@ class JointCells:
 
         for question in self._questions(nodes, observed=True):
             for node, rows in question.rows.items():
-                part, values = self._part(question, rows), self.gaps.cont[rows, node]
+                part, values = self._part(question, rows), self.gaps.numbers[rows, node]
                 at = int(np.searchsorted(part.nodes, node))
                 found, exact = self._ask(log_density_of, part, at, values)
                 self.sampled[rows] |= not exact
@@ -159,23 +159,23 @@ class JointCells:
     def _part(self, question: _Question, rows: Ints) -> _Part:
         from mixedgm.joint import among
 
-        p, (params, codes) = self.fitted.schema.n_cont, self._table
+        p, (params, codes) = self.fitted.schema.n_gaussian, self._table
         unknown = np.array(question.unknown)
         nodes = np.union1d(unknown, np.flatnonzero(self._used[:, unknown].any(axis=1)))
-        cont, cat = nodes[nodes < p], nodes[nodes >= p]
-        known_cont, known_cat = ~np.isin(cont, unknown), ~np.isin(cat, unknown)
+        numbers, discrete = nodes[nodes < p], nodes[nodes >= p]
+        known_numbers, known_discrete = ~np.isin(numbers, unknown), ~np.isin(discrete, unknown)
         return _Part(
             nodes,
-            among(params, cont, cat - p),
-            np.flatnonzero(known_cont).tolist(),
-            np.flatnonzero(known_cat).tolist(),
-            self.gaps.cont[np.ix_(rows, cont[known_cont])],
-            codes[np.ix_(rows, cat[known_cat] - p)],
+            among(params, numbers, discrete - p),
+            np.flatnonzero(known_numbers).tolist(),
+            np.flatnonzero(known_discrete).tolist(),
+            self.gaps.numbers[np.ix_(rows, numbers[known_numbers])],
+            codes[np.ix_(rows, discrete[known_discrete] - p)],
         )
 
     def _ask(self, function: Callable[..., T], part: _Part, *first: Any) -> T:
         columns = Schema(tuple(self.fitted.schema.nodes[node] for node in part.nodes))
-        known = part.known_cont, part.known_cat, part.cont, part.codes
+        known = part.known_numbers, part.known_discrete, part.numbers, part.codes
         try:
             return with_names(columns, function, part.params, *first, *known, limit=_ENTRIES)
         except DistributionError as error:

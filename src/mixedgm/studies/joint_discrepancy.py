@@ -237,7 +237,7 @@ def _cheap(fitted: FittedModel) -> bool:
     if fitted.margins is None or fitted.margins.covariance is None:
         return False
     try:
-        rest, _ = integrate_out(fitted.params, range(fitted.params.n_cont))
+        rest, _ = integrate_out(fitted.params, range(fitted.params.n_gaussian))
         plan_for(discrete(rest), limit=_CHEAP)
     except DistributionError:
         return False
@@ -263,7 +263,7 @@ class _Entries:
     def of(cls, fitted: FittedModel, terms: NodeTerms) -> _Entries:
         assert fitted.margins is not None
         joint, table, error, limit = _values(fitted, terms)
-        start, p = fitted.params.node_start, fitted.schema.n_cont
+        start, p = fitted.params.node_start, fitted.schema.n_gaussian
         node = np.repeat(np.arange(len(start) - 1), np.diff(start))
         row, column = np.nonzero(node[:, None] < node)
         gap = np.abs(joint - table)[row, column]
@@ -305,7 +305,7 @@ class _Entries:
 
 def _values(fitted: FittedModel, terms: NodeTerms) -> tuple[Floats, Floats, Floats, Floats]:
     """(d, d) what is compared of two design columns: joint, table, its error, what is notable."""
-    margins, p = fitted.margins, fitted.schema.n_cont
+    margins, p = fitted.margins, fitted.schema.n_gaussian
     assert margins is not None
     assert margins.covariance is not None
     assert terms.covariance is not None

@@ -53,7 +53,7 @@ class Means:
 
     def __getitem__(self, name: Any) -> float | dict[Any, float]:
         """Return the mean of a continuous column, or the probabilities of a categorical one."""
-        node, p = self.schema.node_index(name), self.schema.n_cont
+        node, p = self.schema.node_index(name), self.schema.n_gaussian
         if node < p:
             return float(self._own_units()[node])
         column, start = self.schema.nodes[node], int(sum(self.schema.n_levels[: node - p]))

@@ -55,7 +55,7 @@ def models_along(
 def _spread(fitted: FittedModel, node: int) -> list[Any]:
     """Low, middle and high; or all levels with rows."""
     assert fitted.params.moderation is not None
-    column, p = fitted.schema.nodes[node], fitted.schema.n_cont
+    column, p = fitted.schema.nodes[node], fitted.schema.n_gaussian
     if node >= p:
         bias = fitted.params.cat_bias[fitted.params.levels_of(node - p)]
         return [level for level, x in zip(column.levels, bias, strict=True) if np.isfinite(x)]
@@ -68,7 +68,7 @@ def _spread(fitted: FittedModel, node: int) -> list[Any]:
 def _middle(fitted: FittedModel, node: int) -> Any:
     """Mean, or most frequent level."""
     assert fitted.params.moderation is not None
-    column, p = fitted.schema.nodes[node], fitted.schema.n_cont
+    column, p = fitted.schema.nodes[node], fitted.schema.n_gaussian
     middle = fitted.params.moderation.middle
     if node < p:
         return _own(column, float(middle[node]))

@@ -54,15 +54,15 @@ def predictability(fitted: FittedModel, gaps: Gaps) -> tuple[NodePredictability,
     means, modes = predicted(fitted, gaps, [schema.node_index(name) for name in schema.targets])
     losses = node_losses(fitted, gaps)
     # Sums of whole weights are exact, so that no gain is exactly 0 rather than rounding.
-    weights = np.ones(len(gaps.cont)) if gaps.weights is None else gaps.weights
+    weights = np.ones(len(gaps.numbers)) if gaps.weights is None else gaps.weights
     found = {}
     for node, column in enumerate(schema.nodes):
         there = ~gaps.missing[:, node]
-        own, at = weights[there], node - schema.n_cont
+        own, at = weights[there], node - schema.n_gaussian
         if not there.any():
             found[column.name] = NodePredictability(column.name, column.kind, *[_NAN] * 5)
-        elif node < schema.n_cont:
-            values, mean = gaps.cont[there, node], means[there, node]
+        elif node < schema.n_gaussian:
+            values, mean = gaps.numbers[there, node], means[there, node]
             found[column.name] = _continuous(column.name, values, mean, own)
         else:
             codes = gaps.codes[there, at]  # an unseen level, -2, is the first of the shares

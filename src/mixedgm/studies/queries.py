@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,7 +65,7 @@ class How:
     def __post_init__(self) -> None:
         if self.method not in ("auto", "exact", "gibbs"):
             raise ParameterError.must_be("method", "'auto', 'exact' or 'gibbs'", self.method)
-        whole = isinstance(self.limit, numbers.Integral) and not isinstance(self.limit, bool)
+        whole = isinstance(self.limit, Integral) and not isinstance(self.limit, bool)
         if self.limit is not None and not (whole and self.limit > 0):
             raise ParameterError.must_be("limit", "a positive integer, or None", self.limit)
 
@@ -100,7 +100,7 @@ def log_densities(fitted: FittedModel, design: Design, how: How) -> Floats:
         fitted.schema,
         log_likelihood,
         fitted.joint_params,
-        design.cont,
+        design.numbers,
         design.codes,
         covariates=fitted.schema.covariates,
         limit=how.entries,
@@ -122,13 +122,13 @@ def distribution_of(fitted: FittedModel, columns: Any, given: GivenArg, how: How
     wanted = read_columns(fitted.schema, columns)
     evidence, rest = asked_model(fitted, given)
     _refuse_known(wanted, evidence)
-    cont, cat = column_positions(rest.schema, wanted)
+    numbers, discrete = column_positions(rest.schema, wanted)
     found = with_names(
         rest.schema,
         marginal,
         rest.joint_params,
-        cont,
-        cat,
+        numbers,
+        discrete,
         method=how.method,
         rng=how.rng,
         limit=how.entries,
@@ -251,7 +251,7 @@ def sample_rows(
     from mixedgm.joint import draw
 
     for name, value in {"n": n, **sweeps}.items():
-        whole = isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_))
+        whole = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
         if not whole or value < 1:
             raise ParameterError.must_be(name, "an integer of at least 1", value)
     evidence, rest = asked_model(fitted, given)
@@ -268,22 +268,22 @@ def sample_rows(
         **sweeps,
     )
     if not evidence.values:
-        table = decode(schema, drawn.cont, drawn.codes, fitted.library, rounded=whole_names)
+        table = decode(schema, drawn.numbers, drawn.codes, fitted.library, rounded=whole_names)
         return table, drawn, schema
-    cont = np.empty((int(n), schema.n_cont))
-    codes = np.empty((int(n), schema.n_cat), dtype=np.int64)
-    left_cont, left_cat = column_positions(schema, rest.schema.columns)
-    cont[:, left_cont], codes[:, left_cat] = drawn.cont, drawn.codes
-    for cat, code in evidence.cat.items():
-        codes[:, cat] = code
-    for at in evidence.cont:  # in own units, so that no rounding of a transform shows
-        cont[:, at] = evidence.values[schema.continuous[at].name]
+    numbers = np.empty((int(n), schema.n_gaussian))
+    codes = np.empty((int(n), schema.n_discrete), dtype=np.int64)
+    left_numbers, left_discrete = column_positions(schema, rest.schema.columns)
+    numbers[:, left_numbers], codes[:, left_discrete] = drawn.numbers, drawn.codes
+    for discrete, code in evidence.discrete.items():
+        codes[:, discrete] = code
+    for at in evidence.numbers:  # in own units, so that no rounding of a transform shows
+        numbers[:, at] = evidence.values[schema.continuous[at].name]
     plain = Schema(
         tuple(
             replace(c, transform=None) if c.name in evidence.values else c for c in schema.columns
         )
     )
-    return decode(plain, cont, codes, fitted.library, rounded=whole_names), drawn, rest.schema
+    return decode(plain, numbers, codes, fitted.library, rounded=whole_names), drawn, rest.schema
 
 
 def expectation_of(

@@ -98,7 +98,7 @@ def random_params(
     ranges = _ranges(strength)
     if not (np.isfinite(bias) and bias >= 0.0):
         raise ParameterError.must_be("bias", "a number in [0, inf)", bias)
-    params = Params.independent(schema.n_cont, schema.n_levels)
+    params = Params.independent(schema.n_gaussian, schema.n_levels)
     for a, b in read_graph(graph, "graph")[0].values():
         u, v = sorted((schema.node_index(a), schema.node_index(b)))
         size = rng.uniform(*ranges[edge_kind(schema, u, v)])
@@ -108,7 +108,7 @@ def random_params(
     return replace(
         params,
         precision=precision,
-        cont_bias=rng.uniform(-bias, bias, size=schema.n_cont),
+        cont_bias=rng.uniform(-bias, bias, size=schema.n_gaussian),
         cat_bias=rng.uniform(-bias, bias, size=sum(schema.n_levels)),
     ), notes
 
@@ -137,7 +137,7 @@ def _ranges(strength: Any) -> dict[str, Range]:
 
 def _put(params: Params, u: int, v: int, size: float, rng: np.random.Generator) -> None:
     """Write a random block whose entries have this root mean square into the blank parameters."""
-    p = params.n_cont
+    p = params.n_gaussian
     if v < p:
         entry = size * rng.choice([-1.0, 1.0])
         params.precision[u, v] = params.precision[v, u] = entry
@@ -152,7 +152,7 @@ def _put(params: Params, u: int, v: int, size: float, rng: np.random.Generator) 
 
 def _contrast(n_rows: int, params: Params, v: int, size: float, rng: np.random.Generator) -> Floats:
     """A random block that sums to zero over the levels of each side."""
-    block = rng.normal(size=(n_rows, params.n_levels[v - params.n_cont]))
+    block = rng.normal(size=(n_rows, params.n_levels[v - params.n_gaussian]))
     block -= block.mean(axis=1, keepdims=True)
     if n_rows > 1:
         block -= block.mean(axis=0)

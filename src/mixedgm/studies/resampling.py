@@ -87,7 +87,7 @@ class ResamplingPlan:
     def declared(self) -> Layout:
         """All pairs of columns, over all declared levels: how records count parameters."""
         schema = self.design.schema
-        return Layout.complete(schema.n_cont, schema.n_levels)
+        return Layout.complete(schema.n_gaussian, schema.n_levels)
 
     @cached_property
     def penalised(self) -> Params:

@@ -111,7 +111,7 @@ def _batch(
     found = []
     for first in range(0, n_rows * n_tables, n_rows):
         cut = slice(first, first + n_rows)
-        found.append(statistics(fitted, Design(fitted.schema, rows.cont[cut], rows.codes[cut])))
+        found.append(statistics(fitted, Design(fitted.schema, rows.numbers[cut], rows.codes[cut])))
     d = len(found[0].covariance)
     above = np.triu_indices(d, 1)
     return {
@@ -142,20 +142,20 @@ def _targets_drawn(fitted: FittedModel, design: Design, rng: np.random.Generator
     """The same rows with their targets drawn given their covariates."""
     from mixedgm.joint import posterior_draw
 
-    schema, p = fitted.schema, fitted.schema.n_cont
+    schema, p = fitted.schema, fitted.schema.n_gaussian
     known = np.array(schema.covariates, dtype=np.int64)
-    known_cont, known_cat = known[known < p], known[known >= p] - p
-    cont, codes = design.cont.copy(), design.codes.copy()
+    known_numbers, known_discrete = known[known < p], known[known >= p] - p
+    numbers, codes = design.numbers.copy(), design.codes.copy()
     drawn = with_names(
         schema,
         posterior_draw,
         fitted.joint_params,
-        known_cont.tolist(),
-        known_cat.tolist(),
-        cont[:, known_cont],
-        codes[:, known_cat],
+        known_numbers.tolist(),
+        known_discrete.tolist(),
+        numbers[:, known_numbers],
+        codes[:, known_discrete],
         rng=rng,
     )
-    cont[:, np.setdiff1d(np.arange(p), known_cont)] = drawn[0]
-    codes[:, np.setdiff1d(np.arange(codes.shape[1]), known_cat)] = drawn[1]
-    return Design(schema, cont, codes)
+    numbers[:, np.setdiff1d(np.arange(p), known_numbers)] = drawn[0]
+    codes[:, np.setdiff1d(np.arange(codes.shape[1]), known_discrete)] = drawn[1]
+    return Design(schema, numbers, codes)

@@ -29,7 +29,7 @@ _NARROW: dict[str, type[np.floating[Any]]] = {
 
 def decode(
     schema: Schema,
-    cont: ArrayLike,
+    numbers: ArrayLike,
     codes: ArrayLike,
     like: str | nw.Implementation,
     *,
@@ -46,7 +46,7 @@ def decode(
     ----------
     schema : Schema
         The columns.
-    cont : array of shape (n, p)
+    numbers : array of shape (n, p)
         Continuous columns in the schema's order; normal scores where a column has a transform.
     codes : array of shape (n, q)
         Categorical columns in the schema's order, as positions in their levels.
@@ -72,12 +72,12 @@ def decode(
     library = like.value if isinstance(like, nw.Implementation) else like
     if library not in _LIBRARIES:
         raise ParameterError.must_be("like", f"one of {', '.join(_LIBRARIES)}", library)
-    numbers = np.asarray(cont, dtype=np.float64)
+    given = np.asarray(numbers, dtype=np.float64)
     positions = np.asarray(codes)
     make = {"pandas": _pandas, "polars": _polars, "pyarrow": _pyarrow, "numpy": _numpy}[library]
     columns: dict[str, Any] = {}
     for at, column in enumerate(schema.continuous):
-        values = numbers[:, at]
+        values = given[:, at]
         values = values if column.transform is None else column.transform.inverse(values)
         values = as_whole(column, values) if column.name in rounded else values
         columns[column.name] = make(column, values, _own_dtype(column, library))

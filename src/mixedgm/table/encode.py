@@ -32,7 +32,7 @@ class Design:
     ----------
     schema : Schema
         What the columns mean.
-    cont : float64 array of shape (n, p), C order
+    numbers : float64 array of shape (n, p), C order
         Continuous columns in the schema's order; normal scores where a column has a transform.
     codes : uint8, uint16 or int32 array of shape (n, q), C order
         Categorical columns in the schema's order, as positions in their levels.
@@ -44,12 +44,12 @@ class Design:
     Examples
     --------
     >>> design, findings = learn([[1.5, "b"], [2.5, "a"], [0.5, "a"], [3.0, "b"]])
-    >>> design.cont.ravel().tolist(), design.codes.ravel().tolist()
+    >>> design.numbers.ravel().tolist(), design.codes.ravel().tolist()
     ([1.5, 2.5, 0.5, 3.0], [1, 0, 0, 1])
     """
 
     schema: Schema
-    cont: Floats
+    numbers: Floats
     codes: Codes
     weights: Floats | None = None
     kept: NDArray[np.intp] | None = None
@@ -57,7 +57,7 @@ class Design:
     @property
     def n_rows(self) -> int:
         """Number of rows, n."""
-        return len(self.cont)
+        return len(self.numbers)
 
     @property
     def total_weight(self) -> float:
@@ -80,7 +80,7 @@ class Design:
         chosen = np.arange(self.n_rows)[rows if isinstance(rows, slice) else np.asarray(rows)]
         return Design(
             self.schema,
-            self.cont[chosen],
+            self.numbers[chosen],
             self.codes[chosen],
             None if self.weights is None else self.weights[chosen],
             chosen if self.kept is None else self.kept[chosen],
@@ -138,7 +138,7 @@ def learn(
     )
     raise_or_warn(checked.findings)
 
-    def numbers(name: str) -> Floats:
+    def numbers_of(name: str) -> Floats:
         values = checked.values[name].numbers()
         return values if checked.keep is None else values[checked.keep]
 
@@ -146,11 +146,11 @@ def learn(
     for at, column in enumerate(columns):
         if column.kind == "continuous" and checked.options.transformed(column.name):
             beyond = checked.options.extrapolated(column.name)
-            fitted = Nonparanormal.fit(numbers(column.name), checked.weights, extrapolate=beyond)
+            fitted = Nonparanormal.fit(numbers_of(column.name), checked.weights, extrapolate=beyond)
             columns[at] = replace(column, transform=fitted)
     codes = {name: factor.codes for name, factor in checked.factors.items()}
     schema = replace(checked.schema, columns=tuple(columns))
-    design = _filled(schema, numbers, codes, checked.keep, checked.weights, checked.frame.n_rows)
+    design = _filled(schema, numbers_of, codes, checked.keep, checked.weights, checked.frame.n_rows)
     return design, checked.findings
 
 
@@ -200,18 +200,18 @@ def apply(
     matched = match(X, schema, missing, sample_weight, require)
     raise_or_warn(matched.findings)
 
-    def numbers(name: str) -> Floats:
+    def numbers_of(name: str) -> Floats:
         if name not in matched.values:
             return np.zeros(matched.n_kept)
         values = matched.values[name].numbers()
         return values if matched.keep is None else values[matched.keep]
 
-    return _filled(schema, numbers, matched.codes, matched.keep, matched.weights, matched.n_rows)
+    return _filled(schema, numbers_of, matched.codes, matched.keep, matched.weights, matched.n_rows)
 
 
 def _filled(
     schema: Schema,
-    numbers: Callable[[str], Floats],
+    numbers_of: Callable[[str], Floats],
     codes: Mapping[str, NDArray[np.int32]],
     keep: Mask | None,
     weights: Floats | None,
@@ -220,16 +220,16 @@ def _filled(
     """Write one column after the other, so that at most one is held twice."""
     kept = None if keep is None or keep.all() else np.flatnonzero(keep)
     n_kept = n_rows if kept is None else len(kept)
-    cont = np.empty((n_kept, schema.n_cont), dtype=np.float64)
+    numbers = np.empty((n_kept, schema.n_gaussian), dtype=np.float64)
     for at, column in enumerate(schema.continuous):
-        values = numbers(column.name)
-        cont[:, at] = values if column.transform is None else column.transform.forward(values)
-    coded = np.zeros((n_kept, schema.n_cat), dtype=code_dtype(schema))
+        values = numbers_of(column.name)
+        numbers[:, at] = values if column.transform is None else column.transform.forward(values)
+    coded = np.zeros((n_kept, schema.n_discrete), dtype=code_dtype(schema))
     for at, column in enumerate(schema.categorical):
         if column.name in codes:
             all_codes = codes[column.name]
             coded[:, at] = all_codes if kept is None else all_codes[kept]
-    return Design(schema, cont, coded, weights, kept)
+    return Design(schema, numbers, coded, weights, kept)
 
 
 def code_dtype(schema: Schema) -> type[np.uint8] | type[np.uint16] | type[np.int32]:

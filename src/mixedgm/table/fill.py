@@ -28,7 +28,7 @@ def filled(
     X: object,
     frame: Frame,
     gaps: Gaps,
-    cont: NDArray[np.float64],
+    numbers: NDArray[np.float64],
     codes: NDArray[Any],
     *,
     rounded: bool = False,
@@ -43,7 +43,7 @@ def filled(
         The table.
     gaps : Gaps
         Where its cells are missing.
-    cont : array (n, p)
+    numbers : array (n, p)
         Completed continuous columns, normal scores where a column has a transform.
     codes : array (n, q)
         Completed categorical columns.
@@ -63,8 +63,8 @@ def filled(
     for node, column in enumerate(schema.nodes):
         gap = missing[:, node]
         if gap.any():
-            at, p = positions[column.name], schema.n_cont
-            given = cont[:, node] if node < p else codes[:, node - p]
+            at, p = positions[column.name], schema.n_gaussian
+            given = numbers[:, node] if node < p else codes[:, node - p]
             dtype = str(getattr(columns[at], "dtype", getattr(columns[at], "type", "")))
             cells = _FilledCells(column, gap, np.asarray(given), frame.library, rounded, dtype)
             columns[at] = fill[frame.library](columns[at], cells)
@@ -99,9 +99,9 @@ class _FilledCells:
         column = replace(self.column, label=None)
         n = len(self.given)
         part, nothing = self.given.reshape(n, 1), np.zeros((n, 0))
-        cont, codes = (part, nothing) if column.kind == "continuous" else (nothing, part)
+        numbers, codes = (part, nothing) if column.kind == "continuous" else (nothing, part)
         rounded = (column.name,) if self.rounded else ()
-        return decode(Schema((column,)), cont, codes, self.library, rounded=rounded)[column.name]
+        return decode(Schema((column,)), numbers, codes, self.library, rounded=rounded)[column.name]
 
     @property
     def numbers(self) -> NDArray[np.float64]:

@@ -29,7 +29,7 @@ class Gaps:
     ----------
     schema : Schema
         What the columns mean.
-    cont : float64 array (n, p)
+    numbers : float64 array (n, p)
         Continuous columns in the schema's order, normal scores where a column has a transform; NaN
         where a value is missing.
     codes : int32 array (n, q)
@@ -40,21 +40,21 @@ class Gaps:
     """
 
     schema: Schema
-    cont: NDArray[np.float64]
+    numbers: NDArray[np.float64]
     codes: NDArray[np.int32]
     weights: NDArray[np.float64] | None = None
 
     @property
     def missing(self) -> Mask:
         """(n, p + q) where cells are missing, continuous columns first."""
-        return np.column_stack([np.isnan(self.cont), self.codes == -1])
+        return np.column_stack([np.isnan(self.numbers), self.codes == -1])
 
     @property
     def design(self) -> Design:
         """The table without gaps: 0 for a missing number, a negative code for a missing level."""
-        gap = np.isnan(self.cont)
-        cont = np.where(gap, 0.0, self.cont) if gap.any() else self.cont
-        return Design(self.schema, cont, self.codes, self.weights)
+        gap = np.isnan(self.numbers)
+        numbers = np.where(gap, 0.0, self.numbers) if gap.any() else self.numbers
+        return Design(self.schema, numbers, self.codes, self.weights)
 
     def patterns(self) -> Iterator[tuple[NDArray[np.intp], Mask]]:
         """Yield rows with the same gaps, and where these are; rows without gaps are left out."""
@@ -111,18 +111,18 @@ def read_gaps(
     matched = match(frame, schema, "keep", sample_weight, require, unseen)
     raise_or_warn(matched.findings)
     keep: Mask | slice = slice(None) if matched.keep is None else matched.keep
-    cont = np.full((matched.n_kept, schema.n_cont), np.nan)
+    numbers = np.full((matched.n_kept, schema.n_gaussian), np.nan)
     for at, column in enumerate(schema.continuous):
         values = matched.values.get(column.name)
         if values is not None and values.family != "empty":
-            numbers = values.numbers()[keep]
+            present = values.numbers()[keep]
             transform = column.transform
-            cont[:, at] = numbers if transform is None else transform.forward(numbers)
-    codes = np.full((matched.n_kept, schema.n_cat), -1, dtype=np.int32)
+            numbers[:, at] = present if transform is None else transform.forward(present)
+    codes = np.full((matched.n_kept, schema.n_discrete), -1, dtype=np.int32)
     for at, column in enumerate(schema.categorical):
         if column.name in matched.codes:
             codes[:, at] = matched.codes[column.name][keep]
-    gaps = Gaps(schema, cont, codes, matched.weights)
+    gaps = Gaps(schema, numbers, codes, matched.weights)
     raise_or_warn(_covariate_findings(gaps))
     return gaps
 

@@ -182,12 +182,12 @@ class Inspection:
             return _ranks(values) if self.options.transformed(name) else values
 
         kinds = {column.name: column.kind for column in self.schema}
-        cont = [name for name, kind in kinds.items() if kind == "continuous"]
-        cat = [name for name, kind in kinds.items() if kind == "categorical"]
+        continuous = [name for name, kind in kinds.items() if kind == "continuous"]
+        discrete = [name for name, kind in kinds.items() if kind == "categorical"]
         sample = Sample(
-            {name: numbers(name)[some] for name in cont},
-            {name: self.factors[name].codes[some] for name in cat},
-            {name: len(self.factors[name].levels) for name in cat},
+            {name: numbers(name)[some] for name in continuous},
+            {name: self.factors[name].codes[some] for name in discrete},
+            {name: len(self.factors[name].levels) for name in discrete},
             lambda name: numbers(name)[whole],
             lambda name: self.factors[name].codes[whole],
             leave_out,

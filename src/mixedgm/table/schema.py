@@ -227,14 +227,24 @@ class Schema:
         return (int(v), int(u)) if roles == ("target", "covariate") else (int(u), int(v))
 
     @property
-    def n_cont(self) -> int:
+    def n_gaussian(self) -> int:
         """Number of continuous columns, p."""
         return len(self.continuous)
 
     @property
-    def n_cat(self) -> int:
+    def n_discrete(self) -> int:
         """Number of categorical columns, q."""
         return len(self.categorical)
+
+    @property
+    def n_cont(self) -> int:
+        """Number of continuous columns: `n_gaussian`, as it was called before."""
+        return self.n_gaussian
+
+    @property
+    def n_cat(self) -> int:
+        """Number of categorical columns: `n_discrete`, as it was called before."""
+        return self.n_discrete
 
     @property
     def n_levels(self) -> tuple[int, ...]:
@@ -315,7 +325,7 @@ class Schema:
         more = len(self.table_names) - _MOST_COLUMNS
         if more <= 0:
             return ""
-        kinds = f"{self.n_cont:,} continuous, {self.n_cat:,} categorical"
+        kinds = f"{self.n_gaussian:,} continuous, {self.n_discrete:,} categorical"
         left = f", {len(self.left_out):,} left out" if self.left_out else ""
         return f"... and {more:,} more columns; of all {len(self.table_names):,}: {kinds}{left}"
 

@@ -242,7 +242,7 @@ def _node_terms(fitted: FittedModel) -> list[dict[str, Any]]:
             entry["bias"] = params.cont_bias[at]
             entry["precision"] = params.precision[at, at]
         else:
-            bias = params.cat_bias[params.levels_of(at - params.n_cont)]
+            bias = params.cat_bias[params.levels_of(at - params.n_gaussian)]
             entry["bias"] = dict(zip(column.level_names, bias, strict=True))
         found.append(entry)
     return found

@@ -32,13 +32,13 @@ def parameter_matrix(fitted: FittedModel) -> Floats:
     of a categorical column with itself, and of two covariates, have no parameters and are NaN.
     Separate regressions have a row for what a column says, a column for what is said about it.
     """
-    p, params = fitted.schema.n_cont, fitted.params
+    p, params = fitted.schema.n_gaussian, fitted.params
     scales = np.ones(len(params.coef))
     scales[:p] = fitted.node_scales[:p]
     matrix = params.coef * np.outer(scales, scales)
     matrix[np.arange(p), np.arange(p)] = np.diagonal(params.precision) * scales[:p] ** 2
-    for cat in range(len(params.n_levels)):
-        block = params.levels_of(cat)
+    for discrete in range(len(params.n_levels)):
+        block = params.levels_of(discrete)
         matrix[p + block.start : p + block.stop, p + block.start : p + block.stop] = np.nan
     start = params.node_start
     given = [k for node in fitted.schema.covariates for k in range(start[node], start[node + 1])]
@@ -71,7 +71,7 @@ def plot_parameters(fitted: FittedModel, *, ax: Axes | None = None) -> Axes:
     Separate regressions have two copies of an edge: a row predicts, a column is predicted.
     """
     matrix = parameter_matrix(fitted)
-    p, d = fitted.schema.n_cont, len(matrix)
+    p, d = fitted.schema.n_gaussian, len(matrix)
     size = float(np.clip(2.6 + 0.2 * d, 4.5, 11.0))
     ax = axes(ax, (size + 1.4, size), layout="constrained")
     shown = matrix.copy()
@@ -109,13 +109,13 @@ def _colours() -> Colormap:
 
 def _starts(fitted: FittedModel) -> NDArray[np.int64]:
     """Return the first row of every column, and the end."""
-    widths = [1] * fitted.schema.n_cont + list(fitted.schema.n_levels)
+    widths = [1] * fitted.schema.n_gaussian + list(fitted.schema.n_levels)
     return np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
 
 
 def _draw_lines(ax: Axes, fitted: FittedModel) -> None:
     """Separate columns by thin lines, the continuous from the categorical ones by a thick one."""
-    starts, p = _starts(fitted), fitted.schema.n_cont
+    starts, p = _starts(fitted), fitted.schema.n_gaussian
     wide = _cell_size(ax, starts) * np.diff(starts) >= _SMALLEST_BLOCK
     width = 0.6 if len(starts) <= 30 else 0.2
     for line in (ax.axhline, ax.axvline):
@@ -158,7 +158,7 @@ def _column_names(
 
     A kind whose columns are too narrow for a name each gets one for all of them.
     """
-    starts, p = _starts(fitted), fitted.schema.n_cont
+    starts, p = _starts(fitted), fitted.schema.n_gaussian
     places, names = [], []
     for kind, first, last in (("continuous", 0, p), ("categorical", p, len(starts) - 1)):
         if first == last or (kind == "continuous" and detailed):

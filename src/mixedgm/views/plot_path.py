@@ -27,7 +27,7 @@ def path_weights(fitted: FittedModel) -> Floats:
     path = path_of(fitted)
     # The path holds standardised parameters, so the scale of a continuous column is 1 there.
     scales = fitted.node_scales.copy()
-    scales[: fitted.schema.n_cont] /= path.units.scale
+    scales[: fitted.schema.n_gaussian] /= path.units.scale
     u, v = path.layout.pairs.T
     own = () if path.moderators is None else path.moderators.nodes
     spread = np.append(scales[list(own)], 1.0)[path.layout.moderator]

@@ -32,39 +32,39 @@ class Rows:
     """All rows of a model with their probabilities: states of y, Gauss-Hermite points of x."""
 
     def __init__(self, params: Params, n_points: int = 48):
-        p = params.n_cont
+        p = params.n_gaussian
         node, weight = np.polynomial.hermite_e.hermegauss(n_points)
         unit = np.array(list(product(node, repeat=p))).reshape(n_points**p, p)
         share = np.array([np.prod(w) for w in product(weight, repeat=p)])
         share = share / share.sum()
         covariance = np.linalg.inv(params.precision)
         root = np.linalg.cholesky(covariance)
-        self.codes, self.cont, self.weight = [], [], []
+        self.codes, self.numbers, self.weight = [], [], []
         for state in product(*(range(n) for n in params.n_levels)):
             at = [int(params.level_start[j]) + level for j, level in enumerate(state)]
             slope = params.cont_bias + params.category_shift[:, at].sum(axis=1)
             log_weight = params.cat_bias[at].sum() + 0.5 * slope @ covariance @ slope
             log_weight += sum(params.cat_interaction[a, b] for a, b in combinations(at, 2))
             self.codes.append(np.tile(np.array(state, dtype=int), (len(unit), 1)))
-            self.cont.append(covariance @ slope + unit @ root.T)
+            self.numbers.append(covariance @ slope + unit @ root.T)
             self.weight.append(np.exp(log_weight) * share)
-        self.codes, self.cont = np.concatenate(self.codes), np.concatenate(self.cont)
+        self.codes, self.numbers = np.concatenate(self.codes), np.concatenate(self.numbers)
         self.weight = np.concatenate(self.weight)
         self.weight /= self.weight.sum()
 
     def pseudolikelihood(self, params: Params) -> float:
         """Expected negative log pseudolikelihood, constants of the Gaussians left out."""
-        p, start = params.n_cont, params.level_start
+        p, start = params.n_gaussian, params.level_start
         at = self.codes + start[:-1]
         total = np.zeros(len(self.weight))
         for s in range(p):
             b = params.precision[s, s]
             eta = params.cont_bias[s] + params.category_shift[s][at].sum(axis=1)
-            eta = eta - self.cont @ params.precision[s] + b * self.cont[:, s]
-            total += -0.5 * np.log(b) + (eta - b * self.cont[:, s]) ** 2 / (2 * b)
+            eta = eta - self.numbers @ params.precision[s] + b * self.numbers[:, s]
+            total += -0.5 * np.log(b) + (eta - b * self.numbers[:, s]) ** 2 / (2 * b)
         for r in range(len(params.n_levels)):
             own = params.levels_of(r)
-            logits = params.cat_bias[own] + self.cont @ params.category_shift[:, own]
+            logits = params.cat_bias[own] + self.numbers @ params.category_shift[:, own]
             for j in range(len(params.n_levels)):
                 if j != r:
                     logits = logits + params.cat_interaction[own][:, at[:, j]].T

@@ -206,19 +206,19 @@ def test_units_do_not_matter_with_calibrated_weights(loss):
 def test_the_order_of_columns_and_levels_does_not_matter():
     kinds, params = mixed(2)
     one = mg.diagnostics.consistency(mg.from_params(kinds, params))
-    cont, cats = [2, 0, 1], [1, 2, 0]
+    numbers, cats = [2, 0, 1], [1, 2, 0]
     levels = np.concatenate(
         [params.level_start[j] + np.arange(params.n_levels[j])[::-1] for j in cats]
     )
     other = mg.Params(
         tuple(params.n_levels[j] for j in cats),
-        params.precision[np.ix_(cont, cont)],
-        params.cont_bias[cont],
-        params.category_shift[np.ix_(cont, levels)],
+        params.precision[np.ix_(numbers, numbers)],
+        params.cont_bias[numbers],
+        params.category_shift[np.ix_(numbers, levels)],
         params.cat_interaction[np.ix_(levels, levels)],
         params.cat_bias[levels],
     )
-    names = {f"y{j}": kinds[f"y{j}"] for j in cats} | {f"x{s}": "continuous" for s in cont}
+    names = {f"y{j}": kinds[f"y{j}"] for j in cats} | {f"x{s}": "continuous" for s in numbers}
     two = mg.diagnostics.consistency(mg.from_params(names, other))
     for part in ("at_truth", "lower", "upper"):
         assert by_pair(one, part) == pytest.approx(by_pair(two, part), rel=1e-6)

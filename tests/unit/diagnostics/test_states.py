@@ -16,7 +16,7 @@ from tests.unit.joint import brute
 
 
 def truth(params):
-    kinds = {f"x{s}": "continuous" for s in range(params.n_cont)}
+    kinds = {f"x{s}": "continuous" for s in range(params.n_gaussian)}
     kinds |= {f"y{j}": n for j, n in enumerate(params.n_levels)}
     fitted, rng = mg.from_params(kinds, params).fitted_, np.random.default_rng(0)
     return truth_of(fitted, loss="pseudolikelihood", weights="calibrated", n_draws=1000, rng=rng)
@@ -25,9 +25,9 @@ def truth(params):
 SHAPES = [(0, (2, 3, 2)), (3, ()), (1, (2,)), (2, (2, 3)), (2, (4,)), (3, (2, 2, 2))]
 
 
-@pytest.mark.parametrize(("n_cont", "n_levels"), SHAPES)
-def test_the_expected_gradient_is_zero_at_the_truth_only(n_cont, n_levels):
-    found = truth(brute.random_params(1, n_cont, n_levels, strength=0.8))
+@pytest.mark.parametrize(("n_gaussian", "n_levels"), SHAPES)
+def test_the_expected_gradient_is_zero_at_the_truth_only(n_gaussian, n_levels):
+    found = truth(brute.random_params(1, n_gaussian, n_levels, strength=0.8))
     smooth = smooth_of(found, "pseudolikelihood")
     assert np.abs(smooth.evaluate(found.theta).gradient).max() < 1e-8
     elsewhere = found.theta + 0.05 * np.random.default_rng(0).random(len(found.theta))
@@ -35,9 +35,9 @@ def test_the_expected_gradient_is_zero_at_the_truth_only(n_cont, n_levels):
     assert smooth.evaluate(elsewhere).value > smooth.evaluate(found.theta).value
 
 
-@pytest.mark.parametrize(("n_cont", "n_levels"), [(0, (2, 3)), (2, ()), (1, (2, 2)), (2, (3,))])
-def test_curvature_is_that_of_the_formula_on_gauss_hermite_points(n_cont, n_levels):
-    found = truth(brute.random_params(2, n_cont, n_levels, strength=0.5))
+@pytest.mark.parametrize(("n_gaussian", "n_levels"), [(0, (2, 3)), (2, ()), (1, (2, 2)), (2, (3,))])
+def test_curvature_is_that_of_the_formula_on_gauss_hermite_points(n_gaussian, n_levels):
+    found = truth(brute.random_params(2, n_gaussian, n_levels, strength=0.5))
     rows = by_hand.Rows(found.params)
     smooth, layout = smooth_of(found, "pseudolikelihood"), found.layout
     expected = by_hand.hessian(
@@ -70,7 +70,7 @@ def test_curvature_of_many_drawn_rows_comes_close():
     parts = []
     for seed in range(16):
         rows = draw(found.params, 4000, rng=np.random.default_rng(seed))
-        table = MemoryRows(rows.cont, rows.codes, found.params.n_levels)
+        table = MemoryRows(rows.numbers, rows.codes, found.params.n_levels)
         smooth = Pseudolikelihood(table, found.layout, table.moments())
         parts.append(smooth.curvature(found.theta).dense())
     error = np.std(parts, axis=0, ddof=1) / 4.0

@@ -26,7 +26,7 @@ SOME = Constants(
 
 
 def coordinates(params):
-    kinds = {f"x{s}": "continuous" for s in range(params.n_cont)}
+    kinds = {f"x{s}": "continuous" for s in range(params.n_gaussian)}
     kinds |= {f"y{j}": n for j, n in enumerate(params.n_levels)}
     options = {"loss": "likelihood", "weights": "calibrated", "n_draws": 1000}
     fitted, rng = mg.from_params(kinds, params).fitted_, np.random.default_rng(0)
@@ -102,9 +102,9 @@ def test_gradient_change_is_the_largest_variance_of_a_combination_of_statistics(
 
 
 @pytest.mark.parametrize("loss", ["pseudolikelihood", "likelihood"])
-@pytest.mark.parametrize(("n_cont", "n_levels"), [(2, ()), (0, (2, 3)), (1, (2, 2))])
-def test_curvature_change_bounds_differences_of_the_curvature(loss, n_cont, n_levels):
-    found = coordinates(brute.random_params(1, n_cont, n_levels, strength=0.5))
+@pytest.mark.parametrize(("n_gaussian", "n_levels"), [(2, ()), (0, (2, 3)), (1, (2, 2))])
+def test_curvature_change_bounds_differences_of_the_curvature(loss, n_gaussian, n_levels):
+    found = coordinates(brute.random_params(1, n_gaussian, n_levels, strength=0.5))
     largest = curvature_change(found, loss)
     smooth, theta = smooth_of(found.truth, loss), found.truth.theta
     rng = np.random.default_rng(0)

@@ -14,7 +14,7 @@ from mixedgm.model.params import Params
 
 def random_params(
     seed: int,
-    n_cont: int,
+    n_gaussian: int,
     n_levels: tuple[int, ...],
     density: float = 1.0,
     strength: float = 1.0,
@@ -24,19 +24,21 @@ def random_params(
     rng = np.random.default_rng(seed)
     total = sum(n_levels)
     column = np.repeat(np.arange(len(n_levels)), n_levels)
-    edge = np.triu(rng.random((n_cont, n_cont)) < density, 1)
-    off = np.triu(rng.normal(size=(n_cont, n_cont)), 1) * edge
+    edge = np.triu(rng.random((n_gaussian, n_gaussian)) < density, 1)
+    off = np.triu(rng.normal(size=(n_gaussian, n_gaussian)), 1) * edge
     precision = off + off.T
     # Diagonally dominant, so positive definite; and units that differ.
-    np.fill_diagonal(precision, np.abs(precision).sum(axis=0) + rng.uniform(0.3, 1.5, n_cont))
-    units = rng.uniform(0.3, 3.0, n_cont)
+    np.fill_diagonal(precision, np.abs(precision).sum(axis=0) + rng.uniform(0.3, 1.5, n_gaussian))
+    units = rng.uniform(0.3, 3.0, n_gaussian)
     precision *= np.outer(units, units)
-    touches = rng.random((n_cont, len(n_levels))) < density
-    shift = strength * rng.normal(size=(n_cont, total)) * touches[:, column] * units[:, None]
+    touches = rng.random((n_gaussian, len(n_levels))) < density
+    shift = strength * rng.normal(size=(n_gaussian, total)) * touches[:, column] * units[:, None]
     joined = np.triu(rng.random((len(n_levels), len(n_levels))) < density, 1)
     phi = strength * rng.normal(size=(total, total)) * joined[np.ix_(column, column)]
     bias = rng.normal(size=total)
-    params = Params(tuple(n_levels), precision, rng.normal(size=n_cont), shift, phi + phi.T, bias)
+    params = Params(
+        tuple(n_levels), precision, rng.normal(size=n_gaussian), shift, phi + phi.T, bias
+    )
     if dead_level and n_levels and max(n_levels) > 1:
         j = int(np.argmax(n_levels))
         bias[params.level_start[j] + rng.integers(n_levels[j])] = -np.inf
@@ -74,7 +76,7 @@ class States:
 
 
 def enumerate_states(params: Params) -> States:
-    p = params.n_cont
+    p = params.n_gaussian
     covariance = np.linalg.inv(params.precision) if p else np.zeros((0, 0))
     _, log_det = np.linalg.slogdet(params.precision) if p else (1, 0.0)
     codes, weights, means = [], [], []

@@ -32,10 +32,10 @@ def test_it_is_the_mixture_of_the_states():
 
 def test_known_columns_give_the_model_of_the_others():
     params = brute.random_params(4, 3, (2, 3, 2), strength=0.8)
-    cont, codes = np.array([[0.4], [-1.0], [2.0]]), np.array([[2], [0], [1]], dtype=np.int32)
-    found, _ = log_density_of(params, 1, VALUES[:3] / 10, [2], [1], cont, codes)
+    numbers, codes = np.array([[0.4], [-1.0], [2.0]]), np.array([[2], [0], [1]], dtype=np.int32)
+    found, _ = log_density_of(params, 1, VALUES[:3] / 10, [2], [1], numbers, codes)
     for at in range(3):
-        left = condition(params, {2: cont[at, 0]}, {1: int(codes[at, 0])})
+        left = condition(params, {2: numbers[at, 0]}, {1: int(codes[at, 0])})
         states = brute.enumerate_states(left)
         spread = np.sqrt(states.covariance[1, 1])
         each = stats.norm(states.mean[:, 1], spread).pdf(VALUES[at] / 10)

@@ -23,7 +23,7 @@ CLOSE = 1e-10
 models = st.builds(
     brute.random_params,
     seed=st.integers(0, 2**20),
-    n_cont=st.integers(0, 3),
+    n_gaussian=st.integers(0, 3),
     n_levels=st.lists(st.integers(1, 4), min_size=0, max_size=4).map(tuple),
     density=st.sampled_from([0.2, 0.5, 1.0]),
     strength=st.sampled_from([0.5, 2.0]),
@@ -44,7 +44,7 @@ def one_hot(params: Params, states: brute.States) -> np.ndarray:
 def test_partition_function_and_density(params):
     states = brute.enumerate_states(params)
     assert log_partition(params) == pytest.approx(states.log_z, abs=CLOSE)
-    x = np.random.default_rng(0).normal(size=params.n_cont)
+    x = np.random.default_rng(0).normal(size=params.n_gaussian)
     alive = states.codes[np.isfinite(states.log_weight)][-1]
     found = log_density(params, x[None], alive[None])
     expected = brute.exponent(params, x, tuple(alive)) - states.log_z
@@ -91,25 +91,25 @@ def test_expectations_are_the_gradient_of_the_log_partition_function(seed):
 def test_marginals_over_mixed_sets(params, seed):
     rng = np.random.default_rng(seed)
     q = len(params.n_levels)
-    cont = rng.permutation(params.n_cont)[: rng.integers(0, params.n_cont + 1)].tolist()
-    cat = rng.permutation(q)[: rng.integers(0, q + 1)].tolist()
+    numbers = rng.permutation(params.n_gaussian)[: rng.integers(0, params.n_gaussian + 1)].tolist()
+    discrete = rng.permutation(q)[: rng.integers(0, q + 1)].tolist()
     states = brute.enumerate_states(params)
-    found = marginal(params, cont, cat)
-    prob = brute.table(states, params.n_levels, cat)
+    found = marginal(params, numbers, discrete)
+    prob = brute.table(states, params.n_levels, discrete)
     np.testing.assert_allclose(found.prob, prob, atol=CLOSE)
-    inside = states.covariance[np.ix_(cont, cont)]
+    inside = states.covariance[np.ix_(numbers, numbers)]
     for state in np.ndindex(*prob.shape):
-        here = (states.codes[:, cat] == state).all(axis=1)
+        here = (states.codes[:, discrete] == state).all(axis=1)
         if prob[state] == 0:
             assert np.isnan(found.mean[state]).all()
             continue
         weight = states.prob[here] / states.prob[here].sum()
-        mean = weight @ states.mean[here][:, cont]
-        off = states.mean[here][:, cont] - mean
+        mean = weight @ states.mean[here][:, numbers]
+        off = states.mean[here][:, numbers] - mean
         np.testing.assert_allclose(found.mean[state], mean, rtol=CLOSE, atol=CLOSE)
         covariance = inside + off.T @ (weight[:, None] * off)
         np.testing.assert_allclose(found.covariance[state], covariance, rtol=CLOSE, atol=CLOSE)
-        if found.gaussian and len(cont):
+        if found.gaussian and len(numbers):
             assert np.abs(off[weight > 0]).max() < CLOSE
 
 
@@ -118,14 +118,14 @@ def test_marginals_over_mixed_sets(params, seed):
 def test_conditioning_gives_the_same_density_of_the_rest(params, seed):
     rng = np.random.default_rng(seed)
     states = brute.enumerate_states(params)
-    x = rng.normal(size=params.n_cont)
+    x = rng.normal(size=params.n_gaussian)
     y = states.codes[np.isfinite(states.log_weight)][0]
-    values = {s: x[s] for s in range(params.n_cont) if rng.random() < 0.5}
+    values = {s: x[s] for s in range(params.n_gaussian) if rng.random() < 0.5}
     levels = {j: int(y[j]) for j in range(len(y)) if rng.random() < 0.5}
     rest = condition(params, values, levels)
     rest_states = brute.enumerate_states(rest)
     # The density of any row of the rest differs from the joint one by a constant.
-    free = [s for s in range(params.n_cont) if s not in values]
+    free = [s for s in range(params.n_gaussian) if s not in values]
     left = [j for j in range(len(y)) if j not in levels]
     gaps = []
     for code in rest_states.codes[np.isfinite(rest_states.log_weight)][:6]:
@@ -171,8 +171,8 @@ def test_density_of_one_column_integrates_to_one():
 @given(models, st.integers(0, 2**20))
 @many
 def test_integrating_columns_out_keeps_the_rest(params, seed):
-    out = [s for s in range(params.n_cont) if (seed >> s) & 1]
-    rest = [s for s in range(params.n_cont) if s not in out]
+    out = [s for s in range(params.n_gaussian) if (seed >> s) & 1]
+    rest = [s for s in range(params.n_gaussian) if s not in out]
     reduced, log_constant = integrate_out(params, out)
     before, after = brute.enumerate_states(params), brute.enumerate_states(reduced)
     assert after.log_z + log_constant == pytest.approx(before.log_z, abs=CLOSE)
@@ -213,7 +213,7 @@ def test_wrong_evidence_is_refused():
     with pytest.raises(ParameterError, match="named twice"):
         marginal(params, [0, 0])
     with pytest.raises(ParameterError, match="no categorical column 5"):
-        marginal(params, cat=[5])
+        marginal(params, discrete=[5])
 
 
 def test_impossible_columns_and_indefinite_precisions_are_named():

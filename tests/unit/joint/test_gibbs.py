@@ -33,12 +33,12 @@ def chi_square_is_fine(codes: np.ndarray, states: brute.States) -> bool:
 @pytest.mark.parametrize("seed", range(3))
 def test_states_have_their_probabilities(seed):
     params = brute.random_params(seed, 2, (3, 2, 4), strength=0.7, dead_level=seed > 0)
-    cont, codes = gibbs.draw(params, 4000, rng=np.random.default_rng(seed), sweeps=60)
+    numbers, codes = gibbs.draw(params, 4000, rng=np.random.default_rng(seed), sweeps=60)
     states = brute.enumerate_states(params)
     assert chi_square_is_fine(codes, states)
     # x minus its mean given y is Gaussian with one covariance
     at = np.ravel_multi_index(codes.T.astype(int), params.n_levels)
-    residual = (cont - states.mean[at]) @ np.linalg.cholesky(params.precision)
+    residual = (numbers - states.mean[at]) @ np.linalg.cholesky(params.precision)
     for s in range(2):
         assert stats.kstest(residual[:, s], "norm").pvalue > FALSE_ALARM
     assert abs(np.corrcoef(residual.T)[0, 1]) < 4 / np.sqrt(4000)
@@ -54,11 +54,11 @@ def test_equal_seeds_give_equal_rows_and_others_do_not():
     assert (first[0] != third[0]).any()
 
 
-@pytest.mark.parametrize(("n_cont", "n_levels"), [(3, ()), (0, (2, 2)), (1, (1, 300))])
-def test_tables_of_one_kind_and_many_levels(n_cont, n_levels):
-    params = Params.independent(n_cont, n_levels)
-    cont, codes = gibbs.draw(params, 2000, rng=np.random.default_rng(0), sweeps=2)
-    assert cont.shape == (2000, n_cont)
+@pytest.mark.parametrize(("n_gaussian", "n_levels"), [(3, ()), (0, (2, 2)), (1, (1, 300))])
+def test_tables_of_one_kind_and_many_levels(n_gaussian, n_levels):
+    params = Params.independent(n_gaussian, n_levels)
+    numbers, codes = gibbs.draw(params, 2000, rng=np.random.default_rng(0), sweeps=2)
+    assert numbers.shape == (2000, n_gaussian)
     assert codes.shape == (2000, len(n_levels))
     if 300 in n_levels:
         assert codes.dtype == np.uint16

@@ -19,14 +19,14 @@ def table_entropy(prob: np.ndarray) -> float:
 def test_categorical_columns(seed):
     params = brute.random_params(seed, 2, (3, 2, 4), density=0.7, dead_level=seed == 1)
     states = brute.enumerate_states(params)
-    found = entropy(params, Columns(cat=(2, 0)))
+    found = entropy(params, Columns(discrete=(2, 0)))
     assert found.exact
     assert found.value == pytest.approx(
         table_entropy(brute.table(states, params.n_levels, [2, 0])), abs=1e-10
     )
     joint = brute.table(states, params.n_levels, [1, 2])
     expected = table_entropy(joint.sum(0)) + table_entropy(joint.sum(1)) - table_entropy(joint)
-    shared = mutual_information(params, Columns(cat=(1,)), Columns(cat=(2,)))
+    shared = mutual_information(params, Columns(discrete=(1,)), Columns(discrete=(2,)))
     assert shared.value == pytest.approx(expected, abs=1e-10)
 
 
@@ -53,11 +53,11 @@ def test_one_continuous_column_is_integrated(strength):
         return -float(np.trapezoid(density * np.log(np.maximum(density, 1e-300)), grid))
 
     alone = integral(states.prob)
-    found = entropy(params, Columns(cont=(0,)))
+    found = entropy(params, Columns(numbers=(0,)))
     assert found.exact
     assert found.value == pytest.approx(alone, abs=1e-8)
     joint = sum(integral(states.prob * (states.codes[:, 0] == a)) for a in range(3))
-    shared = mutual_information(params, Columns(cont=(0,)), Columns(cat=(0,)))
+    shared = mutual_information(params, Columns(numbers=(0,)), Columns(discrete=(0,)))
     expected = alone + table_entropy(brute.table(states, (3, 2), [0])) - joint
     assert shared.exact
     assert shared.value == pytest.approx(expected, abs=1e-8)
@@ -82,7 +82,7 @@ def test_a_mixture_in_two_dimensions_is_sampled_and_its_error_is_honest():
     )
     density = given @ states.prob
     expected = -(density * np.log(np.maximum(density, 1e-300))).sum() * cell
-    found = entropy(params, Columns(cont=(0, 1)), rng=np.random.default_rng(1))
+    found = entropy(params, Columns(numbers=(0, 1)), rng=np.random.default_rng(1))
     assert not found.exact
     assert 0 < found.error < 0.02
     assert abs(found.value - expected) < 4.5 * found.error
@@ -93,7 +93,7 @@ def test_a_mixture_in_two_dimensions_is_sampled_and_its_error_is_honest():
         piece = given @ weight / weight.sum()
         within -= weight.sum() * (piece * np.log(np.maximum(piece, 1e-300))).sum() * cell
     shared = mutual_information(
-        params, Columns(cont=(0, 1)), Columns(cat=(0,)), rng=np.random.default_rng(2)
+        params, Columns(numbers=(0, 1)), Columns(discrete=(0,)), rng=np.random.default_rng(2)
     )
     assert not shared.exact
     assert abs(shared.value - (expected - within)) < 4.5 * shared.error
@@ -102,13 +102,13 @@ def test_a_mixture_in_two_dimensions_is_sampled_and_its_error_is_honest():
 def test_integrals_that_would_take_long_are_sampled(monkeypatch):
     monkeypatch.setattr("mixedgm.joint.information._WORK", 1_000)
     params = brute.random_params(6, 2, (3, 2))
-    found = entropy(params, Columns(cont=(0,)))
+    found = entropy(params, Columns(numbers=(0,)))
     assert not found.exact
     monkeypatch.undo()
-    assert abs(found.value - entropy(params, Columns(cont=(0,))).value) < 5 * found.error
+    assert abs(found.value - entropy(params, Columns(numbers=(0,))).value) < 5 * found.error
 
 
 def test_sets_with_a_common_column_are_refused():
     params = Params.independent(1, (2,))
     with pytest.raises(ParameterError, match="column in common"):
-        mutual_information(params, Columns(cat=(0,)), Columns(cont=(0,), cat=(0,)))
+        mutual_information(params, Columns(discrete=(0,)), Columns(numbers=(0,), discrete=(0,)))

@@ -38,11 +38,11 @@ def test_expectations_and_their_errors():
     assert np.isnan(found.log_partition)
 
 
-@pytest.mark.parametrize(("cont", "cat"), [([1, 0], [2, 0]), ([0], []), ([], [1])])
-def test_marginals_and_their_errors(cont, cat):
+@pytest.mark.parametrize(("numbers", "discrete"), [([1, 0], [2, 0]), ([0], []), ([], [1])])
+def test_marginals_and_their_errors(numbers, discrete):
     params = brute.random_params(4, 2, (3, 2, 4, 3, 3), strength=0.3)
-    truth = marginal(params, cont, cat)
-    found = marginal(params, cont, cat, limit=12, rng=np.random.default_rng(3))
+    truth = marginal(params, numbers, discrete)
+    found = marginal(params, numbers, discrete, limit=12, rng=np.random.default_rng(3))
     assert truth.exact
     assert not found.exact
     assert found.note.startswith("sampled: R-hat at most 1.0")
@@ -58,7 +58,7 @@ def test_the_method_is_obeyed():
     with pytest.raises(TooLargeError):
         marginal(params, [0], [0], method="exact", limit=12)
     with pytest.raises(TooLargeError, match=r"table over columns 2, 4 has 12 entries"):
-        marginal(params, cat=[0, 2], limit=11)
+        marginal(params, discrete=[0, 2], limit=11)
     with pytest.raises(ParameterError, match="method must be"):
         marginal(params, method="best")  # type: ignore[arg-type]
     with pytest.raises(TooLargeError):
@@ -87,7 +87,7 @@ def test_draws_of_unknown_columns():
     n = 5_000
     x, y = np.tile([[0.3], [-0.8]], (n // 2, 1)), np.tile([[0], [1]], (n // 2, 1))
     truth = posterior(params, [1], [3], x[:2], y[:2])
-    cont, codes = posterior_draw(
+    numbers, codes = posterior_draw(
         params, [1], [3], x, y, limit=5, sweeps=50, rng=np.random.default_rng(2)
     )
     start = np.array([0, 3, 5])
@@ -98,7 +98,7 @@ def test_draws_of_unknown_columns():
         error = np.sqrt(truth.levels[row] * (1 - truth.levels[row]) / (n / 2))
         assert (np.abs(share - truth.levels[row]) <= 4.5 * error).all()
         error = np.sqrt(truth.variance[row] / (n / 2))
-        assert (np.abs(cont[row::2].mean(axis=0) - truth.mean[row]) <= 4.5 * error).all()
+        assert (np.abs(numbers[row::2].mean(axis=0) - truth.mean[row]) <= 4.5 * error).all()
 
 
 def test_chains_that_do_not_mix_are_reported():

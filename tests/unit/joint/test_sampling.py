@@ -45,7 +45,7 @@ def test_exact_draws_have_the_right_probabilities(seed, small, monkeypatch):
     states = brute.enumerate_states(params)
     assert p_value(rows.codes, states, params.n_levels) > FALSE_ALARM
     at = np.ravel_multi_index(rows.codes.T.astype(int), params.n_levels)
-    residual = (rows.cont - states.mean[at]) @ np.linalg.cholesky(params.precision)
+    residual = (rows.numbers - states.mean[at]) @ np.linalg.cholesky(params.precision)
     assert stats.kstest(residual.ravel(), "norm").pvalue > FALSE_ALARM
     assert abs(np.corrcoef(residual.T)[0, 1]) < 4 / np.sqrt(20_000)
 
@@ -71,7 +71,7 @@ def test_equal_seeds_give_equal_rows():
         first, second = (
             draw(params, 50, rng=np.random.default_rng(7), method=method) for _ in range(2)
         )
-        np.testing.assert_array_equal(first.cont, second.cont)
+        np.testing.assert_array_equal(first.numbers, second.numbers)
         np.testing.assert_array_equal(first.codes, second.codes)
 
 
@@ -94,12 +94,12 @@ def test_wrong_options_are_refused():
 
 
 @pytest.mark.parametrize("method", ["exact", "gibbs"])
-@pytest.mark.parametrize(("n_cont", "n_levels"), [(3, ()), (0, (2, 300)), (1, (1, 2))])
+@pytest.mark.parametrize(("n_gaussian", "n_levels"), [(3, ()), (0, (2, 300)), (1, (1, 2))])
 @pytest.mark.parametrize("n", [0, 1, 70])
-def test_shapes(n_cont, n_levels, n, method):
-    params = Params.independent(n_cont, n_levels)
+def test_shapes(n_gaussian, n_levels, n, method):
+    params = Params.independent(n_gaussian, n_levels)
     rows = draw(params, n, rng=np.random.default_rng(0), method=method)
-    assert rows.cont.shape == (n, n_cont)
+    assert rows.numbers.shape == (n, n_gaussian)
     assert rows.codes.shape == (n, len(n_levels))
 
 
@@ -109,13 +109,13 @@ def test_draws_given_known_columns():
     n = 8_000
     x, y = np.tile([[0.7]], (n, 1)), np.tile([[1]], (n, 1))
     x[n // 2 :], y[n // 2 :] = -1.0, 0
-    cont, codes = posterior_draw(params, [1], [1], x, y, rng=np.random.default_rng(1))
+    numbers, codes = posterior_draw(params, [1], [1], x, y, rng=np.random.default_rng(1))
     for half, value, level in ((slice(n // 2), 0.7, 1), (slice(n // 2, n), -1.0, 0)):
         rest = condition(params, {1: value}, {1: level})
         states = brute.enumerate_states(rest)
         assert p_value(codes[half], states, rest.n_levels) > FALSE_ALARM
         at = np.ravel_multi_index(codes[half].T, rest.n_levels)
-        residual = (cont[half] - states.mean[at]) * np.sqrt(rest.precision[0, 0])
+        residual = (numbers[half] - states.mean[at]) * np.sqrt(rest.precision[0, 0])
         assert stats.kstest(residual.ravel(), "norm").pvalue > FALSE_ALARM
 
 

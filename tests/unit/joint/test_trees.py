@@ -121,7 +121,7 @@ def test_chain_of_sixty_columns_against_transfer_matrices():
         joint = np.exp(forward[r][:, None] + between + backward[j] - log_z)
         block = tree.pairs[0][params.levels_of(r), params.levels_of(j)]
         np.testing.assert_allclose(block, joint, atol=1e-12)
-        np.testing.assert_allclose(marginal(params, cat=[j, r]).prob, joint.T, atol=1e-12)
+        np.testing.assert_allclose(marginal(params, discrete=[j, r]).prob, joint.T, atol=1e-12)
 
 
 def test_grid_of_thirty_six_columns_against_transfer_over_rows():
@@ -192,8 +192,8 @@ def test_the_limit_counts_shared_continuous_neighbours_and_nodes():
 def test_a_table_of_far_columns_is_made_state_by_state_when_one_table_does_not_fit():
     q = 12
     params = pairwise_field((3,) * q, [(j, j + 1) for j in range(q - 1)], seed=5)
-    wide = marginal(params, cat=[0, 6, 11]).prob
-    narrow = marginal(params, cat=[0, 6, 11], limit=27 * 4).prob
+    wide = marginal(params, discrete=[0, 6, 11]).prob
+    narrow = marginal(params, discrete=[0, 6, 11], limit=27 * 4).prob
     np.testing.assert_allclose(narrow, wide, atol=1e-13)
 
 

@@ -12,18 +12,18 @@ from tests.support.problems import draw, random_theta
 SHAPES = [(2, (2, 3)), (3, ()), (0, (2, 4)), (1, (9,))]
 
 
-def random_params(n_cont, n_levels, seed=0):
-    layout = Layout.complete(n_cont, n_levels)
+def random_params(n_gaussian, n_levels, seed=0):
+    layout = Layout.complete(n_gaussian, n_levels)
     return from_theta(layout, random_theta(layout, seed))
 
 
-@pytest.mark.parametrize(("n_cont", "n_levels"), SHAPES)
-def test_conditionals_equal_the_loops(n_cont, n_levels):
-    params, table = random_params(n_cont, n_levels), draw(1, 15, n_cont, n_levels)
+@pytest.mark.parametrize(("n_gaussian", "n_levels"), SHAPES)
+def test_conditionals_equal_the_loops(n_gaussian, n_levels):
+    params, table = random_params(n_gaussian, n_levels), draw(1, 15, n_gaussian, n_levels)
     found = conditionals(params, table.X, table.design.codes)
     np.testing.assert_allclose(found.variance, 1 / np.diag(params.precision))
     for i, (x, y) in enumerate(zip(table.X, table.Y, strict=True)):
-        for s in range(n_cont):
+        for s in range(n_gaussian):
             assert found.mean[i, s] == pytest.approx(plain.conditional_mean(params, s, x, y))
         for r in range(len(n_levels)):
             chances = np.exp(found.log_prob[i, params.levels_of(r)])
@@ -47,12 +47,12 @@ def test_conditionals_follow_from_the_joint_density():
             )
 
 
-@pytest.mark.parametrize(("n_cont", "n_levels"), SHAPES)
-def test_losses_are_the_row_losses_with_the_constant(n_cont, n_levels):
-    params, table = random_params(n_cont, n_levels), draw(2, 15, n_cont, n_levels)
+@pytest.mark.parametrize(("n_gaussian", "n_levels"), SHAPES)
+def test_losses_are_the_row_losses_with_the_constant(n_gaussian, n_levels):
+    params, table = random_params(n_gaussian, n_levels), draw(2, 15, n_gaussian, n_levels)
     found = losses(params, table.X, table.design.codes).sum(axis=1)
     expected = [plain.row_loss(params, x, y) for x, y in zip(table.X, table.Y, strict=True)]
-    np.testing.assert_allclose(found, np.array(expected) + n_cont * LOG_TWO_PI / 2, rtol=1e-10)
+    np.testing.assert_allclose(found, np.array(expected) + n_gaussian * LOG_TWO_PI / 2, rtol=1e-10)
 
 
 def test_codes_of_one_byte_with_more_levels_than_a_byte_counts():

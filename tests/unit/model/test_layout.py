@@ -20,13 +20,13 @@ QUICK = settings(max_examples=60, deadline=None)
 @st.composite
 def layouts(draw_value):
     """Up to seven nodes of 2 to 5 levels, with any set of edges between them."""
-    n_cont = draw_value(st.integers(0, 4))
-    n_levels = draw_value(st.lists(st.integers(2, 5), min_size=int(n_cont == 0), max_size=3))
-    size = n_cont + len(n_levels)
+    n_gaussian = draw_value(st.integers(0, 4))
+    n_levels = draw_value(st.lists(st.integers(2, 5), min_size=int(n_gaussian == 0), max_size=3))
+    size = n_gaussian + len(n_levels)
     mask = np.zeros((size, size), dtype=bool)
-    for u, v in plain.pairs(n_cont, len(n_levels)):
+    for u, v in plain.pairs(n_gaussian, len(n_levels)):
         mask[u, v] = mask[v, u] = draw_value(st.booleans())
-    return Layout.complete(n_cont, tuple(n_levels), mask)
+    return Layout.complete(n_gaussian, tuple(n_levels), mask)
 
 
 groups_seed = st.integers(0, 10_000)
@@ -40,10 +40,10 @@ def subset(layout, seed):
 @QUICK
 @given(layouts())
 def test_sizes_are_products_of_widths_and_tile_theta(layout):
-    widths = [1] * layout.n_cont + list(layout.n_levels)
+    widths = [1] * layout.n_gaussian + list(layout.n_levels)
     sizes = [widths[u] * widths[v] for u, v in layout.pairs]
     assert layout.sizes.tolist() == sizes
-    nodes = 2 * layout.n_cont + sum(layout.n_levels)
+    nodes = 2 * layout.n_gaussian + sum(layout.n_levels)
     assert layout.n_theta == nodes + sum(sizes)
     assert layout.starts.tolist() == [nodes + sum(sizes[:g]) for g in range(len(sizes) + 1)]
     taken = [layout.cont_bias, layout.diagonal, layout.cat_bias, layout.edges]
@@ -100,7 +100,7 @@ def test_blocks_of_params_are_the_groups_with_the_sign_of_a_relation(layout, see
     for g, (u, v) in enumerate(layout.pairs):
         group = theta[layout.starts[g] : layout.starts[g + 1]]
         block = np.array(plain.block(params, int(u), int(v)))
-        np.testing.assert_array_equal(block.ravel(), -group if v < layout.n_cont else group)
+        np.testing.assert_array_equal(block.ravel(), -group if v < layout.n_gaussian else group)
         np.testing.assert_array_equal(params.block(u, v).ravel(), group)
         np.testing.assert_array_equal(params.block(v, u), params.block(u, v).T)
 
@@ -173,7 +173,7 @@ def test_incidence_lists_the_neighbours_of_every_node(layout):
 @QUICK
 @given(layouts(), groups_seed)
 def test_centring_leaves_the_smooth_value_unchanged(layout, seed):
-    table = draw(seed, 12, layout.n_cont, layout.n_levels)
+    table = draw(seed, 12, layout.n_gaussian, layout.n_levels)
     rows = MemoryRows(table.X, table.design.codes, table.n_levels)
     smooth = Pseudolikelihood(rows, layout, rows.moments())
     theta, groups = random_theta(layout, seed), subset(layout, seed)
@@ -199,7 +199,7 @@ def test_centred_groups_and_biases_sum_to_zero_and_others_stay(layout, seed):
         for axis, width in ((1, layout.width[v]), (0, layout.width[u])):
             if width > 1:
                 np.testing.assert_allclose(block.sum(axis=axis), 0.0, atol=1e-13)
-    for v in range(layout.n_cont, layout.n_nodes):
+    for v in range(layout.n_gaussian, layout.n_nodes):
         assert abs(centred[layout.node_terms_of(v)].sum()) <= 1e-12
 
 

@@ -11,8 +11,8 @@ from tests.support.problems import draw, random_theta
 BLOCKS = ("precision", "cont_bias", "category_shift", "cat_interaction", "cat_bias")
 
 
-def random_params(n_cont, n_levels, seed=0):
-    layout = Layout.complete(n_cont, n_levels)
+def random_params(n_gaussian, n_levels, seed=0):
+    layout = Layout.complete(n_gaussian, n_levels)
     return from_theta(layout, random_theta(layout, seed))
 
 
@@ -21,9 +21,9 @@ def shape(request):
     return request.param
 
 
-def units_of(n_cont):
+def units_of(n_gaussian):
     rng = np.random.default_rng(1)
-    return Units(rng.normal(size=n_cont) * 10, rng.uniform(0.01, 50, size=n_cont))
+    return Units(rng.normal(size=n_gaussian) * 10, rng.uniform(0.01, 50, size=n_gaussian))
 
 
 def test_units_there_and_back(shape):
@@ -51,7 +51,7 @@ def test_change_of_units_shifts_the_loss_by_the_log_scales(shape):
 
 def test_independent_model_has_no_edges():
     params = Params.independent(2, (2, 3))
-    assert params.n_cont == 2
+    assert params.n_gaussian == 2
     assert not params.coef.any()
     np.testing.assert_array_equal(params.precision, np.eye(2))
     assert [params.levels_of(j) for j in range(2)] == [slice(0, 2), slice(2, 5)]

@@ -22,7 +22,7 @@ def mixed():
 
 def inside(layout, seed):
     theta = random_theta(layout, seed, 0.3)
-    theta[layout.diagonal] += layout.n_cont * 0.5
+    theta[layout.diagonal] += layout.n_gaussian * 0.5
     return theta
 
 

@@ -44,7 +44,7 @@ def test_the_value_is_that_of_every_row_at_its_own_moderators(name, loss):
     params = task.params(theta)
     losses = mean_losses(params, table.X, table.Y, table.row_weights)
     losses[list(task.schema.covariates)] = 0.0
-    constant = 0.5 * np.log(2 * np.pi) * task.layout.is_target[: table.n_cont].sum()
+    constant = 0.5 * np.log(2 * np.pi) * task.layout.is_target[: table.n_gaussian].sum()
     expected = task.smooth.evaluate(theta, gradient=False).value + task.log_jacobian
     assert losses.sum() - constant == pytest.approx(expected, abs=1e-10)
     np.testing.assert_allclose(task.theta_of(params), theta, atol=1e-12)

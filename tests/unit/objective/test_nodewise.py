@@ -38,7 +38,7 @@ def case(request):
 
 def problem_at(smooth, lam):
     layout = smooth.layout
-    scales = weights.node_scales(layout, smooth.moments.mean, np.ones(layout.n_cont))
+    scales = weights.node_scales(layout, smooth.moments.mean, np.ones(layout.n_gaussian))
     calibrated = weights.calibrated(layout, scales)
     return Problem(smooth, GroupLasso(layout, calibrated), lam, calibrated)
 
@@ -52,7 +52,7 @@ def solved(problem, solver):
 def test_equal_copies_give_the_joint_function(case):
     _, smooth = case
     shared = replace(smooth, layout=replace(smooth.layout, nodewise=False))
-    complete = Layout.complete(smooth.layout.n_cont, smooth.layout.n_levels)
+    complete = Layout.complete(smooth.layout.n_gaussian, smooth.layout.n_levels)
     shared = replace(shared, layout=complete)
     theta = random_theta(complete, 5)
     own = np.concatenate(
@@ -90,7 +90,9 @@ def _ends(optima, v):
 
 def test_the_largest_penalty_is_half_that_of_the_joint_problem(case):
     _, smooth = case
-    joint = replace(smooth, layout=Layout.complete(smooth.layout.n_cont, smooth.layout.n_levels))
+    joint = replace(
+        smooth, layout=Layout.complete(smooth.layout.n_gaussian, smooth.layout.n_levels)
+    )
     largest = []
     for one in (smooth, joint):
         problem = problem_at(one, 1.0)
@@ -121,8 +123,8 @@ def test_parameters_go_to_theta_and_back_and_predict_by_columns(case):
     assert isinstance(params, NodewiseParams)
     np.testing.assert_array_equal(to_theta(smooth.layout, params), theta)
     hot = [np.eye(m)[y] for m, y in zip(table.n_levels, table.Y.T, strict=True)]
-    Z = np.hstack([smooth.rows.cont, *hot])
-    found = conditionals(params, smooth.rows.cont, table.Y)
+    Z = np.hstack([smooth.rows.numbers, *hot])
+    found = conditionals(params, smooth.rows.numbers, table.Y)
     linear = Z @ params.coef
-    mean = (linear[:, : table.n_cont] + params.cont_bias) / np.diagonal(params.precision)
+    mean = (linear[:, : table.n_gaussian] + params.cont_bias) / np.diagonal(params.precision)
     np.testing.assert_allclose(found.mean, mean, atol=1e-12)

@@ -33,7 +33,7 @@ def inside(smooth: Ridged, seed: int) -> np.ndarray:
     return theta
 
 
-def test_curvature_in_contrasts_is_the_dense_one_turned(smooth):
+def test_curvature_in_gaussianrasts_is_the_dense_one_turned(smooth):
     theta, contrasts = inside(smooth, 3), Contrasts(smooth.layout)
     size = contrasts.reduced.n_theta
     up = np.column_stack([contrasts.up(one) for one in np.eye(size)])
@@ -60,7 +60,7 @@ def assembled(contrasts: Contrasts, smooth: Ridged, theta: np.ndarray) -> np.nda
 
 def test_noise_in_numbers_adds_to_their_variance(smooth):
     theta, layout = smooth.null(), smooth.layout
-    targets = layout.is_target[: layout.n_cont]
+    targets = layout.is_target[: layout.n_gaussian]
     np.testing.assert_allclose(
         theta[layout.diagonal][targets], 1.0 / (1.0 + smooth.numbers[targets]), rtol=1e-12
     )

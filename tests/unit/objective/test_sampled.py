@@ -26,7 +26,7 @@ def task_of(table, seed=0, solver=FAST, **options):
 
 def inside(layout, seed):
     theta = random_theta(layout, seed, 0.3)
-    theta[layout.diagonal] += 0.5 * layout.n_cont
+    theta[layout.diagonal] += 0.5 * layout.n_gaussian
     return theta
 
 

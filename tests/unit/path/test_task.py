@@ -27,11 +27,11 @@ def test_units_are_weighted_population_moments():
 
 def test_the_table_is_not_changed():
     design = TABLE.design
-    before = design.cont.copy(), design.codes.copy()
+    before = design.numbers.copy(), design.codes.copy()
     from mixedgm.path.task import prepare
 
     prepare(design)
-    np.testing.assert_array_equal(design.cont, before[0])
+    np.testing.assert_array_equal(design.numbers, before[0])
     np.testing.assert_array_equal(design.codes, before[1])
 
 
@@ -91,9 +91,9 @@ def test_all_edges_forbidden_leaves_the_independent_model():
     assert np.abs(task.null.evaluation.gradient).max() <= 1e-12
 
 
-@pytest.mark.parametrize(("n_cont", "n_levels"), [(3, ()), (0, (2, 3)), (1, ()), (0, (4,))])
-def test_one_kind_and_one_column_alone(n_cont, n_levels):
-    table = draw(5, 40, n_cont, n_levels)
+@pytest.mark.parametrize(("n_gaussian", "n_levels"), [(3, ()), (0, (2, 3)), (1, ()), (0, (4,))])
+def test_one_kind_and_one_column_alone(n_gaussian, n_levels):
+    table = draw(5, 40, n_gaussian, n_levels)
     task = table.task()
     params = task.params(task.null.theta)
     expected = plain.smooth(params, table.X, table.Y)

@@ -17,13 +17,13 @@ NONE = np.zeros(0, dtype=np.int64)
 
 def table_of(columns, levels, weights=None) -> Table:
     """Columns of numbers first, then codes."""
-    n_rows, n_cont = len(columns[0]), len(columns) - len(levels)
-    X, Y = np.zeros((n_rows, n_cont)), np.zeros((n_rows, len(levels)), dtype=np.int64)
+    n_rows, n_gaussian = len(columns[0]), len(columns) - len(levels)
+    X, Y = np.zeros((n_rows, n_gaussian)), np.zeros((n_rows, len(levels)), dtype=np.int64)
     for at, column in enumerate(columns):
-        if at < n_cont:
+        if at < n_gaussian:
             X[:, at] = column
         else:
-            Y[:, at - n_cont] = column
+            Y[:, at - n_gaussian] = column
     return Table(X, Y, tuple(levels), weights)
 
 

@@ -10,10 +10,10 @@ from tests.support.problems import draw
 SHAPES = [(2, (2, 5), False), (2, (2, 5), True), (4, (), True), (1, (3,), False)]
 
 
-@pytest.mark.parametrize(("n_cont", "n_levels", "weighted"), SHAPES)
+@pytest.mark.parametrize(("n_gaussian", "n_levels", "weighted"), SHAPES)
 @pytest.mark.parametrize("kind", ["calibrated", "uniform"])
-def test_weights_in_own_units_are_those_of_the_loops(n_cont, n_levels, weighted, kind):
-    table = draw(1, 50, n_cont, n_levels, weighted)
+def test_weights_in_own_units_are_those_of_the_loops(n_gaussian, n_levels, weighted, kind):
+    table = draw(1, 50, n_gaussian, n_levels, weighted)
     task = table.task(weights=kind)
     own = plain.edge_weights(kind, table.X, table.Y, n_levels, table.row_weights)
     unit = np.r_[task.units.scale, np.ones(len(n_levels))]

@@ -31,20 +31,20 @@ def other_margins(params: Params, seed: int) -> Margins:
     variance = variance * np.exp(rng.normal(0.0, 0.4, len(mean)))
     alive = share > 0.0
     share = np.where(alive, share + rng.uniform(0.1, 1.0, len(share)), 0.0)
-    for cat in range(len(params.n_levels)):
-        share[params.levels_of(cat)] /= share[params.levels_of(cat)].sum()
+    for discrete in range(len(params.n_levels)):
+        share[params.levels_of(discrete)] /= share[params.levels_of(discrete)].sum()
     return Margins(np.concatenate([mean, share]), variance)
 
 
 def assert_same_edges(before: Params, after: Params) -> None:
-    off = ~np.eye(before.n_cont, dtype=bool)
+    off = ~np.eye(before.n_gaussian, dtype=bool)
     assert np.array_equal(before.precision[off], after.precision[off])
     assert np.array_equal(before.category_shift, after.category_shift)
     assert np.array_equal(before.cat_interaction, after.cat_interaction)
 
 
 @pytest.mark.parametrize(
-    ("n_cont", "n_levels", "strength"),
+    ("n_gaussian", "n_levels", "strength"),
     [
         (3, (2, 3, 2), 1.0),
         (2, (4, 2, 3), 2.0),
@@ -55,8 +55,10 @@ def assert_same_edges(before: Params, after: Params) -> None:
     ],
 )
 @pytest.mark.parametrize("seed", range(3))
-def test_margins_are_those_of_the_table(n_cont, n_levels, strength, seed):
-    params = brute.random_params(seed, n_cont, n_levels, strength=strength, dead_level=seed == 2)
+def test_margins_are_those_of_the_table(n_gaussian, n_levels, strength, seed):
+    params = brute.random_params(
+        seed, n_gaussian, n_levels, strength=strength, dead_level=seed == 2
+    )
     margins = other_margins(params, seed)
     found = matched(params, margins)
     assert found is not None
@@ -65,7 +67,7 @@ def test_margins_are_those_of_the_table(n_cont, n_levels, strength, seed):
     joint = found.put_into(params)
     mean, variance, share = margins_of(joint)
     scale = np.sqrt(margins.variance)
-    np.testing.assert_allclose((mean - margins.mean[:n_cont]) / scale, 0.0, atol=1e-8)
+    np.testing.assert_allclose((mean - margins.mean[:n_gaussian]) / scale, 0.0, atol=1e-8)
     np.testing.assert_allclose(variance, margins.variance, rtol=1e-8)
     np.testing.assert_allclose(share, margins.share, atol=1e-8)
     assert_same_edges(params, joint)

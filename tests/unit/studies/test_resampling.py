@@ -39,7 +39,7 @@ def test_rows_are_drawn_with_replacement_and_folded() -> None:
         expected = Counter(np.random.default_rng(seed).integers(80, size=80).tolist())
         assert rows_of(plan, drawn) == expected
         assert drawn.n_rows == len(expected) < 80
-        np.testing.assert_array_equal(drawn.cont, plan.design.cont[drawn.kept])
+        np.testing.assert_array_equal(drawn.numbers, plan.design.numbers[drawn.kept])
         np.testing.assert_array_equal(drawn.codes, plan.design.codes[drawn.kept])
 
 

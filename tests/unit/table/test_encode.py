@@ -37,11 +37,11 @@ def design():
 
 def test_design(design):
     assert [column.name for column in design.schema.nodes] == ["age", "wage", "sex", "stage"]
-    assert design.cont.tolist() == [[31, 1.5], [42, 2.5], [53, 9], [60, 3], [17, 1]]
+    assert design.numbers.tolist() == [[31, 1.5], [42, 2.5], [53, 9], [60, 3], [17, 1]]
     assert design.codes.tolist() == [[0, 0], [1, 2], [1, 1], [0, 0], [0, 1]]
-    assert design.cont.flags.c_contiguous
+    assert design.numbers.flags.c_contiguous
     assert design.codes.flags.c_contiguous
-    assert (design.cont.dtype, design.codes.dtype) == (np.float64, np.uint8)
+    assert (design.numbers.dtype, design.codes.dtype) == (np.float64, np.uint8)
     assert design.weights is None
     assert design.kept is None
     assert (design.n_rows, design.total_weight) == (5, 5.0)
@@ -51,7 +51,7 @@ def test_the_user_s_array_is_not_shared():
     X = np.random.default_rng(0).normal(size=(5, 1))
     before = X.copy()
     design, _ = learn(X)
-    design.cont[:] = 0
+    design.numbers[:] = 0
     np.testing.assert_array_equal(X, before)
 
 
@@ -74,25 +74,25 @@ def test_many_levels_keep_their_codes():
     [[3, 0, 0], np.array([True, False, False, True, True]), slice(1, None, 2), np.array([], int)],
 )
 def test_take(design, rows):
-    weighted = Design(design.schema, design.cont, design.codes, np.arange(1.0, 6.0))
+    weighted = Design(design.schema, design.numbers, design.codes, np.arange(1.0, 6.0))
     taken = weighted.take(rows)
     chosen = np.arange(5)[rows]
-    assert taken.cont.tolist() == design.cont[chosen].tolist()
+    assert taken.numbers.tolist() == design.numbers[chosen].tolist()
     assert taken.codes.tolist() == design.codes[chosen].tolist()
     assert taken.weights.tolist() == (chosen + 1.0).tolist()
     assert taken.kept.tolist() == chosen.tolist()
-    assert taken.cont.flags.c_contiguous
+    assert taken.numbers.flags.c_contiguous
     assert taken.codes.flags.c_contiguous
 
 
 def test_transformed_columns_hold_normal_scores():
     design, _ = learn(TABLE, types=TYPES, transforms={"wage": "nonparanormal"})
-    assert design.cont[:, 0].tolist() == TABLE["age"].tolist()
-    assert abs(design.cont[:, 1].mean()) < 1e-12
-    assert np.argsort(design.cont[:, 1]).tolist() == np.argsort(TABLE["wage"]).tolist()
+    assert design.numbers[:, 0].tolist() == TABLE["age"].tolist()
+    assert abs(design.numbers[:, 1].mean()) < 1e-12
+    assert np.argsort(design.numbers[:, 1]).tolist() == np.argsort(TABLE["wage"]).tolist()
     again = apply(TABLE, design.schema)
-    np.testing.assert_array_equal(again.cont, design.cont)
-    back = decode(design.schema, design.cont, design.codes, "pandas")
+    np.testing.assert_array_equal(again.numbers, design.numbers)
+    back = decode(design.schema, design.numbers, design.codes, "pandas")
     np.testing.assert_allclose(back["wage"], TABLE["wage"], rtol=1e-12)
 
 
@@ -100,7 +100,7 @@ def test_transform_uses_weights_as_frequencies():
     w = np.array([1, 2, 1, 2, 1])
     weighted, _ = learn(TABLE, types=TYPES, transforms="nonparanormal", sample_weight=w)
     repeated, _ = learn(TABLE.loc[np.repeat(range(5), w)], types=TYPES, transforms="nonparanormal")
-    np.testing.assert_allclose(np.repeat(weighted.cont, w, axis=0), repeated.cont, rtol=1e-12)
+    np.testing.assert_allclose(np.repeat(weighted.numbers, w, axis=0), repeated.numbers, rtol=1e-12)
 
 
 # new data
@@ -110,14 +110,14 @@ def test_columns_of_frames_are_found_by_name(design):
     shuffled = TABLE[["wage", "stage", "age", "sex"]].assign(more=0.0)
     for table in (shuffled, pl.from_pandas(shuffled), pa.Table.from_pandas(shuffled)):
         again = apply(table, design.schema)
-        assert again.cont.tolist() == design.cont.tolist()
+        assert again.numbers.tolist() == design.numbers.tolist()
         assert again.codes.tolist() == design.codes.tolist()
         assert again.schema is design.schema
 
 
 def test_columns_of_arrays_are_found_by_position(design):
     again = apply(TABLE.to_numpy(dtype=object), design.schema)
-    assert again.cont.tolist() == design.cont.tolist()
+    assert again.numbers.tolist() == design.numbers.tolist()
     assert again.codes.tolist() == design.codes.tolist()
     with pytest.raises(
         TableError,
@@ -129,9 +129,9 @@ def test_columns_of_arrays_are_found_by_position(design):
 def test_a_model_of_an_array_takes_a_frame_by_position():
     X = np.random.default_rng(0).normal(size=(5, 2))
     schema = learn(X)[0].schema
-    assert apply(pd.DataFrame(X, columns=["a", "b"]), schema).cont.tolist() == X.tolist()
+    assert apply(pd.DataFrame(X, columns=["a", "b"]), schema).numbers.tolist() == X.tolist()
     renamed = pd.DataFrame(X, columns=["x1", "x0"])
-    assert apply(renamed, schema).cont.tolist() == X[:, ::-1].tolist()
+    assert apply(renamed, schema).numbers.tolist() == X[:, ::-1].tolist()
 
 
 def test_one_new_row_is_enough(design):
@@ -251,8 +251,8 @@ def test_everything_about_new_data_is_reported_together(design):
 def test_columns_that_are_not_required_are_not_read(design):
     new = TABLE.drop(columns="sex").assign(wage="text")
     got = apply(new, design.schema, require=["age", "stage"])
-    assert got.cont[:, 0].tolist() == TABLE["age"].tolist()
-    assert got.cont[:, 1].tolist() == [0.0] * 5
+    assert got.numbers[:, 0].tolist() == TABLE["age"].tolist()
+    assert got.numbers[:, 1].tolist() == [0.0] * 5
     assert got.codes.tolist() == [[0, code] for code in (0, 2, 1, 0, 1)]
     with pytest.raises(ParameterError, match="did you mean 'stage'"):
         apply(new, design.schema, require=["stagge"])
@@ -265,7 +265,7 @@ def test_missing_rows_of_new_data_can_be_dropped(design):
     ):
         got = apply(new, design.schema, missing="drop", sample_weight=[1, 1, 0, 1, 1])
     assert got.kept.tolist() == [0, 3, 4]
-    assert got.cont[:, 1].tolist() == [1.0, 4.0, 5.0]
+    assert got.numbers[:, 1].tolist() == [1.0, 4.0, 5.0]
     with pytest.raises(TableError, match="no row is left"):
         apply(new.iloc[[1]], design.schema, missing="drop")
     with pytest.raises(ParameterError, match="missing must be"):
@@ -349,7 +349,7 @@ def frames():
 def test_round_trip_gives_the_same_columns_and_types(library):
     table = frames()[library]
     design, _ = learn(table)
-    again = decode(design.schema, design.cont, design.codes, library)
+    again = decode(design.schema, design.numbers, design.codes, library)
     if library == "pandas":
         assert_frame_equal(again, table)
     else:
@@ -362,37 +362,37 @@ def test_round_trip_gives_the_same_columns_and_types(library):
 @pytest.mark.filterwarnings("ignore::mixedgm.errors.TableWarning")
 def test_decoding_into_another_library_means_the_same(library, like):
     design, _ = learn(frames()[library])
-    table = decode(design.schema, design.cont, design.codes, like)
+    table = decode(design.schema, design.numbers, design.codes, like)
     again = apply(table, design.schema)
     assert again.codes.tolist() == design.codes.tolist()
-    assert again.cont.tolist() == design.cont.tolist()
+    assert again.numbers.tolist() == design.numbers.tolist()
 
 
 def test_numbers_come_back_whole_only_when_they_are(design):
-    cont = design.cont.copy()
-    assert decode(design.schema, cont, design.codes, "pandas")["age"].dtype == "int64"
-    cont[0, 0] += 0.5
-    assert decode(design.schema, cont, design.codes, "pandas")["age"].dtype == "float64"
+    numbers = design.numbers.copy()
+    assert decode(design.schema, numbers, design.codes, "pandas")["age"].dtype == "int64"
+    numbers[0, 0] += 0.5
+    assert decode(design.schema, numbers, design.codes, "pandas")["age"].dtype == "float64"
     schema = learn(pl.from_pandas(TABLE), types=TYPES)[0].schema
-    assert decode(schema, cont, design.codes, "polars")["age"].dtype == pl.Float64
+    assert decode(schema, numbers, design.codes, "polars")["age"].dtype == pl.Float64
     schema = learn(pa.Table.from_pandas(TABLE), types=TYPES)[0].schema
-    assert decode(schema, cont, design.codes, "pyarrow")["age"].type == pa.float64()
+    assert decode(schema, numbers, design.codes, "pyarrow")["age"].type == pa.float64()
 
 
 def test_arrays_come_back_as_arrays():
     X = np.column_stack([np.arange(12) % 2, np.arange(12.0) ** 2])
     design, _ = learn(X)
-    back = decode(design.schema, design.cont, design.codes, "numpy")
+    back = decode(design.schema, design.numbers, design.codes, "numpy")
     assert back.dtype == np.float64
     np.testing.assert_array_equal(back, X)
     X = np.array([["a", 1.5], ["b", 2.5], ["a", 3.5]], dtype=object)
     design, _ = learn(X)
-    assert decode(design.schema, design.cont, design.codes, "numpy").tolist() == X.tolist()
+    assert decode(design.schema, design.numbers, design.codes, "numpy").tolist() == X.tolist()
 
 
 def test_intervals_come_back_as_text():
     design, _ = learn(pd.DataFrame({"v": pd.cut([1.0, 2.0, 1.0], [0, 1, 2])}))
-    back = decode(design.schema, design.cont, design.codes, "pandas")
+    back = decode(design.schema, design.numbers, design.codes, "pandas")
     assert back["v"].astype(str).tolist() == ["(0, 1]", "(1, 2]", "(0, 1]"]
 
 
@@ -400,7 +400,7 @@ def test_like_has_to_be_a_library(design):
     with pytest.raises(
         ParameterError, match="like must be one of pandas, polars, pyarrow, numpy. Got 'excel'"
     ):
-        decode(design.schema, design.cont, design.codes, "excel")
+        decode(design.schema, design.numbers, design.codes, "excel")
 
 
 def test_arrays_need_no_frame_library():
@@ -412,10 +412,10 @@ import numpy as np
 from mixedgm.table import learn, apply, decode
 X = np.array([["a", 1.5], ["b", 2.5], ["a", 3.5]], dtype=object)
 design, _ = learn(X, transforms="nonparanormal")
-assert decode(design.schema, design.cont, design.codes, "numpy")[0, 0] == "a"
+assert decode(design.schema, design.numbers, design.codes, "numpy")[0, 0] == "a"
 assert apply(X, design.schema).codes.tolist() == [[0], [1], [0]]
 try:
-    decode(design.schema, design.cont, design.codes, "pandas")
+    decode(design.schema, design.numbers, design.codes, "pandas")
 except ValueError as error:
     assert "pip install pandas" in str(error)
 else:

@@ -62,7 +62,7 @@ def test_dropping_rows_says_how_many():
     table = pd.DataFrame({"a": [1.5, np.nan, 2.5, 0.5], "b": ["x", "x", "y", None]})
     with pytest.warns(TableWarning, match=r"2 rows dropped .* 'a' \(1\), 'b' \(1\)"):
         design, _ = learn(table, missing="drop")
-    assert design.cont.ravel().tolist() == [1.5, 2.5]
+    assert design.numbers.ravel().tolist() == [1.5, 2.5]
     assert design.kept.tolist() == [0, 2]
 
 
@@ -375,7 +375,7 @@ def test_missing_values_in_rows_of_weight_zero_are_no_matter():
     table = pd.DataFrame({"v": [1.5, np.nan, 2.5, 3.5]})
     design, findings = learn(table, sample_weight=[1, 0, 1, 2])
     assert findings == ()
-    assert design.cont.ravel().tolist() == [1.5, 2.5, 3.5]
+    assert design.numbers.ravel().tolist() == [1.5, 2.5, 3.5]
     assert design.weights.tolist() == [1, 1, 2]
     assert design.total_weight == 4
 

@@ -159,9 +159,9 @@ def test_new_data_may_have_or_lack_it(library):
         warnings.simplefilter("error")
         for data in (columns, fewer):
             again = apply(make(data), design.schema)
-            np.testing.assert_array_equal(again.cont, design.cont)
+            np.testing.assert_array_equal(again.numbers, design.numbers)
             np.testing.assert_array_equal(again.codes, design.codes)
-    back = decode(design.schema, design.cont, design.codes, "pandas")
+    back = decode(design.schema, design.numbers, design.codes, "pandas")
     assert back.shape == (40, 2)
 
 

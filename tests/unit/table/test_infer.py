@@ -100,7 +100,7 @@ def test_half_numbers_can_be_categorical():
 def test_truth_values_and_number_categories_can_be_continuous():
     table = pd.DataFrame({"v": [True, False, True], "w": pd.Categorical([10, 30, 20])})
     design, _ = learn(table, types={"v": "continuous", "w": "continuous"})
-    assert design.cont.tolist() == [[1, 10], [0, 30], [1, 20]]
+    assert design.numbers.tolist() == [[1, 10], [0, 30], [1, 20]]
 
 
 @pytest.mark.parametrize(

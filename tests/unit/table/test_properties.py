@@ -103,7 +103,7 @@ def test_every_library_gives_the_same_design(table):
         assert [(c.kind, c.levels) for c in other.schema.columns] == [
             (c.kind, c.levels) for c in first.schema.columns
         ]
-        np.testing.assert_array_equal(other.cont, first.cont)
+        np.testing.assert_array_equal(other.numbers, first.numbers)
         np.testing.assert_array_equal(other.codes, first.codes)
 
 
@@ -112,7 +112,7 @@ def test_every_library_gives_the_same_design(table):
 def test_codes_and_numbers_are_the_table(table):
     design, _ = quietly(learn, pl.DataFrame(table), types=kinds_of(table))
     for at, column in enumerate(design.schema.continuous):
-        assert design.cont[:, at].tolist() == [float(value) for value in table[column.name]]
+        assert design.numbers[:, at].tolist() == [float(value) for value in table[column.name]]
     for at, column in enumerate(design.schema.categorical):
         assert [column.levels[code] for code in design.codes[:, at]] == table[column.name]
         assert list(column.levels) == sorted(set(table[column.name]))
@@ -124,7 +124,7 @@ def test_decoding_gives_the_table_back(table):
     for frame in frames_of(table)[:-1]:
         library = type(frame).__module__.partition(".")[0]
         design, _ = quietly(learn, frame, types=kinds_of(table))
-        again = decode(design.schema, design.cont, design.codes, library)
+        again = decode(design.schema, design.numbers, design.codes, library)
         if library == "pandas":
             assert_frame_equal(again, frame, check_column_type=False)
         else:
@@ -140,7 +140,7 @@ def test_the_schema_survives_json(table):
     for schema in (checked.schema, design.schema):
         assert Schema.from_dict(json.loads(json.dumps(schema.to_dict()))) == schema
     stored = Schema.from_dict(json.loads(json.dumps(design.schema.to_dict())))
-    np.testing.assert_array_equal(apply(pl.DataFrame(table), stored).cont, design.cont)
+    np.testing.assert_array_equal(apply(pl.DataFrame(table), stored).numbers, design.numbers)
 
 
 @modest
@@ -150,7 +150,7 @@ def test_the_order_of_new_columns_does_not_matter(table, random):
     shuffled = list(table)
     random.shuffle(shuffled)
     again = apply(pd.DataFrame(table)[shuffled], design.schema)
-    np.testing.assert_array_equal(again.cont, design.cont)
+    np.testing.assert_array_equal(again.numbers, design.numbers)
     np.testing.assert_array_equal(again.codes, design.codes)
 
 
@@ -191,7 +191,7 @@ def test_weight_zero_is_the_row_absent(table, data):
         return
     weights = np.array(present, dtype=float)
     weighted, _ = quietly(learn, frame, sample_weight=weights, types=kinds_of(table))
-    np.testing.assert_array_equal(weighted.cont, without.cont)
+    np.testing.assert_array_equal(weighted.numbers, without.numbers)
     assert weighted.total_weight == without.total_weight
     kinds = [column.kind for column in weighted.schema.columns]
     assert kinds == [column.kind for column in without.schema.columns]

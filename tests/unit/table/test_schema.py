@@ -21,7 +21,7 @@ SCHEMA = Schema(
 def test_nodes_are_continuous_first():
     assert [column.name for column in SCHEMA.nodes] == ["age", "wage", "sex", "stage"]
     assert SCHEMA.names == ("sex", "age", "stage", "wage")
-    assert (SCHEMA.n_cont, SCHEMA.n_cat, SCHEMA.n_levels) == (2, 2, (2, 3))
+    assert (SCHEMA.n_gaussian, SCHEMA.n_discrete, SCHEMA.n_levels) == (2, 2, (2, 3))
     assert [SCHEMA.node_index(name) for name in SCHEMA.names] == [2, 0, 3, 1]
 
 
