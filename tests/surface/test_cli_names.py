@@ -148,18 +148,21 @@ def test_plot_takes_the_options_of_the_picture(
 
 
 def test_compare_draws_with_options_and_says_why_it_does_not(
-    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     compare = ["compare", "t.csv", "--groups", "site", "--lam", "0.1", "--permutations", "2"]
     compare += ["--jobs", "1"]
     assert main([*compare, "-o", "no", "--columns", "site"]) == 2
     assert "--columns: 'site' is not a column" in capsys.readouterr().err
-    monkeypatch.setattr("mixedgm.views.plot_groups._MOST_NAMES", 3)
-    assert main([*compare, "-o", "crowd"]) == 0
+    assert main([*compare, "-o", "some", "--columns", "a=b,city", "--minimum", "0.1"]) == 0
+    assert (here / "some" / "networks.png").exists()
+    capsys.readouterr()
+    rng = np.random.default_rng(0)
+    numbers = {f"x{k}": rng.normal(size=40).tolist() for k in range(101)}
+    write_csv(here / "wide.csv", {"site": ["N", "S"] * 20, **numbers})
+    assert main([compare[0], "wide.csv", *compare[2:], "--lam", "0.5", "-o", "crowd"]) == 0
     said = capsys.readouterr().err
-    assert "note: no picture of the networks: 4 columns in each of 2 networks" in said
+    assert "note: no picture of the networks: 101 columns in each of 2 networks" in said
     assert "choose some with --columns" in said
     assert not (here / "crowd" / "networks.png").exists()
     assert (here / "crowd" / "differences.png").exists()
-    assert main([*compare, "-o", "some", "--columns", "a=b,city", "--minimum", "0.1"]) == 0
-    assert (here / "some" / "networks.png").exists()
