@@ -58,7 +58,7 @@ def _gradient(task: Task, theta: Floats, T: Floats) -> tuple[Floats, Floats, Flo
     """Of the node terms; Z'(residuals); and the column means of Z."""
     rows, layout = task.smooth.rows, task.layout  # type: ignore[attr-defined]
     p, d = layout.n_gaussian, layout.n_columns
-    bias = np.concatenate([theta[layout.cont_bias], theta[layout.cat_bias]])
+    bias = np.concatenate([theta[layout.linear], theta[layout.biases]])
     b = theta[layout.diagonal]
     weights = np.ones(len(rows.codes)) if rows.weights is None else rows.weights
     total = np.zeros(d)

@@ -180,7 +180,7 @@ def _with_threads(smooth: Pseudolikelihood, n_threads: int) -> Pseudolikelihood:
 
 def _coefficients(task: Task, theta: product.Floats) -> Coefficients:
     layout, incidence = task.layout, task.layout.incidence
-    values, bias = theta[incidence.theta_index], theta[layout.cat_bias]
+    values, bias = theta[incidence.theta_index], theta[layout.biases]
     return Coefficients(incidence, values, bias, layout.softmax_targets)
 
 

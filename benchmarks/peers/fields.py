@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from benchmarks.peers.external import UnavailableError
 from benchmarks.peers.field_env import PACKAGES, python_of
+from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params
 
 HERE = Path(__file__).parent
@@ -36,7 +37,7 @@ def field(graph: nx.Graph[Any], n_levels: int, seed: int = 0) -> tuple[Params, l
     """A random field on a graph, and its edges."""
     rng = np.random.default_rng(seed)
     at = {node: k for k, node in enumerate(graph)}
-    params = Params.independent(0, (n_levels,) * len(at))
+    params = Params.independent(Nodes.mixed(0, (n_levels,) * len(at)))
     edges = sorted(tuple(sorted((at[u], at[v]))) for u, v in graph.edges)
     for r, j in edges:
         block = rng.normal(scale=0.7, size=(n_levels, n_levels))

@@ -125,7 +125,7 @@ class _Conditionals:
         self.n_copies = 1 + sum(layout.n_features)
         self.coef = _coefficients(layout, claim.theta)
         self.norms = np.sqrt(layout.group_sums(np.square(claim.theta[layout.edges])))
-        self.bias = np.concatenate([claim.theta[layout.cont_bias], claim.theta[layout.cat_bias]])
+        self.bias = np.concatenate([claim.theta[layout.linear], claim.theta[layout.biases]])
         self.precision = claim.theta[layout.diagonal]
         self.target = np.repeat(layout.is_target, layout.width)
         self.place = _places(self.p, rows.observed, design.schema.n_levels)

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.errors import DistributionError, ParameterError
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.margins import Margins, NodeTerms
-from mixedgm.model.params import NodewiseParams, Params, joined
+from mixedgm.model.params import Params, joined
 from mixedgm.path.path import Path
 from mixedgm.penalty.factors import EDGE_KINDS, edge_kind
 from mixedgm.printable import quoted
@@ -158,7 +159,7 @@ class FittedModel:
 
         Found some nodes at a time: of very many columns, edges take far less memory than pairs.
         """
-        start = self.params.node_start
+        start = self.params.nodes.column_start
         scale = np.repeat(self.node_scales, np.diff(start))
         found = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
         for first in range(0, len(start) - 1, _NODES_AT_ONCE):
@@ -194,7 +195,7 @@ class FittedModel:
             return np.zeros((0, n_nodes, n_nodes))
         own = self.params.moderation
         found = own.strengths(self.params, self.node_scales)
-        if isinstance(self.params, NodewiseParams):
+        if self.params.nodewise:
             there = [joined(part > 0.0, self.report.rule) for part in found]
             mean = [0.5 * (part + part.swapaxes(1, 2)) for part in own.deviations]
             both = replace(own, deviations=tuple(mean))
@@ -263,11 +264,10 @@ class FittedModel:
     def _deviation(self, which: int, u: int, v: int) -> Floats:
         """(1 or levels of the moderator, levels of u, levels of v) deviations of one edge."""
         assert self.params.moderation is not None
-        start = self.params.node_start
-        rows, columns = slice(start[u], start[u + 1]), slice(start[v], start[v + 1])
+        rows, columns = self.params.nodes.columns_of(u), self.params.nodes.columns_of(v)
         whole = self.params.moderation.deviations[which]
         own = whole[:, rows, columns]
-        if isinstance(self.params, NodewiseParams):
+        if self.params.nodewise:
             own = 0.5 * (own + whole[:, columns, rows].swapaxes(1, 2))
         return np.asarray(own)
 
@@ -295,7 +295,8 @@ class FittedModel:
 
     def _sign_of(self, block: Floats, *nodes: int) -> str | None:
         """Sign of the last entry of the block: that of the second level of binary ends."""
-        if any(len(self.schema.nodes[node].levels) > 2 for node in nodes):
+        spans = self.schema.spans
+        if not all(spans.kinds[node].is_signed(spans.n_values[node]) for node in nodes):
             return None
         return "+" if block[-1, -1] > 0 else "-" if block[-1, -1] < 0 else None
 
@@ -314,8 +315,8 @@ class FittedModel:
             )
         rows, columns = self._axis(u), self._axis(v)
         if moderator is None:
-            start = self.params.node_start
-            block = self.edge_coef[start[u] : start[u + 1], start[v] : start[v + 1]]
+            nodes = self.params.nodes
+            block = self.edge_coef[nodes.columns_of(u), nodes.columns_of(v)]
             unit = self._units(u, v) if standardised else 1.0
             return Interaction(a, b, rows, columns, block * unit)
         node = self.schema.node_index(moderator)
@@ -326,19 +327,21 @@ class FittedModel:
                 + (f"its moderators are {', '.join(names)}." if names else "it has none.")
             )
         values = self._deviation(self.moderators.index(node), u, v)
-        if node >= self.schema.n_gaussian:
-            levels = self.schema.nodes[node].level_names
+        levels = self.schema.nodes[node].level_names
+        if levels:
             rows = tuple(f"{row} | {moderator} = {level}" for level in levels for row in rows)
         unit = self._units(u, v, node) if standardised else 1.0
         return Interaction(a, b, rows, columns, unit * values.reshape(len(rows), len(columns)))
 
     def _units(self, *nodes: int) -> float:
         """Product of the standard deviations of the continuous columns among these."""
-        return float(np.prod([self.node_scales[k] for k in nodes if k < self.schema.n_gaussian]))
+        return float(
+            np.prod([self.node_scales[k] for k in nodes if self.schema.spans.kinds[k].is_numeric])
+        )
 
     def _axis(self, node: int) -> tuple[str, ...]:
         column = self.schema.nodes[node]
-        return column.level_names or (column.name,)
+        return self.schema.spans.kinds[node].axis(column.name, column.level_names)
 
     # -- new data ----------------------------------------------------------------------------------
 
@@ -362,12 +365,12 @@ class FittedModel:
     def predict_proba(self, design: Design, column: str) -> Floats:
         """(n, L) level probabilities of one categorical column given all others."""
         node = self.schema.node_index(column)
-        if node < self.schema.n_gaussian:
+        if self.schema.spans.is_gaussian(node):
             raise ParameterError(
                 f"{quoted(column)} is continuous, so it has no level probabilities; use predict."
             )
-        discrete = node - self.schema.n_gaussian
-        return probabilities(self.params, design.numbers, design.codes, discrete, self.n_observed)
+        at = self.schema.spans.place(node)
+        return probabilities(self.params, design.numbers, design.codes, at, self.n_observed)
 
     # -- the joint distribution --------------------------------------------------------------------
 
@@ -389,7 +392,7 @@ class FittedModel:
 
     def require_joint(self) -> None:
         """Raise DistributionError for separate regressions."""
-        if isinstance(self.params, NodewiseParams):
+        if self.params.nodewise:
             raise DistributionError(
                 "separate regressions have no joint distribution: what two columns say about each "
                 "other need not agree. Predictions and scores of complete rows need none. To "
@@ -412,17 +415,22 @@ class FittedModel:
         return self.pairwise_params if terms is None else terms.put_into(self.pairwise_params)
 
     @property
-    def joint_params(self) -> Params:
+    def valid_params(self) -> Params:
         """The same where they are valid at these values of the moderators."""
         if self.report.at:
             self._refuse_indefinite()
         return self.matched_params
 
+    @property
+    def joint_params(self) -> ConditionalGaussian:
+        """The same in the form in which `joint` computes."""
+        return self.valid_params.joint
+
     def _refuse_indefinite(self) -> None:
         """Raise where the precision is not positive definite at these values of the moderators."""
         from mixedgm.joint.validity import factor
 
-        inside = [s for s in range(self.schema.n_gaussian) if s not in self.schema.covariates]
+        inside = self.schema.gaussian_targets
         try:
             factor(self.params.precision[np.ix_(inside, inside)])
         except DistributionError as error:

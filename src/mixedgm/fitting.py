@@ -254,10 +254,9 @@ def _require_finite(fitted: FittedModel) -> None:
     params = fitted.params
     with np.errstate(invalid="ignore"):  # sums find what is not finite without a copy of all
         edges = params.coef.sum(axis=0) + params.coef.sum(axis=1)
-        own = np.concatenate(
-            [np.diagonal(params.precision) + params.cont_bias, np.maximum(params.cat_bias, 0.0)]
-        )
-        nodes = np.add.reduceat(edges + own, params.node_start[:-1]) + fitted.node_scales
+        nodes = np.add.reduceat(edges, params.nodes.column_start[:-1]) + fitted.node_scales
+        nodes[params.nodes.gaussian] += params.diagonal
+        nodes += [np.maximum(params.bias_of(v), -1.0).sum() for v in range(len(nodes))]
     bad = np.flatnonzero(~np.isfinite(nodes))
     if len(bad) == 0 and np.isfinite(fitted.all_weights).all():
         return

@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 from mixedgm.model.layout import Layout
+from mixedgm.model.nodes import Nodes
 from mixedgm.penalty.contract import Penalty
 from mixedgm.penalty.group_lasso import GroupLasso
 from mixedgm.penalty.group_mcp import GroupMCP
@@ -19,10 +20,10 @@ from tests.support.problems import SOLVERS, draw
 
 PENALTIES = {"group-lasso": GroupLasso, "group-mcp": GroupMCP}
 LAYOUTS = {
-    "mixed": Layout.complete(2, (2, 3)),
-    "continuous": Layout.complete(3, ()),
-    "categorical": Layout.complete(0, (2, 4)),
-    "no-groups": Layout(2, (3,), np.zeros((0, 2), dtype=np.int64)),
+    "mixed": Layout.complete(Nodes.mixed(2, (2, 3))),
+    "continuous": Layout.complete(Nodes.mixed(3, ())),
+    "categorical": Layout.complete(Nodes.mixed(0, (2, 4))),
+    "no-groups": Layout(Nodes.mixed(2, (3,)), np.zeros((0, 2), dtype=np.int64)),
 }
 CASES = [(kind, layout) for kind in PENALTIES for layout in LAYOUTS]
 LAM = 0.7
@@ -172,7 +173,7 @@ def test_restriction_keeps_its_groups():
             expected = penalty.prox(padded, LAM, 0.4)[index]
             np.testing.assert_allclose(small.prox(theta[index], LAM, 0.4), expected)
         # The same pairs on numbers: norms count, not levels.
-        numbers = penalty.restrict(groups, Layout.complete(4, ()))
+        numbers = penalty.restrict(groups, Layout.complete(Nodes.mixed(4, ())))
         assert numbers.layout.n_groups == 3
         norms = np.array([0.1, 0.5, 2.0])
         np.testing.assert_array_equal(numbers.pull(norms, LAM), small.pull(norms, LAM))

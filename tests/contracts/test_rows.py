@@ -10,6 +10,7 @@ import mixedgm as mg
 from mixedgm.diagnostics.states import StateRows
 from mixedgm.diagnostics.truth import truth_of
 from mixedgm.model.layout import Layout
+from mixedgm.model.nodes import Nodes
 from mixedgm.rows.contract import Coefficients
 from mixedgm.rows.memory import MemoryRows
 from tests.support import dense
@@ -76,7 +77,7 @@ class Case:
     @property
     def coef(self):
         layout = self.layout
-        values, bias = self.theta[layout.incidence.theta_index], self.theta[layout.cat_bias]
+        values, bias = self.theta[layout.incidence.theta_index], self.theta[layout.biases]
         return Coefficients(layout.incidence, values, bias, layout.softmax_targets)
 
     @property
@@ -100,7 +101,7 @@ class Case:
     @cached_property
     def prob(self):
         coef = self.layout.to_matrix(self.theta)[:, self.layout.n_gaussian :]
-        return dense.probabilities(self.theta[self.layout.cat_bias] + self.Z @ coef, self.table[1])
+        return dense.probabilities(self.theta[self.layout.biases] + self.Z @ coef, self.table[1])
 
     @property
     def loss(self):
@@ -131,9 +132,11 @@ def table_of(shape, size):
         n, p, n_levels, pairs, weighted = TABLES[shape]
         table = draw(0, n, p, n_levels, weighted)
         X = (table.X - table.X.mean(axis=0)) / table.X.std(axis=0)
-        layout = Layout.complete(p, n_levels)
+        layout = Layout.complete(Nodes.mixed(p, n_levels))
         if pairs is not None:
-            layout = Layout(p, n_levels, np.array(pairs, dtype=np.int64).reshape(-1, 2))
+            layout = Layout(
+                Nodes.mixed(p, n_levels), np.array(pairs, dtype=np.int64).reshape(-1, 2)
+            )
         rows = MemoryRows(X, table.design.codes, n_levels, table.row_weights)
         Z = np.hstack([X, dense.indicators(table.Y, n_levels)])
     codes = (table.Y, table.n_levels, table.row_weights)
@@ -144,7 +147,7 @@ def table_of(shape, size):
 def states_of(shape, as_states):
     """A model's states, or the table of them, with Gauss-Hermite points for x."""
     p, n_levels, density = DISTRIBUTIONS[shape]
-    params = brute.random_params(1, p, n_levels, density=density, strength=0.8)
+    params = mg.Params.of_joint(brute.random_params(1, p, n_levels, density=density, strength=0.8))
     kinds = {f"x{s}": "continuous" for s in range(p)} | {f"y{j}": n for j, n in enumerate(n_levels)}
     fitted, rng = mg.from_params(kinds, params).fitted_, np.random.default_rng(0)
     truth = truth_of(fitted, loss="pseudolikelihood", weights="calibrated", n_draws=10, rng=rng)
@@ -263,7 +266,7 @@ def test_weights_that_are_not_whole_numbers_do_not_depend_on_threads():
     """Columns of few and of many levels are added up in blocks of different lengths."""
     rng = np.random.default_rng(0)
     for levels in ((2, 9, 3, 12, 2, 2, 7, 5), (12, 2, 2, 2, 2, 2, 2, 9)):
-        table, layout = draw(0, 5000, 6, levels), Layout.complete(6, levels)
+        table, layout = draw(0, 5000, 6, levels), Layout.complete(Nodes.mixed(6, levels))
         data = (table.X, table.design.codes, levels, rng.random(5000))
         case = Case(None, (table.Y, levels, None), table.X, layout, random_theta(layout, 1))
         assert_same_bits(*(MemoryRows(*data, n_threads=k) for k in (1, 2, 3)), case=case)
@@ -315,7 +318,7 @@ def test_extreme_logits_stay_finite_and_right(store, shape):
 
 def test_wide_level_codes():
     n_levels = (300, 2)
-    table, layout = draw(3, 900, 1, n_levels), Layout.complete(1, n_levels)
+    table, layout = draw(3, 900, 1, n_levels), Layout.complete(Nodes.mixed(1, n_levels))
     assert table.design.codes.dtype == np.uint16
     rows = MemoryRows(table.X, table.design.codes, n_levels)
     Z = np.hstack([table.X, dense.indicators(table.Y, n_levels)])

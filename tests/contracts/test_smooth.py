@@ -289,7 +289,7 @@ def test_nothing_depends_on_the_own_terms_of_covariates(name, table):
 def test_extreme_logits_stay_finite_and_right(name, which):
     case = make(name, next(iter(FUNCTIONS[name][2])), which)
     layout, theta = case.smooth.layout, case.theta(9, 1.0)
-    theta[layout.cat_bias] = np.resize([800.0, -800.0, 0.0, 400.0, -799.0], layout.n_level_terms)
+    theta[layout.biases] = np.resize([800.0, -800.0, 0.0, 400.0, -799.0], layout.n_level_terms)
     here, (value, grad) = case.smooth.evaluate(theta), case.reference(theta)
     assert here.value == pytest.approx(value, rel=1e-12)
     assert np.isfinite(here.gradient).all()

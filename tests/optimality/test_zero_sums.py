@@ -79,7 +79,7 @@ def test_a_start_that_is_not_centred_ends_centred(solver):
     task = TABLE.task(factors=factors)
     layout = task.layout
     theta = task.null.theta.copy()
-    theta[layout.cat_bias] += 1.0
+    theta[layout.biases] += 1.0
     group = int(task.penalty.free[0])
     theta[layout.starts[group] : layout.starts[group + 1]] += 0.5
     start = Start(theta, task.smooth.evaluate(theta))

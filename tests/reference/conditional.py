@@ -136,7 +136,7 @@ def kkt(params, split: Split, lam: float, edge_weights) -> float:
     z = np.hstack([rows.X, rows.D])
     by_node = mean - rows.share @ z
     gap = second - z.T @ (rows.share[:, None] * z)
-    p, scales = params.n_gaussian, rows.scales
+    p, scales = params.n_cont, rows.scales
     columns = [[s] for s in range(p)]
     columns += [list(range(p + a, p + b)) for a, b in itertools.pairwise(rows.starts)]
     worst = [np.abs(by_node).max(), 0.5 * np.abs(np.diag(gap)[:p]).max(initial=0.0)]

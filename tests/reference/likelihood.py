@@ -77,8 +77,8 @@ class Moments:
 def moments(params) -> Moments:
     """State by state: with x integrated out, the weight of y; given y, a Gaussian."""
     states = states_of(params.n_levels)
-    C = np.linalg.inv(params.precision) if params.n_gaussian else np.zeros((0, 0))
-    _, log_det = np.linalg.slogdet(params.precision) if params.n_gaussian else (1.0, 0.0)
+    C = np.linalg.inv(params.precision) if params.n_cont else np.zeros((0, 0))
+    _, log_det = np.linalg.slogdet(params.precision) if params.n_cont else (1.0, 0.0)
     log_weight, means = [], []
     for d in states:
         linear = params.cont_bias + params.category_shift @ d
@@ -113,7 +113,7 @@ def loss(params, rows: Rows) -> float:
 def kkt(params, rows: Rows, lam: float, edge_weights) -> float:
     """The KKT number; `edge_weights(u, v)` is the penalty's weight of a pair, inf if absent."""
     found, (xx, xd, dd) = moments(params), rows.second
-    p, starts, scales = params.n_gaussian, rows.starts, rows.scales
+    p, starts, scales = params.n_cont, rows.starts, rows.scales
     worst = [
         np.abs(found.x - rows.share @ rows.X).max(initial=0.0),
         0.5 * np.abs(np.diag(found.xx) - np.diag(xx)).max(initial=0.0),

@@ -73,7 +73,7 @@ def mg_params(optimum):
     from mixedgm.model.params import Params
 
     names = ("precision", "cont_bias", "category_shift", "cat_interaction", "cat_bias")
-    return Params(optimum.n_levels, *(getattr(optimum, name) for name in names))
+    return Params.of_blocks(optimum.n_levels, *(getattr(optimum, name) for name in names))
 
 
 @pytest.mark.parametrize("weighted", [False, True])

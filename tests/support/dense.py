@@ -123,7 +123,7 @@ def conditionals(layout, theta: Floats, C: Floats, Y, share: Floats) -> tuple[fl
     for index, columns, target in terms:
         coef[np.ix_(columns, target)] = theta[index]
     is_target = np.repeat([v not in layout.covariates for v in range(layout.n_nodes)], layout.width)
-    eta = np.r_[theta[layout.cont_bias], theta[layout.cat_bias]] + C @ coef
+    eta = np.r_[theta[layout.linear], theta[layout.biases]] + C @ coef
     x, b, D = C[:, :p], theta[layout.diagonal], indicators(Y, layout.n_levels)
     prob, logs = probabilities(eta[:, p:], layout.n_levels)
     mean = eta[:, :p] / b

@@ -147,7 +147,7 @@ class Broken:
     def init(self, problem, theta, here, tol, memory=None):
         state = mg.ProximalNewton().init(problem, theta, here, tol, memory)
         theta = theta.copy()
-        theta[problem.smooth.layout.cont_bias] = np.inf
+        theta[problem.smooth.layout.linear] = np.inf
         return replace(state, theta=theta, measure=0.0)
 
     step = init

@@ -5,6 +5,7 @@ import json
 import pickle
 import warnings
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -71,9 +72,8 @@ def test_the_fit_itself_stays_as_it_was(table):
     assert model.kkt_ == before.kkt_
     assert model.edges().equals(before.edges())
     assert model.predict_proba(table, "a").equals(before.predict_proba(table, "a"))
-    joint, own = model.fitted_.joint_params, model.params_
-    assert np.array_equal(joint.category_shift, own.category_shift)
-    assert np.array_equal(joint.cat_interaction, own.cat_interaction)
+    joint, own = model.fitted_.valid_params, model.params_
+    assert np.array_equal(joint.coef, own.coef)
 
 
 def test_rows_and_densities_are_those_of_the_same_distribution(model, table):
@@ -118,7 +118,7 @@ def test_weights_count_as_rows(table):
 
 def test_the_likelihood_has_the_margins_already(table):
     model = mg.MixedGraphicalModel(lam=0.05, loss="likelihood", tol=1e-8).fit(table)
-    own, joint = model.params_, model.fitted_.joint_params
+    own, joint = model.params_, model.fitted_.valid_params
     np.testing.assert_allclose(joint.cat_bias, own.cat_bias, atol=1e-5)
     np.testing.assert_allclose(joint.precision, own.precision, rtol=1e-5)
     np.testing.assert_allclose(joint.cont_bias, own.cont_bias, rtol=1e-5)
@@ -260,11 +260,11 @@ def test_sampled_margins_are_told_and_kept(tmp_path):
 def test_given_models_covariates_and_separate_regressions_are_left_alone(model, table):
     given = mg.from_params(model.schema_, model.params_)
     assert given.fitted_.margins is None
-    assert given.fitted_.joint_params is given.params_
+    assert given.fitted_.valid_params is given.params_
     with pytest.raises(mg.ParameterError, match="its parameters were given"):
         given.joint_discrepancy()
     known = mg.MixedGraphicalModel(lam=0.05, covariates=["a"]).fit(table)
-    assert known.fitted_.joint_params is known.params_
+    assert known.fitted_.valid_params is known.params_
     with pytest.raises(mg.ParameterError, match="with covariates"):
         known.joint_discrepancy()
     apart = mg.MixedGraphicalModel(lam=0.05, loss="nodewise").fit(table)
@@ -273,7 +273,7 @@ def test_given_models_covariates_and_separate_regressions_are_left_alone(model, 
         apart.joint_discrepancy()
     varying = mg.MixedGraphicalModel(lam=0.1, moderators=["a"]).fit(table)
     at = varying.at({"a": "yes"})
-    assert at.fitted_.joint_params is at.params_
+    assert at.fitted_.valid_params is at.params_
 
 
 def indefinite() -> mg.MixedGraphicalModel:
@@ -281,7 +281,9 @@ def indefinite() -> mg.MixedGraphicalModel:
     rng = np.random.default_rng(0)
     rows = pd.DataFrame(rng.normal(size=(200, 3)), columns=["u", "v", "w"])
     model = mg.MixedGraphicalModel(lam=0.01).fit(rows)
-    model.params_.precision[:] = [[1.0, 0.7, 0.7], [0.7, 1.0, -0.7], [0.7, -0.7, 1.0]]
+    precision = np.array([[1.0, 0.7, 0.7], [0.7, 1.0, -0.7], [0.7, -0.7, 1.0]])
+    params = model.params_.with_precision(precision)
+    model._adopt(replace(model.fitted_, params=params))
     return model
 
 

@@ -423,12 +423,8 @@ def test_names_that_collide_with_the_result_are_kept_apart():
 def test_separate_regressions_have_no_joint_distribution():
     from dataclasses import replace
 
-    from mixedgm.model.params import NodewiseParams
-
     model, _ = known_model(1)
-    blocks = {f: getattr(model.params_, f) for f in model.params_.__dataclass_fields__}
-    separate = NodewiseParams(**blocks, level_effect=model.params_.category_shift.T)
-    model._adopt(replace(model.fitted_, params=separate))
+    model._adopt(replace(model.fitted_, params=replace(model.params_, nodewise=True)))
     for ask in (
         lambda: model.log_partition(),
         lambda: model.condition({"sex": "Male"}),

@@ -21,12 +21,11 @@ def asked():
     columns = [
         replace(c, role="covariate") if c.name in COVARIATES else c for c in fitted.schema.columns
     ]
-    cont_bias, cat_bias = fitted.params.cont_bias.copy(), fitted.params.cat_bias.copy()
-    cont_bias[0] += 7.0
-    cat_bias[-1] -= 5.0
-    precision = fitted.params.precision.copy()
-    precision[0, 0] *= 0.01  # with it there would be no joint distribution of all columns
-    params = replace(fitted.params, cont_bias=cont_bias, cat_bias=cat_bias, precision=precision)
+    bias, diagonal = fitted.params.bias.copy(), fitted.params.diagonal.copy()
+    bias[0] += 7.0
+    bias[-1] -= 5.0
+    diagonal[0] *= 0.01  # with it there would be no joint distribution of all columns
+    params = replace(fitted.params, bias=bias, diagonal=diagonal)
     model._adopt(replace(fitted, schema=mg.Schema(tuple(columns)), params=params))
     return model, world.given(**KNOWN)
 

@@ -127,7 +127,7 @@ def _coef(optimum):
     from mixedgm.model.params import Params
 
     names = ("precision", "cont_bias", "category_shift", "cat_interaction", "cat_bias")
-    return Params(optimum.n_levels, *(getattr(optimum, name) for name in names)).coef
+    return Params.of_blocks(optimum.n_levels, *(getattr(optimum, name) for name in names)).coef
 
 
 def test_two_columns_are_a_log_linear_model():

@@ -5,6 +5,7 @@ import pytest
 
 from mixedgm.errors import ParameterError
 from mixedgm.fitted import FitReport, FittedModel
+from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params
 from mixedgm.table.encode import Design
 from mixedgm.table.schema import Column, Schema
@@ -44,7 +45,7 @@ def params() -> Params:
     phi[:2, 5:] = [[-0.5, 0.5], [0.5, -0.5]]  # sex - owner
     phi = phi + phi.T
     bias = np.array([0.1, -0.1, 0.0, 0.2, -0.2, 0.3, -0.3])
-    return Params((2, 3, 2), precision, np.array([1.0, 2.0]), shift, phi, bias)
+    return Params.of_blocks((2, 3, 2), precision, np.array([1.0, 2.0]), shift, phi, bias)
 
 
 @pytest.fixture
@@ -87,7 +88,7 @@ def test_weights_do_not_depend_on_units():
     """Age in months instead of years: parameters shrink by what the scale grows."""
     own = params()
     c = np.array([12.0, 1.0])
-    months = Params(
+    months = Params.of_blocks(
         own.n_levels,
         own.precision / np.outer(c, c),
         own.cont_bias / c,
@@ -134,7 +135,9 @@ def test_a_column_with_itself_has_no_interaction(fitted):
 
 
 def test_a_model_without_edges_has_none():
-    empty = FittedModel(SCHEMA, Params.independent(2, (2, 3, 2)), SCALES, REPORT, "pandas")
+    empty = FittedModel(
+        SCHEMA, Params.independent(Nodes.mixed(2, (2, 3, 2))), SCALES, REPORT, "pandas"
+    )
     assert empty.edges == ()
     assert not empty.edge_weights.any()
 
@@ -143,13 +146,13 @@ def test_a_model_without_edges_has_none():
 def test_models_of_one_kind(kind):
     if kind == "continuous":
         schema = Schema((Column("a", "continuous"), Column("b", "continuous")))
-        own = Params.independent(2, ())
-        own.precision[0, 1] = own.precision[1, 0] = -0.5
+        own = Params.independent(Nodes.mixed(2, ()))
+        own.coef[0, 1] = own.coef[1, 0] = 0.5
         weight = 0.5
     else:
         levels = ("no", "yes")
         schema = Schema(tuple(Column(n, "categorical", levels=levels) for n in "ab"))
-        own = Params.independent(0, (2, 2))
+        own = Params.independent(Nodes.mixed(0, (2, 2)))
         own.cat_interaction[:2, 2:] = [[0.25, -0.25], [-0.25, 0.25]]
         own.cat_interaction[2:, :2] = own.cat_interaction[:2, 2:].T
         weight = 0.5

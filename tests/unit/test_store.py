@@ -23,6 +23,7 @@ from mixedgm.errors import MixedGMError, ModelFileError, ParameterError
 from mixedgm.fitted import FitReport, FittedModel
 from mixedgm.model.layout import Layout
 from mixedgm.model.margins import Margins, NodeTerms
+from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params, Units
 from mixedgm.path.path import Path, PathPoint
 from mixedgm.solve.loop import Status, TraceRow
@@ -78,7 +79,9 @@ def paths(draw: st.DrawFn, schema: Schema) -> Path:
     kept = [int(part.sum()) for part in np.split(observed, np.cumsum(schema.n_levels)[:-1])]
     n_nodes = len(schema.nodes)
     absent = draw(hnp.arrays(np.bool_, (n_nodes, n_nodes)))
-    layout = Layout.complete(schema.n_gaussian, tuple(kept[: schema.n_discrete]), absent)
+    layout = Layout.complete(
+        Nodes.mixed(schema.n_gaussian, tuple(kept[: schema.n_discrete])), absent
+    )
     points = []
     traced = draw(st.booleans())
     for _ in range(draw(st.integers(0, 3))):
@@ -110,7 +113,7 @@ def paths(draw: st.DrawFn, schema: Schema) -> Path:
 def fitted_models(draw: st.DrawFn) -> FittedModel:
     schema = draw(schemas())
     p, total = schema.n_gaussian, sum(schema.n_levels)
-    params = Params(
+    params = Params.of_blocks(
         n_levels=schema.n_levels,
         precision=symmetric(draw, p) + np.diag(floats(draw, p, elements=sizes)),
         cont_bias=floats(draw, p),
@@ -190,7 +193,7 @@ def small_model() -> FittedModel:
             Column("stage", "categorical", levels=(1, 2, 3), ordered=True),
         )
     )
-    params = Params(
+    params = Params.of_blocks(
         (2, 3),
         precision=np.array([[2.0, -0.5], [-0.5, 1.0]]),
         cont_bias=np.array([0.1, -0.0]),
@@ -200,7 +203,7 @@ def small_model() -> FittedModel:
     )
     report = FitReport(0.1, 3.5, 1e-6, 1e-5, True, "converged", 12, 100, 100.0, ("a note",), "EBIC")
     observed = np.array([True, True, True, True, False])
-    layout = Layout.complete(2, (2, 2))
+    layout = Layout.complete(Nodes.mixed(2, (2, 2)))
     point = PathPoint(
         lam=0.1,
         node_terms=np.arange(8.0),
@@ -221,7 +224,7 @@ def small_model() -> FittedModel:
     scores = {"ebic": np.array([700.25])}
     mean = np.array([40.0, 1.5, 0.25, 0.75, 0.5, 0.5, 0.0])
     margins = Margins(mean, np.array([100.0, 2.0]), np.eye(7))
-    terms = NodeTerms(params.cont_bias, np.ones(2), params.cat_bias, 1e-12, True, np.eye(7))
+    terms = NodeTerms(params.bias, np.ones(2), 1e-12, True, np.eye(7))
     return FittedModel(
         schema,
         params,
@@ -295,7 +298,7 @@ def test_a_model_comes_back_bit_by_bit(
 
 def test_the_comparison_of_models_sees_one_changed_bit() -> None:
     other = small_model()
-    other.params.cont_bias[1] = 0.0  # was -0.0
+    other.params.bias[1] = 0.0  # was -0.0
     assert list(difference(small_model(), other)) != []
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixedgm.errors import ParameterError
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.params import Params
 from mixedgm.parallel import RandomState
 
@@ -89,16 +90,16 @@ def make_ladder(
 def ladder_params(n_levels: tuple[int, ...], beta: float, rho: float, phi: float) -> Params:
     """Parameters of the ladder with these levels on its categorical side."""
     p = len(n_levels)
-    params = Params.independent(p, n_levels)
+    params = ConditionalGaussian.independent(p, n_levels)
     falling = [np.linspace(1.0, -1.0, count) for count in n_levels]
     for k in range(p):
-        params.category_shift[k, params.levels_of(k)] = rho * falling[k]
+        params.shift[k, params.levels_of(k)] = rho * falling[k]
         if k + 1 < p:
             params.precision[k, k + 1] = params.precision[k + 1, k] = beta
             block = phi * np.outer(falling[k], falling[k + 1])
-            params.cat_interaction[params.levels_of(k), params.levels_of(k + 1)] = block
-            params.cat_interaction[params.levels_of(k + 1), params.levels_of(k)] = block.T
-    return params
+            params.interaction[params.levels_of(k), params.levels_of(k + 1)] = block
+            params.interaction[params.levels_of(k + 1), params.levels_of(k)] = block.T
+    return Params.of_joint(params)
 
 
 def _counts(n_levels: int | Sequence[int], p: int) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from mixedgm.fitted import FittedModel
 from mixedgm.joint.field import Gaussian, gaussian
 from mixedgm.joint.moments import Expectations, moments_from
 from mixedgm.model.layout import Floats, Layout
-from mixedgm.model.params import Params, Units, to_theta
+from mixedgm.model.params import Params, Units, over_observed, to_theta
 from mixedgm.penalty import weights as edge_weights
 from mixedgm.printable import quoted
 from mixedgm.rows.contract import Moments, Rows
@@ -100,7 +100,7 @@ def truth_of(
             f"covariates {names}; give values of them first, model.condition({{...}}), or a model "
             "without covariates."
         )
-    own = possible_levels(fitted.joint_params)
+    own = possible_levels(fitted.valid_params)
     model, expected, draw = _distribution(own, loss, n_draws, rng)
     units = Units(expected.mean, np.sqrt(np.diagonal(expected.covariance)))
     params = units.to_standard(own)
@@ -109,7 +109,7 @@ def truth_of(
     _refuse_many(layout)
     theta = to_theta(layout, params)
     theta = layout.centred(theta, np.flatnonzero(layout.group_norms(theta)))
-    truth = Truth(params, layout, theta, edges, moments, gaussian(params), _NO_ROWS)
+    truth = Truth(params, layout, theta, edges, moments, gaussian(params.joint), _NO_ROWS)
     if model is not None:
         states = _states(truth, model)
         if states is not None:
@@ -123,17 +123,8 @@ _NO_ROWS = MemoryRows(np.zeros((0, 0)), np.zeros((0, 0), dtype=np.int64), ())
 
 def possible_levels(params: Params) -> Params:
     """The same distribution without the levels that cannot occur."""
-    keep = np.flatnonzero(~np.isneginf(params.cat_bias))
-    if len(keep) == len(params.cat_bias):
-        return params
-    column = np.repeat(np.arange(len(params.n_levels)), params.n_levels)
-    return replace(
-        params,
-        n_levels=tuple(np.bincount(column[keep], minlength=len(params.n_levels)).tolist()),
-        category_shift=params.category_shift[:, keep],
-        cat_interaction=params.cat_interaction[np.ix_(keep, keep)],
-        cat_bias=params.cat_bias[keep],
-    )
+    possible = params.levels_possible
+    return params if possible.all() else over_observed(params, possible)
 
 
 def _distribution(
@@ -144,49 +135,38 @@ def _distribution(
     from mixedgm.joint.sampling import draw
 
     try:
-        model = exact(own)
+        model = exact(own.joint)
     except TooLargeError:
         if loss == "likelihood":
             raise
-        drawn = draw(own, n_draws, rng=rng, method="gibbs")
+        drawn = draw(own.joint, n_draws, rng=rng, method="gibbs")
         pairs = MemoryRows(drawn.numbers[:, :0], drawn.codes, own.n_levels).moments().second
-        return None, moments_from(own, gaussian(own), pairs), drawn
-    return model, moments_from(own, model.given_y, model.tree.pairs[0]), None
+        return None, moments_from(gaussian(own.joint), pairs), drawn
+    return model, moments_from(model.given_y, model.tree.pairs[0]), None
 
 
 def _standardised(expected: Expectations, units: Units) -> Moments:
     """Moments of the design columns with x centred and scaled."""
-    scale, centre = units.scale, units.centre
-    levels = expected.cat_bias
-    second = np.block(
-        [
-            [
-                expected.covariance / np.outer(scale, scale),
-                (expected.category_shift - np.outer(centre, levels)) / scale[:, None],
-            ],
-            [
-                ((expected.category_shift - np.outer(centre, levels)) / scale[:, None]).T,
-                expected.cat_interaction + np.diag(levels),
-            ],
-        ]
-    )
-    return Moments(1.0, np.concatenate([np.zeros(len(scale)), levels]), second)
+    scale = np.concatenate([units.scale, np.ones(len(expected.share))])
+    centre = np.concatenate([units.centre, np.zeros(len(expected.share))])
+    mean = expected.column_mean
+    second = expected.column_second - np.outer(centre, mean) - np.outer(mean - centre, centre)
+    return Moments(1.0, (mean - centre) / scale, second / np.outer(scale, scale))
 
 
 def _layout(params: Params, moments: Moments, units: Units, weights: str) -> tuple[Layout, Floats]:
     """All pairs of columns that vary, and their penalty weights."""
-    p = params.n_gaussian
-    nodes = Layout(p, params.n_levels, np.zeros((0, 2), dtype=np.int64))
-    scales = edge_weights.node_scales(nodes, moments.mean, np.ones(p))
-    constant = np.concatenate([np.zeros(p, bool), np.array(params.n_levels, int) == 1])
-    layout = Layout.complete(p, params.n_levels, np.logical_or.outer(constant, constant))
+    nodes = params.nodes
+    scales = edge_weights.node_scales(nodes, moments.mean, np.ones(nodes.n_numeric))
+    constant = nodes.freedom == 0
+    layout = Layout.complete(nodes, np.logical_or.outer(constant, constant))
     if weights == "uniform":
         return layout, edge_weights.uniform(layout, units.scale)
     return layout, edge_weights.calibrated(layout, scales)
 
 
 def _refuse_many(layout: Layout) -> None:
-    free = Layout(layout.n_gaussian, tuple(n - 1 for n in layout.n_levels), layout.pairs).n_theta
+    free = Layout(layout.nodes.contrasts, layout.pairs).n_theta
     if free > MOST_PARAMETERS:
         raise TooLargeError(
             f"the model has {free:,} free parameters, and their covariance would be a matrix of "
@@ -238,7 +218,7 @@ def _with_draws(
     from mixedgm.joint.sampling import draw
 
     if drawn is None:
-        drawn = draw(own, n_draws, rng=rng)
+        drawn = draw(own.joint, n_draws, rng=rng)
     numbers = np.ascontiguousarray((drawn.numbers - units.centre) / units.scale)
     cuts = np.linspace(0, len(numbers), N_BATCHES + 1).astype(int)
 

@@ -1,7 +1,7 @@
-"""Params -> the joint distribution: constant, marginals, conditionals, moments, draws.
+"""A model -> the joint distribution: constant, marginals, conditionals, moments, draws.
 
-Everything here works on `Params` with column positions and level codes; names, tables and frames
-are the business of the rooms below.
+Everything here works on `ConditionalGaussian` with column positions and level codes; names, tables
+and frames are the business of the rooms below.
 """
 
 from mixedgm.joint.cells import log_density_of

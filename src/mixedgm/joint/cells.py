@@ -13,12 +13,12 @@ from mixedgm.joint.conditioning import given_rows
 from mixedgm.joint.plan import LIMIT
 from mixedgm.joint.sampling import Method, check_method
 from mixedgm.joint.unknown_columns import Rest
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats
-from mixedgm.model.params import Params
 
 
 def log_density_of(
-    params: Params,
+    params: ConditionalGaussian,
     node: int,
     values: Floats,
     known_numbers: Sequence[int],
@@ -36,7 +36,7 @@ def log_density_of(
 
     Parameters
     ----------
-    params : Params
+    params : ConditionalGaussian
         The whole model; the precision of the columns that are not known must be positive definite.
     node : int
         The continuous column, which is not among the known ones.
@@ -54,8 +54,8 @@ def log_density_of(
 
     Examples
     --------
-    >>> params = Params.independent(n_gaussian=1, n_levels=(2,))
-    >>> params.category_shift[0] = [-1.0, 1.0]
+    >>> params = ConditionalGaussian.independent(n_gaussian=1, n_levels=(2,))
+    >>> params.shift[0] = [-1.0, 1.0]
     >>> nothing = np.zeros((2, 0)), np.zeros((2, 0), int)
     >>> found, exact = log_density_of(params, 0, np.array([0.0, 1.0]), [], [], *nothing)
     >>> np.exp(found).round(3), exact
@@ -73,13 +73,13 @@ def log_density_of(
             if method == "exact":
                 raise
         else:
-            own = without.given.cont_bias[:, at] - 0.5 * params.precision[node, node] * values
+            own = without.given.linear[:, at] - 0.5 * params.precision[node, node] * values
             return found + own * values, True
     return without.sample_log_density(at, values, rng or np.random.default_rng(0)), False
 
 
 def _rest(
-    params: Params,
+    params: ConditionalGaussian,
     known_numbers: Sequence[int],
     known_discrete: Sequence[int],
     numbers: Floats,
@@ -90,7 +90,7 @@ def _rest(
     return Rest.of(replace(given, log_constant=np.zeros(len(given.log_constant))))
 
 
-def _log_weight(rest: Rest, params: Params, limit: int) -> Floats:
+def _log_weight(rest: Rest, params: ConditionalGaussian, limit: int) -> Floats:
     out = rest.log_constant.copy()
     for block, tree in rest.trees(params, limit):
         out[block] += tree.log_z

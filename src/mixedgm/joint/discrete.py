@@ -9,8 +9,8 @@ import numpy as np
 
 from mixedgm.errors import DistributionError
 from mixedgm.joint.validity import allowed_levels
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints
-from mixedgm.model.params import Params
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,20 +78,20 @@ class Discrete:
         return tuple(sum(1 << int(j) for j in np.flatnonzero(row)) for row in joined)
 
 
-def discrete(model: Params, unary: Floats | None = None) -> Discrete:
+def discrete(model: ConditionalGaussian, unary: Floats | None = None) -> Discrete:
     """Keep the levels that can occur.
 
     Parameters
     ----------
-    model : Params
+    model : ConditionalGaussian
         A model without continuous columns, as `integrate_out` leaves it.
     unary : ndarray (b, sum of levels), optional
         Biases of b fields with the same interactions, in place of the model's.
 
     Examples
     --------
-    >>> model = Params.independent(n_gaussian=0, n_levels=(2, 3))
-    >>> model.cat_bias[2] = -np.inf
+    >>> model = ConditionalGaussian.independent(n_gaussian=0, n_levels=(2, 3))
+    >>> model.bias[2] = -np.inf
     >>> discrete(model).n_levels
     (2, 2)
     """
@@ -101,12 +101,12 @@ def discrete(model: Params, unary: Floats | None = None) -> Discrete:
         raise DistributionError(
             "no level of {columns} has a chance: every bias is -inf", tuple(empty)
         )
-    bias = (model.cat_bias[None] if unary is None else unary).astype(np.float64)
-    found = Discrete(model.n_levels, labels, bias, model.cat_interaction, np.zeros(len(bias)))
+    bias = (model.bias[None] if unary is None else unary).astype(np.float64)
+    found = Discrete(model.n_levels, labels, bias, model.interaction, np.zeros(len(bias)))
     single = np.repeat(np.array([len(left) == 1 for left in labels], bool), found.n_levels)
     if found.n_levels == found.n_declared and not single.any():
         return found
-    bias, pairwise = bias[:, found.kept], model.cat_interaction[np.ix_(found.kept, found.kept)]
+    bias, pairwise = bias[:, found.kept], model.interaction[np.ix_(found.kept, found.kept)]
     constant = bias[:, single].sum(axis=1) + 0.5 * pairwise[np.ix_(single, single)].sum()
     bias = np.where(single, 0.0, bias + pairwise[single].sum(axis=0))
     pairwise = np.where(single | single[:, None], 0.0, pairwise)

@@ -1,4 +1,4 @@
-"""Params -> everything an exact answer starts from: the tree of y, the Gaussian of x given y."""
+"""A model -> everything an exact answer starts from: the tree of y, the Gaussian of x given y."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from mixedgm.joint.discrete import discrete
 from mixedgm.joint.field import Gaussian, gaussian, integrate_out
 from mixedgm.joint.plan import LIMIT
 from mixedgm.joint.tree import Tree, calibrate, plan_for
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints
-from mixedgm.model.params import Params
 
 # Entries of the tables of one block of rows: a few MiB, so that a block stays in the cache.
 _BLOCK_ENTRIES = 2**19
@@ -26,7 +26,7 @@ class Exact:
 
     Parameters
     ----------
-    params : Params
+    params : ConditionalGaussian
         The model.
     given_y : Gaussian
         Continuous columns given the categorical ones.
@@ -36,18 +36,20 @@ class Exact:
         Logarithm of the partition function of the whole model.
     """
 
-    params: Params
+    params: ConditionalGaussian
     given_y: Gaussian
     tree: Tree
     log_partition: float
 
 
-def exact(params: Params, *, together: Sequence[int] = (), limit: int = LIMIT) -> Exact:
+def exact(
+    params: ConditionalGaussian, *, together: Sequence[int] = (), limit: int = LIMIT
+) -> Exact:
     """Integrate x out and calibrate the tree of the categorical columns.
 
     Parameters
     ----------
-    params : Params
+    params : ConditionalGaussian
         The model.
     together : sequence of int
         Categorical columns whose joint table will be asked for.
@@ -63,7 +65,7 @@ def exact(params: Params, *, together: Sequence[int] = (), limit: int = LIMIT) -
 
     Examples
     --------
-    >>> round(exact(Params.independent(n_gaussian=1, n_levels=(2,))).log_partition, 6)
+    >>> round(exact(ConditionalGaussian.independent(n_gaussian=1, n_levels=(2,))).log_partition, 6)
     1.612086
     """
     given_y = gaussian(params)
@@ -82,7 +84,8 @@ def all_states(model: Exact) -> tuple[Ints, Floats]:
 
     Examples
     --------
-    >>> codes, probability = all_states(exact(Params.independent(n_gaussian=1, n_levels=(2, 3))))
+    >>> model = ConditionalGaussian.independent(n_gaussian=1, n_levels=(2, 3))
+    >>> codes, probability = all_states(exact(model))
     >>> codes[-1], probability.round(3)
     (array([1, 2]), array([0.167, 0.167, 0.167, 0.167, 0.167, 0.167]))
     """
@@ -103,13 +106,13 @@ def all_states(model: Exact) -> tuple[Ints, Floats]:
 
 
 def side_by_side(
-    field: Params, unary: Floats, *, limit: int = LIMIT
+    field: ConditionalGaussian, unary: Floats, *, limit: int = LIMIT
 ) -> Iterator[tuple[slice, Tree]]:
     """Trees of many fields with the same interactions, block by block.
 
     Parameters
     ----------
-    field : Params
+    field : ConditionalGaussian
         A model without continuous columns; its biases say which levels can occur.
     unary : ndarray (n, sum of levels)
         Biases of the n fields.

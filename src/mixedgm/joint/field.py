@@ -1,4 +1,4 @@
-"""Params -> what is left when continuous columns are integrated out, and x given y.
+"""A model -> what is left when continuous columns are integrated out, and x given y.
 
 Integrating the columns x_O out of ``exp(-x'Bx/2 + (a + rho(y))'x)`` is one Gaussian integral for
 every state y of the categorical columns.  The result is quadratic in the indicators of y, so the
@@ -18,17 +18,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from mixedgm.joint.validity import TriangularFactor, factor
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.density import LOG_TWO_PI
 from mixedgm.model.layout import Floats
-from mixedgm.model.params import Params
 
 
-def integrate_out(params: Params, columns: Sequence[int]) -> tuple[Params, float]:
+def integrate_out(
+    params: ConditionalGaussian, columns: Sequence[int]
+) -> tuple[ConditionalGaussian, float]:
     """Integrate continuous columns out.
 
     Parameters
     ----------
-    params : Params
+    params : ConditionalGaussian
         The model.
     columns : sequence of int
         Positions of the continuous columns to integrate out; their block of the precision must
@@ -36,7 +38,7 @@ def integrate_out(params: Params, columns: Sequence[int]) -> tuple[Params, float
 
     Returns
     -------
-    Params
+    ConditionalGaussian
         The model of the remaining columns, in their order.  Categorical columns that were
         attached to one connected set of the columns are now neighbours; others are not.
     float
@@ -45,7 +47,7 @@ def integrate_out(params: Params, columns: Sequence[int]) -> tuple[Params, float
 
     Examples
     --------
-    >>> params = Params.independent(n_gaussian=2, n_levels=(2,))
+    >>> params = ConditionalGaussian.independent(n_gaussian=2, n_levels=(2,))
     >>> rest, log_constant = integrate_out(params, [0, 1])
     >>> rest.n_gaussian, round(log_constant, 6)
     (0, 1.837877)
@@ -54,23 +56,23 @@ def integrate_out(params: Params, columns: Sequence[int]) -> tuple[Params, float
     rest = np.setdiff1d(np.arange(params.n_gaussian), out)
     made = factor(params.precision[np.ix_(out, out)])
     # Everything is a product with the root: exact zeros stay zeros and symmetry is kept.
-    alpha, rho = made.root @ params.cont_bias[out], made.root @ params.category_shift[out]
+    alpha, rho = made.root @ params.linear[out], made.root @ params.shift[out]
     cross = made.root @ params.precision[np.ix_(out, rest)]
     pairwise = rho.T @ rho
-    unary = params.cat_bias + alpha @ rho + 0.5 * np.diagonal(pairwise)
-    reduced = Params(
+    unary = params.bias + alpha @ rho + 0.5 * np.diagonal(pairwise)
+    reduced = ConditionalGaussian(
         params.n_levels,
         params.precision[np.ix_(rest, rest)] - cross.T @ cross,
-        params.cont_bias[rest] - cross.T @ alpha,
-        params.category_shift[rest] - cross.T @ rho,
-        params.cat_interaction + _without_own_blocks(params, pairwise),
+        params.linear[rest] - cross.T @ alpha,
+        params.shift[rest] - cross.T @ rho,
+        params.interaction + _without_own_blocks(params, pairwise),
         unary,
     )
     constant = 0.5 * (len(out) * LOG_TWO_PI - made.log_det + alpha @ alpha)
     return reduced, float(constant)
 
 
-def _without_own_blocks(params: Params, matrix: Floats) -> Floats:
+def _without_own_blocks(params: ConditionalGaussian, matrix: Floats) -> Floats:
     """Zero the blocks of one column with itself."""
     column = np.repeat(np.arange(len(params.n_levels)), params.n_levels)
     return np.where(column[:, None] == column, 0.0, matrix)
@@ -100,18 +102,18 @@ class Gaussian:
         return self.factor.inverse
 
 
-def gaussian(params: Params) -> Gaussian:
+def gaussian(params: ConditionalGaussian) -> Gaussian:
     """Distribution of the continuous columns given all categorical ones.
 
     Examples
     --------
-    >>> gaussian(Params.independent(n_gaussian=2, n_levels=(2,))).covariance
+    >>> gaussian(ConditionalGaussian.independent(n_gaussian=2, n_levels=(2,))).covariance
     array([[1., 0.],
            [0., 1.]])
     """
     made = factor(params.precision)
     return Gaussian(
         made,
-        made.root.T @ (made.root @ params.cont_bias),
-        (made.root.T @ (made.root @ params.category_shift)).T,
+        made.root.T @ (made.root @ params.linear),
+        (made.root.T @ (made.root @ params.shift)).T,
     )

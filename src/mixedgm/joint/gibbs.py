@@ -1,4 +1,4 @@
-"""Params and a seed -> approximate draws by Gibbs sampling, many chains at once.
+"""A model and a seed -> approximate draws by Gibbs sampling, many chains at once.
 
 The continuous columns are integrated out first, so the chains walk over the categorical columns
 only and x is drawn at the end, in one piece, from its Gaussian given y.  That mixes at least as
@@ -17,20 +17,20 @@ from mixedgm.joint.diagnostics import Diagnostics, diagnose
 from mixedgm.joint.field import Gaussian, gaussian, integrate_out
 from mixedgm.joint.kernels import add_level_rows, gibbs_sweep
 from mixedgm.joint.validity import allowed_levels
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints
-from mixedgm.model.params import Params
 
 Codes = NDArray[np.uint8 | np.uint16 | np.int32]
 
 
 def draw(
-    params: Params, n: int, *, rng: np.random.Generator, sweeps: int = 200
+    params: ConditionalGaussian, n: int, *, rng: np.random.Generator, sweeps: int = 200
 ) -> tuple[Floats, Codes]:
     """Draw rows, each the end of a Gibbs chain of its own.
 
     Parameters
     ----------
-    params : Params
+    params : ConditionalGaussian
         The model; its precision must be positive definite.
     n : int
         Number of rows.
@@ -49,7 +49,7 @@ def draw(
 
     Examples
     --------
-    >>> params = Params.independent(n_gaussian=1, n_levels=(2, 3))
+    >>> params = ConditionalGaussian.independent(n_gaussian=1, n_levels=(2, 3))
     >>> numbers, codes = draw(params, 5, rng=np.random.default_rng(0), sweeps=10)
     >>> numbers.shape, codes.shape
     ((5, 1), (5, 2))
@@ -81,7 +81,7 @@ class Chains:
 
 
 def chains(
-    params: Params,
+    params: ConditionalGaussian,
     n_chains: int,
     n_keep: int,
     *,
@@ -93,7 +93,7 @@ def chains(
 
     Parameters
     ----------
-    params : Params
+    params : ConditionalGaussian
         The model; its precision must be positive definite.
     n_chains, n_keep : int
         Chains, and states kept of each.
@@ -106,7 +106,7 @@ def chains(
 
     Examples
     --------
-    >>> params = Params.independent(n_gaussian=1, n_levels=(2, 3))
+    >>> params = ConditionalGaussian.independent(n_gaussian=1, n_levels=(2, 3))
     >>> found = chains(params, 8, 50, rng=np.random.default_rng(0), burn_in=10)
     >>> found.codes.shape, found.diagnostics.good
     ((50, 8, 2), False)
@@ -126,7 +126,7 @@ def chains(
     return Chains(numbers, codes, diagnose(numbers, codes, params.n_levels))
 
 
-def random_start(params: Params, n: int, rng: np.random.Generator) -> Codes:
+def random_start(params: ConditionalGaussian, n: int, rng: np.random.Generator) -> Codes:
     """Codes drawn uniformly among the levels that have a chance."""
     codes = np.empty((n, len(params.n_levels)), dtype=np.int32)
     for j, levels in enumerate(allowed_levels(params)):
@@ -139,7 +139,7 @@ def random_start(params: Params, n: int, rng: np.random.Generator) -> Codes:
 
 
 def sweep(
-    field: Params,
+    field: ConditionalGaussian,
     codes: Codes,
     times: int,
     rng: np.random.Generator,
@@ -150,7 +150,7 @@ def sweep(
 
     Parameters
     ----------
-    field : Params
+    field : ConditionalGaussian
         The model with its continuous columns integrated out.
     codes : ndarray (n, q)
         States of the chains.
@@ -165,18 +165,18 @@ def sweep(
     """
     if codes.size == 0:
         return
-    bias = field.cat_bias[None] if unary is None else unary
+    bias = field.bias[None] if unary is None else unary
     runs = runs_of(field) if runs is None else runs
     uniforms = np.empty(codes.shape)
     for _ in range(times):
         rng.random(out=uniforms)
-        gibbs_sweep(codes, bias, field.cat_interaction, field.level_start, runs, uniforms)
+        gibbs_sweep(codes, bias, field.interaction, field.level_start, runs, uniforms)
 
 
-def runs_of(field: Params) -> Ints:
+def runs_of(field: ConditionalGaussian) -> Ints:
     """(q, m, 2) for every column the stretches of levels that it interacts with."""
     first = field.level_start[:-1]
-    touched = np.logical_or.reduceat(field.cat_interaction != 0, first, axis=0)
+    touched = np.logical_or.reduceat(field.interaction != 0, first, axis=0)
     found = []
     for row in np.logical_or.reduceat(touched, first, axis=1):
         edge = np.flatnonzero(np.diff(np.concatenate([[False], row, [False]]).astype(np.int8)))
@@ -188,7 +188,7 @@ def runs_of(field: Params) -> Ints:
 
 
 def draw_numbers(
-    given_y: Gaussian, params: Params, codes: Codes, rng: np.random.Generator
+    given_y: Gaussian, params: ConditionalGaussian, codes: Codes, rng: np.random.Generator
 ) -> Floats:
     """Draw x from its Gaussian given the codes of every row."""
     numbers = rng.standard_normal((len(codes), params.n_gaussian)) @ given_y.factor.root
@@ -197,7 +197,7 @@ def draw_numbers(
     return np.asarray(numbers)
 
 
-def as_codes(params: Params, codes: NDArray[np.integer]) -> Codes:
+def as_codes(params: ConditionalGaussian, codes: NDArray[np.integer]) -> Codes:
     """The codes in the smallest type that holds those of every column, as in encoded tables."""
     most = max(params.n_levels, default=1)
     if most <= 2**8:

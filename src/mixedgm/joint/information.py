@@ -1,4 +1,4 @@
-"""Params and sets of columns -> entropy and mutual information, with their error if sampled.
+"""A model and sets of columns -> entropy and mutual information, with their error if sampled.
 
 A set of columns has a closed form when its continuous columns are Gaussian in every state of its
 categorical ones.  Otherwise they are a mixture, whose entropy has none: in one dimension it is
@@ -23,9 +23,9 @@ from mixedgm.joint.plan import LIMIT
 from mixedgm.joint.posteriors import log_marginal
 from mixedgm.joint.sampling import draw
 from mixedgm.joint.tree import Tree
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.density import LOG_TWO_PI
 from mixedgm.model.layout import Floats
-from mixedgm.model.params import Params
 
 # Table entries that one integral or one sampled density may visit: about a second.
 _WORK = 2**27
@@ -75,7 +75,7 @@ class Estimate:
 
 
 def entropy(
-    params: Params,
+    params: ConditionalGaussian,
     columns: Columns | None = None,
     *,
     rng: np.random.Generator | None = None,
@@ -85,7 +85,7 @@ def entropy(
 
     Parameters
     ----------
-    params : Params
+    params : ConditionalGaussian
         The model.
     columns : Columns, optional
         The set; all columns by default.
@@ -96,7 +96,7 @@ def entropy(
 
     Examples
     --------
-    >>> params = Params.independent(n_gaussian=1, n_levels=(2, 4))
+    >>> params = ConditionalGaussian.independent(n_gaussian=1, n_levels=(2, 4))
     >>> entropy(params, Columns(discrete=(1,)))
     Estimate(value=1.3862943611198906, error=0.0, exact=True)
     """
@@ -108,7 +108,7 @@ def entropy(
 
 
 def mutual_information(
-    params: Params,
+    params: ConditionalGaussian,
     first: Columns,
     second: Columns,
     *,
@@ -119,7 +119,7 @@ def mutual_information(
 
     Parameters
     ----------
-    params : Params
+    params : ConditionalGaussian
         The model.
     first, second : Columns
         Two sets without a common column.
@@ -130,7 +130,7 @@ def mutual_information(
 
     Examples
     --------
-    >>> params = Params.independent(n_gaussian=2, n_levels=())
+    >>> params = ConditionalGaussian.independent(n_gaussian=2, n_levels=())
     >>> params.precision[:] = [[1.0, 0.6], [0.6, 1.0]]
     >>> found = mutual_information(params, Columns(numbers=(0,)), Columns(numbers=(1,)))
     >>> round(found.value, 6), found.exact
@@ -149,7 +149,7 @@ def mutual_information(
     return _sampled(params, [(columns, -sign) for columns, sign in parts], rng, limit)
 
 
-def _closed_form(params: Params, columns: Columns, limit: int) -> float | None:
+def _closed_form(params: ConditionalGaussian, columns: Columns, limit: int) -> float | None:
     """Entropy of the set, or None when it must be sampled."""
     if set(hidden_columns(params, columns.numbers).tolist()) - set(columns.discrete):
         return _integral(params, columns, limit) if len(columns.numbers) == 1 else None
@@ -162,11 +162,11 @@ def _closed_form(params: Params, columns: Columns, limit: int) -> float | None:
     return discrete + _gaussian_entropy(covariance)
 
 
-def _integral(params: Params, columns: Columns, limit: int) -> float | None:
+def _integral(params: ConditionalGaussian, columns: Columns, limit: int) -> float | None:
     """Entropy of one continuous column with some categorical ones; None when too much work."""
     (s,) = columns.numbers
     given_y = gaussian(params)
-    alive = np.where(np.isneginf(params.cat_bias), np.nan, given_y.shift[:, s])
+    alive = np.where(np.isneginf(params.bias), np.nan, given_y.shift[:, s])
     moves = [alive[params.levels_of(j)] for j in range(len(params.n_levels))]
     spread = float(np.sqrt(given_y.covariance[s, s]))
     low = given_y.start[s] + sum(np.nanmin(move) for move in moves) - _REACH * spread
@@ -201,7 +201,7 @@ def _gaussian_entropy(covariance: Floats) -> float:
 
 
 def _sampled(
-    params: Params,
+    params: ConditionalGaussian,
     parts: Sequence[tuple[Columns, int]],
     rng: np.random.Generator | None,
     limit: int,

@@ -1,4 +1,4 @@
-"""Params and a set of columns -> their marginal: probabilities, and moments of x per state."""
+"""A model and a set of columns -> their marginal: probabilities, and moments of x per state."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from mixedgm.joint.plan import LIMIT
 from mixedgm.joint.sampled import StateMoments, sampled_states
 from mixedgm.joint.sampling import Method, check_method
 from mixedgm.joint.unknown_columns import Rest
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints
-from mixedgm.model.params import Params
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Marginal:
 
 
 def marginal(
-    params: Params,
+    params: ConditionalGaussian,
     numbers: Sequence[int] = (),
     discrete: Sequence[int] = (),
     *,
@@ -71,7 +71,7 @@ def marginal(
 
     Parameters
     ----------
-    params : Params
+    params : ConditionalGaussian
         The model.
     numbers, discrete : sequence of int
         Positions of the continuous and of the categorical columns.
@@ -89,8 +89,8 @@ def marginal(
 
     Examples
     --------
-    >>> params = Params.independent(n_gaussian=1, n_levels=(2, 3))
-    >>> params.category_shift[0, 1] = 1.0
+    >>> params = ConditionalGaussian.independent(n_gaussian=1, n_levels=(2, 3))
+    >>> params.shift[0, 1] = 1.0
     >>> found = marginal(params, numbers=[0], discrete=[0])
     >>> found.prob.round(3), found.mean.ravel(), found.gaussian
     (array([0.378, 0.622]), array([0., 1.]), True)
@@ -122,7 +122,7 @@ def marginal(
 
 
 def _states(
-    params: Params,
+    params: ConditionalGaussian,
     numbers: Sequence[int],
     discrete: Sequence[int],
     method: Method,
@@ -147,7 +147,7 @@ def _states(
     )
 
 
-def _probabilities(params: Params, discrete: Sequence[int], limit: int) -> Floats:
+def _probabilities(params: ConditionalGaussian, discrete: Sequence[int], limit: int) -> Floats:
     """Table of some categorical columns."""
     try:
         return np.asarray(exact(params, together=discrete, limit=limit).tree.table(discrete)[0])
@@ -158,7 +158,7 @@ def _probabilities(params: Params, discrete: Sequence[int], limit: int) -> Float
 
 
 def _per_state(
-    params: Params, numbers: Sequence[int], discrete: Sequence[int], limit: int
+    params: ConditionalGaussian, numbers: Sequence[int], discrete: Sequence[int], limit: int
 ) -> tuple[Floats, Floats, Floats]:
     """Probability, mean and covariance in every state of the categorical columns."""
     kept = np.asarray(sorted(numbers), dtype=np.int64)
@@ -187,10 +187,10 @@ def _per_state(
     return prob, mean[:, asked], covariance[:, asked[:, None], asked]
 
 
-def hidden_columns(params: Params, numbers: Sequence[int]) -> Ints:
+def hidden_columns(params: ConditionalGaussian, numbers: Sequence[int]) -> Ints:
     """Categorical columns on which the mean of these continuous columns depends."""
     shift = gaussian(params).shift[:, list(numbers)]
-    dead = np.isneginf(params.cat_bias)
+    dead = np.isneginf(params.bias)
     moves = []
     for j in range(len(params.n_levels)):
         alive = shift[params.levels_of(j)][~dead[params.levels_of(j)]]
@@ -198,7 +198,9 @@ def hidden_columns(params: Params, numbers: Sequence[int]) -> Ints:
     return np.flatnonzero(moves)
 
 
-def check_columns(params: Params, numbers: Sequence[int], discrete: Sequence[int]) -> None:
+def check_columns(
+    params: ConditionalGaussian, numbers: Sequence[int], discrete: Sequence[int]
+) -> None:
     """Raise ParameterError for a column that there is not, or that is named twice."""
     for kind, asked, n in (
         ("continuous", numbers, params.n_gaussian),

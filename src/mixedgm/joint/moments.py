@@ -1,4 +1,4 @@
-"""Params -> log partition function, log density of rows, exact expectations.
+"""A model -> log partition function, log density of rows, exact expectations.
 
 The log partition function is convex in the parameters and its gradient is the expectation of the
 sufficient statistics.  With M the shift of the mean of x by each level and P the matrix of pair
@@ -18,82 +18,67 @@ from mixedgm.joint.conditioning import log_weight
 from mixedgm.joint.exact import exact
 from mixedgm.joint.field import Gaussian
 from mixedgm.joint.plan import LIMIT
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats
-from mixedgm.model.params import Params
 
 
 @dataclass(frozen=True, eq=False)
 class Expectations:
-    """Expected sufficient statistics, under the names of the parameters they belong to.
+    """Expected sufficient statistics.
 
     Parameters
     ----------
-    n_levels : tuple of int
-        Levels of every categorical column.
-    precision : ndarray (p, p)
-        E[x x'].
-    cont_bias : ndarray (p,)
+    mean : ndarray (p,)
         E[x].
-    category_shift : ndarray (p, sum of levels)
+    second : ndarray (p, p)
+        E[x x'].
+    cross : ndarray (p, sum of levels)
         E[x_s 1(y_j = a)].
-    cat_interaction : ndarray (sum of levels, sum of levels)
-        P(y_r = a, y_j = b), zero for a column with itself.
-    cat_bias : ndarray (sum of levels,)
+    pairs : ndarray (sum of levels, sum of levels)
+        P(y_r = a, y_j = b), zero for a state with itself.
+    share : ndarray (sum of levels,)
         P(y_j = a).
     log_partition : float
         Logarithm of the partition function at the same parameters.
     """
 
-    n_levels: tuple[int, ...]
-    precision: Floats
-    cont_bias: Floats
-    category_shift: Floats
-    cat_interaction: Floats
-    cat_bias: Floats
-    log_partition: float
-
-    @property
-    def mean(self) -> Floats:
-        """E[x]."""
-        return self.cont_bias
+    mean: Floats
+    second: Floats
+    cross: Floats
+    pairs: Floats
+    share: Floats
+    log_partition: float = np.nan
 
     @property
     def covariance(self) -> Floats:
-        """Covariance of x, categorical columns averaged out."""
-        return self.precision - np.outer(self.cont_bias, self.cont_bias)
+        """Covariance of x, states averaged out."""
+        return self.second - np.outer(self.mean, self.mean)
 
-    def gradient(self) -> Params:
-        """Derivatives of the log partition function by every parameter, as blocks.
+    @property
+    def column_mean(self) -> Floats:
+        """(d,) expectations of x and of the indicators of y."""
+        return np.concatenate([self.mean, self.share])
 
-        The two entries of a symmetric block are one parameter: the entry (s, t) of the precision
-        has derivative ``-E[x_s x_t]``, a diagonal one ``-E[x_s^2] / 2``.  `to_theta` turns the
-        result into the gradient by theta.
-        """
-        precision = -self.precision
-        np.fill_diagonal(precision, 0.5 * np.diagonal(precision))
-        return Params(
-            self.n_levels,
-            precision,
-            self.cont_bias,
-            self.category_shift,
-            self.cat_interaction,
-            self.cat_bias,
-        )
+    @property
+    def column_second(self) -> Floats:
+        """(d, d) expected products of x and the indicators of y."""
+        levels = self.pairs + np.diag(self.share)
+        return np.block([[self.second, self.cross], [self.cross.T, levels]])
 
 
-def log_partition(params: Params, *, limit: int = LIMIT) -> float:
+def log_partition(params: ConditionalGaussian, *, limit: int = LIMIT) -> float:
     """Logarithm of the partition function, exactly.
 
     Examples
     --------
-    >>> round(log_partition(Params.independent(n_gaussian=2, n_levels=(3,))), 6)
+    >>> round(log_partition(ConditionalGaussian.independent(n_gaussian=2, n_levels=(3,))), 6)
     2.936489
     """
     return exact(params, limit=limit).log_partition
 
 
 def log_density(
-    params: Params,
+    params: ConditionalGaussian,
     numbers: Floats,
     codes: NDArray[np.integer],
     *,
@@ -104,7 +89,7 @@ def log_density(
 
     Parameters
     ----------
-    params : Params
+    params : ConditionalGaussian
         The model.
     numbers : ndarray (n, p)
         Continuous columns.
@@ -117,7 +102,7 @@ def log_density(
 
     Examples
     --------
-    >>> params = Params.independent(n_gaussian=1, n_levels=(2,))
+    >>> params = ConditionalGaussian.independent(n_gaussian=1, n_levels=(2,))
     >>> log_density(params, np.array([[0.0]]), np.array([[1]])).round(6)
     array([-1.612086])
     """
@@ -125,32 +110,28 @@ def log_density(
     return log_weight(params, numbers, codes) - constant
 
 
-def expectations(params: Params, *, limit: int = LIMIT) -> Expectations:
+def expectations(params: ConditionalGaussian, *, limit: int = LIMIT) -> Expectations:
     """Exact expectations of all sufficient statistics.
 
     Examples
     --------
-    >>> found = expectations(Params.independent(n_gaussian=1, n_levels=(2, 4)))
-    >>> found.cat_interaction[0, 2:]
+    >>> model = ConditionalGaussian.independent(n_gaussian=1, n_levels=(2, 4))
+    >>> expectations(model).pairs[0, 2:]
     array([0.125, 0.125, 0.125, 0.125])
     """
     model = exact(params, limit=limit)
-    return moments_from(params, model.given_y, model.tree.pairs[0], model.log_partition)
+    return moments_from(model.given_y, model.tree.pairs[0], model.log_partition)
 
 
-def moments_from(
-    params: Params, given_y: Gaussian, pairs: Floats, log_z: float = np.nan
-) -> Expectations:
+def moments_from(given_y: Gaussian, pairs: Floats, log_z: float = np.nan) -> Expectations:
     """Expectations from the probabilities of all pairs of levels, exact or estimated.
 
     The continuous columns need no draws: given y their moments are known.
 
     Parameters
     ----------
-    params : Params
-        The model.
     given_y : Gaussian
-        Its continuous columns given the categorical ones.
+        The numbers of a model given its states.
     pairs : ndarray (sum of levels, sum of levels)
         Probabilities of pairs of levels; own blocks diagonal.
     log_z : float
@@ -162,5 +143,4 @@ def moments_from(
     cross = np.outer(given_y.start, levels) + shift.T @ pairs
     second = given_y.covariance + shift.T @ pairs @ shift
     second += np.outer(given_y.start, mean) + np.outer(moved, given_y.start)
-    between = pairs - np.diag(levels)
-    return Expectations(params.n_levels, second, mean, cross, between, levels, log_z)
+    return Expectations(mean, second, cross, pairs - np.diag(levels), levels, log_z)

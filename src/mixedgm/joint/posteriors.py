@@ -15,8 +15,8 @@ from mixedgm.joint.kernels import add_level_rows
 from mixedgm.joint.plan import LIMIT
 from mixedgm.joint.sampling import Method, check_method
 from mixedgm.joint.unknown_columns import Rest
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints
-from mixedgm.model.params import Params
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class Posterior:
 
 
 def posterior(
-    params: Params,
+    params: ConditionalGaussian,
     known_numbers: Sequence[int],
     known_discrete: Sequence[int],
     numbers: Floats,
@@ -67,7 +67,7 @@ def posterior(
 
     Parameters
     ----------
-    params : Params
+    params : ConditionalGaussian
         The whole model; the precision of the unknown columns must be positive definite.
     known_numbers, known_discrete : sequence of int
         Positions of the known columns.
@@ -82,8 +82,8 @@ def posterior(
 
     Examples
     --------
-    >>> params = Params.independent(n_gaussian=1, n_levels=(2, 2))
-    >>> params.category_shift[0] = [0.0, 4.0, 0.0, 0.0]
+    >>> params = ConditionalGaussian.independent(n_gaussian=1, n_levels=(2, 2))
+    >>> params.shift[0] = [0.0, 4.0, 0.0, 0.0]
     >>> found = posterior(params, [], [1], np.zeros((1, 0)), np.array([[0]]))
     >>> found.mean.round(3), found.levels.round(2)
     (array([[3.999]]), array([[0., 1.]]))
@@ -100,7 +100,7 @@ def posterior(
     return _posterior(rest, levels, spread, np.full(len(levels), np.nan), error, exact=False)
 
 
-def _exact(rest: Rest, params: Params, limit: int) -> Posterior:
+def _exact(rest: Rest, params: ConditionalGaussian, limit: int) -> Posterior:
     levels, log_z = np.empty(rest.unary.shape), np.empty(len(rest.unary))
     spread = np.zeros(rest.start.shape)
     shift = rest.given_y.shift
@@ -135,7 +135,7 @@ def _posterior(
 
 
 def log_marginal(
-    params: Params,
+    params: ConditionalGaussian,
     known_numbers: Sequence[int],
     known_discrete: Sequence[int],
     numbers: Floats,
@@ -147,7 +147,7 @@ def log_marginal(
 
     Parameters
     ----------
-    params : Params
+    params : ConditionalGaussian
         The whole model.
     known_numbers, known_discrete : sequence of int
         Positions of the columns whose density is wanted.
@@ -158,7 +158,7 @@ def log_marginal(
 
     Examples
     --------
-    >>> params = Params.independent(n_gaussian=1, n_levels=(2, 4))
+    >>> params = ConditionalGaussian.independent(n_gaussian=1, n_levels=(2, 4))
     >>> np.exp(log_marginal(params, [], [1], np.zeros((1, 0)), np.array([[3]])))
     array([0.25])
     """
@@ -167,7 +167,7 @@ def log_marginal(
 
 
 def known_log_weight(
-    params: Params,
+    params: ConditionalGaussian,
     known_numbers: Sequence[int],
     known_discrete: Sequence[int],
     numbers: Floats,
@@ -187,7 +187,7 @@ def known_log_weight(
 
 
 def posterior_draw(
-    params: Params,
+    params: ConditionalGaussian,
     known_numbers: Sequence[int],
     known_discrete: Sequence[int],
     numbers: Floats,
@@ -222,7 +222,7 @@ def posterior_draw(
 
     Examples
     --------
-    >>> params = Params.independent(n_gaussian=1, n_levels=(2, 3))
+    >>> params = ConditionalGaussian.independent(n_gaussian=1, n_levels=(2, 3))
     >>> rng = np.random.default_rng(0)
     >>> x, y = posterior_draw(params, [0], [0], np.zeros((5, 1)), np.zeros((5, 1), int), rng=rng)
     >>> x.shape, y.shape
@@ -237,7 +237,12 @@ def posterior_draw(
 
 
 def _draw_codes(
-    rest: Rest, params: Params, rng: np.random.Generator, method: Method, sweeps: int, limit: int
+    rest: Rest,
+    params: ConditionalGaussian,
+    rng: np.random.Generator,
+    method: Method,
+    sweeps: int,
+    limit: int,
 ) -> NDArray[np.int32]:
     if method != "gibbs":
         drawn = np.empty((len(rest.unary), len(rest.given.discrete)), dtype=np.int32)

@@ -1,8 +1,8 @@
-"""Params without a joint distribution -> the nearest ones that have it, and what was changed."""
+"""A precision without a joint distribution -> the nearest one that has it, and what was changed."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import eigh
@@ -11,7 +11,6 @@ from scipy.optimize import minimize
 from mixedgm.errors import DistributionError, ParameterError
 from mixedgm.joint.validity import factor, smallest_eigenvalue
 from mixedgm.model.layout import Floats
-from mixedgm.model.params import Params
 
 # At this smallest eigenvalue no combination of columns has more than a hundred times the
 # variance that it would have without relations.
@@ -60,35 +59,32 @@ class Repair:
         )
 
 
-def repaired(params: Params, *, floor: float = FLOOR) -> tuple[Params, Repair]:
-    """Nearest model with a joint distribution.
+def repaired(precision: Floats, *, floor: float = FLOOR) -> tuple[Floats, Repair]:
+    """Precision of the nearest model with a joint distribution.
 
     Nearest means: the precision matrix, scaled to a unit diagonal, is moved as little as possible
     in the Frobenius norm until its smallest eigenvalue is `floor`.  Absent edges stay absent and
-    the diagonal, that is every column's variance given the others, stays as it is; so do all
-    parameters of categorical columns.  The scaled matrix holds partial correlations, so the
-    result does not depend on the units.
+    the diagonal, that is every column's variance given the others, stays as it is.  The
+    scaled matrix holds partial correlations, so the result does not depend on the units.
 
     Parameters
     ----------
-    params : Params
-        The model.  If it is valid it comes back unchanged, whatever its smallest eigenvalue.
+    precision : ndarray (p, p)
+        Of the model.  If it is valid it comes back unchanged, whatever its smallest eigenvalue.
     floor : float
         Smallest eigenvalue of a repaired model, in (0, 1).
 
     Returns
     -------
-    Params
-        The repaired model.
+    ndarray (p, p)
+        The repaired precision.
     Repair
         What was changed.
 
     Examples
     --------
-    >>> params = Params.independent(n_gaussian=2, n_levels=())
-    >>> params.precision[0, 1] = params.precision[1, 0] = 1.5
-    >>> valid, report = repaired(params)
-    >>> valid.precision.round(3)
+    >>> valid, report = repaired(np.array([[1.0, 1.5], [1.5, 1.0]]))
+    >>> valid.round(3)
     array([[1.  , 0.99],
            [0.99, 1.  ]])
     >>> print(report)
@@ -96,15 +92,15 @@ def repaired(params: Params, *, floor: float = FLOOR) -> tuple[Params, Repair]:
     """
     if not 0 < floor < 1:
         raise ParameterError.must_be("floor", "a float in (0, 1)", floor)
-    diagonal = np.diagonal(params.precision)
+    diagonal = np.diagonal(precision)
     if not (diagonal > 0).all():
         raise DistributionError(
             "the diagonal of the precision matrix must be positive; it is not for {columns}",
             tuple(int(s) for s in np.flatnonzero(~(diagonal > 0))),
         )
     outer = np.sqrt(np.outer(diagonal, diagonal))
-    old = params.precision / outer
-    new = old if _is_valid(params.precision) else _nearest(old, floor)
+    old = precision / outer
+    new = old if _is_valid(precision) else _nearest(old, floor)
     s, t = np.nonzero(np.triu(np.abs(new - old) > _TOLERANCE, 1))
     report = Repair(
         smallest_eigenvalue(old),
@@ -115,10 +111,10 @@ def repaired(params: Params, *, floor: float = FLOOR) -> tuple[Params, Repair]:
         float(np.linalg.norm(new - old)),
     )
     if new is old:
-        return params, report
-    precision = new * outer
-    np.fill_diagonal(precision, diagonal)
-    return replace(params, precision=precision), report
+        return precision, report
+    valid = new * outer
+    np.fill_diagonal(valid, diagonal)
+    return valid, report
 
 
 def _is_valid(precision: Floats) -> bool:

@@ -1,4 +1,4 @@
-"""Params too large for exact answers -> the same answers from Gibbs chains, with their error.
+"""A model too large for exact answers -> the same answers from Gibbs chains, with their error.
 
 Only the categorical columns are sampled: given them, means and covariances of the continuous
 columns are known and averaged.  Chains are independent of each other, so the spread of their
@@ -21,8 +21,8 @@ from mixedgm.joint.field import gaussian
 from mixedgm.joint.gibbs import Chains, chains
 from mixedgm.joint.kernels import add_level_rows, count_pairs
 from mixedgm.joint.moments import Expectations, moments_from
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints
-from mixedgm.model.params import Params
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class SamplingEffort:
     burn_in: int = 500
     thin: int = 2
 
-    def run(self, params: Params, rng: np.random.Generator) -> Chains:
+    def run(self, params: ConditionalGaussian, rng: np.random.Generator) -> Chains:
         """Run the chains; warn when they have not mixed."""
         found = chains(
             params, self.n_chains, self.n_keep, rng=rng, burn_in=self.burn_in, thin=self.thin
@@ -65,7 +65,7 @@ def warn_unless_good(diagnostics: Diagnostics) -> None:
 
 
 def sampled_expectations(
-    params: Params, *, rng: np.random.Generator, effort: SamplingEffort | None = None
+    params: ConditionalGaussian, *, rng: np.random.Generator, effort: SamplingEffort | None = None
 ) -> tuple[Expectations, Expectations]:
     """Estimate the expectations of all sufficient statistics.
 
@@ -78,9 +78,9 @@ def sampled_expectations(
 
     Examples
     --------
-    >>> params = Params.independent(n_gaussian=1, n_levels=(2, 3))
+    >>> params = ConditionalGaussian.independent(n_gaussian=1, n_levels=(2, 3))
     >>> found, error = sampled_expectations(params, rng=np.random.default_rng(0))
-    >>> bool(np.all(np.abs(found.cat_bias[:2] - 0.5) < 4 * error.cat_bias[:2]))
+    >>> bool(np.all(np.abs(found.share[:2] - 0.5) < 4 * error.share[:2]))
     True
     """
     run = (effort or SamplingEffort()).run(params, rng)
@@ -91,11 +91,11 @@ def sampled_expectations(
     for c in range(n_chains):
         count_pairs(np.ascontiguousarray(run.codes[:, c]), params.level_start, pairs[c])
     pairs /= n_keep
-    each = [moments_from(params, given_y, one) for one in pairs]
-    mean = moments_from(params, given_y, pairs.mean(axis=0))
+    each = [moments_from(given_y, one) for one in pairs]
+    mean = moments_from(given_y, pairs.mean(axis=0))
     errors = {
         name: np.std([getattr(one, name) for one in each], axis=0, ddof=1) / np.sqrt(n_chains)
-        for name in ("precision", "cont_bias", "category_shift", "cat_interaction", "cat_bias")
+        for name in ("mean", "second", "cross", "pairs", "share")
     }
     return mean, replace(mean, **errors)
 
@@ -125,7 +125,7 @@ class StateMoments:
 
 
 def sampled_states(
-    params: Params,
+    params: ConditionalGaussian,
     numbers: Sequence[int],
     discrete: Sequence[int],
     *,

@@ -1,4 +1,4 @@
-"""Params and a seed -> rows of the joint distribution, exact where that fits, else by Gibbs."""
+"""A model and a seed -> rows of the joint distribution, exact where that fits, else by Gibbs."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from mixedgm.joint.exact import exact
 from mixedgm.joint.gibbs import Codes, as_codes, chains, draw_numbers
 from mixedgm.joint.plan import LIMIT
 from mixedgm.joint.sampled import warn_unless_good
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats
-from mixedgm.model.params import Params
 
 Method = Literal["auto", "exact", "gibbs"]
 
@@ -49,7 +49,7 @@ class Draw:
 
 
 def draw(
-    params: Params,
+    params: ConditionalGaussian,
     n: int,
     *,
     rng: np.random.Generator,
@@ -62,7 +62,7 @@ def draw(
 
     Parameters
     ----------
-    params : Params
+    params : ConditionalGaussian
         The model; its precision must be positive definite.
     n : int
         Number of rows.
@@ -84,7 +84,7 @@ def draw(
 
     Examples
     --------
-    >>> params = Params.independent(n_gaussian=1, n_levels=(2, 3))
+    >>> params = ConditionalGaussian.independent(n_gaussian=1, n_levels=(2, 3))
     >>> rows = draw(params, 4, rng=np.random.default_rng(0))
     >>> rows.numbers.shape, rows.codes.shape, rows.method
     ((4, 1), (4, 2), 'exact')
@@ -105,7 +105,7 @@ def draw(
 
 
 def _by_gibbs(
-    params: Params,
+    params: ConditionalGaussian,
     n: int,
     rng: np.random.Generator,
     burn_in: int,

@@ -1,4 +1,4 @@
-"""Params and encoded rows -> their log likelihood, given covariates where there are some."""
+"""A model and encoded rows -> their log likelihood, given covariates where there are some."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from mixedgm.joint.conditioning import log_weight
 from mixedgm.joint.moments import log_partition
 from mixedgm.joint.plan import LIMIT
 from mixedgm.joint.posteriors import known_log_weight
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats
-from mixedgm.model.params import Params
 
 
 def log_likelihood(
-    params: Params,
+    params: ConditionalGaussian,
     numbers: Floats,
     codes: NDArray[np.integer],
     n_observed: float = np.inf,
@@ -29,7 +29,7 @@ def log_likelihood(
 
     Parameters
     ----------
-    params : Params
+    params : ConditionalGaussian
         The model; the precision of all but the covariates must be positive definite.
     numbers, codes : ndarray (n, p), (n, q)
         The rows.
@@ -46,8 +46,8 @@ def log_likelihood(
 
     Examples
     --------
-    >>> params = Params.independent(n_gaussian=0, n_levels=(3,))
-    >>> params.cat_bias[2] = -np.inf
+    >>> params = ConditionalGaussian.independent(n_gaussian=0, n_levels=(3,))
+    >>> params.bias[2] = -np.inf
     >>> np.exp(log_likelihood(params, np.zeros((3, 0)), np.array([[0], [1], [2]]), 9.5))
     array([0.475, 0.475, 0.05 ])
     """
@@ -67,7 +67,7 @@ def log_likelihood(
         log_z = constant(slice(None), known_discrete, known_numbers)
     else:
         log_z = log_partition(params, limit=limit)
-    unseen = np.isneginf(params.cat_bias)
+    unseen = np.isneginf(params.bias)
     if not unseen.any() or not np.isfinite(n_observed):
         return log_weight(params, numbers, codes) - log_z
     met = unseen[params.level_start[:-1] + codes]
@@ -81,18 +81,18 @@ def log_likelihood(
     return out
 
 
-def _without_own_levels(params: Params, columns: Sequence[int]) -> Params:
+def _without_own_levels(params: ConditionalGaussian, columns: Sequence[int]) -> ConditionalGaussian:
     """Zero biases of columns that are always known, so that levels without rows do no harm."""
-    bias = params.cat_bias.copy()
+    bias = params.bias.copy()
     for j in columns:
         bias[params.levels_of(j)] = 0.0
-    return replace(params, cat_bias=bias)
+    return replace(params, bias=bias)
 
 
-def _shares(params: Params, met: NDArray[np.bool_], n_observed: float) -> Floats:
+def _shares(params: ConditionalGaussian, met: NDArray[np.bool_], n_observed: float) -> Floats:
     """Log probability of being among the levels with rows, or of the one without."""
     out = np.zeros(len(met))
-    unseen = np.isneginf(params.cat_bias)
+    unseen = np.isneginf(params.bias)
     for j in range(len(params.n_levels)):
         n_unseen = int(unseen[params.levels_of(j)].sum())
         if n_unseen:
@@ -102,7 +102,7 @@ def _shares(params: Params, met: NDArray[np.bool_], n_observed: float) -> Floats
 
 
 def mean_loss(
-    params: Params,
+    params: ConditionalGaussian,
     numbers: Floats,
     codes: NDArray[np.integer],
     weights: Floats | None = None,

@@ -20,8 +20,8 @@ from mixedgm.joint.kernels import draw_residual
 from mixedgm.joint.pairs import all_pairs
 from mixedgm.joint.plan import LIMIT, Plan, make_plan
 from mixedgm.joint.tables import log_potential, marginal, normalise
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats
-from mixedgm.model.params import Params
 
 # Cliques up to this many entries are joined: a step costs about as much as this many numbers.
 _SMALL = 2**8
@@ -123,13 +123,13 @@ class Tree:
 
 
 def calibrate(
-    model: Params | Discrete, *, together: Sequence[int] = (), limit: int = LIMIT
+    model: ConditionalGaussian | Discrete, *, together: Sequence[int] = (), limit: int = LIMIT
 ) -> Tree:
     """Build the clique tree of a model of categorical columns.
 
     Parameters
     ----------
-    model : Params or Discrete
+    model : ConditionalGaussian or Discrete
         A model without continuous columns, or the field made of it.
     together : sequence of int
         Columns that must be in one clique, so that `Tree.table` can give their joint table.
@@ -138,11 +138,11 @@ def calibrate(
 
     Examples
     --------
-    >>> tree = calibrate(Params.independent(n_gaussian=0, n_levels=(2, 4)))
+    >>> tree = calibrate(ConditionalGaussian.independent(n_gaussian=0, n_levels=(2, 4)))
     >>> tree.log_z.round(6), tree.levels[0]
     (array([2.079442]), array([0.5 , 0.5 , 0.25, 0.25, 0.25, 0.25]))
     """
-    field = discrete(model) if isinstance(model, Params) else model
+    field = discrete(model) if isinstance(model, ConditionalGaussian) else model
     # With many fields the work is in the tables, not in the steps.
     plan = plan_for(field, together, limit, _SMALL // max(1, field.n_fields))
     waiting: list[list[tuple[tuple[int, ...], Floats]]] = [[] for _ in plan.cliques]

@@ -19,9 +19,9 @@ from mixedgm.joint.field import Gaussian, gaussian, integrate_out
 from mixedgm.joint.gibbs import random_start, sweep
 from mixedgm.joint.kernels import add_level_rows, count_levels
 from mixedgm.joint.tree import Tree
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.density import LOG_TWO_PI
 from mixedgm.model.layout import Floats
-from mixedgm.model.params import Params
 
 # Chains of every row, their sweeps before and while they are counted, and rows worked on at once.
 _CHAINS = 16
@@ -40,7 +40,7 @@ class Rest:
         The models of the rows.
     given_y : Gaussian
         Unknown continuous columns given the unknown categorical ones; its `start` is not used.
-    field : Params
+    field : ConditionalGaussian
         What the rows share: interactions, and which levels can occur.
     start : ndarray (n, p')
         Mean of x without the shift of any unknown level.
@@ -52,7 +52,7 @@ class Rest:
 
     given: Given
     given_y: Gaussian
-    field: Params
+    field: ConditionalGaussian
     start: Floats
     unary: Floats
     log_constant: Floats
@@ -67,18 +67,18 @@ class Rest:
             raise renumbered(error, given.numbers) from None
         field, _ = integrate_out(model, range(model.n_gaussian))
         root = given_y.factor.root
-        rho, alpha = root @ model.category_shift, given.cont_bias @ root.T
+        rho, alpha = root @ model.shift, given.linear @ root.T
         constant = 0.5 * (model.n_gaussian * LOG_TWO_PI - given_y.factor.log_det)
         return cls(
             given,
             given_y,
             field,
             alpha @ root,
-            given.cat_bias + alpha @ rho + 0.5 * (rho**2).sum(axis=0),
+            given.bias + alpha @ rho + 0.5 * (rho**2).sum(axis=0),
             given.log_constant + constant + 0.5 * (alpha**2).sum(axis=1),
         )
 
-    def trees(self, params: Params, limit: int) -> Iterator[tuple[slice, Tree]]:
+    def trees(self, params: ConditionalGaussian, limit: int) -> Iterator[tuple[slice, Tree]]:
         """Trees of the rows, block by block; errors have the node numbers of `params`."""
         try:
             yield from side_by_side(self.field, self.unary, limit=limit)

@@ -9,8 +9,8 @@ from scipy.linalg import cholesky, eigh
 from scipy.linalg.lapack import dtrtri
 
 from mixedgm.errors import DistributionError
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats
-from mixedgm.model.params import Params
 
 # A column that the others explain up to this share of its conditional variance is taken for a
 # linear function of them: what is left is rounding.
@@ -103,9 +103,9 @@ def _no_distribution(precision: Floats) -> DistributionError:
     )
 
 
-def allowed_levels(params: Params) -> list[np.ndarray]:
+def allowed_levels(params: ConditionalGaussian) -> list[np.ndarray]:
     """Codes of every categorical column that have a chance: those without bias ``-inf``."""
     return [
-        np.flatnonzero(~np.isneginf(params.cat_bias[params.levels_of(j)]))
+        np.flatnonzero(~np.isneginf(params.bias[params.levels_of(j)]))
         for j in range(len(params.n_levels))
     ]

@@ -37,8 +37,8 @@ def centred(layout: Layout, theta: Floats, groups: NDArray[np.int64]) -> Floats:
     if layout.n_levels:
         width = layout.width[layout.n_gaussian :]
         first = layout.column_start[layout.n_gaussian : -1] - layout.n_gaussian
-        means = np.add.reduceat(theta[layout.cat_bias], first) / width
-        theta[layout.cat_bias] -= np.repeat(means, width)
+        means = np.add.reduceat(theta[layout.biases], first) / width
+        theta[layout.biases] -= np.repeat(means, width)
     return theta
 
 

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Layout
-from mixedgm.model.moderation import Moderators, over_observed
+from mixedgm.model.moderation import Moderators, deviations_over_observed
 from mixedgm.model.params import (
-    NodewiseParams,
     Params,
     Units,
     from_theta,
+    over_observed,
     to_theta,
     with_all_levels,
 )
@@ -43,29 +43,15 @@ class Coordinates:
 
     def params(self, theta: Floats) -> Params:
         """Solver coordinates -> the data's own units and all declared levels."""
-        own = self.units.to_own(from_theta(self.layout, theta))
+        params = self.units.to_own(from_theta(self.layout, theta))
         if self.moderators is not None:
             moderation = self.moderators.to_own(self.layout, theta, self.units)
-            own = replace(own, moderation=moderation)
-        return with_all_levels(own, self.observed, self.n_levels)
+            params = replace(params, moderation=moderation)
+        return with_all_levels(params, self.observed, self.n_levels)
 
     def over_observed(self, params: Params) -> Params:
         """The data's own units and all declared levels -> standardised, observed levels only."""
-        keep = np.flatnonzero(self.observed)
-        ends = np.cumsum(self.n_levels)[:-1]
-        parts = np.split(self.observed, ends) if self.n_levels else []
-        standard = self.units.to_standard(params)
-        found = replace(
-            standard,
-            n_levels=tuple(int(part.sum()) for part in parts),
-            category_shift=standard.category_shift[:, keep],
-            cat_interaction=standard.cat_interaction[np.ix_(keep, keep)],
-            cat_bias=standard.cat_bias[keep],
-            moderation=None,
-        )
-        if isinstance(found, NodewiseParams):
-            found = replace(found, level_effect=found.level_effect[keep])
-        return found
+        return over_observed(self.units.to_standard(params), self.observed)
 
     def theta(self, params: Params, standard: Params) -> Floats:
         """Solver coordinates of `standard`, with the deviations of `params` where there are any."""
@@ -75,6 +61,6 @@ class Coordinates:
             d = self.layout.n_columns
             stack = np.zeros((self.layout.n_products - d, d))
         else:
-            own = over_observed(params.moderation, params.n_gaussian, self.observed, self.n_levels)
-            stack = self.moderators.to_stack(self.layout, own, self.units)
+            here = deviations_over_observed(params.moderation, params.nodes, self.observed)
+            stack = self.moderators.to_stack(self.layout, here, self.units)
         return to_theta(self.layout, standard, stack)

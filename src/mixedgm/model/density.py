@@ -39,25 +39,24 @@ def conditionals(
 
     Examples
     --------
-    >>> params = Params.independent(n_gaussian=1, n_levels=(2,))
+    >>> from mixedgm.model.nodes import Nodes
+    >>> params = Params.independent(Nodes.mixed(1, (2,)))
     >>> conditionals(params, np.array([[3.0]]), np.array([[0]])).mean
     array([[0.]])
     """
-    p = params.n_gaussian
     linear = _linear(params, params.coef, numbers, codes)
     if params.moderation is not None:
         _add_deviations(params, params.moderation, numbers, codes, linear)
-    diagonal = np.diagonal(params.precision)
-    mean = (linear[:, :p] + params.cont_bias) / diagonal
+    linear += params.bias
+    mean = linear[:, params.nodes.gaussian] / params.diagonal
     # Levels by rows: reductions over a few neighbours in memory would be several times slower.
-    log_prob = np.ascontiguousarray(linear[:, p:].T)
-    log_prob += params.cat_bias[:, np.newaxis]
+    log_prob = np.ascontiguousarray(linear[:, params.nodes.n_gaussian :].T)
     for j in range(len(params.n_levels)):
         part = log_prob[params.levels_of(j)]
         part -= part.max(axis=0)
         part -= np.log(np.exp(part).sum(axis=0))
         share_with_unseen(part, params.cat_bias[params.levels_of(j)], n_observed)
-    return Conditionals(mean, 1.0 / diagonal, log_prob.T)
+    return Conditionals(mean, 1.0 / params.diagonal, log_prob.T)
 
 
 def share_with_unseen(log_prob: Floats, bias: Floats, n_observed: float) -> None:
@@ -75,10 +74,9 @@ def log_half_row(n_unseen: int, n_observed: float) -> float:
 
 def _linear(params: Params, coef: Floats, numbers: Floats, codes: NDArray[np.integer]) -> Floats:
     """(n, d) what the design columns of every row predict."""
-    p, start = params.n_gaussian, params.level_start
-    linear = numbers @ coef[:p]
-    for j in range(len(params.n_levels)):
-        terms = coef[p + start[j] + np.maximum(codes[:, j], 0)]
+    linear = numbers @ coef[params.nodes.gaussian]
+    for j, start in enumerate(params.nodes.column_start[params.nodes.discrete].tolist()):
+        terms = coef[start + np.maximum(codes[:, j], 0)]
         terms[codes[:, j] < 0] = 0.0
         linear += terms
     return np.asarray(linear)
@@ -92,16 +90,17 @@ def _add_deviations(
     linear: Floats,
 ) -> None:
     """Add what every row's own deviations predict."""
-    p, middle = params.n_gaussian, moderation.middle
+    middle = moderation.middle
     for node, deviations in zip(moderation.nodes, moderation.deviations, strict=True):
         for level, deviation in enumerate(deviations):
             if not deviation.any():
                 continue
-            if node < p:
+            at = params.nodes.place(node)
+            if params.nodes.is_gaussian(node):
                 change = _linear(params, deviation, numbers, codes) - middle @ deviation
-                linear += (numbers[:, [node]] - middle[node]) * change
+                linear += (numbers[:, [at]] - middle[node]) * change
             else:
-                rows = np.flatnonzero(codes[:, node - p] == level)
+                rows = np.flatnonzero(codes[:, at] == level)
                 change = _linear(params, deviation, numbers[rows], codes[rows]) - middle @ deviation
                 linear[rows] += change
 

@@ -71,7 +71,8 @@ def incidence_of(layout: Layout) -> Incidence:
 def conditional_of(layout: Layout) -> tuple[Ints, Ints]:
     """(start, index): theta positions of everything in the conditional of every node."""
     p, incidence = layout.n_gaussian, layout.incidence
-    n_own = np.where(np.arange(layout.n_nodes) < p, 2, layout.width)
+    n_own = np.where(np.arange(layout.n_nodes) < p, 2, 0)
+    n_own[layout.nodes.discrete] = layout.n_levels
     n_entries = np.diff(incidence.entry_ptr[incidence.target_ptr])
     start = np.concatenate([[0], np.cumsum(n_own + n_entries)]).astype(np.int64)
     own = np.concatenate(

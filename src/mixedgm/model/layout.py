@@ -1,13 +1,11 @@
-"""Column kinds and permitted edges -> where every parameter sits in the flat vector theta.
+"""Nodes and permitted edges -> where every parameter sits in the flat vector theta.
 
-This is the only owner of offsets.  Nodes are numbered continuous columns first, then
-categorical ones.  The *design columns* are the continuous columns followed by one indicator per
-level; node v covers the columns ``column_start[v]:column_start[v + 1]``.  Theta is
+This is the only owner of offsets.  Theta is
 
-    [ cont_bias (p) | diagonal of the precision (p) | cat_bias (sum of levels) | edge groups ]
+    [ linear terms of Gaussian nodes | diagonal of the precision | biases of levels | edge groups ]
 
 with one contiguous group per permitted edge (u, v), u < v, holding the ``width[u] x width[v]``
-block in row-major order.  For two continuous nodes the entry is *minus* the precision, so that
+block in row-major order.  For two Gaussian nodes the entry is *minus* the precision, so that
 every linear predictor reads ``bias + Z @ coef``.
 
 An edge is shared by the conditionals of both its ends, unless the layout is *nodewise*: then every
@@ -20,13 +18,14 @@ one such block for every feature of its moderator, one after the other.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.model.centring import centred
 from mixedgm.model.incidence import Incidence, conditional_of, incidence_of, spans
+from mixedgm.model.nodes import Nodes
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -43,10 +42,8 @@ class Layout:
 
     Parameters
     ----------
-    n_gaussian : int
-        Number of continuous nodes.
-    n_levels : tuple of int
-        Levels of every categorical node.
+    nodes : Nodes
+        Their kinds and design columns.
     pairs : ndarray (n_groups, 2)
         Permitted edges, sorted; u < v, or in both directions when nodewise.
     covariates : tuple of int
@@ -61,15 +58,14 @@ class Layout:
 
     Examples
     --------
-    >>> layout = Layout.complete(1, (2, 3))
+    >>> layout = Layout.complete(Nodes.mixed(1, (2, 3)))
     >>> layout.pairs.tolist()
     [[0, 1], [0, 2], [1, 2]]
     >>> layout.n_theta                       # 1 + 1 + 5 node terms, 2 + 3 + 6 edge terms
     18
     """
 
-    n_gaussian: int
-    n_levels: tuple[int, ...]
+    nodes: Nodes
     pairs: Ints
     covariates: tuple[int, ...] = ()
     nodewise: bool = False
@@ -79,24 +75,27 @@ class Layout:
     @classmethod
     def complete(
         cls,
-        n_gaussian: int,
-        n_levels: tuple[int, ...],
+        nodes: Nodes,
         absent: NDArray[np.bool_] | None = None,
         covariates: tuple[int, ...] = (),
         nodewise: bool = False,
     ) -> Layout:
         """All pairs, less those of two covariates and those marked in the mask `absent`."""
-        n_nodes = n_gaussian + len(n_levels)
-        u, v = np.triu_indices(n_nodes, 1)
+        u, v = np.triu_indices(len(nodes), 1)
         if nodewise:
-            u, v = np.nonzero(~np.eye(n_nodes, dtype=bool))
+            u, v = np.nonzero(~np.eye(len(nodes), dtype=bool))
         keep = ~np.isin(v, covariates)
         if not nodewise:
             keep |= ~np.isin(u, covariates)
         if absent is not None:
             keep &= ~absent[u, v]
         pairs = np.column_stack([u[keep], v[keep]]).astype(np.int64)
-        return cls(n_gaussian, n_levels, pairs, covariates, nodewise)
+        return cls(nodes, pairs, covariates, nodewise)
+
+    @classmethod
+    def without_edges(cls, nodes: Nodes) -> Layout:
+        """Node terms only."""
+        return cls(nodes, np.zeros((0, 2), dtype=np.int64))
 
     def moderated(self, n_features: tuple[int, ...], absent: NDArray[np.bool_]) -> Layout:
         """The layout with deviations of every edge between targets, but for those in `absent`.
@@ -114,20 +113,57 @@ class Layout:
             deviates=np.concatenate([before, *(np.full(len(g), m) for m, g in enumerate(kept))]),
         )
 
-    @cached_property
+    # -- nodes, as `Nodes` has them ------------------------------------------------------------
+
+    @property
     def n_nodes(self) -> int:
         """Number of columns of the table."""
-        return self.n_gaussian + len(self.n_levels)
+        return len(self.nodes)
+
+    @property
+    def n_gaussian(self) -> int:
+        """Number of nodes with a Gaussian conditional, which come first."""
+        return self.nodes.n_gaussian
+
+    @property
+    def n_numeric(self) -> int:
+        """Number of design columns that are numbers, which come first."""
+        return self.nodes.n_numeric
+
+    @property
+    def n_levels(self) -> tuple[int, ...]:
+        """Number of values of every other node."""
+        return self.nodes.n_levels
+
+    @property
+    def width(self) -> Ints:
+        """Design columns per node."""
+        return self.nodes.width
+
+    @property
+    def column_start(self) -> Ints:
+        """First design column of every node, and the end."""
+        return self.nodes.column_start
+
+    @property
+    def column_node(self) -> Ints:
+        """Node of every design column."""
+        return self.nodes.column_node
+
+    @property
+    def n_columns(self) -> int:
+        """Number of design columns, d."""
+        return self.nodes.n_columns
+
+    @property
+    def n_level_terms(self) -> int:
+        """Number of biases of levels."""
+        return int(self.nodes.level_start[-1])
 
     @cached_property
     def n_groups(self) -> int:
         """Number of permitted edges."""
         return len(self.pairs)
-
-    @cached_property
-    def width(self) -> Ints:
-        """Design columns per node: 1, or the number of levels."""
-        return _columns_of(self.n_gaussian, self.n_levels)[0]
 
     @cached_property
     def is_target(self) -> NDArray[np.bool_]:
@@ -138,34 +174,14 @@ class Layout:
 
     @cached_property
     def softmax_targets(self) -> Ints:
-        """Categorical columns that have a conditional, counted from 0."""
-        return np.flatnonzero(self.is_target[self.n_gaussian :])
-
-    @cached_property
-    def column_start(self) -> Ints:
-        """First design column of every node, and the end."""
-        return _columns_of(self.n_gaussian, self.n_levels)[1]
-
-    @cached_property
-    def column_node(self) -> Ints:
-        """Node of every design column."""
-        return np.repeat(np.arange(self.n_nodes), self.width)
-
-    @property
-    def n_columns(self) -> int:
-        """Number of design columns, d."""
-        return int(self.column_start[-1])
-
-    @property
-    def n_level_terms(self) -> int:
-        """Number of level columns."""
-        return self.n_columns - self.n_gaussian
+        """Nodes with a softmax that have a conditional, counted from 0."""
+        return np.flatnonzero(self.is_target[self.nodes.discrete])
 
     # -- node terms --------------------------------------------------------------------------
 
     @property
-    def cont_bias(self) -> slice:
-        """Theta positions of the linear terms of continuous nodes."""
+    def linear(self) -> slice:
+        """Theta positions of the linear terms of Gaussian nodes."""
         return slice(0, self.n_gaussian)
 
     @property
@@ -174,7 +190,7 @@ class Layout:
         return slice(self.n_gaussian, 2 * self.n_gaussian)
 
     @property
-    def cat_bias(self) -> slice:
+    def biases(self) -> slice:
         """Theta positions of the biases of all levels."""
         return slice(2 * self.n_gaussian, self.n_node_terms)
 
@@ -185,10 +201,11 @@ class Layout:
 
     def node_terms_of(self, node: int) -> Ints:
         """Theta positions of a node's own terms: (bias, diagonal), or the biases of its levels."""
-        if node < self.n_gaussian:
-            return np.array([node, self.n_gaussian + node])
-        first = self.n_gaussian + self.column_start[node]
-        return np.arange(first, first + self.width[node])
+        at = self.nodes.place(node)
+        if self.nodes.is_gaussian(node):
+            return np.array([at, self.diagonal.start + at])
+        levels = self.nodes.levels_of(at)
+        return np.arange(self.biases.start + levels.start, self.biases.start + levels.stop)
 
     # -- edge groups -------------------------------------------------------------------------
 
@@ -316,14 +333,8 @@ class Layout:
 
     def same(self, other: Layout) -> bool:
         """Whether another layout has the same nodes and edges."""
-        mine = (self.n_gaussian, self.n_levels, self.covariates, self.nodewise, self.n_features)
-        others = (
-            other.n_gaussian,
-            other.n_levels,
-            other.covariates,
-            other.nodewise,
-            other.n_features,
-        )
+        mine = (self.nodes, self.covariates, self.nodewise, self.n_features)
+        others = (other.nodes, other.covariates, other.nodewise, other.n_features)
         if mine != others or not np.array_equal(self.pairs, other.pairs):
             return False
         return not self.n_features or np.array_equal(self.moderator, other.moderator)
@@ -397,10 +408,3 @@ class Layout:
         the biases of its levels), then its entries of the incidence in their order.
         """
         return conditional_of(self)
-
-
-@lru_cache(maxsize=64)
-def _columns_of(n_gaussian: int, n_levels: tuple[int, ...]) -> tuple[Ints, Ints]:
-    """Width and first design column of every node: the same for all layouts of a table."""
-    width = np.array([1] * n_gaussian + list(n_levels), dtype=np.int64)
-    return width, np.concatenate([[0], np.cumsum(width)]).astype(np.int64)

@@ -77,10 +77,10 @@ class NodeTerms:
 
     Parameters
     ----------
-    cont_bias, diagonal : ndarray (p,)
-        In place of alpha and of the diagonal of the precision.
-    cat_bias : ndarray (sum of levels,)
-        In place of phi_jj.
+    bias : ndarray
+        In place of the linear terms and the biases of levels.
+    diagonal : ndarray (p,)
+        In place of the diagonal of the precision.
     error : float
         Largest difference left between the margins: of probabilities, and of means and variances
         of standardised columns.  Sampled ones: the largest that is likely.
@@ -90,17 +90,12 @@ class NodeTerms:
         Of the design columns under the joint distribution; None for more than `MOST_COLUMNS`.
     """
 
-    cont_bias: Floats
+    bias: Floats
     diagonal: Floats
-    cat_bias: Floats
     error: float
     sampled: bool = False
     covariance: Floats | None = None
 
     def put_into(self, params: Params) -> Params:
         """The same edges with these node terms."""
-        precision = params.precision.copy()
-        np.fill_diagonal(precision, self.diagonal)
-        return replace(
-            params, precision=precision, cont_bias=self.cont_bias, cat_bias=self.cat_bias
-        )
+        return replace(params, bias=self.bias, diagonal=self.diagonal)

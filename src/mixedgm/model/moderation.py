@@ -21,9 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Layout
+from mixedgm.model.nodes import Nodes
 
 if TYPE_CHECKING:
     from mixedgm.model.params import Params, Units
+
+
+Mask = NDArray[np.bool_]
 
 
 @cache
@@ -66,17 +70,14 @@ class Moderation:
 
     def strengths(self, params: Params, scales: Floats) -> Floats:
         """(moderators, nodes, nodes) norms of the deviations on the calibrated scale."""
-        p = params.n_gaussian
-        starts = np.concatenate([np.arange(p), p + params.level_start[:-1]]).astype(int)
-        found = []
+        strengths = []
         for node, deviation in zip(self.nodes, self.deviations, strict=True):
-            if node >= p:  # the penalty sees them less their mean over the levels that occur
-                seen = np.isfinite(params.cat_bias[params.levels_of(node - p)])
+            if len(deviation) > 1:  # the penalty sees them less their mean over levels that occur
+                seen = params.levels_possible[params.levels_of(params.nodes.place(node))]
                 deviation = deviation[seen] - deviation[seen].mean(axis=0)
-            square = (deviation**2).sum(axis=0)
-            by_node = np.add.reduceat(np.add.reduceat(square, starts, axis=0), starts, axis=1)
-            found.append(np.sqrt(by_node) * np.outer(scales, scales) * scales[node])
-        return np.array(found)
+            by_node = params.block_norms(np.sqrt((deviation**2).sum(axis=0)))
+            strengths.append(by_node * np.outer(scales, scales) * scales[node])
+        return np.array(strengths)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,102 +108,87 @@ class Moderators:
         return cls(nodes, share, span)
 
     def n_features(self, layout: Layout) -> tuple[int, ...]:
-        """1 for a continuous moderator, levels - 1 for a categorical one."""
-        return tuple(1 if m < layout.n_gaussian else int(layout.width[m]) - 1 for m in self.nodes)
+        """1 for a numeric moderator, levels - 1 for one with levels."""
+        return tuple(int(layout.nodes.freedom[m]) for m in self.nodes)
 
     def centre(self, layout: Layout) -> Floats:
         """Mean of every standardised design column."""
-        return np.concatenate([np.zeros(layout.n_gaussian), self.share])
+        return np.concatenate([np.zeros(layout.n_numeric), self.share])
 
     def features(self, layout: Layout, numbers: Floats, codes: NDArray[np.integer]) -> Floats:
         """(n, F) the features of every row, centred; those of a moderator together."""
-        parts = [
-            numbers[:, [m]]
-            if m < layout.n_gaussian
-            else self._values(layout, m)[codes[:, m - layout.n_gaussian]]
-            for m in self.nodes
-        ]
+        parts = []
+        for m in self.nodes:
+            values, at = self._values(layout, m), layout.nodes.place(m)
+            parts.append(numbers[:, [at]] if values is None else values[codes[:, at]])
         return np.ascontiguousarray(np.hstack(parts))
 
-    def _values(self, layout: Layout, node: int) -> Floats:
-        """(levels, features) what the features are at every level."""
-        first = layout.column_start[node] - layout.n_gaussian
+    def _values(self, layout: Layout, node: int) -> Floats | None:
+        """(levels, features) what the features are at every level; None for a number."""
+        if layout.nodes.is_gaussian(node):
+            return None
         basis = level_basis(int(layout.width[node]))
-        return np.asarray(basis - self.share[first : first + len(basis)] @ basis)
+        return np.asarray(
+            basis - self.share[layout.nodes.levels_of(layout.nodes.place(node))] @ basis
+        )
 
     def to_own(self, layout: Layout, theta: Floats, units: Units) -> Moderation:
         """Solver coordinates -> the data's own units, over observed levels."""
-        d, p = layout.n_columns, layout.n_gaussian
-        scale = np.concatenate([units.scale, np.ones(d - p)])
+        d, scale = layout.n_columns, units.of_columns(layout.nodes)
         stack = layout.to_matrix(theta).reshape(-1, d, d)[1:] / np.outer(scale, scale)
         ends = np.cumsum(layout.n_features)[:-1]
-        deviations = []
-        for node, part in zip(self.nodes, np.split(stack, ends), strict=True):
-            if node < p:
+        deviations, span = [], self.span.copy()
+        for at, (node, part) in enumerate(zip(self.nodes, np.split(stack, ends), strict=True)):
+            values = self._values(layout, node)
+            if values is None:
                 deviations.append(part / units.scale[node])
-            else:
-                deviations.append(np.tensordot(self._values(layout, node), part, 1))
-        span = self.span.copy()
-        for at, node in enumerate(self.nodes):
-            if node < p:
                 span[at] = units.centre[node] + units.scale[node] * span[at]
+            else:
+                deviations.append(np.tensordot(values, part, 1))
         middle = np.concatenate([units.centre, self.share])
         return Moderation(self.nodes, middle, span, tuple(deviations))
 
     def to_stack(self, layout: Layout, moderation: Moderation, units: Units) -> Floats:
         """The data's own units, over observed levels -> (F d, d) in solver coordinates."""
-        d, p = layout.n_columns, layout.n_gaussian
-        scale = np.concatenate([units.scale, np.ones(d - p)])
+        d, scale = layout.n_columns, units.of_columns(layout.nodes)
         parts = [
             deviation * units.scale[node]
-            if node < p
+            if layout.nodes.is_gaussian(node)
             else np.tensordot(level_basis(int(layout.width[node])).T, deviation, 1)
             for node, deviation in zip(moderation.nodes, moderation.deviations, strict=True)
         ]
         return (np.concatenate(parts) * np.outer(scale, scale)).reshape(-1, d)
 
 
-def over_levels(
-    own: Moderation, n_gaussian: int, observed: NDArray[np.bool_], n_levels: tuple[int, ...]
-) -> Moderation:
-    """Deviations over observed levels -> over all declared levels, zero for those without rows."""
-    keep = _columns(n_gaussian, observed)
-    d = n_gaussian + len(observed)
+def over_levels(observed_only: Moderation, nodes: Nodes, observed: Mask) -> Moderation:
+    """Deviations over observed levels -> over all levels of `nodes`; zero where without rows."""
+    keep, d = nodes.columns_kept(observed), nodes.n_columns
     middle = np.zeros(d)
-    middle[keep] = own.middle
+    middle[keep] = observed_only.middle
     deviations = []
-    for node, deviation in zip(own.nodes, own.deviations, strict=True):
-        seen = _seen(node, n_gaussian, observed, n_levels)
+    for node, deviation in zip(observed_only.nodes, observed_only.deviations, strict=True):
+        seen = _seen(nodes, node, observed)
         wide = np.zeros((len(seen), d, d))
         wide[np.ix_(np.flatnonzero(seen), keep, keep)] = deviation
         deviations.append(wide)
-    return replace(own, middle=middle, deviations=tuple(deviations))
+    return replace(observed_only, middle=middle, deviations=tuple(deviations))
 
 
-def over_observed(
-    own: Moderation, n_gaussian: int, observed: NDArray[np.bool_], n_levels: tuple[int, ...]
-) -> Moderation:
-    """Deviations over all declared levels -> over observed ones."""
-    keep = _columns(n_gaussian, observed)
+def deviations_over_observed(declared: Moderation, nodes: Nodes, observed: Mask) -> Moderation:
+    """Deviations over all levels of `nodes` -> over observed ones."""
+    keep = nodes.columns_kept(observed)
     deviations = [
-        deviation[np.ix_(np.flatnonzero(_seen(node, n_gaussian, observed, n_levels)), keep, keep)]
-        for node, deviation in zip(own.nodes, own.deviations, strict=True)
+        deviation[np.ix_(np.flatnonzero(_seen(nodes, node, observed)), keep, keep)]
+        for node, deviation in zip(declared.nodes, declared.deviations, strict=True)
     ]
-    return replace(own, middle=own.middle[keep], deviations=tuple(deviations))
+    return replace(declared, middle=declared.middle[keep], deviations=tuple(deviations))
 
 
-def _columns(n_gaussian: int, observed: NDArray[np.bool_]) -> NDArray[np.intp]:
-    return np.concatenate([np.arange(n_gaussian), n_gaussian + np.flatnonzero(observed)])
-
-
-def _seen(
-    node: int, n_gaussian: int, observed: NDArray[np.bool_], n_levels: tuple[int, ...]
-) -> NDArray[np.bool_]:
+def _seen(nodes: Nodes, node: int, observed: Mask) -> Mask:
     """Which entries of a moderator's deviations there are: its levels, or the one there is."""
-    if node < n_gaussian:
+    if nodes.is_gaussian(node):
         return np.ones(1, dtype=bool)
-    first = sum(n_levels[: node - n_gaussian])
-    return observed[first : first + n_levels[node - n_gaussian]]
+    return observed[nodes.levels_of(nodes.place(node))]
 
 
 def at_values(params: Params, values: Sequence[float]) -> Params:
@@ -213,8 +199,9 @@ def at_values(params: Params, values: Sequence[float]) -> Params:
 
     Examples
     --------
+    >>> from mixedgm.model.nodes import Nodes
     >>> from mixedgm.model.params import Params
-    >>> plain = Params.independent(n_gaussian=3, n_levels=())
+    >>> plain = Params.independent(Nodes.mixed(3, ()))
     >>> change = np.zeros((1, 3, 3))
     >>> change[0, 0, 1] = change[0, 1, 0] = 0.2
     >>> span = np.array([[20.0, 60.0]])
@@ -222,28 +209,18 @@ def at_values(params: Params, values: Sequence[float]) -> Params:
     >>> float(at_values(replace(plain, moderation=age), [42.0]).precision[0, 1])
     -0.4
     """
-    own, p = params.moderation, params.n_gaussian
-    if own is None:
+    moderation = params.moderation
+    if moderation is None:
         return params
     change = np.zeros_like(params.coef)
-    for node, value, deviation in zip(own.nodes, values, own.deviations, strict=True):
-        if node < p:
-            change += (value - own.middle[node]) * deviation[0]
+    moderators = zip(moderation.nodes, values, moderation.deviations, strict=True)
+    for node, value, deviation in moderators:
+        if params.nodes.is_gaussian(node):
+            change += (value - moderation.middle[node]) * deviation[0]
         else:
             change += deviation[int(value)]
-    taken = own.middle @ change
-    found = replace(
-        params,
-        moderation=None,
-        precision=params.precision - change[:p, :p],
-        cont_bias=params.cont_bias - taken[:p],
-        category_shift=params.category_shift + change[:p, p:],
-        cat_interaction=params.cat_interaction + change[p:, p:],
-        cat_bias=params.cat_bias - taken[p:],
-    )
-    if hasattr(found, "level_effect"):  # separate regressions
-        found = replace(found, level_effect=found.level_effect + change[p:, :p])  # type: ignore[call-arg]
-    return found
+    bias = params.bias - moderation.middle @ change
+    return replace(params, moderation=None, bias=bias, coef=params.coef + change)
 
 
 def without(params: Params, nodes: Sequence[int], values: Sequence[float]) -> Params:
@@ -251,26 +228,12 @@ def without(params: Params, nodes: Sequence[int], values: Sequence[float]) -> Pa
 
     What they say goes into the biases; for separate regressions, too.
     """
-    p, start = params.n_gaussian, params.level_start
-    bias = np.concatenate([params.cont_bias, params.cat_bias])
+    bias = params.bias
     for node, value in zip(nodes, values, strict=True):
-        if node < p:
-            bias = bias + value * params.coef[node]
+        columns = params.nodes.columns_of(node)
+        if params.nodes.is_gaussian(node):
+            bias = bias + value * params.coef[columns.start]
         else:
-            bias = bias + params.coef[p + start[node - p] + int(value)]
-    numbers = np.array([s for s in range(p) if s not in nodes], dtype=np.int64)
-    cats = [j for j in range(len(params.n_levels)) if p + j not in nodes]
-    levels = np.concatenate([*(np.arange(start[j], start[j + 1]) for j in cats), numbers[:0]])
-    found = replace(
-        params,
-        n_levels=tuple(params.n_levels[j] for j in cats),
-        precision=params.precision[np.ix_(numbers, numbers)],
-        cont_bias=bias[:p][numbers],
-        category_shift=params.category_shift[np.ix_(numbers, levels)],
-        cat_interaction=params.cat_interaction[np.ix_(levels, levels)],
-        cat_bias=bias[p:][levels],
-    )
-    if hasattr(found, "level_effect"):
-        effect = found.level_effect[np.ix_(levels, numbers)]
-        found = replace(found, level_effect=effect)  # type: ignore[call-arg]
-    return found
+            bias = bias + params.coef[columns.start + int(value)]
+    others = np.setdiff1d(np.arange(len(params.nodes)), nodes)
+    return replace(params, bias=bias).take(others)

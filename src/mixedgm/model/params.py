@@ -1,174 +1,250 @@
-"""Named parameter blocks: Params <-> theta, change of units, levels without rows."""
+"""Parameters of a model: Params <-> theta, change of units, levels without rows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mixedgm.deprecation import warn_renamed
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.moderation import Moderation, over_levels
+from mixedgm.model.nodes import Nodes
+
+
+class _OldForm(type):
+    """Lets `Params` be made from its named blocks, too, for one more release."""
+
+    def __call__(cls, *args: Any, **named: Any) -> Any:
+        if "n_levels" in named or (args and isinstance(args[0], tuple)):
+            warn_renamed("Params(n_levels, precision, ...)", "Params.of_blocks(...)")
+            return cls.of_blocks(*args, **named)  # type: ignore[attr-defined]
+        return super().__call__(*args, **named)
 
 
 @dataclass(frozen=True, eq=False)
-class Params:
+class Params(metaclass=_OldForm):
     """Parameters of a mixed graphical model.
 
-    The log density is, up to its constant,
-    ``-x'Bx/2 + a'x + sum_sj rho_sj(y_j) x_s + sum_j phi_jj(y_j) + sum_{r<j} phi_rj(y_r, y_j)``.
+    The log density is, up to its constant, the sum of every node's own terms and of
+    ``z_u' C_uv z_v`` over all pairs of nodes, with z the design columns and C the coefficients.
+    With numbers x and categories y that is
+    ``-x'Bx/2 + a'x + sum_sj rho_sj(y_j) x_s + sum_j phi_jj(y_j) + sum_{r<j} phi_rj(y_r, y_j)``:
+    `precision` is B, `cont_bias` a, `category_shift` rho, `cat_bias` phi_jj and `cat_interaction`
+    phi_rj.
 
     Parameters
     ----------
-    n_levels : tuple of int
-        Levels of every categorical column.
-    precision : ndarray (p, p)
-        B, symmetric with positive diagonal.
-    cont_bias : ndarray (p,)
-        The linear terms a.
-    category_shift : ndarray (p, sum of levels)
-        rho, one column per level.
-    cat_interaction : ndarray (sum of levels, sum of levels)
-        phi for r != j, symmetric, zero diagonal blocks.
-    cat_bias : ndarray (sum of levels,)
-        phi_jj; ``-inf`` for a level that had no rows.
+    nodes : Nodes
+        Kinds and levels of the columns, in the order of all arrays.
+    bias : ndarray
+        Linear terms: one per continuous column, then one per level, which is ``-inf`` for a level
+        that had no rows.
+    diagonal : ndarray (p,)
+        Diagonal of the precision of the continuous columns.
+    coef : ndarray (d, d)
+        Blocks of all pairs of nodes.  Symmetric, unless nodewise: then a row is a predictor and a
+        column a target.  Between two continuous columns it is minus the precision.
+    nodewise : bool
+        Whether these are separate regressions, in which every node has coefficients of its own.
     moderation : Moderation or None
         How edges deviate with other columns.
 
     Examples
     --------
-    >>> params = Params.independent(n_gaussian=1, n_levels=(2,))
+    >>> params = Params.independent(Nodes.mixed(1, (2,)))
     >>> params.precision, params.cat_bias
     (array([[1.]]), array([0., 0.]))
     """
 
-    n_levels: tuple[int, ...]
-    precision: Floats
-    cont_bias: Floats
-    category_shift: Floats
-    cat_interaction: Floats
-    cat_bias: Floats
-    moderation: Moderation | None = field(default=None, kw_only=True)
+    nodes: Nodes
+    bias: Floats
+    diagonal: Floats
+    coef: Floats
+    nodewise: bool = False
+    moderation: Moderation | None = None
 
     @classmethod
-    def independent(cls, n_gaussian: int, n_levels: tuple[int, ...]) -> Params:
+    def independent(cls, nodes: Nodes) -> Params:
         """Standard normal and uniform columns without any edge."""
-        total = sum(n_levels)
+        p, d = nodes.n_gaussian, nodes.n_columns
+        return cls(nodes, np.zeros(p + sum(nodes.n_levels)), np.ones(p), np.zeros((d, d)))
+
+    @classmethod
+    def of_blocks(
+        cls,
+        n_levels: tuple[int, ...],
+        precision: Floats,
+        cont_bias: Floats,
+        category_shift: Floats,
+        cat_interaction: Floats,
+        cat_bias: Floats,
+        level_effect: Floats | None = None,
+    ) -> Params:
+        """Continuous and categorical columns, by named blocks.
+
+        Separate regressions have a `level_effect`: what each level says in the conditional of each
+        continuous column.  What columns say about each other then need not agree.
+        """
+        coef = np.block(
+            [
+                [-precision, category_shift],
+                [category_shift.T if level_effect is None else level_effect, cat_interaction],
+            ]
+        )
+        p = len(cont_bias)
+        np.fill_diagonal(coef[:p, :p], 0.0)
         return cls(
-            tuple(n_levels),
-            np.eye(n_gaussian),
-            np.zeros(n_gaussian),
-            np.zeros((n_gaussian, total)),
-            np.zeros((total, total)),
-            np.zeros(total),
+            Nodes.mixed(p, n_levels),
+            np.concatenate([cont_bias, cat_bias]),
+            np.diagonal(precision).copy(),
+            coef,
+            level_effect is not None,
         )
 
-    @property
-    def n_gaussian(self) -> int:
-        """Number of continuous columns."""
-        return len(self.cont_bias)
+    # -- blocks by name ----------------------------------------------------------------------------
 
     @property
     def n_cont(self) -> int:
         """Number of continuous columns."""
-        return self.n_gaussian
+        return self.nodes.n_gaussian
 
-    @cached_property
+    @property
+    def n_levels(self) -> tuple[int, ...]:
+        """Levels of every categorical column."""
+        return self.nodes.n_levels
+
+    @property
     def level_start(self) -> Ints:
-        """First level column of every categorical column, and the end."""
-        return np.concatenate([[0], np.cumsum(self.n_levels)]).astype(np.int64)
+        """First level of every categorical column among those of all, and the end."""
+        return self.nodes.level_start
 
     def levels_of(self, discrete: int) -> slice:
-        """Level columns of the categorical column number `discrete`."""
-        return slice(int(self.level_start[discrete]), int(self.level_start[discrete + 1]))
+        """Levels of the categorical column number `discrete` among those of all."""
+        return self.nodes.levels_of(discrete)
+
+    @cached_property
+    def precision(self) -> Floats:
+        """(p, p) precision of the continuous columns given the others."""
+        out = -self.coef[self.nodes.gaussian, self.nodes.gaussian]
+        np.fill_diagonal(out, self.diagonal)
+        return out
+
+    @property
+    def cont_bias(self) -> Floats:
+        """(p,) linear terms of the continuous columns."""
+        return self.bias[self.nodes.gaussian]
+
+    @property
+    def cat_bias(self) -> Floats:
+        """(sum of levels,) biases of the levels."""
+        return self.bias[self.nodes.n_gaussian :]
+
+    @property
+    def category_shift(self) -> Floats:
+        """(p, sum of levels) what every level adds to the linear term of a continuous column."""
+        return self.coef[: self.nodes.n_numeric, self.nodes.n_numeric :]
+
+    @property
+    def cat_interaction(self) -> Floats:
+        """(sum of levels, sum of levels) terms of pairs of levels."""
+        return self.coef[self.nodes.n_numeric :, self.nodes.n_numeric :]
+
+    @property
+    def level_effect(self) -> Floats:
+        """(sum of levels, p) what each level says in the conditional of each continuous column."""
+        return self.coef[self.nodes.n_numeric :, : self.nodes.n_numeric]
+
+    @property
+    def levels_possible(self) -> NDArray[np.bool_]:
+        """Which levels can occur."""
+        return ~np.isneginf(self.cat_bias)
 
     def block(self, u: int, v: int) -> Floats:
-        """Edge block of nodes u and v (continuous nodes come first).
+        """Edge block of two nodes: what u says about v; separate regressions: mean of both.
 
         For a continuous pair it is minus the precision entry, as in theta, so that a positive
         number means a positive relation.
         """
-        if u > v:
-            return self.block(v, u).T
-        p = self.n_gaussian
-        if v < p:
-            return -self.precision[u : u + 1, v : v + 1]
-        if u < p:
-            return self.category_shift[u : u + 1, self.levels_of(v - p)]
-        return self.cat_interaction[self.levels_of(u - p), self.levels_of(v - p)]
+        if self.nodewise:
+            return 0.5 * (self.says(u, v) + self.says(v, u).T)
+        return self.says(u, v)
 
-    @cached_property
-    def node_start(self) -> Ints:
-        """First row and column of every node in `coef`, and the end."""
-        return np.concatenate([np.arange(self.n_gaussian), self.n_gaussian + self.level_start])
+    def says(self, u: int, v: int) -> Floats:
+        """What node u says in the conditional of node v: a row per level of u."""
+        return self.coef[self.nodes.columns_of(u), self.nodes.columns_of(v)]
+
+    def bias_of(self, node: int) -> Floats:
+        """Linear terms of a node: its one, or those of its levels."""
+        at = self.nodes.place(node)
+        if self.nodes.is_gaussian(node):
+            return self.cont_bias[at : at + 1]
+        return self.cat_bias[self.nodes.levels_of(at)]
 
     def edge_coef(self, rule: str) -> Floats:
-        """Symmetric d x d matrix of the edges; the rule is for separate regressions."""
-        del rule
-        return self.coef
+        """Symmetric d x d matrix of the edges.
+
+        Of separate regressions: the mean of the two copies of every edge, where the rule finds one.
+        """
+        if not self.nodewise:
+            return self.coef
+        there = joined(self.block_norms(self.coef) > 0.0, rule)
+        width = self.nodes.width
+        there = np.repeat(np.repeat(there, width, axis=0), width, axis=1)
+        return np.where(there, 0.5 * (self.coef + self.coef.T), 0.0)
 
     def block_norms(self, matrix: Floats) -> Floats:
         """Euclidean norm of the block of every two nodes in a d x d matrix."""
-        start = self.node_start[:-1]
+        start = self.nodes.column_start[:-1]
         if len(start) == 0:
             return np.zeros((0, 0))
         return np.sqrt(np.add.reduceat(np.add.reduceat(matrix**2, start, axis=0), start, axis=1))
 
-    @cached_property
-    def coef(self) -> Floats:
-        """Symmetric d x d matrix of all edge blocks (design columns, zero diagonal blocks)."""
-        return _blocks(self, self.category_shift.T)
-
-
-@dataclass(frozen=True, eq=False)
-class NodewiseParams(Params):
-    """Parameters of separate regressions: every node has coefficients of its own.
-
-    Off the diagonal, ``-precision[t, s]`` is what x_t says in the conditional of x_s, and
-    ``category_shift[s, l]`` what x_s says in the conditional of the column of level l.  Neither
-    needs to agree with its counterpart: precision and cat_interaction are not symmetric, and what
-    a level says about a continuous column is apart.  A row is a predictor, a column a target.
-
-    Parameters
-    ----------
-    level_effect : ndarray (sum of levels, p)
-        What each level says in the conditional of each continuous column.
-    """
-
-    level_effect: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    def with_precision(self, precision: Floats) -> Params:
+        """The same with another precision of the continuous columns."""
+        coef = self.coef.copy()
+        inner = coef[self.nodes.gaussian, self.nodes.gaussian]
+        np.negative(precision, out=inner)
+        np.fill_diagonal(inner, 0.0)
+        return replace(self, diagonal=np.diagonal(precision).copy(), coef=coef)
 
     @cached_property
-    def coef(self) -> Floats:
-        """All blocks as one d x d matrix: a row per predictor, a column per target."""
-        return _blocks(self, self.level_effect)
+    def joint(self) -> ConditionalGaussian:
+        """The density in the form in which the joint distribution is computed."""
+        return ConditionalGaussian(
+            self.n_levels,
+            self.precision,
+            self.cont_bias,
+            self.category_shift,
+            self.cat_interaction,
+            self.cat_bias,
+        )
 
-    def says(self, u: int, v: int) -> Floats:
-        """What node u says in the conditional of node v: a row per level of u."""
-        start = self.node_start
-        return self.coef[start[u] : start[u + 1], start[v] : start[v + 1]]
+    @classmethod
+    def of_joint(cls, density: ConditionalGaussian) -> Params:
+        """Continuous and categorical columns with this density."""
+        blocks = (density.precision, density.linear, density.shift, density.interaction)
+        return cls.of_blocks(density.n_levels, *blocks, density.bias)
 
-    def edge_coef(self, rule: str) -> Floats:
-        """Mean of the two copies of every edge, where the rule finds one: symmetric, d x d."""
-        there = joined(self.block_norms(self.coef) > 0.0, rule)
-        width = np.diff(self.node_start)
-        there = np.repeat(np.repeat(there, width, axis=0), width, axis=1)
-        return np.where(there, 0.5 * (self.coef + self.coef.T), 0.0)
-
-    def block(self, u: int, v: int) -> Floats:
-        """Mean of what the two nodes say in each other's conditional."""
-        return 0.5 * (self.says(u, v) + self.says(v, u).T)
-
-
-def _blocks(params: Params, below: Floats) -> Floats:
-    """All edge blocks as one matrix, which alone takes memory; `below` is its lower left."""
-    p, d = params.n_gaussian, int(params.node_start[-1])
-    coef = np.empty((d, d))
-    np.negative(params.precision, out=coef[:p, :p])
-    np.fill_diagonal(coef[:p, :p], 0.0)
-    coef[:p, p:], coef[p:, :p] = params.category_shift, below
-    coef[p:, p:] = params.cat_interaction
-    return coef
+    def take(self, nodes: Ints) -> Params:
+        """Some nodes and what is between them, as if there were no others; no deviations."""
+        kept = self.nodes.take(nodes)
+        wanted = np.isin(np.arange(len(self.nodes)), nodes)
+        columns = np.flatnonzero(np.repeat(wanted, self.nodes.width))
+        numbers, levels = wanted[self.nodes.gaussian], wanted[self.nodes.discrete]
+        terms = np.concatenate([numbers, np.repeat(levels, self.n_levels)])
+        return replace(
+            self,
+            nodes=kept,
+            bias=self.bias[terms],
+            diagonal=self.diagonal[numbers],
+            coef=self.coef[np.ix_(columns, columns)],
+            moderation=None,
+        )
 
 
 def joined(says: NDArray[np.bool_], rule: str) -> NDArray[np.bool_]:
@@ -185,7 +261,7 @@ def joined(says: NDArray[np.bool_], rule: str) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """Centre and scale of the continuous columns: x = centre + scale * standardised x."""
+    """Centre and scale of the numeric design columns: z = centre + scale * standardised z."""
 
     centre: Floats
     scale: Floats
@@ -195,67 +271,55 @@ class Units:
         """Objective in the data's units minus objective in standardised units."""
         return float(np.log(self.scale).sum())
 
+    def of_columns(self, nodes: Nodes) -> Floats:
+        """(d,) scale of every design column; indicators have none."""
+        return np.concatenate([self.scale, np.ones(nodes.n_columns - nodes.n_numeric)])
+
     def to_own(self, params: Params) -> Params:
         """Standardised units -> the data's own units."""
-        precision = params.precision / np.outer(self.scale, self.scale)
-        shift = params.category_shift / self.scale[:, None]
-        own = replace(
-            params,
-            precision=precision,
-            cont_bias=params.cont_bias / self.scale + precision.T @ self.centre,
-            category_shift=shift,
-            cat_bias=params.cat_bias - self.centre @ shift,
-        )
-        if isinstance(own, NodewiseParams):
-            own = replace(own, level_effect=own.level_effect / self.scale)
-        return own
+        nodes, p = params.nodes, params.nodes.n_gaussian
+        scale = self.of_columns(nodes)
+        coef = params.coef / np.outer(scale, scale)
+        diagonal = params.diagonal / self.scale[:p] ** 2
+        bias = params.bias.copy()
+        bias[:p] /= self.scale[:p]
+        bias -= self.centre @ coef[: nodes.n_numeric]
+        bias[:p] += diagonal * self.centre[:p]
+        return replace(params, bias=bias, diagonal=diagonal, coef=coef)
 
     def to_standard(self, params: Params) -> Params:
         """The data's own units -> standardised units."""
-        standard = replace(
+        nodes, p = params.nodes, params.nodes.n_gaussian
+        scale = self.of_columns(nodes)
+        bias = params.bias + self.centre @ params.coef[: nodes.n_numeric]
+        bias[:p] = (bias[:p] - params.diagonal * self.centre[:p]) * self.scale[:p]
+        return replace(
             params,
-            precision=params.precision * np.outer(self.scale, self.scale),
-            cont_bias=(params.cont_bias - params.precision.T @ self.centre) * self.scale,
-            category_shift=params.category_shift * self.scale[:, None],
-            cat_bias=params.cat_bias + self.centre @ params.category_shift,
+            bias=bias,
+            diagonal=params.diagonal * self.scale[:p] ** 2,
+            coef=params.coef * np.outer(scale, scale),
         )
-        if isinstance(standard, NodewiseParams):
-            standard = replace(standard, level_effect=standard.level_effect * self.scale)
-        return standard
 
 
 def from_theta(layout: Layout, theta: Floats) -> Params:
-    """Flat vector -> named blocks (the sign of the precision is turned here, and only here)."""
-    p = layout.n_gaussian
-    matrix = layout.to_matrix(theta)
-    precision = -matrix[:p, :p]
-    np.fill_diagonal(precision, theta[layout.diagonal])
-    blocks = (
-        layout.n_levels,
-        precision,
-        theta[layout.cont_bias].copy(),
-        matrix[:p, p:],
-        matrix[p : layout.n_columns, p:],
-        theta[layout.cat_bias].copy(),
+    """Flat vector -> Params; deviations are left out."""
+    return Params(
+        layout.nodes,
+        np.concatenate([theta[layout.linear], theta[layout.biases]]),
+        theta[layout.diagonal].copy(),
+        layout.to_matrix(theta)[: layout.n_columns],
+        layout.nodewise,
     )
-    if layout.nodewise:
-        return NodewiseParams(*blocks, level_effect=matrix[p : layout.n_columns, :p])
-    return Params(*blocks)
 
 
 def to_theta(layout: Layout, params: Params, deviations: Floats | None = None) -> Floats:
-    """Named blocks -> flat vector; blocks of edges outside the layout are dropped.
+    """Params -> flat vector; blocks of edges outside the layout are dropped.
 
     `deviations` holds their matrices, one below the other, where the layout has some.
     """
     coef = params.coef if deviations is None else np.vstack([params.coef, deviations])
     return np.concatenate(
-        [
-            params.cont_bias,
-            np.diagonal(params.precision),
-            params.cat_bias,
-            layout.from_matrix(coef),
-        ]
+        [params.cont_bias, params.diagonal, params.cat_bias, layout.from_matrix(coef)]
     )
 
 
@@ -267,22 +331,29 @@ def with_all_levels(
     A level without rows gets edge parameters zero and bias ``-inf``: probability zero in the
     fitted distribution, so the objective at the result is the objective that was minimised.
     """
-    total = sum(n_levels)
-    keep = np.flatnonzero(observed)
-    shift = np.zeros((params.n_gaussian, total))
-    shift[:, keep] = params.category_shift
-    phi = np.zeros((total, total))
-    phi[np.ix_(keep, keep)] = params.cat_interaction
-    bias = np.full(total, -np.inf)
-    bias[keep] = params.cat_bias
-    found = replace(
-        params, n_levels=tuple(n_levels), category_shift=shift, cat_interaction=phi, cat_bias=bias
+    if observed.all():
+        return params
+    nodes = params.nodes.with_values(n_levels)
+    p, keep = nodes.n_gaussian, nodes.columns_kept(observed)
+    coef = np.zeros((nodes.n_columns, nodes.n_columns))
+    coef[np.ix_(keep, keep)] = params.coef
+    bias = np.full(p + len(observed), -np.inf)
+    bias[:p], bias[p:][observed] = params.cont_bias, params.cat_bias
+    moderation = params.moderation
+    if moderation is not None:
+        moderation = over_levels(moderation, nodes, observed)
+    return replace(params, nodes=nodes, bias=bias, coef=coef, moderation=moderation)
+
+
+def over_observed(params: Params, observed: NDArray[np.bool_]) -> Params:
+    """Parameters over all declared levels -> over observed levels; deviations are left out."""
+    nodes, p = params.nodes, params.nodes.n_gaussian
+    keep = nodes.columns_kept(observed)
+    count = [int(observed[nodes.levels_of(j)].sum()) for j in range(len(nodes.n_levels))]
+    return replace(
+        params,
+        nodes=nodes.with_values(count),
+        bias=np.concatenate([params.cont_bias, params.bias[p:][observed]]),
+        coef=params.coef[np.ix_(keep, keep)],
+        moderation=None,
     )
-    if isinstance(found, NodewiseParams):
-        effect = np.zeros((total, params.n_gaussian))
-        effect[keep] = found.level_effect
-        found = replace(found, level_effect=effect)
-    if params.moderation is not None:
-        wide = over_levels(params.moderation, params.n_gaussian, observed, tuple(n_levels))
-        found = replace(found, moderation=wide)
-    return found

@@ -121,7 +121,7 @@ class ConditionalLikelihood:
     @cached_property
     def observed(self) -> Floats:
         """(n_theta,) mean of the sufficient statistics over the rows."""
-        return statistics(self.layout, self.moments)
+        return statistics(self.layout, self.moments.mean, self.moments.second)
 
     @cached_property
     def softmax(self) -> Softmax:
@@ -144,7 +144,8 @@ class ConditionalLikelihood:
         if gradient:
             self._kept.clear()
             self._kept[theta.tobytes()] = sums
-            grad = statistics(self.layout, self._expected(point, sums)) - self.observed
+            expected = self._expected(point, sums)
+            grad = statistics(self.layout, expected.mean, expected.second) - self.observed
         self.effort.evaluations += 1.0 if gradient else 0.5
         self.effort.seconds += time.perf_counter() - clock
         return Evaluation(value, grad)

@@ -20,11 +20,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Ints, Layout
+
+if TYPE_CHECKING:
+    from mixedgm.joint.field import Gaussian
+    from mixedgm.joint.moments import Expectations
 
 _CELLS_PER_BLOCK = 2**21
 
@@ -104,6 +109,32 @@ class Covariance(Whole):
     n_draws: int = 0
     effort: CovarianceCost = field(default_factory=CovarianceCost)
 
+    @classmethod
+    def of(
+        cls,
+        layout: Layout,
+        states: tuple[NDArray[np.integer], Floats],
+        given_y: Gaussian,
+        expected: Expectations,
+        *,
+        n_draws: int = 0,
+        effort: CovarianceCost | None = None,
+    ) -> Covariance:
+        """From states of y with what each counts, x given y, and the expectations of both."""
+        second, p = expected.column_second, len(expected.mean)
+        second[:p, :p] -= given_y.covariance
+        return cls(
+            layout,
+            *states,
+            given_y.start,
+            given_y.shift,
+            given_y.covariance,
+            expected.column_mean,
+            second,
+            n_draws,
+            effort or CovarianceCost(),
+        )
+
     def variance_of(self, delta: Floats) -> float:
         """``delta @ matrix @ delta``, the variance of one combination of the statistics.
 
@@ -113,7 +144,7 @@ class Covariance(Whole):
         quadratic = layout.to_matrix(delta)
         own = np.arange(p)
         quadratic[own, own] = -delta[layout.diagonal]
-        linear = np.concatenate([delta[layout.cont_bias], delta[layout.cat_bias]])
+        linear = np.concatenate([delta[layout.linear], delta[layout.biases]])
         inner = quadratic[:p, :p] @ self.spread
         total, square, given_y = 0.0, 0.0, 0.5 * float(np.sum(inner * inner.T))
         for means, probability in self._means(np.eye(layout.n_columns), layout.n_columns):

@@ -18,7 +18,7 @@ import numpy as np
 from mixedgm.errors import DistributionError, TooLargeError
 from mixedgm.model.density import LOG_TWO_PI
 from mixedgm.model.layout import Floats, Ints, Layout
-from mixedgm.model.params import from_theta, to_theta
+from mixedgm.model.params import from_theta
 from mixedgm.objective.contract import Evaluation
 from mixedgm.objective.covariance import Covariance, CovarianceCost, distinct
 from mixedgm.objective.moments import independent, statistics
@@ -88,7 +88,7 @@ class Likelihood:
     @cached_property
     def observed(self) -> Floats:
         """(n_theta,) mean of the sufficient statistics over the rows."""
-        return statistics(self.layout, self.moments)
+        return statistics(self.layout, self.moments.mean, self.moments.second)
 
     # -- value and gradient ------------------------------------------------------------------------
 
@@ -113,7 +113,7 @@ class Likelihood:
         if not np.all(theta[self.layout.diagonal] > 0.0) or not np.isfinite(theta).all():
             return None
         try:
-            return exact(from_theta(self.layout, theta))
+            return exact(from_theta(self.layout, theta).joint)
         except TooLargeError as error:
             raise TooLargeError(
                 "the likelihood of a graph as dense as this cannot be computed exactly: {columns} "
@@ -128,8 +128,8 @@ class Likelihood:
     def _expected(self, model: Exact) -> Floats:
         from mixedgm.joint.moments import moments_from
 
-        found = moments_from(model.params, model.given_y, model.tree.pairs[0])
-        return to_theta(self.layout, found.gradient())
+        expected = moments_from(model.given_y, model.tree.pairs[0])
+        return statistics(self.layout, expected.column_mean, expected.column_second)
 
     # -- curvature ---------------------------------------------------------------------------------
 
@@ -167,20 +167,10 @@ class Likelihood:
         else:
             n_draws = max(1, self.curvature_rows // stride)
             codes, probability = _drawn_states(model, n_draws)
-        given_y, pairs = model.given_y, model.tree.pairs[0]
-        found = moments_from(model.params, given_y, pairs)
-        spread, cross = given_y.covariance, found.category_shift
-        out = Covariance(
-            self.layout,
-            codes,
-            probability,
-            given_y.start,
-            given_y.shift,
-            spread,
-            mean=np.concatenate([found.cont_bias, found.cat_bias]),
-            second=np.block([[found.precision - spread, cross], [cross.T, pairs]]),
-            n_draws=n_draws,
-            effort=self.effort,
+        expected = moments_from(model.given_y, model.tree.pairs[0])
+        states = (codes, probability)
+        out = Covariance.of(
+            self.layout, states, model.given_y, expected, n_draws=n_draws, effort=self.effort
         )
         self.effort.curvature_seconds += time.perf_counter() - clock
         return out

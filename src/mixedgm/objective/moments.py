@@ -12,19 +12,16 @@ def independent(layout: Layout, moments: Moments) -> Floats:
     """The best node terms without edges for standardised rows: mean 0, precision 1, log shares."""
     theta = np.zeros(layout.n_theta)
     theta[layout.diagonal] = 1.0
-    theta[layout.cat_bias] = np.log(moments.mean[layout.n_gaussian : layout.n_columns])
+    theta[layout.biases] = np.log(moments.mean[layout.n_numeric : layout.n_columns])
     return layout.centred(theta, np.zeros(0, dtype=np.int64))
 
 
-def statistics(layout: Layout, moments: Moments) -> Floats:
-    """(n_theta,) mean of what multiplies every parameter in the log density."""
+def statistics(layout: Layout, mean: Floats, second: Floats) -> Floats:
+    """(n_theta,) mean of what multiplies every parameter in the log density.
+
+    `mean` and `second` are those of the design columns z and of zz'.
+    """
     p = layout.n_gaussian
-    own = np.arange(p)
     return np.concatenate(
-        [
-            moments.mean[:p],
-            -0.5 * moments.second[own, own],
-            moments.mean[p:],
-            layout.from_matrix(moments.second),
-        ]
+        [mean[:p], -0.5 * np.diagonal(second)[:p], mean[p:], layout.from_matrix(second)]
     )

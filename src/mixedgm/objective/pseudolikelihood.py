@@ -181,7 +181,7 @@ class Pseudolikelihood:
         return np.concatenate([gauss.cont_bias, gauss.diagonal, discrete])
 
     def _coefficients(self, layout: Layout, values: Floats, theta: Floats) -> Coefficients:
-        bias = theta[layout.cat_bias]
+        bias = theta[layout.biases]
         return Coefficients(layout.incidence, values, bias, layout.softmax_targets)
 
     # -- curvature ---------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ def _gaussian(moments: Moments, layout: Layout, theta: Floats, values: Floats) -
         slopes = slopes @ moments.second
     gaussian_terms(
         (moments.mean, moments.second),
-        (theta[layout.cont_bias], theta[layout.diagonal]),
+        (theta[layout.linear], theta[layout.diagonal]),
         (ptr, incidence.entry_column, values),
         is_dense,
         slopes,
@@ -253,7 +253,7 @@ def _gaussian_curvatures(
     out = np.empty(int(start[-1]))
     gaussian_curvatures(
         (moments.mean, moments.second),
-        (theta[layout.cont_bias], theta[layout.diagonal]),
+        (theta[layout.linear], theta[layout.diagonal]),
         nodes,
         ptr,
         incidence.entry_column,

@@ -89,7 +89,7 @@ class Ridged:
         theta, layout = self.smooth.null(), self.layout
         before = theta[layout.diagonal].copy()
         theta[layout.diagonal] = 1.0 / (1.0 / before + self.numbers)
-        theta[layout.cont_bias] *= theta[layout.diagonal] / before
+        theta[layout.linear] *= theta[layout.diagonal] / before
         return theta
 
     def evaluate(

@@ -19,8 +19,9 @@ from mixedgm.joint.field import Gaussian, gaussian, integrate_out
 from mixedgm.joint.gibbs import Codes, random_start, runs_of, sweep
 from mixedgm.joint.kernels import count_pairs
 from mixedgm.joint.moments import moments_from
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints, Layout
-from mixedgm.model.params import Params, from_theta, to_theta
+from mixedgm.model.params import from_theta
 from mixedgm.objective.contract import Evaluation, WholeCurvature
 from mixedgm.objective.covariance import Covariance, CovarianceCost, distinct
 from mixedgm.objective.moments import independent, statistics
@@ -47,7 +48,7 @@ class GradientChains:
     codes: Codes | None = None
     sweeps: int = 0
 
-    def run(self, params: Params, sweeps: int) -> tuple[Floats, Codes]:
+    def run(self, params: ConditionalGaussian, sweeps: int) -> tuple[Floats, Codes]:
         """Frequencies of pairs of levels in every batch, and some of the states visited."""
         field, _ = integrate_out(params, range(params.n_gaussian))
         n_chains = _BATCHES * self.per_batch
@@ -176,11 +177,11 @@ class SampledLikelihood:
         if params is None or given_y is None:
             return None
         pairs, states = self.chains.run(params, sweeps)
-        observed = statistics(self.layout, self.moments)
+        expected = [moments_from(given_y, one) for one in pairs]
         batches = np.array(
-            [to_theta(self.layout, moments_from(params, given_y, one).gradient()) for one in pairs]
+            [statistics(self.layout, one.column_mean, one.column_second) for one in expected]
         )
-        batches -= observed
+        batches -= statistics(self.layout, self.moments.mean, self.moments.second)
         error = np.zeros(self.layout.n_theta)
         if self.layout.n_levels:  # else nothing was sampled, and there is only rounding
             error = batches.std(axis=0, ddof=1) / np.sqrt(len(batches))
@@ -197,30 +198,23 @@ class SampledLikelihood:
         """Whether theta has a distribution."""
         return self._model(theta)[0] is not None
 
-    def _model(self, theta: Floats) -> tuple[Params | None, Gaussian | None]:
+    def _model(self, theta: Floats) -> tuple[ConditionalGaussian | None, Gaussian | None]:
         if not np.all(theta[self.layout.diagonal] > 0.0) or not np.isfinite(theta).all():
             return None, None
-        params = from_theta(self.layout, theta)
+        params = from_theta(self.layout, theta).joint
         try:
             return params, gaussian(params)
         except DistributionError:
             return None, None
 
     def _covariance(
-        self, params: Params, given_y: Gaussian, pairs: Floats, states: Codes
+        self, params: ConditionalGaussian, given_y: Gaussian, pairs: Floats, states: Codes
     ) -> Covariance:
-        found = moments_from(params, given_y, pairs)
-        codes, share = distinct(states, params.n_levels)
-        spread, cross = given_y.covariance, found.category_shift
-        return Covariance(
+        return Covariance.of(
             self.layout,
-            codes,
-            share,
-            given_y.start,
-            given_y.shift,
-            spread,
-            mean=np.concatenate([found.cont_bias, found.cat_bias]),
-            second=np.block([[found.precision - spread, cross], [cross.T, pairs]]),
+            distinct(states, params.n_levels),
+            given_y,
+            moments_from(given_y, pairs),
             n_draws=len(states),
             effort=self.effort,
         )

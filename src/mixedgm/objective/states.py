@@ -46,7 +46,8 @@ class States:
 
     Examples
     --------
-    >>> states = States(Layout.complete(2, (2, 3), covariates=(0, 2)))
+    >>> from mixedgm.model.nodes import Nodes
+    >>> states = States(Layout.complete(Nodes.mixed(2, (2, 3)), covariates=(0, 2)))
     >>> states.numbers, states.levels, states.covariates, states.n_states
     (array([1]), array([4, 5, 6]), array([0, 2, 3]), 3)
     """
@@ -99,11 +100,10 @@ class States:
         """The regression on those covariates that have an edge in `layout`."""
         nodes = np.flatnonzero(~self.layout.is_target)
         used = np.isin(nodes, layout.pairs)
-        n_gaussian = int((nodes < layout.n_gaussian).sum())
-        n_levels = [layout.n_levels[v - layout.n_gaussian] for v in nodes[n_gaussian:]]
+        known = layout.nodes.take(nodes)
         predictors = np.flatnonzero(used)
         pairs = np.column_stack([predictors, np.full(len(predictors), len(nodes))])
-        small = Layout(n_gaussian, (*n_levels, self.n_states), pairs, tuple(range(len(nodes))))
+        small = Layout(known.with_state(self.n_states), pairs, tuple(range(len(nodes))))
         inside = np.isin(layout.column_node, nodes[used])
         return Softmax(small, np.flatnonzero(inside))
 
@@ -145,10 +145,10 @@ class StatesPoint:
         own = np.arange(len(inside))
         pull[inside, own] = -theta[layout.diagonal][inside]
         made = factor(-pull[inside])
-        linear, hot = theta[layout.cont_bias][inside], states.indicators
+        linear, hot = theta[layout.linear][inside], states.indicators
         between = matrix[np.ix_(levels, levels)]
         rooted = (linear + hot @ pull[levels]) @ made.root.T
-        bias = hot @ theta[layout.cat_bias][levels - layout.n_gaussian]
+        bias = hot @ theta[layout.biases][levels - layout.n_gaussian]
         bias += 0.5 * ((hot @ between) * hot).sum(axis=1) + 0.5 * (rooted**2).sum(axis=1)
         into = matrix[np.ix_(covariates, levels)]
         into += (pull[covariates] @ made.root.T) @ (pull[levels] @ made.root.T).T

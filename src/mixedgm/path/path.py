@@ -304,7 +304,7 @@ class Path:
         from mixedgm.joint.scoring import mean_loss
 
         return mean_loss(
-            self.params(k),
+            self.params(k).joint,
             design.numbers,
             design.codes,
             design.weights,

@@ -164,11 +164,12 @@ class Task:
         """
         coordinates = self.coordinates
         here = coordinates.over_observed(params)
-        if np.array_equal(self.observed, ~np.isneginf(params.cat_bias)):
+        if np.array_equal(self.observed, params.levels_possible):
             return coordinates.theta(params, here)
-        marginal = self.smooth.null()[self.layout.cat_bias]
-        bias = np.where(np.isneginf(here.cat_bias), marginal, here.cat_bias)
-        theta = coordinates.theta(params, replace(here, cat_bias=bias))
+        marginal = self.smooth.null()[self.layout.biases]
+        biases = np.where(here.levels_possible, here.cat_bias, marginal)
+        here = replace(here, bias=np.concatenate([here.cont_bias, biases]))
+        theta = coordinates.theta(params, here)
         active = np.flatnonzero(self.layout.group_norms(theta))
         return self.layout.centred(theta, active)
 
@@ -274,25 +275,19 @@ def prepare(
     kept = tuple(int(part.sum()) for part in levels_by_column(observed, n_levels))
     units, numbers = _standardised(design, reference)
     rows = MemoryRows(numbers, codes, kept, design.weights, n_threads)
-    moments = _with_unit_variances(rows.moments(), design.schema.n_gaussian)
-    nodes = Layout(design.schema.n_gaussian, kept, np.zeros((0, 2), dtype=np.int64))
+    nodes = design.schema.spans.with_values(kept)
+    moments = _with_unit_variances(rows.moments(), nodes.n_gaussian)
     varies = (numbers != 0.0).any(axis=0).astype(np.float64)
     scales = edge_weights.node_scales(nodes, moments.mean, varies)
     absent = _absent(scales, factors)
-    layout = Layout.complete(
-        design.schema.n_gaussian,
-        kept,
-        absent,
-        design.schema.covariates,
-        nodewise=loss == "nodewise",
-    )
+    layout = Layout.complete(nodes, absent, design.schema.covariates, nodewise=loss == "nodewise")
     moderators = None
     if moderated is not None:
-        share = moments.mean[design.schema.n_gaussian :]
+        share = moments.mean[nodes.n_numeric :]
         moderators = Moderators.of(moderated.nodes, share, numbers)
         layout = moderated.layout(layout, moderators, scales)
         rows = moderated.rows(rows, layout, moderators)
-        moments = _with_unit_variances(rows.moments(), design.schema.n_gaussian)
+        moments = _with_unit_variances(rows.moments(), nodes.n_gaussian)
     shared = None if reference is None else reference.layout
     if shared is not None and layout.same(shared):
         layout = shared

@@ -11,16 +11,17 @@ from __future__ import annotations
 import numpy as np
 
 from mixedgm.model.layout import Floats, Layout
+from mixedgm.model.nodes import Nodes
 
 
-def node_scales(layout: Layout, column_mean: Floats, column_variance: Floats) -> Floats:
+def node_scales(nodes: Nodes, column_mean: Floats, number_variance: Floats) -> Floats:
     """sqrt(tr cov(z_v)) of every node: a standard deviation, or sqrt(sum p (1 - p)).
 
-    `column_variance` is that of the continuous design columns.
+    `number_variance` is that of the design columns that are numbers.
     """
-    frequency = column_mean[layout.n_gaussian :]
-    trace = np.concatenate([column_variance, frequency * (1.0 - frequency)])
-    return np.sqrt(np.add.reduceat(trace, layout.column_start[:-1]))
+    share = column_mean[nodes.n_numeric :]
+    trace = np.concatenate([number_variance, share * (1.0 - share)])
+    return np.sqrt(np.add.reduceat(trace, nodes.column_start[:-1]))
 
 
 def calibrated(layout: Layout, scales: Floats, *, one_term: bool = False) -> Floats:

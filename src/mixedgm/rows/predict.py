@@ -15,7 +15,7 @@ _CELLS_PER_BLOCK = 2**20
 
 
 def _blocks(params: Params, n_rows: int) -> Iterator[slice]:
-    width = max(1, params.n_gaussian + sum(params.n_levels))
+    width = max(1, len(params.bias))
     size = max(1, _CELLS_PER_BLOCK // width)
     for first in range(0, n_rows, size):
         yield slice(first, min(first + size, n_rows))
@@ -29,7 +29,7 @@ def mean_losses(
     n_observed: float = np.inf,
 ) -> Floats:
     """(p + q,) weighted mean negative log conditional of every column."""
-    total = np.zeros(params.n_gaussian + len(params.n_levels))
+    total = np.zeros(len(params.nodes))
     for block in _blocks(params, len(numbers)):
         loss = losses(params, numbers[block], codes[block], n_observed)
         total += loss.sum(axis=0) if weights is None else weights[block] @ loss
@@ -40,7 +40,7 @@ def cell_losses(
     params: Params, numbers: Floats, codes: NDArray[np.integer], n_observed: float = np.inf
 ) -> Floats:
     """(n, p + q) negative log conditional of every cell."""
-    out = np.empty((len(numbers), params.n_gaussian + len(params.n_levels)))
+    out = np.empty((len(numbers), len(params.nodes)))
     for block in _blocks(params, len(numbers)):
         out[block] = losses(params, numbers[block], codes[block], n_observed)
     return out

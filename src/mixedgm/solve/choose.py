@@ -91,7 +91,7 @@ class Auto:
         layout = problem.smooth.layout
         if problem.smooth.by_nodes:
             return self.newton
-        inside = Layout(layout.n_gaussian, tuple(n - 1 for n in layout.n_levels), layout.pairs)
+        inside = Layout(layout.nodes.contrasts, layout.pairs)
         small = inside.n_theta <= self.limit_whole and problem.smooth.curvature_rows > 0
         return self.newton if small else self.memory
 

@@ -63,7 +63,7 @@ class Contrasts:
     def reduced(self) -> Layout:
         """The layout of the contrasts: one level fewer everywhere."""
         layout = self.layout
-        return replace(layout, n_levels=tuple(n - 1 for n in layout.n_levels))
+        return replace(layout, nodes=layout.nodes.contrasts)
 
     # -- vectors -----------------------------------------------------------------------------------
 

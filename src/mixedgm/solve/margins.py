@@ -1,4 +1,4 @@
-"""Params and the margins of a table -> node terms that give the joint distribution these margins.
+"""A model and the margins of a table -> node terms that give the joint distribution these margins.
 
 With the edges held fixed, the mean log likelihood is concave in the node terms, and its gradient
 is the table's mean of the node statistics (x, -x^2 / 2, indicators) less their expectation.  A
@@ -20,8 +20,10 @@ from scipy.linalg import cho_factor, cho_solve
 
 from mixedgm.errors import DistributionError, SamplingWarning, TooLargeError
 from mixedgm.joint.plan import LIMIT
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.margins import MOST_COLUMNS, Margins, NodeTerms
+from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params
 from mixedgm.objective.covariance import Covariance, distinct
 from mixedgm.rows.threads import single_threaded_blas
@@ -65,35 +67,39 @@ def matched(params: Params, margins: Margins, *, limit: int = LIMIT) -> NodeTerm
 
     Examples
     --------
-    >>> params = Params.independent(n_gaussian=1, n_levels=(2,))
-    >>> params.category_shift[0, 1] = 1.0
+    >>> params = Params.independent(Nodes.mixed(1, (2,)))
+    >>> params.coef[0, 2] = params.coef[2, 0] = 1.0
     >>> margins = Margins(np.array([2.0, 0.75, 0.25]), np.array([4.0]))
     >>> from mixedgm.joint import expectations
-    >>> found = expectations(matched(params, margins).put_into(params))
-    >>> found.mean.round(9), found.covariance.round(9), found.cat_bias.round(9)
+    >>> found = expectations(matched(params, margins).put_into(params).joint)
+    >>> found.mean.round(9), found.covariance.round(9), found.share.round(9)
     (array([2.]), array([[4.]]), array([0.75, 0.25]))
     """
     start = margins.units.to_standard(params)
     try:
         with single_threaded_blas():
-            point = _matched(start, margins.share, limit)
+            point = _matched(start.joint, margins.share, limit)
     except DistributionError:
         return None
     _warn_unless_reached(point)
-    own = margins.units.to_own(point.params)
+    standard = replace(
+        start,
+        bias=np.concatenate([point.params.linear, point.params.bias]),
+        diagonal=np.diagonal(point.params.precision).copy(),
+    )
+    terms = margins.units.to_own(standard)
     scale = np.concatenate([margins.units.scale, np.ones(len(margins.share))])
     small = len(scale) <= MOST_COLUMNS
     return NodeTerms(
-        own.cont_bias,
-        np.diagonal(own.precision).copy(),
-        own.cat_bias,
+        terms.bias,
+        terms.diagonal,
         float((np.abs(point.off) + 2.0 * point.noise).max(initial=0.0)),
         point.sampled,
         point.covariance * np.outer(scale, scale) if small else None,
     )
 
 
-def _matched(start: Params, share: Floats, limit: int) -> _Point:
+def _matched(start: ConditionalGaussian, share: Floats, limit: int) -> _Point:
     try:
         return _by_newton(start, share, limit)
     except TooLargeError:
@@ -104,7 +110,7 @@ def _matched(start: Params, share: Floats, limit: int) -> _Point:
 class _Point:
     """Standardised parameters and what is expected of the node statistics there."""
 
-    params: Params
+    params: ConditionalGaussian
     given_y: Gaussian
     pairs: Floats
     """Probabilities of pairs of levels."""
@@ -121,7 +127,7 @@ class _Point:
     def expected(self) -> Expectations:
         from mixedgm.joint.moments import moments_from
 
-        return moments_from(self.params, self.given_y, self.pairs)
+        return moments_from(self.given_y, self.pairs)
 
     @cached_property
     def off(self) -> Floats:
@@ -139,10 +145,8 @@ class _Point:
     @property
     def covariance(self) -> Floats:
         """(p + K, p + K) covariance of x and the indicators."""
-        found = self.expected
-        mean = np.concatenate([found.cont_bias, found.cat_bias])
-        cross = found.category_shift
-        return np.block([[found.precision, cross], [cross.T, self.pairs]]) - np.outer(mean, mean)
+        mean = self.expected.column_mean
+        return self.expected.column_second - np.outer(mean, mean)
 
     def direction(self) -> Floats:
         """The Newton step, in the order of `off`; the last part is about the diagonal of B.
@@ -177,26 +181,17 @@ class _Point:
 
     def _squares(self) -> tuple[Floats, Floats]:
         """What x and the indicators say about -x^2 / 2, and the covariance of what they do not."""
-        p, found, spread = self.params.n_gaussian, self.expected, self.given_y.covariance
-        nodes = Layout(p, self.params.n_levels, np.zeros((0, 2), dtype=np.int64))
-        cross = found.category_shift
-        whole = Covariance(
-            nodes,
-            *self.states,
-            self.given_y.start,
-            self.given_y.shift,
-            spread,
-            mean=np.concatenate([found.cont_bias, found.cat_bias]),
-            second=np.block([[found.precision - spread, cross], [cross.T, self.pairs]]),
-        ).dense()
-        linear = np.r_[nodes.cont_bias, nodes.cat_bias]
+        p = self.params.n_gaussian
+        nodes = Layout.without_edges(Nodes.mixed(p, self.params.n_levels))
+        whole = Covariance.of(nodes, self.states, self.given_y, self.expected).dense()
+        linear = np.r_[nodes.linear, nodes.biases]
         own, mixed = whole[np.ix_(linear, linear)], whole[nodes.diagonal, :][:, linear]
         own[p:, p:] += _same_column(self.params)
         own[np.diag_indices(len(own))] += 1e-9
         slope = _solved(own, mixed.T).T
         return slope, whole[nodes.diagonal, nodes.diagonal] - slope @ mixed.T
 
-    def moved(self, step: Floats) -> Params:
+    def moved(self, step: Floats) -> ConditionalGaussian:
         """The parameters after a step."""
         p = self.params.n_gaussian
         precision = self.params.precision.copy()
@@ -204,17 +199,17 @@ class _Point:
         return replace(
             self.params,
             precision=precision,
-            cont_bias=self.params.cont_bias + step[:p],
-            cat_bias=self.params.cat_bias + step[p : len(step) - p],
+            linear=self.params.linear + step[:p],
+            bias=self.params.bias + step[p : len(step) - p],
         )
 
 
 def _off(found: Expectations, share: Floats) -> Floats:
-    square = np.diagonal(found.precision)
-    return np.concatenate([found.cont_bias, found.cat_bias - share, square - 1.0])
+    square = np.diagonal(found.second)
+    return np.concatenate([found.mean, found.share - share, square - 1.0])
 
 
-def _same_column(params: Params) -> Floats:
+def _same_column(params: ConditionalGaussian) -> Floats:
     """Ones where two levels belong to the same column."""
     column = np.repeat(np.arange(len(params.n_levels)), params.n_levels)
     return np.asarray(column[:, None] == column, dtype=np.float64)
@@ -232,7 +227,7 @@ def _solved(matrix: Floats, right: Floats) -> Floats:
 # -- exact expectations ----------------------------------------------------------------------------
 
 
-def _by_newton(start: Params, share: Floats, limit: int) -> _Point:
+def _by_newton(start: ConditionalGaussian, share: Floats, limit: int) -> _Point:
     """Newton steps, each as long as the likelihood grows."""
     point = _exact(start, share, limit)
     for _ in range(_MOST_STEPS):
@@ -245,12 +240,12 @@ def _by_newton(start: Params, share: Floats, limit: int) -> _Point:
     return point
 
 
-def _exact(params: Params, share: Floats, limit: int = LIMIT) -> _Point:
+def _exact(params: ConditionalGaussian, share: Floats, limit: int = LIMIT) -> _Point:
     from mixedgm.joint.exact import exact
 
     model = exact(params, limit=limit)
     possible = share > 0.0
-    table = 0.5 * np.trace(params.precision) - params.cat_bias[possible] @ share[possible]
+    table = 0.5 * np.trace(params.precision) - params.bias[possible] @ share[possible]
     value = float(model.log_partition + table)
     return _Point(params, model.given_y, model.tree.pairs[0], _states(model), share, value)
 
@@ -293,7 +288,7 @@ def _step(point: _Point) -> _Point | None:
 # -- sampled expectations --------------------------------------------------------------------------
 
 
-def _by_chains(start: Params, share: Floats) -> _Point:
+def _by_chains(start: ConditionalGaussian, share: Floats) -> _Point:
     """Newton steps by Gibbs chains that go on from step to step, longer where nothing is left."""
     from mixedgm.objective.sampled import GradientChains
 
@@ -309,13 +304,15 @@ def _by_chains(start: Params, share: Floats) -> _Point:
         params = _within_reach(point)
 
 
-def _estimated(params: Params, share: Floats, chains: GradientChains, sweeps: int) -> _Point:
+def _estimated(
+    params: ConditionalGaussian, share: Floats, chains: GradientChains, sweeps: int
+) -> _Point:
     from mixedgm.joint.field import gaussian
     from mixedgm.joint.moments import moments_from
 
     given_y = gaussian(params)
     pairs, states = chains.run(params, sweeps)
-    batches = [_off(moments_from(params, given_y, one), share) for one in pairs]
+    batches = [_off(moments_from(given_y, one), share) for one in pairs]
     noise = np.std(batches, axis=0, ddof=1) / np.sqrt(len(batches))
     some = distinct(states, params.n_levels)
     return _Point(params, given_y, pairs.mean(axis=0), some, share, noise=noise)
@@ -326,7 +323,7 @@ def _settled(point: _Point) -> bool:
     return bool(np.all(np.abs(point.off) <= _CHANCE * point.noise + _TARGET))
 
 
-def _within_reach(point: _Point) -> Params:
+def _within_reach(point: _Point) -> ConditionalGaussian:
     """The parameters after a step that is not too long for what is known here."""
     from mixedgm.joint.field import gaussian
 

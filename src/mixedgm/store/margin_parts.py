@@ -31,7 +31,8 @@ def margins_to_parts(fitted: FittedModel) -> tuple[dict[str, Any] | None, Arrays
     terms: NodeTerms | None = vars(fitted).get("joint_terms", fitted.known_terms)
     if terms is None:
         return None, arrays
-    arrays["joint_cont_bias"], arrays["joint_cat_bias"] = terms.cont_bias, terms.cat_bias
+    joint = terms.put_into(fitted.params)
+    arrays["joint_cont_bias"], arrays["joint_cat_bias"] = joint.cont_bias, joint.cat_bias
     arrays["joint_diagonal"] = terms.diagonal
     if terms.covariance is not None:
         arrays["joint_covariance"] = terms.covariance
@@ -58,14 +59,13 @@ def terms_from_archive(
     if stored is None:
         return None
     found = NodeTerms(
-        archive.array("joint_cont_bias", sizes),
+        np.concatenate([archive.array(f"joint_{name}_bias", sizes) for name in ("cont", "cat")]),
         archive.array("joint_diagonal", sizes),
-        archive.array("joint_cat_bias", sizes),
         stored["error"],
         stored["sampled"],
         _covariance(archive, "joint_covariance", sizes),
     )
-    if not np.array_equal(np.isfinite(found.cat_bias), np.isfinite(params.cat_bias)):
+    if not np.array_equal(np.isfinite(found.bias), np.isfinite(params.bias)):
         raise ModelFileError("the node terms of the joint distribution are impossible numbers")
     return found
 

@@ -16,7 +16,7 @@ import numpy as np
 from mixedgm.errors import ModelFileError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
-from mixedgm.model.params import NodewiseParams, Params
+from mixedgm.model.params import Params
 from mixedgm.options import RENAMED
 from mixedgm.printable import quoted
 from mixedgm.report import FitReport
@@ -84,7 +84,7 @@ def save(
         would refuse them.
     """
     params, given = fitted.params, shortened(settings or {})
-    effect = ("level_effect",) if isinstance(params, NodewiseParams) else ()
+    effect = ("level_effect",) if params.nodewise else ()
     arrays: Arrays = {name: getattr(params, name) for name in (*_BLOCKS, *effect)}
     arrays |= moderation_to_arrays(params)
     arrays["node_scales"] = fitted.node_scales
@@ -227,10 +227,8 @@ def _if_stored(archive: Archive, name: str, sizes: Sizes) -> Floats | None:
 
 
 def _params(archive: Archive, schema: Schema, sizes: Sizes) -> Params:
-    params = Params(schema.n_levels, *(archive.array(name, sizes) for name in _BLOCKS))
-    if "level_effect" not in archive.arrays:
-        return params
-    return NodewiseParams(**vars(params), level_effect=archive.array("level_effect", sizes))
+    names = (*_BLOCKS, "level_effect") if "level_effect" in archive.arrays else _BLOCKS
+    return Params.of_blocks(schema.n_levels, *(archive.array(name, sizes) for name in names))
 
 
 def _report(stored: Mapping[str, Any]) -> FitReport:
@@ -248,10 +246,10 @@ def _check_params(params: Params) -> None:
     blocks = {"precision": params.precision, "cat_interaction": params.cat_interaction}
     deviations = () if params.moderation is None else params.moderation.deviations
     blocks |= {f"deviation_{at}": part for at, part in enumerate(deviations)}
-    for name, block in blocks.items() if not isinstance(params, NodewiseParams) else ():
+    for name, block in blocks.items() if not params.nodewise else ():
         if not np.array_equal(block, block.swapaxes(-1, -2)):
             raise ModelFileError(f"{name} is not symmetric")
-    node = np.repeat(np.arange(len(params.node_start) - 1), np.diff(params.node_start))
+    node = params.nodes.column_node
     same = node[:, None] == node
     if params.coef[same].any() or any(part[:, same].any() for part in deviations):
         raise ModelFileError("a column has an edge to itself")

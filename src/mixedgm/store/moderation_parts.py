@@ -91,7 +91,7 @@ def _nodes(archive: Archive, schema: Schema, name: str, sizes: Sizes) -> tuple[i
 def _span(archive: Archive, schema: Schema, name: str, nodes: Sequence[int]) -> Floats:
     """Lowest and highest value of every moderator; NaN for a categorical one."""
     span: Floats = archive.array(name, {"m": len(nodes)})
-    numbers = np.array(nodes) < schema.n_gaussian
+    numbers = np.array([schema.spans.is_gaussian(node) for node in nodes])
     ordered = np.isfinite(span).all(axis=1) & (span[:, 0] <= span[:, 1])
     if not np.where(numbers, ordered, np.isnan(span).all(axis=1)).all():
         raise ModelFileError(f"{name} holds impossible ranges")

@@ -144,8 +144,7 @@ def _layout(
     absent = np.zeros((n_nodes, n_nodes), dtype=bool)
     absent[np.triu_indices(n_nodes, 1)] = np.unpackbits(bits, count=n_pairs) == 0
     return Layout.complete(
-        schema.n_gaussian,
-        tuple(int(n) for n in n_observed),
+        schema.spans.with_values([int(n) for n in n_observed]),
         absent | absent.T,
         schema.covariates,
         nodewise=nodewise,

@@ -289,7 +289,7 @@ def plan_of(
         design.codes,
         design.weights,
         params.coef,
-        np.diagonal(params.precision).copy(),
+        params.diagonal,
         params.cont_bias,
         params.cat_bias,
         kind,

@@ -55,8 +55,6 @@ def conditioned(fitted: FittedModel, evidence: KnownValues) -> FittedModel:
     Edges among the remaining columns stay what they are, weights included; known values only
     change the node terms.
     """
-    from mixedgm.joint import condition
-
     if not evidence.values:
         return fitted
     if fitted.moderators:
@@ -66,7 +64,8 @@ def conditioned(fitted: FittedModel, evidence: KnownValues) -> FittedModel:
     if not rest:
         raise ParameterError("all columns are given, so that nothing is left; give fewer.")
     _refuse_impossible(fitted, evidence)
-    params = condition(fitted.matched_params, evidence.numbers, evidence.discrete)
+    values = evidence.by_node(schema)
+    params = without(fitted.matched_params, list(values), list(values.values()))
     return _of_rest(fitted, evidence, params, fitted.report.at)
 
 
@@ -130,8 +129,8 @@ def _at(fitted: FittedModel, evidence: KnownValues) -> FittedModel:
             f"{'it' if len(missing) == 1 else 'each'}, too: {{{quoted(missing[0])}: ...}}."
         )
     _refuse_impossible(fitted, evidence)
-    p = fitted.schema.n_gaussian
-    values = [evidence.numbers[m] if m < p else evidence.discrete[m - p] for m in fitted.moderators]
+    known = evidence.by_node(fitted.schema)
+    values = [known[m] for m in fitted.moderators]
     params = without(at_values(fitted.params, values), fitted.moderators, values)
     return _of_rest(fitted, evidence, params, str(evidence))
 
@@ -140,10 +139,8 @@ def rows_at(
     fitted: FittedModel, design: Design
 ) -> Iterator[tuple[NDArray[np.intp], FittedModel, Design]]:
     """Rows with equal values of the moderators, the model at these, and the other columns."""
-    schema, p = fitted.schema, fitted.schema.n_gaussian
-    keys = np.column_stack(
-        [design.numbers[:, m] if m < p else design.codes[:, m - p] for m in fitted.moderators]
-    )
+    schema = fitted.schema
+    keys = np.column_stack([design.values_of(m) for m in fitted.moderators])
     distinct, which = np.unique(keys, axis=0, return_inverse=True)
     for at, values in enumerate(distinct):
         evidence = _as_evidence(schema, dict(zip(fitted.moderators, values, strict=True)))
@@ -157,18 +154,18 @@ def rows_at(
 
 def _as_evidence(schema: Schema, known: Mapping[int, float]) -> KnownValues:
     """Encoded values of some nodes as evidence."""
-    numbers = {node: float(x) for node, x in known.items() if node < schema.n_gaussian}
-    discrete = {
-        node - schema.n_gaussian: int(x) for node, x in known.items() if node >= schema.n_gaussian
-    }
-    values: dict[str, Any] = {
-        schema.categorical[j].name: schema.categorical[j].levels[k] for j, k in discrete.items()
-    }
-    for node, x in numbers.items():
-        column = schema.nodes[node]
-        own = x if column.transform is None else float(column.transform.inverse(x))
-        values[column.name] = own
-    return KnownValues(values, numbers, discrete)
+    numbers: dict[int, float] = {}
+    codes: dict[int, int] = {}
+    values: dict[str, Any] = {}
+    for node, value in known.items():
+        column, at = schema.nodes[node], schema.spans.place(node)
+        if schema.spans.is_gaussian(node):
+            numbers[at] = float(value)
+            values[column.name] = float(column.decoded(value))
+        else:
+            codes[at] = int(value)
+            values[column.name] = column.levels[int(value)]
+    return KnownValues(values, numbers, codes)
 
 
 def _moderated(fitted: FittedModel, evidence: KnownValues) -> FittedModel:
@@ -187,17 +184,15 @@ def _moderator_names(fitted: FittedModel) -> list[str]:
 def _warn_outside(fitted: FittedModel, evidence: KnownValues) -> None:
     """Warn about values of moderators that the fit has not seen."""
     assert fitted.params.moderation is not None
+    known = evidence.by_node(fitted.schema)
     for node, (low, high) in zip(fitted.moderators, fitted.params.moderation.span, strict=True):
-        value = evidence.numbers.get(node) if node < fitted.schema.n_gaussian else None
-        slack = 1e-9 * (high - low)
-        if value is None or low - slack <= value <= high + slack:
+        value, slack = known[node], 1e-9 * (high - low)
+        if np.isnan(low) or low - slack <= value <= high + slack:  # levels have no range
             continue
         column = fitted.schema.nodes[node]
-        own = (low, high)
-        if column.transform is not None:
-            own = tuple(column.transform.inverse(np.array(own)))
+        lowest, highest = column.decoded(np.array([low, high]))
         warnings.warn(
-            f"{quoted(column.name)} was between {own[0]:.6g} and {own[1]:.6g} in the "
+            f"{quoted(column.name)} was between {lowest:.6g} and {highest:.6g} in the "
             f"rows of the fit; at "
             f"{evidence.values[column.name]:.6g} the edges are extrapolated.",
             ExtrapolationWarning,
@@ -211,10 +206,10 @@ def is_conditioned(fitted: FittedModel) -> bool:
 
 
 def _refuse_impossible(fitted: FittedModel, evidence: KnownValues) -> None:
-    for discrete, code in evidence.discrete.items():
-        params = fitted.params
-        if np.isneginf(params.cat_bias[params.level_start[discrete] + code]):
-            column = fitted.schema.categorical[discrete]
+    spans, possible = fitted.schema.spans, fitted.params.levels_possible
+    for at, code in evidence.discrete.items():
+        if not possible[spans.levels_of(at)][code]:
+            column = fitted.schema.nodes[spans.discrete][at]
             raise ParameterError(
                 f"level {quoted(column.levels[code])} of column {quoted(column.name)} "
                 f"cannot occur in this "
@@ -230,15 +225,14 @@ def repaired_model(fitted: FittedModel) -> FittedModel:
     from mixedgm.joint import repaired
 
     # Covariates are always known, so only the targets need a distribution.
-    inside = [s for s in range(fitted.schema.n_gaussian) if s not in fitted.schema.covariates]
-    targets = Schema(tuple(fitted.schema.continuous[s] for s in inside))
+    inside = fitted.schema.gaussian_targets
+    targets = Schema(tuple(fitted.schema.nodes[s] for s in inside))
     block, whole = np.ix_(inside, inside), fitted.pairwise_params
-    part = replace(Params.independent(len(inside), ()), precision=whole.precision[block])
-    valid, repair = with_names(targets, repaired, part)
+    valid, repair = with_names(targets, repaired, whole.precision[block])
     if not repair.needed:
         return fitted
     precision, names = whole.precision.copy(), targets.names
-    precision[block] = valid.precision
+    precision[block] = valid
     size = np.abs(repair.partial_after - repair.partial_before)
     largest = np.argsort(-size, kind="stable")[:_LISTED]
     listed = ", ".join(
@@ -257,5 +251,5 @@ def repaired_model(fitted: FittedModel) -> FittedModel:
         message="the parameters were repaired after the fit, so its certificate does not hold",
         notes=(*fitted.report.notes, note),
     )
-    params = replace(whole, precision=precision)
+    params = whole.with_precision(precision)
     return replace(fitted, params=params, report=report, known_terms=None)

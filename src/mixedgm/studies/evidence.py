@@ -36,6 +36,15 @@ class KnownValues:
     numbers: Mapping[int, float] = field(default_factory=dict)
     discrete: Mapping[int, int] = field(default_factory=dict)
 
+    def by_node(self, schema: Schema) -> dict[int, float]:
+        """Return numbers and level codes by node."""
+        spans = schema.spans
+        nodes = (schema.node_index(name) for name in self.values)
+        return {
+            v: (self.numbers if spans.is_gaussian(v) else self.discrete)[spans.place(v)]
+            for v in nodes
+        }
+
     def __str__(self) -> str:
         """Return "age = 40, sex = Female"."""
         return ", ".join(f"{name} = {_shown(value)}" for name, value in self.values.items())

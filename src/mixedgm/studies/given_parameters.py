@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from mixedgm.errors import ParameterError, SamplingWarning, TooLargeError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import Params
+from mixedgm.penalty.weights import node_scales as node_scales_of
 from mixedgm.printable import quoted
 from mixedgm.report import FitReport
 from mixedgm.table.schema import Column, Schema
@@ -22,9 +23,7 @@ __all__ = ["ColumnsArg", "ParamsArg", "checked_params", "given_model", "schema_o
 ColumnsArg = Schema | Mapping[Any, Any]
 ParamsArg = Params | Mapping[str, Any]
 
-_BLOCKS = tuple(
-    field.name for field in fields(Params) if field.name not in ("n_levels", "moderation")
-)
+_BLOCKS = ("precision", "cont_bias", "category_shift", "cat_interaction", "cat_bias")
 _ROUNDING = 1e-10
 
 
@@ -96,20 +95,16 @@ def node_scales(params: Params) -> tuple[Floats, tuple[str, ...]]:
 
     notes: tuple[str, ...] = ()
     try:
-        found = expectations(params)
+        found = expectations(params.joint)
     except TooLargeError:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", SamplingWarning)
-            found, _ = sampled_expectations(params, rng=np.random.default_rng(0))
+            found, _ = sampled_expectations(params.joint, rng=np.random.default_rng(0))
         bad = any(issubclass(warning.category, SamplingWarning) for warning in caught)
         rough = ", roughly: the chains that drew them have not mixed well" if bad else ""
         notes = (f"edge weights are on the scale of simulated rows{rough}",)
-    levels = found.cat_bias
-    traces = [
-        levels[params.levels_of(discrete)] @ (1.0 - levels[params.levels_of(discrete)])
-        for discrete in range(len(params.n_levels))
-    ]
-    return np.sqrt(np.array([*np.diagonal(found.covariance), *traces])), notes
+    variance = np.diagonal(found.covariance)
+    return node_scales_of(params.nodes, found.column_mean, variance), notes
 
 
 def checked_params(schema: Schema, params: ParamsArg) -> Params:
@@ -118,7 +113,7 @@ def checked_params(schema: Schema, params: ParamsArg) -> Params:
     Blocks that a mapping leaves out are those of independent standard normal and uniform columns.
     """
     n_levels, blocks = schema.n_levels, _blocks(schema, params)
-    plain = Params.independent(schema.n_gaussian, n_levels)
+    plain = Params.independent(schema.spans)
     shapes = {name: getattr(plain, name).shape for name in _BLOCKS}
     wrong = [
         f"{name} has shape {blocks[name].shape}, but the columns need {shape}"
@@ -126,7 +121,7 @@ def checked_params(schema: Schema, params: ParamsArg) -> Params:
         if blocks[name].shape != shape
     ]
     if not wrong:
-        found = Params(n_levels, *(blocks[name] for name in _BLOCKS))
+        found = Params.of_blocks(n_levels, *(blocks[name] for name in _BLOCKS))
         wrong = _not_finite(found) or [
             *_asymmetric(schema, found),
             *_diagonal(schema, found),
@@ -135,11 +130,7 @@ def checked_params(schema: Schema, params: ParamsArg) -> Params:
         wrong = wrong or _indefinite(found)
     if wrong:
         raise ParameterError("these parameters are no model: " + "; ".join(wrong) + ".")
-    return replace(
-        found,
-        precision=_symmetric(found.precision),
-        cat_interaction=_symmetric(found.cat_interaction),
-    )
+    return replace(found, coef=_symmetric(found.coef))
 
 
 def _blocks(schema: Schema, params: ParamsArg) -> dict[str, Floats]:
@@ -159,7 +150,7 @@ def _blocks(schema: Schema, params: ParamsArg) -> dict[str, Floats]:
         raise ParameterError(
             f"params has no block {quoted(unknown[0])}; the blocks are {', '.join(_BLOCKS)}."
         )
-    plain = Params.independent(schema.n_gaussian, schema.n_levels)
+    plain = Params.independent(schema.spans)
     blocks = {}
     for name in _BLOCKS:
         try:
@@ -223,7 +214,7 @@ def _self_interactions(schema: Schema, params: Params) -> list[str]:
 def _indefinite(params: Params) -> list[str]:
     from mixedgm.joint.validity import SMALLEST_PIVOT, smallest_eigenvalue
 
-    if params.n_gaussian == 0:
+    if not len(params.diagonal):
         return []
     smallest = smallest_eigenvalue(_symmetric(params.precision))
     if smallest > SMALLEST_PIVOT:
@@ -247,32 +238,29 @@ def centred(params: Params) -> Params:
     What the centring takes from an edge goes to the node terms, so that a block which does not
     change with the level is no edge.  Levels that cannot occur have no edge parameters.
     """
-    shift, phi = params.category_shift.copy(), params.cat_interaction.copy()
-    alpha, bias = params.cont_bias.copy(), params.cat_bias.copy()
-    possible = np.isfinite(bias)
-    shift[:, ~possible] = 0.0
-    phi[~possible] = 0.0
-    phi[:, ~possible] = 0.0
+    nodes, coef, bias = params.nodes, params.coef.copy(), params.bias.copy()
+    p, possible = nodes.n_numeric, params.levels_possible
+    impossible = p + np.flatnonzero(~possible)
+    coef[impossible] = coef[:, impossible] = 0.0
     level_columns = [
-        np.flatnonzero(possible[params.levels_of(r)]) + params.level_start[r]
-        for r in range(len(params.n_levels))
+        p + np.flatnonzero(possible[nodes.levels_of(r)]) + nodes.level_start[r]
+        for r in range(len(nodes.n_levels))
     ]
     for r, rows in enumerate(level_columns):
-        mean = _mean(shift[:, rows])
-        shift[:, rows] = _without(shift[:, rows], mean[:, None])
-        alpha += mean
+        mean = _mean(coef[:p, rows])
+        coef[:p, rows] = _without(coef[:p, rows], mean[:, None])
+        coef[rows, :p] = coef[:p, rows].T
+        bias[:p] += mean
         for columns in level_columns[:r]:
-            block = phi[np.ix_(rows, columns)]
+            block = coef[np.ix_(rows, columns)]
             by_row, by_column = _mean(block), _mean(block.T)
             middle = float(by_row.mean())
             bias[rows] += by_row
             bias[columns] += by_column - middle
             block = _without(block, by_row[:, None] + (by_column - middle))
-            phi[np.ix_(rows, columns)] = block
-            phi[np.ix_(columns, rows)] = block.T
-    return replace(
-        params, cont_bias=alpha, category_shift=shift, cat_interaction=phi, cat_bias=bias
-    )
+            coef[np.ix_(rows, columns)] = block
+            coef[np.ix_(columns, rows)] = block.T
+    return replace(params, bias=bias, coef=coef)
 
 
 def _mean(block: Floats) -> Floats:

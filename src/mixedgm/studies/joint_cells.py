@@ -19,6 +19,7 @@ from scipy.sparse.csgraph import connected_components
 
 from mixedgm.errors import DistributionError, ParameterError, SamplingWarning, level_of_caller
 from mixedgm.fitted import FittedModel
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.density import share_with_unseen
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params, with_all_levels
@@ -60,7 +61,7 @@ class _Part:
     """The unknown columns and those that they have edges to, all of which are known."""
 
     nodes: Ints
-    params: Params
+    params: ConditionalGaussian
     known_numbers: list[int]
     known_discrete: list[int]
     numbers: Floats
@@ -87,24 +88,25 @@ class JointCells:
         """Yield the means of continuous nodes."""
         for question in self._questions(nodes):
             rows, found = self._posterior(question)
-            own = [node for node in question.unknown if node < self.fitted.schema.n_gaussian]
+            unknown = self.fitted.schema.spans.places(question.unknown)[0]
             for node, asked in question.rows.items():
-                yield node, asked, found.mean[np.searchsorted(rows, asked), own.index(node)]
+                yield node, asked, found.mean[np.searchsorted(rows, asked), unknown.index(node)]
 
     def log_probs(self, nodes: Sequence[int], *, observed: bool = False) -> Iterator[About]:
         """Yield (levels, rows) log probabilities of categorical nodes.
 
         With `observed`, only in rows that have a level of the node.
         """
-        p, params = self.fitted.schema.n_gaussian, self.fitted.params
+        spans, params = self.fitted.schema.spans, self.fitted.params
         for question in self._questions(nodes, observed=observed):
             rows, found = self._posterior(question)
-            own = [node for node in question.unknown if node >= p]
-            ends = np.cumsum([0, *(self._table[0].n_levels[node - p] for node in own)])
+            unknown = spans.places(question.unknown)[1]
+            ends = np.cumsum([0, *(self._table[0].n_levels[at] for at in unknown)])
             for node, asked in question.rows.items():
-                first, n_levels = ends[own.index(node)], params.n_levels[node - p]
+                at = spans.place(node)
+                first, n_levels = ends[unknown.index(at)], params.n_levels[at]
                 chance = found.levels[np.searchsorted(rows, asked), first : first + n_levels]
-                bias = params.cat_bias[params.levels_of(node - p)]
+                bias = params.cat_bias[params.levels_of(at)]
                 # What is possible has a probability, though it may be too small for a double.
                 least = np.finfo(np.float64).tiny if found.exact else _LEAST
                 chance = np.maximum(chance, np.where(np.isneginf(bias), 0.0, least))
@@ -159,18 +161,19 @@ class JointCells:
     def _part(self, question: _Question, rows: Ints) -> _Part:
         from mixedgm.joint import among
 
-        p, (params, codes) = self.fitted.schema.n_gaussian, self._table
+        params, codes = self._table
         unknown = np.array(question.unknown)
         nodes = np.union1d(unknown, np.flatnonzero(self._used[:, unknown].any(axis=1)))
-        numbers, discrete = nodes[nodes < p], nodes[nodes >= p]
-        known_numbers, known_discrete = ~np.isin(numbers, unknown), ~np.isin(discrete, unknown)
+        spans = self.fitted.schema.spans
+        numbers, discrete = (np.array(part, dtype=np.int64) for part in spans.places(nodes))
+        known = spans.places(np.setdiff1d(nodes, unknown))
         return _Part(
             nodes,
-            among(params, numbers, discrete - p),
-            np.flatnonzero(known_numbers).tolist(),
-            np.flatnonzero(known_discrete).tolist(),
-            self.gaps.numbers[np.ix_(rows, numbers[known_numbers])],
-            codes[np.ix_(rows, discrete[known_discrete] - p)],
+            among(params, numbers, discrete),
+            np.flatnonzero(np.isin(numbers, known[0])).tolist(),
+            np.flatnonzero(np.isin(discrete, known[1])).tolist(),
+            self.gaps.numbers[rows[:, None], known[0]],
+            codes[rows[:, None], known[1]],
         )
 
     def _ask(self, function: Callable[..., T], part: _Part, *first: Any) -> T:
@@ -192,10 +195,10 @@ class JointCells:
         return np.asarray(used)
 
     @cached_property
-    def _table(self) -> tuple[Params, NDArray[np.int32]]:
+    def _table(self) -> tuple[ConditionalGaussian, NDArray[np.int32]]:
         """Parameters of the joint distribution, and codes that have a place in them."""
         try:
-            params = self.fitted.joint_params
+            params = self.fitted.valid_params
         except (DistributionError, ParameterError) as error:
             raise self._refusal(error) from None
         return with_unseen_levels(params, self.gaps)
@@ -217,7 +220,7 @@ class JointCells:
         )
 
 
-def with_unseen_levels(params: Params, gaps: Gaps) -> tuple[Params, NDArray[np.int32]]:
+def with_unseen_levels(params: Params, gaps: Gaps) -> tuple[ConditionalGaussian, NDArray[np.int32]]:
     """Parameters and codes in which an unseen level is a further level, one without any terms.
 
     Cells that are missing get code 0, which means nothing.
@@ -227,11 +230,11 @@ def with_unseen_levels(params: Params, gaps: Gaps) -> tuple[Params, NDArray[np.i
     more = unseen.any(axis=0)
     codes = np.where(unseen, n_levels, np.maximum(gaps.codes, 0)).astype(np.int32)
     if not more.any():
-        return params, codes
+        return params.joint, codes
     wider = n_levels + more
     known = np.ones(int(wider.sum()), dtype=bool)
     known[(np.cumsum(wider) - 1)[more]] = False
-    return with_all_levels(params, known, tuple(wider.tolist())), codes
+    return with_all_levels(params, known, tuple(wider.tolist())).joint, codes
 
 
 def sampled_note(n_rows: int, worst: float, done: str, remedy: str = "") -> SamplingWarning:

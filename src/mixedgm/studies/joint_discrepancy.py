@@ -237,7 +237,7 @@ def _cheap(fitted: FittedModel) -> bool:
     if fitted.margins is None or fitted.margins.covariance is None:
         return False
     try:
-        rest, _ = integrate_out(fitted.params, range(fitted.params.n_gaussian))
+        rest, _ = integrate_out(fitted.params.joint, range(fitted.schema.n_gaussian))
         plan_for(discrete(rest), limit=_CHEAP)
     except DistributionError:
         return False
@@ -263,7 +263,7 @@ class _Entries:
     def of(cls, fitted: FittedModel, terms: NodeTerms) -> _Entries:
         assert fitted.margins is not None
         joint, table, error, limit = _values(fitted, terms)
-        start, p = fitted.params.node_start, fitted.schema.n_gaussian
+        start, p = fitted.params.nodes.column_start, fitted.schema.n_gaussian
         node = np.repeat(np.arange(len(start) - 1), np.diff(start))
         row, column = np.nonzero(node[:, None] < node)
         gap = np.abs(joint - table)[row, column]

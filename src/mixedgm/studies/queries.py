@@ -175,7 +175,7 @@ def _moments(fitted: FittedModel, how: How) -> tuple[Floats, Floats, Floats, Flo
             if how.method == "exact":
                 raise
     mean, error = sampled_expectations(fitted.joint_params, rng=how.rng)
-    return mean.cont_bias, mean.cat_bias, error.cont_bias, error.cat_bias, False
+    return mean.mean, mean.share, error.mean, error.share, False
 
 
 def entropy_of(fitted: FittedModel, columns: Any, given: GivenArg, how: How) -> Estimate:

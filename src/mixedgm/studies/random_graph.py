@@ -98,19 +98,15 @@ def random_params(
     ranges = _ranges(strength)
     if not (np.isfinite(bias) and bias >= 0.0):
         raise ParameterError.must_be("bias", "a number in [0, inf)", bias)
-    params = Params.independent(schema.n_gaussian, schema.n_levels)
+    params = Params.independent(schema.spans)
     for a, b in read_graph(graph, "graph")[0].values():
         u, v = sorted((schema.node_index(a), schema.node_index(b)))
         size = rng.uniform(*ranges[edge_kind(schema, u, v)])
         _put(params, u, v, size, rng)
     precision, notes = _definite(params.precision)
     # Every block is drawn from the same stream, so a graph with one edge more differs after it.
-    return replace(
-        params,
-        precision=precision,
-        cont_bias=rng.uniform(-bias, bias, size=schema.n_gaussian),
-        cat_bias=rng.uniform(-bias, bias, size=sum(schema.n_levels)),
-    ), notes
+    biases = rng.uniform(-bias, bias, size=len(params.bias))
+    return replace(params.with_precision(precision), bias=biases), notes
 
 
 def _ranges(strength: Any) -> dict[str, Range]:
@@ -137,25 +133,25 @@ def _ranges(strength: Any) -> dict[str, Range]:
 
 def _put(params: Params, u: int, v: int, size: float, rng: np.random.Generator) -> None:
     """Write a random block whose entries have this root mean square into the blank parameters."""
-    p = params.n_gaussian
-    if v < p:
-        entry = size * rng.choice([-1.0, 1.0])
-        params.precision[u, v] = params.precision[v, u] = entry
-    elif u < p:
-        params.category_shift[u, params.levels_of(v - p)] = _contrast(1, params, v, size, rng)[0]
+    nodes = params.nodes
+    sides = nodes.columns_of(u), nodes.columns_of(v)
+    indicators = [not nodes.kinds[node].is_numeric for node in (u, v)]
+    if any(indicators):
+        block = _contrast((int(nodes.width[u]), int(nodes.width[v])), indicators, size, rng)
     else:
-        n_rows = params.n_levels[u - p]
-        block = _contrast(n_rows, params, v, size, rng)
-        params.cat_interaction[params.levels_of(u - p), params.levels_of(v - p)] = block
-        params.cat_interaction[params.levels_of(v - p), params.levels_of(u - p)] = block.T
+        block = np.array([[-size * rng.choice([-1.0, 1.0])]])
+    params.coef[sides[0], sides[1]] = block
+    params.coef[sides[1], sides[0]] = block.T
 
 
-def _contrast(n_rows: int, params: Params, v: int, size: float, rng: np.random.Generator) -> Floats:
-    """A random block that sums to zero over the levels of each side."""
-    block = rng.normal(size=(n_rows, params.n_levels[v - params.n_gaussian]))
-    block -= block.mean(axis=1, keepdims=True)
-    if n_rows > 1:
-        block -= block.mean(axis=0)
+def _contrast(
+    shape: tuple[int, int], indicators: Sequence[bool], size: float, rng: np.random.Generator
+) -> Floats:
+    """A random block that sums to zero over the levels of each side that has some."""
+    block = rng.normal(size=shape)
+    for axis in (1, 0):
+        if indicators[axis]:
+            block -= block.mean(axis=axis, keepdims=True)
     return np.asarray(size * block / np.sqrt(np.mean(block**2)))
 
 

@@ -87,7 +87,7 @@ class ResamplingPlan:
     def declared(self) -> Layout:
         """All pairs of columns, over all declared levels: how records count parameters."""
         schema = self.design.schema
-        return Layout.complete(schema.n_gaussian, schema.n_levels)
+        return Layout.complete(schema.spans)
 
     @cached_property
     def penalised(self) -> Params:
@@ -118,7 +118,7 @@ class ResamplingPlan:
     @cached_property
     def biases(self) -> Floats:
         """Level biases of the whole table without edges: logarithms of the frequencies."""
-        return self.whole.smooth.null()[self.whole.layout.cat_bias]
+        return self.whole.smooth.null()[self.whole.layout.biases]
 
     def start(self, task: Task, params: Params) -> Floats:
         """Parameters of the whole table, biases moved as the frequencies of the levels have moved.
@@ -128,7 +128,7 @@ class ResamplingPlan:
         """
         theta = task.theta_of(params)
         if task.layout is self.whole.layout:
-            bias = task.layout.cat_bias
+            bias = task.layout.biases
             theta[bias] += task.smooth.null()[bias] - self.biases
         return theta
 
@@ -292,7 +292,7 @@ def _record(
     values = declared.from_matrix(params.edge_coef(plan.options.rule))
     pairs = np.flatnonzero(declared.group_sums(values**2))
     kept = declared.positions(pairs)[declared.n_node_terms :] - declared.n_node_terms
-    terms = (params.cont_bias, np.diagonal(params.precision), params.cat_bias)
+    terms = (params.cont_bias, params.diagonal, params.cat_bias)
     return {
         "pairs": pairs.astype(np.int32),
         "values": values[kept],

@@ -64,6 +64,11 @@ class Design:
         """Sum of the weights: the number of observations, as criteria count them."""
         return float(self.n_rows) if self.weights is None else float(self.weights.sum())
 
+    def values_of(self, node: int) -> NDArray[Any]:
+        """Return the numbers or level codes of one node."""
+        spans = self.schema.spans
+        return (self.numbers if spans.is_gaussian(node) else self.codes)[:, spans.place(node)]
+
     def take(self, rows: NDArray[Any] | slice | Sequence[int]) -> Design:
         """Return some of the rows, as a copy.
 

@@ -9,6 +9,8 @@ from html import escape
 from typing import Any, Literal, cast, get_args
 
 from mixedgm.errors import ModelFileError, ParameterError, near_matches
+from mixedgm.model.kinds import KINDS
+from mixedgm.model.nodes import Nodes, in_node_order
 from mixedgm.printable import cut, one_line, quoted, width
 from mixedgm.table.transform import Nonparanormal
 
@@ -67,12 +69,9 @@ class Column:
             raise ParameterError.must_be(f"kind of {quoted(self.name)}", _either(Kind), self.kind)
         if self.role not in get_args(Role):
             raise ParameterError.must_be(f"role of {quoted(self.name)}", _either(Role), self.role)
-        if self.kind == "continuous" and self.levels:
-            raise ParameterError(f"column {quoted(self.name)} is continuous, so it has no levels.")
-        if self.kind == "categorical" and self.transform is not None:
-            raise ParameterError(
-                f"column {quoted(self.name)} is categorical, so it has no transform."
-            )
+        problem = KINDS[self.kind].problem(self.levels, self.transform)
+        if problem is not None:
+            raise ParameterError(f"column {quoted(self.name)} {problem}.")
         if len(set(self.level_names)) != len(self.levels):
             raise ParameterError(f"column {quoted(self.name)} has two levels that read the same.")
 
@@ -80,6 +79,10 @@ class Column:
     def level_names(self) -> tuple[str, ...]:
         """The levels as text, in order."""
         return tuple(str(level) for level in self.levels)
+
+    def decoded(self, values: Any) -> Any:
+        """Return numbers of the model in the units of the table."""
+        return KINDS[self.kind].decode(values, self.transform)
 
     @property
     def note(self) -> str:
@@ -208,8 +211,8 @@ class Schema:
 
     @cached_property
     def nodes(self) -> tuple[Column, ...]:
-        """Continuous, then categorical columns: the order of all numeric blocks."""
-        return self.continuous + self.categorical
+        """The columns in the order of all numeric blocks: Gaussian ones first."""
+        return in_node_order(self.columns, lambda column: column.kind)
 
     @cached_property
     def targets(self) -> tuple[str, ...]:
@@ -221,20 +224,31 @@ class Schema:
         """Positions in `nodes` of the columns that predict but are never predicted."""
         return tuple(k for k, node in enumerate(self.nodes) if node.role == "covariate")
 
+    @property
+    def gaussian_targets(self) -> list[int]:
+        """Nodes that are predicted and Gaussian given the others."""
+        return [s for s in range(self.n_gaussian) if s not in self.covariates]
+
     def directed(self, u: int, v: int) -> tuple[int, int]:
         """Two nodes in the order in which an edge names them: a covariate is its source."""
         roles = self.nodes[u].role, self.nodes[v].role
         return (int(v), int(u)) if roles == ("target", "covariate") else (int(u), int(v))
 
+    @cached_property
+    def spans(self) -> Nodes:
+        """Kinds and numbers of levels of the nodes: where values and design columns stand."""
+        kinds = tuple(KINDS[column.kind] for column in self.nodes)
+        return Nodes(kinds, tuple(len(column.levels) for column in self.nodes))
+
     @property
     def n_gaussian(self) -> int:
-        """Number of continuous columns, p."""
-        return len(self.continuous)
+        """Number of columns that are Gaussian given the others; they are the first nodes."""
+        return self.spans.n_gaussian
 
     @property
     def n_discrete(self) -> int:
-        """Number of categorical columns, q."""
-        return len(self.categorical)
+        """Number of all other columns, which have finitely many values."""
+        return len(self.spans.n_levels)
 
     @property
     def n_cont(self) -> int:
@@ -248,8 +262,8 @@ class Schema:
 
     @property
     def n_levels(self) -> tuple[int, ...]:
-        """Number of levels of each categorical column, L."""
-        return tuple(len(column.levels) for column in self.categorical)
+        """Number of levels of each column that has finitely many values."""
+        return self.spans.n_levels
 
     @cached_property
     def _positions(self) -> dict[str, int]:

@@ -238,12 +238,11 @@ def _node_terms(fitted: FittedModel) -> list[dict[str, Any]]:
     for column in fitted.schema.columns:
         at = fitted.schema.node_index(column.name)
         entry: dict[str, Any] = {"column": column.name, "kind": column.kind}
-        if column.kind == "continuous":
-            entry["bias"] = params.cont_bias[at]
-            entry["precision"] = params.precision[at, at]
-        else:
-            bias = params.cat_bias[params.levels_of(at - params.n_gaussian)]
+        bias = params.bias_of(at)
+        if column.levels:
             entry["bias"] = dict(zip(column.level_names, bias, strict=True))
+        else:
+            entry["bias"], entry["precision"] = bias[0], params.diagonal[at]
         found.append(entry)
     return found
 

@@ -117,13 +117,9 @@ def _panels(count: int, places: Positions, keys: Sequence[Any]) -> tuple[Any, An
 
 def _together(fitted: Sequence[FittedModel]) -> FittedModel:
     """A model with every edge of any group: absolute values, so that no two cancel."""
-    params = [model.params for model in fitted]
-    added = {
-        name: np.abs([getattr(each, name) for each in params]).mean(axis=0)
-        for name in ("precision", "category_shift", "cat_interaction")
-    }
+    coef = np.abs([model.params.coef for model in fitted]).mean(axis=0)
     scales = np.max([model.node_scales for model in fitted], axis=0)
-    return replace(fitted[0], params=replace(params[0], **added), node_scales=scales)
+    return replace(fitted[0], params=replace(fitted[0].params, coef=coef), node_scales=scales)
 
 
 def plot_differences(

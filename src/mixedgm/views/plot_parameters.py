@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
-from mixedgm.model.params import NodewiseParams
 from mixedgm.views.canvas import INK, axes, known_options, label, pixel_in_points
 from mixedgm.views.colours import SIGN_COLOURS
 
@@ -40,7 +39,7 @@ def parameter_matrix(fitted: FittedModel) -> Floats:
     for discrete in range(len(params.n_levels)):
         block = params.levels_of(discrete)
         matrix[p + block.start : p + block.stop, p + block.start : p + block.stop] = np.nan
-    start = params.node_start
+    start = params.nodes.column_start
     given = [k for node in fitted.schema.covariates for k in range(start[node], start[node + 1])]
     matrix[np.ix_(given, given)] = np.nan
     return np.asarray(matrix)
@@ -83,7 +82,7 @@ def plot_parameters(fitted: FittedModel, *, ax: Axes | None = None) -> Axes:
     _draw_lines(ax, fitted)
     _draw_ticks(ax, fitted)
     cell = _cell_size(ax, _starts(fitted))
-    if isinstance(fitted.params, NodewiseParams):
+    if fitted.params.nodewise:
         ax.set_ylabel("predictor")
         ax.set_xlabel("predicted")
     for s in range(p if cell >= _SMALLEST_NUMBER else 0):

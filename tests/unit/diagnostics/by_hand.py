@@ -32,7 +32,7 @@ class Rows:
     """All rows of a model with their probabilities: states of y, Gauss-Hermite points of x."""
 
     def __init__(self, params: Params, n_points: int = 48):
-        p = params.n_gaussian
+        p = params.n_cont
         node, weight = np.polynomial.hermite_e.hermegauss(n_points)
         unit = np.array(list(product(node, repeat=p))).reshape(n_points**p, p)
         share = np.array([np.prod(w) for w in product(weight, repeat=p)])
@@ -54,7 +54,7 @@ class Rows:
 
     def pseudolikelihood(self, params: Params) -> float:
         """Expected negative log pseudolikelihood, constants of the Gaussians left out."""
-        p, start = params.n_gaussian, params.level_start
+        p, start = params.n_cont, params.level_start
         at = self.codes + start[:-1]
         total = np.zeros(len(self.weight))
         for s in range(p):

@@ -1,7 +1,6 @@
 """mg.diagnostics.consistency against computations by hand, closed forms and invariances."""
 
 import warnings
-from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -9,6 +8,7 @@ import pytest
 
 import mixedgm as mg
 from mixedgm.diagnostics import truth as truth_module
+from mixedgm.model.nodes import Nodes
 from tests.unit.diagnostics import by_hand
 from tests.unit.joint import brute
 
@@ -19,7 +19,7 @@ STAR = [(0, 1), (0, 2), (0, 3)]
 
 def spins(edges, strengths, fields=(0.0, 0.0, 0.0, 0.0)):
     """Four binary columns: exponent sum of h_r s_r + J_rj s_r s_j with s = +-1."""
-    params = mg.Params.independent(0, (2,) * 4)
+    params = mg.Params.independent(Nodes.mixed(0, (2,) * 4))
     for (r, j), strength in zip(edges, np.broadcast_to(strengths, len(edges)), strict=True):
         block = strength * np.outer([1.0, -1.0], [1.0, -1.0])
         params.cat_interaction[2 * r : 2 * r + 2, 2 * j : 2 * j + 2] = block
@@ -156,7 +156,9 @@ def test_likelihood_of_a_star_has_a_closed_form(strength):
 
 
 def mixed(seed=0, density=0.45, n_levels=(2, 3, 4)):
-    params = brute.random_params(seed, 3, n_levels, density=density, strength=0.6)
+    params = mg.Params.of_joint(
+        brute.random_params(seed, 3, n_levels, density=density, strength=0.6)
+    )
     kinds = {f"x{s}": "continuous" for s in range(3)}
     return kinds | {f"y{j}": n for j, n in enumerate(n_levels)}, params
 
@@ -183,12 +185,13 @@ def test_units_do_not_matter_with_calibrated_weights(loss):
     # x' = centre + unit x
     shift = params.category_shift / unit[:, None]
     precision = params.precision / np.outer(unit, unit)
-    other = replace(
-        params,
-        precision=precision,
-        cont_bias=params.cont_bias / unit + precision @ centre,
-        category_shift=shift,
-        cat_bias=params.cat_bias - centre @ shift,
+    other = mg.Params.of_blocks(
+        params.n_levels,
+        precision,
+        params.cont_bias / unit + precision @ centre,
+        shift,
+        params.cat_interaction,
+        params.cat_bias - centre @ shift,
     )
     one, two = (
         mg.diagnostics.consistency(mg.from_params(kinds, p), loss=loss) for p in (params, other)
@@ -211,7 +214,7 @@ def test_the_order_of_columns_and_levels_does_not_matter():
     levels = np.concatenate(
         [params.level_start[j] + np.arange(params.n_levels[j])[::-1] for j in cats]
     )
-    other = mg.Params(
+    other = mg.Params.of_blocks(
         tuple(params.n_levels[j] for j in cats),
         params.precision[np.ix_(numbers, numbers)],
         params.cont_bias[numbers],

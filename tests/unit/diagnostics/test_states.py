@@ -16,7 +16,7 @@ from tests.unit.joint import brute
 
 
 def truth(params):
-    kinds = {f"x{s}": "continuous" for s in range(params.n_gaussian)}
+    kinds = {f"x{s}": "continuous" for s in range(params.n_cont)}
     kinds |= {f"y{j}": n for j, n in enumerate(params.n_levels)}
     fitted, rng = mg.from_params(kinds, params).fitted_, np.random.default_rng(0)
     return truth_of(fitted, loss="pseudolikelihood", weights="calibrated", n_draws=1000, rng=rng)
@@ -27,7 +27,7 @@ SHAPES = [(0, (2, 3, 2)), (3, ()), (1, (2,)), (2, (2, 3)), (2, (4,)), (3, (2, 2,
 
 @pytest.mark.parametrize(("n_gaussian", "n_levels"), SHAPES)
 def test_the_expected_gradient_is_zero_at_the_truth_only(n_gaussian, n_levels):
-    found = truth(brute.random_params(1, n_gaussian, n_levels, strength=0.8))
+    found = truth(mg.Params.of_joint(brute.random_params(1, n_gaussian, n_levels, strength=0.8)))
     smooth = smooth_of(found, "pseudolikelihood")
     assert np.abs(smooth.evaluate(found.theta).gradient).max() < 1e-8
     elsewhere = found.theta + 0.05 * np.random.default_rng(0).random(len(found.theta))
@@ -37,7 +37,7 @@ def test_the_expected_gradient_is_zero_at_the_truth_only(n_gaussian, n_levels):
 
 @pytest.mark.parametrize(("n_gaussian", "n_levels"), [(0, (2, 3)), (2, ()), (1, (2, 2)), (2, (3,))])
 def test_curvature_is_that_of_the_formula_on_gauss_hermite_points(n_gaussian, n_levels):
-    found = truth(brute.random_params(2, n_gaussian, n_levels, strength=0.5))
+    found = truth(mg.Params.of_joint(brute.random_params(2, n_gaussian, n_levels, strength=0.5)))
     rows = by_hand.Rows(found.params)
     smooth, layout = smooth_of(found, "pseudolikelihood"), found.layout
     expected = by_hand.hessian(
@@ -51,7 +51,7 @@ def test_curvature_is_that_of_the_formula_on_gauss_hermite_points(n_gaussian, n_
 
 @pytest.mark.parametrize("digits", [25.0, 16.0, 12.0])
 def test_a_coarser_grid_is_as_accurate_as_it_says(digits):
-    found = truth(brute.random_params(3, 2, (2, 3), strength=1.5))
+    found = truth(mg.Params.of_joint(brute.random_params(3, 2, (2, 3), strength=1.5)))
     fine = smooth_of(found, "pseudolikelihood").curvature(found.theta).dense()
     rows = found.rows
     coarse = StateRows(
@@ -65,11 +65,11 @@ def test_a_coarser_grid_is_as_accurate_as_it_says(digits):
 @pytest.mark.statistical
 def test_curvature_of_many_drawn_rows_comes_close():
     """Fails by chance about once in 10,000 seeds: every entry within five standard errors."""
-    found = truth(brute.random_params(5, 2, (2, 3), strength=0.7))
+    found = truth(mg.Params.of_joint(brute.random_params(5, 2, (2, 3), strength=0.7)))
     exact = smooth_of(found, "pseudolikelihood").curvature(found.theta).dense()
     parts = []
     for seed in range(16):
-        rows = draw(found.params, 4000, rng=np.random.default_rng(seed))
+        rows = draw(found.params.joint, 4000, rng=np.random.default_rng(seed))
         table = MemoryRows(rows.numbers, rows.codes, found.params.n_levels)
         smooth = Pseudolikelihood(table, found.layout, table.moments())
         parts.append(smooth.curvature(found.theta).dense())
@@ -78,9 +78,9 @@ def test_curvature_of_many_drawn_rows_comes_close():
 
 
 def test_levels_that_cannot_occur_change_nothing():
-    dead = brute.random_params(6, 2, (2, 4), dead_level=True)
+    dead = mg.Params.of_joint(brute.random_params(6, 2, (2, 4), dead_level=True))
     keep = np.flatnonzero(np.isfinite(dead.cat_bias))
-    alive = mg.Params(
+    alive = mg.Params.of_blocks(
         (2, 3),
         dead.precision,
         dead.cont_bias,

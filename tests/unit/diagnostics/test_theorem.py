@@ -26,7 +26,7 @@ SOME = Constants(
 
 
 def coordinates(params):
-    kinds = {f"x{s}": "continuous" for s in range(params.n_gaussian)}
+    kinds = {f"x{s}": "continuous" for s in range(params.n_cont)}
     kinds |= {f"y{j}": n for j, n in enumerate(params.n_levels)}
     options = {"loss": "likelihood", "weights": "calibrated", "n_draws": 1000}
     fitted, rng = mg.from_params(kinds, params).fitted_, np.random.default_rng(0)
@@ -83,11 +83,11 @@ def test_a_loss_of_constant_curvature_needs_no_ball():
 
 
 def test_gradient_change_is_the_largest_variance_of_a_combination_of_statistics():
-    params = brute.random_params(0, 0, (2, 3), strength=0.5)
+    params = mg.Params.of_joint(brute.random_params(0, 0, (2, 3), strength=0.5))
     found = coordinates(params)
     # Statistics by enumeration: indicators of levels and of pairs of levels, as contrasts.
     states = list(product(range(2), range(3)))
-    weight = np.exp([brute.exponent(params, np.zeros(0), state) for state in states])
+    weight = np.exp([brute.exponent(params.joint, np.zeros(0), state) for state in states])
     weight /= weight.sum()
     left = np.linalg.qr(np.column_stack([np.ones(2), np.eye(2)[:, :1]]))[0][:, 1:]
     right = np.linalg.qr(np.column_stack([np.ones(3), np.eye(3)[:, :2]]))[0][:, 1:]
@@ -104,7 +104,9 @@ def test_gradient_change_is_the_largest_variance_of_a_combination_of_statistics(
 @pytest.mark.parametrize("loss", ["pseudolikelihood", "likelihood"])
 @pytest.mark.parametrize(("n_gaussian", "n_levels"), [(2, ()), (0, (2, 3)), (1, (2, 2))])
 def test_curvature_change_bounds_differences_of_the_curvature(loss, n_gaussian, n_levels):
-    found = coordinates(brute.random_params(1, n_gaussian, n_levels, strength=0.5))
+    found = coordinates(
+        mg.Params.of_joint(brute.random_params(1, n_gaussian, n_levels, strength=0.5))
+    )
     largest = curvature_change(found, loss)
     smooth, theta = smooth_of(found.truth, loss), found.truth.theta
     rng = np.random.default_rng(0)

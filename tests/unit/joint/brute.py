@@ -1,7 +1,8 @@
 """The joint distribution by enumeration of all states and plain Gaussian algebra.
 
-Nothing of the package is used but the blocks of Params; every state of the categorical columns is
-visited in a Python loop, and the formula of the density is written out term by term.
+Nothing of the package is used but the blocks of ConditionalGaussian; every state of the
+categorical columns is visited in a Python loop, and the formula of the density is written out term
+by term.
 """
 
 import itertools
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mixedgm.model.params import Params
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 
 
 def random_params(
@@ -19,7 +20,7 @@ def random_params(
     density: float = 1.0,
     strength: float = 1.0,
     dead_level: bool = False,
-) -> Params:
+) -> ConditionalGaussian:
     """A random valid model; each edge is there with probability `density`."""
     rng = np.random.default_rng(seed)
     total = sum(n_levels)
@@ -36,7 +37,7 @@ def random_params(
     joined = np.triu(rng.random((len(n_levels), len(n_levels))) < density, 1)
     phi = strength * rng.normal(size=(total, total)) * joined[np.ix_(column, column)]
     bias = rng.normal(size=total)
-    params = Params(
+    params = ConditionalGaussian(
         tuple(n_levels), precision, rng.normal(size=n_gaussian), shift, phi + phi.T, bias
     )
     if dead_level and n_levels and max(n_levels) > 1:
@@ -45,14 +46,14 @@ def random_params(
     return params
 
 
-def exponent(params: Params, x: np.ndarray, y: tuple[int, ...]) -> float:
+def exponent(params: ConditionalGaussian, x: np.ndarray, y: tuple[int, ...]) -> float:
     """The unnormalised log density of one row, term by term."""
     at = [int(params.level_start[j]) + y[j] for j in range(len(y))]
-    value = -0.5 * x @ params.precision @ x + params.cont_bias @ x
+    value = -0.5 * x @ params.precision @ x + params.linear @ x
     for position, a in enumerate(at):
-        value += params.category_shift[:, a] @ x + params.cat_bias[a]
+        value += params.shift[:, a] @ x + params.bias[a]
         for b in at[:position]:
-            value += params.cat_interaction[a, b]
+            value += params.interaction[a, b]
     return float(value)
 
 
@@ -75,14 +76,14 @@ class States:
         return np.exp(self.log_weight - self.log_z)
 
 
-def enumerate_states(params: Params) -> States:
+def enumerate_states(params: ConditionalGaussian) -> States:
     p = params.n_gaussian
     covariance = np.linalg.inv(params.precision) if p else np.zeros((0, 0))
     _, log_det = np.linalg.slogdet(params.precision) if p else (1, 0.0)
     codes, weights, means = [], [], []
     for y in itertools.product(*(range(n) for n in params.n_levels)):
         at = [int(params.level_start[j]) + y[j] for j in range(len(y))]
-        linear = params.cont_bias + sum((params.category_shift[:, a] for a in at), np.zeros(p))
+        linear = params.linear + sum((params.shift[:, a] for a in at), np.zeros(p))
         mean = covariance @ linear
         # The exponent at its peak over x is linear'mean / 2 plus the terms of y alone.
         peak = exponent(params, mean, y)

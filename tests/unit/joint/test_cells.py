@@ -68,5 +68,5 @@ def test_terms_among_some_columns():
     part = among(params, np.array([0, 2]), np.array([1]))
     assert part.n_levels == (3,)
     np.testing.assert_array_equal(part.precision, params.precision[np.ix_([0, 2], [0, 2])])
-    np.testing.assert_array_equal(part.category_shift, params.category_shift[[0, 2], 2:5])
-    np.testing.assert_array_equal(part.cat_bias, params.cat_bias[2:5])
+    np.testing.assert_array_equal(part.shift, params.shift[[0, 2], 2:5])
+    np.testing.assert_array_equal(part.bias, params.bias[2:5])

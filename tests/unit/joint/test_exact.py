@@ -14,8 +14,11 @@ from mixedgm.joint.field import integrate_out
 from mixedgm.joint.marginals import marginal
 from mixedgm.joint.moments import expectations, log_density, log_partition
 from mixedgm.joint.posteriors import log_marginal, posterior
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Layout
+from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params, from_theta, to_theta
+from mixedgm.objective.moments import statistics
 from tests.unit.joint import brute
 
 CLOSE = 1e-10
@@ -32,7 +35,7 @@ models = st.builds(
 many = settings(max_examples=300, deadline=None, derandomize=True)
 
 
-def one_hot(params: Params, states: brute.States) -> np.ndarray:
+def one_hot(params: ConditionalGaussian, states: brute.States) -> np.ndarray:
     hot = np.zeros((len(states.codes), sum(params.n_levels)))
     for j in range(len(params.n_levels)):
         hot[np.arange(len(hot)), params.level_start[j] + states.codes[:, j]] = 1.0
@@ -58,31 +61,30 @@ def test_expectations(params):
     found = expectations(params)
     hot = one_hot(params, states)
     prob = states.prob[:, None]
-    np.testing.assert_allclose(found.cont_bias, (prob * states.mean).sum(axis=0), atol=CLOSE)
+    np.testing.assert_allclose(found.mean, (prob * states.mean).sum(axis=0), atol=CLOSE)
     second = states.covariance + states.mean.T @ (prob * states.mean)
-    np.testing.assert_allclose(found.precision, second, rtol=CLOSE, atol=CLOSE)
-    np.testing.assert_allclose(found.category_shift, states.mean.T @ (prob * hot), atol=CLOSE)
+    np.testing.assert_allclose(found.second, second, rtol=CLOSE, atol=CLOSE)
+    np.testing.assert_allclose(found.cross, states.mean.T @ (prob * hot), atol=CLOSE)
     pairs = hot.T @ (prob * hot)
-    np.testing.assert_allclose(found.cat_bias, np.diagonal(pairs), atol=CLOSE)
-    np.testing.assert_allclose(
-        found.cat_interaction, pairs - np.diag(np.diagonal(pairs)), atol=CLOSE
-    )
+    np.testing.assert_allclose(found.share, np.diagonal(pairs), atol=CLOSE)
+    np.testing.assert_allclose(found.pairs, pairs - np.diag(np.diagonal(pairs)), atol=CLOSE)
     assert found.log_partition == pytest.approx(states.log_z, abs=CLOSE)
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_expectations_are_the_gradient_of_the_log_partition_function(seed):
     params = brute.random_params(seed, 2, (3, 2, 2), density=0.7, strength=0.6)
-    layout = Layout.complete(2, (3, 2, 2))
-    theta = to_theta(layout, params)
-    gradient = to_theta(layout, expectations(params).gradient())
+    layout = Layout.complete(Nodes.mixed(2, (3, 2, 2)))
+    theta = to_theta(layout, Params.of_joint(params))
+    expected = expectations(params)
+    gradient = statistics(layout, expected.column_mean, expected.column_second)
     step = 1e-5
     for k in range(layout.n_theta):
         ends = []
         for sign in (1, -1):
             moved = theta.copy()
             moved[k] += sign * step
-            ends.append(log_partition(from_theta(layout, moved)))
+            ends.append(log_partition(from_theta(layout, moved).joint))
         assert gradient[k] == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-6, abs=1e-7)
 
 
@@ -185,22 +187,27 @@ def test_integrating_columns_out_keeps_the_rest(params, seed):
 
 def test_columns_without_a_common_continuous_neighbourhood_stay_apart():
     # x0 - x3 are one connected set, x1 and x2 stand alone; each y hangs on one x.
-    params = Params.independent(4, (2, 2, 2, 2))
+    params = ConditionalGaussian.independent(4, (2, 2, 2, 2))
     params.precision[0, 3] = params.precision[3, 0] = 0.37
     rng = np.random.default_rng(0)
     for s in range(4):
-        params.category_shift[s, params.levels_of(s)] = rng.normal(size=2)
+        params.shift[s, params.levels_of(s)] = rng.normal(size=2)
     field, _ = integrate_out(params, range(4))
-    joined = {(r, j) for r in range(4) for j in range(r) if (field.block(r, j) != 0).any()}
+    joined = {
+        (r, j)
+        for r in range(4)
+        for j in range(r)
+        if field.interaction[field.levels_of(r), field.levels_of(j)].any()
+    }
     assert joined == {(3, 0)}
     cliques = exact(params).tree.plan.cliques
     assert sorted(sorted(clique.columns) for clique in cliques) == [[0, 3], [1], [2]]
-    np.testing.assert_array_equal(field.cat_interaction, field.cat_interaction.T)
+    np.testing.assert_array_equal(field.interaction, field.interaction.T)
 
 
 def test_wrong_evidence_is_refused():
-    params = Params.independent(1, (2, 3))
-    params.cat_bias[4] = -np.inf
+    params = ConditionalGaussian.independent(1, (2, 3))
+    params.bias[4] = -np.inf
     for values, levels, text in [
         ({1: 0.0}, {}, "no continuous column 1; there are 1"),
         ({0: np.nan}, {}, "continuous column 0 must be finite"),
@@ -217,12 +224,12 @@ def test_wrong_evidence_is_refused():
 
 
 def test_impossible_columns_and_indefinite_precisions_are_named():
-    params = Params.independent(2, (2,))
+    params = ConditionalGaussian.independent(2, (2,))
     with pytest.raises(DistributionError, match="no level of columns 2 has a chance"):
-        log_partition(replace(params, cat_bias=np.full(2, -np.inf)))
+        log_partition(replace(params, bias=np.full(2, -np.inf)))
     indefinite = replace(params, precision=np.array([[1.0, 2.0], [2.0, 1.0]]))
     for ask in (log_partition, expectations, lambda bad: marginal(bad, [0])):
         with pytest.raises(DistributionError, match="smallest eigenvalue is -1"):
             ask(indefinite)
     # One column given the other still has a distribution.
-    assert condition(indefinite, {0: 1.0}).cont_bias[0] == -2.0
+    assert condition(indefinite, {0: 1.0}).linear[0] == -2.0

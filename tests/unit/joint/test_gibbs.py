@@ -8,7 +8,7 @@ from mixedgm.errors import DistributionError
 from mixedgm.joint import gibbs
 from mixedgm.joint.field import integrate_out
 from mixedgm.joint.kernels import _pick
-from mixedgm.model.params import Params
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from tests.unit.joint import brute
 
 # Every check below would raise a false alarm with this probability; the seeds are fixed, so a
@@ -56,7 +56,7 @@ def test_equal_seeds_give_equal_rows_and_others_do_not():
 
 @pytest.mark.parametrize(("n_gaussian", "n_levels"), [(3, ()), (0, (2, 2)), (1, (1, 300))])
 def test_tables_of_one_kind_and_many_levels(n_gaussian, n_levels):
-    params = Params.independent(n_gaussian, n_levels)
+    params = ConditionalGaussian.independent(n_gaussian, n_levels)
     numbers, codes = gibbs.draw(params, 2000, rng=np.random.default_rng(0), sweeps=2)
     assert numbers.shape == (2000, n_gaussian)
     assert codes.shape == (2000, len(n_levels))
@@ -89,20 +89,22 @@ def test_levels_without_a_chance_are_not_picked_by_extreme_numbers(u):
 def test_an_indefinite_precision_is_refused_with_eigenvalue_columns_and_remedy():
     precision = np.eye(3)
     precision[0, 2] = precision[2, 0] = 1.5
-    params = Params((), precision, np.zeros(3), np.zeros((3, 0)), np.zeros((0, 0)), np.zeros(0))
+    params = ConditionalGaussian(
+        (), precision, np.zeros(3), np.zeros((3, 0)), np.zeros((0, 0)), np.zeros(0)
+    )
     with pytest.raises(DistributionError, match=r"eigenvalue is -0\.5 .*columns 0, 2.*repaired"):
         gibbs.draw(params, 1, rng=np.random.default_rng(0))
 
 
 def test_a_column_without_any_possible_level_is_named():
-    params = Params.independent(1, (2, 2))
-    params.cat_bias[2:] = -np.inf
+    params = ConditionalGaussian.independent(1, (2, 2))
+    params.bias[2:] = -np.inf
     with pytest.raises(DistributionError, match="no level of columns 2 has a chance"):
         gibbs.draw(params, 1, rng=np.random.default_rng(0))
 
 
 def test_a_column_that_is_a_linear_function_of_another_is_refused():
-    params = Params.independent(2, ())
+    params = ConditionalGaussian.independent(2, ())
     params.precision[0, 1] = params.precision[1, 0] = 1 - 1e-12
     with pytest.raises(DistributionError, match=r"eigenvalue is 1e-12 .*columns 0, 1"):
         gibbs.draw(params, 1, rng=np.random.default_rng(0))

@@ -6,7 +6,7 @@ from scipy import stats
 
 from mixedgm.errors import ParameterError
 from mixedgm.joint.information import Columns, entropy, mutual_information
-from mixedgm.model.params import Params
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from tests.unit.joint import brute
 
 
@@ -101,14 +101,14 @@ def test_a_mixture_in_two_dimensions_is_sampled_and_its_error_is_honest():
 
 def test_integrals_that_would_take_long_are_sampled():
     """Two normal distributions that are millions of standard deviations apart."""
-    params = Params.independent(1, (2,))
-    params.category_shift[0] = [-5e6, 5e6]
+    params = ConditionalGaussian.independent(1, (2,))
+    params.shift[0] = [-5e6, 5e6]
     found = entropy(params, Columns(numbers=(0,)))
     assert not found.exact
     assert abs(found.value - np.log(2) - 0.5 * np.log(2 * np.pi * np.e)) < 5 * found.error < 0.2
 
 
 def test_sets_with_a_common_column_are_refused():
-    params = Params.independent(1, (2,))
+    params = ConditionalGaussian.independent(1, (2,))
     with pytest.raises(ParameterError, match="column in common"):
         mutual_information(params, Columns(discrete=(0,)), Columns(numbers=(0,), discrete=(0,)))

@@ -16,12 +16,12 @@ from mixedgm.joint import (
     posterior_draw,
     sampled_expectations,
 )
-from mixedgm.model.params import Params
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from tests.unit.joint import brute
 
 pytestmark = pytest.mark.statistical
 
-BLOCKS = ("precision", "cont_bias", "category_shift", "cat_interaction", "cat_bias")
+NAMES = ("mean", "second", "cross", "pairs", "share")
 
 
 def test_expectations_and_their_errors():
@@ -29,7 +29,7 @@ def test_expectations_and_their_errors():
     truth = expectations(params)
     found, error = sampled_expectations(params, rng=np.random.default_rng(0))
     scores = []
-    for name in BLOCKS:
+    for name in NAMES:
         gap = np.abs(getattr(found, name) - getattr(truth, name))
         size = getattr(error, name)
         assert (gap <= 4.5 * size + 1e-12).all(), name
@@ -102,8 +102,8 @@ def test_draws_of_unknown_columns():
 
 
 def test_chains_that_do_not_mix_are_reported():
-    params = Params.independent(0, (2, 2))
-    params.cat_interaction[0, 2] = params.cat_interaction[2, 0] = 12.0
-    params.cat_interaction[1, 3] = params.cat_interaction[3, 1] = 12.0
+    params = ConditionalGaussian.independent(0, (2, 2))
+    params.interaction[0, 2] = params.interaction[2, 0] = 12.0
+    params.interaction[1, 3] = params.interaction[3, 1] = 12.0
     with pytest.warns(SamplingWarning, match="not mixed well"):
         sampled_expectations(params, rng=np.random.default_rng(0), effort=SamplingEffort(n_keep=50))

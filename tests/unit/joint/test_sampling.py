@@ -14,7 +14,7 @@ from mixedgm.joint.diagnostics import _correlation_time, split_r_hat_and_ess
 from mixedgm.joint.gibbs import chains
 from mixedgm.joint.posteriors import posterior_draw
 from mixedgm.joint.sampling import draw
-from mixedgm.model.params import Params
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from tests.unit.joint import brute
 
 FALSE_ALARM = 1e-4
@@ -76,9 +76,9 @@ def test_equal_seeds_give_equal_rows():
 
 
 def test_chains_that_do_not_mix_are_reported():
-    params = Params.independent(0, (2, 2))
-    params.cat_interaction[0, 2] = params.cat_interaction[2, 0] = 12.0
-    params.cat_interaction[1, 3] = params.cat_interaction[3, 1] = 12.0
+    params = ConditionalGaussian.independent(0, (2, 2))
+    params.interaction[0, 2] = params.interaction[2, 0] = 12.0
+    params.interaction[1, 3] = params.interaction[3, 1] = 12.0
     with pytest.warns(SamplingWarning, match=r"not mixed well \(R-hat at most .*burn_in="):
         rows = draw(params, 10, rng=np.random.default_rng(0), method="gibbs")
     assert rows.diagnostics is not None
@@ -86,7 +86,7 @@ def test_chains_that_do_not_mix_are_reported():
 
 
 def test_wrong_options_are_refused():
-    params = Params.independent(1, ())
+    params = ConditionalGaussian.independent(1, ())
     with pytest.raises(ParameterError, match="method must be 'auto', 'exact' or 'gibbs'"):
         draw(params, 1, rng=np.random.default_rng(0), method="slow")  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="n must be an integer of at least 0"):
@@ -97,7 +97,7 @@ def test_wrong_options_are_refused():
 @pytest.mark.parametrize(("n_gaussian", "n_levels"), [(3, ()), (0, (2, 300)), (1, (1, 2))])
 @pytest.mark.parametrize("n", [0, 1, 70])
 def test_shapes(n_gaussian, n_levels, n, method):
-    params = Params.independent(n_gaussian, n_levels)
+    params = ConditionalGaussian.independent(n_gaussian, n_levels)
     rows = draw(params, n, rng=np.random.default_rng(0), method=method)
     assert rows.numbers.shape == (n, n_gaussian)
     assert rows.codes.shape == (n, len(n_levels))

@@ -14,18 +14,24 @@ from mixedgm.joint.marginals import marginal
 from mixedgm.joint.moments import log_partition
 from mixedgm.joint.plan import make_plan
 from mixedgm.joint.tree import calibrate
-from mixedgm.model.params import Params
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from tests.unit.joint import brute
 
 
-def pairwise_field(n_levels: tuple[int, ...], edges: list[tuple[int, int]], seed: int) -> Params:
-    params = Params.independent(0, n_levels)
+def block_of(params: ConditionalGaussian, r: int, j: int) -> np.ndarray:
+    return params.interaction[params.levels_of(r), params.levels_of(j)]
+
+
+def pairwise_field(
+    n_levels: tuple[int, ...], edges: list[tuple[int, int]], seed: int
+) -> ConditionalGaussian:
+    params = ConditionalGaussian.independent(0, n_levels)
     rng = np.random.default_rng(seed)
-    params.cat_bias[:] = rng.normal(size=sum(n_levels))
+    params.bias[:] = rng.normal(size=sum(n_levels))
     for r, j in edges:
         block = 1.5 * rng.normal(size=(n_levels[r], n_levels[j]))
-        params.cat_interaction[params.levels_of(r), params.levels_of(j)] = block
-        params.cat_interaction[params.levels_of(j), params.levels_of(r)] = block.T
+        params.interaction[params.levels_of(r), params.levels_of(j)] = block
+        params.interaction[params.levels_of(j), params.levels_of(r)] = block.T
     return params
 
 
@@ -103,8 +109,8 @@ def test_all_pairs_of_any_graph(q, density, seed, in_chunks):
 def test_chain_of_sixty_columns_against_transfer_matrices():
     q, n = 60, 3
     params = pairwise_field((n,) * q, [(j, j + 1) for j in range(q - 1)], seed=1)
-    bias = params.cat_bias.reshape(q, n)
-    step = [params.block(j, j + 1) + bias[j + 1] for j in range(q - 1)]
+    bias = params.bias.reshape(q, n)
+    step = [block_of(params, j, j + 1) + bias[j + 1] for j in range(q - 1)]
     forward = [bias[0]]
     for matrix in step:
         forward.append(logsumexp(forward[-1][:, None] + matrix, axis=0))
@@ -134,16 +140,16 @@ def test_grid_of_thirty_six_columns_against_transfer_over_rows():
     def within(i: int) -> np.ndarray:
         total = np.zeros(rows.shape[1])
         for k in range(side):
-            total += params.cat_bias[params.levels_of(side * i + k)][rows[k]]
+            total += params.bias[params.levels_of(side * i + k)][rows[k]]
         for k in range(side - 1):
-            total += params.block(side * i + k, side * i + k + 1)[rows[k], rows[k + 1]]
+            total += block_of(params, side * i + k, side * i + k + 1)[rows[k], rows[k + 1]]
         return total
 
     message = within(0)
     for i in range(1, side):
         for k in range(side):  # one column of the row at a time
             table = message.reshape((n,) * side)
-            block = params.block(side * (i - 1) + k, side * i + k)
+            block = block_of(params, side * (i - 1) + k, side * i + k)
             shape = [1] * side + [n]
             shape[k] = n
             table = logsumexp(table[..., None] + block.reshape(shape), axis=k)
@@ -157,17 +163,19 @@ def test_grid_of_thirty_six_columns_against_transfer_over_rows():
 
 def test_fields_side_by_side_equal_one_by_one():
     params = brute.random_params(4, 0, (3, 2, 4, 2, 3), density=0.4, dead_level=True)
-    unary = params.cat_bias + np.random.default_rng(0).normal(size=(7, 14))
+    unary = params.bias + np.random.default_rng(0).normal(size=(7, 14))
     tree = calibrate(discrete(params, unary))
     for i, bias in enumerate(unary):
-        alone = Params((3, 2, 4, 2, 3), *(getattr(params, name) for name in BLOCKS), bias)
+        alone = ConditionalGaussian(
+            (3, 2, 4, 2, 3), *(getattr(params, name) for name in BLOCKS), bias
+        )
         single = calibrate(alone)
         np.testing.assert_allclose(tree.log_z[i], single.log_z[0])
         np.testing.assert_allclose(tree.pairs[i], single.pairs[0], atol=1e-13)
         np.testing.assert_allclose(tree.levels[i], single.levels[0], atol=1e-13)
 
 
-BLOCKS = ("precision", "cont_bias", "category_shift", "cat_interaction")
+BLOCKS = ("precision", "linear", "shift", "interaction")
 
 
 def test_the_limit_names_the_columns_that_must_stay_together():
@@ -180,8 +188,8 @@ def test_the_limit_names_the_columns_that_must_stay_together():
 
 
 def test_the_limit_counts_shared_continuous_neighbours_and_nodes():
-    params = Params.independent(2, (10, 10, 10))
-    params.category_shift[1] = np.random.default_rng(0).normal(size=30)
+    params = ConditionalGaussian.independent(2, (10, 10, 10))
+    params.shift[1] = np.random.default_rng(0).normal(size=30)
     with pytest.raises(TooLargeError, match="columns 2, 3, 4 have to be kept") as caught:
         exact(params, limit=500)
     assert "'a', 'b', 'c'" in str(caught.value.named(["x", "z", "a", "b", "c"]))
@@ -199,8 +207,8 @@ def test_a_table_of_far_columns_is_made_state_by_state_when_one_table_does_not_f
 
 def test_strong_fields_do_not_overflow():
     params = pairwise_field((3, 3, 3), [(0, 1), (1, 2)], seed=3)
-    params.cat_interaction[:] *= 4000.0
-    params.cat_bias[:] *= 5000.0
+    params.interaction[:] *= 4000.0
+    params.bias[:] *= 5000.0
     states = brute.enumerate_states(params)
     tree = calibrate(params)
     assert tree.log_z[0] == pytest.approx(states.log_weight.max(), rel=1e-12)

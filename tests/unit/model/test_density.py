@@ -5,6 +5,7 @@ import pytest
 
 from mixedgm.model.density import LOG_TWO_PI, conditionals, losses
 from mixedgm.model.layout import Layout
+from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params, from_theta, with_all_levels
 from tests.reference import joint, plain
 from tests.support.problems import draw, random_theta
@@ -13,7 +14,7 @@ SHAPES = [(2, (2, 3)), (3, ()), (0, (2, 4)), (1, (9,))]
 
 
 def random_params(n_gaussian, n_levels, seed=0):
-    layout = Layout.complete(n_gaussian, n_levels)
+    layout = Layout.complete(Nodes.mixed(n_gaussian, n_levels))
     return from_theta(layout, random_theta(layout, seed))
 
 
@@ -89,8 +90,8 @@ def test_a_row_with_an_unseen_level_has_a_finite_loss():
 
 
 def test_extreme_logits_give_finite_log_probabilities():
-    params = Params.independent(1, (2,))
-    wild = Params(
+    params = Params.independent(Nodes.mixed(1, (2,)))
+    wild = Params.of_blocks(
         params.n_levels,
         params.precision,
         params.cont_bias,

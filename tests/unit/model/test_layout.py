@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mixedgm.model.layout import Layout
+from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import from_theta, to_theta
 from mixedgm.objective.pseudolikelihood import Pseudolikelihood
 from mixedgm.rows.memory import MemoryRows
@@ -26,7 +27,7 @@ def layouts(draw_value):
     mask = np.zeros((size, size), dtype=bool)
     for u, v in plain.pairs(n_gaussian, len(n_levels)):
         mask[u, v] = mask[v, u] = draw_value(st.booleans())
-    return Layout.complete(n_gaussian, tuple(n_levels), mask)
+    return Layout.complete(Nodes.mixed(n_gaussian, tuple(n_levels)), mask)
 
 
 groups_seed = st.integers(0, 10_000)
@@ -46,7 +47,7 @@ def test_sizes_are_products_of_widths_and_tile_theta(layout):
     nodes = 2 * layout.n_gaussian + sum(layout.n_levels)
     assert layout.n_theta == nodes + sum(sizes)
     assert layout.starts.tolist() == [nodes + sum(sizes[:g]) for g in range(len(sizes) + 1)]
-    taken = [layout.cont_bias, layout.diagonal, layout.cat_bias, layout.edges]
+    taken = [layout.linear, layout.diagonal, layout.biases, layout.edges]
     whole = np.concatenate([np.arange(layout.n_theta)[part] for part in taken])
     np.testing.assert_array_equal(whole, np.arange(layout.n_theta))
 
@@ -206,18 +207,18 @@ def test_centred_groups_and_biases_sum_to_zero_and_others_stay(layout, seed):
 def test_absent_edges_are_not_in_the_layout():
     absent = np.zeros((3, 3), dtype=bool)
     absent[0, 2] = absent[2, 0] = True
-    assert Layout.complete(2, (3,), absent).pairs.tolist() == [[0, 1], [1, 2]]
+    assert Layout.complete(Nodes.mixed(2, (3,)), absent).pairs.tolist() == [[0, 1], [1, 2]]
 
 
 def test_restricted_layouts_are_shared_and_pickle_without_what_they_computed():
-    layout = Layout.complete(2, (2, 3))
+    layout = Layout.complete(Nodes.mixed(2, (2, 3)))
     few = layout.restrict(np.array([0, 3]))
     assert layout.restrict(np.array([0, 3])) is few
     assert few.pairs.tolist() == layout.pairs[[0, 3]].tolist()
     for bits in range(1, 9):
         layout.restrict(np.flatnonzero([bits >> k & 1 for k in range(6)]))
     assert layout.restrict(np.array([0, 3])) is not few, "only the last few are kept"
-    bare = len(pickle.dumps(Layout.complete(2, (2, 3))))
+    bare = len(pickle.dumps(Layout.complete(Nodes.mixed(2, (2, 3)))))
     assert layout.incidence.theta_index.size
     assert len(pickle.dumps(layout)) == bare
     again = pickle.loads(pickle.dumps(layout))
@@ -226,10 +227,15 @@ def test_restricted_layouts_are_shared_and_pickle_without_what_they_computed():
 
 
 @pytest.mark.parametrize(
-    "other", [Layout.complete(2, (2, 2)), Layout.complete(1, (2, 3)), Layout.complete(2, (2, 3, 2))]
+    "other",
+    [
+        Layout.complete(Nodes.mixed(2, (2, 2))),
+        Layout.complete(Nodes.mixed(1, (2, 3))),
+        Layout.complete(Nodes.mixed(2, (2, 3, 2))),
+    ],
 )
 def test_layouts_of_other_nodes_or_edges_are_not_the_same(other):
-    layout = Layout.complete(2, (2, 3))
+    layout = Layout.complete(Nodes.mixed(2, (2, 3)))
     assert not layout.same(other)
     assert not layout.same(layout.restrict(np.array([0, 1])))
-    assert layout.same(Layout.complete(2, (2, 3)))
+    assert layout.same(Layout.complete(Nodes.mixed(2, (2, 3))))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from mixedgm.model.layout import Layout
+from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params, Units, from_theta, with_all_levels
 from tests.reference import optimality, plain
 from tests.support.problems import draw, random_theta
@@ -12,7 +13,7 @@ BLOCKS = ("precision", "cont_bias", "category_shift", "cat_interaction", "cat_bi
 
 
 def random_params(n_gaussian, n_levels, seed=0):
-    layout = Layout.complete(n_gaussian, n_levels)
+    layout = Layout.complete(Nodes.mixed(n_gaussian, n_levels))
     return from_theta(layout, random_theta(layout, seed))
 
 
@@ -50,7 +51,7 @@ def test_change_of_units_shifts_the_loss_by_the_log_scales(shape):
 
 
 def test_independent_model_has_no_edges():
-    params = Params.independent(2, (2, 3))
+    params = Params.independent(Nodes.mixed(2, (2, 3)))
     assert params.n_gaussian == 2
     assert not params.coef.any()
     np.testing.assert_array_equal(params.precision, np.eye(2))

@@ -5,6 +5,7 @@ import pytest
 
 from mixedgm.errors import ParameterError, TooLargeError
 from mixedgm.model.layout import Layout
+from mixedgm.model.nodes import Nodes
 from mixedgm.objective.likelihood import Likelihood
 from mixedgm.penalty.group_lasso import GroupLasso
 from mixedgm.rows.contract import Moments
@@ -49,7 +50,7 @@ def test_curvature_from_draws_is_near_the_exact_one():
 def test_cells_that_are_never_drawn_still_have_curvature():
     smooth = draw(7, 90, 0, (3,) * 7).task(loss="likelihood").smooth
     theta = smooth.null()
-    theta[smooth.layout.cat_bias][0] -= 12.0
+    theta[smooth.layout.biases][0] -= 12.0
     sampled = smooth.curvature(theta, stride=100)
     assert not (sampled.codes[:, 0] == 0).any()
     own = sampled.dense()[smooth.layout.starts[0], smooth.layout.starts[0]]
@@ -57,7 +58,7 @@ def test_cells_that_are_never_drawn_still_have_curvature():
 
 
 def test_exact_curvature_is_refused_where_there_are_too_many_states():
-    layout = Layout(0, (2,) * 20, np.array([[0, 1]]))
+    layout = Layout(Nodes.mixed(0, (2,) * 20), np.array([[0, 1]]))
     second = np.full((40, 40), 0.25)
     for j in range(20):
         second[2 * j : 2 * j + 2, 2 * j : 2 * j + 2] = np.diag([0.5, 0.5])
@@ -73,7 +74,7 @@ def test_exact_curvature_is_refused_where_there_are_too_many_states():
 
 
 def test_a_graph_that_is_too_dense_is_an_error_with_columns_and_remedies():
-    layout = Layout.complete(1, (2,) * 30)
+    layout = Layout.complete(Nodes.mixed(1, (2,) * 30))
     mean = np.concatenate([[0.0], np.full(60, 0.5)])
     second = np.zeros((61, 61))
     second[0, 0] = 1.0

@@ -8,7 +8,8 @@ from sklearn.linear_model import Lasso
 
 from mixedgm.model.density import conditionals
 from mixedgm.model.layout import Layout
-from mixedgm.model.params import NodewiseParams, from_theta, to_theta
+from mixedgm.model.nodes import Nodes
+from mixedgm.model.params import from_theta, to_theta
 from mixedgm.objective.pseudolikelihood import Pseudolikelihood
 from mixedgm.penalty import weights
 from mixedgm.penalty.group_lasso import GroupLasso
@@ -32,7 +33,7 @@ def case(request):
     table = draw(4, *SHAPES[request.param], False)
     X = np.ascontiguousarray((table.X - table.X.mean(axis=0)) / table.X.std(axis=0))
     rows = MemoryRows(X, table.design.codes, table.n_levels)
-    layout = Layout.complete(X.shape[1], table.n_levels, nodewise=True)
+    layout = Layout.complete(Nodes.mixed(X.shape[1], table.n_levels), nodewise=True)
     return table, Pseudolikelihood(rows, layout, rows.moments())
 
 
@@ -52,7 +53,7 @@ def solved(problem, solver):
 def test_equal_copies_give_the_joint_function(case):
     _, smooth = case
     shared = replace(smooth, layout=replace(smooth.layout, nodewise=False))
-    complete = Layout.complete(smooth.layout.n_gaussian, smooth.layout.n_levels)
+    complete = Layout.complete(Nodes.mixed(smooth.layout.n_gaussian, smooth.layout.n_levels))
     shared = replace(shared, layout=complete)
     theta = random_theta(complete, 5)
     own = np.concatenate(
@@ -91,7 +92,8 @@ def _ends(optima, v):
 def test_the_largest_penalty_is_half_that_of_the_joint_problem(case):
     _, smooth = case
     joint = replace(
-        smooth, layout=Layout.complete(smooth.layout.n_gaussian, smooth.layout.n_levels)
+        smooth,
+        layout=Layout.complete(Nodes.mixed(smooth.layout.n_gaussian, smooth.layout.n_levels)),
     )
     largest = []
     for one in (smooth, joint):
@@ -105,7 +107,9 @@ def test_gaussian_nodes_are_lasso_regressions():
     table, lam = draw(4, 60, 5, (), False), 0.1
     X = np.ascontiguousarray((table.X - table.X.mean(axis=0)) / table.X.std(axis=0))
     rows = MemoryRows(X, table.design.codes, ())
-    smooth = Pseudolikelihood(rows, Layout.complete(5, (), nodewise=True), rows.moments())
+    smooth = Pseudolikelihood(
+        rows, Layout.complete(Nodes.mixed(5, ()), nodewise=True), rows.moments()
+    )
     params = from_theta(smooth.layout, solved(problem_at(smooth, lam), Auto()).theta)
     for s in range(5):
         others = np.arange(5) != s
@@ -120,7 +124,7 @@ def test_parameters_go_to_theta_and_back_and_predict_by_columns(case):
     table, smooth = case
     theta = random_theta(smooth.layout, 8)
     params = from_theta(smooth.layout, theta)
-    assert isinstance(params, NodewiseParams)
+    assert params.nodewise
     np.testing.assert_array_equal(to_theta(smooth.layout, params), theta)
     hot = [np.eye(m)[y] for m, y in zip(table.n_levels, table.Y.T, strict=True)]
     Z = np.hstack([smooth.rows.numbers, *hot])

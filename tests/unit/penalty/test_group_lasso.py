@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 
 from mixedgm.model.layout import Layout
+from mixedgm.model.nodes import Nodes
 from mixedgm.penalty.group_lasso import GroupLasso
 
 LAM = 0.7
 LAYOUTS = {
-    "mixed": Layout.complete(2, (2, 3)),
-    "continuous": Layout.complete(3, ()),
-    "categorical": Layout.complete(0, (2, 4)),
-    "no-groups": Layout(2, (3,), np.zeros((0, 2), dtype=np.int64)),
+    "mixed": Layout.complete(Nodes.mixed(2, (2, 3))),
+    "continuous": Layout.complete(Nodes.mixed(3, ())),
+    "categorical": Layout.complete(Nodes.mixed(0, (2, 4))),
+    "no-groups": Layout(Nodes.mixed(2, (3,)), np.zeros((0, 2), dtype=np.int64)),
 }
 
 

@@ -5,6 +5,7 @@ import tracemalloc
 import numpy as np
 
 from mixedgm.model.layout import Layout
+from mixedgm.model.nodes import Nodes
 from mixedgm.objective.pseudolikelihood import Pseudolikelihood
 from mixedgm.rows.memory import MemoryRows
 
@@ -15,7 +16,7 @@ def test_a_hub_and_a_column_of_many_levels():
     codes = np.column_stack([rng.integers(0, k, size=n) for k in n_levels]).astype(np.uint8)
     rows = MemoryRows(np.zeros((n, 0)), codes, n_levels)
     pairs = np.column_stack([np.zeros(59, dtype=np.int64), np.arange(1, 60)])
-    smooth = Pseudolikelihood(rows, Layout(0, n_levels, pairs), rows.moments())
+    smooth = Pseudolikelihood(rows, Layout(Nodes.mixed(0, n_levels), pairs), rows.moments())
     theta = np.zeros(smooth.layout.n_theta)
     smooth.curvature(theta)
     tracemalloc.start()

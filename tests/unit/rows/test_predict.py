@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from mixedgm.model.layout import Layout
+from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import from_theta
 from mixedgm.rows.predict import mean_losses, predictions, probabilities
 from tests.reference import plain
@@ -12,7 +13,7 @@ from tests.support.problems import draw, random_theta
 
 @pytest.fixture(scope="module")
 def case():
-    layout = Layout.complete(2, (3, 2))
+    layout = Layout.complete(Nodes.mixed(2, (3, 2)))
     return from_theta(layout, random_theta(layout, 1)), draw(5, 40, 2, (3, 2), weighted=True)
 
 
@@ -41,7 +42,7 @@ def test_probabilities_of_one_column(case):
 
 
 def test_more_rows_than_one_block_give_the_same_as_few():
-    layout = Layout.complete(1, (100, 100))
+    layout = Layout.complete(Nodes.mixed(1, (100, 100)))
     params = from_theta(layout, random_theta(layout, 2))
     table = draw(6, 6000, 1, (100, 100))
     codes = table.design.codes

@@ -5,6 +5,7 @@ import pytest
 
 from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Layout
+from mixedgm.model.nodes import Nodes
 from mixedgm.solve import choose
 from mixedgm.solve.choose import Auto, solver_for
 from mixedgm.solve.contrasts import Contrasts
@@ -51,7 +52,7 @@ def test_auto_reaches_the_optimum_either_way(limit):
 @pytest.mark.parametrize("some", [1, 3])
 def test_auto_knows_the_size_of_the_curvature(some):
     """Not that of theta's own coordinates, which is several times as large."""
-    layout = Layout.complete(3, (2, 3, 5))
+    layout = Layout.complete(Nodes.mixed(3, (2, 3, 5)))
     layout = layout.restrict(np.arange(layout.n_groups)[::some])
     own = np.where(np.arange(layout.n_nodes) < 3, 2, layout.width - 1)
     expected = Contrasts(layout).runs.node_size - own

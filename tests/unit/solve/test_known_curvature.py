@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from mixedgm.model.layout import Layout
+from mixedgm.model.nodes import Nodes
 from mixedgm.objective.pseudolikelihood import Pseudolikelihood
 from mixedgm.rows.memory import MemoryRows
 from mixedgm.solve.active_system import ActiveSystem
@@ -154,7 +155,7 @@ def test_columns_that_do_not_vary_have_no_contrasts():
     rng = np.random.default_rng(0)
     codes = np.column_stack([rng.integers(0, n, 50) for n in (2, 1, 3)]).astype(np.uint8)
     rows = MemoryRows(np.ascontiguousarray(rng.normal(size=(50, 1))), codes, (2, 1, 3))
-    layout = Layout(1, (2, 1, 3), np.array([[0, 1], [0, 3], [1, 3]]))
+    layout = Layout(Nodes.mixed(1, (2, 1, 3)), np.array([[0, 1], [0, 3], [1, 3]]))
     smooth = Pseudolikelihood(rows, layout, rows.moments())
     contrasts, theta = Contrasts(layout), random_theta(layout, 1)
     basis = basis_of(contrasts)

@@ -6,6 +6,7 @@ import pytest
 from mixedgm.errors import SamplingWarning
 from mixedgm.joint import expectations
 from mixedgm.model.margins import MOST_COLUMNS, Margins
+from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params, Units
 from mixedgm.solve.margins import ACCURACY, matched
 from tests.unit.joint import brute
@@ -13,7 +14,7 @@ from tests.unit.joint import brute
 
 def margins_of(params: Params) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Means, variances and level probabilities, by enumeration."""
-    states = brute.enumerate_states(params)
+    states = brute.enumerate_states(params.joint)
     mean = states.prob @ states.mean
     variance = np.diagonal(states.covariance) + states.prob @ (states.mean - mean) ** 2
     share = np.zeros(sum(params.n_levels))
@@ -36,7 +37,7 @@ def other_margins(params: Params, seed: int) -> Margins:
 
 
 def assert_same_edges(before: Params, after: Params) -> None:
-    off = ~np.eye(before.n_gaussian, dtype=bool)
+    off = ~np.eye(len(before.diagonal), dtype=bool)
     assert np.array_equal(before.precision[off], after.precision[off])
     assert np.array_equal(before.category_shift, after.category_shift)
     assert np.array_equal(before.cat_interaction, after.cat_interaction)
@@ -55,8 +56,8 @@ def assert_same_edges(before: Params, after: Params) -> None:
 )
 @pytest.mark.parametrize("seed", range(3))
 def test_margins_are_those_of_the_table(n_gaussian, n_levels, strength, seed):
-    params = brute.random_params(
-        seed, n_gaussian, n_levels, strength=strength, dead_level=seed == 2
+    params = Params.of_joint(
+        brute.random_params(seed, n_gaussian, n_levels, strength=strength, dead_level=seed == 2)
     )
     margins = other_margins(params, seed)
     found = matched(params, margins)
@@ -74,9 +75,9 @@ def test_margins_are_those_of_the_table(n_gaussian, n_levels, strength, seed):
 
 
 def test_the_covariance_that_comes_with_them_is_that_of_the_joint_distribution():
-    params = brute.random_params(4, 2, (2, 3))
+    params = Params.of_joint(brute.random_params(4, 2, (2, 3)))
     found = matched(params, other_margins(params, 4))
-    states = brute.enumerate_states(found.put_into(params))
+    states = brute.enumerate_states(found.put_into(params).joint)
     level = np.zeros((len(states.prob), 5))
     for row, codes in zip(level, states.codes, strict=True):
         row[params.level_start[:-1] + codes] = 1.0
@@ -88,28 +89,28 @@ def test_the_covariance_that_comes_with_them_is_that_of_the_joint_distribution()
 
 
 def test_nothing_moves_where_the_margins_are_right_already():
-    params = brute.random_params(1, 3, (2, 3, 2))
+    params = Params.of_joint(brute.random_params(1, 3, (2, 3, 2)))
     mean, variance, share = margins_of(params)
     found = matched(params, Margins(np.concatenate([mean, share]), variance))
     np.testing.assert_allclose(found.diagonal, np.diagonal(params.precision), rtol=1e-9)
-    np.testing.assert_allclose(found.cont_bias, params.cont_bias, rtol=1e-9)
-    np.testing.assert_allclose(found.cat_bias, params.cat_bias, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found.bias[:3], params.cont_bias, rtol=1e-9)
+    np.testing.assert_allclose(found.bias[3:], params.cat_bias, rtol=1e-9, atol=1e-9)
 
 
 def test_far_away_levels_and_many_states():
     """Levels of probability 1e-6 that have a third of the rows; more states than are visited."""
-    params = brute.random_params(2, 2, (3,) * 9, density=0.3, strength=0.5)
+    params = Params.of_joint(brute.random_params(2, 2, (3,) * 9, density=0.3, strength=0.5))
     params.cat_bias[::3] -= 14.0
     margins = Margins(np.concatenate([np.zeros(2), np.full(27, 1 / 3)]), np.ones(2))
     found = matched(params, margins)
     assert found.error < 1e-8
-    moments = expectations(found.put_into(params))
-    np.testing.assert_allclose(moments.cat_bias, 1 / 3, atol=1e-8)
+    moments = expectations(found.put_into(params).joint)
+    np.testing.assert_allclose(moments.share, 1 / 3, atol=1e-8)
     np.testing.assert_allclose(np.diagonal(moments.covariance), 1.0, atol=1e-8)
 
 
 def test_units_do_not_matter():
-    params = brute.random_params(5, 3, (2, 3))
+    params = Params.of_joint(brute.random_params(5, 3, (2, 3)))
     margins = other_margins(params, 5)
     plain = matched(params, margins).put_into(params)
     units = Units(np.array([1e4, 0.0, -3.0]), np.array([1e-3, 1.0, 1e5]))
@@ -124,14 +125,14 @@ def test_units_do_not_matter():
 
 
 def test_a_precision_that_is_not_positive_definite_has_no_node_terms():
-    params = Params.independent(2, ())
-    params.precision[0, 1] = params.precision[1, 0] = 1.5
+    params = Params.independent(Nodes.mixed(2, ()))
+    params.coef[0, 1] = params.coef[1, 0] = -1.5
     assert matched(params, Margins(np.zeros(2), np.ones(2))) is None
 
 
 def test_wide_tables_keep_no_covariance():
     p = MOST_COLUMNS + 1
-    found = matched(Params.independent(p, ()), Margins(np.zeros(p), np.full(p, 2.0)))
+    found = matched(Params.independent(Nodes.mixed(p, ())), Margins(np.zeros(p), np.full(p, 2.0)))
     assert found.covariance is None
     np.testing.assert_allclose(found.diagonal, 0.5)
 
@@ -143,7 +144,7 @@ def test_wide_tables_keep_no_covariance():
 @pytest.mark.parametrize("seed", range(3))
 def test_sampled_margins_are_within_their_stated_error(seed):
     """The seed of the chains is fixed, so this fails always or never."""
-    params = brute.random_params(seed, 2, (2, 3, 2, 2), strength=0.7)
+    params = Params.of_joint(brute.random_params(seed, 2, (2, 3, 2, 2), strength=0.7))
     margins = other_margins(params, seed)
     found = matched(params, margins, limit=1)
     assert found.sampled
@@ -155,12 +156,12 @@ def test_sampled_margins_are_within_their_stated_error(seed):
     assert np.abs(share - margins.share).max() < found.error
     assert_same_edges(params, found.put_into(params))
     again = matched(params, margins, limit=1)
-    assert np.array_equal(again.cat_bias, found.cat_bias)
+    assert np.array_equal(again.bias, found.bias)
 
 
 def test_margins_that_cannot_be_reached_are_told():
     """Two columns that chains cannot take from one agreement to the other."""
-    params = Params.independent(0, (2, 2))
+    params = Params.independent(Nodes.mixed(0, (2, 2)))
     params.cat_interaction[:] = np.kron([[0, 1], [1, 0]], 15.0 * np.eye(2))
     params.cat_bias[:] = [-8.0, 8.0, 0.0, 0.0]
     with pytest.warns(SamplingWarning, match="could not be given the margins of the table"):

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -330,7 +331,8 @@ def test_packed_covariances_are_unpacked_where_they_belong():
 
 def test_without_a_joint_distribution_the_columns_are_named(frame):
     model = mg.MixedGraphicalModel(lam=0.2).fit(frame)
-    object.__setattr__(model.fitted_.params, "precision", np.array([[1.0, 2.0], [2.0, 1.0]]))
+    precision = np.array([[1.0, 2.0], [2.0, 1.0]])
+    model._adopt(replace(model.fitted_, params=model.params_.with_precision(precision)))
     with pytest.raises(mg.DistributionError, match="'height', 'weight'"):
         model.check_fit(frame)
 
@@ -338,7 +340,7 @@ def test_without_a_joint_distribution_the_columns_are_named(frame):
 def test_badly_mixed_chains_are_reported_once(model, frame, monkeypatch):
     def badly(self, n, rng, method="auto"):
         warnings.warn("bad", mg.SamplingWarning, stacklevel=1)
-        return draw(self.params, n, rng=rng)
+        return draw(self.params.joint, n, rng=rng)
 
     monkeypatch.setattr(type(model.fitted_), "draw", badly)
     with pytest.warns(mg.SamplingWarning, match="in 2 of 2 batches") as caught:

@@ -1,7 +1,6 @@
 """Given parameters -> a model: what is checked, what is centred, what is reported."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ def params() -> mg.Params:
     rng = np.random.default_rng(0)
     phi = np.zeros((5, 5))
     phi[:3, 3:] = rng.normal(size=(3, 2))
-    return mg.Params(
+    return mg.Params.of_blocks(
         (3, 2),
         np.array([[2.0, -0.5], [-0.5, 1.0]]),
         rng.normal(size=2),
@@ -144,9 +143,13 @@ def test_frames(frame):
         mg.from_params(COLUMNS, params(), frame="excel")
 
 
+BLOCKS = ("precision", "cont_bias", "category_shift", "cat_interaction", "cat_bias")
+
+
 def wrong(message, **blocks):
+    given = {name: getattr(params(), name) for name in BLOCKS} | blocks
     with pytest.raises(mg.ParameterError, match=message):
-        checked_params(schema_of(COLUMNS), replace(params(), **blocks))
+        checked_params(schema_of(COLUMNS), given)
 
 
 def test_everything_wrong_is_named():
@@ -159,7 +162,19 @@ def test_everything_wrong_is_named():
     wrong("cat_bias holds 1 values", cat_bias=np.array([np.nan, 0, 0, 0, 0]))
     wrong("without any level", cat_bias=np.array([0, 0, 0, -np.inf, -np.inf]))
     wrong("category_shift holds 10 values", category_shift=np.full((2, 5), np.inf))
-    wrong("n_levels", n_levels=(2, 3))
+    with pytest.raises(mg.ParameterError, match="n_levels"):
+        checked_params(schema_of({**COLUMNS, "y": 4}), params())
+
+
+def test_params_can_be_made_of_blocks_as_before():
+    blocks = [getattr(params(), name) for name in BLOCKS]
+    with pytest.warns(FutureWarning, match="Params.of_blocks"):
+        positional = mg.Params((3, 2), *blocks)
+    with pytest.warns(FutureWarning, match="Params.of_blocks"):
+        named = mg.Params(n_levels=(3, 2), **dict(zip(BLOCKS, blocks, strict=True)))
+    for made in (positional, named):
+        for name, block in zip(BLOCKS, blocks, strict=True):
+            np.testing.assert_array_equal(getattr(made, name), block)
 
 
 def test_several_mistakes_come_at_once():

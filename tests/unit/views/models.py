@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from mixedgm.fitted import FitReport, FittedModel
+from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params
 from mixedgm.table import Column, Schema
 
@@ -36,7 +35,7 @@ def by_hand(
             Column(wage, "continuous"),
         )
     )
-    params = Params(
+    params = Params.of_blocks(
         n_levels=(2, 3),
         precision=np.array([[2.0, -1.0], [-1.0, 4.0]]),
         cont_bias=np.array([0.5, -0.5]),
@@ -52,6 +51,6 @@ def chain(n: int, edges: list[tuple[int, int]]) -> FittedModel:
     precision = 3.0 * np.eye(n)
     for u, v in edges:
         precision[u, v] = precision[v, u] = -0.5
-    params = replace(Params.independent(n, ()), precision=precision)
+    params = Params.independent(Nodes.mixed(n, ())).with_precision(precision)
     schema = Schema(tuple(Column(f"v{k}", "continuous") for k in range(n)))
     return FittedModel(schema, params, np.ones(n), REPORT, "numpy")

@@ -27,7 +27,7 @@ def weighted(weights, n=None):
     precision = model.params.precision.copy()
     for k, weight in enumerate(weights):
         precision[k, k + 1] = precision[k + 1, k] = -weight
-    return replace(model, params=replace(model.params, precision=precision))
+    return replace(model, params=model.params.with_precision(precision))
 
 
 def widths(ax):

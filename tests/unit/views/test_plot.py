@@ -104,7 +104,9 @@ def test_layouts_are_deterministic_and_can_be_used_again(hand, layout):
 def test_a_layout_serves_another_graph(hand):
     model = hand()
     places = plot_network(model).positions
-    other = replace(model, params=replace(model.params, category_shift=np.zeros((2, 5))))
+    only = np.zeros((7, 7))
+    only[0, 1] = only[1, 0] = 1.0
+    other = replace(model, params=replace(model.params, coef=only))
     assert len(other.edges) == 1
     assert plot_network(other, layout={**places, "more": (0, 0)}).positions == places
 

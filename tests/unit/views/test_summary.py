@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from mixedgm.fitted import Edge
+from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params
 from mixedgm.views import edges_text, html, summarise, table_text
 from mixedgm.views.text import facts
@@ -112,7 +113,7 @@ def test_edges_with_a_ridge_have_a_column_for_it():
 
 
 def test_no_edges_is_a_sentence(hand):
-    model = replace(hand(), params=Params.independent(2, (2, 3)))
+    model = replace(hand(), params=Params.independent(Nodes.mixed(2, (2, 3))))
     text = str(summarise(model))
     assert "0 of 6 possible" in text
     assert text.endswith("No edges: at this lam every column is independent of the others.")

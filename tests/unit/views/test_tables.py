@@ -9,6 +9,7 @@ import pytest
 
 import mixedgm as mg
 from mixedgm.errors import ParameterError, TableError
+from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params
 from mixedgm.table import assemble
 from mixedgm.table.assemble import frame
@@ -55,7 +56,7 @@ def test_edges_heaviest_first_with_missing_signs_as_missing(hand, library):
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_a_graph_without_edges_keeps_its_column_types(hand, library):
     model = hand(library)
-    model = replace(model, params=Params.independent(2, (2, 3)))
+    model = replace(model, params=Params.independent(Nodes.mixed(2, (2, 3))))
     schema = nw.from_native(edges_frame(model), eager_only=True).schema
     assert schema["source"] == nw.String
     assert schema["sign"] == nw.String

@@ -1,0 +1,31 @@
+"""The name of a kind of column -> everything that is particular to it, one file per kind.
+
+The order of `KINDS` is that of the nodes of a model: Gaussian kinds first, and of the others those
+that are numbers to their neighbours before those that are indicators.
+"""
+
+from mixedgm.model.kinds.categorical import CATEGORICAL
+from mixedgm.model.kinds.continuous import CONTINUOUS
+from mixedgm.model.kinds.contract import Kind
+
+__all__ = ["CATEGORICAL", "CONTINUOUS", "KINDS", "Kind", "edge_kinds", "pair_name"]
+
+KINDS: dict[str, Kind] = {kind.name: kind for kind in (CONTINUOUS, CATEGORICAL)}
+
+
+def pair_name(first: str, second: str) -> str:
+    """Name of the edges between columns of two kinds, whichever comes first.
+
+    Examples
+    --------
+    >>> pair_name("categorical", "continuous")
+    'continuous-categorical'
+    """
+    order = list(KINDS)
+    return "-".join(sorted((first, second), key=order.index))
+
+
+def edge_kinds() -> tuple[str, ...]:
+    """Names of all kinds of edges, in the order of the kinds of their ends."""
+    names = list(KINDS)
+    return tuple(pair_name(a, b) for at, a in enumerate(names) for b in names[at:])

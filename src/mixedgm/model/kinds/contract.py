@@ -1,0 +1,99 @@
+"""What a kind of column tells the rest of the package about itself."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+class Transform(Protocol):
+    """A change of scale of one column, as the schema holds it."""
+
+    def forward(self, values: Any) -> Floats:
+        """Return the values on the scale of the model."""
+        ...
+
+    def inverse(self, scores: Any) -> Floats:
+        """Return the values on the scale of the table."""
+        ...
+
+
+class Kind(ABC):
+    """One kind of column.
+
+    A column of a kind is seen by all others as one or more *design columns*, and has a conditional
+    of its own: Gaussian, or a softmax over finitely many values.  `n_values` is the number of these
+    values, and 0 for a kind that has any real number.
+    """
+
+    name: ClassVar[str]
+    """As in schemas, edge kinds and files."""
+    short: ClassVar[str]
+    """The same where there is little room."""
+    fill: ClassVar[str]
+    """Colour of its nodes in pictures of networks."""
+    line: ClassVar[str]
+    """Colour of its curves."""
+    marker: ClassVar[str]
+    """Shape of its nodes, as matplotlib calls it."""
+    is_gaussian: ClassVar[bool]
+    """Whether its conditional is Gaussian; else it is a softmax over its values."""
+    is_numeric: ClassVar[bool]
+    """Whether its design columns are numbers, which have units; else they are indicators."""
+
+    @abstractmethod
+    def width(self, n_values: int) -> int:
+        """Number of design columns: what the other columns see of it."""
+
+    @abstractmethod
+    def n_biases(self, n_values: int) -> int:
+        """Number of its own linear terms; a Gaussian kind also has one on the diagonal."""
+
+    @abstractmethod
+    def freedom(self, n_values: int) -> int:
+        """Directions of its design columns in which a block of an edge can differ.
+
+        The parameters of an edge are counted as the product of those of its ends.
+        """
+
+    @abstractmethod
+    def is_signed(self, n_values: int) -> bool:
+        """Whether "more" and "less" of it have a meaning, so that an edge can have a sign."""
+
+    @abstractmethod
+    def variance(self, mean: Floats, varies: Floats) -> Floats:
+        """Variances of its standardised design columns, from their means.
+
+        `varies` is 1 for a number that varies and 0 for a constant.
+        """
+
+    @abstractmethod
+    def problem(self, levels: tuple[Any, ...], transform: Transform | None) -> str | None:
+        """Say why a column of this kind cannot be described so, or None if it can."""
+
+    @abstractmethod
+    def axis(self, name: str, level_names: tuple[str, ...]) -> tuple[str, ...]:
+        """Names of the design columns of a column."""
+
+    @abstractmethod
+    def encode(self, values: NDArray[Any], transform: Transform | None) -> NDArray[Any]:
+        """Values of the table (level codes of a kind with levels) -> those of the model."""
+
+    @abstractmethod
+    def decode(self, values: NDArray[Any], transform: Transform | None) -> NDArray[Any]:
+        """Return what `encode` was given."""
+
+    @abstractmethod
+    def point(self, conditional: Floats) -> NDArray[Any]:
+        """The value that stands for a conditional in predictions and imputations.
+
+        Parameters
+        ----------
+        conditional : ndarray
+            Means of a Gaussian kind (n,); else probabilities, or their logarithms, (n, n_values).
+        """
