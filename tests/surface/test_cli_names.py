@@ -12,7 +12,6 @@ import mixedgm as mg
 from mixedgm.cli import main
 from mixedgm.cli.console import in_options
 from mixedgm.cli.lists import cut_items, list_item, listed
-from mixedgm.errors import ParameterError
 from tests.support.command_line import write_csv
 
 HEIGHT, RATIO, TIME = "height, cm", "a=b", "time: 1"
@@ -64,7 +63,7 @@ def test_values_are_cut_where_quotes_or_known_names_say(
 
 @pytest.mark.parametrize("text", ['"a', 'a="b', '"a""'])
 def test_a_quote_that_does_not_close_is_an_error(text: str) -> None:
-    with pytest.raises(ParameterError, match="do not close"):
+    with pytest.raises(mg.ParameterError, match="do not close"):
         cut_items([text], "=", "--given takes NAME=VALUE.")
 
 
