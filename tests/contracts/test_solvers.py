@@ -206,7 +206,7 @@ def test_certificate_is_that_of_the_returned_point(solver):
     """Also where the solve was cut short: never the solver's own bookkeeping."""
     task, lam = task_of("mixed-uniform-0.3"), problems.get("mixed-uniform-0.3").lam
     solution = solved(task, lam, solver, max_iter=3)
-    fresh = task.problem(lam).certificate(solution.theta)
+    fresh = task.problem(lam).optimality(solution.theta)
     assert solution.kkt == fresh.kkt
     assert solution.objective == fresh.objective
 
@@ -218,7 +218,7 @@ def test_an_impossible_tolerance_does_not_spoil_the_answer(solver):
     start = (task.null.theta, task.null.evaluation)
     found = run(problem, SOLVERS[solver], start, tol=0.0, max_iter=300)
     assert found.status in (Status.NO_PROGRESS, Status.ITERATION_LIMIT)
-    assert problem.certificate(found.theta).kkt < 1e-9
+    assert problem.optimality(found.theta).kkt < 1e-9
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

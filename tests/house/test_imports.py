@@ -38,6 +38,7 @@ ROOMS = (
     "certificate",
     "fitted",
     "estimates",
+    "notices",
     "precompile",
     "fitting",
     "store",

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from mixedgm.path.moderated import Moderated
+from mixedgm.path.recipe import Recipe
 from mixedgm.path.task import Task, prepare
 from mixedgm.table.schema import Schema
 from tests.support import dense
@@ -23,11 +24,8 @@ def moderated_task(table: Table, moderators, covariates=(), factors=None, **opti
     n_nodes = len(columns)
     if factors is None:
         factors = np.ones((len(moderators), n_nodes, n_nodes))
-    return prepare(
-        replace(design, schema=Schema(tuple(columns))),
-        moderated=Moderated(tuple(moderators), factors),
-        **options,
-    )
+    recipe = Recipe(moderated=Moderated(tuple(moderators), factors), **options)
+    return prepare(replace(design, schema=Schema(tuple(columns))), recipe)
 
 
 def written_out(task: Task, table: Table):

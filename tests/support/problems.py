@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.model.layout import Layout
-from mixedgm.path.evidence import Evidence, Recipe, Setup
+from mixedgm.parallel import Runtime
+from mixedgm.path.evidence import Evidence
 from mixedgm.path.path import Path
+from mixedgm.path.recipe import Recipe
 from mixedgm.path.task import Task, prepare
 from mixedgm.solve.choose import Auto
 from mixedgm.solve.neighbour import Chord, neighbour_of
@@ -65,8 +67,8 @@ class Table:
         codes = np.ascontiguousarray(self.Y, dtype=code_dtype(self.schema))
         return Design(self.schema, np.ascontiguousarray(self.X), codes, self.row_weights)
 
-    def task(self, **options) -> Task:
-        return prepare(self.design, **options)
+    def task(self, n_threads=1, **options) -> Task:
+        return prepare(self.design, Recipe(**options), n_threads=n_threads)
 
     def take(self, rows) -> Table:
         weights = None if self.row_weights is None else self.row_weights[rows]
@@ -109,13 +111,13 @@ def solved(task: Task, lam: float, solver="newton-exact", tol=1e-8, max_iter=30_
     return solve(problem, SOLVERS[solver], start, tol=tol, max_iter=max_iter)
 
 
-def evidence_of(table: Table, path: Path, task: Task | None = None, **setup) -> Evidence:
+def evidence_of(table: Table, path: Path, task: Task | None = None, seed=0, **runtime) -> Evidence:
     """What a criterion sees of a table and its path."""
     n_nodes = table.n_gaussian + len(table.n_levels)
     recipe = Recipe(ProximalNewton(), 1e-8, 500, "calibrated", np.ones((n_nodes, n_nodes)))
     task = table.task() if task is None else task
-    seed = np.random.SeedSequence(setup.pop("seed", 0))
-    return Evidence(Setup(table.design, recipe, task, None, seed, **setup), path)
+    seed = np.random.SeedSequence(seed)
+    return Evidence(table.design, recipe, task, path, seed, runtime=Runtime(**runtime))
 
 
 def edges_of(task: Task, theta: Floats) -> set[tuple[int, int]]:

@@ -142,12 +142,12 @@ def test_a_final_evaluation_is_the_one_that_the_certificate_needs(problem):
     assert final.value == pytest.approx(plain.value, abs=1e-12)
     np.testing.assert_allclose(final.gradient, plain.gradient, atol=1e-12)
     before = problem.smooth.passes
-    certificate = problem.certificate(problem.embedded(small.index, theta))
+    certificate = problem.optimality(problem.embedded(small.index, theta))
     assert problem.smooth.passes == before
     # Elsewhere it is computed anew.
-    other = problem.certificate(problem.embedded(small.index, 1.01 * theta))
+    other = problem.optimality(problem.embedded(small.index, 1.01 * theta))
     assert other.objective != certificate.objective
-    again = problem.certificate(problem.embedded(small.index, theta))
+    again = problem.optimality(problem.embedded(small.index, theta))
     assert again.objective == certificate.objective
 
 

@@ -46,7 +46,7 @@ def test_stages_lead_to_the_same_solution(task, name):
     direct = from_nothing(task, 0.1, stages=False)
     solution = from_nothing(task, 0.1, solver, tol=tol)
     assert solution.converged
-    assert task.problem(0.1 * task.lam_max).certificate(solution.theta).kkt <= tol
+    assert task.problem(0.1 * task.lam_max).optimality(solution.theta).kkt <= tol
     assert solution.objective == pytest.approx(direct.objective, abs=20 * tol)
 
 
