@@ -35,7 +35,8 @@ def written_out(task: Task, table: Table):
     share = dense.shares(len(Z), table.row_weights)
     middle = share @ Z
     middle[: rows.numbers.shape[1]] = 0.0
-    return np.hstack([Z, *(f[:, None] * (Z - middle) for f in rows.products.features.T)])
+    features = [] if rows.products is None else rows.products.features.T
+    return np.hstack([Z, *(f[:, None] * (Z - middle) for f in features)])
 
 
 def people(n=400, seed=0):

@@ -484,12 +484,15 @@ def test_a_compressed_part_is_refused_unread(saved: FilePath, tmp_path: FilePath
     assert "is compressed; model files are not" in refusal(file)
 
 
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [(b" " * 40_000_000, "40,000,000 bytes"), (b"[" + b"0," * 600_000 + b"0]", "600,001 values")],
+)
 def test_a_huge_document_is_refused_unread(
-    saved: FilePath, tmp_path: FilePath, monkeypatch: pytest.MonkeyPatch
+    saved: FilePath, tmp_path: FilePath, content: bytes, says: str
 ) -> None:
-    monkeypatch.setattr("mixedgm.store.archive._MOST_VALUES", -20_000)
-    file = rewritten(saved, tmp_path / "long.mgm", {})
-    assert "'model.json' has" in refusal(file)
+    file = rewritten(saved, tmp_path / "long.mgm", {"model.json": content})
+    assert f"'model.json' has {says}" in refusal(file)
 
 
 @pytest.mark.parametrize(
