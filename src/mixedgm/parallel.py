@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, TypeVar
 
@@ -24,6 +25,7 @@ __all__ = [
     "MOST_TASKS",
     "Outcome",
     "Record",
+    "Runtime",
     "check_n_jobs",
     "end_with",
     "n_cores",
@@ -48,6 +50,28 @@ def n_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """How a fit runs; it changes the time, never the outcome.
+
+    Parameters
+    ----------
+    n_threads : int
+        For passes over the rows.
+    n_jobs : int, optional
+        Workers for folds and subsamples, as for `run`.
+    keep_interrupted : bool
+        Whether Ctrl-C leaves what is done, with a warning, or is passed on.
+    show : bool
+        Whether to draw progress bars.
+    """
+
+    n_threads: int = 1
+    n_jobs: int | None = 1
+    keep_interrupted: bool = False
+    show: bool = False
 
 
 def seeds(random_state: RandomState, n: int) -> list[np.random.SeedSequence]:
@@ -96,9 +120,10 @@ def check_n_jobs(n_jobs: object) -> None:
 
 
 def n_workers(n_jobs: int | None) -> int:
-    """Return how many threads or processes `n_jobs` stands for, by scikit-learn's rule.
+    """Return how many threads or processes `n_jobs` stands for.
 
-    None is 1, unless `joblib.parallel_config` says otherwise; -1 is all cores, -2 all but one.
+    None is what `joblib.parallel_config` says where one is active, else all cores; 1 within another
+    parallel loop.  -1 is all cores, -2 all but one.
 
     Examples
     --------
@@ -112,13 +137,13 @@ def n_workers(n_jobs: int | None) -> int:
 
 
 def _configured(n_jobs: int | None) -> int:
-    """Return the number that joblib's context has for None; 1 within another parallel loop."""
+    """Return the number that stands for None: joblib's context, else all cores that are free."""
     from joblib.parallel import get_active_backend
 
     if n_jobs is None:
         backend, n_jobs = get_active_backend()
-        if n_jobs is None:
-            n_jobs = backend.default_n_jobs
+        if n_jobs is None:  # within another parallel loop the cores are taken already
+            n_jobs = 1 if backend.nesting_level else -1
     return int(n_jobs)
 
 

@@ -159,12 +159,11 @@ def test_generators_are_accepted_and_advance(make) -> None:
     assert first != first_draws(rng)
 
 
-def test_none_is_one_worker_unless_the_context_says_otherwise() -> None:
+def test_none_is_all_cores_unless_the_context_says_otherwise() -> None:
     def counts(n_jobs: int | None) -> set[int]:
         return {n_workers(n_jobs), Options(n_jobs=n_jobs).n_threads}
 
-    assert counts(None) == {1}
-    assert counts(-1) == {n_cores()}
+    assert counts(None) == counts(-1) == {n_cores()}
     assert counts(-n_cores()) == counts(-1000) == {1}
     with joblib.parallel_config(n_jobs=3):
         assert counts(None) == {3}
@@ -174,7 +173,7 @@ def test_none_is_one_worker_unless_the_context_says_otherwise() -> None:
     for backend in ("loky", "threading"):  # the cores are taken already
         nested = joblib.Parallel(2, backend=backend)(joblib.delayed(n_workers)(None) for _ in "ab")
         assert nested == [1, 1]
-    here = run(where_of, range(4), what="tasks")
+    here = run(where_of, range(4), what="tasks", n_jobs=1)
     assert {int(outcome.record["pid"][0]) for outcome in here} == {os.getpid()}
 
 

@@ -81,8 +81,8 @@ class AdequacyMethods(HasModel):
         random_state : int, Generator, RandomState or None
             Equal numbers give equal results, whatever `n_jobs` is.
         n_jobs : int, optional
-            Processes that simulate tables: by default 1, or as `joblib.parallel_config` says; -1
-            is all cores.
+            Processes that simulate tables: all cores by default, or as `joblib.parallel_config`
+            says.
 
         Returns
         -------

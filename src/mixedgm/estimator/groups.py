@@ -63,8 +63,8 @@ def compare(
         Frequencies of the rows.  Whole numbers count identical rows, which change groups one by
         one; otherwise a row changes its group with its weight.
     n_jobs : int, optional
-        Processes: by default 1, or as `joblib.parallel_config` says; -1 is all cores.  It never
-        changes a result.
+        Processes: all cores by default, or as `joblib.parallel_config` says.  It never changes a
+        result.
     random_state : int, Generator, RandomState or None
         The same seed gives the same shuffles.
     checkpoint : path of a folder, optional

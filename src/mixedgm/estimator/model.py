@@ -96,8 +96,8 @@ class MixedGraphicalModel(
     max_iter : int
         Steps per lam.
     n_jobs : int, optional
-        Threads of the fit, and processes for the folds and subsamples of `select`: by default 1,
-        or as `joblib.parallel_config` says; -1 is all cores.  It never changes a result.
+        Threads of the fit, and processes for the folds and subsamples of `select`: all cores by
+        default, or as `joblib.parallel_config` says.  It never changes a result.
     random_state : int, Generator, RandomState or None
         Draws the folds and subsamples of `select`, and the chains of ``loss="likelihood-mc"``.
         Everything else is deterministic.

@@ -267,10 +267,10 @@ class RidgedSample(SampledLikelihood):
         )
 
     def _without_edges(self, theta: Floats) -> Evaluation:
-        found = super()._without_edges(theta)
-        return Evaluation(
-            found.value + self.ridge.added(theta), found.gradient + self.ridge.push(theta)
-        )
+        plain, ridge = super()._without_edges(theta), self.ridge
+        if plain.grad is None:  # outside the domain
+            return plain
+        return Evaluation(plain.value + ridge.added(theta), plain.grad + ridge.push(theta))
 
 
 @dataclass(frozen=True, eq=False)

@@ -82,8 +82,8 @@ def bootstrap(
         The weights that the model was fitted with.  Whole numbers count identical rows, which are
         drawn one by one; otherwise a row that is drawn brings its weight.
     n_jobs : int, optional
-        Processes: by default 1, or as `joblib.parallel_config` says; -1 is all cores.  It never
-        changes a result.
+        Processes: all cores by default, or as `joblib.parallel_config` says.  It never changes a
+        result.
     random_state : int, Generator, RandomState or None
         The same seed gives the same resamples.
     checkpoint : path of a folder, optional

@@ -14,7 +14,7 @@ import numpy as np
 from mixedgm.checkpoint import Record
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
-from mixedgm.path.task import Lam
+from mixedgm.path.recipe import Lam
 from mixedgm.penalty.factors import edge_kind
 from mixedgm.printable import quoted
 from mixedgm.studies.bootstrap_replicates import Replicates

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 
 from mixedgm.fitted import Edge
-from mixedgm.path.task import Lam
+from mixedgm.path.recipe import Lam
 from mixedgm.penalty.factors import EDGE_KINDS
 from mixedgm.printable import bounded, cut, few, one_line
 from mixedgm.printable import width as width_of

@@ -14,7 +14,6 @@ from mixedgm.path.task import Sampler
 from mixedgm.solve.choose import Auto
 from mixedgm.solve.loop import Status
 from mixedgm.solve.monte_carlo import MonteCarlo
-from mixedgm.solve.working_set import Start, solve
 from tests.support.problems import draw, random_theta
 
 FAST = MonteCarlo(accuracy=0.01)
@@ -90,20 +89,6 @@ def test_a_path_is_that_of_elimination_within_the_stated_errors():
             assert point.status is Status.WITHIN_ERROR
             assert 0.0 < point.kkt_error <= FAST.accuracy
             assert "standard error" in point.notes[-1]
-
-
-def test_continuous_columns_alone_need_no_chains():
-    table = draw(3, 60, 4, ())
-    task, exact = task_of(table), table.task(loss="likelihood")
-    lam = 0.1 * task.lam_max
-    start = Start(task.null.theta, task.null.evaluation, task.lam_max)
-    found = solve(task.problem(lam), FAST, start, tol=1e-7, max_iter=50)
-    assert found.status is Status.CONVERGED
-    assert found.kkt <= 1e-7
-    assert found.kkt_error == 0.0
-    true = exact.problem(lam).certificate(found.theta)
-    assert true.kkt <= 1e-7
-    assert found.objective == pytest.approx(true.objective, abs=0.02)
 
 
 def test_equal_seeds_give_equal_results_and_others_do_not():
