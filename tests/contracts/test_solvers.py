@@ -136,7 +136,7 @@ def test_all_solvers_find_the_certified_optimum_of_every_loss(name, solver):
     lam = 0.12 * task.lam_max
     found = solved(task, lam, solver, tol=1e-7)
     assert found.converged, found.status.value
-    assert found.kkt == task.problem(lam).certificate(found.theta).kkt
+    assert found.kkt == task.problem(lam).optimality(found.theta).kkt
     assert found.objective == pytest.approx(best.objective, abs=1e-10)
     np.testing.assert_allclose(found.theta, best.theta, atol=1e-4)
     active = task.layout.group_norms(best.theta) > 0
@@ -154,7 +154,7 @@ def test_sampled_steps_find_the_optimum_where_nothing_is_sampled():
     assert found.status is Status.CONVERGED
     assert found.kkt <= 1e-7
     assert found.kkt_error == 0.0
-    true = exact.problem(lam).certificate(found.theta)
+    true = exact.problem(lam).optimality(found.theta)
     assert true.kkt <= 1e-7
     assert found.objective == pytest.approx(true.objective, abs=0.02)
 
@@ -173,7 +173,7 @@ def test_a_solve_that_is_cut_short_returns_a_distribution(name, solver):
     solution = solve(task.problem(lam), SOLVERS[solver], start, tol=1e-8, max_iter=3)
     assert solution.status is Status.ITERATION_LIMIT
     assert np.isfinite(solution.objective)
-    assert solution.kkt == task.problem(lam).certificate(solution.theta).kkt
+    assert solution.kkt == task.problem(lam).optimality(solution.theta).kkt
 
 
 @pytest.mark.parametrize("solver", [name for name in SOLVERS if name.startswith("newton")])

@@ -15,8 +15,7 @@ from typing import Literal, Protocol, overload
 
 import numpy as np
 
-from mixedgm.model.incidence import Incidence
-from mixedgm.model.layout import Floats, Ints
+from mixedgm.model.layout import Floats, Incidence, Ints
 
 Gradient = Literal["none", "support", "all"]
 

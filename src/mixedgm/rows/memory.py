@@ -17,8 +17,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.model.incidence import Incidence
-from mixedgm.model.layout import Floats, Ints
+from mixedgm.model.layout import Floats, Incidence, Ints
 from mixedgm.rows.contract import (
     Coefficients,
     Gradient,

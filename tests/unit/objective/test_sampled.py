@@ -10,7 +10,7 @@ import pytest
 from mixedgm.errors import ParameterError
 from mixedgm.path.grid import geometric
 from mixedgm.path.path import solve_path
-from mixedgm.path.task import Sampler
+from mixedgm.path.recipe import Recipe
 from mixedgm.solve.choose import Auto
 from mixedgm.solve.loop import Status
 from mixedgm.solve.monte_carlo import MonteCarlo
@@ -20,8 +20,8 @@ FAST = MonteCarlo(accuracy=0.01)
 
 
 def task_of(table, seed=0, solver=FAST, **options):
-    sampler = Sampler(solver, np.random.SeedSequence(seed))
-    return table.task(loss="likelihood-mc", sampler=sampler, **options)
+    seeds = np.random.SeedSequence(seed)
+    return table.task(loss="likelihood-mc", solver=solver, seed=seeds, **options)
 
 
 def inside(layout, seed):
@@ -74,12 +74,12 @@ def test_a_path_is_that_of_elimination_within_the_stated_errors():
     table = draw(3, 150, 2, (2, 3, 2), True)
     task, exact = task_of(table), table.task(loss="likelihood")
     lams = geometric(task.lam_max, 4, 0.1)
-    path = solve_path(task, lams, FAST, tol=1e-5, max_iter=100)
-    best = solve_path(exact, lams, Auto(), tol=1e-7, max_iter=200)
+    path = solve_path(task, lams, Recipe(FAST, 1e-5, 100))
+    best = solve_path(exact, lams, Recipe(Auto(), 1e-7, 200))
     assert path.loss == "likelihood-mc"
     assert path.converged.all()
     for k, (point, optimum) in enumerate(zip(path.points, best.points, strict=True)):
-        true = exact.problem(point.lam).certificate(path.theta(k))
+        true = exact.problem(point.lam).optimality(path.theta(k))
         objective = true.objective + exact.log_jacobian
         assert point.objective == pytest.approx(objective, abs=5 * point.objective_error + 1e-12)
         # Each estimate errs by one standard error, and the point was placed by another estimate.
@@ -96,7 +96,7 @@ def test_equal_seeds_give_equal_results_and_others_do_not():
 
     def theta(seed):
         task = task_of(table, seed)
-        return solve_path(task, np.array([0.1]), FAST, tol=1e-5, max_iter=20).theta(0)
+        return solve_path(task, np.array([0.1]), Recipe(FAST, 1e-5, 20)).theta(0)
 
     np.testing.assert_array_equal(theta(1), theta(1))
     assert not np.array_equal(theta(1), theta(2))
@@ -105,13 +105,13 @@ def test_equal_seeds_give_equal_results_and_others_do_not():
 def test_limits_are_named():
     table = draw(3, 80, 1, (2, 2))
     short = MonteCarlo(accuracy=1e-4, max_sweeps=300)
-    path = solve_path(task_of(table), np.array([0.1]), short, tol=1e-5, max_iter=100)
+    path = solve_path(task_of(table), np.array([0.1]), Recipe(short, 1e-5, 100))
     assert path.points[0].status is Status.SAMPLING_LIMIT
     assert not path.converged[0]
-    path = solve_path(task_of(table), np.array([0.1]), short, tol=1e-5, max_iter=1)
+    path = solve_path(task_of(table), np.array([0.1]), Recipe(short, 1e-5, 1))
     assert path.points[0].status is Status.ITERATION_LIMIT
     with pytest.raises(ParameterError, match="for loss='likelihood-mc' only"):
-        solve_path(table.task(), np.array([0.1]), short, tol=1e-5, max_iter=1)
+        solve_path(table.task(), np.array([0.1]), Recipe(short, 1e-5, 1))
 
 
 @pytest.mark.parametrize(
