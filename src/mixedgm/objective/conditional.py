@@ -200,8 +200,8 @@ class ConditionalLikelihood:
         mean[inside] = point.start + mean[others] @ lean
         second[np.ix_(others, inside)] = cross
         second[np.ix_(inside, others)] = cross.T
-        own = point.spread + np.outer(point.start, mean[inside]) + lean.T @ cross
-        second[np.ix_(inside, inside)] = 0.5 * (own + own.T)
+        square = point.spread + np.outer(point.start, mean[inside]) + lean.T @ cross
+        second[np.ix_(inside, inside)] = 0.5 * (square + square.T)
         return Moments(self.moments.total_weight, mean, second)
 
     # -- curvature ---------------------------------------------------------------------------------

@@ -66,8 +66,8 @@ class GradientChains:
         for k in range(sweeps):
             sweep(field, self.codes, 1, self.rng, runs=runs)
             for b in range(_BATCHES):
-                own = self.codes[b * self.per_batch : (b + 1) * self.per_batch]
-                count_pairs(own, field.level_start, counts[b])
+                batch = self.codes[b * self.per_batch : (b + 1) * self.per_batch]
+                count_pairs(batch, field.level_start, counts[b])
             if (k + 1) % every == 0:
                 kept.append(self.codes.copy())
         self.sweeps += burn_in + sweeps
@@ -159,17 +159,17 @@ class SampledLikelihood:
         """Exactly where there is no edge; else an estimate of the gradient, the value unknown."""
         if not self.layout.group_norms(theta).any():
             return self._without_edges(theta)
-        found = self.estimate(theta, _KEPT // (_BATCHES * self.chains.per_batch))
-        return Evaluation(np.inf) if found is None else Evaluation(np.nan, found.grad)
+        estimated = self.estimate(theta, _KEPT // (_BATCHES * self.chains.per_batch))
+        return Evaluation(np.inf) if estimated is None else Evaluation(np.nan, estimated.grad)
 
     def curvature(
         self, theta: Floats, stride: int = 1, nodes: Ints | None = None
     ) -> StateCurvature:
         """From states that the chains visit."""
-        found = self.estimate(theta, _KEPT // (_BATCHES * self.chains.per_batch))
-        if found is None:
+        estimated = self.estimate(theta, _KEPT // (_BATCHES * self.chains.per_batch))
+        if estimated is None:
             raise ValueError("there is no curvature outside the domain")
-        return found.curvature
+        return estimated.curvature
 
     def estimate(self, theta: Floats, sweeps: int) -> GradientEstimate | None:
         """Let the chains go on at theta; None where the precision is not positive definite."""
@@ -241,8 +241,8 @@ class RidgedSample(SampledLikelihood):
     @classmethod
     def of(cls, smooth: SampledLikelihood, edges: Floats, numbers: Floats) -> RidgedSample:
         """The likelihood with a ridge, and the same chains."""
-        own = {each.name: getattr(smooth, each.name) for each in fields(SampledLikelihood)}
-        return cls(**own, ridge=Ridged(smooth, edges, numbers))
+        parts = {each.name: getattr(smooth, each.name) for each in fields(SampledLikelihood)}
+        return cls(**parts, ridge=Ridged(smooth, edges, numbers))
 
     def restrict(self, groups: Ints) -> RidgedSample:
         """The same function with all other groups zero."""
@@ -255,15 +255,15 @@ class RidgedSample(SampledLikelihood):
 
     def estimate(self, theta: Floats, sweeps: int) -> GradientEstimate | None:
         """What the chains say, with what the ridge adds to derivatives."""
-        found = super().estimate(theta, sweeps)
-        if found is None:
+        plain = super().estimate(theta, sweeps)
+        if plain is None:
             return None
         push = self.ridge.push(theta)
         return replace(
-            found,
-            grad=found.grad + push,
-            batches=found.batches + push,
-            curvature=_RidgedStates(found.curvature, self.layout, self.ridge.edges),
+            plain,
+            grad=plain.grad + push,
+            batches=plain.batches + push,
+            curvature=_RidgedStates(plain.curvature, self.layout, self.ridge.edges),
         )
 
     def _without_edges(self, theta: Floats) -> Evaluation:

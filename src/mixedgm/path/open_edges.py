@@ -104,10 +104,10 @@ def least_curvature(
     """
     contrasts = Contrasts(smooth.layout)
     if smooth.by_nodes:
-        found = _by_nodes(contrasts, smooth, theta, asked, free, ridge)
+        by_group = _by_nodes(contrasts, smooth, theta, asked, free, ridge)
     else:
-        found = _of_whole(contrasts, smooth, theta, asked, free, ridge)
-    return np.array([np.linalg.eigvalsh(found[g])[0] for g in asked.tolist()])
+        by_group = _of_whole(contrasts, smooth, theta, asked, free, ridge)
+    return np.array([np.linalg.eigvalsh(by_group[g])[0] for g in asked.tolist()])
 
 
 def _by_nodes(
@@ -121,14 +121,14 @@ def _by_nodes(
     follows = np.append(_among(layout.n_groups, free), True)
     total: dict[int, Floats] = {}
     for v in range(layout.n_nodes):
-        own = np.arange(runs.ptr[v], runs.ptr[v + 1])
-        own = own[follows[group[own]]]
-        if not size[v] or not wanted[group[own]].any():
+        at = np.arange(runs.ptr[v], runs.ptr[v + 1])
+        at = at[follows[group[at]]]
+        if not size[v] or not wanted[group[at]].any():
             continue
         kept = np.concatenate(
-            [np.arange(runs.local[a], runs.local[a] + runs.length[a]) for a in own.tolist()]
+            [np.arange(runs.local[a], runs.local[a] + runs.length[a]) for a in at.tolist()]
         )
-        of = np.repeat(group[own], runs.length[own])
+        of = np.repeat(group[at], runs.length[at])
         matrix = matrices[start[v] : start[v + 1]].reshape(size[v], size[v])[np.ix_(kept, kept)]
         # A deviation has several runs.
         places = {g: np.flatnonzero(of == g) for g in np.unique(of).tolist() if wanted[g]}
@@ -149,9 +149,9 @@ def _of_whole(
 
 
 def _among(n: int, some: Ints) -> NDArray[np.bool_]:
-    found = np.zeros(n, dtype=bool)
-    found[some] = True
-    return found
+    mask = np.zeros(n, dtype=bool)
+    mask[some] = True
+    return mask
 
 
 def _given_the_rest(matrix: Floats, places: dict[int, Ints], ridge: float) -> dict[int, Floats]:

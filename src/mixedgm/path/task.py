@@ -389,8 +389,10 @@ def _standardised(design: Design, reference: Reference | None = None) -> tuple[U
 def _with_unit_variances(moments: Moments, n_gaussian: int) -> Moments:
     """Give a constant column variance 1, so that its own term has an optimum."""
     second = moments.second
-    own = np.arange(n_gaussian)
-    second[own, own] = np.where(second[own, own] > 0.0, second[own, own], 1.0)
+    numbers = np.arange(n_gaussian)
+    second[numbers, numbers] = np.where(
+        second[numbers, numbers] > 0.0, second[numbers, numbers], 1.0
+    )
     return moments
 
 

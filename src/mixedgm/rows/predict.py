@@ -53,10 +53,10 @@ def predictions(
     means = np.empty(numbers.shape)
     modes = np.empty(codes.shape, dtype=np.int64)
     for block in _blocks(params, len(numbers)):
-        found = conditionals(params, numbers[block], codes[block], n_observed)
-        means[block] = found.mean
+        given = conditionals(params, numbers[block], codes[block], n_observed)
+        means[block] = given.mean
         for j in range(codes.shape[1]):
-            modes[block, j] = found.log_prob[:, params.levels_of(j)].argmax(axis=1)
+            modes[block, j] = given.log_prob[:, params.levels_of(j)].argmax(axis=1)
     return means, modes
 
 
@@ -70,6 +70,6 @@ def probabilities(
     """(n, L) probability of every level of categorical column number `discrete`."""
     out = np.empty((len(numbers), params.n_levels[discrete]))
     for block in _blocks(params, len(numbers)):
-        found = conditionals(params, numbers[block], codes[block], n_observed)
-        out[block] = np.exp(found.log_prob[:, params.levels_of(discrete)])
+        given = conditionals(params, numbers[block], codes[block], n_observed)
+        out[block] = np.exp(given.log_prob[:, params.levels_of(discrete)])
     return out
