@@ -201,7 +201,7 @@ class Layout:
     @property
     def n_level_terms(self) -> int:
         """Number of biases of levels."""
-        return int(self.nodes.level_start[-1])
+        return int(self.nodes.n_biases[self.nodes.discrete].sum())
 
     @cached_property
     def n_groups(self) -> int:
@@ -260,8 +260,8 @@ class Layout:
     @cached_property
     def first_term(self) -> Ints:
         """Theta position of the first term of every node: its linear term, or its first bias."""
-        biases = self.biases.start + self.nodes.level_start[:-1]
-        return np.concatenate([np.arange(self.n_gaussian), biases])
+        sizes = self.nodes.n_biases
+        return np.cumsum(sizes) - sizes + np.where(self.nodes.gaussian_nodes, 0, self.n_gaussian)
 
     @cached_property
     def bias_terms(self) -> Ints:
@@ -279,7 +279,7 @@ class Layout:
         first = int(self.first_term[node])
         if self.nodes.is_gaussian(node):
             return np.array([first, self.diagonal.start + first])
-        return np.arange(first, first + self.nodes.n_values[node])
+        return np.arange(first, first + self.nodes.n_biases[node])
 
     @property
     def n_node_blocks(self) -> int:
@@ -295,8 +295,9 @@ class Layout:
         """
         single, discrete = np.arange(self.biases.start), self.nodes.discrete
         start = np.concatenate([single, self.first_term[discrete], self.starts[:-1]])
-        size = np.concatenate([np.ones_like(single), self.n_levels, self.sizes])
-        return start, size.astype(np.int64)
+        return start, np.concatenate(
+            [np.ones_like(single), self.nodes.n_biases[discrete], self.sizes]
+        )
 
     # -- edge groups -------------------------------------------------------------------------
 
@@ -563,7 +564,7 @@ class Layout:
         the biases of its levels), then its entries of the incidence in their order.
         """
         nodes, incidence = self.nodes, self.incidence
-        n_terms = np.where(nodes.gaussian_nodes, 2, nodes.n_values)
+        n_terms = nodes.n_biases + nodes.gaussian_nodes
         n_entries = np.diff(incidence.entry_ptr[incidence.target_ptr])
         start = np.concatenate([[0], np.cumsum(n_terms + n_entries)]).astype(np.int64)
         index = np.empty(start[-1], dtype=np.int64)
