@@ -34,9 +34,9 @@ _MOST_BYTES = 2.0**30
 
 def parameters(task: Task, groups: Ints) -> Ints:
     """Identifiable parameters of each of these edges, over observed levels."""
-    own = own_parameters(task)
+    count = own_parameters(task)
     u, v = task.layout.pairs[groups].T
-    return np.asarray(own[u] * own[v] * task.layout.n_blocks[groups])
+    return np.asarray(count[u] * count[v] * task.layout.n_blocks[groups])
 
 
 def own_parameters(task: Task) -> Ints:
@@ -110,10 +110,10 @@ def least_curvature(
     """
     contrasts = Contrasts(smooth.layout)
     if smooth.by_nodes:
-        found = _by_nodes(contrasts, smooth, theta, asked, free, ridge)
+        blocks = _by_nodes(contrasts, smooth, theta, asked, free, ridge)
     else:
-        found = _of_whole(contrasts, smooth, theta, asked, free, ridge)
-    return np.array([np.linalg.eigvalsh(found[g])[0] for g in asked.tolist()])
+        blocks = _of_whole(contrasts, smooth, theta, asked, free, ridge)
+    return np.array([np.linalg.eigvalsh(blocks[g])[0] for g in asked.tolist()])
 
 
 def _by_nodes(
@@ -127,14 +127,14 @@ def _by_nodes(
     follows = np.append(_among(layout.n_groups, free), True)
     total: dict[int, Floats] = {}
     for v in range(layout.n_nodes):
-        own = np.arange(runs.ptr[v], runs.ptr[v + 1])
-        own = own[follows[group[own]]]
-        if not size[v] or not wanted[group[own]].any():
+        entries = np.arange(runs.ptr[v], runs.ptr[v + 1])
+        entries = entries[follows[group[entries]]]
+        if not size[v] or not wanted[group[entries]].any():
             continue
         kept = np.concatenate(
-            [np.arange(runs.local[a], runs.local[a] + runs.length[a]) for a in own.tolist()]
+            [np.arange(runs.local[a], runs.local[a] + runs.length[a]) for a in entries.tolist()]
         )
-        of = np.repeat(group[own], runs.length[own])
+        of = np.repeat(group[entries], runs.length[entries])
         matrix = matrices[start[v] : start[v + 1]].reshape(size[v], size[v])[np.ix_(kept, kept)]
         # A deviation has several runs.
         places = {g: np.flatnonzero(of == g) for g in np.unique(of).tolist() if wanted[g]}
@@ -155,9 +155,9 @@ def _of_whole(
 
 
 def _among(n: int, some: Ints) -> NDArray[np.bool_]:
-    found = np.zeros(n, dtype=bool)
-    found[some] = True
-    return found
+    mask = np.zeros(n, dtype=bool)
+    mask[some] = True
+    return mask
 
 
 def _given_the_rest(matrix: Floats, places: dict[int, Ints], ridge: float) -> dict[int, Floats]:
