@@ -125,10 +125,10 @@ class _Conditionals:
         self.n_copies = 1 + sum(layout.n_features)
         self.coef = _coefficients(layout, claim.theta)
         self.norms = np.sqrt(layout.group_sums(np.square(claim.theta[layout.edges])))
-        self.bias = np.concatenate([claim.theta[layout.linear], claim.theta[layout.biases]])
+        self.bias = claim.theta[layout.bias_terms]
         self.precision = claim.theta[layout.diagonal]
         self.target = np.repeat(layout.is_target, layout.width)
-        self.place = _places(self.p, rows.observed, design.schema.n_levels)
+        self.place = _places(layout.n_numeric, rows.observed, design.schema.n_levels)
         share = design.weights if design.weights is not None else np.ones(design.n_rows)
         self.share = share / share.sum()
 
@@ -143,7 +143,7 @@ class _Conditionals:
     def _columns(self, part: slice) -> Floats:
         numbers = (self.design.numbers[part] - self.rows.centre) / self.rows.scale
         out = np.zeros((self.n_copies, self.d, len(numbers)))
-        out[0, : self.p] = numbers.T
+        out[0, self.layout.nodes.numeric] = numbers.T
         rows = np.arange(len(numbers))
         for j, place in enumerate(self.place):
             out[0, place[self.design.codes[part, j]], rows] = 1.0
@@ -249,9 +249,9 @@ def _coefficients(layout: Layout, theta: Floats) -> sparse.csr_array | Floats:
     return matrix.toarray() if matrix.nnz > _DENSE * n_columns * d else matrix
 
 
-def _places(n_gaussian: int, observed: NDArray[np.bool_], n_levels: tuple[int, ...]) -> list[Ints]:
-    """The design column of every declared level of every category."""
-    column = n_gaussian + np.cumsum(observed) - 1
+def _places(first: int, observed: NDArray[np.bool_], n_levels: tuple[int, ...]) -> list[Ints]:
+    """The design column of every declared level of every category; they begin at `first`."""
+    column = first + np.cumsum(observed) - 1
     return list(np.split(column, np.cumsum(n_levels)[:-1])) if n_levels else []
 
 

@@ -22,7 +22,6 @@ __all__ = [
     "least_curvature",
     "open_edges",
     "open_numbers",
-    "own_parameters",
     "parameters",
     "worth_one_row",
 ]
@@ -34,15 +33,10 @@ _MOST_BYTES = 2.0**30
 
 def parameters(task: Task, groups: Ints) -> Ints:
     """Identifiable parameters of each of these edges, over observed levels."""
-    count = own_parameters(task)
-    u, v = task.layout.pairs[groups].T
-    return np.asarray(count[u] * count[v] * task.layout.n_blocks[groups])
-
-
-def own_parameters(task: Task) -> Ints:
-    """1 for a continuous node, levels - 1 for a categorical one."""
     layout = task.layout
-    return np.where(np.arange(layout.n_nodes) < layout.n_gaussian, 1, layout.width - 1)
+    return np.asarray(
+        layout.nodes.freedom[layout.pairs[groups]].prod(axis=1) * layout.n_blocks[groups]
+    )
 
 
 def worth_one_row(task: Task, groups: Ints) -> Floats:
@@ -52,7 +46,7 @@ def worth_one_row(task: Task, groups: Ints) -> Floats:
     """
     layout, one_term = task.layout, task.smooth.terms_per_edge == 1
     ends = layout.pairs[groups]
-    number = layout.is_target[ends] & (ends < layout.n_gaussian)
+    number = (layout.is_target & layout.nodes.gaussian_nodes)[ends]
     among = number[:, 1] if layout.nodewise else number.any(axis=1)
     times = layout.conditionals[groups]
     scale = task.yardstick[groups]
@@ -68,7 +62,7 @@ def open_numbers(task: Task, groups: Ints, theta: Floats, rows: float = 1.0) -> 
     layout = task.layout
     joined = np.zeros(layout.n_nodes, dtype=bool)
     joined[layout.pairs[groups]] = True
-    explained = (joined & layout.is_target)[: layout.n_gaussian]
+    explained = (joined & layout.is_target)[layout.nodes.gaussian]
     return np.asarray(explained & (theta[layout.diagonal] * rows > task.total_weight))
 
 
@@ -121,7 +115,7 @@ def _by_nodes(
 ) -> dict[int, Floats]:
     size, start, matrices = contrasts.curvature(smooth, theta, 1)
     runs, layout = contrasts.runs, smooth.layout
-    group = np.maximum(runs.block - (layout.n_gaussian + layout.n_nodes), -1)  # -1: a node term
+    group = np.maximum(runs.block - layout.n_node_blocks, -1)  # -1: a node term
     # Of node terms, which come last here, all follow and none is asked about.
     wanted = np.append(_among(layout.n_groups, asked), False)
     follows = np.append(_among(layout.n_groups, free), True)

@@ -232,5 +232,5 @@ def _worst(task: Task, norms: Floats, groups: Ints) -> Floats:
 def _losses(task: Task, theta: Floats, design: Design) -> Floats:
     """Loss of every node in the data's own units, as the objective counts it."""
     losses = mean_losses(task.params(theta), design.numbers, design.codes, design.weights)
-    losses[: task.layout.n_gaussian] -= 0.5 * LOG_TWO_PI
+    losses[task.layout.nodes.gaussian] -= 0.5 * LOG_TWO_PI
     return losses

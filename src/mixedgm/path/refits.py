@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Ints, Layout
-from mixedgm.path.open_edges import own_parameters, parameters
+from mixedgm.path.open_edges import parameters
 from mixedgm.path.path import Path
 from mixedgm.path.task import Task
 from mixedgm.path.unshrunken import Unshrunken, stabilised
@@ -59,7 +59,7 @@ def interpolates(task: Task, groups: Ints) -> bool:
 
 def _predictors(task: Task, groups: Ints) -> tuple[Floats, Ints]:
     """Free predictors of every predicted column, and its own free parameters per predictor."""
-    layout, width = task.layout, own_parameters(task)
+    layout, width = task.layout, task.layout.nodes.freedom
     u, v = layout.pairs[groups].T
     times = layout.n_blocks[groups]
     count = np.bincount(v, width[u] * times, layout.n_nodes).astype(np.float64)

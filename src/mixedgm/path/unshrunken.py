@@ -112,8 +112,7 @@ def held(
 
 def _sampled(task: Task, groups: Ints, start: Start, *, tol: float, max_iter: int) -> Unshrunken:
     """A sampled likelihood gets the ridge that the exact pseudolikelihood of the graph needs."""
-    from mixedgm.objective.ridged_sample import RidgedSample
-    from mixedgm.objective.sampled import SampledLikelihood
+    from mixedgm.objective.sampled import RidgedSample, SampledLikelihood
 
     known = unshrunken(task.scoring, groups, start, tol=tol, max_iter=max_iter)
     small = task.smooth.restrict(groups)
