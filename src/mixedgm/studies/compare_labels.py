@@ -134,7 +134,7 @@ def _numbered(labels: Sequence[Any]) -> tuple[tuple[Any, ...], Ints]:
 
 def _refuse_twins(design: Design, codes: Ints, n_groups: int) -> None:
     """A column that says the same as the groups has no place in a model of each group."""
-    for at, column in enumerate(design.schema.categorical):
+    for at, column in enumerate(design.schema.discrete):
         levels = design.codes[:, at]
         pairs = np.unique(np.column_stack([levels, codes]), axis=0)
         if len(pairs) == n_groups == len(np.unique(levels)):
