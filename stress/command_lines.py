@@ -82,7 +82,7 @@ _FITTING: _Options = {
     "--loss": _Values("likelihood|nodewise|pseudolikelihood", _CHOICE),
     "--rule": _Values("and|or", _CHOICE),
     "--per-node": _BARE,
-    "--weights": _Values("calibrated|uniform", _CHOICE),
+    "--weights": _Values("calibrated|uniform|adaptive", _CHOICE),
     "--solver": _Values("auto|proximal-newton|proximal-gradient", _CHOICE),
     "--tol": _Values("1e-4|1e-3", _NUMBERS),
     "--max-iter": _Values("5|200", _COUNTS),

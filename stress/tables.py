@@ -86,7 +86,7 @@ def _options(rng: np.random.Generator, table: HostileTable) -> dict[str, Any]:
     if table.library in ("numpy", "lists"):
         one = int(rng.integers(len(table.names)))
     choices: tuple[dict[str, Any], ...] = (
-        {"missing": "drop"},
+        {"penalty_weights": "adaptive", "missing": "drop"},
         {"missing": "drop"},
         {"types": {one: "categorical"}},
         {"types": {one: "continuous"}},

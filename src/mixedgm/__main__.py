@@ -1,8 +1,8 @@
 """`python -m mixedgm`, and the command `mixedgm` -> the process of a command line, and its end.
 
-Ctrl-C and SIGTERM end it with the exit codes 130 and 143 and one line of text.  While a command is
-at work they are raised as KeyboardInterrupt, so that files are tidied up and what is solved is
-kept; before and after that the process ends at once.
+Ctrl-C and SIGTERM end it with the exit codes 130 and 143 and one line of text.  While a command
+runs they are raised as KeyboardInterrupt, so that files are tidied up and what is solved is kept;
+before and after that the process ends at once.
 """
 
 import os
@@ -17,8 +17,8 @@ _INTERRUPTED = 130
 class Stopped(KeyboardInterrupt):
     """Ctrl-C or SIGTERM.
 
-    Python ends itself by SIGINT, whatever else is said, once it has seen the exception of Ctrl-C
-    itself in some places, such as the import of a module in C.
+    A class of its own, because Python ends by SIGINT, whatever the exit code, once it has seen the
+    exception of Ctrl-C in some places, such as the import of a module in C.
     """
 
 

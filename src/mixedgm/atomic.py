@@ -18,7 +18,7 @@ from mixedgm.printable import quoted
 __all__ = ["check_writable", "remove_abandoned", "replacing", "write_bytes", "write_text"]
 
 _ABANDONED = 600.0
-"""Seconds after which a file that is still being written belongs to nobody any more."""
+"""Seconds after which nobody is taken to be still writing a file."""
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 _LONGEST_PATH = 300
@@ -30,7 +30,7 @@ def replacing(path: str | os.PathLike[str], *, tidy: bool = True) -> Iterator[Bi
 
     A link stays a link: the file that it leads to is replaced.  A file keeps its permissions and
     its owner.  A device or a pipe is written to, and stays what it is.  With `tidy`, what a killed
-    process left of the same file goes.
+    process left of the same file is removed.
     """
     target = _target(path)
     try:
@@ -58,7 +58,7 @@ def replacing(path: str | os.PathLike[str], *, tidy: bool = True) -> Iterator[Bi
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise now what writing to `path` would raise after all the work."""
+    """Raise what writing to `path` would raise, before the work begins."""
     target = _target(path)
     try:
         if target.exists() and not target.is_file():
@@ -87,9 +87,9 @@ def _temporary(target: Path) -> Path:
 
 
 def _leftovers(target: Path) -> list[str]:
-    own = re.compile(rf"\.{re.escape(target.name[:100])}\.[0-9a-f]{{16}}\.part")
+    pattern = re.compile(rf"\.{re.escape(target.name[:100])}\.[0-9a-f]{{16}}\.part")
     with suppress(OSError):  # a folder may be written to and yet not be listed
-        return [name for name in os.listdir(target.parent) if own.fullmatch(name)]
+        return [name for name in os.listdir(target.parent) if pattern.fullmatch(name)]
     return []
 
 
@@ -104,7 +104,7 @@ def _target(path: str | os.PathLike[str]) -> Path:
     try:
         target = Path(path)
         if "\0" in str(target):
-            raise ValueError("a name holds no NUL")
+            raise ValueError("it contains a NUL character")
         target = target.resolve() if target.is_symlink() else target
         if not target.parent.is_dir():
             raise ParameterError(
@@ -130,7 +130,7 @@ def _unwritable(target: Path, error: OSError) -> OutputError:
 def _take_over(target: Path, temporary: Path) -> None:
     """Give a new file the permissions and the owner of the one it replaces.
 
-    Where there is none, the permissions that a plain open would have given: mkstemp's are private.
+    Where there is none, it gets the permissions that a plain open gives; it was made private.
     """
     if not target.exists():
         umask = os.umask(0)

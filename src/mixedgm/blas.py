@@ -1,4 +1,4 @@
-"""Work that must add in a fixed order -> BLAS with one thread meanwhile."""
+"""Sums that need a fixed order -> BLAS limited to one thread while they are computed."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def _controller() -> Any:
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """Let BLAS use one thread: its own would fight over the cores, and add in another order.
+    """Let BLAS use one thread: several would compete for the cores, and add in another order.
 
-    The limit is the whole process's.  The first thread to come sets it, the last to leave lifts it.
+    The limit holds for the whole process: the first thread sets it, the last one lifts it.
     """
     global _count
     with _lock:

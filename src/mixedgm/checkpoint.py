@@ -1,7 +1,7 @@
-"""Outcomes of tasks -> a folder with one file each, and back; what is damaged is not there.
+"""Outcomes of tasks -> a folder with one file each, and back; damaged files count as absent.
 
 A file is an archive of arrays that NumPy can read, followed by a checksum of it and of the work
-that it belongs to.  Nothing is parsed before the checksum is found right.
+that it belongs to.  Nothing is parsed before the checksum has been verified.
 """
 
 from __future__ import annotations
@@ -117,16 +117,16 @@ class Checkpoint:
     def open(
         cls, given: str | os.PathLike[str], identity: str, n_tasks: int, what: str
     ) -> Checkpoint:
-        """Make the folder, or go on with the one that is there if it is of the same work."""
+        """Make the folder, or continue with an existing one if it belongs to the same work."""
         path = Path(given)
         names = _opened(path)
         remove_abandoned(path, [name for name in names if _LEFTOVER.fullmatch(name)])
-        own = {"format": "mixedgm checkpoint", "version": _VERSION, "work": what}
-        own |= {"identity": identity, "tasks": n_tasks}
-        # Looked for after the names: whoever works here at the same time wrote it before them.
+        manifest = {"format": "mixedgm checkpoint", "version": _VERSION, "work": what}
+        manifest |= {"identity": identity, "tasks": n_tasks}
+        # Checked after listing: another process that works here wrote it before any other file.
         begun = (path / _MANIFEST).exists()
         if begun:
-            _refuse_other_work(path, own)
+            _refuse_other_work(path, manifest)
         foreign = [
             name
             for name in names
@@ -135,22 +135,22 @@ class Checkpoint:
         ]
         if foreign:
             raise ParameterError(
-                f"checkpoint {str(path)!r} holds files that are no part of a checkpoint, such as "
+                f"checkpoint {str(path)!r} holds files that do not belong to a checkpoint, such as "
                 f"{min(foreign)!r}; give an empty folder or a new one."
             )
         if not begun:
-            write_text(path / _MANIFEST, json.dumps(own, indent=1) + "\n")
+            write_text(path / _MANIFEST, json.dumps(manifest, indent=1) + "\n")
         return cls(path, identity, n_tasks)
 
     def outcomes(self) -> dict[int, Outcome]:
         """Everything that was finished; a file that is damaged counts as not finished."""
-        found = {}
+        outcomes = {}
         for name in os.listdir(self.path):
             if _FILE.fullmatch(name) and int(name[:-4]) < self.n_tasks:
                 outcome = self._read(int(name[:-4]))
                 if outcome is not None:
-                    found[outcome.index] = outcome
-        return found
+                    outcomes[outcome.index] = outcome
+        return outcomes
 
     def keep(self, outcome: Outcome) -> None:
         """Write one finished task, completely or not at all."""
@@ -199,26 +199,27 @@ def _opened(path: Path) -> list[str]:
         raise ParameterError(f"checkpoint {str(path)!r} cannot be used: {error}") from error
 
 
-def _refuse_other_work(path: Path, own: dict[str, Any]) -> None:
+def _refuse_other_work(path: Path, manifest: dict[str, Any]) -> None:
     try:
         with (path / _MANIFEST).open("rb") as file:
-            found = json.loads(file.read(_LARGEST_MANIFEST))
+            stored = json.loads(file.read(_LARGEST_MANIFEST))
     except (ValueError, OSError, RecursionError) as error:
         raise ParameterError(
             f"checkpoint {str(path)!r}: its {_MANIFEST} cannot be read ({error}); "
             "give a new folder."
         ) from error
-    if not isinstance(found, dict) or found.get("format") != own["format"]:
+    if not isinstance(stored, dict) or stored.get("format") != manifest["format"]:
         raise ParameterError(
             f"checkpoint {str(path)!r} is not a checkpoint of mixedgm; give a new folder."
         )
-    says = {
-        "version": "its format is of another version",
-        "work": f"it holds other work ({_short(found.get('work'))}, not {own['work']!r})",
-        "tasks": f"it was started with {_short(found.get('tasks'))} tasks, not {own['tasks']}",
+    n_tasks = manifest["tasks"]
+    mismatches = {
+        "version": "it has another format version",
+        "work": f"it holds other work ({_short(stored.get('work'))}, not {manifest['work']!r})",
+        "tasks": f"it was started with {_short(stored.get('tasks'))} tasks, not {n_tasks}",
         "identity": "it was made from other data, options or seed",
     }
-    differs = [text for key, text in says.items() if found.get(key) != own[key]]
+    differs = [text for key, text in mismatches.items() if stored.get(key) != manifest[key]]
     if differs:
         raise ParameterError(
             f"checkpoint {str(path)!r} belongs to something else: {'; '.join(differs)}. "

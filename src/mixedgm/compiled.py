@@ -1,10 +1,10 @@
 """A plain function over arrays -> a compiled one, cached on disk; the options of all kernels.
 
-Compilation is what the first fit ever waits for, so nothing is compiled that nobody calls: no
-entry for C, and for functions that only other kernels call no entry for Python either.  Those are
-not cached apart, because whoever calls them is cached with them inside, and most of them count no
-references: they only borrow the arrays of their callers.  Division follows NumPy, whose
-inf costs no test in the loop.
+The first fit ever waits for the compiler, so nothing is compiled that is never called: no entry
+for C, and no entry for Python either where only other kernels call a function.  Such functions
+are not cached by themselves, because they are compiled into their callers, and most of them count
+no references: they only borrow the arrays of their callers.  Division follows NumPy: inf needs no
+test in the loop.
 """
 
 from __future__ import annotations
@@ -41,9 +41,10 @@ def kernel(function: Any = None, **options: Any) -> Any:
 
 
 class _OptionalCache(FunctionCache):  # type: ignore[misc]
-    """Numba's cache on disk, without which everything works, only later.
+    """Numba's cache on disk, which saves time and is never required.
 
-    A damaged file is thrown away; a full disk keeps nothing.  Numba would raise, or run it.
+    A damaged file is thrown away, and nothing is kept on a full disk.  Numba itself would raise, or
+    run damaged code.
     """
 
     def __init__(self, function: Any) -> None:
@@ -69,10 +70,10 @@ class _OptionalCache(FunctionCache):  # type: ignore[misc]
 
 
 class _SealedFiles(IndexDataCacheFile):  # type: ignore[misc]
-    """Files that say what they hold, and of which sources.
+    """Files that say what they hold, and which sources it was compiled from.
 
-    Numba looks at the file of a kernel alone: it would go on with functions that another file used
-    to have.  And when two processes compile at once, one may find the other's code under its name.
+    Numba checks only the file that a kernel is in, so it would keep using old functions of another
+    file.  And when two processes compile at once, one may find the other's code under its name.
     """
 
     function: Any = None
@@ -117,7 +118,7 @@ def _sources(function: Any, known: dict[str, str]) -> dict[str, str]:
 
 
 def inner(function: Any = None, *, allocates: bool = False, **options: Any) -> Any:
-    """Compile a function that only kernels call; one that makes arrays has to say so."""
+    """Compile a function that only kernels call; `allocates` if it makes arrays."""
     if function is None:
         return partial(inner, allocates=allocates, **options)
     return njit(function, no_cpython_wrapper=True, _nrt=allocates, **_OPTIONS, **options)
@@ -126,14 +127,14 @@ def inner(function: Any = None, *, allocates: bool = False, **options: Any) -> A
 class _CollectLater(event.Listener):  # type: ignore[misc]
     """No garbage collection while a kernel of this package is compiled.
 
-    A compiler makes very many objects that live until it is done; looking through them again and
-    again for some that could go takes a tenth of its time.
+    The compiler makes very many objects that live until it is done; searching them for garbage
+    again and again takes a tenth of its time.
     """
 
     depth, paused = 0, False
 
     def on_start(self, event: Any) -> None:
-        """Begin with a kernel; then follow what is compiled for it."""
+        """Start with a kernel of this package, and count what is compiled for it."""
         if self.depth == 0:
             home = getattr(event.data["dispatcher"].py_func, "__module__", None) or ""
             if not home.startswith(f"{__package__}."):
@@ -143,7 +144,7 @@ class _CollectLater(event.Listener):  # type: ignore[misc]
         self.depth += 1
 
     def on_end(self, event: Any) -> None:
-        """Also after an error."""
+        """Count down; Numba calls this after an error, too."""
         if self.depth == 1 and self.paused:
             gc.enable()
         self.depth = max(self.depth - 1, 0)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from mixedgm.errors import ParameterError, level_of_caller
@@ -18,7 +19,7 @@ T = TypeVar("T")
 def warn_renamed(old: str, new: str) -> None:
     """Warn the user, at the line that uses the old name."""
     warnings.warn(
-        f"{old} is now called {new}; the old name will go in the next release.",
+        f"{old} is now called {new}; the old name will be removed in the next release.",
         FutureWarning,
         stacklevel=level_of_caller(),
     )
@@ -52,22 +53,26 @@ def renamed_arguments(names: Mapping[str, str]) -> Callable[[Callable[P, T]], Ca
     """
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        order = list(inspect.signature(function).parameters)
+
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> T:
-            return function(*args, **with_new_names(kwargs, names))
+            return function(*args, **with_new_names(kwargs, names, order[: len(args)]))
 
         return call
 
     return decorate
 
 
-def with_new_names(given: Mapping[str, Any], names: Mapping[str, str]) -> Any:
+def with_new_names(
+    given: Mapping[str, Any], names: Mapping[str, str], positional: Sequence[str] = ()
+) -> Any:
     """Return arguments by their new names, with a warning for every old one."""
-    found = dict(given)
+    arguments = dict(given)
     for old, new in names.items():
-        if old in found:
-            if new in found:
-                raise ParameterError(f"{old} is the old name of {new}: give one of them.")
+        if old in arguments:
+            if new in arguments or new in positional:
+                raise ParameterError(f"{old} is the old name of {new}: give only one of them.")
             warn_renamed(old, new)
-            found[new] = found.pop(old)
-    return found
+            arguments[new] = arguments.pop(old)
+    return arguments

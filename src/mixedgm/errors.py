@@ -100,16 +100,9 @@ def _listing(findings: tuple[Finding, ...], noun: str) -> str:
 def finding_lines(
     findings: Iterable[Finding], line: Callable[[Finding], str] = str, most: int = 4
 ) -> list[str]:
-    r"""Return a line for each finding, but of those that differ in names and numbers only a few.
+    r"""Return a line for each finding; those that differ in names and numbers only are counted.
 
-    Parameters
-    ----------
-    findings : iterable of Finding
-        Any number of them.
-    line : callable
-        Makes the line of one finding.
-    most : int
-        How many of a sort are shown.
+    At most `most` of them are shown.
 
     Examples
     --------
@@ -118,12 +111,12 @@ def finding_lines(
     column 'q0': it is constant: 0 in all 9 rows
     ... and 299 more columns like it: 'q1', 'q2', 'q3' and 296 more
     """
-    sorts: dict[tuple[str, str], list[Finding]] = {}
+    kinds: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
-        reads = _VARYING.sub("", finding.what[:_VALUE])
-        sorts.setdefault((finding.severity, reads), []).append(finding)
+        constant_text = _VARYING.sub("", finding.what[:_VALUE])
+        kinds.setdefault((finding.severity, constant_text), []).append(finding)
     lines: list[str] = []
-    for alike in sorts.values():
+    for alike in kinds.values():
         rest = alike[most:] if len(alike) > most + 1 else []
         lines += [line(finding) for finding in alike[: len(alike) - len(rest)]]
         names = [finding.column for finding in rest if finding.column is not None]
@@ -133,7 +126,7 @@ def finding_lines(
     return listed(lines)
 
 
-# Findings of a sort read the same but for these: values in quotes, and numbers.
+# What differs between findings of one kind: values in quotes, and numbers.
 _VARYING = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[-+]?\d[\d.,e+-]*""")
 
 
@@ -145,9 +138,9 @@ def listed(lines: Iterable[str], most: int = 50) -> list[str]:
     >>> listed(["a", "b", "c"], 1)
     ['a', 'and 2 more']
     """
-    found = list(lines)
-    more = len(found) - most
-    return found if more <= 0 else [*found[:most], f"and {more:,} more"]
+    lines = list(lines)
+    more = len(lines) - most
+    return lines if more <= 0 else [*lines[:most], f"and {more:,} more"]
 
 
 def _as_findings(findings: Finding | Iterable[Finding] | str) -> tuple[Finding, ...]:
@@ -221,7 +214,7 @@ class ModelFileError(MixedGMError, ValueError):
 
 
 class DistributionError(MixedGMError, ValueError):
-    """A joint distribution that does not exist, or that an exact answer cannot be had from.
+    """A joint distribution that does not exist, or that has no exact answer.
 
     Parameters
     ----------
@@ -339,21 +332,7 @@ class TableWarning(UserWarning):
 
 
 def near_matches(name: object, known: Iterable[str], noun: str = "columns") -> str:
-    """Return a hint with the known names nearest to a wrong one.
-
-    Parameters
-    ----------
-    name : object
-        The name that is not known.
-    known : iterable of str
-        The names that are.
-    noun : str
-        What they are names of.
-
-    Returns
-    -------
-    str
-        "did you mean ...?" or the list of known names.
+    """Return a hint with the known names nearest to a wrong one, or the list of them.
 
     Examples
     --------
@@ -379,5 +358,5 @@ def level_of_caller() -> int:
 
 
 def _between(module: str) -> bool:
-    """Return whether a module is part of this package, or calls it by a property it keeps."""
+    """Return whether a module is part of this package, or calls it for a cached property."""
     return module.startswith("mixedgm.") or module == "functools"

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixedgm.errors import NotYetError, ParameterError
-from mixedgm.parallel import n_cores
+from mixedgm.parallel import check_n_jobs, n_workers
 from mixedgm.path import grid
 from mixedgm.path.evidence import Criterion
 from mixedgm.path.selection import NAMED
-from mixedgm.path.task import Lam, Loss
+from mixedgm.path.task import Lam, Loss, Weights
 from mixedgm.printable import few
 from mixedgm.solve.choose import solver_for
 from mixedgm.solve.loop import Solver
@@ -26,7 +26,7 @@ from mixedgm.table.wording import number_of
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "loss": get_args(Loss),
     "rule": ("and", "or"),
-    "penalty_weights": ("calibrated", "uniform"),
+    "penalty_weights": get_args(Weights),
     "missing": ("error", "drop"),
     "refit": ("auto", True, False),
     "penalize_covariates": (True, False),
@@ -75,10 +75,7 @@ class Options:
             raise ParameterError.must_be("tol", "a float in (0, inf)", self.tol)
         if not _integer(self.max_iter, 1):
             raise ParameterError.must_be("max_iter", "an integer of at least 1", self.max_iter)
-        if self.n_jobs is not None and not (_integer(self.n_jobs, -(2**31)) and self.n_jobs != 0):
-            raise ParameterError.must_be(
-                "n_jobs", "None, a positive integer, or -1 for all cores", self.n_jobs
-            )
+        check_n_jobs(self.n_jobs)
         if not _integer(self.verbose, 0):
             raise ParameterError.must_be("verbose", "0 or a positive integer", self.verbose)
         for name, allowed in _CHOICES.items():
@@ -97,7 +94,7 @@ class Options:
         if folder is not None and self.random_state is None:
             raise ParameterError(
                 "a checkpoint needs random_state, so that the same rows are drawn when the work "
-                "goes on; give an integer, for example random_state=0."
+                "is resumed; give an integer, for example random_state=0."
             )
         if getattr(self._criterion(), "per_node", False) and self.loss != "nodewise":
             raise ParameterError(
@@ -126,24 +123,24 @@ class Options:
         """The penalty that was given, or one per column of the table; None where it is chosen."""
         if self.lam is None or _number(self.lam, 0.0, np.inf):
             return None if self.lam is None else float(self.lam)
-        found = tuple(float(value) for value in self.lam)
-        if len(found) != len(schema.columns):
+        lams = tuple(float(value) for value in self.lam)
+        if len(lams) != len(schema.columns):
             raise ParameterError(
-                f"lam has {number_of(len(found), 'value', 'values')}, and the model "
+                f"lam has {number_of(len(lams), 'value', 'values')}, but the model has "
                 f"{number_of(len(schema.columns), 'column', 'columns')}; give one value per "
                 "column, in the order of the table."
             )
         lacking = [
             column.name
-            for column, value in zip(schema.columns, found, strict=True)
+            for column, value in zip(schema.columns, lams, strict=True)
             if column.role == "target" and np.isnan(value)
         ]
         if lacking:
             raise ParameterError(f"lam is missing for {few(lacking)}; only covariates have none.")
-        return found
+        return lams
 
     def _check_not_yet(self) -> None:
-        """Parameters whose meaning is fixed but whose method is still to come."""
+        """Combinations of options that are not offered, or not yet."""
         sampled = self.loss == "likelihood-mc"
         if sampled and self.covariates is not None and len(self.covariates):
             raise NotYetError(
@@ -182,8 +179,8 @@ class Options:
         if not self.moderator_names:
             return self.covariates  # type: ignore[return-value]
         given = self.covariates
-        own = () if given is None else (given,) if isinstance(given, str) else tuple(given)
-        return tuple(dict.fromkeys([*own, *self.moderator_names]))
+        names = () if given is None else (given,) if isinstance(given, str) else tuple(given)
+        return tuple(dict.fromkeys([*names, *self.moderator_names]))
 
     @property
     def criterion(self) -> Criterion | None:
@@ -219,17 +216,14 @@ class Options:
         if sampled and self.solver == "auto":
             return MonteCarlo()
         if sampled != isinstance(self.solver, MonteCarlo):
-            wanted = "'auto' or a MonteCarlo(...)" if sampled else "another than MonteCarlo"
+            wanted = "'auto' or a MonteCarlo(...)" if sampled else "a solver other than MonteCarlo"
             raise ParameterError.must_be("solver", f"{wanted} with loss={self.loss!r}", self.solver)
         return cast(Solver, self.solver) if sampled else solver_for(self.solver)
 
     @property
     def n_threads(self) -> int:
-        """Threads for passes over the rows: all cores, unless `n_jobs` says otherwise."""
-        cores = n_cores()
-        if self.n_jobs is None:
-            return cores
-        return max(1, cores + 1 + self.n_jobs) if self.n_jobs < 0 else int(self.n_jobs)
+        """Threads for passes over the rows."""
+        return n_workers(self.n_jobs)
 
 
 def _number(value: object, low: float, high: float) -> bool:

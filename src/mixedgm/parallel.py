@@ -1,4 +1,4 @@
-"""A function and a list of tasks -> their outcomes: in parallel, in order, and kept when killed."""
+"""A function and a list of tasks -> their outcomes: in parallel, in order, kept if interrupted."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ __all__ = [
     "check_n_jobs",
     "end_with",
     "n_cores",
+    "n_workers",
     "run",
     "seeds",
 ]
@@ -37,7 +38,7 @@ RandomState = (
 )  # what the user may give as `random_state`
 
 MOST_TASKS = 10_000_000
-"""Resamples, permutations or simulations beyond which a number is taken for a slip."""
+"""A larger number of resamples, permutations or simulations is taken for a mistake."""
 
 _MOST_LOSSES = 3
 
@@ -52,17 +53,8 @@ def n_cores() -> int:
 def seeds(random_state: RandomState, n: int) -> list[np.random.SeedSequence]:
     """Return one independent seed per task; the first k are the same for every n >= k.
 
-    Parameters
-    ----------
-    random_state : int, None, Generator, RandomState or SeedSequence
-        None takes fresh entropy.  Generators advance, so that a second call gives other seeds.
-    n : int
-        How many.
-
-    Returns
-    -------
-    list of SeedSequence
-        One per task.
+    This is what every `random_state` means: None takes fresh entropy, an integer gives the same
+    seeds every time, and generators advance, so that a second call gives other seeds.
 
     Examples
     --------
@@ -103,6 +95,34 @@ def check_n_jobs(n_jobs: object) -> None:
         )
 
 
+def n_workers(n_jobs: int | None) -> int:
+    """Return how many threads or processes `n_jobs` stands for.
+
+    None is what `joblib.parallel_config` says where one is active, else all cores; 1 within another
+    parallel loop.  -1 is all cores, -2 all but one.
+
+    Examples
+    --------
+    >>> import joblib
+    >>> with joblib.parallel_config(n_jobs=3):
+    ...     n_workers(None), n_workers(2)
+    (3, 2)
+    """
+    n_jobs = _configured(n_jobs)
+    return max(1, n_cores() + 1 + n_jobs) if n_jobs < 0 else n_jobs
+
+
+def _configured(n_jobs: int | None) -> int:
+    """Return the number that stands for None: joblib's context, else all cores that are free."""
+    from joblib.parallel import get_active_backend
+
+    if n_jobs is None:
+        backend, n_jobs = get_active_backend()
+        if n_jobs is None:  # within another parallel loop the cores are taken already
+            n_jobs = 1 if backend.nesting_level else -1
+    return int(n_jobs)
+
+
 def run(
     function: Callable[[T], Record],
     tasks: Iterable[T],
@@ -123,8 +143,7 @@ def run(
     tasks : iterable
         Small things, best a seed each.
     n_jobs : int, optional
-        By default as `joblib.parallel_config` says where one is active, else all cores.  1 stays in
-        this process; -1 is all cores.  It changes the time, never the outcomes.
+        Processes, as in `n_workers`; 1 stays in this one.  It never changes the outcomes.
     what : str
         What a task is called on the progress bar and in messages.
     show : bool
@@ -152,7 +171,8 @@ def run(
         folder = Checkpoint.open(checkpoint, identity, len(waiting), what)
     done = {} if folder is None else folder.outcomes()
     left = [(k, task) for k, task in enumerate(waiting) if k not in done]
-    stream = _stream(partial(_attempt, function), left, n_jobs)
+    # -1 stays as it is: joblib's backend knows how many workers that is.
+    stream = _stream(partial(_attempt, function), left, _configured(n_jobs))
     try:
         with single_threaded_blas():
             for outcome in track(stream, show=show and bool(left), what=what, total=len(left)):
@@ -177,19 +197,15 @@ def run(
 
 
 def _stream(
-    attempt: Callable[[tuple[int, Any]], Outcome], left: Sequence[tuple[int, Any]], n_jobs: Any
+    attempt: Callable[[tuple[int, Any]], Outcome],
+    left: Sequence[tuple[int, Any]],
+    n_jobs: int,
 ) -> Generator[Outcome, None, None]:
     """Outcomes as they finish, from this process or through joblib."""
-    from joblib.parallel import get_active_backend
-
-    if n_jobs is None:
-        backend, n_jobs = get_active_backend()
-        if n_jobs is None:  # within another parallel loop the cores are taken already
-            n_jobs = 1 if backend.nesting_level else -1
     if n_jobs == 1 or len(left) <= 1:
         yield from map(attempt, left)
         return
-    yield from _in_parallel(attempt, dict(left), int(n_jobs))
+    yield from _in_parallel(attempt, dict(left), n_jobs)
 
 
 # -- other processes ------------------------------------------
@@ -198,7 +214,7 @@ def _stream(
 def _in_parallel(
     attempt: Callable[[tuple[int, Any]], Outcome], left: dict[int, Any], n_jobs: int
 ) -> Generator[Outcome, None, None]:
-    """Outcomes from joblib; what is lost with a process that dies is done again by others."""
+    """Outcomes from joblib; tasks lost with a process that dies are repeated by others."""
     from concurrent.futures.process import BrokenProcessPool
 
     import joblib
@@ -229,13 +245,13 @@ def _in_parallel(
 
 @contextmanager
 def _held_back(signum: signal.Signals) -> Iterator[None]:
-    """Let the signal wait, also in processes that are started here, until they can take it."""
+    """Hold the signal back, also in processes that are started here, until they can handle it."""
     from multiprocessing import resource_tracker
 
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    resource_tracker.ensure_running()  # which would otherwise be started meanwhile, and unblock it
+    resource_tracker.ensure_running()  # it would be started in between, and unblock the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signum})
     try:
         yield
@@ -244,7 +260,7 @@ def _held_back(signum: signal.Signals) -> Iterator[None]:
 
 
 def _begin_worker() -> None:
-    """In a new process: leave Ctrl-C to the one that wants the results, and end with it."""
+    """In a new process: leave Ctrl-C to the process that started it, and end with that."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -252,11 +268,11 @@ def _begin_worker() -> None:
 
 
 def _attempt(function: Callable[[Any], Record], task: tuple[int, Any]) -> Outcome:
-    index, own = task
+    index, argument = task
     _die_with_parent()
     try:
         with single_threaded_blas():
-            return Outcome(index, function(own))
+            return Outcome(index, function(argument))
     except MixedGMError as error:
         return Outcome(index, None, str(error))
     except (np.linalg.LinAlgError, FloatingPointError) as error:
@@ -265,15 +281,15 @@ def _attempt(function: Callable[[Any], Record], task: tuple[int, Any]) -> Outcom
 
 @cache
 def _die_with_parent() -> None:
-    """In a worker process: end within seconds of the process that wants its results.
+    """In a worker process: end within seconds of the process that started it.
 
-    Whoever is killed cannot tell its workers, which would go on computing for nobody.
+    A process that is killed cannot tell its workers, which would go on computing for nobody.
     """
     import multiprocessing
 
-    wanted_by = multiprocessing.parent_process()
-    if wanted_by is not None:
-        end_with(wanted_by.pid)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        end_with(parent.pid)
 
 
 def end_with(pid: int | None) -> None:

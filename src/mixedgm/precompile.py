@@ -1,9 +1,9 @@
 """The first fit ever -> a second process that compiles what the fit will need last.
 
-Kernels come in the order in which a fit calls them, and the compiler uses one core.  Those of the
-Newton step come last and take almost half of the time.  Another process makes them meanwhile, and
-leaves them in the cache on disk, where the fit looks before it compiles.  When the two get into
-each other's way, or there is no second process, a kernel is compiled where it is needed.
+Kernels are compiled in the order in which a fit calls them, on one core.  Those of the Newton step
+come last and take almost half of the time.  A second process compiles them in parallel and leaves
+them in the cache on disk, where the fit looks before it compiles.  Where the two collide,
+or there is no second process, a kernel is compiled where it is needed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def compile_ahead() -> None:
         return
     try:
         process = subprocess.Popen(
-            # -P: a module that happens to lie in the working folder is none of ours.
+            # -P: a module that happens to be in the working folder is not ours.
             [sys.executable, "-P", "-m", "mixedgm.precompile"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -48,7 +48,7 @@ def compile_ahead() -> None:
         )
     except OSError:
         return
-    threading.Thread(target=process.wait, daemon=True).start()  # lest it stay as a zombie
+    threading.Thread(target=process.wait, daemon=True).start()  # so that no zombie is left
     atexit.register(process.wait)
 
 
@@ -66,7 +66,7 @@ def has_kernels() -> bool:
 
 
 def _has_interpreter() -> bool:
-    """Whether there is a Python to start: programs that contain one would start themselves."""
+    """Whether there is a Python to start: a program that embeds Python would start itself."""
     name = Path(sys.executable or "").name.lower()
     return not getattr(sys, "frozen", False) and name.startswith(("python", "pypy"))
 
@@ -81,14 +81,14 @@ def _is_cached(kernel: Any) -> bool:
     name = f"{source.stem}.{kernel.py_func.__name__}-*.nbi"
     try:
         written = source.stat().st_mtime
-        found = [index.stat().st_mtime for index in Path(kernel.stats.cache_path).glob(name)]
+        compiled = [index.stat().st_mtime for index in Path(kernel.stats.cache_path).glob(name)]
     except OSError:  # no source, or a folder that may not be read
         return True
-    return any(made >= written for made in found)
+    return any(time >= written for time in compiled)
 
 
 def main() -> None:
-    """Call every kernel once, on next to nothing; compilation depends on types only."""
+    """Call every kernel once, on tiny arrays; compilation depends on types only."""
     _curvature()
     one, number, pair = np.zeros(1, dtype=np.int64), np.ones(1), np.array([[0, -1]])
     blocks, nodes, start = (one, one + 1, pair, np.abs(pair)), (one, one + 1), np.array([0, 1])

@@ -1,4 +1,4 @@
-"""Steps of long work -> a progress bar on the terminal, or nothing."""
+"""Steps of a long computation -> a progress bar on the terminal, or nothing."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def from_plain(value: Any) -> Any:
         return tuple(from_plain(item) for item in value["tuple"])
     if "object" in value:
         if value["object"] not in OBJECTS:
-            raise ModelFileError(f"there is no option {quoted(value['object'])} to be made")
+            raise ModelFileError(f"{quoted(value['object'])} is not an object that options hold")
         options = {name: from_plain(option) for name, option in value["options"].items()}
         return OBJECTS[value["object"]](**options)
     return ObjectText(value["text"])

@@ -39,10 +39,8 @@ def identifiers(node: ast.AST) -> Iterator[str]:
         yield node.id
     elif isinstance(node, ast.Attribute):
         yield node.attr
-    elif isinstance(node, ast.arg):
-        yield node.arg
-    elif isinstance(node, ast.keyword) and node.arg:
-        yield node.arg
+    elif isinstance(node, ast.arg | ast.keyword):
+        yield node.arg or ""
     elif isinstance(node, ast.FunctionDef | ast.ClassDef):
         yield node.name
 
@@ -52,13 +50,12 @@ def named_kinds(tree: ast.Module) -> Iterator[str]:
     documentation = docstrings(tree)
     for node in ast.walk(tree):
         for name in identifiers(node):
-            if (
-                WORDS & set(name.strip("_").lower().split("_")) and name != "category"
-            ):  # of a warning
+            of_warning = name == "category"
+            if WORDS & set(name.strip("_").lower().split("_")) and not of_warning:
                 yield f"line {node.lineno}: {name}"
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if id(node) not in documentation and IN_TEXT.fullmatch(node.value):
-                yield f"line {node.lineno}: {node.value[:40]!r}"
+        text = node.value if isinstance(node, ast.Constant) else None
+        if isinstance(text, str) and id(node) not in documentation and IN_TEXT.fullmatch(text):
+            yield f"line {node.lineno}: {text!r}"
 
 
 def borders(function: ast.AST) -> set[str]:

@@ -16,7 +16,9 @@ TABLES = {
 CLOSE = {"atol": 1e-6}
 
 
-@pytest.fixture(params=[(t, w) for t in TABLES for w in ("calibrated", "uniform")], ids="-".join)
+@pytest.fixture(
+    params=[(t, w) for t in TABLES for w in ("calibrated", "uniform", "adaptive")], ids="-".join
+)
 def case(request):
     name, weights = request.param
     return TABLES[name], weights

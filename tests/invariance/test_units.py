@@ -1,4 +1,4 @@
-"""Units of continuous columns: calibrated estimates follow them, uniform ones depend on them."""
+"""Units of continuous columns: estimates follow them, unless weights are uniform."""
 
 from dataclasses import replace
 
@@ -28,10 +28,11 @@ def table(request):
     return TABLES[request.param]
 
 
-def test_calibrated_estimate_follows_the_units(table):
+@pytest.mark.parametrize("weights", ["calibrated", "adaptive"])
+def test_the_estimate_follows_the_units(table, weights):
     other, shift, slope = moved(table)
-    here, edges, value, lam = estimate(table, 0.15)
-    there, other_edges, other_value, other_lam = estimate(other, 0.15)
+    here, edges, value, lam = estimate(table, 0.15, weights=weights)
+    there, other_edges, other_value, other_lam = estimate(other, 0.15, weights=weights)
     assert other_lam == pytest.approx(lam, rel=1e-9)
     assert other_edges == edges
     assert len(edges) >= 2

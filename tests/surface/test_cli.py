@@ -80,7 +80,12 @@ def test_the_ending_of_the_output_chooses_the_format(here: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("words", "weights"), [((), "calibrated"), (("--weights", "uniform"), "uniform")]
+    ("words", "weights"),
+    [
+        ((), "calibrated"),
+        (("--weights", "uniform"), "uniform"),
+        (("--weights", "adaptive"), "adaptive"),
+    ],
 )
 def test_penalty_weights_are_an_option(
     here: Path, tmp_path: Path, words: tuple[str, ...], weights: str

@@ -146,7 +146,7 @@ def test_check_shows_findings_and_tells_whether_it_can_be_fitted(
     assert shown.out.count("\nerror: ") == 3
     assert "warning: column 'stage'" in shown.out
     assert "--types stage=categorical" in shown.out
-    assert "3 errors have to be put right" in shown.err
+    assert "3 errors have to be fixed" in shown.err
     words = ["--drop", "weight,same", "--missing", "drop", "--types", "stage=categorical"]
     assert main(["check", "bad.csv", *words]) == 0
     assert "error" not in capsys.readouterr().out
@@ -160,7 +160,7 @@ def test_warnings_are_notes_on_standard_error(here: Path) -> None:
     lines = done.stderr.splitlines()
     notes = [line for line in lines if line.startswith("note: column 'stage'")]
     assert len(notes) == 1
-    assert notes[0].endswith("ends this warning)")
+    assert notes[0].endswith("silences this warning)")
     assert any(line.startswith("note: ") and "1 row dropped" in line for line in lines)
     assert "Warning" not in done.stderr
     quiet = mixedgm("fit", "bad.csv", "-o", "x.mgm", *words, "--quiet", cwd=here)

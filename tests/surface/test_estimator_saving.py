@@ -27,6 +27,7 @@ SETTINGS = {
         "types": {"smoker": "categorical"},
         "transforms": {"height": "nonparanormal", "weight": None},
     },
+    "adaptive": {"lam": 0.2, "penalty_weights": "adaptive"},
     "lists-of-lists": {
         "lam": 0.2,
         "require": [["height", "weight"]],

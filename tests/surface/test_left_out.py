@@ -124,7 +124,7 @@ def test_the_command_line_says_the_same(tmp_path, capsys, monkeypatch):
     assert "and --missing drop drops the rest" in shown
     assert "To change it: --types id=categorical keeps it as a category (--drop id to" in shown
     assert "'n.a.' (1 row)" in shown
-    assert "an empty field in the file in place of each word makes numbers of it" in shown
+    assert "an empty field in the file in place of each word turns it into numbers" in shown
     assert "--drop twice" in shown
     assert main(["check", "survey.csv", "--drop", "alley,id,income,twice"]) == 0
     assert capsys.readouterr().out.endswith("nothing wrong: ready to fit\n")

@@ -56,11 +56,15 @@ BAD = [
     ("refit", "yes", "refit must be 'auto', True or False. Got 'yes' instead."),
     ("refit", 1, "refit must be 'auto', True or False. Got 1 instead."),
     ("rule", "both", "rule must be 'and' or 'or'. Got 'both' instead."),
-    ("penalty_weights", "x", "penalty_weights must be 'calibrated' or 'uniform'. Got 'x' instead."),
+    (
+        "penalty_weights",
+        "x",
+        "penalty_weights must be 'calibrated', 'uniform' or 'adaptive'. Got 'x' instead.",
+    ),
     (
         "penalty_weights",
         None,
-        "penalty_weights must be 'calibrated' or 'uniform'. Got None instead.",
+        "penalty_weights must be 'calibrated', 'uniform' or 'adaptive'. Got None instead.",
     ),
     ("missing", "x", "missing must be 'error' or 'drop'. Got 'x' instead."),
     (

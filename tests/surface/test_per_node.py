@@ -214,7 +214,7 @@ def test_other_losses_share_their_parameters(table, loss, criterion):
 @pytest.mark.parametrize(
     ("lam", "message"),
     [
-        ([0.1, 0.2], "lam has 2 values, and the model 5 columns; give one value per column"),
+        ([0.1, 0.2], "lam has 2 values, but the model has 5 columns; give one value per column"),
         ([0.1, np.nan, 0.1, np.nan, 0.1], "lam is missing for 'group', 'smoker'; only covariates"),
         ([0.1, -1.0, 0.1, 0.1, 0.1], r"a float in \[0, inf\), one such per column, or None"),
         (np.ones((5, 1)), "one such per column, or None"),

@@ -40,7 +40,7 @@ def warned(call):
 
 
 def renamed(old, new):
-    return [f"{old} is now called {new}; the old name will go in the next release."]
+    return [f"{old} is now called {new}; the old name will be removed in the next release."]
 
 
 def test_old_names_of_checks_answer_as_the_new_ones():

@@ -25,6 +25,7 @@ KINDS = {
     "moderated by levels": {"moderators": ["group"]},
     "nodewise, moderated": {"loss": "nodewise", "moderators": ["group"]},
     "uniform weights": {"penalty_weights": "uniform"},
+    "adaptive, moderated": {"penalty_weights": "adaptive", "moderators": ["group"]},
     "required and forbidden": {
         "require": [("height", "smoker")],
         "forbid": [("weight", "colour")],

@@ -17,7 +17,8 @@ import pytest
 
 from mixedgm.checkpoint import Outcome, fingerprint, holds_work
 from mixedgm.errors import MixedGMError, ParameterError
-from mixedgm.parallel import run, seeds
+from mixedgm.options import Options
+from mixedgm.parallel import n_cores, n_workers, run, seeds
 
 SRC = Path(__file__).resolve().parents[2] / "src"
 
@@ -158,6 +159,35 @@ def test_generators_are_accepted_and_advance(make) -> None:
     assert first != first_draws(rng)
 
 
+def test_none_is_all_cores_unless_the_context_says_otherwise() -> None:
+    def counts(n_jobs: int | None) -> set[int]:
+        return {n_workers(n_jobs), Options(n_jobs=n_jobs).n_threads}
+
+    assert counts(None) == counts(-1) == {n_cores()}
+    assert counts(-n_cores()) == counts(-1000) == {1}
+    with joblib.parallel_config(n_jobs=3):
+        assert counts(None) == {3}
+        assert counts(2) == {2}
+    with joblib.parallel_config(n_jobs=-1):
+        assert counts(None) == {n_cores()}
+    for backend in ("loky", "threading"):  # the cores are taken already
+        nested = joblib.Parallel(2, backend=backend)(joblib.delayed(n_workers)(None) for _ in "ab")
+        assert nested == [1, 1]
+    here = run(where_of, range(4), what="tasks", n_jobs=1)
+    assert {int(outcome.record["pid"][0]) for outcome in here} == {os.getpid()}
+
+
+@pytest.mark.parametrize(
+    "make", [int, np.random.default_rng, np.random.RandomState, np.random.SeedSequence]
+)
+def test_equal_random_states_give_equal_seeds(make) -> None:
+    first, again, other = (seeds(make(number), 3) for number in (4, 4, 5))
+    assert [s.generate_state(2).tolist() for s in first] == [
+        s.generate_state(2).tolist() for s in again
+    ]
+    assert first[0].generate_state(2).tolist() != other[0].generate_state(2).tolist()
+
+
 @pytest.mark.parametrize("wrong", [-1, 1.5, True, "seed"])
 def test_wrong_random_state(wrong) -> None:
     with pytest.raises(ParameterError, match="random_state must be"):
@@ -248,7 +278,7 @@ def test_a_folder_of_other_work_is_refused(tmp_path: Path) -> None:
             run(picky, call.pop("tasks"), n_jobs=1, checkpoint=folder, **call)
     manifest = folder / "manifest.json"
     manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "version": 99}))
-    with pytest.raises(ParameterError, match="another version"):
+    with pytest.raises(ParameterError, match="another format version"):
         run(picky, range(4), n_jobs=1, what="tasks", checkpoint=folder, identity="x")
     manifest.write_text("{")
     with pytest.raises(ParameterError, match="cannot be read"):

@@ -439,7 +439,7 @@ def test_every_missing_part_is_named(saved: FilePath, tmp_path: FilePath) -> Non
 
 
 def test_a_part_with_another_shape_or_type(saved: FilePath, tmp_path: FilePath) -> None:
-    needed = "where the model needs float64 2 x 2"
+    needed = "but the model needs float64 2 x 2"
     for array, says in [
         (np.eye(3), f"is float64 3 x 3 {needed}"),
         (np.eye(2, dtype=np.float32), f"is float32 2 x 2 {needed}"),
@@ -481,7 +481,7 @@ def test_a_compressed_part_is_refused_unread(saved: FilePath, tmp_path: FilePath
     bomb = npy(np.zeros(10**6))
     changes = {"scores_0.npy": bomb}
     file = rewritten(saved, tmp_path / "bomb.mgm", changes, zipfile.ZIP_DEFLATED)
-    assert "is compressed, which no model file is" in refusal(file)
+    assert "is compressed; model files are not" in refusal(file)
 
 
 def test_a_huge_document_is_refused_unread(
@@ -495,40 +495,60 @@ def test_a_huge_document_is_refused_unread(
 @pytest.mark.parametrize(
     ("place", "value", "says"),
     [
-        ("report.kkt", 5.0, "the fit is said to have converged, with KKT 5 and tol 1e-05"),
-        ("report.kkt", np.nan, "the fit is said to have converged, with KKT nan"),
-        ("report.n_rows", -5, "document.report.n_rows is -5 where a whole number of at least 0"),
+        ("report.kkt", 5.0, "the fit claims to have converged, with KKT 5 and tol 1e-05"),
+        ("report.kkt", np.nan, "the fit claims to have converged, with KKT nan"),
+        (
+            "report.n_rows",
+            -5,
+            "document.report.n_rows is -5, but must be a whole number of at least 0",
+        ),
         ("report.n_rows", 0, "nothing was fitted, so nothing can have converged"),
-        ("report.lam", -0.1, "document.report.lam is -0.1 where a number of at least 0 belongs"),
-        ("report.lam", np.nan, "lam is missing"),
+        ("report.lam", -0.1, "document.report.lam is -0.1, but must be a number of at least 0"),
+        ("report.lam", np.nan, "lam does not match its columns"),
         ("report.tol", 0.0, "a fit needs rows of positive weight and a positive tol"),
-        ("report.rule", "xor", "document.report.rule is 'xor' where 'and' or 'or' belongs"),
+        ("report.rule", "xor", "document.report.rule is 'xor', but must be 'and' or 'or'"),
         ("report.message", "x" * 10**5, ""),
         ("report.message", ["x" * 10**5], "document.report.message is ['xxxx"),
         ("settings.n_lams", -0.0, "n_lams must be an integer of at least 1. Got -0.0 instead"),
         ("settings.tol", [None], "tol must be a float in (0, inf). Got [None] instead"),
         ("settings.missing", "categorical", "missing must be 'error' or 'drop'. Got 'categorical'"),
-        ("settings.weights", "x", "weights must be 'calibrated' or 'uniform'. Got 'x' instead"),
+        ("settings.weights", "x", "weights must be 'calibrated', 'uniform' or 'adaptive'. Got 'x'"),
         ("settings.covariates", 5, "covariates must be a list of column names. Got 5 instead"),
         ("settings.covariates", ["x"], "covariates names 'x', which is not a column"),
         ("settings.require", [["sex", "x"]], "there is no column 'x'"),
         ("settings.penalty_factors", {"mapping": [["x", 1]]}, "penalty_factors has the key 'x'"),
         ("settings.types", {"mapping": [["age", 1]]}, "types['age'] must be 'continuous' or"),
         ("settings.lams", ["x"], "lams must be a list of numbers in [0, inf). Got ['x'] instead"),
-        ("settings.solver", {"x": 1}, "document.settings.solver is {'x': 1} where a setting"),
+        (
+            "settings.solver",
+            {"x": 1},
+            "document.settings.solver is {'x': 1}, but must be a setting",
+        ),
         ("settings.select", {"object": "EBIC", "options": {"gamma": 2}}, "gamma must be a number"),
         ("settings.random_state", -1, "random_state must be None, an integer of at least 0"),
-        ("schema.columns.0.kind", "x", "columns[].kind is 'x' where 'continuous' or 'categorical'"),
-        ("schema.columns.0.ordered", 1, "columns[].ordered is 1 where true or false belongs"),
-        ("schema.columns.0.levels.0", None, "columns[].levels[] is None where text, a number"),
+        (
+            "schema.columns.0.kind",
+            "x",
+            "columns[].kind is 'x', but must be 'continuous' or 'categorical'",
+        ),
+        ("schema.columns.0.ordered", 1, "columns[].ordered is 1, but must be true or false"),
+        (
+            "schema.columns.0.levels.0",
+            None,
+            "columns[].levels[] is None, but must be text, a number",
+        ),
         ("schema.columns.1.label", 3, "column 'age' has the label 3"),
         ("schema.columns.2.transform.values.0", 9.0, "strictly increasing knots"),
-        ("path.status.0", "FINE", "document.path.status[] is 'FINE' where 'CONVERGED' or"),
+        ("path.status.0", "FINE", "document.path.status[] is 'FINE', but must be 'CONVERGED' or"),
         ("path.loss", "x", "document.path.loss is 'x'"),
-        ("path.lam_max", np.nan, "document.path.lam_max is nan where a number of at least 0"),
-        ("joint.sampled", 0, "document.joint.sampled is 0 where true or false belongs"),
+        (
+            "path.lam_max",
+            np.nan,
+            "document.path.lam_max is nan, but must be a number of at least 0",
+        ),
+        ("joint.sampled", 0, "document.joint.sampled is 0, but must be true or false"),
         ("library", "sqlite", "document.library is 'sqlite'"),
-        ("scores.0", 1, "document.scores[] is 1 where text belongs"),
+        ("scores.0", 1, "document.scores[] is 1, but must be text"),
     ],
 )
 def test_a_value_that_no_model_has(
@@ -611,12 +631,12 @@ def test_a_document_too_large_for_its_arrays_takes_little_memory(
     ("name", "array", "says"),
     [
         ("node_scales", np.array([1.0, 1.0, np.nan, 1.0]), "node_scales holds 1 impossible number"),
-        ("path_kkt", np.array([5.0]), "lam = 0.1 is said to have converged, with KKT 5"),
+        ("path_kkt", np.array([5.0]), "lam = 0.1 claims to have converged, with KKT 5"),
         ("path_lam", np.array([np.nan]), "path_lam holds 1 impossible number"),
-        ("cat_bias", np.array([-np.inf] * 2 + [0.0] * 3), "a column has no level that is possible"),
-        ("path_groups", np.array([0, 99]), "edges that the model does not know"),
+        ("cat_bias", np.array([-np.inf] * 2 + [0.0] * 3), "a column has no possible level"),
+        ("path_groups", np.array([0, 99]), "edges that the model does not have"),
         ("path_groups", np.array([3, 0]), "edges in the wrong order"),
-        ("path_group_ends", np.array([3]), "does not cut the path"),
+        ("path_group_ends", np.array([3]), "does not split the path"),
         ("path_scale", np.array([0.0, 1.0]), "path_scale holds 1 impossible number"),
         ("path_values", np.zeros(2), "'path_values' is float64 2"),
         ("precision", np.array([[1.0, 0.5], [0.4, 1.0]]), "precision is not symmetric"),
@@ -636,7 +656,7 @@ def test_a_schema_with_other_levels(saved: FilePath, tmp_path: FilePath) -> None
     document["schema"]["columns"][0]["levels"].append("X")
     text = json.dumps(document).encode()
     file = rewritten(saved, tmp_path / "x.mgm", {"model.json": text})
-    assert "the array 'cat_bias' is float64 5 where the model needs float64 6" in refusal(file)
+    assert "the array 'cat_bias' is float64 5 but the model needs float64 6" in refusal(file)
 
 
 # -- anything at all ---------------------------------------------------------------------------

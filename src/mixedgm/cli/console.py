@@ -23,7 +23,7 @@ __all__ = ["Console", "in_options"]
 _TYPES = re.compile(r'types=\{"((?:[^"\\]|\\.)*)": "(\w+)"\}')
 _LEAVE_OUT = re.compile(r"leave columns? ('[^']*'(?:, '[^']*')*) out")
 _TRANSFORM = re.compile(r'transforms=(\{".*?"nonparanormal"\}|"nonparanormal")')
-_TO_NUMBERS = re.compile(r"table(?:\[.*?\])? = .*? (?=makes numbers of it)")
+_TO_NUMBERS = re.compile(r"table(?:\[.*?\])? = .*? (?=turns it into numbers)")
 _KEY = r'("(?:[^"\\]|\\.)*"): "nonparanormal"'
 _VALUES = re.compile(r"\bgiven=\{(.*?)\}|\buse model\.at\(\{(.*?)\}\)")
 _NAMED_VALUE = re.compile(r"('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"): \.\.\.")
@@ -57,7 +57,7 @@ class Console:
     command : str
         Its name, for error messages.
     quiet : bool
-        Whether to keep notes and progress to itself.
+        Whether to leave out notes and progress.
     keeps_partial : bool
         Whether Ctrl-C during a path keeps the part that is solved rather than ending the command.
     interrupted : bool
@@ -98,19 +98,19 @@ class Console:
             sys.stderr.flush()
 
     def note(self, text: str, *, always: bool = False) -> None:
-        """Write something the user should know, as one line."""
+        """Write something that the user should know, as one line."""
         self.say(f"note: {in_options(' '.join(text.split()))}", always=always)
 
     def error(self, text: str, kind: str = "error: ") -> None:
         """Write why the command ends here, even when quiet."""
-        with suppress(OSError):  # a full disk is what the error may be about
+        with suppress(OSError):  # the error may be about a full disk
             sys.stdout.flush()
         name = f"mixedgm {self.command}".rstrip()
         sys.stderr.write(f"{name}: {kind}{bounded(in_options(text))}\n")
 
     @contextmanager
     def notes(self) -> Iterator[None]:
-        """Show warnings that are meant for users as notes, and no deprecations and the like."""
+        """Show warnings that are meant for users as notes; hide deprecations and the like."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", UserWarning)
@@ -137,9 +137,9 @@ class Console:
 
     @contextmanager
     def announcing_compilation(self) -> Iterator[None]:
-        """Say so when the kernels of a fit are compiled, which takes a while and happens once.
+        """Tell the user when the kernels of a fit are compiled, which takes a while, once.
 
-        Those of queries, samples and rare options come later, and take a second or so: whoever
+        Those of queries, samples and rare options come later and take a second or so; a user who
         has read "once" is not told again.
         """
         from numba.core import event
@@ -190,18 +190,15 @@ def in_options(text: str) -> str:
     >>> in_options("give a value of 'age', too: given={'age': ...}")
     "give a value of 'age', too: --given age=VALUE"
     """
-    text = _TYPES.sub(lambda found: f"--types {_word(found[1], f'={found[2]}')}", text)
-    text = _LEAVE_OUT.sub(lambda found: f"--drop {shlex.quote(_listed(found[1]))}", text)
-    text = _TRANSFORM.sub(lambda found: f"--transform {shlex.quote(_listed(found[1]))}", text)
+    text = _TYPES.sub(
+        lambda match: f"--types {shlex.quote(f'{list_item(match[1])}={match[2]}')}", text
+    )
+    text = _LEAVE_OUT.sub(lambda match: f"--drop {shlex.quote(_listed(match[1]))}", text)
+    text = _TRANSFORM.sub(lambda match: f"--transform {shlex.quote(_listed(match[1]))}", text)
     text = _TO_NUMBERS.sub("an empty field in the file in place of each word ", text)
     text = _WEIGHTS.sub("--weights-column ", text)
     text = _CHOICES.sub(r"--\1 \2", text)
-    text = _VALUES.sub(lambda found: f"--given {_values(found[1] or found[2])}", text)
+    text = _VALUES.sub(lambda match: f"--given {_values(match[1] or match[2])}", text)
     for python, option in _OPTIONS.items():
         text = text.replace(python, option)
     return text
-
-
-def _word(name: str, more: str = "") -> str:
-    """A column's name, and what follows it, as a word that list options and shells understand."""
-    return shlex.quote(list_item(name) + more)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mixedgm.cli.console import Console
 from mixedgm.cli.lists import LIST_RULE, cut_items, listed
-from mixedgm.cli.options import add_jobs, add_quiet
+from mixedgm.cli.options import add_jobs, add_quiet, add_seed
 from mixedgm.errors import ParameterError, near_matches
 from mixedgm.printable import quoted
 
@@ -59,7 +59,7 @@ def add_columns(parser: ArgumentParser) -> None:
         help="'nonparanormal' makes all continuous columns normal by rank, "
         "NAME=nonparanormal,... only these: for skewed columns; values that are drawn or imputed "
         "stay within the range of the data, unless it is 'nonparanormal-extrapolated'; NAME=none "
-        "ends the warning about a column",
+        "silences the warning about a column",
     )
     group.add_argument(
         "--missing",
@@ -102,13 +102,7 @@ def _add_grid(group: Any, select: str) -> None:
         metavar="NAME",
         help="how to choose the penalty: ebic (default), bic, aic, cv, holdout, stars or stability",
     )
-    group.add_argument(
-        "--seed",
-        type=int,
-        default=0,
-        metavar="N",
-        help="which folds and subsamples are drawn (default: 0)",
-    )
+    add_seed(group, "which folds and subsamples are drawn")
     group.add_argument("--lams", metavar="L1,L2,...", help="the penalties to try")
     group.add_argument(
         "--n-lams",
@@ -122,7 +116,7 @@ def _add_grid(group: Any, select: str) -> None:
         type=float,
         default=0.01,
         metavar="R",
-        help="smallest penalty as a part of the one that leaves no edges (default: 0.01)",
+        help="smallest penalty as a share of the one that leaves no edges (default: 0.01)",
     )
 
 
@@ -170,9 +164,10 @@ def _add_model_form(group: Any) -> None:
     group.add_argument(
         "--weights",
         dest="penalty_weights",
-        choices=("calibrated", "uniform"),
+        choices=("calibrated", "uniform", "adaptive"),
         default="calibrated",
-        help="penalty weights of the edges: fair to every kind of edge (default), or all the same",
+        help="penalty weights of the edges: fair to every kind of edge (default), all the same, or "
+        "smaller for edges that are large in a first fit",
     )
 
 
@@ -280,7 +275,7 @@ def _numbers(text: str | None) -> list[float] | None:
 def fitted_model(
     table: Any, weights: Any, options: dict[str, Any], console: Console
 ) -> MixedGraphicalModel:
-    """Fit a table, with progress for whoever watches."""
+    """Fit a table, with a progress bar where someone watches."""
     from mixedgm.estimator import MixedGraphicalModel
 
     model = MixedGraphicalModel(**options, verbose=int(console.shows_progress))

@@ -65,7 +65,7 @@ def listed(texts: Sequence[str] | str | None) -> list[str]:
     >>> listed(["age, sex", '"height, cm"'])
     ['age', 'sex', 'height, cm']
     """
-    return [found for item in _items(texts, "") if (found := item.part())]
+    return [item.part() for item in _items(texts, "")]
 
 
 def cut_items(
@@ -80,20 +80,8 @@ def cut_items(
     """Split at commas, and every item in two at the separator.
 
     Where an item has several, quotes tell which one is meant; without them it is the one with a
-    known name before it and after it (where names are given), else the first one, or the last one.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        As the option was given, each time.
-    separator : str
-        "=" or ":".
-    wanted : str
-        The option and its form, for the error: "--given takes NAME=VALUE,...".
-    before, after : collection of str
-        Names that are known to stand there.
-    last : bool
-        Whether the last separator is taken where names do not tell.
+    known name `before` it and `after` it (where these are given), else the first one, or the `last`
+    one. `wanted` is the option and its form, for the error: "--given takes NAME=VALUE,...".
 
     Examples
     --------
@@ -135,8 +123,7 @@ def list_item(name: str) -> str:
 
 def _items(texts: Sequence[str] | str | None, separator: str) -> list[_Item]:
     every = [texts] if isinstance(texts, str) else texts or ()
-    found = [item for text in every for item in _split(text, separator)]
-    return [item for item in found if item.part()]
+    return [item for text in every for item in _split(text, separator) if item.part()]
 
 
 def _split(text: str, separator: str) -> list[_Item]:

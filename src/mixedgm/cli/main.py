@@ -1,7 +1,7 @@
 """Command line arguments -> an exit code, with every error as one readable message.
 
 Exit codes: 0 all went well; 2 the input is at fault; 1 memory ran out; 130 it was interrupted, by
-Ctrl-C or, where the process says so (`mixedgm.__main__`), SIGTERM; 141 whoever read the output has
+Ctrl-C or, where the process says so (`mixedgm.__main__`), SIGTERM; 141 the reader of the output has
 gone away.
 """
 
@@ -24,18 +24,7 @@ BAD_INPUT, OUT_OF_MEMORY, INTERRUPTED, BROKEN_PIPE = 2, 1, 130, 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        The words after ``mixedgm``; by default those of the terminal.
-
-    Returns
-    -------
-    int
-        The exit code.
-    """
+    """Run one command, by default the one that was typed; return the exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a name that the terminal cannot show is escaped
             stream.reconfigure(errors="backslashreplace")
@@ -58,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _close_output() -> None:
-    """Write what waits; Python would complain once more at exit about a dead pipe or full disk."""
+    """Flush; Python would complain once more at exit about a dead pipe or a full disk."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -71,9 +60,8 @@ def _run(args: Namespace, console: Console) -> int:
             code = args.run(args, console)
         sys.stdout.flush()
     except MemoryError as error:
-        console.error(
-            str(error) if isinstance(error, MixedGMError) else "there is not enough memory"
-        )
+        ours = isinstance(error, MixedGMError)
+        console.error(str(error) if ours else "there is not enough memory")
         return OUT_OF_MEMORY
     except MixedGMError as error:
         console.error(str(error))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mixedgm.cli.console import Console
 from mixedgm.cli.lists import cut_items
-from mixedgm.cli.options import add_quiet
+from mixedgm.cli.options import add_quiet, add_seed
 
 if TYPE_CHECKING:
     from mixedgm.estimator import MixedGraphicalModel
@@ -35,23 +35,17 @@ def add_model(parser: ArgumentParser) -> None:
 
 def add_at(parser: ArgumentParser) -> None:
     """Where a model with moderated edges is looked at."""
-    parser.add_argument(
-        "--at",
-        metavar="NAME=VALUE,...",
-        action="append",
-        help="values of the moderators, such as age=40: the graph there; quotes keep a comma, "
-        "as in 'city=\"Bath, UK\"'",
-    )
+    _add_values(parser, "--at", "values of the moderators, such as age=40: the graph there")
 
 
 def add_given(parser: ArgumentParser) -> None:
     """What is known about a row."""
-    parser.add_argument(
-        "--given",
-        metavar="NAME=VALUE,...",
-        action="append",
-        help="known values, such as sex=Female,age=40, or 'city=\"Bath, UK\"': quotes keep a comma",
-    )
+    _add_values(parser, "--given", "known values, such as sex=Female,age=40")
+
+
+def _add_values(parser: ArgumentParser, option: str, text: str) -> None:
+    text += "; quotes keep a comma, as in 'city=\"Bath, UK\"'"
+    parser.add_argument(option, metavar="NAME=VALUE,...", action="append", help=text)
 
 
 def add_unseen(parser: ArgumentParser) -> None:
@@ -60,8 +54,8 @@ def add_unseen(parser: ArgumentParser) -> None:
         "--unseen",
         choices=("error", "ignore"),
         default="error",
-        help="levels that the model does not have: stop (default), or let such a cell say nothing "
-        "about the others of its row",
+        help="levels that the model does not have: stop (default), or ignore such cells when the "
+        "others of a row are predicted",
     )
 
 
@@ -89,7 +83,7 @@ def add_computation(parser: ArgumentParser, seeded: str) -> None:
         metavar="N",
         help="most entries of the tables of an exact answer (default: 16777216)",
     )
-    group.add_argument("--seed", type=int, default=0, metavar="N", help=f"{seeded} (default: 0)")
+    add_seed(group, seeded)
     add_repair(group)
     add_quiet(parser)
 

@@ -16,6 +16,7 @@ __all__ = [
     "add_output",
     "add_quiet",
     "add_result",
+    "add_seed",
     "add_table",
     "check_checkpoint",
 ]
@@ -57,22 +58,26 @@ def add_formulas(parser: ArgumentParser) -> None:
 
 
 def add_quiet(parser: ArgumentParser) -> None:
-    """Whether a command keeps notes to itself."""
+    """Whether a command leaves out notes."""
     parser.add_argument("--quiet", action="store_true", help="no notes and no progress")
 
 
 def add_jobs(parser: _ActionsContainer) -> None:
     """How many cores a command uses."""
-    parser.add_argument(
-        "--jobs", type=int, metavar="N", help="processor cores to use (default: all)"
-    )
+    text = "processor cores to use (default: all)"
+    parser.add_argument("--jobs", type=int, default=-1, metavar="N", help=text)
+
+
+def add_seed(parser: _ActionsContainer, text: str) -> None:
+    """Where random numbers start; `text` is what they decide."""
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help=f"{text} (default: 0)")
 
 
 def add_checkpoint(parser: _ActionsContainer, text: str) -> None:
     """Where finished parts of long work are kept."""
     parser.add_argument("--checkpoint", metavar="FOLDER", help=text)
     parser.add_argument(
-        "--resume", action="store_true", help="go on with the work that --checkpoint holds"
+        "--resume", action="store_true", help="continue the work that --checkpoint holds"
     )
 
 
@@ -87,5 +92,5 @@ def check_checkpoint(args: Namespace, what: str) -> None:
     if holds_work(args.checkpoint) and not args.resume:
         raise ParameterError(
             f"{quoted(args.checkpoint)} already holds finished {what}; "
-            "add --resume to go on with them, or give another folder."
+            "add --resume to continue with them, or give another folder."
         )

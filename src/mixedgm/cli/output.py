@@ -55,7 +55,7 @@ def check_output(output: str | None, *inputs: str) -> None:
 
 
 def check_model_output(output: str | None, *inputs: str) -> None:
-    """The same for a model file, which is no text for a terminal."""
+    """The same for a model file, which is not text for a terminal."""
     if output == _STANDARD_OUTPUT:
         raise ParameterError("a model file cannot go to standard output; give the name of a file.")
     check_output(output, *inputs)
@@ -131,7 +131,7 @@ def _plain(value: Any) -> Any:
 
 
 def check_picture(output: str) -> None:
-    """Refuse a picture whose ending is not one of ours."""
+    """Refuse a picture in a format that is not offered."""
     if Path(output).suffix.lower() not in _PICTURES:
         wanted = f"a file name that ends in {', '.join(_PICTURES)}"
         raise ParameterError.must_be("the picture", wanted, output)
@@ -159,7 +159,7 @@ def can_draw(console: Console) -> bool:
 
 
 def draw(fitted: FittedModel, kind: str, output: str | Path, **style: Any) -> None:
-    """Draw one kind of picture into a file, completely or not at all; `style` is a network's."""
+    """Draw one kind of picture into a file; `style` belongs to networks."""
     from mixedgm import views
 
     if kind == "network":

@@ -20,7 +20,7 @@ typical use:
   mixedgm demo                              the whole job on a bundled survey
   mixedgm check survey.csv                  how each column will be understood
   mixedgm fit survey.csv -o survey.mgm      learn the network, keep it in a file
-  mixedgm edges survey.mgm                  who is related to whom
+  mixedgm edges survey.mgm                  which columns are related
   mixedgm plot survey.mgm -o network.png    the picture
 
 A table is a CSV, TSV (also .gz) or Parquet file with a line of column names."""
@@ -40,7 +40,7 @@ class _Version(argparse.Action):
     """Print the version; it is looked up only when asked for."""
 
     def __init__(self, option_strings: Any, dest: str, **options: Any) -> None:
-        super().__init__(option_strings, dest, nargs=0, help="show the version and leave")
+        super().__init__(option_strings, dest, nargs=0, help="show the version and exit")
 
     def __call__(self, parser: argparse.ArgumentParser, *rest: Any) -> None:
         from mixedgm.store import library_version

@@ -1,13 +1,55 @@
-"""Nothing -> one of the bundled tables, with its categorical columns and level orders."""
+"""The name of a bundled table -> a frame of any library, with its categories and their order."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import gzip
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.util import find_spec
+from io import BytesIO
+from typing import TYPE_CHECKING, Literal, get_args
 
-from mixedgm.datasets.reading import BundledTable, FrameName, read_bundled
+from mixedgm.errors import MixedGMError, ParameterError
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
     from narwhals.typing import IntoDataFrame
+
+Library = Literal["pandas", "polars", "pyarrow"]
+FrameName = Literal["auto"] | Library
+
+_INSTALL = 'pip install "mixedgm[frames]"'
+
+
+@dataclass(frozen=True)
+class BundledTable:
+    """A table shipped with the package.
+
+    Attributes
+    ----------
+    file : str
+        Name under ``datasets/files``; Parquet, or CSV packed with gzip.
+    levels : mapping of str to tuple of str
+        The categorical columns and the order of their levels. Stated here because CSV has no
+        levels and polars does not keep the order that a Parquet file gives them.
+    """
+
+    file: str
+    levels: Mapping[str, tuple[str, ...]]
+
+    @property
+    def is_parquet(self) -> bool:
+        """Whether the file is Parquet rather than CSV."""
+        return self.file.endswith(".parquet")
+
+    def content(self) -> BytesIO:
+        """The file's bytes, unpacked."""
+        packed = files("mixedgm.datasets").joinpath("files", self.file).read_bytes()
+        return BytesIO(gzip.decompress(packed) if self.file.endswith(".gz") else packed)
+
 
 _NO_YES = ("No", "Yes")
 
@@ -114,7 +156,7 @@ def load_wage(frame: FrameName = "auto") -> IntoDataFrame:
     >>> list(wage["jobclass"].cat.categories)
     ['1. Industrial', '2. Information']
     """
-    return read_bundled(WAGE, frame)
+    return _read(WAGE, frame)
 
 
 def load_taxunits(frame: FrameName = "auto") -> IntoDataFrame:
@@ -162,7 +204,7 @@ def load_taxunits(frame: FrameName = "auto") -> IntoDataFrame:
     >>> units["children"].value_counts(sort=False).tolist()
     [115757, 27154, 22797, 11274]
     """
-    return read_bundled(TAXUNITS, frame)
+    return _read(TAXUNITS, frame)
 
 
 def load_penguins(frame: FrameName = "auto") -> IntoDataFrame:
@@ -201,4 +243,89 @@ def load_penguins(frame: FrameName = "auto") -> IntoDataFrame:
     >>> penguins.shape, len(penguins.dropna())
     ((344, 8), 333)
     """
-    return read_bundled(PENGUINS, frame)
+    return _read(PENGUINS, frame)
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+def _read(table: BundledTable, frame: FrameName) -> IntoDataFrame:
+    """Read a bundled table with the library that ``frame`` names."""
+    if frame not in ("auto", *get_args(Library)):
+        raise ParameterError.must_be("frame", "'auto', 'pandas', 'polars' or 'pyarrow'", frame)
+    return _READERS[_choose(table, frame)](table)
+
+
+def _choose(table: BundledTable, frame: FrameName) -> Library:
+    """Return an installed library that can read the table and that ``frame`` allows."""
+    candidates: tuple[Library, ...] = get_args(Library) if frame == "auto" else (frame,)
+    missing = {library: _missing(table, library) for library in candidates}
+    for library, packages in missing.items():
+        if not packages:
+            return library
+    if frame == "auto":
+        raise MixedGMError(
+            f"Reading {table.file} needs pandas with pyarrow, or polars, or pyarrow, and none of "
+            f"them is installed. To fix: {_INSTALL}"
+        )
+    remedy = "pip install polars" if frame == "polars" else _INSTALL
+    raise MixedGMError(
+        f"frame={frame!r} cannot read {table.file}: {' and '.join(missing[frame])} not installed. "
+        f"To fix: {remedy}"
+    )
+
+
+def _missing(table: BundledTable, library: Library) -> list[str]:
+    """Return the packages that are missing for reading the table with this library."""
+    needs: list[str] = [library]
+    if library == "pandas" and table.is_parquet:
+        needs.append("pyarrow")
+    return [package for package in needs if find_spec(package) is None]
+
+
+def _read_pandas(table: BundledTable) -> pd.DataFrame:
+    import pandas as pd
+
+    content = table.content()
+    frame = pd.read_parquet(content) if table.is_parquet else pd.read_csv(content)
+    return frame.astype({c: pd.CategoricalDtype(list(v)) for c, v in table.levels.items()})
+
+
+def _read_polars(table: BundledTable) -> pl.DataFrame:
+    import polars as pl
+
+    content = table.content()
+    frame = pl.read_parquet(content) if table.is_parquet else pl.read_csv(content)
+    return frame.with_columns(
+        pl.col(name).cast(pl.String).cast(pl.Enum(levels)) for name, levels in table.levels.items()
+    )
+
+
+def _read_pyarrow(table: BundledTable) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if table.is_parquet:
+        from pyarrow.parquet import read_table
+
+        frame = read_table(table.content())
+    else:
+        from pyarrow.csv import ConvertOptions, read_csv
+
+        # Without this option an empty cell of a text column is an empty string.
+        options = ConvertOptions(strings_can_be_null=True)
+        frame = read_csv(table.content(), convert_options=options)
+    for name, levels in table.levels.items():
+        values = frame.column(name).cast(pa.string()).combine_chunks()
+        codes = pc.index_in(values, value_set=pa.array(levels)).cast(pa.int8())
+        column = pa.DictionaryArray.from_arrays(codes, pa.array(levels))
+        frame = frame.set_column(frame.schema.get_field_index(name), name, column)
+    # The metadata for pandas describes the columns as they were in the file.
+    return frame.replace_schema_metadata(None)
+
+
+_READERS: dict[Library, Callable[[BundledTable], IntoDataFrame]] = {
+    "pandas": _read_pandas,
+    "polars": _read_polars,
+    "pyarrow": _read_pyarrow,
+}

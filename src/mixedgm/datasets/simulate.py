@@ -50,7 +50,7 @@ def make_ladder(
     phi : float
         Neighbours of the categorical chain: phi for first with first and last with last level,
         -phi for first with last; evenly in between.
-    random_state : int, Generator or None
+    random_state : int, Generator, RandomState or None
         Equal numbers give equal tables.
     frame : {"auto", "pandas", "polars", "pyarrow", "numpy"}
         The library of the table.

@@ -49,7 +49,7 @@ def consistency(
         The estimator's penalty weights.
     n_draws : int
         Rows drawn where the model has too many states for exact expectations.
-    random_state : int, Generator or None
+    random_state : int, Generator, RandomState or None
         For these rows.
 
     Returns
@@ -83,8 +83,8 @@ def consistency(
     ...     {"a": "continuous", "b": "continuous", "c": "continuous"},
     ...     {"precision": [[1.0, 0.3, 0.0], [0.3, 1.0, 0.3], [0.0, 0.3, 1.0]]},
     ... )
-    >>> found = mg.diagnostics.consistency(truth)
-    >>> found.verdict, round(found.upper, 3), found.pairs[0][:2]
+    >>> answer = mg.diagnostics.consistency(truth)
+    >>> answer.verdict, round(answer.upper, 3), answer.pairs[0][:2]
     ('holds', 0.34, ('a', 'c'))
     """
     from mixedgm.diagnostics.curvature import ContrastCoordinates
@@ -135,11 +135,11 @@ def _measured(
     from mixedgm.diagnostics.lipschitz import curvature_change, gradient_change
 
     truth, layout = coordinates.truth, coordinates.layout
-    found, errors = _numbers(coordinates, loss)
+    bounds, errors = _numbers(coordinates, loss)
     constants = Constants(
-        tau=1.0 - float(found.worst[3]),
-        tau_bar=max(1.0, float(found.worst[3])),
-        convexity=found.convexity,
+        tau=1.0 - float(bounds.worst[3]),
+        tau_bar=max(1.0, float(bounds.worst[3])),
+        convexity=bounds.convexity,
         gradient_change=gradient_change(coordinates),
         curvature_change=curvature_change(coordinates, loss),
         largest_group=int(layout.sizes.max(initial=0)),
@@ -149,14 +149,14 @@ def _measured(
     )
     gradient = coordinates.down(smooth_of(truth, loss).evaluate(truth.theta).gradient)
     # Rounded, so that equal pairs of a symmetric model keep their order on every machine.
-    order = np.lexsort((-found.at_truth.round(_TIES), -found.upper.round(_TIES)))
+    order = np.lexsort((-bounds.at_truth.round(_TIES), -bounds.upper.round(_TIES)))
     nodes, ends = fitted.schema.nodes, layout.pairs[coordinates.inactive]
     pairs = tuple(
         MissingEdge(
             nodes[u].name,
             nodes[v].name,
             edge_kind(fitted.schema, u, v),
-            *(float(part[k]) for part in (found.at_truth, found.lower, found.upper)),
+            *(float(part[k]) for part in (bounds.at_truth, bounds.lower, bounds.upper)),
         )
         for k, (u, v) in ((k, ends[k].tolist()) for k in order.tolist())
     )

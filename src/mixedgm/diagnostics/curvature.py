@@ -105,8 +105,8 @@ def expected_curvature(
     out = np.zeros((coordinates.layout.n_theta, len(model)))
     runs = contrasts.runs
     for v in range(truth.layout.n_nodes):
-        own = slice(runs.ptr[v], runs.ptr[v + 1])
-        index = spans(runs.position[own], runs.length[own])
+        run = slice(runs.ptr[v], runs.ptr[v + 1])
+        index = spans(runs.position[run], runs.length[run])
         matrix = packed[start[v] : start[v + 1]].reshape(size[v], size[v])
         inside = at[index] >= 0
         out[np.ix_(index, at[index][inside])] += matrix[:, inside]

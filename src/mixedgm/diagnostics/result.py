@@ -140,7 +140,7 @@ class Consistency:
     # -- text --------------------------------------------------------------------------------------
 
     def _facts(self) -> list[tuple[str, str]]:
-        found = [
+        facts = [
             ("irrepresentability", self._condition()),
             ("at the true edges", self._condition_at_truth()),
             ("restricted convexity", _with_error(self.convexity, self.convexity_error)),
@@ -149,7 +149,7 @@ class Consistency:
             ("expectations", "; ".join(one_line(note) for note in self.notes)),
         ]
         off = f"the expected gradient at the truth is off by {self.gradient_at_truth:.1g}"
-        return [*found, ("check", off)]
+        return [*facts, ("check", off)]
 
     def _condition(self) -> str:
         if not self.pairs:

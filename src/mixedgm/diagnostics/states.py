@@ -102,18 +102,18 @@ class StateRows:
         for node in coef.nodes.tolist():
             alone = replace(coef, nodes=np.array([node]))
             first = sum(self.n_levels[:node])
-            own = slice(first, first + self.n_levels[node])
+            block = slice(first, first + self.n_levels[node])
             entries = coef.incidence.entries_of(p + node)
             for share, rows in self._tables(_split(self.given_y, coef, node, self)):
                 sums = rows.softmax(alone, gradient)
                 loss[node] += share * sums.loss[node]
                 # Only what belongs to the node: the other parts of these sums mean nothing.
                 if sums.mean_prob is not None:
-                    mean_prob[own] += share * sums.mean_prob[own]
+                    mean_prob[block] += share * sums.mean_prob[block]
                 if sums.support is not None:
                     support[entries] += share * sums.support[entries]
                 if sums.all_pairs is not None:
-                    all_pairs[:, own] += share * sums.all_pairs[:, own]
+                    all_pairs[:, block] += share * sums.all_pairs[:, block]
         self.passes += 0.5 if gradient == "none" else 1.0
         return SoftmaxSums(
             loss,
@@ -149,8 +149,8 @@ class StateRows:
         predictors = incidence.predictor[first : incidence.target_ptr[p + node + 1]]
         seen = predictors[predictors < p]  # continuous ones come first, after the intercept
         by_level = sums.reshape(n_columns, n_columns, -1)
-        own = slice(1, 1 + len(seen))
-        by_level[own, own] += rest[np.ix_(seen, seen)][:, :, None] * by_level[0, 0]
+        slopes = slice(1, 1 + len(seen))
+        by_level[slopes, slopes] += rest[np.ix_(seen, seen)][:, :, None] * by_level[0, 0]
         return by_level.ravel()
 
     @cached_property

@@ -100,10 +100,10 @@ def truth_of(
             f"covariates {names}; give values of them first, model.condition({{...}}), or a model "
             "without covariates."
         )
-    own = possible_levels(fitted.valid_params)
-    model, expected, draw = _distribution(own, loss, n_draws, rng)
+    original = possible_levels(fitted.valid_params)
+    model, expected, draw = _distribution(original, loss, n_draws, rng)
     units = Units(expected.mean, np.sqrt(np.diagonal(expected.covariance)))
-    params = units.to_standard(own)
+    params = units.to_standard(original)
     moments = _standardised(expected, units)
     layout, edges = _layout(params, moments, units, weights)
     _refuse_many(layout)
@@ -113,9 +113,9 @@ def truth_of(
     if model is not None:
         states = _states(truth, model)
         if states is not None:
-            how = f"exact, {states.n_rows:,} states of y" if own.n_levels else "exact, from moments"
-            return replace(truth, rows=states, notes=(how,))
-    return _with_draws(truth, own, units, draw, n_draws, rng)
+            how = f"{states.n_rows:,} states of y" if original.n_levels else "from moments"
+            return replace(truth, rows=states, notes=(f"exact, {how}",))
+    return _with_draws(truth, original, units, draw, n_draws, rng)
 
 
 _NO_ROWS = MemoryRows(np.zeros((0, 0)), np.zeros((0, 0), dtype=np.int64), ())
@@ -128,20 +128,20 @@ def possible_levels(params: Params) -> Params:
 
 
 def _distribution(
-    own: Params, loss: str, n_draws: int, rng: np.random.Generator
+    original: Params, loss: str, n_draws: int, rng: np.random.Generator
 ) -> tuple[Exact | None, Expectations, Draw | None]:
     """Exact expectations where elimination fits its limit, else those of draws."""
     from mixedgm.joint.exact import exact
     from mixedgm.joint.sampling import draw
 
     try:
-        model = exact(own.joint)
+        model = exact(original.joint)
     except TooLargeError:
         if loss == "likelihood":
             raise
-        drawn = draw(own.joint, n_draws, rng=rng, method="gibbs")
-        pairs = MemoryRows(drawn.numbers[:, :0], drawn.codes, own.n_levels).moments().second
-        return None, moments_from(gaussian(own.joint), pairs), drawn
+        drawn = draw(original.joint, n_draws, rng=rng, method="gibbs")
+        pairs = MemoryRows(drawn.numbers[:, :0], drawn.codes, original.n_levels).moments().second
+        return None, moments_from(gaussian(original.joint), pairs), drawn
     return model, moments_from(model.given_y, model.tree.pairs[0]), None
 
 
@@ -208,7 +208,7 @@ def _largest_grid(truth: Truth, digits: float) -> int:
 
 def _with_draws(
     truth: Truth,
-    own: Params,
+    original: Params,
     units: Units,
     drawn: Draw | None,
     n_draws: int,
@@ -218,7 +218,7 @@ def _with_draws(
     from mixedgm.joint.sampling import draw
 
     if drawn is None:
-        drawn = draw(own.joint, n_draws, rng=rng)
+        drawn = draw(original.joint, n_draws, rng=rng)
     numbers = np.ascontiguousarray((drawn.numbers - units.centre) / units.scale)
     cuts = np.linspace(0, len(numbers), N_BATCHES + 1).astype(int)
 

@@ -78,11 +78,11 @@ class AdequacyMethods(HasModel):
         alpha : float
             Chance that anything is flagged when the model is right (by Holm's rule over all columns
             and pairs).
-        random_state : int, Generator or None
+        random_state : int, Generator, RandomState or None
             Equal numbers give equal results, whatever `n_jobs` is.
         n_jobs : int, optional
-            Processes that simulate tables.  By default as `joblib.parallel_config` says where one
-            is active, else all cores.
+            Processes that simulate tables: all cores by default, or as `joblib.parallel_config`
+            says.
 
         Returns
         -------

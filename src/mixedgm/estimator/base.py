@@ -1,14 +1,19 @@
-"""The fitted model behind an estimator -> what all of its methods start from."""
+"""The fitted model behind an estimator -> its attributes, its file and its HTML."""
 
 from __future__ import annotations
 
-from typing import Self
+import os
+from collections.abc import Mapping
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from mixedgm import store, views
 from mixedgm.fitted import FittedModel
+from mixedgm.settings import from_plain, to_plain
+from mixedgm.studies.joint_discrepancy import summary_notes
 
 
 class HasModel(BaseEstimator):
@@ -16,7 +21,7 @@ class HasModel(BaseEstimator):
 
     fitted_: FittedModel
 
-    def _adopt(self, fitted: FittedModel) -> None:
+    def _adopt(self, fitted: FittedModel) -> Self:
         """Show a fitted model through the attributes that scikit-learn users expect."""
         self.fitted_ = fitted
         by_column = fitted.report.lam_by_column
@@ -34,12 +39,11 @@ class HasModel(BaseEstimator):
             self.feature_names_in_ = np.array(fitted.schema.table_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+        return self
 
     def _with_model(self, fitted: FittedModel) -> Self:
         """Return a new estimator with the same parameters that holds another model."""
-        model = type(self)(**self.get_params(deep=False))
-        model._adopt(fitted)
-        return model
+        return type(self)(**self.get_params(deep=False))._adopt(fitted)
 
     @property
     def _model(self) -> FittedModel:
@@ -48,3 +52,21 @@ class HasModel(BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "fitted_")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to one file, which `mixedgm.load` reads back."""
+        plain = {name: to_plain(value) for name, value in self.get_params(deep=False).items()}
+        store.save(self._model, path, settings=plain)
+
+    @classmethod
+    def _from_store(cls, fitted: FittedModel, settings: Mapping[str, Any]) -> Self:
+        names = cls._get_param_names()
+        return cls(**{k: from_plain(v) for k, v in settings.items() if k in names})._adopt(fitted)
+
+    def _repr_html_(self) -> str:
+        if not hasattr(self, "fitted_"):
+            return str(BaseEstimator._repr_html_.__get__(self)())
+        return views.html(views.summarise(self.fitted_, summary_notes(self.fitted_)))
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}

@@ -9,7 +9,6 @@ import numpy as np
 
 from mixedgm.errors import ParameterError
 from mixedgm.estimator.model import MixedGraphicalModel
-from mixedgm.fitted import FittedModel
 from mixedgm.parallel import RandomState, seeds
 from mixedgm.studies.given_parameters import ColumnsArg, ParamsArg, given_model
 from mixedgm.studies.random_graph import random_params, schema_of_graph
@@ -60,7 +59,7 @@ def from_params(
     >>> [(edge.source, edge.target, edge.sign) for edge in truth.edges_]
     [('height', 'sex', '+')]
     """
-    return _model(given_model(schema, params, _library(frame)))
+    return MixedGraphicalModel()._adopt(given_model(schema, params, _library(frame)))
 
 
 def random_model(
@@ -90,7 +89,7 @@ def random_model(
     bias : float
         Linear terms and levels' own terms are uniform in [-bias, bias]; 0 makes levels about
         equally frequent.
-    random_state : int, Generator or None
+    random_state : int, Generator, RandomState or None
         Equal numbers give equal models.
     frame : {"auto", "pandas", "polars", "pyarrow", "numpy"}
         The library of the tables that the model returns.
@@ -98,9 +97,9 @@ def random_model(
     Returns
     -------
     MixedGraphicalModel
-        As of `from_params`.  The precision matrix has a unit diagonal.  Where it would not be
+        As from `from_params`.  The precision matrix has a unit diagonal.  Where it would not be
         positive definite (smallest eigenvalue below 0.25), all of its edges are made smaller by one
-        factor, which the notes of the summary tell.
+        factor, which is in the notes of the summary.
 
     Examples
     --------
@@ -114,13 +113,7 @@ def random_model(
     params, notes = random_params(graph, schema, rng, strength=strength, bias=bias)
     fitted = given_model(schema, params, _library(frame))
     report = replace(fitted.report, notes=(*notes, *fitted.report.notes))
-    return _model(replace(fitted, report=report))
-
-
-def _model(fitted: FittedModel) -> MixedGraphicalModel:
-    model = MixedGraphicalModel()
-    model._adopt(fitted)
-    return model
+    return MixedGraphicalModel()._adopt(replace(fitted, report=report))
 
 
 def _library(frame: str) -> str:

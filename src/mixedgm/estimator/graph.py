@@ -77,8 +77,8 @@ class GraphMethods(HasModel):
         >>> model = mg.MixedGraphicalModel(lam=0.01).fit(table)
         >>> bool(model.interaction("metres", "grams").iloc[0, 0] < 0.01)
         True
-        >>> found = model.interaction("metres", "grams", standardised=True).iloc[0, 0]
-        >>> bool(np.isclose(found, model.edges()["weight"][0]))
+        >>> standardised = model.interaction("metres", "grams", standardised=True).iloc[0, 0]
+        >>> bool(np.isclose(standardised, model.edges()["weight"][0]))
         True
         """
         return views.interaction_frame(self._model, a, b, moderator, standardised=standardised)

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from mixedgm.deprecation import renamed_arguments
 from mixedgm.estimator.model import MixedGraphicalModel
-from mixedgm.fitted import FittedModel
 from mixedgm.options import RENAMED, Options
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ def compare(
     X : data frame, 2-D array or path
         The table.  Kinds, levels and transforms are those of the whole table.
     groups : str or array (n,)
-        A column of `X`, which is then no part of the graphs, or one label per row.  Two or more
+        A column of `X`, which is then not part of the graphs, or one label per row.  Two or more
         groups.
     lam : float, or one per column, optional
         The penalty of all groups; one per column for ``loss="nodewise"``.
@@ -54,8 +53,8 @@ def compare(
         as much as a mean group.  Or chosen in every group for itself, and again after every shuffle
         of the labels, which takes long.
     blocks : str or array (n,), optional
-        Labels are shuffled within blocks of rows only.  A column of `X` is then no part of the
-        graphs.
+        Labels are shuffled within blocks of rows only.  A column of `X` is then not part of
+        the graphs.
     n_perm : int
         How often labels are shuffled; 0 for graphs without tests.
     alpha : float
@@ -64,13 +63,13 @@ def compare(
         Frequencies of the rows.  Whole numbers count identical rows, which change groups one by
         one; otherwise a row changes its group with its weight.
     n_jobs : int, optional
-        By default as `joblib.parallel_config` says where one is active, else all cores.  It never
-        changes a result.
-    random_state : int, SeedSequence, Generator or RandomState, optional
+        Processes: all cores by default, or as `joblib.parallel_config` says.  It never changes a
+        result.
+    random_state : int, Generator, RandomState or None
         The same seed gives the same shuffles.
     checkpoint : path of a folder, optional
-        Finished permutations are kept there.  The same call with the same folder goes on where it
-        was, however it was ended.
+        Finished permutations are kept there.  The same call with the same folder continues
+        where it stopped, however it was ended.
     verbose : int
         1 shows a progress bar.
     **options
@@ -95,31 +94,31 @@ def compare(
     >>> x, y, z = rng.normal(size=(3, 400))
     >>> y = np.where(site == "north", y + x, y)
     >>> table = pd.DataFrame({"x": x, "y": y, "z": z, "site": site})
-    >>> found = mg.compare(table, "site", lam=0.1, n_perm=49, random_state=0, n_jobs=1)
-    >>> found
+    >>> comparison = mg.compare(table, "site", lam=0.1, n_perm=49, random_state=0)
+    >>> comparison
     <GroupComparison: 2 groups, 49 permutations, common penalty>
-    >>> edge = found.edges().iloc[0]
+    >>> edge = comparison.edges().iloc[0]
     >>> edge["source"], edge["target"], float(edge["p_max"])
     ('x', 'y', 0.02)
     """
     from mixedgm.studies.compare import Request, compare_groups
 
-    asked = Request(
+    request = Request(
         groups, blocks, penalty, n_perm, alpha, n_jobs, random_state, checkpoint, verbose
     )
     chosen = Options(lam=lam, select=select, random_state=random_state, **options)
-    found = compare_groups(X, chosen, asked, sample_weight)
-    given = {"select": select, "n_jobs": n_jobs, "random_state": random_state, **options}
+    comparison = compare_groups(X, chosen, request, sample_weight)
+    given: dict[str, Any] = {
+        "select": select,
+        "n_jobs": n_jobs,
+        "random_state": random_state,
+        **options,
+    }
     if penalty == "common":
         given["lams"] = None
-    pairs = zip(found.groups, found.fitted, strict=True)
-    models = {label: _model(fitted, given, penalty) for label, fitted in pairs}
-    return replace(found, models=models)
-
-
-def _model(fitted: FittedModel, given: dict[str, Any], penalty: str) -> MixedGraphicalModel:
-    """The estimator that would fit this group: at its lam, or choosing it again."""
-    lam = fitted.report.lam if penalty == "common" else None
-    model = MixedGraphicalModel(lam=lam, **given)
-    model._adopt(fitted)
-    return model
+    models = {}
+    for label, fitted in zip(comparison.groups, comparison.fitted, strict=True):
+        # The estimator that would fit this group: at its lam, or choosing it again.
+        given["lam"] = fitted.report.lam if penalty == "common" else None
+        models[label] = MixedGraphicalModel(**given)._adopt(fitted)
+    return replace(comparison, models=models)

@@ -30,11 +30,11 @@ class MixedImputer(TransformerMixin, BaseEstimator):
     strategy : {"mean", "draw"}
         Conditional means and most probable levels given the observed cells of a row, or a draw from
         their joint distribution.
-    random_state : int, Generator or None
+    random_state : int, Generator, RandomState or None
         For draws.
     unseen : {"error", "ignore"}
         What `transform` does about a level that no row of the fit had: an error, or the cell stays
-        as it is and says nothing about the others of its row.
+        as it is and is ignored when the others of its row are filled.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class MixedImputer(TransformerMixin, BaseEstimator):
         Returns
         -------
         frame of the library of `X`, or ndarray for an array
-            As of ``MixedGraphicalModel.impute``, with the columns of the model only; in another
+            As from ``MixedGraphicalModel.impute``, with the columns of the model only; in another
             library after ``set_output``.
         """
         check_is_fitted(self, "model_")

@@ -13,12 +13,9 @@ from mixedgm import store
 from mixedgm.deprecation import renamed_arguments, warn_renamed, with_new_names
 from mixedgm.estimator.adequacy import AdequacyMethods
 from mixedgm.estimator.graph import GraphMethods
-from mixedgm.estimator.impute import ImputeMethods
 from mixedgm.estimator.joint import JointMethods
 from mixedgm.estimator.moderated import ModerationMethods
 from mixedgm.estimator.new_data import NewDataMethods
-from mixedgm.estimator.queries import QueryMethods
-from mixedgm.estimator.saving import KeepingMethods
 from mixedgm.fitting import fit_table
 from mixedgm.options import RENAMED, Options
 from mixedgm.parameters import with_options
@@ -31,9 +28,6 @@ class MixedGraphicalModel(
     NewDataMethods,
     AdequacyMethods,
     JointMethods,
-    QueryMethods,
-    ImputeMethods,
-    KeepingMethods,
 ):
     """Sparse graphical model over continuous and categorical columns.
 
@@ -59,9 +53,10 @@ class MixedGraphicalModel(
         memory; "likelihood-mc" samples it.  lam has another scale: lam_max of the likelihood is
         half that of the pseudolikelihood.  "nodewise" fits a separate regression for every column,
         each with its own coefficients; its lam_max is half as well.
-    penalty_weights : {"calibrated", "uniform"}
+    penalty_weights : {"calibrated", "uniform", "adaptive"}
         Penalty weights of the edges; calibrated ones make the estimate free of units and fair
-        between kinds of edges.
+        between kinds of edges.  "adaptive" divides them by the size of the edge in a pilot fit, so
+        that large edges are shrunken less: the adaptive group lasso.  `lam` then has another scale.
     penalty_factors : mapping, optional
         Multiplies `penalty_weights`, by pair of names or by edge kind, e.g.
         ``{("age", "wage"): 0.5, "categorical-categorical": 2}``; 0 = free, inf = absent.
@@ -101,9 +96,9 @@ class MixedGraphicalModel(
     max_iter : int
         Steps per lam.
     n_jobs : int, optional
-        Threads of the fit, and processes for the folds and subsamples of `select`; all cores by
-        default.  It never changes a result.
-    random_state : int, Generator or None
+        Threads of the fit, and processes for the folds and subsamples of `select`: all cores by
+        default, or as `joblib.parallel_config` says.  It never changes a result.
+    random_state : int, Generator, RandomState or None
         Draws the folds and subsamples of `select`, and the chains of ``loss="likelihood-mc"``.
         Everything else is deterministic.
     verbose : int
@@ -230,9 +225,7 @@ class MixedGraphicalModel(
 
     # -- fitting -----------------------------------------------------------------------------------
 
-    def fit(
-        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
-    ) -> MixedGraphicalModel:
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the graph of a table.
 
         Parameters
@@ -251,9 +244,7 @@ class MixedGraphicalModel(
         """
         options = Options(**self.get_params(deep=False))
         frame = as_frame(X)
-        fitted = fit_table(frame, frame.library, options, sample_weight)
-        self._adopt(fitted)
-        return self
+        return self._adopt(fit_table(frame, frame.library, options, sample_weight))
 
 
 def load(path: str | os.PathLike[str]) -> MixedGraphicalModel:

@@ -23,10 +23,11 @@ class ModerationMethods(HasModel):
         Returns
         -------
         MixedGraphicalModel
-            A model of all other columns, whose edges are those at these values; what the moderators
-            say about a column alone is in its node terms.  It can be asked, drawn, sampled and
-            saved like any other; other covariates stay covariates.  Nothing was fitted, so `lam_`,
-            `kkt_` and `objective_` are NaN; the estimator's parameters are those of this model.
+            A model of all other columns, whose edges are those at these values; the effects of the
+            moderators on a column itself are in its node terms.  It can be asked, drawn, sampled
+            and saved like any other; other covariates stay covariates.  Nothing was fitted, so
+            `lam_`, `kkt_` and `objective_` are NaN; the estimator's parameters are those of this
+            model.
 
         Raises
         ------
@@ -70,7 +71,7 @@ class ModerationMethods(HasModel):
         f : mapping of column name to value, optional
             Values of the other moderators; by default their means or most frequent levels.
         **options
-            As of `plot`, but for `ax`, `predictability` and `legend`.
+            As in `plot`, except for `ax`, `predictability` and `legend`.
 
         Returns
         -------

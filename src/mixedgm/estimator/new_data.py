@@ -1,22 +1,28 @@
-"""A fitted estimator and rows -> scores, predictions and level probabilities."""
+"""A fitted estimator and rows -> scores, predictions, level probabilities, completed rows."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 
 from mixedgm import views
-from mixedgm.deprecation import warn_renamed
+from mixedgm.deprecation import renamed_arguments
 from mixedgm.errors import ParameterError
 from mixedgm.estimator.base import HasModel
-from mixedgm.printable import quoted
+from mixedgm.parallel import RandomState
+from mixedgm.printable import few, quoted
 from mixedgm.table import Schema, as_frame, decode
+from mixedgm.table.fill import filled
 from mixedgm.table.gaps import Gaps, read_gaps
 from mixedgm.table.match import UnseenArg
+
+if TYPE_CHECKING:
+    from mixedgm.joint.sampling import Method
 
 
 def _has_categorical_target(model: HasModel) -> bool:
@@ -47,8 +53,8 @@ class NewDataMethods(HasModel):
             Frequencies of the rows.
         unseen : {"ignore", "error"}
             What to do about levels that the model does not have.  By default such a cell has the
-            probability of half a row among the rows of the fit, and says nothing about the other
-            cells of its row, so that no fold of a cross-validation is lost.
+            probability of half a row among the rows of the fit, and is ignored when the other cells
+            of its row are scored, so that no fold of a cross-validation is lost.
 
         Returns
         -------
@@ -56,7 +62,7 @@ class NewDataMethods(HasModel):
             The mean over rows of the sum, over the observed cells of a row, of the log likelihood
             of the cell given the other observed cells.  For complete rows it is minus the sum of
             `node_scores`; with gaps, each of these counts by the share of rows that have the
-            column.  Models are to be compared on the same rows with the same gaps.
+            column.  Compare models on the same rows with the same gaps.
 
         Notes
         -----
@@ -111,8 +117,8 @@ class NewDataMethods(HasModel):
         columns : str or sequence of str, optional
             One name gives one column; several, or None for all, give a frame.
         unseen : {"error", "ignore"}
-            Whether a level that the model does not have is an error, or says nothing about the
-            other cells of its row.
+            Whether a level that the model does not have is an error, or is ignored when
+            other cells of its row are predicted.
 
         Returns
         -------
@@ -162,13 +168,13 @@ class NewDataMethods(HasModel):
         return out.iloc[:, 0] if frame.library == "pandas" else out[wanted[0]]
 
     @available_if(_has_categorical_target)
+    @renamed_arguments({"column": "columns"})
     def predict_proba(
         self,
         X: Any,
         columns: str | Sequence[str] | None = None,
         *,
         unseen: UnseenArg = "error",
-        column: str | None = None,
     ) -> Any:
         """Level probabilities of categorical columns given all others.
 
@@ -181,8 +187,6 @@ class NewDataMethods(HasModel):
             with a table for each.
         unseen : {"error", "ignore"}
             As for `predict`.
-        column : str, optional
-            The old name of `columns`, which still works, with a FutureWarning.
 
         Returns
         -------
@@ -192,8 +196,6 @@ class NewDataMethods(HasModel):
         from mixedgm.studies.incomplete import level_probabilities
 
         model = self._model
-        if column is not None:
-            columns = _renamed(columns, column)
         if columns is None:
             columns = [c.name for c in model.schema.categorical if c.role == "target"]
         names = _wanted(model.schema, columns)
@@ -202,8 +204,87 @@ class NewDataMethods(HasModel):
         frame = as_frame(X)
         gaps = self._rows(frame, unseen=unseen, absent=names)
         node = model.schema.nodes[model.schema.node_index(names[0])]
-        found = level_probabilities(model, gaps, node.name)
-        return _aligned(views.probability_frame(node.level_names, found, frame.library), X)
+        shares = level_probabilities(model, gaps, node.name)
+        return _aligned(views.probability_frame(node.level_names, shares, frame.library), X)
+
+    def impute(
+        self,
+        X: Any,
+        n_draws: int | None = None,
+        *,
+        random_state: RandomState = None,
+        method: Method = "auto",
+        limit: int | None = None,
+        unseen: UnseenArg = "error",
+    ) -> Any:
+        """Fill missing cells from what is observed in their row.
+
+        Parameters
+        ----------
+        X : data frame or 2-D array
+            Rows with missing cells (NaN or null).  To have a whole column filled, add it without
+            values.  Columns that the model does not know are kept.
+        n_draws : int, optional
+            Fill the cells of a row with a draw from their joint distribution, this many times
+            (multiple imputation).  By default each cell gets its conditional mean, or its most
+            probable level.
+        random_state : int, Generator, RandomState or None
+            For draws.  The first of many draws are those of few.
+        method : {"auto", "exact", "gibbs"}
+            "auto" is exact where the tables fit the limit, else by Gibbs chains.
+        limit : int, optional
+            Most entries of the tables of one row; 2**24 by default.
+        unseen : {"error", "ignore"}
+            Whether a level that the model does not have is an error, or stays as it is and is
+            ignored when the other cells of its row are filled.
+
+        Returns
+        -------
+        frame of the library of `X`, or ndarray for an array; with `n_draws`, a list of them
+            Observed cells, order, index, data types and categories are those of `X`.  A column of
+            an integer type stays one: what fills it is rounded.  In a column of decimals draws are
+            rounded where the model was fitted to whole numbers, as those of `sample`.  A column
+            with a transform gets the mean of its normal scores, put back into the data's own units,
+            within the range of the data unless the transform is "nonparanormal-extrapolated".
+            Columns that the model leaves out stay as they are.
+
+        Warns
+        -----
+        SamplingWarning
+            When means and levels had to come from Gibbs chains; it says how exact they are.
+
+        Notes
+        -----
+        Draws take the fitted parameters as the truth: their spread does not include the
+        uncertainty of the fit itself.
+
+        Examples
+        --------
+        >>> import mixedgm as mg
+        >>> truth = mg.from_params(
+        ...     {"height": "continuous", "sex": ["f", "m"]},
+        ...     {"category_shift": [[-1.0, 1.0]]},
+        ...     frame="numpy",
+        ... )
+        >>> truth.impute([[None, "m"], [-2.0, None]]).tolist()
+        [[1.0, 'm'], [-2.0, 'f']]
+        """
+        from mixedgm.studies.impute import draws, expected
+        from mixedgm.studies.queries import How
+
+        model, frame = self._model, as_frame(X)
+        how = How(method, random_state, limit)
+        gaps = read_gaps(frame, model.schema, unseen=unseen)
+        if n_draws is None:
+            complete = expected(model, gaps, how)
+            return filled(X, frame, gaps, complete.numbers, complete.codes)
+        whole = isinstance(n_draws, Integral) and not isinstance(n_draws, (bool, np.bool_))
+        if not whole or n_draws < 1:
+            raise ParameterError.must_be("n_draws", "an integer of at least 1, or None", n_draws)
+        return [
+            filled(X, frame, gaps, drawn.numbers, drawn.codes, rounded=True)
+            for drawn in draws(model, gaps, int(n_draws), how)
+        ]
 
     def _rows(
         self,
@@ -220,13 +301,6 @@ class NewDataMethods(HasModel):
         )
 
 
-def _renamed(columns: Any, column: str) -> str:
-    if columns is not None:
-        raise ParameterError("column is the old name of columns: give one of them.")
-    warn_renamed("column", "columns")
-    return column
-
-
 def _aligned(out: Any, X: Any) -> Any:
     """Give predictions for a pandas frame that frame's index, so that they can be assigned."""
     if hasattr(out, "index") and hasattr(X, "index") and hasattr(out, "iloc"):
@@ -237,14 +311,16 @@ def _aligned(out: Any, X: Any) -> Any:
 def _wanted(schema: Schema, columns: str | Sequence[str] | None) -> list[str]:
     if columns is None:
         return list(schema.targets)
-    names = list(columns) if isinstance(columns, (list, tuple, np.ndarray)) else [columns]
+    names: list[Any] = (
+        list(columns) if isinstance(columns, (list, tuple, np.ndarray)) else [columns]
+    )
     if not names:
         raise ParameterError.must_be("columns", "at least one column name", columns)
-    found = [schema.nodes[schema.node_index(name)].name for name in names]
-    for name in found:
+    names = [schema.nodes[schema.node_index(name)].name for name in names]
+    for name in names:
         if name not in schema.targets:
             raise ParameterError(
                 f"{quoted(name)} is a covariate: it predicts and is not predicted. "
-                f"The model has {', '.join(map(quoted, schema.targets))} to predict."
+                f"The model predicts {few(schema.targets, 20)}."
             )
-    return found
+    return names

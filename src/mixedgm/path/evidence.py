@@ -30,7 +30,7 @@ class Recipe:
     solver : Solver
     tol : float
     max_iter : int
-    weights : {"calibrated", "uniform"}
+    weights : {"calibrated", "uniform", "adaptive"}
     factors : ndarray (p + q, p + q)
         Penalty factors by pair of nodes.
     loss : {"pseudolikelihood", "likelihood", "likelihood-mc", "nodewise"}

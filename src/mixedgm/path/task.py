@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.errors import DistributionError, ParameterError, TooLargeError
+from mixedgm.errors import DistributionError, TooLargeError
 from mixedgm.model.coordinates import Coordinates
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.moderation import Moderators
@@ -28,6 +28,7 @@ from mixedgm.penalty.contract import Penalty
 from mixedgm.penalty.group_lasso import GroupLasso
 from mixedgm.rows.contract import Moments
 from mixedgm.rows.memory import MemoryRows
+from mixedgm.rows.threads import single_threaded_blas
 from mixedgm.solve.choose import Auto
 from mixedgm.solve.loop import Solver
 from mixedgm.solve.monte_carlo import MonteCarlo
@@ -36,11 +37,12 @@ from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.table.encode import Design
 from mixedgm.table.schema import Schema
 
-Weights = Literal["calibrated", "uniform"]
+Weights = Literal["calibrated", "uniform", "adaptive"]
 Loss = Literal["pseudolikelihood", "likelihood", "likelihood-mc", "nodewise"]
 Masks = list[NDArray[np.bool_]]
 Lam = float | tuple[float, ...]
 """One penalty, or one per column of the table (NaN for covariates): of separate regressions."""
+PILOT_TOL = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,8 +270,6 @@ def prepare(
     reference: its value, with variance 1).  `sampler` is for ``loss="likelihood-mc"``,
     `rule` for ``loss="nodewise"``.  `moderated` names the columns that edges vary with.
     """
-    if weights not in ("calibrated", "uniform"):
-        raise ParameterError.must_be("weights", "'calibrated' or 'uniform'", weights)
     n_levels = design.schema.n_levels
     observed, codes = observed_levels(design)
     kept = tuple(int(part.sum()) for part in levels_by_column(observed, n_levels))
@@ -292,7 +292,7 @@ def prepare(
     if shared is not None and layout.same(shared):
         layout = shared
     yardstick = edge_weights.calibrated(layout, scales, one_term=loss.startswith("likelihood"))
-    penalty = yardstick if weights == "calibrated" else edge_weights.uniform(layout, units.scale)
+    penalty = edge_weights.uniform(layout, units.scale) if weights == "uniform" else yardstick
     if factors is not None:
         own = factors[layout.pairs[:, 0], layout.pairs[:, 1]]
         penalty = penalty * np.where(layout.moderator < 0, own, 1.0)
@@ -315,7 +315,29 @@ def prepare(
         moderators=moderators,
         moments=moments,
     )
+    if weights == "adaptive":
+        task = _adapted(task)
     return _with_loss(task, rows, moments, sampler or Sampler())
+
+
+def _adapted(task: Task) -> Task:
+    """The task with the weights of an adaptive group lasso (Wang and Leng 2008).
+
+    The pilot is a group lasso of the pseudolikelihood, at the lam that the gradient of an edge
+    between independent columns has on average: far denser than a graph that is chosen.  Of the
+    penalty factors it knows only which edges are free or absent, so that all others count once.
+    """
+    layout, penalty, n = task.layout, task.penalty, task.total_weight
+    share = layout.conditionals / layout.conditionals_at_most
+    scale = task.yardstick / (1.0 if task.loss.startswith("likelihood") else share)
+    weights = np.where(penalty.penalised, share * scale, 0.0)
+    lam = layout.conditionals_at_most / np.sqrt(n)
+    problem = Problem(task.smooth, GroupLasso(layout, weights), lam, share * scale)
+    start = replace(task.null, lam=problem.penalty.lam_max(task.null.evaluation.gradient))
+    with single_threaded_blas():
+        pilot = solve(problem, Auto(), start, tol=PILOT_TOL, max_iter=1000)
+    sizes = scale * layout.group_norms(pilot.theta)
+    return replace(task, penalty=penalty.with_factors(edge_weights.adaptive(sizes, n)))
 
 
 def _absent(scales: Floats, factors: Floats | None) -> NDArray[np.bool_]:

@@ -82,7 +82,8 @@ class GroupLasso:
         from mixedgm.penalty.kernels import subgradient_distances
 
         out = np.empty(self.layout.n_groups)
-        subgradient_distances(self.layout.starts, theta, grad, self.bound(lam), out)
+        pull = self.pull(self.layout.group_norms(theta), lam)
+        subgradient_distances(self.layout.starts, theta, grad, pull, out)
         return out
 
     def restrict(self, groups: Ints, layout: Layout | None = None) -> GroupLasso:

@@ -3,7 +3,8 @@
 Calibrated weights make the expected squared gradient of every group equal under independence:
 w_uv = (m_uv / m) sqrt(tr cov(z_u)) * sqrt(tr cov(z_v)), population moments, where the objective
 has m_uv terms that contain the edge, at most m: two conditionals, or one with a covariate; in a
-likelihood every edge is in its one term.
+likelihood every edge is in its one term.  Adaptive weights divide these by the size that the edge
+has in a pilot fit.
 """
 
 from __future__ import annotations
@@ -38,3 +39,12 @@ def uniform(layout: Layout, unit: Floats) -> Floats:
     """
     per_node = np.concatenate([unit, np.ones(len(layout.n_levels))])
     return np.asarray(1.0 / (per_node[layout.pairs[:, 0]] * per_node[layout.pairs[:, 1]]))
+
+
+def adaptive(sizes: Floats, total_weight: float) -> Floats:
+    """1 / (size_g + 1/n), by which the weights are multiplied: n where the pilot has no edge.
+
+    `sizes` are those of the edges in the pilot, on the calibrated scale: near the size of a partial
+    correlation for two continuous columns.
+    """
+    return np.asarray(1.0 / (sizes + 1.0 / total_weight))

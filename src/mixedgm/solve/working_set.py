@@ -30,6 +30,10 @@ _STAGE = 0.6
 _ROUGHLY, _MOST_STEPS = 0.4, 30
 # After stages gradients still change: those so near to lam may end above it.
 _NEAR = 0.05
+_NOT_CONVEX = (
+    "the penalty is not convex: what was found on the path are stationary points, and a lower "
+    "objective may exist elsewhere"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +121,8 @@ def solve(problem: Problem, solver: Solver, start: Start, *, tol: float, max_ite
             inner_tol *= 0.3
         groups = np.union1d(groups, more)
     status = _status(certificate.kkt <= tol, so_far.left <= 0, result.status)
+    if status is Status.CONVERGED and _concave(problem):
+        status = Status.STATIONARY
     return so_far.solution(at, status, certificate)
 
 
@@ -259,7 +265,7 @@ class _Account:
             certificate.objective,
             self._n_iter,
             self._trace,
-            self._notes,
+            (*self._notes, _NOT_CONVEX) if status is Status.STATIONARY else self._notes,
             certificate.evaluation,
             passes,
             curvature_passes,
@@ -268,6 +274,11 @@ class _Account:
             curvature_seconds,
             at.memory,
         )
+
+
+def _concave(problem: Problem) -> bool:
+    """Whether the penalty bends, so that solutions are stationary points and no more."""
+    return bool(problem.penalty.bend(np.zeros(problem.smooth.layout.n_groups), problem.lam).any())
 
 
 def _effort(smooth: Smooth) -> Floats:

@@ -59,7 +59,7 @@ _MOST_VALUES, _MOST_PER_COLUMN, _BYTES_PER_VALUE = 400_000, 2_100, 64
 
 
 class ForeignFileError(ModelFileError):
-    """A file that is whole but cannot be read: no model file, or one of a newer format."""
+    """A file that is whole but cannot be read: not a model file, or one of a newer format."""
 
 
 def library_version() -> str:
@@ -140,7 +140,7 @@ class Archive:
         for info in members:
             if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
                 name = quoted(info.filename)
-                raise ModelFileError(f"its part {name} is compressed, which no model file is")
+                raise ModelFileError(f"its part {name} is compressed; model files are not")
         if sum(info.file_size for info in members) > size:
             raise ModelFileError("its parts claim to be larger than the file")
         self._headers: dict[str, Header] = {}
@@ -167,14 +167,9 @@ class Archive:
         return self._header(name, {})[0][0] if name in self.arrays else 0
 
     def array(self, name: str, sizes: Sizes) -> NDArray[Any]:
-        """Read an array whose type, shape and values are those that the schema of files states.
+        """Read an array whose type, shape and values are those that `ARRAYS` states.
 
-        Parameters
-        ----------
-        name : str
-            Its name in `mixedgm.store.validation.ARRAYS`.
-        sizes : mapping of str to int
-            The lengths that the letters of shapes stand for; a letter without one is any length.
+        `sizes` are the lengths that the letters of shapes stand for; any length if not given.
         """
         shape, start = self._header(name, sizes)
         spec, content = array_spec(name), self._content(f"{name}.npy")
@@ -214,7 +209,7 @@ class Archive:
         return content
 
     def _checksums(self) -> Mapping[str, str] | None:
-        """Checksums by member; None in a file without, such as an older one."""
+        """Checksums by member; None in a file without them, such as an older one."""
         info = self._members.get(_CHECKSUMS)
         if info is None:
             return None
@@ -239,13 +234,13 @@ class Archive:
         document = json.loads(content, object_pairs_hook=_unique)
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise ForeignFileError("is a zip archive, but not a model file of mixedgm.")
-        found = document["format_version"]
-        if type(found) is not int or not 0 < found < 1000:
-            raise ModelFileError(f"its format version is {quoted(found)}")
-        if found > FORMAT_VERSION:
+        stored = document["format_version"]
+        if type(stored) is not int or not 0 < stored < 1000:
+            raise ModelFileError(f"its format version is {quoted(stored)}")
+        if stored > FORMAT_VERSION:
             raise ForeignFileError(
                 f"was written by mixedgm {str(document.get('library_version'))[:40]} in format "
-                f"{found}; this is mixedgm {library_version()}, which reads formats up to "
+                f"{stored}; this is mixedgm {library_version()}, which reads formats up to "
                 f"{FORMAT_VERSION}. To fix: open it with a newer version of mixedgm"
             )
         return document
@@ -253,17 +248,17 @@ class Archive:
     def _content_of_document(self) -> bytes:
         """The text of the document, if it has no more values than its square arrays justify.
 
-        Many tiny values would take thirty times the size of their text when it is parsed.
+        Parsed, many tiny values take thirty times the size of their text.
         """
         columns = self._length("precision") + self._length("cat_interaction")
         most = _MOST_VALUES + _MOST_PER_COLUMN * columns
         n_bytes = self._members[_DOCUMENT].file_size
         if n_bytes > most * _BYTES_PER_VALUE:
-            raise ModelFileError(f"its part {_DOCUMENT!r} has {n_bytes:,} bytes, too many for it")
+            raise ModelFileError(f"its part {_DOCUMENT!r} has {n_bytes:,} bytes: too many")
         content = self._content(_DOCUMENT)
         n_values = count_values(content)
         if n_values > most:
-            raise ModelFileError(f"its part {_DOCUMENT!r} has {n_values:,} values, too many for it")
+            raise ModelFileError(f"its part {_DOCUMENT!r} has {n_values:,} values: too many")
         return content
 
     def _length(self, name: str) -> int:
@@ -291,7 +286,7 @@ def _check_end(stream: BinaryIO, size: int) -> None:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         raise ModelFileError("its document has the same field twice")
-    return found
+    return fields

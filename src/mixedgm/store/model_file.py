@@ -1,13 +1,14 @@
-"""FittedModel -> a model file, and back; a file that is no such thing -> a clear error."""
+"""FittedModel -> a model file, and back; any other file -> a clear error."""
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import struct
 import zipfile
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path as FilePath
 from typing import Any, BinaryIO
 
@@ -15,26 +16,25 @@ import numpy as np
 
 from mixedgm.errors import ModelFileError
 from mixedgm.fitted import FittedModel
+from mixedgm.fitting import check_options
 from mixedgm.model.layout import Floats
+from mixedgm.model.margins import MOST_COLUMNS, Margins, NodeTerms
 from mixedgm.model.params import Params
-from mixedgm.options import RENAMED
+from mixedgm.options import RENAMED, Options
 from mixedgm.printable import quoted
 from mixedgm.report import FitReport
-from mixedgm.store.archive import Archive, Arrays, ForeignFileError, write_archive
-from mixedgm.store.margin_parts import (
-    margins_from_archive,
-    margins_to_parts,
-    terms_from_archive,
-)
+from mixedgm.settings import from_plain
+from mixedgm.store.archive import Archive, Arrays, ForeignFileError, count_values, write_archive
 from mixedgm.store.moderation_parts import moderation_to_arrays, with_moderation
 from mixedgm.store.path_parts import path_from_archive, path_to_parts
-from mixedgm.store.setting_parts import check_settings, shortened
-from mixedgm.store.validation import DOCUMENT, Sizes, check_array, check_certificate
+from mixedgm.store.validation import DOCUMENT, SHARES, Sizes, check_array, check_certificate
 from mixedgm.table.schema import Schema
 
 __all__ = ["load", "save"]
 
 _BLOCKS = ("precision", "cont_bias", "category_shift", "cat_interaction", "cat_bias")
+_OPTIONS = frozenset(field.name for field in fields(Options))
+_LONGEST_SETTING = 100_000  # values
 _REFIT_NOTE = "the chosen graph was refitted without shrinkage"
 
 _ZIP_START = b"PK\x03\x04"
@@ -43,7 +43,7 @@ _WRITTEN_BY = (
     'Model files are written by model.save("file.mgm") or `mixedgm fit TABLE -o file.mgm`.'
 )
 _AGAIN = "Save the model again, or get an undamaged copy of the file."
-# What zipfile, json and numpy's header reader raise for bytes that make no sense to them.
+# What zipfile, json and numpy's header reader raise for damaged bytes.
 _DAMAGE = (
     zipfile.BadZipFile,
     OSError,
@@ -80,10 +80,10 @@ def save(
     Raises
     ------
     ModelFileError
-        When the blocks do not fit the schema or hold numbers that no model has, so that `load`
-        would refuse them.
+        When the blocks do not fit the schema or hold impossible numbers, which `load` would
+        refuse.
     """
-    params, given = fitted.params, shortened(settings or {})
+    params, given = fitted.params, _shortened(settings or {})
     effect = ("level_effect",) if params.nodewise else ()
     arrays: Arrays = {name: getattr(params, name) for name in (*_BLOCKS, *effect)}
     arrays |= moderation_to_arrays(params)
@@ -92,7 +92,7 @@ def save(
         arrays[f"scores_{at}"] = np.asarray(scores, dtype=np.float64)
     if fitted.selection_frequency is not None:
         arrays["selection_frequency"] = fitted.selection_frequency
-    joint_document, joint_arrays = margins_to_parts(fitted)
+    joint_document, joint_arrays = _margins_to_parts(fitted)
     arrays |= joint_arrays
     if fitted.shrunken_weights is not None:
         arrays["shrunken_weights"] = fitted.shrunken_weights
@@ -116,7 +116,7 @@ def save(
     _check_report(fitted.schema, fitted.report)
     _check_params(params)
     _check_weights(fitted)
-    check_settings(given, fitted)
+    _check_settings(given, fitted)
     write_archive(path, document, arrays)
 
 
@@ -196,12 +196,12 @@ def _read(stream: BinaryIO) -> tuple[FittedModel, dict[str, Any]]:
         },
         selection_frequency=_if_stored(archive, "selection_frequency", sizes),
         shrunken_weights=_if_stored(archive, "shrunken_weights", sizes),
-        margins=margins_from_archive(archive, sizes),
-        known_terms=terms_from_archive(archive, document["joint"], params, sizes),
+        margins=_margins(archive, sizes),
+        known_terms=_node_terms(archive, document["joint"], params, sizes),
     )
     _check_weights(fitted)
     settings = {RENAMED.get(name, name): value for name, value in document["settings"].items()}
-    check_settings(settings, fitted)
+    _check_settings(settings, fitted)
     return fitted, settings
 
 
@@ -255,7 +255,7 @@ def _check_params(params: Params) -> None:
         raise ModelFileError("a column has an edge to itself")
     levels = [params.cat_bias[params.levels_of(j)] for j in range(len(params.n_levels))]
     if any(np.isneginf(biases).all() for biases in levels):
-        raise ModelFileError("a column has no level that is possible")
+        raise ModelFileError("a column has no possible level")
 
 
 def _check_weights(fitted: FittedModel) -> None:
@@ -279,9 +279,102 @@ def _check_report(schema: Schema, report: FitReport) -> None:
     wanted = [column.role == "target" for column in schema.columns] if by_column else [True]
     given = np.logical_not(np.isnan(np.atleast_1d(report.lam))).tolist()
     if given != wanted and (by_column or report.was_fitted):
-        raise ModelFileError("lam is missing, or is that of other columns")
+        raise ModelFileError("lam does not match its columns")
     if report.was_fitted and not (report.tol > 0.0 and report.total_weight > 0.0):
         raise ModelFileError("a fit needs rows of positive weight and a positive tol")
     if report.converged and not report.was_fitted:
         raise ModelFileError("nothing was fitted, so nothing can have converged")
     check_certificate("the fit", report.converged, report.kkt, report.tol, report.kkt_error)
+
+
+# -- settings --------------------------------------------------------------------------------------
+
+
+def _check_settings(settings: Mapping[str, Any], fitted: FittedModel) -> None:
+    """Refuse settings that no fit of these columns could have had.
+
+    An object that is kept as its text only (a generator, a criterion of the user's own) cannot be
+    checked, nor can a setting of a later version.  A model that was not fitted, such as one given
+    known values, has the settings of the fit that it came from, which may name other columns.
+    """
+    given = {
+        name: from_plain(value)
+        for name, value in settings.items()
+        if name in _OPTIONS and not (isinstance(value, dict) and "text" in value)
+    }
+    options = Options(**given)
+    if fitted.report.was_fitted:
+        check_options(options, fitted.schema, fitted.library)
+
+
+def _shortened(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings, with only the text of a very long one, such as lists of rows for every fold."""
+    return {
+        name: {"text": quoted(value)} if _values_in(value) > _LONGEST_SETTING else value
+        for name, value in settings.items()
+    }
+
+
+def _values_in(value: object) -> int:
+    return count_values(json.dumps(value, default=str).encode())
+
+
+# -- margins of the table, node terms of the joint distribution ------------------------------------
+
+
+def _margins_to_parts(fitted: FittedModel) -> tuple[dict[str, Any] | None, Arrays]:
+    """Return what the document says about the node terms, and the arrays of both.
+
+    Node terms that were not needed yet are not there.
+    """
+    arrays: Arrays = {}
+    if fitted.margins is not None:
+        arrays = {"table_mean": fitted.margins.mean, "table_variance": fitted.margins.variance}
+        if fitted.margins.covariance is not None:
+            arrays["table_covariance"] = fitted.margins.covariance
+    terms: NodeTerms | None = vars(fitted).get("joint_terms", fitted.known_terms)
+    if terms is None:
+        return None, arrays
+    joint = terms.put_into(fitted.params)
+    arrays["joint_cont_bias"], arrays["joint_cat_bias"] = joint.cont_bias, joint.cat_bias
+    arrays["joint_diagonal"] = terms.diagonal
+    if terms.covariance is not None:
+        arrays["joint_covariance"] = terms.covariance
+    return {"error": terms.error, "sampled": terms.sampled}, arrays
+
+
+def _margins(archive: Archive, sizes: Sizes) -> Margins | None:
+    """Return the margins of the table; None in a file without them, such as an older one."""
+    if "table_mean" not in archive.arrays:
+        return None
+    margins = Margins(
+        archive.array("table_mean", sizes),
+        archive.array("table_variance", sizes),
+        _covariance(archive, "table_covariance", sizes),
+    )
+    SHARES.check_values("table_mean", margins.share)
+    return margins
+
+
+def _node_terms(
+    archive: Archive, stored: Mapping[str, Any] | None, params: Params, sizes: Sizes
+) -> NodeTerms | None:
+    """Return the node terms of the joint distribution, where the file has them."""
+    if stored is None:
+        return None
+    terms = NodeTerms(
+        np.concatenate([archive.array(f"joint_{name}_bias", sizes) for name in ("cont", "cat")]),
+        archive.array("joint_diagonal", sizes),
+        stored["error"],
+        stored["sampled"],
+        _covariance(archive, "joint_covariance", sizes),
+    )
+    if not np.array_equal(np.isfinite(terms.bias), np.isfinite(params.bias)):
+        raise ModelFileError("the node terms of the joint distribution are impossible")
+    return terms
+
+
+def _covariance(archive: Archive, name: str, sizes: Sizes) -> Floats | None:
+    if sizes["d"] > MOST_COLUMNS or name not in archive.arrays:
+        return None
+    return archive.array(name, sizes)

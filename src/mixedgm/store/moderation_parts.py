@@ -22,15 +22,15 @@ __all__ = ["moderation_to_arrays", "moderators_to_arrays", "with_moderation", "w
 
 def moderation_to_arrays(params: Params) -> Arrays:
     """Return the arrays of a model's deviations; none where it has no moderators."""
-    own = params.moderation
-    if own is None:
+    moderation = params.moderation
+    if moderation is None:
         return {}
     arrays: Arrays = {
-        "moderators": np.array(own.nodes, dtype=np.int64),
-        "moderation_middle": own.middle,
-        "moderation_span": own.span,
+        "moderators": np.array(moderation.nodes, dtype=np.int64),
+        "moderation_middle": moderation.middle,
+        "moderation_span": moderation.span,
     }
-    return arrays | {f"deviation_{at}": part for at, part in enumerate(own.deviations)}
+    return arrays | {f"deviation_{at}": part for at, part in enumerate(moderation.deviations)}
 
 
 def with_moderation(archive: Archive, schema: Schema, params: Params, sizes: Sizes) -> Params:
@@ -49,16 +49,16 @@ def with_moderation(archive: Archive, schema: Schema, params: Params, sizes: Siz
 
 def moderators_to_arrays(path: Path) -> Arrays:
     """Return the arrays of a path's moderators; permitted deviations are one bit per pair."""
-    own, layout = path.moderators, path.layout
-    if own is None:
+    moderators, layout = path.moderators, path.layout
+    if moderators is None:
         return {}
-    permitted = np.zeros((len(own.nodes), layout.n_nodes, layout.n_nodes), dtype=bool)
+    permitted = np.zeros((len(moderators.nodes), layout.n_nodes, layout.n_nodes), dtype=bool)
     which = np.flatnonzero(layout.moderator >= 0)
     permitted[layout.moderator[which], layout.pairs[which, 0], layout.pairs[which, 1]] = True
     return {
-        "path_moderators": np.array(own.nodes, dtype=np.int64),
-        "path_level_share": own.share,
-        "path_moderator_span": own.span,
+        "path_moderators": np.array(moderators.nodes, dtype=np.int64),
+        "path_level_share": moderators.share,
+        "path_moderator_span": moderators.span,
         "path_deviations": np.packbits(permitted),
     }
 

@@ -26,15 +26,15 @@ _NUMBERS = (
     *("lam", "objective", "kkt", "passes", "curvature_passes"),
     *("seconds", "pass_seconds", "curvature_seconds"),
 )
-# Zero but for sampled likelihoods, and absent from the first files.
+# Zero except for sampled likelihoods, and absent from the first files.
 _ERRORS = ("kkt_error", "objective_error")
 
 
 def path_to_parts(path: Path) -> tuple[dict[str, Any], Arrays]:
     """Return what JSON holds of a path, and its arrays.
 
-    Groups and values of all points stand one after the other; ``path_group_ends`` tells the points
-    apart.  The permitted edges are one bit per pair of nodes.
+    Groups and values of all points follow one another; ``path_group_ends`` says where each ends.
+    The permitted edges are one bit per pair of nodes.
     """
     points, n_nodes = path.points, path.layout.n_nodes
     permitted = np.zeros((n_nodes, n_nodes), dtype=bool)
@@ -157,7 +157,7 @@ def _groups(
     """Active groups and their values for each point."""
     groups = archive.array("path_groups", sizes)
     if groups.max(initial=-1) >= layout.n_groups:
-        raise ModelFileError("its path has edges that the model does not know")
+        raise ModelFileError("its path has edges that the model does not have")
     by_point = _split(archive, "path_group_ends", groups, sizes)
     if any((np.diff(part) <= 0).any() for part in by_point):
         raise ModelFileError("its path has edges in the wrong order")
@@ -177,5 +177,5 @@ def _split(archive: Archive, name: str, joined: NDArray[Any], sizes: Sizes) -> l
     """Cut a long array at the stored ends."""
     bounds = np.concatenate([[0], archive.array(name, sizes)]).astype(np.int64)
     if (np.diff(bounds) < 0).any() or bounds[-1] != len(joined):
-        raise ModelFileError(f"the array {name!r} does not cut the path into points")
+        raise ModelFileError(f"the array {name!r} does not split the path into points")
     return [joined[a:b].copy() for a, b in pairwise(bounds)]

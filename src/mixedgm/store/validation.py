@@ -106,7 +106,7 @@ def list_of(inner: Check, length: int | None = None) -> Check:
 
 
 def record(fields: Mapping[str, Check], **absent: Any) -> Check:
-    """An object with these fields; those in `absent` may lack, and then have that value."""
+    """An object with these fields; those in `absent` may be missing, and then have that value."""
 
     def check(value: Any, where: str) -> dict[str, Any]:
         if type(value) is not dict:
@@ -123,7 +123,7 @@ def record(fields: Mapping[str, Check], **absent: Any) -> Check:
 
 
 def _refused(value: object, where: str, wanted: str) -> ModelFileError:
-    return ModelFileError(f"{where} is {quoted(value)} where {wanted} belongs")
+    return ModelFileError(f"{where} is {quoted(value)}, but must be {wanted}")
 
 
 # -- the document ------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ def _setting(value: Any, where: str) -> Any:
 def _settings(value: Any, where: str) -> dict[str, Any]:
     if type(value) is not dict:
         raise _refused(value, where, "an object")
-    return {name: _setting(own, f"{where}.{name}") for name, own in value.items()}
+    return {name: _setting(each, f"{where}.{name}") for name, each in value.items()}
 
 
 SCHEMA = record(
@@ -271,12 +271,12 @@ DOCUMENT = record(
 def check_certificate(
     what: str, converged: bool, kkt: float, tol: float, error: float = 0.0
 ) -> None:
-    """Refuse what is said to have converged where its KKT number says otherwise.
+    """Refuse a claim to have converged that the KKT number contradicts.
 
     A sampled one may be as many standard errors above `tol` as the solver allows.
     """
     if converged and not kkt <= tol + STANDARD_ERRORS * error + ROUNDING:
-        raise ModelFileError(f"{what} is said to have converged, with KKT {kkt:g} and tol {tol:g}")
+        raise ModelFileError(f"{what} claims to have converged, with KKT {kkt:g} and tol {tol:g}")
 
 
 # -- arrays ------------------------------------------------------------------------------------
@@ -311,8 +311,8 @@ class Array:
     """Type, shape and values of an array.
 
     A letter of `shape` is a length: p continuous columns, t levels, d = p + t, n nodes, k points of
-    a path, m moderators, and so on.  One that nobody has given is open; with a question mark, it
-    is there only where it is given.
+    a path, m moderators, and so on.  A letter without a given length matches any; one with a
+    question mark is an axis only where its length is given.
     """
 
     shape: str
@@ -335,7 +335,7 @@ class Array:
         )
         if dtype.newbyteorder("=") != wanted or not fits:
             raise ModelFileError(
-                f"the array {name!r} is {dtype.name} {_shown(shape)} where the model needs "
+                f"the array {name!r} is {dtype.name} {_shown(shape)} but the model needs "
                 f"{wanted.name} {_shown(lengths)}"
             )
 

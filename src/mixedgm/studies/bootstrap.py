@@ -82,9 +82,9 @@ def bootstrap(
         The weights that the model was fitted with.  Whole numbers count identical rows, which are
         drawn one by one; otherwise a row that is drawn brings its weight.
     n_jobs : int, optional
-        By default as `joblib.parallel_config` says where one is active, else all cores.  It never
-        changes a result.
-    random_state : int, SeedSequence, Generator or RandomState, optional
+        Processes: all cores by default, or as `joblib.parallel_config` says.  It never changes a
+        result.
+    random_state : int, Generator, RandomState or None
         The same seed gives the same resamples.
     checkpoint : path of a folder, optional
         Finished resamples are kept there.  The same call with the same folder goes on where it was,

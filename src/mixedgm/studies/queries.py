@@ -52,7 +52,7 @@ class How:
     ----------
     method : {"auto", "exact", "gibbs"}
         Exactly, by Gibbs chains, or exactly when the tables fit the limit and else by chains.
-    random_state : int, Generator or None
+    random_state : int, Generator, RandomState or None
         For what is drawn.
     limit : int or None
         Most entries of all tables together; None for the default.

@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 
 from mixedgm.errors import ParameterError, TableError
 
-__all__ = ["Columns", "absent", "assembled", "frame", "frame_library", "unused_name"]
+__all__ = [
+    "Columns",
+    "absent",
+    "assembled",
+    "frame",
+    "frame_library",
+    "named_rows_frame",
+    "unused_name",
+]
 
 Columns = Mapping[str, Sequence[Any] | NDArray[Any]]
 
@@ -21,15 +29,7 @@ _FRAME_LIBRARIES = ("pandas", "polars", "pyarrow")
 def frame_library(library: str) -> str:
     """Return the library to build a frame with for a table that came from `library`.
 
-    Parameters
-    ----------
-    library : {"pandas", "polars", "pyarrow", "numpy"}
-        "numpy" has no frames, so it takes whichever of the others is installed, in that order.
-
-    Returns
-    -------
-    str
-        "pandas", "polars" or "pyarrow".
+    "numpy" has no frames, so it takes pandas, polars or pyarrow, the first that is installed.
     """
     if library in _FRAME_LIBRARIES:
         return library
@@ -49,18 +49,9 @@ def frame_library(library: str) -> str:
 def frame(columns: Columns, library: str) -> Any:
     """Return a data frame with these columns, in this order.
 
-    Parameters
-    ----------
-    columns : mapping of str to sequence or ndarray
-        The values. None, and NaN in numbers, mean that there is no value: null in polars and
-        pyarrow, the missing value of the type in pandas. A sequence without any value is text.
-    library : {"pandas", "polars", "pyarrow", "numpy"}
-        The library of the frame; "numpy" takes whichever is installed.
-
-    Returns
-    -------
-    pandas.DataFrame, polars.DataFrame or pyarrow.Table
-        The frame.
+    None, and NaN in numbers, mean that there is no value: null in polars and pyarrow, the missing
+    value of the type in pandas. A sequence without any value is text. `library` is as in
+    `frame_library`.
 
     Examples
     --------
@@ -75,6 +66,19 @@ def frame(columns: Columns, library: str) -> Any:
     except ImportError as error:
         raise absent(library) from error
     return assembled(series, library)
+
+
+def named_rows_frame(
+    names: Sequence[str], columns: Columns, library: str, heading: str = "column"
+) -> Any:
+    """Return a frame with names of rows: the index in pandas, else a first column.
+
+    That column is called `heading`, with underscores where a column has this name.
+    """
+    library = frame_library(library)
+    if library == "pandas":
+        return frame(columns, library).set_axis(list(names), axis=0)
+    return frame({unused_name(heading, list(columns)): list(names), **columns}, library)
 
 
 def assembled(columns: Mapping[str, Any], library: str) -> Any:

@@ -22,7 +22,7 @@ from mixedgm.errors import (
     finding_lines,
     level_of_caller,
 )
-from mixedgm.parallel import n_cores
+from mixedgm.parallel import n_workers
 from mixedgm.printable import few
 from mixedgm.table.effort import effort
 from mixedgm.table.inspection import Inspection
@@ -51,7 +51,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Checked:
-    """A table that was looked at from all sides.
+    """What a check of a table shows.
 
     Parameters
     ----------
@@ -90,8 +90,8 @@ class Checked:
         counts = Counter(finding.severity for finding in self.findings)
         shown: list[Severity] = ["error", "warning"]
         shown += ["note"] if counts["note"] else []
-        found = ", ".join(number_of(counts[noun], noun, f"{noun}s") for noun in shown)
-        lines = [f"Table of {self.frame.n_rows:,} rows: {found}", "", str(self.schema)]
+        summary = ", ".join(number_of(counts[noun], noun, f"{noun}s") for noun in shown)
+        lines = [f"Table of {self.frame.n_rows:,} rows: {summary}", "", str(self.schema)]
         if self.findings:
             lines += ["", *finding_lines(self.findings, lambda each: f"[{each.severity}] {each}")]
         return "\n".join(lines)
@@ -128,8 +128,8 @@ def check_table(
     Returns
     -------
     Checked
-        The schema and the findings. Nothing is raised for what is found in the table; a thing that
-        is no table at all raises TableError.
+        The schema and the findings. Nothing is raised for what is found in the table;
+        something that is not a table raises TableError.
 
     Examples
     --------
@@ -162,12 +162,12 @@ def check_table(
         columns.look_for_dependence(gap.leave_out)
     if columns.left_out and not columns.values:
         names = [column.name for column in columns.left_out]
-        what = f"no column is left to be modelled: {few(names)} left out"
+        what = f"no column is left to model: {few(names)} left out"
         reason = columns.left_out[0].reason
         remedy = f"{types_line(names[0], 'categorical')} keeps a column ({reason})"
         findings.append(Finding(None, what, remedy))
     n_kept = frame.n_rows if gap.keep is None else int(np.count_nonzero(gap.keep))
-    long = effort(columns.schema, n_kept, n_threads=n_cores()).finding
+    long = effort(columns.schema, n_kept, n_threads=n_workers(None)).finding
     findings += [] if long is None else [long]
     kept_weights = weights if weights is None or gap.keep is None else weights[gap.keep]
     return Checked(
@@ -187,20 +187,7 @@ check = renamed(check_table, "mixedgm.check", "mixedgm.check_table")
 
 
 def size_findings(frame: Frame, minimum: int) -> list[Finding]:
-    """Return findings about the size of a table and about repeated names.
-
-    Parameters
-    ----------
-    frame : Frame
-        The table.
-    minimum : int
-        The fewest rows that will do.
-
-    Returns
-    -------
-    list of Finding
-        Errors only.
-    """
+    """Return errors about a table with fewer rows than `minimum`, and about its column names."""
     findings = []
     n_rows, n_columns = frame.shape
     if n_columns == 0:
@@ -227,22 +214,19 @@ def size_findings(frame: Frame, minimum: int) -> list[Finding]:
 def raise_or_warn(findings: Iterable[Finding]) -> None:
     """Raise one TableError with all errors, or else issue one TableWarning with all warnings.
 
-    Parameters
-    ----------
-    findings : iterable of Finding
-        What was found. Of the notes, those that are strong are put together in one warning.
+    Strong notes are put together in one of the warnings.
     """
-    found = list(findings)
-    errors = [finding for finding in found if finding.severity == "error"]
+    findings = list(findings)
+    errors = [finding for finding in findings if finding.severity == "error"]
     if errors:
         wrong_type = any(finding.wrong_type for finding in errors)
         raise (TableTypeError if wrong_type else TableError)(errors)
-    told = [finding for finding in found if finding.severity == "warning"]
-    strong = [finding for finding in found if finding.strong]
+    notices = [finding for finding in findings if finding.severity == "warning"]
+    strong = [finding for finding in findings if finding.strong]
     if strong:
         whats = [str(replace(finding, remedy="")) for finding in strong]
         remedy = "mixedgm.check_table(table) says what helps; "
-        remedy += "transforms={column: None} ends this warning"
-        told.append(Finding(None, "; ".join(whats), remedy, "warning"))
-    if told:
-        warnings.warn(TableWarning(told), stacklevel=level_of_caller())
+        remedy += "transforms={column: None} silences this warning"
+        notices.append(Finding(None, "; ".join(whats), remedy, "warning"))
+    if notices:
+        warnings.warn(TableWarning(notices), stacklevel=level_of_caller())

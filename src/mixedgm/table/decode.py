@@ -79,9 +79,9 @@ def decode(
     for at, column in enumerate(schema.gaussian):
         values = column.decoded(given[:, at])
         values = as_whole(column, values) if column.name in rounded else values
-        columns[column.name] = make(column, values, _own_dtype(column, library))
+        columns[column.name] = make(column, values, _original_dtype(column, library))
     for at, column in enumerate(schema.discrete):
-        columns[column.name] = make(column, positions[:, at], _own_dtype(column, library))
+        columns[column.name] = make(column, positions[:, at], _original_dtype(column, library))
     ordered = {name: columns[name] for name in schema.names}
     if library == "numpy":
         return _array(ordered)
@@ -100,10 +100,10 @@ def as_whole(column: Column, values: NDArray[np.float64]) -> NDArray[np.float64]
     >>> as_whole(Column("age", "continuous", dtype="pandas:uint8"), np.array([30.6, -2.0]))
     array([31.,  0.])
     """
-    found = _WHOLE.search(column.dtype.lower())
-    if found is None:
+    match = _WHOLE.search(column.dtype.lower())
+    if match is None:
         return values
-    unsigned, bits = bool(found[1]), int(found[2])
+    unsigned, bits = bool(match[1]), int(match[2])
     top = 2.0 ** (bits if unsigned else bits - 1)
     largest = min(top - 1, np.nextafter(top, 0.0))  # the largest double of a type of 64 bits
     return np.clip(np.rint(values), 0.0 if unsigned else -top, largest)
@@ -125,7 +125,7 @@ def within(dtype: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.clip(values, -largest, largest)
 
 
-def _own_dtype(column: Column, library: str) -> str | None:
+def _original_dtype(column: Column, library: str) -> str | None:
     """Return the original data type where it belongs to the library, else None."""
     owner, _, dtype = column.dtype.rpartition(":")
     return dtype if (owner or "numpy") == library else None
@@ -146,7 +146,7 @@ def _levels(column: Column, codes: NDArray[Any]) -> NDArray[Any]:
     dtype = kinds.pop() if len(kinds) == 1 and kinds <= {bool, int, float} else object
     try:
         levels: NDArray[Any] = np.array(column.levels, dtype=dtype)
-    except OverflowError:  # whole numbers that no integer type holds
+    except OverflowError:  # whole numbers too large for any integer type
         levels = np.array(column.levels, dtype=object)
     return np.asarray(levels[codes])
 
@@ -243,7 +243,7 @@ def _pyarrow(column: Column, values: NDArray[Any], dtype: str | None) -> Any:
 
 
 def _arrow_levels(levels: Sequence[Level]) -> Any:
-    """Return levels as an array; as text where they are whole numbers that no type holds."""
+    """Return levels as an array; as text where they are whole numbers too large for any type."""
     import pyarrow as pa
 
     try:

@@ -26,7 +26,7 @@ _SAMPLE_CELLS = 20_000_000
 FEWEST_ROWS = 20
 _UNEXPLAINED = 1e-5  # share of the variance that rounding may leave
 _WRONG = 0.01  # share of the rows off the commonest level that may be exceptions
-_ROWS_PER_LEVEL = 5  # fewer say nothing about a level
+_ROWS_PER_LEVEL = 5  # fewer are no evidence about a level
 _MOST_NUMBERS = 2_000  # beyond, only exact multiples are looked for
 _MOST_LEVELS = 3_000  # beyond, only copies of categories
 _MOST_WORK = 2e10  # multiplications in one product
@@ -72,17 +72,8 @@ def dependence_findings(sample: Sample) -> list[Finding]:
     """Return warnings about columns that are determined by others, or nearly so.
 
     Numbers that are linear functions of one or of several others, categories that are nested in
-    others, and numbers that a category determines. At most ten findings of each sort.
-
-    Parameters
-    ----------
-    sample : Sample
-        The columns.
-
-    Returns
-    -------
-    list of Finding
-        Warnings. Nothing is said about fewer than 20 rows.
+    others, and numbers that a category determines. At most ten findings of each kind, and none for
+    fewer than 20 rows.
     """
     n_rows = [len(column) for column in sample.numbers.values()]
     n_rows += [len(column) for column in sample.codes.values()]
@@ -269,35 +260,38 @@ def _nested(sample: Sample) -> list[Finding]:
     total = sum(sample.n_levels[name] for name in names)
     if len(names) < 2:
         return []
-    found = _nested_pairs(sample, total) if total <= _MOST_LEVELS else _copied_pairs(sample)
-    told: dict[str, dict[str, int]] = {}
-    for a, b in found[:_MOST_CANDIDATES]:
+    candidates = _nested_pairs(sample, total) if total <= _MOST_LEVELS else _copied_pairs(sample)
+    exceptions: dict[str, dict[str, int]] = {}
+    for a, b in candidates[:_MOST_CANDIDATES]:
         n_wrong = _exceptions(names[a], names[b], sample)
         if n_wrong is not None:
-            told.setdefault(names[a], {})[names[b]] = n_wrong
-    same = [(a, b) for a, others in told.items() for b in others if a in told.get(b, ())]
+            exceptions.setdefault(names[a], {})[names[b]] = n_wrong
+    same = [
+        (a, b) for a, others in exceptions.items() for b in others if a in exceptions.get(b, ())
+    ]
     findings: list[Finding] = []
     repeated: set[str] = set()
     for first, *rest in _clusters(same, names):
         repeated |= set(rest)
         what = (
-            f"{few(rest)} and {quoted(first)} say the same: each level of one goes "
-            f"with one of the other"
+            f"{few(rest)} and {quoted(first)} carry the same information: each level of one "
+            "goes with one of the other"
         )
         findings.append(Finding(None, what, drop_line(*rest), "warning"))
-    for name, others in told.items():
-        inside = [b for b in others if b not in repeated and name not in told.get(b, ())]
+    for name, others in exceptions.items():
+        inside = [b for b in others if b not in repeated and name not in exceptions.get(b, ())]
         if inside and name not in repeated:
             most = max(others[b] for b in inside)
-            but = f" but for {rows(most)}" if most else ""
-            what = f"each of its levels goes with one level of {few(inside)}{but}, so it tells that"
+            but = f" except in {rows(most)}" if most else ""
+            what = f"each of its levels goes with one level of {few(inside)}{but}"
             remedy = f"{drop_line(*inside)}, or {drop_line(name)}"
-            findings.append(Finding(name, what, remedy, "warning"))
+            those = "that column" if len(inside) == 1 else "those columns"
+            findings.append(Finding(name, f"{what}, so it determines {those}", remedy, "warning"))
     return findings[:_MOST_FINDINGS]
 
 
 def _nested_pairs(sample: Sample, total: int) -> list[tuple[int, int]]:
-    """Return pairs (a, b) such that the level of a nearly always tells that of b."""
+    """Return pairs (a, b) such that the level of a nearly always determines that of b."""
     table, starts, _ = _indicators(sample, float(total) ** 2)
     counts = table.T @ table
     in_common = np.maximum.reduceat(counts, starts, axis=1)  # rows of a level with b's commonest
@@ -329,7 +323,7 @@ def _counts(a: Codes, b: Codes, n_a: int, n_b: int) -> Floats:
 
 
 def _exceptions(name: str, other: str, sample: Sample) -> int | None:
-    """Return for how many rows the level of a column does not tell that of another.
+    """Return for how many rows the level of a column does not determine that of another.
 
     None when they are too many. Levels with fewer than five rows are not looked at.
     """
@@ -344,7 +338,7 @@ def _exceptions(name: str, other: str, sample: Sample) -> int | None:
 
 
 def _determined_numbers(sample: Sample) -> list[Finding]:
-    """Return findings about categories that tell the value of a number."""
+    """Return findings about categories that determine the value of a number."""
     names, numbers = list(sample.codes), list(sample.numbers)
     total = sum(sample.n_levels[name] for name in names)
     if not names or not numbers or total * len(numbers) > _MOST_LEVELS * _MOST_NUMBERS:
@@ -359,20 +353,20 @@ def _determined_numbers(sample: Sample) -> list[Finding]:
         np.add.reduceat(each, starts, axis=0) for each in (squares, sums, count)
     )
     spread = squares - sums**2 / np.maximum(count, 1)
-    found = np.argwhere((squares - between <= 1e-4 * spread) & (spread > 0))
+    candidates = np.argwhere((squares - between <= 1e-4 * spread) & (spread > 0))
     determined: dict[str, list[str]] = {}
-    for a, x in found[:_MOST_CANDIDATES]:
-        if _tells(sample.all_codes(names[a]), sample.all_numbers(numbers[x])):
+    for a, x in candidates[:_MOST_CANDIDATES]:
+        if _determines(sample.all_codes(names[a]), sample.all_numbers(numbers[x])):
             determined.setdefault(names[a], []).append(numbers[x])
     findings = []
     for name, values in determined.items():
-        what = f"its levels tell the value of {few(values)}, which hardly varies within a level"
+        what = f"its levels determine the value of {few(values)}, which hardly varies within one"
         remedy = f"{drop_line(*values)}, or {drop_line(name)}"
         findings.append(Finding(name, what, remedy, "warning"))
     return findings[:_MOST_FINDINGS]
 
 
-def _tells(codes: Codes, numbers: Floats) -> bool:
+def _determines(codes: Codes, numbers: Floats) -> bool:
     """Return whether numbers hardly vary within levels that have five rows or more."""
     both = (codes >= 0) & ~np.isnan(numbers)
     codes, x = codes[both], _standardised([numbers[both]])[:, 0]

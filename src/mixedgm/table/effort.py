@@ -17,8 +17,10 @@ from mixedgm.table.wording import number_of, rows
 
 __all__ = ["LONG", "REMEDY", "Effort", "effort"]
 
+Floats = np.typing.NDArray[np.float64]
+
 LONG = 40.0
-"""Seconds from which on a fit is announced: about a minute, as far as one can tell."""
+"""Seconds from which a fit is announced: about a minute, as far as one can tell."""
 REMEDY = "leave columns out, merge rare levels, or begin with some of the rows"
 
 # Measured, see `effort`, on a machine of _PROBE operations per second and thread in plain matrix
@@ -77,6 +79,7 @@ def effort(
     A pass over n rows multiplies d design columns by the levels of all categories; everything else
     is counted in passes.  How many lams a default path has follows from the rows per parameter of
     an edge.  The numbers were fitted to 20 tables of 500 to 1,000,000 rows and 10 to 2,000 columns.
+    The speed of this machine is measured only where a fit might be long.
 
     Parameters
     ----------
@@ -87,11 +90,6 @@ def effort(
     times : float
         How many times the work of such a path is done: more than once by cross-validation.
     n_threads : int
-
-    Returns
-    -------
-    Effort
-        The speed of this machine is looked at only where a fit might be long.
 
     Examples
     --------
@@ -110,7 +108,7 @@ def effort(
     return Effort(seconds, _MATRICES * 8e-9 * d * d, _reason(columns, levels, n_rows))
 
 
-def _lams(levels: np.typing.NDArray[np.float64], n_rows: int) -> float:
+def _lams(levels: Floats, n_rows: int) -> float:
     width = np.maximum(1.0, levels - 1.0)
     pairs = len(width) * (len(width) - 1) / 2
     df = (width.sum() ** 2 - (width**2).sum()) / 2 / max(1.0, pairs)
@@ -118,13 +116,13 @@ def _lams(levels: np.typing.NDArray[np.float64], n_rows: int) -> float:
     return float(np.clip(lams, _FEWEST_LAMS, _MOST_LAMS))
 
 
-def _seconds_per_lam(levels: np.typing.NDArray[np.float64], n_rows: int) -> float:
+def _seconds_per_lam(levels: Floats, n_rows: int) -> float:
     d, k = float(np.maximum(1.0, levels).sum()), len(levels)
     passes = _PASSES_PER_LAM * 4.0 * n_rows * float(levels.sum()) * (d + _PER_LEVEL) / _NOMINAL
     return passes + _PER_PAIR * k * (k - 1) / 2
 
 
-def _reason(columns: Sequence[Column], levels: np.typing.NDArray[np.float64], n_rows: int) -> str:
+def _reason(columns: Sequence[Column], levels: Floats, n_rows: int) -> str:
     """The columns without which it would be half as long, or else the size of the table."""
     order = np.argsort(-levels, kind="stable")
     top = order[:_MOST_NAMED][levels[order[:_MOST_NAMED]] > _MANY_LEVELS]
@@ -172,10 +170,6 @@ def duration(seconds: float) -> str:
 
 
 def _round(value: float) -> float:
-    return (
-        round(value * 2) / 2
-        if value < 4.0
-        else float(f"{value:.1g}")
-        if value > 10
-        else round(value)
-    )
+    if value < 4.0:
+        return round(value * 2) / 2
+    return float(f"{value:.1g}") if value > 10 else round(value)

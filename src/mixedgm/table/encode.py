@@ -70,18 +70,7 @@ class Design:
         return (self.numbers if spans.is_gaussian(node) else self.codes)[:, spans.place(node)]
 
     def take(self, rows: NDArray[Any] | slice | Sequence[int]) -> Design:
-        """Return some of the rows, as a copy.
-
-        Parameters
-        ----------
-        rows : array of positions, bool array, or slice
-            The rows; positions may repeat.
-
-        Returns
-        -------
-        Design
-            With the same schema.
-        """
+        """Return a copy of some of the rows: positions, which may repeat, a mask or a slice."""
         chosen = np.arange(self.n_rows)[rows if isinstance(rows, slice) else np.asarray(rows)]
         return Design(
             self.schema,
@@ -103,30 +92,9 @@ def learn(
 ) -> tuple[Design, tuple[Finding, ...]]:
     """Infer the schema of a table and encode the table by it.
 
-    Parameters
-    ----------
-    X : data frame, 2-D array or path
-        The table: pandas, polars, pyarrow or another frame that narwhals knows, an array, a list of
-        rows, or the path of a CSV or Parquet file.
-    types : mapping, sequence or Schema, optional
-        Kinds that override inference, for example ``{"stage": "categorical"}``; for an array also
-        by position, or as a list with one kind or None for each column.  A schema gives the kinds
-        of its columns and their levels.
-    transforms : "nonparanormal" or mapping, optional
-        For all continuous columns, or by column. The model is then in normal-score units there.
-    covariates : sequence of names, optional
-        Columns that predict but are not predicted.
-    missing : {"error", "drop"}
-        Whether missing values are an error, or rows that have some are dropped with a warning.
-    sample_weight : array of shape (n,), optional
-        Frequencies of the rows. Rows of weight zero are left out.
-
-    Returns
-    -------
-    Design
-        The table as numbers, with its schema.
-    tuple of Finding
-        The warnings, which are also issued together as one TableWarning.
+    The parameters are those of `check_table`. With `missing="drop"`, rows with missing values are
+    dropped with a warning; rows of weight zero are left out. Warnings are returned, and issued
+    together as one TableWarning.
 
     Raises
     ------
@@ -184,11 +152,6 @@ def apply(
         The columns that are read; all by default. A column that is not read may be absent; it is
         filled with 0 or its first level, which mean nothing.
 
-    Returns
-    -------
-    Design
-        The table as numbers, with the given schema.
-
     Raises
     ------
     TableError
@@ -237,18 +200,7 @@ def _filled(
 
 
 def code_dtype(schema: Schema) -> type[np.uint8] | type[np.uint16] | type[np.int32]:
-    """Return the smallest type that holds the level codes of a schema.
-
-    Parameters
-    ----------
-    schema : Schema
-        The columns.
-
-    Returns
-    -------
-    numpy integer type
-        uint8 up to 256 levels, uint16 up to 65,536, else int32.
-    """
+    """Return the smallest integer type that holds the level codes of a schema."""
     most = max(schema.n_levels, default=0)
     if most <= 2**8:
         return np.uint8

@@ -82,7 +82,7 @@ def _checked(file: Path) -> str:
             f"{_path(file)} is a folder", f"give the path of a file ending in {_ENDINGS}"
         )
     ending = _ending(file)
-    if not stat.S_ISREG(mode):  # reading a pipe might wait for ever, and is done more than once
+    if not stat.S_ISREG(mode):  # a pipe can be read only once, and may never end
         raise _refusal(f"{_path(file)} is not a regular file", "save its content in a file")
     if file.stat().st_size == 0:
         raise TableError(f"the file {_path(file)} is empty.")
@@ -119,8 +119,8 @@ def _opened(file: Path, mode: str, **options: Any) -> Any:
 
 @contextmanager
 def _lines(file: Path, separator: str) -> Iterator[Iterator[tuple[int, list[str]]]]:
-    """Give the fields of each line that is not blank, with the line's number."""
-    usual = csv.field_size_limit(_LONGEST_FIELD)  # as it is, 131,072: the libraries have no limit
+    """Yield the fields of each line that is not blank, with the line's number."""
+    usual = csv.field_size_limit(_LONGEST_FIELD)  # 131,072 by default; the libraries have no limit
     try:
         with _opened(file, "rt", encoding="utf-8-sig", newline="") as text:
             reader = csv.reader(text, delimiter=separator)
@@ -130,7 +130,7 @@ def _lines(file: Path, separator: str) -> Iterator[Iterator[tuple[int, list[str]
 
 
 def _check_start(file: Path, separator: str) -> None:
-    """Look at the first lines of the file itself for what the libraries pass over in silence."""
+    """Look at the first lines of the file itself for what the libraries silently accept."""
     with _lines(file, separator) as lines:
         _, header = next(lines, (0, []))
         line, first = next(lines, (0, []))
@@ -151,7 +151,7 @@ def _check_start(file: Path, separator: str) -> None:
     if len(first) > len(header):  # pandas would take the first fields for names of the rows
         raise _long_line(file, line, first, header)
     if _looks_like_data(header):
-        what = f"the first line of {_path(file)} was taken as column names, and reads like data: "
+        what = f"the first line of {_path(file)} was taken as column names, but reads like data: "
         remedy = "add a line of column names at the top, if there is none"
         finding = Finding(None, what + few(header, 4), remedy, "warning")
         warnings.warn(TableWarning(finding), stacklevel=level_of_caller())
@@ -177,13 +177,12 @@ def _check_separator(file: Path, header: list[str], separator: str) -> None:
     others = [each for each in _NAMES if each != separator and each in header[0]]
     if len(header) > 1 or not others:
         return
-    found = max(others, key=header[0].count)
+    actual = max(others, key=header[0].count)
     what = (
-        f"the file {_path(file)} looks separated by {_NAMES[found]}, not by "
-        f"{_NAMES[separator]}: "
+        f"the file {_path(file)} looks separated by {_NAMES[actual]}, not by {_NAMES[separator]}: "
         f"its line of column names reads {quoted(header[0])}"
     )
-    rename = "".join(f", name it {ending}" for ending, s in _SEPARATORS.items() if s == found)
+    rename = "".join(f", name it {ending}" for ending, s in _SEPARATORS.items() if s == actual)
     remedy = f"save it with {_NAMES[separator]}{rename}, or read it yourself and pass the frame"
     raise _refusal(what, remedy)
 
@@ -195,7 +194,7 @@ def _long_line(file: Path, line: int, fields: list[str], header: list[str]) -> T
 
 
 def _diagnosis(file: Path, separator: str) -> TableError | None:
-    """Return why a library could not read a text file, in our words, where we can tell."""
+    """Return a plain reason why a library could not read a text file, where it is known."""
     try:
         with _lines(file, separator) as lines:
             start, header = next(lines, (0, []))
@@ -213,7 +212,7 @@ def _diagnosis(file: Path, separator: str) -> TableError | None:
     if not open_quote:
         return None
     what = f"the quotes that open in line {start:,} of the file {_path(file)} are never closed"
-    return _refusal(what, "close them, or write quotes that belong to a text twice")
+    return _refusal(what, "close them, or write a quote inside text twice")
 
 
 def _not_utf8(file: Path) -> TableError:
@@ -301,6 +300,8 @@ def _with_pyarrow(file: Path, ending: str) -> Any:
             null_values=list(MISSING_TEXT), strings_can_be_null=True
         ),
     )
-    if any(types.is_binary(each) for each in table.schema.types):  # what is no text to pyarrow
+    if any(
+        types.is_binary(each) for each in table.schema.types
+    ):  # what pyarrow cannot read as text
         raise _not_utf8(file)
     return table

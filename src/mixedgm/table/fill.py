@@ -33,28 +33,19 @@ def filled(
     *,
     rounded: bool = False,
 ) -> Any:
-    """Return the table with its missing cells filled.
+    """Return the table `X`, which `frame` was made of, with its missing cells filled.
+
+    Columns that the schema does not know are kept.  A column of an integer type stays one: the
+    numbers that fill it are rounded to what the type can hold.
 
     Parameters
     ----------
-    X : data frame, 2-D array or path
-        What the frame was made of.
-    frame : Frame
-        The table.
-    gaps : Gaps
-        Where its cells are missing.
     numbers : array (n, p)
         Completed continuous columns, normal scores where a column has a transform.
     codes : array (n, q)
         Completed categorical columns.
     rounded : bool
         Whether gaps of a column of decimals get whole numbers where the schema has whole numbers.
-
-    Returns
-    -------
-    data frame of the library of `X`, or ndarray
-        Columns that the schema does not know are kept.  A column of an integer type stays one: the
-        numbers that fill it are rounded to what the type can hold.
     """
     schema, missing = gaps.schema, gaps.missing
     positions, _ = find_columns(frame, schema, list(schema.columns))

@@ -78,7 +78,7 @@ def read_gaps(
     unseen: UnseenArg = "error",
     require: Collection[str] | None = None,
 ) -> Gaps:
-    """Encode a table by a schema that was learnt before, and let missing cells be.
+    """Encode a table by a schema that was learnt before, and leave missing cells missing.
 
     Parameters
     ----------
@@ -132,8 +132,8 @@ def _covariate_findings(gaps: Gaps) -> Iterator[Finding]:
         if n:
             what = f"it is a covariate, and {number_of(int(n), 'value is', 'values are')} missing"
             remedy = (
-                f"fill {'it' if n == 1 else 'them'} in before, or drop the "
-                f"{'row' if n == 1 else rows(int(n))}: the model says how covariates act, not "
-                "which are likely"
+                f"fill {'it' if n == 1 else 'them'} in first, or drop the "
+                f"{'row' if n == 1 else rows(int(n))}: the model describes the effects of "
+                "covariates, not their values"
             )
             yield Finding(gaps.schema.nodes[node].name, what, remedy)

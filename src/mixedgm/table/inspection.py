@@ -10,8 +10,12 @@ from numpy.typing import NDArray
 
 from mixedgm.errors import Finding
 from mixedgm.table.dependence import FEWEST_ROWS, Sample, dependence_findings, sample_rows
-from mixedgm.table.identifiers import numbering_finding, text_finding
-from mixedgm.table.infer import family_finding, kind_of_numbers
+from mixedgm.table.infer import (
+    family_finding,
+    kind_of_numbers,
+    numbering_finding,
+    text_finding,
+)
 from mixedgm.table.missing import Missing
 from mixedgm.table.options import ColumnOptions, in_declared_levels
 from mixedgm.table.read import Frame
@@ -84,30 +88,30 @@ class Inspection:
                 yield name, np.isnan(values.numbers())
 
     def decide(self, empty: tuple[str, ...]) -> None:
-        """Settle the kind of each column on its own values, whichever rows are complete."""
+        """Decide the kind of each column by all its values, not only those in complete rows."""
         for name, values in self.values.items():
             if name in empty:
                 continue
-            found: list[Finding] = []
-            kind = self._kind(values, found)
-            if kind == "categorical" and not _stops(found):
-                factor = self.factors[name]
-                found += self._about_levels(name, factor)
+            findings: list[Finding] = []
+            kind = self._kind(values, findings)
+            if kind == "categorical" and not _has_error(findings):
+                findings += self._level_findings(name)
                 if self.options.transforms.get(name):
                     what = "transforms names it, but it is categorical"
-                    found.append(Finding(name, what, "take it out of transforms"))
-            self.findings += found
-            if not _stops(found):
+                    findings.append(Finding(name, what, "take it out of transforms"))
+            self.findings += findings
+            if not _has_error(findings):
                 self.schema.append(self._column(values, kind))
 
-    def _about_levels(self, name: str, factor: Factor) -> list[Finding]:
-        found = level_findings(name, factor, self._level_counts(factor))
+    def _level_findings(self, name: str) -> list[Finding]:
+        factor = self.factors[name]
+        findings = level_findings(name, factor, self._level_counts(factor))
         if name not in self.options.declared:
-            return found
+            return findings
         # The levels are those of a larger table, so that some may have no rows here.
-        return [replace(each, severity="warning") for each in found if each.severity == "error"]
+        return [replace(each, severity="warning") for each in findings if each.severity == "error"]
 
-    def _kind(self, values: Values, found: list[Finding]) -> Kind:
+    def _kind(self, values: Values, findings: list[Finding]) -> Kind:
         name, declared = values.name, self.options.kinds.get(values.name)
         if name in self.factors and values.family != "number":
             return "categorical"
@@ -117,19 +121,19 @@ class Inspection:
         if finding is None and declared != "categorical":
             finding = spread_finding(name, numbers)
         if finding is not None:
-            found.append(finding)
+            findings.append(finding)
             return declared or "continuous"
         kind, finding = (declared, None) if declared else kind_of_numbers(values, numbers)
         if kind == "categorical":
             self._set_factor(values)
         elif not self.options.transformed(name):
-            if name not in self.options.transforms:  # None there says that it is meant to be so
+            if name not in self.options.transforms:  # None there: the user wants no transform
                 shape = shape_of(name, numbers, settled=bool(declared or finding))
                 self.shapes += [] if shape is None else [shape]
             finding = closeness_finding(name, numbers) or finding  # ranks need no precision
         if finding is None and declared is None and kind == "continuous":
             finding = numbering_finding(name, numbers)
-        found += [] if finding is None else [finding]
+        findings += [] if finding is None else [finding]
         return kind
 
     def _level_counts(self, factor: Factor) -> NDArray[np.intp]:
@@ -178,7 +182,7 @@ class Inspection:
 
         def numbers(name: str) -> Floats:
             values = self.values[name].numbers()
-            # A transform sees ranks only, and so does the model.
+            # Through a transform, the model sees ranks only.
             return _ranks(values) if self.options.transformed(name) else values
 
         kinds = {column.name: column.kind for column in self.schema}
@@ -206,7 +210,7 @@ class Inspection:
         return Column(name, kind, role, factor.levels, factor.ordered, dtype, label=label)
 
 
-def _stops(findings: Iterable[Finding]) -> bool:
+def _has_error(findings: Iterable[Finding]) -> bool:
     return any(finding.severity == "error" for finding in findings)
 
 

@@ -70,6 +70,8 @@ def match(
 ) -> Matched:
     """Find a schema's columns in new data and compare their types, levels and values.
 
+    Nothing is raised for what is found.
+
     Parameters
     ----------
     X : data frame, 2-D array or path
@@ -83,13 +85,8 @@ def match(
     require : collection of str or None
         The columns to read; None for all.
     unseen : {"error", "ignore"} or None
-        Whether levels that the schema does not know are an error; None for an error where that
-        cannot be chosen.
-
-    Returns
-    -------
-    Matched
-        The columns and the findings; nothing is raised for what is found.
+        Whether levels that the schema does not have are an error; None for an error that offers no
+        choice.
     """
     if unseen not in ("error", "ignore", None):
         raise ParameterError.must_be("unseen", "'error' or 'ignore'", unseen)
@@ -151,16 +148,14 @@ def find_columns(
     absent = [column.name for column in columns if column.name not in frame.positions]
     known_names = set(schema.table_names)
     unknown = [name for name in frame.names if name not in known_names]
-    findings = [_absent_finding(name, unknown, frame) for name in absent]
+    findings = [_absent_finding(name, unknown) for name in absent]
     return {c.name: frame.positions[c.name] for c in columns if c.name in frame.positions}, findings
 
 
-def _absent_finding(name: str, unknown: list[str], frame: Frame) -> Finding:
-    if not unknown:
-        return Finding(name, "the model was fitted with it, but the table lacks it", "add it")
+def _absent_finding(name: str, unknown: list[str]) -> Finding:
     hint = near_matches(name, unknown)
     if not hint.startswith("did"):
-        hint = "add it, or rename the column that holds it"
+        hint = "add it, or rename the column that holds it" if unknown else "add it"
     return Finding(name, "the model was fitted with it, but the table lacks it", hint)
 
 
@@ -208,8 +203,8 @@ def _coded(
     if choice == "ignore" or not unseen.any():
         return codes, None
     counts = np.bincount(factor.codes[unseen], minlength=len(factor.levels))
-    found = counted(list(zip(factor.levels, counts.tolist(), strict=True)))
+    listed = counted(list(zip(factor.levels, counts.tolist(), strict=True)))
     n_rows = rows(int(np.count_nonzero(unseen)))
-    what = f"levels that the model has not seen, in {n_rows}: {found}"
-    other = '; unseen="ignore" lets such a cell say nothing' if choice == "error" else ""
+    what = f"levels that the model has not seen, in {n_rows}: {listed}"
+    other = '; unseen="ignore" ignores such cells' if choice == "error" else ""
     return codes, Finding(column.name, what, f"use its levels {_levels(column)}{other}")

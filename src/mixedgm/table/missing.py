@@ -21,7 +21,7 @@ Packed = NDArray[np.uint8]
 
 @dataclass(frozen=True, eq=False)
 class Missing:
-    """Which rows are usable, and what was found on the way.
+    """Which rows are usable, and findings about missing values.
 
     Parameters
     ----------
@@ -53,17 +53,8 @@ class Missing:
     def constant_finding(self, names: Sequence[str], vary: Mask) -> Finding:
         """Return the error about columns that vary in the table, but not in its complete rows.
 
-        Parameters
-        ----------
-        names : sequence of str
-            The columns.
-        vary : bool array
-            Rows with a value other than that of the complete rows, in any of the columns.
-
-        Returns
-        -------
-        Finding
-            It names the columns whose gaps are the cause.
+        `vary` marks the rows with another value than the complete rows have, in any of the columns.
+        The error names the columns whose gaps are the cause.
         """
         one = len(names) == 1
         what = (
@@ -72,21 +63,20 @@ class Missing:
         )
         what += "" if one else f": {few(names)}"
         cause = f"the other values are in rows with gaps in {self._causes(vary)}"
-        remedy = f"{drop_line(*self._blamed(vary))}, or fill the gaps in"
+        remedy = f"{drop_line(*self._blamed(vary))}, or fill in the gaps"
         return Finding(names[0] if one else None, f"{what}; {cause}", remedy)
 
     def levels_finding(self, lost: Mapping[str, Sequence[object]], vary: Mask) -> Finding:
         """Return the warning about levels that occur in dropped rows only."""
-        first = [f"{quoted(name)} ({_levels(levels)})" for name, levels in list(lost.items())[:5]]
-        more = f" and {len(lost) - 5} more columns" if len(lost) > 5 else ""
-        what = f"levels without complete rows: {', '.join(first)}{more}"
-        remedy = f"fill the gaps of {self._causes(vary)} in, or {drop_line(*self._blamed(vary))}"
+        listed = few(list(lost.items()), 5, lambda pair: f"{quoted(pair[0])} ({few(pair[1], 3)})")
+        what = f"levels without complete rows: {listed}{' columns' if len(lost) > 5 else ''}"
+        remedy = f"fill in the gaps of {self._causes(vary)}, or {drop_line(*self._blamed(vary))}"
         return Finding(None, what, remedy, "warning")
 
     def _counts(self, among: Mask) -> dict[str, int]:
         packed = np.packbits(among)
-        found = {n: int(np.bitwise_count(gap & packed).sum()) for n, gap in self.gaps.items()}
-        return {name: count for name, count in found.items() if count}
+        counts = {n: int(np.bitwise_count(gap & packed).sum()) for n, gap in self.gaps.items()}
+        return {name: count for name, count in counts.items() if count}
 
     def _causes(self, vary: Mask) -> str:
         return counted(list(self._counts(vary).items()))
@@ -96,11 +86,6 @@ class Missing:
         counts = self._counts(vary)
         proposed = [name for name in self.leave_out if name in counts]
         return proposed or [max(counts, key=counts.__getitem__)]
-
-
-def _levels(levels: Sequence[object]) -> str:
-    shown = ", ".join(map(quoted, levels[:3]))
-    return f"{shown} and {len(levels) - 3} more" if len(levels) > 3 else shown
 
 
 def check_missing(
@@ -113,17 +98,12 @@ def check_missing(
     gaps : iterable of (name, bool array)
         Where each column has missing values.
     weights : float64 array or None
-        Weights of the rows; those with weight zero are absent.
+        Weights of the rows; those with weight zero count as absent.
     missing : {"error", "drop", "keep"}
-        Whether missing values are an error, their rows are dropped, or they are let be.
+        Whether missing values are an error, their rows are dropped, or they are left alone.
     learning : bool
-        Whether a schema is learnt: a column without any value is then an error of its own, and two
-        rows have to remain. New data needs one row.
-
-    Returns
-    -------
-    Missing
-        The rows and the findings.
+        Whether a schema is being learnt: a column without any value is then an error, and two rows
+        have to remain. New data needs one row.
     """
     present = None if weights is None or (weights > 0).all() else weights > 0
     counts: dict[str, int] = {}
@@ -154,7 +134,7 @@ def check_missing(
     n_incomplete = int(np.count_nonzero(incomplete))
     advice = ""
     if leave_out:
-        those = f"{n_then:,} of {n_kept + n_incomplete:,} rows are complete then"
+        those = f"{n_then:,} of {n_kept + n_incomplete:,} rows are then complete"
         advice = f"{drop_line(*leave_out)}: {those}, instead of {n_kept:,}"
     if missing == "drop" and n_kept < 1 + learning:
         left = "no row is" if n_kept == 0 else "only 1 row (1 sample) is"
@@ -172,13 +152,13 @@ def check_missing(
 def _proposal(
     packed: Mapping[str, Packed], keep: Mask, present: Mask | None, n_columns: int
 ) -> tuple[tuple[str, ...], int]:
-    """Return columns to leave out, and the number of rows that are complete then.
+    """Return columns to leave out, and the number of rows that are then complete.
 
-    Columns go one after the other, that with most gaps first, as far as the number of cells in
-    complete rows grows: rows times columns. Of those gone, a column that costs no row comes back.
+    Columns are dropped one after the other, the one with most gaps first, as long as the number of
+    cells in complete rows (rows times columns) grows. One that costs no row is then put back.
     """
     n_rows = len(keep)
-    last = np.zeros(n_rows, dtype=np.intp)  # how many have to go until a row is complete
+    last = np.zeros(n_rows, dtype=np.intp)  # how many columns go before a row is complete
     for at, gap in enumerate(packed.values(), 1):
         last[np.unpackbits(gap, count=n_rows).view(np.bool_)] = at
     if present is not None:
@@ -194,12 +174,11 @@ def _missing_finding(
     ranked: Mapping[str, int], n_rows: int, n_all: int, missing: str, learning: bool, advice: str
 ) -> Finding:
     """Return the finding that ranks columns by the rows that each alone costs."""
-    shown = ", ".join(f"{quoted(name)} ({count:,})" for name, count in list(ranked.items())[:_MOST])
-    listed = f"{shown} and {len(ranked) - _MOST} more" if len(ranked) > _MOST else shown
+    listed = few(list(ranked.items()), _MOST, lambda pair: f"{quoted(pair[0])} ({pair[1]:,})")
     if missing == "drop":
         what = f"{rows(n_rows)} dropped because of missing values (NaN or null) in {listed}"
         lead = f"{advice}; or " if advice else ""
-        return Finding(None, what, f"{lead}fill the values in before", "warning")
+        return Finding(None, what, f"{lead}fill in the values first", "warning")
     column = next(iter(ranked)) if len(ranked) == 1 else None
     if column is not None:
         what = f"{n_rows:,} missing {'value' if n_rows == 1 else 'values'} (NaN or null)"
@@ -209,7 +188,7 @@ def _missing_finding(
     drop = 'missing="drop" drops' if learning else "drop"  # predict and score have no such option
     if not advice:
         return Finding(column, what, f"{drop} the {those}, or fill {them} in")
-    # A few rows are quickly dropped; where most would go, columns should.
+    # A few rows are easily dropped; where most would go, drop columns instead.
     if 2 * n_rows > n_all:
         return Finding(column, what, f"{advice}, and {drop} the rest; or fill them in")
     return Finding(column, what, f"{drop} the {those}, or {advice}; or fill {them} in")

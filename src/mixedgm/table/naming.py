@@ -21,15 +21,6 @@ def with_names(
 ) -> T:
     """Call a function; its errors and warnings about the joint distribution get column names.
 
-    Parameters
-    ----------
-    schema : Schema
-        The columns of the model that the function works on.
-    function : callable
-        One that may raise DistributionError or warn with SamplingWarning.
-    *args, **options
-        What it takes.
-
     Examples
     --------
     >>> from mixedgm.table import Column
@@ -42,7 +33,7 @@ def with_names(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", SamplingWarning)
         try:
-            found = function(*args, **options)
+            result = function(*args, **options)
         except DistributionError as error:
             raise error.named([node.name for node in schema.nodes]) from None
     for warning in caught:
@@ -51,7 +42,7 @@ def with_names(
         else:
             message, category = warning.message, warning.category
             warnings.warn_explicit(message, category, warning.filename, warning.lineno)
-    return found
+    return result
 
 
 def _places(schema: Schema) -> list[str]:

@@ -56,7 +56,7 @@ class ColumnOptions:
         return self.transforms.get(name, self.transform_all) is not None
 
     def extrapolated(self, name: str) -> bool:
-        """Return whether the transform of a column goes on beyond the range of the data."""
+        """Return whether the transform of a column continues beyond the range of the data."""
         chosen = self.transforms.get(name, self.transform_all)
         return chosen is not None and _TRANSFORMS[chosen]
 
@@ -80,13 +80,6 @@ def resolve_options(
         For all continuous columns, or by column name.
     covariates : sequence of names, optional
         Columns with the role "covariate".
-
-    Returns
-    -------
-    ColumnOptions
-        What could be resolved.
-    list of Finding
-        What could not.
     """
     findings: list[Finding] = []
     kinds: dict[str, Kind] = {}
@@ -122,33 +115,21 @@ def resolve_options(
 
 
 def in_declared_levels(factor: Factor, column: Column | None) -> tuple[Factor, Finding | None]:
-    """Return a factor over the levels that a schema gives the column, and what is not among them.
+    """Return a factor over the levels that a schema declares for the column.
 
-    Parameters
-    ----------
-    factor : Factor
-        The values.
-    column : Column or None
-        What is declared; None leaves the factor as it is.
-
-    Returns
-    -------
-    Factor
-        The values as codes of the declared levels.
-    Finding or None
-        An error that counts values which are none of these.
+    The finding, an error, counts values that are none of these.
     """
     if column is None:
         return factor, None
     position = {level: at for at, level in enumerate(column.levels)}
     codes = np.array([*(position.get(level, -2) for level in factor.levels), -1], dtype=np.int32)
-    found = Factor(codes[factor.codes], column.levels, column.ordered)
-    counts = np.bincount(factor.codes[found.codes == -2], minlength=len(factor.levels))
+    declared = Factor(codes[factor.codes], column.levels, column.ordered)
+    counts = np.bincount(factor.codes[declared.codes == -2], minlength=len(factor.levels))
     if not counts.any():
-        return found, None
+        return declared, None
     listed = counted(list(zip(factor.levels, counts.tolist(), strict=True)))
     what = f"levels that the schema in types does not have: {listed}"
-    return factor, Finding(column.name, what, "take the schema of a table that has them all")
+    return factor, Finding(column.name, what, "use the schema of a table that has them all")
 
 
 def _type_items(

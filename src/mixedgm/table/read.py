@@ -65,10 +65,10 @@ class Frame:
     @cached_property
     def positions(self) -> dict[str, int]:
         """Position of each name, the first where a name repeats."""
-        found: dict[str, int] = {}
+        positions: dict[str, int] = {}
         for at, name in enumerate(self.names):
-            found.setdefault(name, at)
-        return found
+            positions.setdefault(name, at)
+        return positions
 
 
 def as_frame(X: object, feature_names: Sequence[str] | None = None) -> Frame:
@@ -118,7 +118,7 @@ def as_frame(X: object, feature_names: Sequence[str] | None = None) -> Frame:
 
 
 def _eager_native(X: object) -> Any | None:
-    """Return an eager pandas, polars or pyarrow table, or None when X is no data frame."""
+    """Return an eager pandas, polars or pyarrow table, or None when X is not a data frame."""
     X = nw.to_native(X, pass_through=True)
     # narwhals refuses repeated names, which the checks report together with all other findings
     if nw.dependencies.is_pandas_dataframe(X) or nw.dependencies.is_pyarrow_table(X):
@@ -178,13 +178,13 @@ def _as_array(X: object) -> NDArray[Any]:
         gaps, X = np.ma.getmaskarray(X), X.data.astype(float if X.dtype.kind in "biuf" else object)
         X[gaps] = np.nan
     if X is None or isinstance(X, dict | set | bytes):
-        raise _no_table(X)
+        raise _not_a_table(X)
     try:
         array = _from_rows(X) if isinstance(X, list | tuple) else np.asarray(X)
     except TableError:
         raise
     except (TypeError, ValueError) as error:
-        raise _no_table(X) from error
+        raise _not_a_table(X) from error
     if array.ndim < 2:
         raise TableError(_one_column(f"{array.ndim}-D array", "X.reshape(-1, 1)"))
     if array.ndim > 2:
@@ -192,7 +192,7 @@ def _as_array(X: object) -> NDArray[Any]:
     return array
 
 
-def _no_table(X: object) -> TableError:
+def _not_a_table(X: object) -> TableError:
     return TableError(
         f"a table is needed, and {type(X).__name__} is not one. "
         "Pass a pandas, polars or pyarrow frame, a 2-D array, or the path of a table file."

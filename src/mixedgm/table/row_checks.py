@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.errors import Finding
-from mixedgm.printable import quoted
+from mixedgm.printable import few, quoted
 from mixedgm.table.values import Factor
 from mixedgm.table.wording import drop_line, number_of, rows
 
@@ -27,9 +27,9 @@ Floats = NDArray[np.float64]
 # The product of two precisions is a fourth power of the units, and has to be a double.
 _HUGE = 1e75
 _TINY = 1e-75
-# More observations than this are no whole number of them.
+# Doubles do not hold every whole number of observations beyond this one.
 _MOST_WEIGHT = 2.0**53
-# Below this ratio of spread to size, most of what a column says is lost to rounding.
+# Below this ratio of spread to size, most information in a column is lost to rounding.
 _CLOSE = 1e-12
 
 
@@ -38,8 +38,8 @@ def infinite_finding(name: str, numbers: Floats) -> Finding | None:
     count = int(np.count_nonzero(np.isinf(numbers)))
     if not count:
         return None
-    what = f"{count:,} infinite {'value' if count == 1 else 'values'} (inf or -inf)"
-    return Finding(name, what, "replace by a finite value or by a missing one")
+    what = f"{number_of(count, 'infinite value', 'infinite values')} (inf or -inf)"
+    return Finding(name, what, "replace them by finite or missing values")
 
 
 def size_finding(name: str, numbers: Floats) -> Finding | None:
@@ -59,9 +59,8 @@ def spread_finding(name: str, numbers: Floats) -> Finding | None:
         return Finding(name, what, drop_line(name))
     largest = max(abs(low), abs(high))
     if largest > _HUGE or high - low < _TINY:
-        what = (
-            f"its values, from {low:g} to {high:g}, are too {_size(largest)} for double precision"
-        )
+        size = "large" if largest > _HUGE else "close together"
+        what = f"its values, from {low:g} to {high:g}, are too {size} for double precision"
         return Finding(name, what, "measure it in another unit")
     return None
 
@@ -83,32 +82,13 @@ def _all_rows(count: int) -> str:
     return one if count == 1 else f"all {count:,} rows that have a value"
 
 
-def _size(largest: float) -> str:
-    return "large" if largest > _HUGE else "close together"
-
-
 def broken(text: object) -> bool:
-    """Return whether a text has half of a character, which no file and no other library takes."""
+    """Return whether a text has half of a character, which no file or library accepts."""
     return isinstance(text, str) and any("\ud800" <= each <= "\udfff" for each in text)
 
 
 def level_findings(name: str, factor: Factor, counts: NDArray[np.intp]) -> list[Finding]:
-    """Return an error for a column with one level in use, a warning for levels without rows.
-
-    Parameters
-    ----------
-    name : str
-        The column.
-    factor : Factor
-        Its levels.
-    counts : int array
-        How often each level occurs.
-
-    Returns
-    -------
-    list of Finding
-        None, one or two findings.
-    """
+    """Return an error for a column with one level in use, a warning for levels without rows."""
     used = np.flatnonzero(counts)
     if len(used) == 1:
         only = factor.levels[int(used[0])]
@@ -117,7 +97,7 @@ def level_findings(name: str, factor: Factor, counts: NDArray[np.intp]) -> list[
     infinite = [level for level in factor.levels if level in (np.inf, -np.inf)]
     if infinite:
         what = f"an infinite number is one of its levels: {quoted(infinite[0])}"
-        return [Finding(name, what, "replace by a missing value")]
+        return [Finding(name, what, "replace it by a missing value")]
     damaged = [(level, int(counts[at])) for at, level in enumerate(factor.levels) if broken(level)]
     if damaged:
         some = ", ".join(f"{quoted(level)} ({rows(n)})" for level, n in damaged[:5])
@@ -129,11 +109,10 @@ def level_findings(name: str, factor: Factor, counts: NDArray[np.intp]) -> list[
         return [
             Finding(name, f"two of its levels read {quoted(twice)}", "give each level its own name")
         ]
-    unused = [quoted(factor.levels[int(at)]) for at in np.flatnonzero(counts == 0)]
+    unused = [factor.levels[int(at)] for at in np.flatnonzero(counts == 0)]
     if not unused:
         return []
-    some = ", ".join(unused[:5]) + (f" and {len(unused) - 5} more" if len(unused) > 5 else "")
-    what = f"{'level' if len(unused) == 1 else 'levels'} without rows: {some}"
+    what = f"{'level' if len(unused) == 1 else 'levels'} without rows: {few(unused)}"
     remedy = "declare only levels that occur"
     return [Finding(name, what, remedy, "warning")]
 
@@ -141,21 +120,9 @@ def level_findings(name: str, factor: Factor, counts: NDArray[np.intp]) -> list[
 def read_weights(
     sample_weight: ArrayLike | None, n_rows: int
 ) -> tuple[Floats | None, list[Finding]]:
-    """Return sample weights as floats, with findings about them.
+    """Return sample weights as floats, None when there are none or they cannot be used.
 
-    Parameters
-    ----------
-    sample_weight : array of shape (n,) or None
-        Frequencies of the rows.
-    n_rows : int
-        Number of rows of the table.
-
-    Returns
-    -------
-    float64 array or None
-        The weights; None when there are none or they cannot be used.
-    list of Finding
-        Errors, or a warning when their sum is far from the number of rows.
+    The findings are errors, or a warning when the sum is far from the number of rows.
     """
     if sample_weight is None:
         return None, []
@@ -203,7 +170,7 @@ def _weight_error(weights: Floats, n_rows: int) -> Finding | None:
     smallest = float(weights.min(initial=total, where=weights > 0.0))
     if smallest < _CLOSE * total:
         n_lost = int(np.count_nonzero((weights > 0.0) & (weights < _CLOSE * total)))
-        what = f"sample_weight has {_entries(n_lost)} of no account, down to {smallest:g}"
+        what = f"sample_weight has {_entries(n_lost)} too small to count, down to {smallest:g}"
         remedy = f"set those below {_CLOSE * total:.2g} to 0, which leaves their rows out"
         return Finding(None, f"{what}, in a sum of {total:g}", remedy)
     return None

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.errors import Finding
-from mixedgm.printable import literal, quoted
+from mixedgm.printable import few, literal, quoted
 from mixedgm.table.wording import types_line
 
 __all__ = ["Shape", "shape_findings", "shape_of"]
@@ -17,7 +17,7 @@ __all__ = ["Shape", "shape_findings", "shape_of"]
 Floats = NDArray[np.float64]
 
 _FEWEST_ROWS = 20
-_SAMPLE = 10_000  # rows that are sorted to find a value that is common
+_SAMPLE = 10_000  # rows that are sorted to find a common value
 _SKEWED, _VERY_SKEWED = 1.0, 3.0
 _HEAVY = 4.0  # excess kurtosis; that of Laplace's distribution is 3
 _SPIKE, _BOUND = 0.10, 0.05
@@ -47,7 +47,7 @@ class Shape:
     n_rows : int
         Number of values.
     settled : bool
-        Whether it is known already that few distinct values are meant as numbers, or may not be.
+        Whether it is already settled that few distinct values are meant as numbers, or not.
     """
 
     name: str
@@ -64,14 +64,7 @@ class Shape:
 def shape_of(name: str, numbers: Floats, *, settled: bool = False) -> Shape | None:
     """Describe the distribution of one column; None with fewer than 20 values.
 
-    Parameters
-    ----------
-    name : str
-        The column.
-    numbers : float64 array
-        Its values, finite, none of them missing, not all equal.
-    settled : bool
-        Whether nothing is to be said about few distinct values.
+    The numbers are finite, none of them is missing, and they are not all equal.
 
     Examples
     --------
@@ -93,7 +86,7 @@ def shape_of(name: str, numbers: Floats, *, settled: bool = False) -> Shape | No
     n_distinct = len(np.unique(numbers)) if len(distinct) <= _FEW else len(distinct)
     candidates = {float(distinct[int(np.argmax(counts))]), low, high}
     shares = {value: float(np.count_nonzero(numbers == value)) / n_rows for value in candidates}
-    # A pile at a bound is said first: it matters more than a larger one inside the range.
+    # A pile at a bound comes first: it matters more than a larger one inside the range.
     common = max(shares, key=shares.__getitem__)
     if shares[common] <= _SPIKE:
         common = max((low, high), key=shares.__getitem__)
@@ -106,15 +99,7 @@ def shape_of(name: str, numbers: Floats, *, settled: bool = False) -> Shape | No
 def shape_findings(shapes: Sequence[Shape]) -> list[Finding]:
     """Return at most four notes: skew, heavy tails, common values, few distinct values.
 
-    Parameters
-    ----------
-    shapes : sequence of Shape
-        The continuous columns without a transform.
-
-    Returns
-    -------
-    list of Finding
-        Notes, the columns that are worst first in each.
+    Each lists the columns without a transform that it is about, the worst first.
     """
     skewed = [s for s in shapes if abs(s.skewness) > _SKEWED]
     heavy = [s for s in shapes if s.excess_kurtosis > _HEAVY and abs(s.skewness) <= _SKEWED]
@@ -155,22 +140,21 @@ def shape_findings(shapes: Sequence[Shape]) -> list[Finding]:
 
 
 def _note(
-    found: Sequence[Shape],
-    said: tuple[str, str],
+    shapes: Sequence[Shape],
+    phrases: tuple[str, str],
     detail: Callable[[Shape], str],
     remedy: str,
     *,
     strong: bool = False,
 ) -> Finding | None:
-    """Return one note about all columns of a sort, the worst of them by name."""
-    if not found:
+    """Return one note about all these columns, the first of them by name."""
+    if not shapes:
         return None
-    if len(found) == 1:
-        what = f"{said[0].removeprefix('is ')} ({detail(found[0])})"
-        return Finding(found[0].name, what, remedy, "note", strong=strong)
-    listed = ", ".join(f"{quoted(shape.name)} ({detail(shape)})" for shape in found[:_MOST])
-    more = f" and {len(found) - _MOST:,} more" if len(found) > _MOST else ""
-    what = f"{len(found):,} columns {said[1]}: {listed}{more}"
+    if len(shapes) == 1:
+        what = f"{phrases[0].removeprefix('is ')} ({detail(shapes[0])})"
+        return Finding(shapes[0].name, what, remedy, "note", strong=strong)
+    listed = few(shapes, _MOST, lambda shape: f"{quoted(shape.name)} ({detail(shape)})")
+    what = f"{len(shapes):,} columns {phrases[1]}: {listed}"
     return Finding(None, what, remedy, "note", strong=strong)
 
 
@@ -178,9 +162,9 @@ def _bound(shape: Shape) -> str:
     return f", its {shape.at_bound} value," if shape.at_bound else ""
 
 
-def _transform_line(found: Sequence[Shape]) -> str:
+def _transform_line(shapes: Sequence[Shape]) -> str:
     """Return the option that makes the columns normal, as the user would write it."""
-    if len(found) > _MOST:
+    if len(shapes) > _MOST:
         return 'transforms="nonparanormal", for all columns'
-    names = (literal(shape.name) for shape in found)
+    names = (literal(shape.name) for shape in shapes)
     return "transforms={" + ", ".join(f'{name}: "nonparanormal"' for name in names) + "}"

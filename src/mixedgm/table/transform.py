@@ -25,9 +25,9 @@ class Nonparanormal:
     """Rank-based transform of one continuous column to standard normal scores.
 
     A value goes to the normal quantile of its mid-rank, (number below + half of those equal) / n.
-    Between training values the transform is linear; outside their range it goes on in a straight
+    Between training values the transform is linear; outside their range it continues in a straight
     line. It is strictly increasing, so it has an inverse, which stays within the training range
-    unless it is told to go on beyond. Parameters of a model with transformed columns are in
+    unless told to extrapolate. Parameters of a model with transformed columns are in
     normal-score units.
 
     Parameters
@@ -95,7 +95,7 @@ class Nonparanormal:
         counts = counts.astype(np.float64)
         ranks = (np.cumsum(counts) - counts / 2) / counts.sum()
         scores = np.asarray(ndtri(ranks), dtype=np.float64)
-        # Tiny weights can leave two ranks equal in floating point; such values need no own knot.
+        # Tiny weights can leave two ranks equal in floating point; such values need no knot.
         usable = np.isfinite(scores)
         usable[1:] &= scores[1:] > np.maximum.accumulate(scores)[:-1]
         distinct, scores = _thinned(distinct[usable], scores[usable])
@@ -130,8 +130,8 @@ class Nonparanormal:
             Values, same shape; between the smallest and the largest training value unless
             `extrapolate` is set.
         """
-        found = _piecewise(np.asarray(z, np.float64), self.scores, self.values)
-        return found if self.extrapolate else np.clip(found, self.values[0], self.values[-1])
+        values = _piecewise(np.asarray(z, np.float64), self.scores, self.values)
+        return values if self.extrapolate else np.clip(values, self.values[0], self.values[-1])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the transform as values that JSON can hold."""
@@ -170,7 +170,7 @@ def _thinned(values: Floats, scores: Floats) -> tuple[Floats, Floats]:
 
 
 def _piecewise(x: Floats, knots: tuple[float, ...], images: tuple[float, ...]) -> Floats:
-    """Interpolate linearly between knots and go on in a straight line outside them."""
+    """Interpolate linearly between knots and continue in a straight line outside them."""
     at, to = np.asarray(knots), np.asarray(images)
     out = np.asarray(np.interp(x, at, to), dtype=np.float64)
     # A slope towards the middle is not at the mercy of two extreme values that lie close together.

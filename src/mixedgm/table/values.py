@@ -12,7 +12,6 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.table.native_codes import category_codes, text_codes
 from mixedgm.table.read import RawColumn
 from mixedgm.table.schema import Level
 
@@ -89,7 +88,7 @@ class Values:
 
     @cached_property
     def _array(self) -> NDArray[Any] | None:
-        """The memory of a pandas column of plain numbers; a look at it takes no time."""
+        """A pandas column of plain numbers, without a copy."""
         if not isinstance(self.column, nw.Series) or _numpy_kind(self.column) not in _NUMBERS:
             return None
         return np.asarray(self.column.to_native().to_numpy())
@@ -97,7 +96,7 @@ class Values:
     def factor(self) -> Factor:
         """Return the values as level codes."""
         if self.family == "category":
-            codes, categories, ordered = category_codes(self.column)
+            codes, categories, ordered = _category_codes(self.column)
             return _tidied(codes, categories, ordered)
         if self.family == "boolean":
             numbers = self.numbers()
@@ -107,30 +106,15 @@ class Values:
             return _number_factor(self.numbers())
         if _holds_objects(self.column):
             return _object_factor(_to_numpy(self.column))
-        codes, found = text_codes(self.column)
-        order = sorted(range(len(found)), key=found.__getitem__)
-        rank = np.full(len(found) + 1, -1, dtype=np.int32)
-        rank[order] = np.arange(len(found), dtype=np.int32)
-        return Factor(rank[codes], tuple(found[at] for at in order))
+        codes, texts = _text_codes(self.column)
+        order = sorted(range(len(texts)), key=texts.__getitem__)
+        rank = np.full(len(texts) + 1, -1, dtype=np.int32)
+        rank[order] = np.arange(len(texts), dtype=np.int32)
+        return Factor(rank[codes], tuple(texts[at] for at in order))
 
 
 def read_values(name: str, column: RawColumn, library: str) -> Values:
-    """Return one column with its family.
-
-    Parameters
-    ----------
-    name : str
-        The column's name.
-    column : narwhals Series or 1-D ndarray
-        The column.
-    library : str
-        Where it came from.
-
-    Returns
-    -------
-    Values
-        The column; rows are read only where the type does not tell the family.
-    """
+    """Return one column with its family; rows are read only where the type does not tell it."""
     dtype = _dtype_name(column)
     whole = False
     if _holds_objects(column):
@@ -277,17 +261,9 @@ def _tidied(codes: Codes, categories: list[Any], ordered: bool) -> Factor:
 
 
 def as_levels(values: list[Any]) -> tuple[Level, ...]:
-    """Return values as levels: text, truth values or numbers; anything else by its text.
+    """Return distinct values as levels: text, truth values or numbers; anything else by its text.
 
-    Parameters
-    ----------
-    values : list
-        Distinct values. Whole numbers become int, whatever their type.
-
-    Returns
-    -------
-    tuple
-        One level for each value.
+    Whole numbers become int, whatever their type.
 
     Examples
     --------
@@ -301,3 +277,67 @@ def as_levels(values: list[Any]) -> tuple[Level, ...]:
             return tuple(int(value) for value in values)
         return tuple(float(value) for value in values)
     return tuple(str(value) for value in values)
+
+
+# -- codes by each library's own means -------------------------------------------------------------
+
+
+def _text_codes(column: RawColumn) -> tuple[Codes, list[str]]:
+    """Return codes into a list of distinct strings in no particular order."""
+    if not isinstance(column, nw.Series):
+        texts, codes = np.unique(column, return_inverse=True)
+        return codes.astype(np.int32), [str(each) for each in texts]
+    native: Any = column.to_native()
+    if column.implementation.is_polars():
+        levels = native.drop_nulls().unique().sort().to_list()
+        return _polars_codes(native, levels), levels
+    if column.implementation.is_pyarrow():
+        return _arrow_codes(native)[:2]
+    factorized, uniques = native.factorize(use_na_sentinel=True)
+    return factorized.astype(np.int32), [str(each) for each in uniques]
+
+
+def _category_codes(column: RawColumn) -> tuple[Codes, list[Any], bool]:
+    """Return codes into the categories that the frame declares, and whether they are ordered."""
+    if not isinstance(column, nw.Series):
+        raise TypeError("an array has no declared categories")
+    native: Any = column.to_native()
+    if column.implementation.is_polars():
+        # A polars Categorical shares one pool of strings with all other columns and sorts by text,
+        # so its levels are the strings in use, sorted. An Enum declares its levels.
+        if column.dtype == nw.Enum:
+            categories = native.dtype.categories.to_list()
+        else:
+            native = native.cast(nw.dependencies.get_polars().String)
+            categories = native.drop_nulls().unique().sort().to_list()
+        return _polars_codes(native, categories), categories, False
+    if column.implementation.is_pyarrow():
+        return _arrow_codes(native)
+    if str(native.dtype) == "category":
+        codes = native.cat.codes.to_numpy().astype(np.int32)
+        return codes, native.cat.categories.tolist(), bool(native.cat.ordered)
+    return _arrow_codes(column.to_arrow())  # pandas holding an arrow dictionary
+
+
+def _polars_codes(series: Any, levels: list[str]) -> Codes:
+    polars = nw.dependencies.get_polars()
+    if not levels:
+        return np.full(len(series), -1, dtype=np.int32)
+    physical = series.cast(polars.Enum(levels)).to_physical().cast(polars.Int32)
+    return np.asarray(physical.fill_null(-1).to_numpy(), dtype=np.int32)
+
+
+def _arrow_codes(column: Any) -> tuple[Codes, list[Any], bool]:
+    pyarrow = nw.dependencies.get_pyarrow()
+    types = pyarrow.types
+    if not types.is_dictionary(column.type):
+        if not (types.is_string(column.type) or types.is_large_string(column.type)):
+            column = column.cast(pyarrow.large_string())
+        column = column.dictionary_encode()
+    if isinstance(column, pyarrow.ChunkedArray):
+        column = column.unify_dictionaries().combine_chunks()
+    if isinstance(column, pyarrow.ChunkedArray):  # some versions, where there are no chunks
+        return np.empty(0, dtype=np.int32), [], False
+    indices = column.indices.cast(pyarrow.int32()).fill_null(-1)
+    codes = np.asarray(indices.to_numpy(zero_copy_only=False), dtype=np.int32)
+    return codes, column.dictionary.to_pylist(), bool(column.type.ordered)

@@ -27,18 +27,18 @@ def odd_values(values: Values, *, text: bool) -> str:
     """Return the commonest texts (or else the commonest values that are not text) with counts."""
     if values.family == "mixed":
         cells = np.asarray(values.column, dtype=object)
-        found = Counter(cell for cell in cells if isinstance(cell, str) == text and cell == cell)
-        found.pop(None, None)
-        return counted(list(found.items()))
+        counter = Counter(cell for cell in cells if isinstance(cell, str) == text and cell == cell)
+        counter.pop(None, None)
+        return counted(list(counter.items()))
     factor = values.factor()
     counts = np.bincount(factor.codes[factor.codes >= 0], minlength=len(factor.levels))
     return counted(list(zip(factor.levels, counts.tolist(), strict=True)))
 
 
-def counted(found: list[tuple[Any, int]]) -> str:
+def counted(counts: list[tuple[Any, int]]) -> str:
     """Return values with their counts, the commonest first, at most five."""
-    found = sorted(((value, n) for value, n in found if n), key=lambda pair: -pair[1])
-    return few(found, 5, lambda pair: f"{quoted(pair[0])} ({rows(pair[1])})")
+    counts = sorted(((value, n) for value, n in counts if n), key=lambda pair: -pair[1])
+    return few(counts, 5, lambda pair: f"{quoted(pair[0])} ({rows(pair[1])})")
 
 
 def number_of(count: int, one: str, many: str) -> str:

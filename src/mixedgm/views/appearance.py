@@ -14,6 +14,7 @@ from mixedgm.fitted import Edge, FittedModel
 from mixedgm.printable import quoted
 from mixedgm.table.schema import Schema
 from mixedgm.views.canvas import check_options
+from mixedgm.views.colours import GROUP_COLOURS
 from mixedgm.views.scale import Scale, weight_text, widest_weight
 
 __all__ = ["Appearance", "EdgeLabels", "known_columns"]
@@ -63,7 +64,7 @@ class Appearance:
 
     @classmethod
     def of(cls, options: Mapping[str, Any], others: Sequence[str] = (), name: str = "plot") -> Self:
-        """Check the names and values of options; `others` are those that the picture has besides.
+        """Check the names and values of options; `others` are further ones that the picture has.
 
         Raises
         ------
@@ -138,34 +139,96 @@ class Appearance:
         """Return what is written on which edges; nothing on the others."""
         if self.edge_labels is False or self.edge_labels is None:
             return {}
-        own = self.edge_labels
-        by_pair = _pairs(own, schema) if isinstance(own, Mapping) else {}
-        if own is not True and not isinstance(own, Mapping) and not callable(own):
+        labels = self.edge_labels
+        by_pair = _pairs(labels, schema) if isinstance(labels, Mapping) else {}
+        if labels is not True and not isinstance(labels, Mapping) and not callable(labels):
             wanted = "True, a mapping of (name, name) to text, or a callable"
-            raise ParameterError.must_be("edge_labels", wanted, own)
-        found: dict[tuple[str, str], str] = {}
+            raise ParameterError.must_be("edge_labels", wanted, labels)
+        texts: dict[tuple[str, str], str] = {}
         # Where a pair has several lines, the text is that of the edge, not of how it varies.
         for edge in sorted(edges, key=lambda edge: edge.moderator is not None):
             pair = (edge.source, edge.target)
-            if pair in found or pair[::-1] in found:
+            if pair in texts or pair[::-1] in texts:
                 continue
-            if own is True:
+            if labels is True:
                 text: Any = weight_text(edge.weight)
             else:
-                text = own(*pair) if callable(own) else by_pair.get(frozenset(pair))
-            found[pair] = "" if text is None else str(text)
-        return {pair: text for pair, text in found.items() if text}
+                text = labels(*pair) if callable(labels) else by_pair.get(frozenset(pair))
+            texts[pair] = "" if text is None else str(text)
+        return {pair: text for pair, text in texts.items() if text}
+
+    def group_of_columns(self, schema: Schema) -> dict[str, str]:
+        """Return the group of every column that has one."""
+        if self.groups is None:
+            return {}
+        if not isinstance(self.groups, Mapping):
+            wanted = "a mapping of group to columns, or of column to group"
+            raise ParameterError.must_be("groups", wanted, self.groups)
+        several = (list, tuple, set, frozenset)
+        if not any(isinstance(members, several) for members in self.groups.values()):
+            names = known_columns("groups", self.groups, schema.names)
+            pairs = zip(names, self.groups.values(), strict=True)
+            return {name: str(group) for name, group in pairs if group is not None}
+        group_of: dict[str, str] = {}
+        for group, given in self.groups.items():
+            members = list(given) if isinstance(given, several) else [given]
+            for name in known_columns("groups", members, schema.names):
+                if group_of.setdefault(name, str(group)) != str(group):
+                    raise ParameterError(
+                        f"groups: column {quoted(name)} is in {quoted(group_of[name])} and in "
+                        f"{quoted(str(group))}; a node has one colour, so give it one group."
+                    )
+        return group_of
+
+    def group_colours(self, schema: Schema) -> dict[str, str]:
+        """Return the colour of every group, in the order in which they are named."""
+        if self.groups is None:
+            return {}
+        names = list(dict.fromkeys(self.group_of_columns(schema).values()))
+        if isinstance(self.colors, Mapping):
+            given = {str(name): colour for name, colour in self.colors.items()}
+            absent, extra = (
+                [n for n in names if n not in given],
+                [n for n in given if n not in names],
+            )
+            wrong = [f"has no colour for the group {quoted(name)}" for name in absent]
+            wrong += [f"names {quoted(name)}, which is not a group" for name in extra]
+            if wrong:
+                raise ParameterError(f"colors {' and '.join(wrong)}.")
+            return {name: _colour(name, given[name]) for name in names}
+        colours = list(GROUP_COLOURS if self.colors is None else self.colors)
+        if len(colours) < len(names):
+            source = "there are" if self.colors is None else "colors has"
+            raise ParameterError(
+                f"groups names {len(names)} groups, but {source} {len(colours)} colours. "
+                "To fix: merge groups, or give colors={group: colour, ...}."
+            )
+        return {name: _colour(name, colours[at]) for at, name in enumerate(names)}
+
+    def node_colours(self, schema: Schema) -> dict[str, str]:
+        """Return the colours of the nodes that have one of their own or of their group."""
+        if self.groups is not None:
+            by_group = self.group_colours(schema)
+            return {n: by_group[group] for n, group in self.group_of_columns(schema).items()}
+        if self.colors is None:
+            return {}
+        if not isinstance(self.colors, Mapping):
+            wanted = "a mapping of column to colour where there are no groups"
+            raise ParameterError.must_be("colors", wanted, self.colors)
+        names = known_columns("colors", self.colors, schema.names)
+        colours = zip(names, self.colors.values(), strict=True)
+        return {name: _colour(name, colour) for name, colour in colours}
 
 
 def known_columns(option: str, names: Iterable[Any], columns: Sequence[str]) -> list[str]:
     """Return the names as text; ParameterError for those that are not columns, all at once."""
-    found, known = [str(name) for name in names], set(columns)
-    unknown = [name for name in found if name not in known]
+    texts, known = [str(name) for name in names], set(columns)
+    unknown = [name for name in texts if name not in known]
     if unknown:
         hints = [f"{quoted(n)} is not a column; {near_matches(n, columns)}" for n in unknown[:5]]
         more = f" (and {len(unknown) - 5} more)" if len(unknown) > 5 else ""
         raise ParameterError(f"{option}: {', and '.join(hints)}{more}")
-    return found
+    return texts
 
 
 def _pairs(labels: Mapping[Any, Any], schema: Schema) -> dict[frozenset[str], Any]:
@@ -179,3 +242,12 @@ def _pairs(labels: Mapping[Any, Any], schema: Schema) -> dict[frozenset[str], An
 
 def _number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _colour(name: str, given: Any) -> str:
+    from matplotlib.colors import is_color_like, to_hex
+
+    if not is_color_like(given):
+        wanted = "a colour that matplotlib knows, such as '#77AADD' or 'gold'"
+        raise ParameterError.must_be(f"the colour of {quoted(name)}", wanted, given)
+    return to_hex(given, keep_alpha=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from numpy.typing import NDArray
 
 from mixedgm.errors import MixedGMError, ParameterError, near_matches
 from mixedgm.printable import cut, one_line, quoted
@@ -20,6 +22,10 @@ __all__ = [
     "halo",
     "known_options",
     "label",
+    "n_shown",
+    "name_rows",
+    "note_row",
+    "pair_label",
     "pixel_in_points",
     "require_matplotlib",
 ]
@@ -54,7 +60,7 @@ def check_options(picture: str, given: Iterable[str], known: Iterable[str]) -> N
 
 
 def known_options(function: Callable[P, R]) -> Callable[P, R]:
-    """Let a function that draws refuse unknown options by an error of the family."""
+    """Let a function that draws refuse unknown options by a ParameterError."""
     drawn, *known = inspect.signature(function).parameters
 
     @wraps(function)
@@ -79,19 +85,7 @@ def require_matplotlib() -> None:
 def axes(ax: Axes | None, size: tuple[float, float], **options: Any) -> Axes:
     """Return the given axes, or those of a new figure of this size in inches.
 
-    Parameters
-    ----------
-    ax : matplotlib Axes or None
-        Axes of the user, returned as they are.
-    size : (float, float)
-        Width and height of a new figure.
-    **options
-        For a new figure, as ``layout="constrained"``.
-
-    Returns
-    -------
-    matplotlib Axes
-        Never shown and never closed here.
+    `options` are for a new figure, such as ``layout="constrained"``.
     """
     require_matplotlib()
     from matplotlib.axes import Axes
@@ -118,7 +112,7 @@ def pixel_in_points(ax: Axes) -> float:
 
 
 def label(text: str, longest: int = 24) -> str:
-    r"""Return a text of the user's as it is drawn: on one line, not too long, and never a formula.
+    r"""Return a text from the data as it is drawn: on one line, not too long, never a formula.
 
     Everything that comes from data goes through here: two dollar signs would begin and end what
     matplotlib reads as mathematics.
@@ -129,3 +123,42 @@ def label(text: str, longest: int = 24) -> str:
     a\$_b\$
     """
     return cut(one_line(text), longest).replace("$", r"\$")
+
+
+def pair_label(source: str, target: str) -> str:
+    """Return the name of a pair of columns as it is drawn."""
+    return label(f"{source} – {target}", 40)
+
+
+# -- pictures with one row per edge or column ------------------------------------------------------
+
+
+def n_shown(total: int, option: str, most: int | None) -> int:
+    """Return how many of all rows are drawn: at most as many as the option says."""
+    if most is None:
+        return total
+    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
+        raise ParameterError.must_be(option, "an integer of at least 1, or None", most)
+    return min(total, most)
+
+
+def name_rows(ax: Axes, rows: Sequence[int] | NDArray[Any], names: Sequence[str]) -> None:
+    """Write a name beside every row, and take away the frame at the top and the right."""
+    ax.set_yticks(rows, names, fontsize=8)
+    ax.tick_params(axis="y", length=0)
+    ax.set_ylim(-0.7, max(len(names), 1) - 0.3)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def note_row(ax: Axes, row: float, text: str) -> None:
+    """Write a small note at the right-hand end of a row."""
+    ax.annotate(
+        text,
+        (1.0, row),
+        xytext=(4, 0),
+        xycoords=("axes fraction", "data"),
+        textcoords="offset points",
+        va="center",
+        fontsize=7,
+        color=INK,
+    )

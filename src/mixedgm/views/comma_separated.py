@@ -17,7 +17,7 @@ _STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "
 
 
 def check_formulas(formulas: str) -> None:
-    """Refuse an option that there is not."""
+    """Raise ParameterError for any other choice."""
     if formulas not in get_args(Formulas):
         raise ParameterError.must_be("formulas", "'keep' or 'mark'", formulas)
 

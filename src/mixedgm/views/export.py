@@ -18,8 +18,9 @@ from mixedgm.atomic import write_bytes
 from mixedgm.errors import ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.printable import json_text
-from mixedgm.table.assemble import frame, unused_name
+from mixedgm.table.assemble import unused_name
 from mixedgm.views.comma_separated import Formulas, check_formulas, csv_text
+from mixedgm.views.result import square_frame
 from mixedgm.views.tables import edges_columns
 
 if TYPE_CHECKING:
@@ -37,20 +38,12 @@ _NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def to_networkx(fitted: FittedModel) -> nx.Graph[str]:
     """Return the graph for networkx.
 
-    Parameters
-    ----------
-    fitted : FittedModel
-        The model.
-
-    Returns
-    -------
-    networkx.Graph
-        Nodes are the names of the columns, in the table's order, with `kind`, `role` and `levels`
-        (text, a JSON list), and `lam` where each has its own. Edges have `kind`, `weight`, `sign`
-        ("+", "-" or "none"), for two continuous columns `partial_correlation`, and, where the model
-        has covariates, `directed`: from a covariate. An edge that varies with a moderator has the
-        weight of that deviation as `deviation_` and the moderator's name; one that is zero on
-        average has the weight 0. All values can be written to GraphML.
+    Nodes are the names of the columns, in the table's order, with `kind`, `role` and `levels` (a
+    JSON list as text), and `lam` where each has its own. Edges have `kind`, `weight`, `sign`
+    ("+", "-" or "none"), for two continuous columns `partial_correlation`, and, where the model has
+    covariates, `directed`: from a covariate. An edge that varies with a moderator has the weight of
+    that deviation as `deviation_` and the moderator's name; one that is zero on average has the
+    weight 0. All values can be written to GraphML.
     """
     import networkx as nx
 
@@ -71,16 +64,13 @@ def to_networkx(fitted: FittedModel) -> nx.Graph[str]:
                 graph.add_edge(edge.source, edge.target, kind=edge.kind, weight=0.0, sign="none")
             graph.edges[edge.source, edge.target][f"deviation_{edge.moderator}"] = edge.weight
             continue
-        about: dict[str, Any] = {
-            "kind": edge.kind,
-            "weight": edge.weight,
-            "sign": edge.sign or "none",
-        }
+        sign = edge.sign or "none"
+        attributes: dict[str, Any] = {"kind": edge.kind, "weight": edge.weight, "sign": sign}
         if edge.partial_correlation is not None:
-            about["partial_correlation"] = edge.partial_correlation
+            attributes["partial_correlation"] = edge.partial_correlation
         if fitted.schema.covariates:
-            about["directed"] = edge.directed
-        graph.add_edge(edge.source, edge.target, **about)
+            attributes["directed"] = edge.directed
+        graph.add_edge(edge.source, edge.target, **attributes)
     return graph
 
 
@@ -94,20 +84,11 @@ def _lam(fitted: FittedModel) -> float | dict[str, float]:
 
 
 def to_adjacency(fitted: FittedModel, *, signed: bool = False) -> Any:
-    """Return the matrix of edge weights, zero where there is no edge.
+    """Return the matrix of edge weights in the table's order, zero where there is no edge.
 
-    Parameters
-    ----------
-    fitted : FittedModel
-        The model.
-    signed : bool
-        Whether negative edges get a negative weight. Edges without sign stay positive.
-
-    Returns
-    -------
-    ndarray, pandas.DataFrame, polars.DataFrame or pyarrow.Table
-        Rows and columns in the table's order. A model of an array gives an array; pandas has the
-        names on both axes; polars and pyarrow have them in the first column, "column".
+    With `signed`, negative edges get a negative weight; edges without sign stay positive. A model
+    of an array returns an array; pandas has the names on both axes; polars and pyarrow have them
+    in the first column, "column".
     """
     schema = fitted.schema
     at = [schema.node_index(name) for name in schema.names]
@@ -120,31 +101,15 @@ def to_adjacency(fitted: FittedModel, *, signed: bool = False) -> Any:
                 matrix[u, v] = matrix[v, u] = -edge.weight
     if fitted.library == "numpy":
         return matrix
-    by_column = dict(zip(schema.names, matrix.T, strict=True))
-    if fitted.library == "pandas":
-        return frame(by_column, "pandas").set_axis(list(schema.names), axis=0)
-    return frame(
-        {unused_name("column", schema.names): list(schema.names), **by_column}, fitted.library
-    )
+    return square_frame(schema.names, matrix, fitted.library)
 
 
 def write(fitted: FittedModel, path: str | os.PathLike[str], formulas: Formulas = "keep") -> None:
     """Write the graph to a file whose suffix says how; the file is complete or not written.
 
-    Parameters
-    ----------
-    fitted : FittedModel
-        The model.
-    path : str or path
-        ``.graphml`` for other network programs, ``.json`` for everything (schema, edges,
-        parameters with level names, lam, certificate), ``.csv`` for the list of edges.
-    formulas : {"keep", "mark"}
-        What becomes of text in a CSV file that a spreadsheet would run: see `csv_text`.
-
-    Raises
-    ------
-    ParameterError
-        For another suffix, or a folder that does not exist.
+    ``.graphml`` is for other network programs, ``.json`` holds everything (schema, edges,
+    parameters with level names, lam, certificate), ``.csv`` the list of edges. `formulas` is as in
+    `csv_text`.
     """
     check_formulas(formulas)
     writers: dict[str, Callable[[FittedModel], bytes]]
@@ -164,8 +129,8 @@ def _graphml(fitted: FittedModel) -> bytes:
     names: dict[str, str] = {}
     for name in graph:
         names[name] = unused_name(_xml_text(name), list(names.values()))
-    for _, known in graph.nodes(data=True):
-        known["levels"] = _xml_text(known["levels"])
+    for _, attributes in graph.nodes(data=True):
+        attributes["levels"] = _xml_text(attributes["levels"])
     file = io.BytesIO()
     nx.write_graphml(nx.relabel_nodes(graph, names), file, encoding="utf-8")
     return file.getvalue()
@@ -173,7 +138,7 @@ def _graphml(fitted: FittedModel) -> bytes:
 
 def _xml_text(text: str) -> str:
     """Return the text with what XML cannot hold written as an escape of Python."""
-    return _NOT_XML.sub(lambda found: repr(found[0])[1:-1], text)
+    return _NOT_XML.sub(lambda match: repr(match[0])[1:-1], text)
 
 
 def _csv(fitted: FittedModel, formulas: Formulas) -> bytes:
@@ -219,22 +184,22 @@ def _fit(fitted: FittedModel) -> dict[str, Any]:
 
 
 def _edges(fitted: FittedModel) -> list[dict[str, Any]]:
-    """Return every edge with its parameters; rows belong to the source."""
+    """Return every edge with its parameters; rows are levels of the source."""
     edges = []
     for edge in fitted.edges:
-        found = fitted.interaction(edge.source, edge.target, edge.moderator)
+        block = fitted.interaction(edge.source, edge.target, edge.moderator)
         parameters = {
-            "source_levels": list(found.row_names),
-            "target_levels": list(found.column_names),
-            "values": found.values.tolist(),
+            "source_levels": list(block.row_names),
+            "target_levels": list(block.column_names),
+            "values": block.values.tolist(),
         }
         edges.append({**edge._asdict(), "parameters": parameters})
     return edges
 
 
 def _node_terms(fitted: FittedModel) -> list[dict[str, Any]]:
-    """Return the terms of every column alone; the bias of a level without rows is null."""
-    params, found = fitted.params, []
+    """Return the node terms of every column; the bias of a level without rows is null."""
+    params, terms = fitted.params, []
     for column in fitted.schema.columns:
         at = fitted.schema.node_index(column.name)
         entry: dict[str, Any] = {"column": column.name, "kind": column.kind}
@@ -243,8 +208,8 @@ def _node_terms(fitted: FittedModel) -> list[dict[str, Any]]:
             entry["bias"] = dict(zip(column.level_names, bias, strict=True))
         else:
             entry["bias"], entry["precision"] = bias[0], params.diagonal[at]
-        found.append(entry)
-    return found
+        terms.append(entry)
+    return terms
 
 
 def _finite(value: Any) -> Any:

@@ -30,18 +30,7 @@ _LONGEST_NAME = 200
 
 
 def html(summary: Summary) -> str:
-    """Return the summary as HTML that needs nothing else to be shown.
-
-    Parameters
-    ----------
-    summary : Summary
-        The values.
-
-    Returns
-    -------
-    str
-        One ``<div>``.
-    """
+    """Return the summary as one ``<div>`` of HTML that needs nothing else to be shown."""
     body = [
         '<strong style="font-size:1.05em">Mixed graphical model</strong>',
         _facts(summary),

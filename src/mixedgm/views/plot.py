@@ -12,15 +12,13 @@ from mixedgm.model.layout import Floats
 from mixedgm.views.appearance import Appearance
 from mixedgm.views.canvas import INK, axes, label, pixel_in_points, require_matplotlib
 from mixedgm.views.colours import NODE_COLOURS, SIGN_COLOURS, SIGN_NAMES
-from mixedgm.views.edge_labels import label_edges
-from mixedgm.views.labels import label_nodes
-from mixedgm.views.node_colours import group_colours, group_of_columns, node_colours
+from mixedgm.views.labels import label_edges, label_nodes
 from mixedgm.views.positions import LayoutArg, Positions, positions
-from mixedgm.views.rings import RING_COLOUR, RING_WIDTH, draw_rings
 from mixedgm.views.scale import Scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.path import Path
 
 __all__ = ["NetworkDrawing", "legend_keys", "legend_rows", "plot_network"]
 
@@ -29,6 +27,10 @@ _DASHES: dict[str | None, Any] = {"+": "solid", "-": (0, (4.0, 1.6)), None: "sol
 _MODERATED = (0, (1.0, 1.6))
 _NO_GROUP = "#EEEEEE"
 _KEYS_IN_A_ROW = 6
+_RING_COLOUR = "#4A4A4A"
+_EMPTY = "#DEDEDE"
+_INNER, _RING_WIDTH = 1.33, 1.7
+"""Diameters of the ring in widths of the node; a square's corners stay inside."""
 
 
 class NetworkDrawing(NamedTuple):
@@ -55,32 +57,15 @@ def plot_network(
 ) -> NetworkDrawing:
     """Draw the network: circles are continuous columns, squares categorical ones.
 
-    Parameters
-    ----------
-    fitted : FittedModel
-        The model.
-    layout : {"spring", "circle", "kamada-kawai"}, mapping of name to (x, y), or NetworkDrawing
-        Where the nodes are. Give the positions of an earlier drawing to compare two models.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
-    legend : bool
-        Whether to explain shapes, colours and widths below the picture.
-    rings : mapping of name to float, optional
-        A ring around each of these nodes, filled to the share that is given; below 0 it is empty.
-    **options
-        As of `Appearance`.
-
-    Returns
-    -------
-    NetworkDrawing
-        `ax` and `positions`.
+    The parameters are those of `MixedGraphicalModel.plot`, `options` those of `Appearance`; `rings`
+    are shares by column.
 
     Notes
     -----
     Width is the edge's weight. Positive edges are blue, negative ones vermilion and dashed; grey
     edges have no sign, because an end has three or more levels. Covariates are white, and arrows
-    lead from them to what they predict. A dotted line on top of an edge, or in its place, tells
-    that the edge varies with a moderator; its width is the weight of that.
+    lead from them to what they predict. A dotted line on top of an edge, or in its place, means
+    that the edge varies with a moderator; its width is the weight of that deviation.
     """
     require_matplotlib()
     style = Appearance.of(options, ("layout", "ax", "predictability", "legend"))
@@ -91,7 +76,7 @@ def plot_network(
     places = positions(fitted, layout, style.names(fitted.schema))
     rings = {name: share for name, share in (rings or {}).items() if name in places}
     node_size = style.node_size or _node_size(len(places)) * (0.75 if rings else 1.0)
-    reach = node_size * RING_WIDTH if rings else node_size
+    reach = node_size * _RING_WIDTH if rings else node_size
     texts = _texts(list(places), fitted, style.labels)
     edge_texts = style.edge_texts(edges, fitted.schema)
     classes = _node_classes(fitted, places, style)
@@ -108,7 +93,7 @@ def plot_network(
     _set_limits(ax, places, margin)
     _draw_edges(ax, places, edges, scale)
     _draw_heads(ax, places, edges, scale, reach / 2.0)
-    draw_rings(ax, places, rings, node_size)
+    _draw_rings(ax, places, rings, node_size)
     _draw_nodes(ax, classes, places, node_size)
     points = np.array(list(places.values())).reshape(-1, 2)
     names = label_nodes(ax, points, texts, reach / 2.0, _segments(places, edges), size)
@@ -232,7 +217,7 @@ def _draw_heads(
 
 
 class _NodeClass(NamedTuple):
-    """Nodes that are drawn alike but for their fill."""
+    """Nodes that are drawn alike except for their fill."""
 
     marker: str
     name: str
@@ -242,8 +227,9 @@ class _NodeClass(NamedTuple):
 
 
 def _node_classes(fitted: FittedModel, names: Iterable[str], style: Appearance) -> list[_NodeClass]:
-    """Return the classes of nodes that there are: kinds and roles."""
-    own, shown, found = node_colours(style, fitted.schema), set(names), []
+    """Return the kinds and roles of nodes that occur."""
+    colours, shown = style.node_colours(fitted.schema), set(names)
+    classes = []
     for role in ("target", "covariate"):
         for kind, marker in _MARKERS.items():
             name = kind if role == "target" else f"{kind} covariate"
@@ -254,28 +240,59 @@ def _node_classes(fitted: FittedModel, names: Iterable[str], style: Appearance) 
                 if (column.kind, column.role) == (kind, role) and column.name in shown
             ]
             if columns:
-                fills = [own.get(column, colour) for column in columns]
+                fills = [colours.get(column, colour) for column in columns]
                 # Where every node has the colour of its group, only the shape tells the kind.
                 key = colour if colour in fills or role == "covariate" else _NO_GROUP
-                found.append(_NodeClass(marker, name, key, columns, fills))
-    return found
+                classes.append(_NodeClass(marker, name, key, columns, fills))
+    return classes
 
 
 def _draw_nodes(ax: Axes, classes: Sequence[_NodeClass], places: Positions, size: float) -> None:
-    for own in classes:
-        x, y = zip(*(places[column] for column in own.columns), strict=True)
+    for each in classes:
+        x, y = zip(*(places[column] for column in each.columns), strict=True)
         # A square of the same width looks larger than a circle.
         ax.scatter(
             x,
             y,
-            s=(size if own.marker == "o" else 0.9 * size) ** 2,
-            marker=own.marker,
-            facecolors=own.fills if len(set(own.fills)) > 1 else own.fills[0],
+            s=(size if each.marker == "o" else 0.9 * size) ** 2,
+            marker=each.marker,
+            facecolors=each.fills if len(set(each.fills)) > 1 else each.fills[0],
             edgecolor=INK,
             linewidth=float(np.clip(size / 18.0, 0.5, 1.2)),
             zorder=3,
-            label=own.name,
+            label=each.name,
         )
+
+
+def _draw_rings(ax: Axes, places: Positions, shares: Mapping[str, float], size: float) -> None:
+    """Draw a ring around each node that has a share of up to 1; below 0 it is empty.
+
+    It is filled clockwise from the top to the share. `size` is the width of a node in points.
+    """
+    drawn: dict[str, Any] = {"s": (_RING_WIDTH * size) ** 2, "linewidths": 0.0}
+    for name, share in shares.items():
+        x, y = places[name]
+        # Edges end at the ring, not in it.
+        ax.scatter(x, y, marker="o", facecolor="white", zorder=2.0, **drawn)
+        ax.scatter(x, y, marker=_arc(1.0), facecolor=_EMPTY, zorder=2.1, **drawn)
+        if share > 0.0:
+            arc = ax.scatter(
+                x, y, marker=_arc(float(share)), facecolor=_RING_COLOUR, zorder=2.2, **drawn
+            )
+            arc.set_gid(f"ring {name}")
+
+
+def _arc(share: float) -> Path:
+    """Return the part of a ring from the top clockwise; its outer radius is 1.
+
+    It always contains the point (0, 1), by which matplotlib finds the size of a marker.
+    """
+    from matplotlib.path import Path
+
+    turn = 2.0 * np.pi * np.linspace(0.0, share, max(3, int(np.ceil(90 * share))))
+    outer = np.column_stack([np.sin(turn), np.cos(turn)])
+    points = np.vstack([outer, (_INNER / _RING_WIDTH) * outer[::-1]])
+    return Path(points, closed=False)
 
 
 def legend_rows(keys: Sequence[Any], in_a_row: int = _KEYS_IN_A_ROW) -> int:
@@ -311,14 +328,14 @@ def legend_keys(
     fitted, edges = models[0], [edge for model in models for edge in style.edges(model)]
     names = style.names(fitted.schema)
     keys: list[Any] = [
-        node(own.marker, own.name, markerfacecolor=own.colour, markeredgecolor=INK)
-        for own in _node_classes(fitted, names, style)
+        node(each.marker, each.name, markerfacecolor=each.colour, markeredgecolor=INK)
+        for each in _node_classes(fitted, names, style)
     ]
-    grouped = group_of_columns(style.groups, fitted.schema)
+    grouped = style.group_of_columns(fitted.schema)
     seen = {grouped[name] for name in names if name in grouped}
     keys += [
         Patch(facecolor=colour, edgecolor=INK, linewidth=0.8, label=label(group))
-        for group, colour in group_colours(style, fitted.schema).items()
+        for group, colour in style.group_colours(fitted.schema).items()
         if group in seen
     ]
     present = {edge.sign for edge in edges if not edge.moderator}
@@ -341,6 +358,6 @@ def legend_keys(
         text = f"{hidden:,} lighter {'edge' if hidden == 1 else 'edges'} not drawn"
         keys.append(Line2D([], [], linestyle="", label=text))
     if rings:
-        line = {"markerfacecolor": "none", "markeredgecolor": RING_COLOUR, "markeredgewidth": 2.2}
+        line = {"markerfacecolor": "none", "markeredgecolor": _RING_COLOUR, "markeredgewidth": 2.2}
         keys.append(node("o", "predicted share", **line))
     return keys

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.errors import ParameterError
 from mixedgm.table.assemble import Columns
-from mixedgm.views.canvas import INK, axes, label
+from mixedgm.views.canvas import INK, axes, label, n_shown, name_rows, note_row, pair_label
 from mixedgm.views.colours import SIGN_COLOURS, SIGN_NAMES
 
 if TYPE_CHECKING:
@@ -22,48 +21,26 @@ _LINES = ("#333333", "#0072B2", "#D55E00", "#009E73", "#CC79A7")
 _MARKERS = ("o", "s", "D", "^", "v")
 _DIFFERENT, _ALIKE = "#444444", "#D9D9D9"
 _ROW_INCHES = 0.22
-_BETWEEN = " – "
 
 
 def plot_edges(columns: Columns, *, max_edges: int | None = 40, ax: Axes | None = None) -> Axes:
-    """Draw weights with intervals, largest estimate on top, and how often each edge is found.
+    """Draw weights with intervals, largest estimate on top, and how often each edge occurs.
 
-    Parameters
-    ----------
-    columns : Columns
-        source, target, sign, inclusion, estimate, mean, lower, upper.
-    max_edges : int, optional
-        Draw this many of the first edges only; None for all.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
-
-    Returns
-    -------
-    matplotlib Axes
-        Dots are the model's estimates, lines the intervals, ticks the means over resamples; the
-        percentages are the inclusion frequencies.
+    Columns: source, target, sign, inclusion, estimate, mean, lower, upper. Dots are the model's
+    estimates, lines the intervals, ticks the means over resamples; the percentages are the
+    inclusion frequencies.
     """
-    first = _first(columns, max_edges)
+    first = np.arange(n_shown(len(columns["source"]), "max_edges", max_edges))
     estimate = np.asarray(columns["estimate"])[first]
     order = first[np.lexsort((np.asarray(columns["inclusion"])[first], estimate))]
-    names = [label(f"{columns['source'][k]}{_BETWEEN}{columns['target'][k]}", 40) for k in order]
+    names = [pair_label(columns["source"][k], columns["target"][k]) for k in order]
     ax = _rows_axes(ax, len(order))
     signs = [columns["sign"][k] for k in order]
     _draw_intervals(ax, columns, order, [SIGN_COLOURS[sign] for sign in signs])
-    _name_rows(ax, names)
+    name_rows(ax, range(len(order)), names)
     for row, k in enumerate(order):
-        share = f"{100.0 * float(columns['inclusion'][k]):.0f} %"
-        ax.annotate(
-            share,
-            (1.0, row),
-            xytext=(4, 0),
-            xycoords=("axes fraction", "data"),
-            textcoords="offset points",
-            va="center",
-            fontsize=7,
-            color=INK,
-        )
-    ax.set_xlabel("edge weight, negative where the edge is")
+        note_row(ax, row, f"{100.0 * float(columns['inclusion'][k]):.0f} %")
+    ax.set_xlabel("edge weight, negative for negative edges")
     ax.set_title("share of resamples", loc="right", fontsize=8, color=INK)
     _sign_legend(ax, signs)
     return ax
@@ -72,19 +49,7 @@ def plot_edges(columns: Columns, *, max_edges: int | None = 40, ax: Axes | None 
 def plot_centrality(columns: Columns, measure: str, *, ax: Axes | None = None) -> Axes:
     """Draw one measure with intervals, largest estimate on top.
 
-    Parameters
-    ----------
-    columns : Columns
-        column, measure, estimate, mean, lower, upper.
-    measure : str
-        Which of them.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
-
-    Returns
-    -------
-    matplotlib Axes
-        Columns without this measure are left out.
+    Columns: column, measure, estimate, mean, lower, upper. Those without this measure are left out.
     """
     estimate = np.asarray(columns["estimate"])
     chosen = np.array([name == measure for name in columns["measure"]]) & ~np.isnan(estimate)
@@ -92,7 +57,7 @@ def plot_centrality(columns: Columns, measure: str, *, ax: Axes | None = None) -
     order = rows[np.argsort(estimate[rows], kind="stable")]
     ax = _rows_axes(ax, len(order))
     _draw_intervals(ax, columns, order, [_LINES[1]] * len(order))
-    _name_rows(ax, [label(columns["column"][k], 40) for k in order])
+    name_rows(ax, range(len(order)), [label(columns["column"][k], 40) for k in order])
     ax.set_xlabel(measure.replace("_", " "))
     return ax
 
@@ -102,24 +67,12 @@ def plot_differences(
 ) -> Axes:
     """Draw a matrix of the model's edges: dark where two differ significantly in weight.
 
-    Parameters
-    ----------
-    edges : Columns
-        source, target, weight; heaviest first.
-    differences : Columns
-        first_source, first_target, second_source, second_target, significant.
-    max_edges : int, optional
-        Draw this many of the heaviest edges only; None for all.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
-
-    Returns
-    -------
-    matplotlib Axes
-        The diagonal holds the weights.
+    Columns of the edges: source, target, weight; heaviest first. Columns of the differences:
+    first_source, first_target, second_source, second_target, significant. The diagonal holds the
+    weights.
     """
     weights = np.asarray(edges["weight"])
-    shown = [k for k in _first(edges, max_edges) if weights[k] > 0.0]
+    shown = [k for k in range(n_shown(len(weights), "max_edges", max_edges)) if weights[k] > 0.0]
     at = {(edges["source"][k], edges["target"][k]): row for row, k in enumerate(shown)}
     matrix = np.full((len(shown), len(shown)), np.nan)
     names = ("first_source", "first_target", "second_source", "second_target", "significant")
@@ -127,7 +80,7 @@ def plot_differences(
         if (a, b) in at and (c, d) in at:
             i, j = at[a, b], at[c, d]
             matrix[i, j] = matrix[j, i] = float(significant)
-    texts = [label(f"{source}{_BETWEEN}{target}", 40) for source, target in at]
+    texts = [pair_label(source, target) for source, target in at]
     side = float(np.clip(2.5 + 0.3 * len(shown), 4.0, 14.0))
     ax = axes(ax, (side + 1.0, side), layout="constrained")
     _draw_cells(ax, matrix, texts)
@@ -140,17 +93,8 @@ def plot_differences(
 def plot_stability(columns: Columns, *, ax: Axes | None = None) -> Axes:
     """Draw the correlation with the whole table against the share of rows dropped.
 
-    Parameters
-    ----------
-    columns : Columns
-        statistic, dropped, mean, lower, upper.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
-
-    Returns
-    -------
-    matplotlib Axes
-        Lines are means over resamples, bands their intervals; the dashed line is at 0.7.
+    Columns: statistic, dropped, mean, lower, upper. Lines are means over resamples, bands their
+    intervals; the dashed line is at 0.7.
     """
     ax = axes(ax, (7.0, 4.4), layout="constrained")
     names = np.array(columns["statistic"])
@@ -179,20 +123,11 @@ def plot_stability(columns: Columns, *, ax: Axes | None = None) -> Axes:
     ax.set_ylabel("correlation with the whole table")
     if ax.get_legend_handles_labels()[0]:
         ax.legend(frameon=False, fontsize=9)
-    _bare(ax)
+    ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 
 # -- parts -------------------------------------------------------------------------------------
-
-
-def _first(columns: Columns, most: int | None) -> NDArray[np.int64]:
-    n_edges = len(columns["source"])
-    if most is None:
-        return np.arange(n_edges)
-    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
-        raise ParameterError.must_be("max_edges", "an integer of at least 1, or None", most)
-    return np.arange(min(n_edges, most))
 
 
 def _rows_axes(ax: Axes | None, n_rows: int) -> Axes:
@@ -212,18 +147,6 @@ def _draw_intervals(
     ax.hlines(rows, values["lower"], values["upper"], color=colours, linewidth=1.6, zorder=1)
     ax.scatter(values["mean"], rows, marker="|", s=40, color=INK, linewidth=1.0, zorder=2)
     ax.scatter(values["estimate"], rows, s=18, color=colours, zorder=3, label="estimate")
-    ax.set_ylim(-0.7, len(order) - 0.3)
-    _bare(ax)
-
-
-def _name_rows(ax: Axes, names: Sequence[str]) -> None:
-    ax.set_yticks(range(len(names)), names, fontsize=8)
-    ax.tick_params(axis="y", length=0)
-
-
-def _bare(ax: Axes) -> None:
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
 
 
 def _sign_legend(ax: Axes, signs: Sequence[str | None]) -> None:
@@ -256,6 +179,6 @@ def _draw_cells(ax: Axes, matrix: NDArray[np.float64], texts: Sequence[str]) -> 
         spine.set_visible(False)
     keys = [
         Patch(color=_DIFFERENT, label="significant difference"),
-        Patch(color=_ALIKE, label="none found"),
+        Patch(color=_ALIKE, label="not significant"),
     ]
     ax.legend(handles=keys, frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0.0, 1.0))

@@ -48,22 +48,9 @@ class CheckPicture:
 def plot_check(picture: CheckPicture, *, ax: Axes | None = None) -> Axes:
     """Draw a matrix of the pairs, and a bar for every column beside it.
 
-    Parameters
-    ----------
-    picture : CheckPicture
-        The values.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
-
-    Returns
-    -------
-    matplotlib Axes
-        Of the matrix; its last sibling in the figure holds the bars.
-
-    Notes
-    -----
     White is as the model expects (a distance of 1 or less), vermilion is far from it, on a
-    logarithmic scale.  A frame marks what is flagged, a dot an edge of the model.
+    logarithmic scale.  A frame marks what is flagged, a dot an edge of the model.  The axes are
+    those of the matrix; their last sibling in the figure holds the bars.
     """
     from matplotlib.colors import LinearSegmentedColormap, LogNorm
 
@@ -105,7 +92,7 @@ def _mark(ax: Axes, picture: CheckPicture, cell: float, darkest: float) -> None:
     places = np.argwhere(picture.flagged)
     frames = [Rectangle((b - 0.44, a - 0.44), 0.88, 0.88) for a, b in places]
     dark = np.log(np.maximum(picture.distance[picture.flagged], 1.0)) > 0.85 * np.log(darkest)
-    colours = ["white" if own else INK for own in dark]
+    colours = ["white" if each else INK for each in dark]
     ax.add_collection(
         PatchCollection(frames, facecolor="none", edgecolor=colours, linewidth=1.2, gid="flagged")
     )

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mixedgm.errors import ParameterError
 from mixedgm.table.assemble import Columns
-from mixedgm.views.canvas import INK, axes, label
+from mixedgm.views.canvas import INK, axes, n_shown, name_rows, pair_label
 from mixedgm.views.colours import SIGN_COLOURS
 
 if TYPE_CHECKING:
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 __all__ = ["plot_consistency"]
 
 _BELOW, _ABOVE = SIGN_COLOURS["+"], SIGN_COLOURS["-"]
-_BETWEEN = " – "
 
 
 def plot_consistency(
@@ -25,28 +23,10 @@ def plot_consistency(
 ) -> Axes:
     """Draw one row per pair, the worst on top.
 
-    Parameters
-    ----------
-    columns : Columns
-        source, target, at_truth, lower, upper.
-    max_pairs : int, optional
-        Draw this many of the first pairs only; None for all.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
-
-    Returns
-    -------
-    matplotlib Axes
-        Dots are the numbers over all directions (a line where only bounds are known), vermilion
-        from 1 on; rings are those of the true directions.
+    Columns: source, target, at_truth, lower, upper. Dots are the numbers over all directions (a
+    line where only bounds are known), vermilion from 1 on; rings are those of the true directions.
     """
-    count = len(columns["source"])
-    if max_pairs is not None:
-        if isinstance(max_pairs, bool) or not isinstance(max_pairs, int) or max_pairs < 1:
-            raise ParameterError.must_be(
-                "max_pairs", "an integer of at least 1, or None", max_pairs
-            )
-        count = min(count, max_pairs)
+    count = n_shown(len(columns["source"]), "max_pairs", max_pairs)
     ax = axes(ax, (6.4, float(np.clip(1.3 + 0.2 * count, 2.0, 40.0))), layout="constrained")
     rows = np.arange(count)[::-1]
     truth, lower, upper = (
@@ -61,13 +41,9 @@ def plot_consistency(
         truth, rows, s=26, facecolors="white", edgecolors=INK, label="true directions", zorder=3
     )
     pairs = zip(columns["source"][:count], columns["target"][:count], strict=True)
-    ax.set_yticks(rows, [label(f"{a}{_BETWEEN}{b}", 40) for a, b in pairs], fontsize=8)
-    ax.tick_params(axis="y", length=0)
-    ax.set_ylim(-0.7, max(count, 1) - 0.3)
+    name_rows(ax, rows, [pair_label(*pair) for pair in pairs])
     ax.set_xlim(left=0.0)
     ax.set_xlabel("irrepresentability of the missing edge (must be below 1)")
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
     if count:
         ax.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
     return ax

@@ -12,7 +12,16 @@ from mixedgm.errors import ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.table.assemble import Columns
 from mixedgm.views.appearance import Appearance
-from mixedgm.views.canvas import INK, axes, label, require_matplotlib
+from mixedgm.views.canvas import (
+    INK,
+    axes,
+    label,
+    n_shown,
+    name_rows,
+    note_row,
+    pair_label,
+    require_matplotlib,
+)
 from mixedgm.views.plot import NetworkDrawing, legend_keys, legend_rows, plot_network
 from mixedgm.views.positions import LayoutArg, Positions, positions
 
@@ -28,7 +37,6 @@ _SIDE = 4.6  # inches
 _FITTING = 20  # columns that fit a panel of that side
 _MOST_NAMES = 100
 _KEY_INCHES = 1.15
-_BETWEEN = " – "
 
 
 def plot_groups(
@@ -38,28 +46,11 @@ def plot_groups(
     layout: LayoutArg | NetworkDrawing = "spring",
     **options: Any,
 ) -> list[NetworkDrawing]:
-    """Draw one network per group in a new figure.
+    """Draw one network per group, all over the same columns, in a new figure.
 
-    Parameters
-    ----------
-    fitted : sequence of FittedModel
-        One per group, over the same columns.
-    names : sequence of str
-        Of the groups.
-    layout : {"spring", "circle", "kamada-kawai"}, mapping of name to (x, y), or NetworkDrawing
-        Where the nodes are in all pictures; a name lays out the edges of all groups together.
-    **options
-        As of `Appearance`.
-
-    Returns
-    -------
-    list of NetworkDrawing
-        In the order of the groups; nodes in the same places, widths on the same scale.
-
-    Raises
-    ------
-    ParameterError
-        Where the names of the columns would be unreadable, because there are too many.
+    Nodes are in the same places and widths on the same scale; a layout that is named lays out the
+    edges of all groups together. `options` are those of `Appearance`. It is a ParameterError where
+    so many columns would be unreadable.
     """
     require_matplotlib()
     style = Appearance.of(options, ("layout",))
@@ -87,9 +78,9 @@ def plot_groups(
 def _refuse_crowd(n_columns: int, n_groups: int, style: Appearance) -> None:
     if n_columns > _MOST_NAMES and style.labels is not False:
         raise ParameterError(
-            f"{n_columns} columns in each of {n_groups} networks would be unreadable; "
-            f"{_MOST_NAMES} are the most. To fix: choose some with columns=[...], leave the names "
-            "out with labels=False, or draw one network at a time with models[group].plot()."
+            f"{n_columns} columns in each of {n_groups} networks would be unreadable; at "
+            f"most {_MOST_NAMES} can be drawn. To fix: choose some with columns=[...], leave the "
+            "names out with labels=False, or draw one network at a time with models[group].plot()."
         )
 
 
@@ -131,29 +122,10 @@ def plot_differences(
 ) -> Axes:
     """Draw one row per edge with its weight in every group, the most different on top.
 
-    Parameters
-    ----------
-    columns : Columns
-        source, target, p_max, significant; weight_<group> and sign_<group> for every group.
-    names : sequence of str
-        Of the groups.
-    max_edges : int, optional
-        Draw this many of the first edges only; None for all.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
-
-    Returns
-    -------
-    matplotlib Axes
-        Edges whose difference is significant have dark lines; beside each is its adjusted p-value.
+    Columns: source, target, p_max, significant; weight_<group> and sign_<group> for every group.
+    Significant differences have dark lines; beside each is its adjusted p-value.
     """
-    count = len(columns["source"])
-    if max_edges is not None:
-        if isinstance(max_edges, bool) or not isinstance(max_edges, int) or max_edges < 1:
-            raise ParameterError.must_be(
-                "max_edges", "an integer of at least 1, or None", max_edges
-            )
-        count = min(count, max_edges)
+    count = n_shown(len(columns["source"]), "max_edges", max_edges)
     ax = axes(ax, (7.0, float(np.clip(1.2 + 0.24 * count, 2.0, 40.0))), layout="constrained")
     rows = np.arange(count)[::-1]
     signed = np.array([_signed(columns, name)[:count] for name in names]).reshape(len(names), count)
@@ -175,24 +147,10 @@ def plot_differences(
         for k, (name, values) in enumerate(zip(names, signed, strict=True))
     ]
     for row, p in zip(rows, np.asarray(columns["p_max"])[:count], strict=True):
-        text = "" if np.isnan(p) else f"p = {p:.2g}"
-        ax.annotate(
-            text,
-            (1.0, row),
-            xytext=(4, 0),
-            xycoords=("axes fraction", "data"),
-            textcoords="offset points",
-            va="center",
-            fontsize=7,
-            color=INK,
-        )
+        note_row(ax, row, "" if np.isnan(p) else f"p = {p:.2g}")
     pairs = zip(columns["source"][:count], columns["target"][:count], strict=True)
-    ax.set_yticks(rows, [label(f"{a}{_BETWEEN}{b}", 40) for a, b in pairs], fontsize=8)
-    ax.tick_params(axis="y", length=0)
-    ax.set_ylim(-0.7, count - 0.3)
-    ax.set_xlabel("weight, negative where the sign is")
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
+    name_rows(ax, rows, [pair_label(*pair) for pair in pairs])
+    ax.set_xlabel("weight, negative for negative edges")
     ax.legend(handles=dots, frameon=False, fontsize=8, loc="best")
     return ax
 

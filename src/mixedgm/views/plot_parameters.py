@@ -29,7 +29,7 @@ def parameter_matrix(fitted: FittedModel) -> Floats:
     Off the diagonal a positive number means a positive relation, so continuous pairs appear as
     minus the precision. The diagonal of the continuous block is the precision itself; the blocks
     of a categorical column with itself, and of two covariates, have no parameters and are NaN.
-    Separate regressions have a row for what a column says, a column for what is said about it.
+    In separate regressions a row holds the effects of a column, a column the effects on it.
     """
     p, params = fitted.schema.n_gaussian, fitted.params
     scales = np.ones(len(params.coef))
@@ -51,8 +51,6 @@ def plot_parameters(fitted: FittedModel, *, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    fitted : FittedModel
-        The model.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
@@ -153,7 +151,7 @@ def _draw_ticks(ax: Axes, fitted: FittedModel) -> None:
 def _column_names(
     fitted: FittedModel, cell: float, detailed: bool
 ) -> tuple[list[float], list[str]]:
-    """Return where to write which names: of all columns that have no tick of their own.
+    """Return places and names of all columns that have no tick of their own.
 
     A kind whose columns are too narrow for a name each gets one for all of them.
     """

@@ -29,8 +29,8 @@ def path_weights(fitted: FittedModel) -> Floats:
     scales = fitted.node_scales.copy()
     scales[: fitted.schema.n_gaussian] /= path.units.scale
     u, v = path.layout.pairs.T
-    own = () if path.moderators is None else path.moderators.nodes
-    spread = np.append(scales[list(own)], 1.0)[path.layout.moderator]
+    nodes = () if path.moderators is None else path.moderators.nodes
+    spread = np.append(scales[list(nodes)], 1.0)[path.layout.moderator]
     return np.asarray(path.group_norms() * (scales[u] * scales[v] * spread))
 
 
@@ -42,8 +42,6 @@ def plot_path(
 
     Parameters
     ----------
-    fitted : FittedModel
-        A model with a path.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
     n_labels : int

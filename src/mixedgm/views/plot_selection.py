@@ -40,8 +40,6 @@ def plot_selection(fitted: FittedModel, *, ax: Axes | None = None, legend: bool 
 
     Parameters
     ----------
-    fitted : FittedModel
-        A model whose lam was chosen by a criterion.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
     legend : bool

@@ -11,7 +11,7 @@ import numpy as np
 from mixedgm.errors import ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
-from mixedgm.printable import quoted
+from mixedgm.printable import few, quoted
 from mixedgm.views.export import to_networkx
 from mixedgm.views.scale import widest_weight
 
@@ -30,22 +30,12 @@ _STRESS_LIMIT = 150  # nodes; beyond that the stress layout takes seconds
 def positions(
     fitted: FittedModel, layout: LayoutArg = "spring", columns: Sequence[str] | None = None
 ) -> Positions:
-    """Return the place of every column in the picture of the network.
+    """Return the place of every column in the picture of the network, in the table's order.
 
-    Parameters
-    ----------
-    fitted : FittedModel
-        The model.
-    layout : {"spring", "circle", "kamada-kawai"} or mapping of name to (x, y)
-        A mapping is checked and returned; names that the model does not have are left out.
-    columns : sequence of str, optional
-        Only these are placed, by the edges between them.
-
-    Returns
-    -------
-    dict of str to (float, float)
-        In the table's order. The same model gives the same places. The first two layouts put
-        unconnected parts beside each other and columns without edges in a row below.
+    A layout is "spring", "circle", "kamada-kawai", or places by name, which are checked; names that
+    the model does not have are left out. The same model gets the same places. "spring" and
+    "kamada-kawai" put unconnected parts beside each other and columns without edges in a row below.
+    Of given `columns`, only these are placed, by the edges between them.
     """
     if isinstance(layout, Mapping):
         return _given(fitted.schema.names if columns is None else tuple(columns), layout)
@@ -64,22 +54,20 @@ def positions(
 def _given(names: tuple[str, ...], layout: Mapping[str, Any]) -> Positions:
     absent = [name for name in names if name not in layout]
     if absent:
-        listed = ", ".join(quoted(name) for name in absent[:5])
-        more = f" and {len(absent) - 5} more" if len(absent) > 5 else ""
-        raise ParameterError(f"layout has no place (x, y) for the columns {listed}{more}.")
-    found: Positions = {}
+        raise ParameterError(f"layout has no place (x, y) for the columns {few(absent)}.")
+    places: Positions = {}
     for name in names:
         try:
             x, y = (float(value) for value in layout[name])
         except (TypeError, ValueError):
-            raise _no_place(name, layout[name]) from None
+            raise _not_a_place(name, layout[name]) from None
         if not (math.isfinite(x) and math.isfinite(y)):
-            raise _no_place(name, layout[name])
-        found[name] = (x, y)
-    return found
+            raise _not_a_place(name, layout[name])
+        places[name] = (x, y)
+    return places
 
 
-def _no_place(name: str, got: object) -> ParameterError:
+def _not_a_place(name: str, got: object) -> ParameterError:
     return ParameterError.must_be(f"layout[{quoted(name)}]", "two finite numbers (x, y)", got)
 
 
@@ -112,11 +100,11 @@ def _spring_part(part: nx.Graph[int]) -> Floats:
     if len(part) <= _STRESS_LIMIT:
         start = dict(enumerate(_stress_part(part)))
     # All edges may be there at other values of a moderator only, and have no weight.
-    heaviest = widest_weight([known["weight"] for _, _, known in part.edges(data=True)]) or 1.0
-    for u, v, known in part.edges(data=True):
-        # Light edges pull too, most of all the only edge of a node, which else drifts away.
+    heaviest = widest_weight([edge["weight"] for _, _, edge in part.edges(data=True)]) or 1.0
+    for u, v, edge in part.edges(data=True):
+        # Light edges pull too, most of all the only edge of a node, which would drift away.
         hold = 1.0 + 2.0 / min(part.degree[u], part.degree[v])
-        known["pull"] = hold * (0.5 + 0.5 * math.sqrt(min(known["weight"] / heaviest, 1.0)))
+        edge["pull"] = hold * (0.5 + 0.5 * math.sqrt(min(edge["weight"] / heaviest, 1.0)))
     return _as_array(nx.spring_layout(part, pos=start, weight="pull", iterations=60, seed=_SEED))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from mixedgm.model.layout import Floats
 from mixedgm.printable import cut, one_line
-from mixedgm.table.assemble import Columns, frame, frame_library, unused_name
+from mixedgm.table.assemble import Columns, named_rows_frame
 from mixedgm.views.text import cell_text, table_text
 
 __all__ = ["how_found", "result_html", "result_text", "square_frame"]
@@ -85,13 +85,5 @@ def _row(tag: str, style: str, cells: Sequence[str], align: Sequence[str]) -> st
 
 
 def square_frame(names: Sequence[str], matrix: Floats, library: str) -> Any:
-    """Return a matrix as a frame with names on both axes.
-
-    pandas: names on index and columns; polars and pyarrow: a first column `column` holds the names
-    of the rows.
-    """
-    library = frame_library(library)
-    by_column = {name: matrix[:, at] for at, name in enumerate(names)}
-    if library != "pandas":
-        return frame({unused_name("column", list(names)): list(names), **by_column}, library)
-    return frame(by_column, library).set_axis(list(names), axis=0)
+    """Return a matrix as a frame with names on both axes."""
+    return named_rows_frame(names, dict(zip(names, matrix.T, strict=True)), library)

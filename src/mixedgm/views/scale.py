@@ -15,9 +15,9 @@ _LEAST = 0.1
 
 
 def widest_weight(weights: Sequence[float]) -> float:
-    """Return the weight that gets the widest line when nobody says which.
+    """Return the weight that gets the widest line by default.
 
-    The heaviest one; but where it towers over the others, three times the heaviest weight outside
+    The heaviest one; but where it dwarfs the others, three times the heaviest weight outside
     the heaviest tenth of the edges (at least one edge is in it), and not less than 0.1.
 
     Examples

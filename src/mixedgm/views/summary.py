@@ -10,7 +10,7 @@ import numpy as np
 from mixedgm.fitted import Edge, FittedModel
 from mixedgm.path.task import Lam
 from mixedgm.penalty.factors import EDGE_KINDS
-from mixedgm.printable import quoted
+from mixedgm.printable import few, quoted
 from mixedgm.table.schema import Schema
 
 __all__ = ["Summary", "summarise"]
@@ -18,7 +18,7 @@ __all__ = ["Summary", "summarise"]
 
 @dataclass(frozen=True)
 class Summary:
-    """What there is to say about a fitted model, as plain values.
+    """Everything that the text and the HTML of a fitted model show, as plain values.
 
     ``str(summary)`` is text for a terminal; notebooks show it as HTML.
 
@@ -55,7 +55,7 @@ class Summary:
     edges : tuple of Edge
         All edges, heaviest first.
     notes : tuple of str
-        What else the fit had to say.
+        Notes of the fit, and columns that were left out.
     loss : str
         What was minimised, besides the penalty.
     moderators : tuple of str
@@ -131,20 +131,7 @@ class Summary:
 
 
 def summarise(fitted: FittedModel, notes: tuple[str, ...] = ()) -> Summary:
-    """Gather what the text and the HTML of a model show.
-
-    Parameters
-    ----------
-    fitted : FittedModel
-        The model.
-    notes : tuple of str
-        What to say besides the notes of the fit.
-
-    Returns
-    -------
-    Summary
-        Plain values.
-    """
+    """Gather what the text and the HTML of a model show; `notes` follow those of the fit."""
     schema, report, path = fitted.schema, fitted.report, fitted.path
     return Summary(
         n_rows=report.n_rows,
@@ -180,9 +167,8 @@ def _left_out(schema: Schema) -> tuple[str, ...]:
     """Return a note about columns of the table that the model does without."""
     if not schema.left_out:
         return ()
-    named = [f"{quoted(column.name)} ({column.reason})" for column in schema.left_out[:5]]
-    more = f" and {len(schema.left_out) - 5} more" if len(schema.left_out) > 5 else ""
-    return (f"left out: {', '.join(named)}{more}",)
+    named = few(schema.left_out, 5, lambda column: f"{quoted(column.name)} ({column.reason})")
+    return (f"left out: {named}",)
 
 
 def _possible_deviations(fitted: FittedModel) -> int:

@@ -11,7 +11,7 @@ from mixedgm.errors import ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.path.path import Path
-from mixedgm.table.assemble import Columns, frame, frame_library, unused_name
+from mixedgm.table.assemble import Columns, frame, frame_library, named_rows_frame, unused_name
 
 __all__ = [
     "chosen_columns",
@@ -38,52 +38,32 @@ def edges_columns(fitted: FittedModel, *, shrunken: bool = False) -> Columns:
         "weight": np.array([edge.weight for edge in edges], dtype=np.float64),
         "sign": [edge.sign for edge in edges],
         # NaN, not None: the column stays one of numbers when no edge has a value.
-        "partial_correlation": np.array(
-            [
-                np.nan if edge.partial_correlation is None else edge.partial_correlation
-                for edge in edges
-            ],
-            dtype=np.float64,
-        ),
+        "partial_correlation": np.array([e.partial_correlation for e in edges], dtype=np.float64),
     }
     if fitted.schema.covariates:
         columns["directed"] = np.array([edge.directed for edge in edges], dtype=bool)
     if fitted.moderators:
         columns["moderator"] = [edge.moderator for edge in edges]
     if fitted.selection_frequency is not None:
-        columns["frequency"] = np.array(
-            [fitted.frequency_of(edge) for edge in edges], dtype=np.float64
-        )
+        columns["frequency"] = np.array([fitted.frequency_of(e) for e in edges], dtype=np.float64)
     if fitted.report.ridge:
         columns["ridge"] = np.array([edge.ridge for edge in edges], dtype=bool)
     if shrunken:
-        columns["shrunken_weight"] = np.array(
-            [fitted.shrunken_weight_of(edge) for edge in edges], dtype=np.float64
-        )
+        weights = [fitted.shrunken_weight_of(edge) for edge in edges]
+        columns["shrunken_weight"] = np.array(weights, dtype=np.float64)
     return columns
 
 
 def edges_frame(fitted: FittedModel, *, shrunken: bool = False) -> Any:
-    """Return the edges as a tidy frame of the library of the training table.
+    """Return the edges as a tidy frame of the library of the training table, heaviest first.
 
-    Parameters
-    ----------
-    fitted : FittedModel
-        The model.
-    shrunken : bool
-        Whether to add `shrunken_weight`: that of the penalised estimate at the chosen lam, before
-        the refit.
-
-    Returns
-    -------
-    data frame
-        One row per edge, heaviest first. `weight` is free of units. `sign` is "+" or "-", and
-        missing where an end has three or more levels; `partial_correlation` is missing unless
-        both ends are continuous. Where the model has covariates, `directed` edges lead from a
-        covariate to what it predicts. Where edges are moderated, rows with a `moderator` tell how
-        an edge varies with it. Where subsamples chose the graph, `frequency` is the share of
-        them that have the edge. Where some edges have a ridge, because the rows alone leave them
-        open, `ridge` tells which.
+    `weight` is free of units. `sign` is "+" or "-", and missing where an end has three or more
+    levels; `partial_correlation` is missing unless both ends are continuous. Where the model has
+    covariates, `directed` edges lead from a covariate to what it predicts. Where edges are
+    moderated, rows with a `moderator` are about how an edge varies with it. Where subsamples chose
+    the graph, `frequency` is the share of them that have the edge. Where some edges have a ridge,
+    because the rows alone leave them open, `ridge` says which. With `shrunken`, there is also the
+    weight of the penalised estimate at the chosen lam, before the refit.
     """
     return frame(edges_columns(fitted, shrunken=shrunken), fitted.library)
 
@@ -93,9 +73,7 @@ def nodes_columns(fitted: FittedModel) -> Columns:
     columns = fitted.schema.columns
     at = [fitted.schema.node_index(column.name) for column in columns]
     weights = fitted.edge_weights[np.ix_(at, at)]
-    own: Columns = {}
-    if fitted.report.lam_by_column is not None:
-        own = {"lam": fitted.report.lam_by_column}
+    lam = fitted.report.lam_by_column
     return {
         "column": [column.name for column in columns],
         "kind": [column.kind for column in columns],
@@ -104,24 +82,16 @@ def nodes_columns(fitted: FittedModel) -> Columns:
         "levels": [", ".join(column.level_names) or None for column in columns],
         "degree": np.count_nonzero(weights, axis=1).astype(np.int64),
         "strength": weights.sum(axis=1),
-        **own,
+        **({} if lam is None else {"lam": lam}),
     }
 
 
 def nodes_frame(fitted: FittedModel) -> Any:
     """Return one row per column of the table: kind, role, levels, degree and strength.
 
-    Parameters
-    ----------
-    fitted : FittedModel
-        The model.
-
-    Returns
-    -------
-    data frame
-        `degree` is the number of edges at the node, `strength` the sum of their weights. `levels`
-        is text, and missing for a continuous column. Where every column has a penalty of its own,
-        `lam` is that.
+    `degree` is the number of edges at the node, `strength` the sum of their weights. `levels` is
+    text, and missing for a continuous column. Where every column has a penalty of its own, `lam`
+    is that.
     """
     return frame(nodes_columns(fitted), fitted.library)
 
@@ -134,35 +104,18 @@ def interaction_frame(
     *,
     standardised: bool = False,
 ) -> Any:
-    """Return the parameters between two columns with level names on both axes.
+    """Return the parameters between two columns: levels of `a` in rows, of `b` in columns.
 
-    Parameters
-    ----------
-    fitted : FittedModel
-        The model.
-    a, b : str
-        Two different columns. A continuous one has its own name on its axis.
-    moderator : str, optional
-        The deviations with this column instead; level by level where it is categorical.
-    standardised : bool
-        Whether continuous columns are in standard deviations, not in their own units.
-
-    Returns
-    -------
-    data frame
-        Rows are the levels of `a`, columns those of `b`. pandas: names on index and columns;
-        polars and pyarrow: the first column, named after `a`, holds the names of the rows.
+    A continuous column has its own name on its axis. With a `moderator`, these are the deviations
+    with this column, level by level where it is categorical. pandas has names on index and columns;
+    in polars and pyarrow the first column, named after `a`, holds the names of the rows.
     """
-    found = fitted.interaction(a, b, moderator, standardised=standardised)
-    library = frame_library(fitted.library)
-    by_column = dict(zip(found.column_names, found.values.T, strict=True))
-    if library != "pandas":
-        first = unused_name(found.row, found.column_names)
-        return frame({first: found.row_names, **by_column}, library)
-    table = frame(by_column, library)
-    return table.set_axis(list(found.row_names), axis=0).rename_axis(
-        index=found.row, columns=found.column
-    )
+    block = fitted.interaction(a, b, moderator, standardised=standardised)
+    by_column = dict(zip(block.column_names, block.values.T, strict=True))
+    table = named_rows_frame(block.row_names, by_column, fitted.library, heading=block.row)
+    if frame_library(fitted.library) != "pandas":
+        return table
+    return table.rename_axis(index=block.row, columns=block.column)
 
 
 def path_of(fitted: FittedModel) -> Path:
@@ -211,44 +164,17 @@ def score_columns(fitted: FittedModel) -> dict[str, Floats]:
 def chosen_columns(fitted: FittedModel) -> list[str]:
     """Return, for every lam of the path, the columns for which it was chosen."""
     named = list(zip(fitted.schema.names, fitted.report.lam_by_column, strict=True))  # type: ignore[arg-type]
-    return [", ".join(name for name, own in named if own == lam) for lam in path_of(fitted).lams]
+    lams = path_of(fitted).lams
+    return [", ".join(name for name, chosen in named if chosen == lam) for lam in lams]
 
 
 def path_frame(fitted: FittedModel) -> Any:
-    """Return the path as a frame, one row per lam, largest first.
-
-    Parameters
-    ----------
-    fitted : FittedModel
-        The model.
-
-    Returns
-    -------
-    data frame
-        lam, n_edges, objective, kkt, kkt_relative, passes, curvature_passes, seconds,
-        pass_seconds, curvature_seconds, n_iter, converged, then one column per selection score
-        (and column of the table, where each has a lam of its own).
-    """
+    """Return the path as a frame with the columns of `path_columns`."""
     return frame(path_columns(fitted), fitted.library)
 
 
 def probability_frame(level_names: Sequence[str], probability: Floats, library: str) -> Any:
-    """Return level probabilities with one column per level, named as the level.
-
-    Parameters
-    ----------
-    level_names : sequence of str
-        Names of the levels.
-    probability : ndarray (n, L)
-        One row per row of the table.
-    library : {"pandas", "polars", "pyarrow", "numpy"}
-        "numpy" returns the array as it is.
-
-    Returns
-    -------
-    data frame or ndarray
-        The probabilities.
-    """
+    """Return (n, L) level probabilities with one column per level; for "numpy", the array."""
     if library == "numpy":
         return probability
     return frame(dict(zip(level_names, probability.T, strict=True)), library)

@@ -36,24 +36,11 @@ _SHORT_KINDS = dict(zip(EDGE_KINDS, ("cont-cont", "cont-cat", "cat-cat"), strict
 
 
 def summary_text(summary: Summary, width: int = 80) -> str:
-    """Return the summary as text.
-
-    Parameters
-    ----------
-    summary : Summary
-        The values.
-    width : int
-        Longest line.
-
-    Returns
-    -------
-    str
-        Facts about the fit, then the heaviest edges.
-    """
-    known = facts(summary)
-    indent = 2 + max(len(name) for name, _ in known) + 2
+    """Return facts about the fit, then the heaviest edges, in lines of at most `width`."""
+    named = facts(summary)
+    indent = 2 + max(len(name) for name, _ in named) + 2
     lines = ["Mixed graphical model"]
-    for name, value in known:
+    for name, value in named:
         lines += textwrap.wrap(
             value,
             width,
@@ -96,13 +83,13 @@ def heading(summary: Summary) -> str:
 
 
 def facts(summary: Summary) -> list[tuple[str, str]]:
-    """Return names and values of everything but the edges, as text."""
+    """Return names and values of everything except the edges, as text."""
     if summary.n_rows == 0:
         return _given_facts(summary)
     rows = f"{summary.n_rows:,}"
     if summary.total_weight != summary.n_rows:
         rows += f" with a total weight of {summary.total_weight:,.6g}"
-    found = [
+    named = [
         ("rows", rows),
         ("columns", _columns(summary)),
         ("edges", _edges(summary)),
@@ -112,25 +99,25 @@ def facts(summary: Summary) -> list[tuple[str, str]]:
         ("certificate", _certificate(summary)),
     ]
     if summary.loss != "pseudolikelihood":
-        found.insert(5, ("loss", summary.loss))
+        named.insert(5, ("loss", summary.loss))
     if summary.covariates:
-        found.insert(2, ("covariates", few(summary.covariates, _MOST_NAMES, _short)))
+        named.insert(2, ("covariates", few(summary.covariates, _MOST_NAMES, _short)))
     if summary.moderators:
-        at = 1 + [name for name, _ in found].index("edges")
+        at = 1 + [name for name, _ in named].index("edges")
         counts = f"{summary.n_deviations} of {summary.n_possible_deviations} possible"
-        found.insert(at, ("moderated", f"{counts}, by {few(summary.moderators, show=_short)}"))
-    found += [("note", note) for note in summary.notes]
-    return [(name, one_line(bounded(value))) for name, value in found]
+        named.insert(at, ("moderated", f"{counts}, by {few(summary.moderators, show=_short)}"))
+    named += [("note", note) for note in summary.notes]
+    return [(name, one_line(bounded(value))) for name, value in named]
 
 
 def _given_facts(summary: Summary) -> list[tuple[str, str]]:
     """Return what is known about parameters that were not fitted."""
-    found = [
+    named = [
         ("parameters", one_line(summary.message)),
         ("columns", _columns(summary)),
         ("edges", _edges(summary)),
     ]
-    return found + [("note", one_line(note)) for note in summary.notes]
+    return named + [("note", one_line(note)) for note in summary.notes]
 
 
 def _columns(summary: Summary) -> str:
@@ -213,13 +200,13 @@ def _objective(summary: Summary) -> str:
 
 def _certificate(summary: Summary) -> str:
     if summary.kkt_error > 0.0:
-        found = f"KKT {summary.kkt:.2g}, standard error {summary.kkt_error:.1g}"
-        found += "" if summary.converged else ": NOT converged"
-        return f"{found}. {one_line(summary.message)}"
+        text = f"KKT {summary.kkt:.2g}, standard error {summary.kkt_error:.1g}"
+        text += "" if summary.converged else ": NOT converged"
+        return f"{text}. {one_line(summary.message)}"
     if summary.converged:
         return f"KKT {summary.kkt:.2g}, at most tol {summary.tol:.2g}: converged"
-    found = f"KKT {summary.kkt:.2g}, tol {summary.tol:.2g}: NOT converged"
-    return f"{found}. {one_line(summary.message)}" if summary.message else found
+    text = f"KKT {summary.kkt:.2g}, tol {summary.tol:.2g}: NOT converged"
+    return f"{text}. {one_line(summary.message)}" if summary.message else text
 
 
 def edges_text(
@@ -227,8 +214,8 @@ def edges_text(
 ) -> str:
     """Return edges as an aligned table; an edge without sign has a blank and a legend.
 
-    Where some edges lead from a covariate, arrows tell them from the others.  `shrunken` weights
-    stand beside the others.
+    Where some edges lead from a covariate, arrows mark them.  `shrunken` weights have
+    a column beside the others.
 
     Examples
     --------
@@ -263,19 +250,10 @@ def edges_text(
 
 
 def table_text(columns: Columns, width: int = 80) -> str:
-    """Return columns as an aligned table; long text is cut in its middle to keep to the width.
+    """Return columns as an aligned table: one line of names, then one line per row.
 
-    Parameters
-    ----------
-    columns : mapping of str to sequence
-        Numbers are set flush right with four digits; None and NaN are left blank.
-    width : int
-        Longest line, as far as eight characters for every column of text allow.
-
-    Returns
-    -------
-    str
-        One line of names, then one line per row.
+    Numbers are flush right with four digits; None and NaN are left blank. Long text is cut in its
+    middle to keep to the width, as far as eight characters for every column of text allow.
 
     Examples
     --------
@@ -305,10 +283,10 @@ class _Cells:
         self.numeric = [_numeric(values) for values in columns.values()]
         inner = [max(map(width_of, column), default=0) for column in self.columns]
         heads = [width_of(name) for name in self.names]
-        self.widths = [max(own, head) for own, head in zip(inner, heads, strict=True)]
+        self.widths = [max(sizes) for sizes in zip(inner, heads, strict=True)]
         self.least = [
-            max(own if numeric else _NARROWEST, min(head, _LONGEST_HEAD))
-            for own, head, numeric in zip(inner, heads, self.numeric, strict=True)
+            max(size if numeric else _NARROWEST, min(head, _LONGEST_HEAD))
+            for size, head, numeric in zip(inner, heads, self.numeric, strict=True)
         ]
         self.gaps = 2 * (len(self.names) - 1)
 
@@ -317,7 +295,7 @@ class _Cells:
 
         def cut_to(most: int) -> list[int]:
             pairs = zip(self.widths, self.least, strict=True)
-            return [min(own, max(most, fewest)) for own, fewest in pairs]
+            return [min(size, max(most, least)) for size, least in pairs]
 
         sizes = range(max(self.widths, default=0) + 1)
         fits = bisect_right(sizes, width - self.gaps, key=lambda most: sum(cut_to(most)))

@@ -1,7 +1,8 @@
 """The joint distribution by enumeration of all states and plain Gaussian algebra.
 
 Nothing of the package is used but the blocks of ConditionalGaussian; every state of the
-categorical columns is visited in a Python loop, and the formula of the density is written out term by term.
+categorical columns is visited in a Python loop, and the formula of the density is written out
+term by term.
 """
 
 import itertools

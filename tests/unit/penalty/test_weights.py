@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from mixedgm.errors import ParameterError
 from tests.reference import plain
 from tests.support.problems import draw
 
@@ -58,8 +57,3 @@ def test_calibrated_groups_have_equal_expected_pull_under_independence():
         norms = task.layout.group_norms(task.null.evaluation.gradient)
         total = total + (norms / task.penalty.weights) ** 2
     assert total.max() / total.min() < 1.5
-
-
-def test_unknown_weights_are_named():
-    with pytest.raises(ParameterError, match=r"weights must be 'calibrated' or 'uniform'.*'flat'"):
-        draw(0, 20, 2, ()).task(weights="flat")

@@ -100,12 +100,12 @@ def test_one_category_in_another():
     assert (frame.groupby("city")["county"].nunique() == 1).all()
     (line,) = warnings_of(frame)
     assert line == (
-        "column 'city': each of its levels goes with one level of 'county', so it tells that. "
-        "To change it: leave column 'county' out, or leave column 'city' out"
+        "column 'city': each of its levels goes with one level of 'county', so it determines that "
+        "column. To change it: leave column 'county' out, or leave column 'city' out"
     )
     frame.loc[0, "county"] = "county9"  # one exception in 400
     (line,) = warnings_of(frame)
-    assert "one level of 'county' but for 1 row, so it tells that" in line
+    assert "one level of 'county' except in 1 row, so it determines that" in line
     shuffled = frame.assign(county=rng.permutation(frame["county"]))
     assert warnings_of(shuffled) == []
 
@@ -114,7 +114,7 @@ def test_the_same_category_twice():
     frame = table()
     frame["code"] = frame["c"].map({"p": "1", "q": "2", "r": "3"})
     (line,) = warnings_of(frame)
-    assert line.startswith("'code' and 'c' say the same")
+    assert line.startswith("'code' and 'c' carry the same information")
     assert line.endswith("leave column 'code' out")
 
 
@@ -134,7 +134,7 @@ def test_a_category_that_tells_a_number():
     assert frame.groupby("c")["rate"].std().max() < 1e-12
     (line,) = warnings_of(frame)
     assert line == (
-        "column 'c': its levels tell the value of 'rate', which hardly varies within a level. "
+        "column 'c': its levels determine the value of 'rate', which hardly varies within one. "
         "To change it: leave column 'rate' out, or leave column 'c' out"
     )
     frame["rate"] += 0.01 * frame["u"]
@@ -179,6 +179,6 @@ def test_copies_are_found_among_very_many_levels():
     columns = {f"c{k}": rng.integers(0, 40, 600).astype(str) for k in range(100)}
     frame = pd.DataFrame(columns)
     frame["again"] = "level " + frame["c7"]
-    lines = [line for line in warnings_of(frame) if "say the same" in line]
+    lines = [line for line in warnings_of(frame) if "carry the same information" in line]
     assert len(lines) == 1
-    assert lines[0].startswith("'again' and 'c7' say the same")
+    assert lines[0].startswith("'again' and 'c7' carry the same information")

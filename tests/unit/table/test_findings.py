@@ -41,7 +41,7 @@ def test_missing_values_of_several_columns(make):
     )
     assert errors_of(table) == [
         "missing values (NaN or null) in 3 rows, by column: 'b' (2), 'a' (1), 'c' (1). To fix: "
-        "leave column 'b' out: 2 of 4 rows are complete then, instead of 1, "
+        "leave column 'b' out: 2 of 4 rows are then complete, instead of 1, "
         'and missing="drop" drops the rest; or fill them in'
     ]
 
@@ -70,7 +70,7 @@ def test_dropping_every_row():
     table = pd.DataFrame({"a": [1.5, 2.0, np.nan, np.nan], "b": [np.nan, np.nan, 2.5, 3.0]})
     assert errors_of(table, missing="drop") == [
         "no row is left after missing=\"drop\": gaps in 'a' (2 rows), 'b' (2 rows). "
-        "To fix: leave column 'a' out: 2 of 4 rows are complete then, instead of 0"
+        "To fix: leave column 'a' out: 2 of 4 rows are then complete, instead of 0"
     ]
     table = pd.DataFrame({"a": [1.5, np.nan, 1.0], "b": [np.nan, 2.5, 1.0]})
     assert "only 1 row (1 sample) is left" in errors_of(table, missing="drop")[0]
@@ -83,7 +83,7 @@ def test_constant_is_judged_after_dropping():
     assert errors_of(table, missing="drop") == [
         "column 'a': it is constant in the 3 complete rows, though not in the table; "
         "the other values are in rows with gaps in 'b' (1 row). "
-        "To fix: leave column 'b' out, or fill the gaps in"
+        "To fix: leave column 'b' out, or fill in the gaps"
     ]
 
 
@@ -140,7 +140,7 @@ def test_constant_declared_categorical():
 def test_infinite_values():
     assert only_error([1.0, np.inf, 2.5, -np.inf, 0.5, 1.5]) == (
         "column 'v': 2 infinite values (inf or -inf). "
-        "To fix: replace by a finite value or by a missing one"
+        "To fix: replace them by finite or missing values"
     )
     infinite = [1.0, np.inf, 2.0, 1.0, 2.0, 1.0]
     assert "1 infinite value (inf" in only_error(infinite, types={"v": "categorical"})

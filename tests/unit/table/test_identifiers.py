@@ -31,7 +31,7 @@ def test_identifiers_are_left_out_with_a_warning_that_says_how_to_keep_them():
     assert str(found) == (
         "column 'v': looks like an identifier or free text, so it is left out: 12 distinct texts "
         'in 12 rows. To change it: types={"v": "categorical"} keeps it as a category '
-        "(leave column 'v' out to end this warning)"
+        "(leave column 'v' out to silence this warning)"
     )
     schema, findings = about([f"person {k}" for k in range(12)], types={"v": "categorical"})
     assert schema.names == ("v", "noise")
@@ -76,9 +76,9 @@ def test_only_rows_with_a_value_and_a_weight_count():
 @pytest.mark.parametrize(
     ("library", "line"),
     [
-        (pd.DataFrame, 'table["v"] = pd.to_numeric(table["v"], errors="coerce") makes'),
-        (pl.DataFrame, 'table = table.with_columns(pl.col("v").cast(pl.Float64, strict=False)) m'),
-        (pa.table, "converting it to float, with missing values for what is not a number, makes"),
+        (pd.DataFrame, 'table["v"] = pd.to_numeric(table["v"], errors="coerce") turns'),
+        (pl.DataFrame, 'table = table.with_columns(pl.col("v").cast(pl.Float64, strict=False)) t'),
+        (pa.table, "converting it to float, with missing values for what is not a number, turns"),
     ],
 )
 def test_stray_words_among_numbers_are_named_with_the_line_that_helps(library, line):
@@ -88,9 +88,9 @@ def test_stray_words_among_numbers_are_named_with_the_line_that_helps(library, l
     table = library({"v": column, "noise": NOISE})
     checked = check_table(table)
     (found,) = checked.findings
-    assert "but for 2 words: 'n.a.' (2 rows), 'unknown' (1 row)" in found.what
+    assert "except for 2 words: 'n.a.' (2 rows), 'unknown' (1 row)" in found.what
     assert found.remedy.startswith(line)
-    assert checked.schema.left_out[0].reason == "numbers, but for 2 words"
+    assert checked.schema.left_out[0].reason == "numbers, except for 2 words"
 
 
 def test_the_line_that_helps_does():
@@ -98,14 +98,14 @@ def test_the_line_that_helps_does():
     column[3] = "n.a."
     table = pd.DataFrame({"v": column, "noise": NOISE})
     (found,) = check_table(table).findings
-    exec(found.remedy.partition(" makes numbers")[0], {"pd": pd, "table": table})
+    exec(found.remedy.partition(" turns it")[0], {"pd": pd, "table": table})
     again = check_table(table)
     assert again.schema.columns[0].kind == "continuous"
     assert again.findings[0].what == "1 missing value (NaN or null)"
     table = pl.DataFrame({"v": column, "noise": NOISE})
     (found,) = check_table(table).findings
     names = {"pl": pl, "table": table}
-    exec(found.remedy.partition(" makes numbers")[0], names)
+    exec(found.remedy.partition(" turns it")[0], names)
     assert check_table(names["table"]).schema.columns[0].kind == "continuous"
 
 
@@ -129,7 +129,7 @@ def test_numbers_stored_as_text():
 
 
 def test_a_table_of_identifiers_only_is_an_error():
-    with pytest.raises(TableError, match="no column is left to be modelled: 'v' left out"):
+    with pytest.raises(TableError, match="no column is left to model: 'v' left out"):
         learn(pd.DataFrame({"v": [f"p{k}" for k in range(30)]}))
 
 

@@ -40,7 +40,7 @@ def test_one_finding_ranks_columns_and_proposes_those_to_leave_out():
     assert checked.leave_out == ("pool", "alley")
     then = len(table.drop(columns=["pool", "alley"]).dropna())
     assert found.remedy.startswith(
-        f"leave columns 'pool', 'alley' out: {then} of {N} rows are complete then, "
+        f"leave columns 'pool', 'alley' out: {then} of {N} rows are then complete, "
         f"instead of {len(table.dropna())}"
     )
     assert not [f for f in checked.findings if "constant" in f.what]
@@ -102,7 +102,7 @@ def test_constant_in_complete_rows_only_names_the_gaps_that_cause_it():
         f"2 columns are constant in the {n_complete} complete rows, though not in the table: "
         "'zone', 'flag'; the other values are in rows with gaps in 'pool' (100 rows), 'alley' (90"
     )
-    assert found.remedy == "leave columns 'pool', 'alley' out, or fill the gaps in"
+    assert found.remedy == "leave columns 'pool', 'alley' out, or fill in the gaps"
     assert found.severity == "error"
     fewer = check_table(table.drop(columns=["pool", "alley"]), missing="drop")
     assert not [f for f in fewer.findings if f.severity == "error"]

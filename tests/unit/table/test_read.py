@@ -244,7 +244,7 @@ def test_quotes_that_are_never_closed(tmp_path):
     path = tmp_path / "t.csv"
     assert refusal(path, b'a,b\n1,"x\ny"\n2,"z\n3,w\n') == (
         f"the quotes that open in line 4 of the file {str(path)!r} are never closed. "
-        "To fix: close them, or write quotes that belong to a text twice"
+        "To fix: close them, or write a quote inside text twice"
     )
 
 
@@ -272,7 +272,7 @@ def test_a_first_line_that_reads_like_data_is_mentioned(tmp_path, header, told):
         warnings.simplefilter("always")
         assert as_frame(path).names == tuple(header.split(","))
     assert [str(warning.message) for warning in caught] == told * [
-        f"the first line of {str(path)!r} was taken as column names, and reads like data: "
+        f"the first line of {str(path)!r} was taken as column names, but reads like data: "
         f"{', '.join(map(repr, header.split(',')))}. To change it: add a line of column names at "
         "the top, if there is none"
     ]

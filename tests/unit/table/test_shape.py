@@ -97,7 +97,7 @@ def test_a_fit_is_silent_about_notes_but_mentions_strong_ones_in_one_line():
     (warning,) = caught
     assert "\n" not in str(warning.message)
     assert "'gain' (skewness " in str(warning.message)
-    assert str(warning.message).endswith("transforms={column: None} ends this warning")
+    assert str(warning.message).endswith("transforms={column: None} silences this warning")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         learn(strong, transforms={"gain": None})

@@ -244,7 +244,7 @@ def test_only_some_columns(hand):
         ({"groups": {"agee": "a"}}, "groups: 'agee' is not a column"),
         ({"groups": {"a": ["age"], "b": ["age"]}}, "'age' is in 'a' and in 'b'"),
         ({"groups": {"a": ["age"]}, "colors": {"b": "red"}}, "no colour for the group 'a' and"),
-        ({"groups": {"a": ["age"]}, "colors": []}, "names 1 groups, and colors has 0"),
+        ({"groups": {"a": ["age"]}, "colors": []}, "names 1 groups, but colors has 0"),
         ({"groups": {"a": ["age"]}, "colors": ["reddish"]}, "the colour of 'a' must be a colour"),
         ({"colors": ["red"]}, "colors must be a mapping of column to colour"),
         ({"colors": {"agee": "red"}}, "colors: 'agee' is not a column"),
@@ -262,7 +262,7 @@ def test_bad_options_are_named_before_anything_is_drawn(hand, options, message):
 def test_more_groups_than_colours_are_refused():
     model = chain(9, [])
     groups = {f"g{k}": [f"v{k}"] for k in range(9)}
-    with pytest.raises(ParameterError, match="9 groups, and there are 8 colours"):
+    with pytest.raises(ParameterError, match="9 groups, but there are 8 colours"):
         plot_network(model, groups=groups)
 
 
@@ -295,7 +295,7 @@ def test_many_columns_get_large_panels_and_too_many_are_refused():
     large = plot_groups([many, many], ["a", "b"], layout="circle")[0].ax.figure
     assert large.get_figwidth() > 1.8 * small.get_figwidth()
     crowd = chain(101, [(0, 1)])
-    message = r"101 columns in each of 2 networks .* 100 are the most. To fix: .* columns=\[...\]"
+    message = r"101 columns in each of 2 networks .* at most 100 .* To fix: .* columns=\[...\]"
     with pytest.raises(ParameterError, match=message):
         plot_groups([crowd, crowd], ["a", "b"])
     assert len(plot_groups([crowd, crowd], ["a", "b"], columns=["v0", "v1"])) == 2

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mixedgm.views import plot_network
-from mixedgm.views.rings import _arc
+from mixedgm.views.plot import _arc
 
 
 def arcs(ax):

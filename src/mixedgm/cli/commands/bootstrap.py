@@ -15,6 +15,7 @@ from mixedgm.cli.options import (
     add_jobs,
     add_output,
     add_quiet,
+    add_seed,
     add_table,
     check_checkpoint,
 )
@@ -30,8 +31,8 @@ Fit the model again to many resamples of the table it was fitted to, and write t
 into a folder. The nonparametric bootstrap draws rows with replacement: how often each edge is
 found, intervals of edges, parameters and centralities, tests between edges. The case-dropping
 bootstrap leaves rows out: how many can be lost before the network looks different. With
---checkpoint, finished resamples are kept, and --resume goes on after the work was stopped in
-whatever way, with the same results.
+--checkpoint, finished resamples are kept, and --resume continues after any interruption, with the
+same results.
 """
 EXAMPLES = """
 mixedgm bootstrap survey.mgm survey.csv -o boot
@@ -71,9 +72,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--weights-column", metavar="NAME", help="column with the weights of the fit"
     )
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="which resamples are drawn (default: 0)"
-    )
+    add_seed(parser, "which resamples are drawn")
     add_jobs(parser)
     add_checkpoint(parser, "where finished resamples are kept")
     parser.set_defaults(drop=None)

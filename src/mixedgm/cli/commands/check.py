@@ -32,12 +32,12 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace, console: Console) -> int:
     """Print the schema and the findings of a table; 2 when it cannot be fitted."""
     from mixedgm.table import check_table
+    from mixedgm.table.wording import number_of, rows
 
     frame, weights = read_columns(args)
     checked = check_table(frame, sample_weight=weights, **column_options(args))
     n_rows, n_columns = frame.shape
-    size = f"{n_rows:,} row{'' if n_rows == 1 else 's'}"
-    console.out(f"{size}, {n_columns:,} column{'' if n_columns == 1 else 's'}\n")
+    console.out(f"{rows(n_rows)}, {number_of(n_columns, 'column', 'columns')}\n")
     if checked.schema.columns:
         console.out(f"{checked.schema}\n")
     errors = [finding for finding in checked.findings if finding.severity == "error"]
@@ -47,5 +47,5 @@ def run(args: Namespace, console: Console) -> int:
         console.out("nothing wrong: ready to fit")
     if errors:
         things = "1 error has" if len(errors) == 1 else f"{len(errors):,} errors have"
-        console.error(f"{things} to be put right before this table can be fitted", kind="")
+        console.error(f"{things} to be fixed before this table can be fitted", kind="")
     return 2 if errors else 0

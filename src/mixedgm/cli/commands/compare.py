@@ -36,8 +36,7 @@ EXPLANATION = """
 Learn a network in each group of rows, at the same penalty, and list the edges side by side. Then
 shuffle the group labels many times and learn the networks again: differences that hardly ever arise
 in this way are significant. Models, tables and pictures go into a folder. With --checkpoint,
-finished shuffles are kept, and --resume goes on after the work was stopped in whatever way, with
-the same results.
+finished shuffles are kept, and --resume continues after any interruption, with the same results.
 """
 EXAMPLES = """
 mixedgm compare survey.csv --groups site -o sites
@@ -60,7 +59,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--penalty",
         choices=("common", "own"),
         default="common",
-        help="one penalty for all groups (default), or one chosen in each, which takes long",
+        help="one penalty for all groups (default), or one chosen in each, which takes longer",
     )
     parser.add_argument("--lam", type=float, help="the penalty, instead of choosing it")
     parser.add_argument(

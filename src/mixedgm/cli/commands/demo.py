@@ -42,7 +42,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace, console: Console) -> None:
-    """Fit the wage survey, print what was found and write it into a folder."""
+    """Fit the wage survey, print the network and write it into a folder."""
     from mixedgm.datasets import load_wage
 
     folder = make_folder(Path(args.output))

@@ -26,7 +26,7 @@ mixedgm fit survey.csv -o survey.mgm --lam 0.1 --forbid age:region
 def add_arguments(parser: ArgumentParser) -> None:
     """The table, the model file, and how to fit."""
     add_table(parser)
-    add_output(parser, "MODEL", "the model file to write, by custom ending in .mgm", required=True)
+    add_output(parser, "MODEL", "the model file to write, usually ending in .mgm", required=True)
     parser.add_argument(
         "--lam",
         type=float,

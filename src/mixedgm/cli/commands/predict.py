@@ -47,7 +47,7 @@ def run(args: Namespace, console: Console) -> None:
     frame: Any = read_table(args.table)
     if args.proba:
         if args.column is None:
-            raise ParameterError("--proba needs to know of which column: add --column NAME.")
+            raise ParameterError("--proba needs a column: add --column NAME.")
         predicted = model.predict_proba(frame, args.column, unseen=args.unseen)
     else:
         columns = None if args.column is None else [args.column]

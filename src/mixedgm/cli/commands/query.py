@@ -63,7 +63,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--mutual-information",
         metavar="A,B",
         action="append",
-        help="what two columns say about each other, in nats",
+        help="the mutual information of two columns, in nats",
     )
     either.add_argument(
         "--discrepancy",

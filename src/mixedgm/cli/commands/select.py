@@ -71,9 +71,9 @@ _OPTIONS: dict[str, tuple[Callable[[str], Any], str, str]] = {
         "T",
         "stability: share of the half-samples that must have an edge (default: 0.75)",
     ),
-    "max-false": (float, "V", "stability: false edges that are expected at most (default: 1)"),
+    "max-false": (float, "V", "stability: largest expected number of false edges (default: 1)"),
 }
-# Option -> criterion -> the criterion's own parameter.
+# Option -> criterion -> the parameter of the criterion.
 _BELONGS = {
     "gamma": {"ebic": "gamma"},
     "folds": {"cv": "cv"},
@@ -129,7 +129,7 @@ def run(args: Namespace, console: Console) -> None:
     lam = lam_text(fitted.report.lam)
     console.out(f"\n{fitted.report.criterion}: lam = {lam}, {len(fitted.edges)} edges")
     for note in fitted.report.notes:
-        if not (console.interrupted and note.startswith("interrupted")):  # which has been said
+        if not (console.interrupted and note.startswith("interrupted")):  # said already
             console.note(note)
     if args.scores is not None:
         write_columns(_columns(fitted), args.scores, args.formulas)
@@ -222,14 +222,14 @@ def _per_node(fitted: FittedModel) -> Columns:
 
     name, scores = next(iter(fitted.scores.items()))
     by_column = np.array(fitted.report.lam)
-    own = np.flatnonzero(~np.isnan(by_column))
-    at = [int(np.argmin(scores[:, k])) for k in own]
-    df = fitted.scores["degrees_of_freedom"][at, own]
+    targets = np.flatnonzero(~np.isnan(by_column))
+    names = [fitted.schema.names[k] for k in targets]
+    best = [int(np.argmin(scores[:, k])) for k in targets]
     neighbours = fitted.n_predictors
     return {
-        "column": [fitted.schema.names[k] for k in own],
-        "lam": by_column[own],
-        "neighbours": [neighbours[fitted.schema.names[k]] for k in own],
-        "parameters": df.astype(np.int64),
-        name: [f"{value:.2f}" for value in scores[at, own]],
+        "column": names,
+        "lam": by_column[targets],
+        "neighbours": [neighbours[each] for each in names],
+        "parameters": fitted.scores["degrees_of_freedom"][best, targets].astype(np.int64),
+        name: [f"{value:.2f}" for value in scores[best, targets]],
     }
