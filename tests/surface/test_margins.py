@@ -40,7 +40,7 @@ def model(table) -> mg.MixedGraphicalModel:
 
 
 def shares(params: mg.Params) -> np.ndarray:
-    states = brute.enumerate_states(params)
+    states = brute.enumerate_states(getattr(params, "joint", params))
     found = np.zeros(sum(params.n_levels))
     for codes, prob in zip(states.codes, states.prob, strict=True):
         found[params.level_start[:-1] + codes] += prob
