@@ -295,8 +295,7 @@ class FittedModel:
 
     def _sign_of(self, block: Floats, *nodes: int) -> str | None:
         """Sign of the last entry of the block: that of the second level of binary ends."""
-        spans = self.schema.spans
-        if not all(spans.kinds[node].is_signed(spans.n_values[node]) for node in nodes):
+        if not self.schema.spans.signed[list(nodes)].all():
             return None
         return "+" if block[-1, -1] > 0 else "-" if block[-1, -1] < 0 else None
 
