@@ -207,7 +207,7 @@ def test_large_tables_are_sampled_with_one_warning():
 def test_wide_rows_are_predicted_as_their_cells_are_imputed():
     params = brute.random_params(0, 30, (3,) * 30, density=0.03, strength=0.3)
     columns = {f"x{k}": "continuous" for k in range(30)} | {f"y{k}": list("abc") for k in range(30)}
-    model = mg.from_params(columns, params)
+    model = mg.from_params(columns, mg.Params.of_joint(params))
     rng = np.random.default_rng(0)
     rows = model.sample(300, random_state=0, method="gibbs").astype(object)
     rows = rows.mask(rng.random(rows.shape) < 0.05).astype({f"x{k}": float for k in range(30)})
