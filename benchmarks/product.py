@@ -13,6 +13,7 @@ from benchmarks.context import THREADS, TOL
 from benchmarks.timing import Stamped, TimedRows
 from mixedgm.path.grid import geometric
 from mixedgm.path.path import Path, solve_path
+from mixedgm.path.recipe import Recipe
 from mixedgm.path.task import Task, prepare
 from mixedgm.solve.choose import solver_for
 from mixedgm.table.encode import Design
@@ -59,7 +60,7 @@ def solve(task: Task, lams: Floats, tol: float = TOL) -> Solved:
     watched = replace(task, smooth=replace(smooth, rows=rows))
     stamped = Stamped(lams)
     clock = time.perf_counter()
-    path = solve_path(watched, cast(Floats, stamped), solver_for("auto"), tol=tol, max_iter=1000)
+    path = solve_path(watched, cast(Floats, stamped), Recipe(solver_for("auto"), tol, 1000))
     seconds = time.perf_counter() - clock
     return Solved(path, seconds, stamped.seconds, rows.pass_seconds, rows.curvature_seconds)
 

@@ -20,11 +20,12 @@ import numpy as np
 import pandas as pd
 
 import mixedgm as mg
-from mixedgm.fitting import encode, recipe_of
+from mixedgm.fitting import encode
 from mixedgm.options import Options
-from mixedgm.path.evidence import Setup
+from mixedgm.path.evidence import Evidence
 from mixedgm.path.grid import geometric
-from mixedgm.path.selection import choose_growing
+from mixedgm.path.selection import choose
+from mixedgm.path.task import prepare
 from mixedgm.penalty.group_mcp import GroupMCP
 
 REPLICATES = 20
@@ -117,13 +118,14 @@ def fitted(table: object, weights: str, gamma: float | None) -> tuple[mg.Path, i
     """The path, and where EBIC chooses on it; as a fit does, but for the penalty."""
     options = Options(penalty_weights=weights)
     design = encode(table, options)
-    recipe = recipe_of(options, design.schema)
-    task = recipe.task(design, None)
+    recipe = options.recipe(design.schema)
+    task = prepare(design, recipe)
     if gamma is not None:
         task = replace(task, penalty=GroupMCP(task.layout, task.penalty.weights, gamma))
-    setup = Setup(design, recipe, task, None, np.random.SeedSequence(0))
+    begun, seed = mg.Path.of(task), np.random.SeedSequence(0)
     lams = geometric(task.lam_max, options.n_lams, options.lam_min_ratio)
-    path, choice = choose_growing(setup, options.criterion, lams)
+    evidence = Evidence(design, recipe, task, begun, seed)
+    path, choice = choose(evidence, options.criterion, lams, grows=True)
     assert path.converged.all()
     return path, choice.index
 

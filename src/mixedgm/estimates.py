@@ -15,12 +15,14 @@ from mixedgm.path.evidence import Choice
 from mixedgm.path.open_edges import open_edges, open_numbers, worth_one_row
 from mixedgm.path.path import Path
 from mixedgm.path.per_node import assembled
+from mixedgm.path.recipe import Lam
 from mixedgm.path.refits import too_dense
-from mixedgm.path.task import Lam, Task, observed_levels
+from mixedgm.path.task import Task, observed_levels
 from mixedgm.path.unshrunken import FINEST_TOL, unshrunken
 from mixedgm.printable import few, quoted
 from mixedgm.report import FitReport
 from mixedgm.rows.threads import single_threaded_blas
+from mixedgm.solve.account import Certificate, Cost
 from mixedgm.solve.loop import Status
 from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.table.encode import Design
@@ -68,25 +70,15 @@ def chosen_estimate(task: Task, path: Path, choice: Choice, options: Options) ->
     report = _report(task, point.lam, options, choice)
     report = replace(
         report,
-        objective=point.objective,
-        kkt=point.kkt,
-        converged=point.converged,
-        message=point.status.value,
-        n_iter=point.n_iter,
+        certificate=point.certificate,
+        cost=point.cost,
         notes=(*point.notes, *report.notes),
-        kkt_error=point.kkt_error,
-        objective_error=point.objective_error,
     )
     if choice.groups is None or np.array_equal(choice.groups, point.groups):
         return Optimum(theta, report)
-    solution = task.penalised(
-        choice.groups,
-        point.lam,
-        Start(theta, task.null.evaluation),
-        solver=options.solver_object,
-        tol=options.tol,
-        max_iter=options.max_iter,
-    )
+    problem = task.problem(point.lam).restrict(choice.groups)
+    start, how = Start(theta, task.null.evaluation), (options.solver_object, options.tol)
+    solution = task.confined(problem, choice.groups, start, *how, options.max_iter)
     note = f"the {len(choice.groups)} chosen edges were estimated alone, all others left out"
     return Optimum(solution.theta, _of_solution(report, solution, task, note), choice.groups)
 
@@ -102,16 +94,15 @@ def _per_column(task: Task, path: Path, choice: Choice, options: Options) -> Opt
         float(by_name[column.name]) if column.role == "target" else np.nan
         for column in task.schema.columns
     )
-    certificate = task.problem(lam).certificate(theta)
+    optimality = task.problem(lam).optimality(theta)
     worst = max(points, key=lambda point: point.kkt)
-    converged = certificate.kkt <= options.tol
+    status = Status.CONVERGED if optimality.kkt <= options.tol else worst.status
     report = replace(
         _report(task, lam, options, choice),
-        objective=certificate.objective + task.log_jacobian,
-        kkt=certificate.kkt,
-        converged=converged,
-        message=Status.CONVERGED.value if converged else worst.status.value,
-        n_iter=sum(point.n_iter for point in points),
+        certificate=Certificate.of(
+            status, optimality.objective + task.log_jacobian, optimality.kkt
+        ),
+        cost=Cost.total(point.cost for point in points),
     )
     notes: Iterable[str] = (note for point in points for note in point.notes)
     notes = tuple(dict.fromkeys((*notes, *report.notes)))
@@ -143,17 +134,17 @@ def refitted(
         note = f"the estimates are shrunken: the graph cannot be refitted, {dense}"
         return replace(shrunken, report=replace(report, notes=(*report.notes, note)))
     start = Start(theta if near is None else near, task.null.evaluation)
-    found = unshrunken(task, groups, start, tol=options.tol, max_iter=options.max_iter)
+    refit = unshrunken(task, groups, start, tol=options.tol, max_iter=options.max_iter)
     report = replace(
-        _of_solution(report, found.solution, task),
+        _of_solution(report, refit.solution, task),
         refitted=True,
-        ridge=_pairs(task, found.ridge),
-        noisy=tuple(task.schema.nodes[s].name for s in found.noisy.tolist()),
+        ridge=_pairs(task, refit.ridge),
+        noisy=tuple(task.schema.nodes[s].name for s in refit.noisy.tolist()),
     )
     ridge, noise = np.zeros(task.layout.n_groups), np.zeros(task.layout.n_gaussian)
-    ridge[found.ridge] = worth_one_row(task, found.ridge)
-    noise[found.noisy] = 1.0 / task.total_weight
-    return Optimum(found.solution.theta, report, groups, ridge, noise)
+    ridge[refit.ridge] = worth_one_row(task, refit.ridge)
+    noise[refit.noisy] = 1.0 / task.total_weight
+    return Optimum(refit.solution.theta, report, groups, ridge, noise)
 
 
 def certified(design: Design, task: Task, optimum: Optimum) -> FitReport:
@@ -176,9 +167,10 @@ def certified(design: Design, task: Task, optimum: Optimum) -> FitReport:
         optimum.noise,
     )
     number = kkt(design, _standardised(design, task), claim)
-    if not report.converged or number <= report.tol + ROUNDING:
-        return replace(report, kkt=number)
-    return replace(report, kkt=number, converged=False, message=Status.NOT_CERTIFIED.value)
+    certificate = replace(report.certificate, kkt=number)
+    if report.converged and not number <= report.tol + ROUNDING:
+        certificate = certificate.but(Status.NOT_CERTIFIED)
+    return replace(report, certificate=certificate)
 
 
 def _standardised(design: Design, task: Task) -> Standardised:
@@ -198,8 +190,7 @@ def with_bounds_checked(task: Task, theta: Floats, report: FitReport) -> FitRepo
         return report
     return replace(
         report,
-        converged=False,
-        message=Status.UNBOUNDED.value,
+        certificate=report.certificate.but(Status.UNBOUNDED),
         unbounded=names,
         notes=(*report.notes, _without_bound(names)),
     )
@@ -217,7 +208,8 @@ def path_with_bounds_checked(task: Task, path: Path, tol: float) -> Path:
             known[none] = unbounded(task, path.theta(k), point.lam, tol)
         if known[none]:
             notes = (*point.notes, _without_bound(known[none]))
-            points[k] = replace(point, status=Status.UNBOUNDED, notes=notes)
+            certificate = point.certificate.but(Status.UNBOUNDED)
+            points[k] = replace(point, certificate=certificate, notes=notes)
     return replace(path, points=tuple(points)) if any(known.values()) else path
 
 
@@ -268,13 +260,10 @@ def _pairs(task: Task, groups: Ints) -> tuple[tuple[str, str], ...]:
 def _report(task: Task, lam: Lam, options: Options, choice: Choice | None = None) -> FitReport:
     """What is known before the certificate."""
     return FitReport(
+        Certificate.none(""),
+        Cost(),
         lam=lam,
-        objective=np.nan,
-        kkt=np.nan,
         tol=options.tol,
-        converged=False,
-        message="",
-        n_iter=0,
         n_rows=task.smooth.n_rows,
         total_weight=task.total_weight,
         notes=(*_choice_notes(choice), *_degenerate_notes(task), *_left_out_notes(task)),
@@ -290,13 +279,8 @@ def _of_solution(report: FitReport, solution: Solution, task: Task, *notes: str)
     """The report with the certificate of this solution."""
     return replace(
         report,
-        objective=solution.objective + task.log_jacobian,
-        kkt=solution.kkt,
-        kkt_error=solution.kkt_error,
-        objective_error=solution.objective_error,
-        converged=solution.converged,
-        message=solution.status.value,
-        n_iter=solution.n_iter,
+        certificate=task.certificate(solution),
+        cost=solution.cost,
         notes=tuple(dict.fromkeys((*report.notes, *solution.notes, *notes))),
     )
 

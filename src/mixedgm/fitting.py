@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,19 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixedgm.deprecation import renamed_arguments
-from mixedgm.errors import (
-    DistributionError,
-    Finding,
-    LongFitWarning,
-    OutOfMemoryError,
-    ParameterError,
-    SelectionWarning,
-    TableError,
-    level_of_caller,
-    near_matches,
-)
+from mixedgm.errors import DistributionError, Finding, ParameterError, TableError
 from mixedgm.estimates import (
-    Optimum,
     at_given_lams,
     certified,
     chosen_estimate,
@@ -37,27 +24,18 @@ from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.model.margins import Margins
 from mixedgm.model.params import Params
+from mixedgm.notices import announce, enough_memory, warn_of_trouble, warn_unless_converged
 from mixedgm.options import RENAMED, Options
-from mixedgm.parallel import seeds
+from mixedgm.parallel import Runtime, seeds
 from mixedgm.path import grid
-from mixedgm.path.evidence import Choice, Recipe, Setup
-from mixedgm.path.moderated import Moderated
-from mixedgm.path.path import Path
-from mixedgm.path.selection import choose_from, choose_growing
-from mixedgm.path.task import Reference, Task
-from mixedgm.penalty.factors import deviation_factors, factor_matrix
-from mixedgm.printable import few, quoted
-from mixedgm.report import FitReport
-from mixedgm.solve.loop import Status
-from mixedgm.table import Frame, as_frame, learn
-from mixedgm.table.check import raise_or_warn
-from mixedgm.table.effort import REMEDY, effort
+from mixedgm.path.evidence import Choice, Evidence
+from mixedgm.path.path import Path, solve_path
+from mixedgm.path.selection import GivenLam, choose
+from mixedgm.path.task import Reference, Task, prepare
+from mixedgm.printable import quoted
+from mixedgm.table import as_frame, learn
 from mixedgm.table.encode import Design
-from mixedgm.table.options import resolve_options
 from mixedgm.table.schema import Schema
-
-# A single lam is approached from far away: the work of about so many lams of a path.
-_LAMS_FOR_ONE = 6.0
 
 
 @renamed_arguments(RENAMED)
@@ -92,13 +70,12 @@ def fit_path(
     """
     chosen = Options(lams=lams, **options)
     design = encode(X, chosen, sample_weight)
-    _announce(design, chosen, n_lams=chosen.n_lams)
+    announce(design, chosen, n_lams=chosen.n_lams)
     _compile_ahead(design, chosen)
-    recipe = replace(recipe_of(chosen, design.schema), refits=False)
-    show = chosen.verbose > 0
-    with _naming(design.schema), _enough_memory(design):
-        task = recipe.task(design, None, chosen.n_threads)
-        path = recipe.path(task, _grid(task, chosen), keep_interrupted=True, show=show)
+    recipe, runtime = replace(chosen.recipe(design.schema), refits=False), chosen.runtime
+    with _naming(design.schema), enough_memory(design):
+        task = prepare(design, recipe, n_threads=runtime.n_threads)
+        path = solve_path(task, _grid(task, chosen), recipe, runtime=runtime)
     path = path_with_bounds_checked(task, path, chosen.tol)
     warn_unless_converged(path, chosen.tol)
     return path
@@ -109,60 +86,12 @@ def fit_table(
 ) -> FittedModel:
     """Encode the table, fit it, and warn about what did not converge."""
     design = encode(X, options, sample_weight)
-    _announce(design, options)
+    announce(design, options)
     _compile_ahead(design, options)
-    with _enough_memory(design):
-        fitted = fit_design(
-            design,
-            options,
-            library=library,
-            n_threads=options.n_threads,
-            n_jobs=options.n_jobs,
-            keep_interrupted=True,
-            certify=True,
-        )
-    report, path = fitted.report, fitted.path
-    if path is not None:
-        warn_unless_converged(path, options.tol)
-    own = report.refitted or report.unbounded  # else the path has said it
-    if not report.converged and (own or path is None or path.converged.all()):
-        what = "" if path is None or report.unbounded else "estimate of the chosen edges: "
-        warn_about(report, "refit: " if report.refitted else what)
-    if report.open_end:
-        warnings.warn(report.open_end, SelectionWarning, stacklevel=level_of_caller())
+    with enough_memory(design):
+        fitted = fit_design(design, options, library=library, runtime=options.runtime, certify=True)
+    warn_of_trouble(fitted, options.tol)
     return fitted
-
-
-def _announce(design: Design, options: Options, n_lams: float | None = None) -> None:
-    """Say before a long fit how long it takes, and what makes it long."""
-    if options.loss not in ("pseudolikelihood", "nodewise"):
-        return  # the number of states is limited there, and the time with it
-    if options.lams is not None:
-        n_lams = len(grid.given(options.lams))
-    expected = effort(
-        design.schema.columns,
-        design.n_rows,
-        n_lams=_LAMS_FOR_ONE if options.lam is not None else n_lams,
-        times=getattr(options.criterion, "effort", 1.0),
-        n_threads=options.n_threads,
-    )
-    finding = expected.finding
-    if finding is not None:
-        progress = "" if options.verbose else "; verbose=1 shows progress"
-        warnings.warn(f"{finding}{progress}.", LongFitWarning, stacklevel=level_of_caller())
-
-
-@contextmanager
-def _enough_memory(design: Design) -> Iterator[None]:
-    """Say what needs the memory when there is not enough."""
-    try:
-        yield
-    except MemoryError as error:
-        expected = effort(design.schema.columns, design.n_rows)
-        raise OutOfMemoryError(
-            f"there is not enough memory for this fit ({expected.because}; about "
-            f"{expected.gigabytes:.1g} GB). To fix: {REMEDY}."
-        ) from error
 
 
 def _compile_ahead(design: Design, options: Options) -> None:
@@ -180,9 +109,7 @@ def fit_design(
     library: str = "numpy",
     reference: Reference | None = None,
     start: Params | None = None,
-    n_threads: int = 1,
-    n_jobs: int | None = 1,
-    keep_interrupted: bool = False,
+    runtime: Runtime | None = None,
     certify: bool = False,
 ) -> FittedModel:
     """Path, choice of lam, refit if asked, and what was found on the way.
@@ -198,12 +125,8 @@ def fit_design(
         Of the whole table, when `design` is a resample of it.
     start : Params, optional
         Where the first lam starts, in the data's own units.
-    n_threads : int
-        For passes over the rows.
-    n_jobs : int, optional
-        Workers for the folds and subsamples of a criterion.
-    keep_interrupted : bool
-        Whether Ctrl-C leaves a model from what is done, with a warning, or is passed on.
+    runtime : Runtime, optional
+        By default one thread, one worker, and Ctrl-C is passed on.
     certify : bool
         Whether the KKT number is computed once more, apart from the solvers.
 
@@ -212,40 +135,43 @@ def fit_design(
     FittedModel
         Nothing else is warned about; `report.converged` and `path.converged` tell.
     """
-    recipe = recipe_of(options, design.schema)
-    setup = Setup(
-        design,
-        recipe,
-        recipe.task(design, reference, n_threads),
-        reference,
-        seeds(options.random_state, 1)[0],
-        n_jobs,
-        keep_interrupted,
-        options.verbose > 0,
-    )
+    runtime = runtime or Runtime(show=options.verbose > 0)
+    recipe = options.recipe(design.schema)
+    seed = seeds(options.random_state, 1)[0]
+    lam = options.given_lam(design.schema)
+    path, choice = None, Choice(0, "", {})
     with _naming(design.schema):
-        path, choice, shrunken = _fitted(setup, options, start)
+        task = prepare(design, recipe, reference, runtime.n_threads)
+        if isinstance(lam, tuple):  # one lam per column has no path
+            shrunken = at_given_lams(task, lam, options, start)
+        else:
+            path, choice = choose(
+                Evidence(design, recipe, task, Path.of(task), seed, reference, runtime),
+                options.criterion or GivenLam(),
+                _grid(task, options),
+                grows=options.lam is None and options.lams is None,
+                start=start,
+            )
+            shrunken = chosen_estimate(task, path, choice, options)
         fitted = FittedModel(
             schema=design.schema,
-            params=setup.task.params(shrunken.theta),
-            node_scales=setup.task.node_scales,
+            params=task.params(shrunken.theta),
+            node_scales=task.node_scales,
             report=shrunken.report,
             library=library,
             path=path,
             scores=choice.scores,
-            selection_frequency=_by_nodes(setup.task, choice.frequencies),
-            margins=_margins(setup.task),
+            selection_frequency=_by_nodes(task, choice.frequencies),
+            margins=_margins(task),
         )
-        optimum = shrunken
-        if options.refits:
-            optimum = refitted(setup.task, shrunken, options, choice.refit)
+        optimum = refitted(task, shrunken, options, choice.refit) if options.refits else shrunken
     if optimum.report.refitted:
-        weights, params = fitted.all_weights, setup.task.params(optimum.theta)
+        weights, params = fitted.all_weights, task.params(optimum.theta)
         fitted = replace(fitted, params=params, shrunken_weights=weights)
     _require_finite(fitted)
-    report = certified(design, setup.task, optimum) if certify else optimum.report
+    report = certified(design, task, optimum) if certify else optimum.report
     if not report.refitted:
-        report = with_bounds_checked(setup.task, optimum.theta, report)
+        report = with_bounds_checked(task, optimum.theta, report)
     return replace(fitted, report=report)
 
 
@@ -275,11 +201,9 @@ def _margins(task: Task) -> Margins | None:
 
 def encode(X: Any, options: Options, sample_weight: ArrayLike | None = None) -> Design:
     """Check the table and turn it into numbers."""
-    solver = options.solver_object  # a wrong name should not wait for a big table to be read
-    del solver
     if options.moderator_names:
         X = as_frame(X)
-        _check_moderators(X, options)
+        options.check_moderators(X)
     design, _ = learn(
         X,
         types=options.types,
@@ -297,56 +221,6 @@ def encode(X: Any, options: Options, sample_weight: ArrayLike | None = None) -> 
             "be moderated; name the others under covariates instead."
         )
     return design
-
-
-def check_options(options: Options, schema: Schema, library: str) -> None:
-    """Raise what a fit of a table with this schema would say about the options, without rows."""
-    frame = Frame(schema.table_names, (), 0, library)
-    covariates = options.all_covariates
-    _, findings = resolve_options(frame, options.types, options.transforms, covariates)
-    raise_or_warn(findings)
-    _check_moderators(frame, options)
-    options.given_lam(schema)
-    seeds(options.random_state, 1)
-    recipe_of(options, schema)
-
-
-def _check_moderators(frame: Frame, options: Options) -> None:
-    for name in options.moderator_names:
-        by_position = isinstance(name, numbers.Integral) and not frame.named
-        if str(name) in frame.positions or (by_position and 0 <= name < len(frame.names)):
-            continue
-        hint = near_matches(name, frame.names)
-        raise ParameterError(f"moderators names {quoted(name)}, which is not a column; {hint}")
-
-
-def _moderator(schema: Schema, name: Any) -> int:
-    """The node of a moderator: by name, or (for an array) by position."""
-    if isinstance(name, numbers.Integral) and str(name) not in schema.names:
-        name = schema.table_names[int(name)]
-    return schema.node_index(name)
-
-
-def recipe_of(options: Options, schema: Schema) -> Recipe:
-    """How the rows of a table with this schema become a path."""
-    wishes = options.penalty_factors, options.require, options.forbid
-    nodes = tuple(_moderator(schema, name) for name in options.moderator_names)
-    factors = factor_matrix(
-        schema, *wishes, penalize_covariates=options.penalize_covariates, moderated=bool(nodes)
-    )
-    moderated = Moderated(nodes, deviation_factors(schema, nodes, *wishes)) if nodes else None
-    return Recipe(
-        options.solver_object,
-        options.tol,
-        options.max_iter,
-        options.penalty_weights,
-        factors,
-        options.loss,
-        seeds(options.random_state, 1)[0] if options.loss == "likelihood-mc" else None,
-        options.rule,
-        moderated,
-        options.refits,
-    )
 
 
 @contextmanager
@@ -369,30 +243,6 @@ def _grid(task: Task, options: Options) -> Floats:
     return grid.geometric(task.lam_max, options.n_lams, options.lam_min_ratio)
 
 
-def _fitted(
-    setup: Setup, options: Options, start: Params | None
-) -> tuple[Path | None, Choice, Optimum]:
-    """The path, what is chosen from it, and the estimate; one lam per column has no path."""
-    lam = options.given_lam(setup.design.schema)
-    if isinstance(lam, tuple):
-        return None, Choice(0, "", {}), at_given_lams(setup.task, lam, options, start)
-    path, choice = _path_and_choice(setup, options, start)
-    return path, choice, chosen_estimate(setup.task, path, choice, options)
-
-
-def _path_and_choice(
-    setup: Setup, options: Options, start: Params | None = None
-) -> tuple[Path, Choice]:
-    """The path, and what is chosen from it; a given lam is a path of one point."""
-    lams = _grid(setup.task, options)
-    criterion = options.criterion
-    if criterion is None:
-        return setup.recipe.path(setup.task, lams, start=start), Choice(0, "", {})
-    if options.lams is not None:
-        return choose_from(setup, criterion, lams)
-    return choose_growing(setup, criterion, lams, start)
-
-
 def _by_nodes(task: Task, per_group: Floats | None) -> Floats | None:
     """A value per edge, the same for all its groups, as a symmetric matrix over nodes.
 
@@ -406,28 +256,3 @@ def _by_nodes(task: Task, per_group: Floats | None) -> Floats | None:
     at = 1 + layout.moderator
     matrix[at, u, v] = matrix[at, v, u] = per_group
     return matrix if layout.n_features else matrix[0]
-
-
-def warn_unless_converged(path: Path, tol: float) -> None:
-    """Issue one ConvergenceWarning for all values of lam that missed `tol`."""
-    bad = [point for point in path.points if not point.converged]
-    if not bad:
-        return
-    worst = max(bad, key=lambda point: point.kkt)
-    where = f"at lam = {worst.lam:.4g}"
-    if len(path) > 1:
-        where = f"at {len(bad)} of {len(path)} values of lam, worst {where}"
-    which = "".join(f"{note}; " for note in worst.notes if worst.status is Status.UNBOUNDED)
-    _warn(f"{where}: {worst.status.value} ({which}KKT {worst.kkt:.1e}, tol {tol:g}).")
-
-
-def warn_about(report: FitReport, what: str = "") -> None:
-    """Issue a ConvergenceWarning for one estimate."""
-    which = f"without bound: {few(report.unbounded)}; " if report.unbounded else ""
-    _warn(f"{what}{report.message} ({which}KKT {report.kkt:.1e}, tol {report.tol:g}).")
-
-
-def _warn(message: str) -> None:
-    from sklearn.exceptions import ConvergenceWarning
-
-    warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())

@@ -10,16 +10,21 @@ from typing import Any, cast, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixedgm.errors import NotYetError, ParameterError
-from mixedgm.parallel import check_n_jobs, n_workers
+from mixedgm.errors import NotYetError, ParameterError, near_matches
+from mixedgm.parallel import Runtime, check_n_jobs, n_workers, seeds
 from mixedgm.path import grid
 from mixedgm.path.evidence import Criterion
+from mixedgm.path.moderated import Moderated
+from mixedgm.path.recipe import Lam, Loss, Recipe, Weights
 from mixedgm.path.selection import NAMED
-from mixedgm.path.task import Lam, Loss, Weights
-from mixedgm.printable import few
+from mixedgm.penalty.factors import deviation_factors, factor_matrix
+from mixedgm.printable import few, quoted
 from mixedgm.solve.choose import solver_for
 from mixedgm.solve.loop import Solver
 from mixedgm.solve.monte_carlo import MonteCarlo
+from mixedgm.table import Frame
+from mixedgm.table.check import raise_or_warn
+from mixedgm.table.options import resolve_options
 from mixedgm.table.schema import Schema
 from mixedgm.table.wording import number_of
 
@@ -142,6 +147,9 @@ class Options:
     def _check_not_yet(self) -> None:
         """Combinations of options that are not offered, or not yet."""
         sampled = self.loss == "likelihood-mc"
+        if sampled != isinstance(self.solver_object, MonteCarlo):
+            wanted = "'auto' or a MonteCarlo(...)" if sampled else "a solver other than MonteCarlo"
+            raise ParameterError.must_be("solver", f"{wanted} with loss={self.loss!r}", self.solver)
         if sampled and self.covariates is not None and len(self.covariates):
             raise NotYetError(
                 "covariates are not available yet with loss='likelihood-mc'; use "
@@ -165,6 +173,51 @@ class Options:
                 "moderated edges every row has a partition function of its own, so that the "
                 "likelihood is no longer a sum over moments."
             )
+
+    def check_moderators(self, frame: Frame) -> None:
+        """Raise ParameterError where a moderator is not a column of the table."""
+        for name in self.moderator_names:
+            by_position = isinstance(name, numbers.Integral) and not frame.named
+            if str(name) in frame.positions or (by_position and 0 <= name < len(frame.names)):
+                continue
+            hint = near_matches(name, frame.names)
+            raise ParameterError(f"moderators names {quoted(name)}, which is not a column; {hint}")
+
+    def check_against(self, schema: Schema, library: str) -> None:
+        """Raise what a fit of a table with this schema would say about the options."""
+        frame = Frame(schema.table_names, (), 0, library)
+        covariates = self.all_covariates
+        _, findings = resolve_options(frame, self.types, self.transforms, covariates)
+        raise_or_warn(findings)
+        self.check_moderators(frame)
+        self.given_lam(schema)
+        seeds(self.random_state, 1)
+        self.recipe(schema)
+
+    def recipe(self, schema: Schema) -> Recipe:
+        """How the rows of a table with this schema become a path."""
+        wishes = self.penalty_factors, self.require, self.forbid
+        nodes = tuple(_moderator(schema, name) for name in self.moderator_names)
+        factors = factor_matrix(
+            schema, *wishes, penalize_covariates=self.penalize_covariates, moderated=bool(nodes)
+        )
+        return Recipe(
+            self.solver_object,
+            self.tol,
+            self.max_iter,
+            self.penalty_weights,
+            factors,
+            self.loss,
+            seeds(self.random_state, 1)[0] if self.loss == "likelihood-mc" else None,
+            self.rule,
+            Moderated(nodes, deviation_factors(schema, nodes, *wishes)) if nodes else None,
+            self.refits,
+        )
+
+    @property
+    def runtime(self) -> Runtime:
+        """Threads, workers and progress bars; Ctrl-C leaves a model from what is done."""
+        return Runtime(self.n_threads, self.n_jobs, keep_interrupted=True, show=self.verbose > 0)
 
     @property
     def moderator_names(self) -> tuple[Any, ...]:
@@ -212,18 +265,21 @@ class Options:
     @property
     def solver_object(self) -> Solver:
         """The solver that `solver` names."""
-        sampled = self.loss == "likelihood-mc"
-        if sampled and self.solver == "auto":
+        if self.loss == "likelihood-mc" and self.solver == "auto":
             return MonteCarlo()
-        if sampled != isinstance(self.solver, MonteCarlo):
-            wanted = "'auto' or a MonteCarlo(...)" if sampled else "a solver other than MonteCarlo"
-            raise ParameterError.must_be("solver", f"{wanted} with loss={self.loss!r}", self.solver)
-        return cast(Solver, self.solver) if sampled else solver_for(self.solver)
+        return solver_for(self.solver)
 
     @property
     def n_threads(self) -> int:
         """Threads for passes over the rows."""
         return n_workers(self.n_jobs)
+
+
+def _moderator(schema: Schema, name: Any) -> int:
+    """The node of a moderator: by name, or (for an array) by position."""
+    if isinstance(name, numbers.Integral) and str(name) not in schema.names:
+        name = schema.table_names[int(name)]
+    return schema.node_index(name)
 
 
 def _number(value: object, low: float, high: float) -> bool:

@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, TypeVar
 
@@ -24,6 +25,7 @@ __all__ = [
     "MOST_TASKS",
     "Outcome",
     "Record",
+    "Runtime",
     "check_n_jobs",
     "end_with",
     "n_cores",
@@ -48,6 +50,28 @@ def n_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """How a fit runs; it changes the time, never the outcome.
+
+    Parameters
+    ----------
+    n_threads : int
+        For passes over the rows.
+    n_jobs : int, optional
+        Workers for folds and subsamples, as for `run`.
+    keep_interrupted : bool
+        Whether Ctrl-C leaves what is done, with a warning, or is passed on.
+    show : bool
+        Whether to draw progress bars.
+    """
+
+    n_threads: int = 1
+    n_jobs: int | None = 1
+    keep_interrupted: bool = False
+    show: bool = False
 
 
 def seeds(random_state: RandomState, n: int) -> list[np.random.SeedSequence]:

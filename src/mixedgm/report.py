@@ -1,4 +1,4 @@
-"""How a fit ended -> FitReport: the certificate, the counters, and what the user should know."""
+"""How a fit ended -> FitReport: certificate, cost, and what the user should know."""
 
 from __future__ import annotations
 
@@ -7,23 +7,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from mixedgm.model.layout import Floats
-from mixedgm.path.task import Lam
+from mixedgm.path.recipe import Lam
+from mixedgm.solve.account import Account, Certificate, Cost
 
 __all__ = ["FitReport"]
 
 
 @dataclass(frozen=True)
-class FitReport:
-    """How the fit ended: the certificate and the counters."""
+class FitReport(Account):
+    """How the fit ended: certificate and cost of the estimate, and what the user should know.
+
+    The cost is that of the last solve: of the chosen lam, or of its refit.
+    """
 
     lam: Lam
     """One value, or one per column of the table: NaN for covariates."""
-    objective: float
-    kkt: float
     tol: float
-    converged: bool
-    message: str
-    n_iter: int
     n_rows: int
     total_weight: float
     notes: tuple[str, ...] = ()
@@ -32,9 +31,6 @@ class FitReport:
     rule: str = "and"
     """Whether both of two separate regressions, or either, must have an edge."""
     loss: str = "pseudolikelihood"
-    kkt_error: float = 0.0
-    """Monte Carlo standard error of `kkt`; zero unless gradients were sampled."""
-    objective_error: float = 0.0
     at: str = ""
     """Values of the moderators, where the model is that of a moderated one at these."""
     refitted: bool = False
@@ -54,13 +50,10 @@ class FitReport:
     def given(cls, notes: tuple[str, ...] = ()) -> FitReport:
         """The report of parameters that nobody fitted: no lam, no objective, no certificate."""
         return cls(
+            Certificate.none("given, not fitted"),
+            Cost(),
             lam=np.nan,
-            objective=np.nan,
-            kkt=np.nan,
             tol=np.nan,
-            converged=False,
-            message="given, not fitted",
-            n_iter=0,
             n_rows=0,
             total_weight=0.0,
             notes=notes,

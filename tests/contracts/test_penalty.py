@@ -14,7 +14,7 @@ from mixedgm.penalty.group_mcp import GroupMCP
 from mixedgm.penalty.kernels import block_step
 from mixedgm.penalty.scaled_prox import scaled_prox
 from mixedgm.solve.choose import Auto
-from mixedgm.solve.neighbour import Chord, neighbour_of
+from mixedgm.solve.neighbour import neighbour_of
 from mixedgm.solve.working_set import Start, solve
 from tests.support.problems import SOLVERS, draw
 
@@ -260,7 +260,7 @@ class Opaque:
         return Opaque(self._penalty.with_factors(factors))
 
 
-ALL = [(kind, solver) for kind in PENALTIES for solver in (*SOLVERS, "auto", "chord")]
+ALL = [(kind, solver) for kind in PENALTIES for solver in SOLVERS]
 CONVEX_ONLY = [("group-mcp", "gradient-tseng"), ("group-mcp", "gradient-nesterov-2007")]
 
 
@@ -271,7 +271,7 @@ def test_solvers_need_the_contract_only(kind, solver):
     penalty = PENALTIES[kind](task.layout, task.penalty.weights)
     problem = replace(task, penalty=Opaque(penalty)).problem(0.3 * task.lam_max)
     start = Start(task.null.theta, task.null.evaluation)
-    named = {**SOLVERS, "auto": Auto(), "chord": Chord(Auto())}[solver]
+    named = SOLVERS[solver]
     if solver == "chord":
         near = replace(problem, lam=1.1 * problem.lam)
         known = solve(near, Auto(), start, tol=1e-8, max_iter=500)

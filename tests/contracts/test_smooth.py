@@ -1,209 +1,233 @@
-"""Every smooth function of theta: value by loops, derivatives by differences, convexity, domain."""
+"""Every smooth function of theta: value, derivatives, convexity, restrictions, null, counters."""
 
-from dataclasses import dataclass
-from itertools import product
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
-from mixedgm.model.layout import Layout
-from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import from_theta
-from mixedgm.objective.contract import Evaluation
+from mixedgm.objective.conditional import ConditionalLikelihood
+from mixedgm.objective.contract import Evaluation, Smooth
+from mixedgm.objective.likelihood import Likelihood
 from mixedgm.objective.pseudolikelihood import Pseudolikelihood
 from mixedgm.objective.ridge import Ridged
-from mixedgm.rows.memory import MemoryRows
-from tests.reference import optimality, plain
-from tests.support.problems import Table, draw, random_theta
+from mixedgm.objective.ridged_sample import RidgedSample
+from mixedgm.objective.sampled import SampledLikelihood
+from mixedgm.solve.limited_memory import ProductModel
+from tests.reference import conditional, likelihood, plain
+from tests.support import dense
+from tests.support.moderated import moderated_task, written_out
+from tests.support.problems import draw, random_theta
 
-# Rows, continuous columns, levels, weighted.
-TABLES = {
-    "mixed": (40, 2, (2, 3), False),
-    "mixed-weighted": (40, 2, (2, 3), True),
-    "many-levels": (45, 1, (2, 4, 9), False),
-    "all-continuous": (30, 4, (), False),
-    "all-continuous-weighted": (30, 4, (), True),
-    "all-categorical": (40, 0, (2, 3, 4), False),
-    "all-categorical-weighted": (40, 0, (2, 3, 4), True),
+# Rows, continuous columns, levels, weighted; then covariates, or moderators.
+PLAIN = {
+    "mixed": ((40, 2, (2, 3), False), ()),
+    "mixed-weighted": ((40, 3, (2, 3), True), ()),
+    "many-levels": ((45, 1, (2, 4, 5), False), ()),
+    "continuous": ((30, 4, (), False), ()),
+    "continuous-weighted": ((30, 4, (), True), ()),
+    "categorical": ((40, 0, (2, 3, 4), False), ()),
+    "categorical-weighted": ((40, 0, (2, 3, 4), True), ()),
+}
+GIVEN = {
+    "mixed": ((40, 3, (2, 3, 2), False), (1, 5)),
+    "weighted": ((40, 3, (2, 3, 2), True), (0, 4)),
+    "continuous-targets": ((30, 4, (3, 2), True), (0, 4, 5)),
+    "categorical-targets": ((40, 2, (2, 3, 2), False), (0, 1, 4)),
+    "one-binary-target": ((40, 2, (3, 2), True), (0, 1, 2)),
+    "one-continuous-target": ((30, 2, (3,), False), (1, 2)),
+    "continuous-covariates": ((30, 3, (2, 2), False), (0, 2)),
+    "many-states": ((45, 1, (4, 5, 3), False), (3,)),
+}
+MODERATED = {
+    "number": ((80, 3, (2, 3), False), (0,)),
+    "number-weighted": ((80, 3, (2, 3), True), (1,)),
+    "binary": ((80, 2, (2, 3), True), (2,)),
+    "many-levels": ((90, 2, (3, 8, 4), False), (3,)),
+    "both-kinds": ((80, 3, (2, 3, 4), True), (0, 5)),
+    "continuous": ((60, 4, (), True), (1,)),
+    "categorical": ((80, 0, (2, 3, 4), True), (2,)),
+}
+
+
+def some(tables):
+    return {name: table for name, table in tables.items() if "weighted" not in name}
+
+
+# Of every function: its class, the option `loss`, and tables.
+FUNCTIONS = {
+    "pseudolikelihood": (Pseudolikelihood, "pseudolikelihood", PLAIN),
+    "pseudolikelihood-given": (Pseudolikelihood, "pseudolikelihood", GIVEN),
+    "pseudolikelihood-moderated": (Pseudolikelihood, "pseudolikelihood", MODERATED),
+    "nodewise": (Pseudolikelihood, "nodewise", some(PLAIN)),
+    "nodewise-moderated": (Pseudolikelihood, "nodewise", some(MODERATED)),
+    "likelihood": (Likelihood, "likelihood", PLAIN),
+    "likelihood-given": (ConditionalLikelihood, "likelihood", GIVEN),
 }
 # Which groups of the complete layout a function is restricted to; None: not restricted.
 SETS = {"full": None, "every-group": 1, "every-second": 2, "no-group": 10_000}
-# With a ridge on edges and noise in numbers, or without.
-RIDGED = {"plain": False, "ridged": True}
+EVERY = [(name, table) for name, (_, _, tables) in FUNCTIONS.items() for table in tables]
+# Each as it is on every set, and with a ridge on two of them.
+CASES = [
+    *((*one, which, "plain") for one in EVERY for which in SETS),
+    *((*one, which, "ridged") for one in EVERY for which in ("full", "every-second")),
+]
 
 
 @dataclass(eq=False)
 class Case:
-    """A smooth function and the standardised rows that it is made of."""
+    """A function, and an independent one: theta -> value, and gradient or None."""
 
-    smooth: Pseudolikelihood | Ridged
-    X: np.ndarray
-    Y: np.ndarray
-    row_weights: np.ndarray | None
+    smooth: Smooth
+    reference: Callable
+    joint: bool
 
-    def by_loops(self, theta):
-        params = from_theta(self.smooth.layout, theta)
-        loss = plain.smooth(params, self.X, self.Y, self.row_weights) + self.ridge(params)
-        return loss + 0.5 * float(self.noise @ theta[self.smooth.layout.diagonal])
-
-    @property
-    def noise(self):
-        ridged = isinstance(self.smooth, Ridged)
-        return self.smooth.numbers if ridged else np.zeros(self.smooth.layout.n_gaussian)
-
-    def ridge(self, params):
-        """Half of r |block|^2 of every pair."""
-        if not isinstance(self.smooth, Ridged):
-            return 0.0
-        total = 0.0
-        for r, (u, v) in zip(self.smooth.edges, self.smooth.layout.pairs.tolist(), strict=True):
-            total += 0.5 * r * plain.norm(plain.block(params, u, v)) ** 2
-        return total
-
-    def gradient_by_loops(self, theta):
-        """Gradient in theta's coordinates: minus the precision for continuous pairs."""
-        layout, p = self.smooth.layout, self.X.shape[1]
-        grad = optimality.gradient(from_theta(layout, theta), self.X, self.Y, self.row_weights)
-        matrix = np.block(
-            [[-grad.precision, grad.category_shift], [grad.category_shift.T, grad.cat_interaction]]
-        )
-        edges = layout.from_matrix(matrix)
-        assert matrix.shape == (layout.n_columns, layout.n_columns)
-        found = np.concatenate([grad.cont_bias, np.diag(grad.precision)[:p], grad.cat_bias, edges])
-        for k, one in enumerate(np.eye(len(theta))):  # a quadratic, so its differences are exact
-            up, down = (self.ridge(from_theta(layout, theta + sign * one)) for sign in (1, -1))
-            found[k] += (up - down) / 2
-        found[layout.diagonal] += 0.5 * self.noise
-        return found
+    def theta(self, seed, size=0.4):
+        """A point inside the domain with every parameter in use."""
+        layout = self.smooth.layout
+        theta = random_theta(layout, seed, size)
+        if self.joint:
+            theta[layout.diagonal] += 1.25 * size * layout.n_gaussian
+        return theta
 
 
-def standardised(table: Table):
+def task_of(name, table_name):
+    """The function's task, its table with standardised columns, and the name of its kind."""
+    _, loss, tables = FUNCTIONS[name]
+    shape, nodes = tables[table_name]
+    table = draw(7, *shape)
+    if "moderated" in name:
+        task = moderated_task(table, nodes, loss=loss)
+    else:
+        table = replace(table, covariates=nodes)
+        task = table.task(loss=loss)
     mean, scale = plain.mean_and_scale(table.X, table.row_weights)
-    return np.ascontiguousarray((table.X - np.array(mean)) / np.array(scale))
+    X = (table.X - np.array(mean).reshape(1, -1)) / np.array(scale).reshape(1, -1)
+    return task, replace(table, X=X), loss
 
 
-def pseudolikelihood(table: Table) -> Pseudolikelihood:
-    X = standardised(table)
-    rows = MemoryRows(X, table.design.codes, table.n_levels, table.row_weights)
-    return Pseudolikelihood(
-        rows, Layout.complete(Nodes.mixed(X.shape[1], table.n_levels)), rows.moments()
-    )
+def reference_of(task, table, loss):
+    """(layout, theta) -> value and gradient (None: not known)."""
+    if loss != "likelihood":
+        share = dense.shares(len(table.Y), table.row_weights)
+        columns = written_out(task, table)
+        columns[:, : table.n_gaussian] = table.X
+        return lambda layout, theta: dense.conditionals(layout, theta, columns, table.Y, share)
+    rows = likelihood.rows_of(table.X, table.Y, table.n_levels, table.row_weights)
+    if table.covariates:
+        split = conditional.Split(rows, table.covariates)
+        return lambda layout, theta: (conditional.loss(from_theta(layout, theta), split), None)
+    return lambda layout, theta: (likelihood.loss(from_theta(layout, theta), rows), None)
 
 
-def with_ridge(smooth):
+def make(name, table_name, which="full", ridged="plain"):
+    task, table, loss = task_of(name, table_name)
+    smooth, known = task.smooth, reference_of(task, table, loss)
+    assert type(smooth) is FUNCTIONS[name][0]
+    if ridged == "ridged":
+        smooth = Ridged(smooth, *ridge(smooth.layout))
+    if SETS[which] is not None:
+        smooth = smooth.restrict(np.arange(smooth.layout.n_groups)[SETS[which] - 1 :: SETS[which]])
+    layout = smooth.layout
+
+    def reference(theta):
+        value, grad = known(layout, theta)
+        if ridged == "plain":
+            return value, grad
+        blocks = np.split(theta, layout.starts[:-1])[1:]
+        value += 0.5 * sum(r * b @ b for r, b in zip(smooth.edges, blocks, strict=True))
+        value += 0.5 * smooth.numbers @ theta[layout.diagonal]
+        if grad is not None:
+            for r, a, b in zip(smooth.edges, layout.starts, layout.starts[1:], strict=False):
+                grad[a:b] += r * theta[a:b]
+            grad[layout.diagonal] += 0.5 * smooth.numbers
+        return value, grad
+
+    return Case(smooth, reference, loss == "likelihood")
+
+
+def ridge(layout):
     """On two of three edges and one of two numbers, of different strengths."""
     rng = np.random.default_rng(3)
-    edges = rng.uniform(0.1, 2.0, smooth.layout.n_groups)
-    edges[::3] = 0.0
-    numbers = rng.uniform(0.1, 2.0, smooth.layout.n_gaussian)
-    numbers[1::2] = 0.0
-    return Ridged(smooth, edges, numbers)
+    edges, numbers = (rng.uniform(0.1, 2.0, n) for n in (layout.n_groups, layout.n_gaussian))
+    edges[::3] = numbers[1::2] = 0.0
+    return edges, numbers * layout.is_target[: layout.n_gaussian]
 
 
-def make(table_name, every=None, ridged=False):
-    table = draw(7, *TABLES[table_name])
-    smooth = pseudolikelihood(table)
-    if ridged:
-        smooth = with_ridge(smooth)
-    if every is not None:
-        groups = np.arange(smooth.layout.n_groups)[every - 1 :: every]
-        smooth = smooth.restrict(groups)
-    return Case(smooth, standardised(table), table.Y, table.row_weights)
-
-
-@pytest.fixture(params=product(TABLES, SETS, RIDGED), ids="-".join)
+@pytest.fixture(params=CASES, ids="/".join)
 def case(request):
-    name, which, ridged = request.param
-    return make(name, SETS[which], RIDGED[ridged])
+    return make(*request.param)
 
 
-@pytest.fixture(params=product(TABLES, RIDGED), ids="-".join)
+@pytest.fixture(params=EVERY, ids="/".join)
 def full(request):
-    name, ridged = request.param
-    return make(name, ridged=RIDGED[ridged])
+    return make(*request.param)
 
 
-def test_value_equals_the_loops_over_rows(case):
-    theta = random_theta(case.smooth.layout, 1)
-    expected = case.by_loops(theta)
-    assert case.smooth.evaluate(theta).value == pytest.approx(expected, abs=1e-10)
-    assert case.smooth.evaluate(theta, gradient=False).value == pytest.approx(expected, abs=1e-10)
+def test_value_and_gradient_are_those_of_the_reference(case):
+    theta = case.theta(1)
+    value, grad = case.reference(theta)
+    here = case.smooth.evaluate(theta)
+    assert here.value == pytest.approx(value, abs=1e-10)
+    assert case.smooth.evaluate(theta, gradient=False).value == pytest.approx(value, abs=1e-10)
+    if grad is not None:
+        np.testing.assert_allclose(here.gradient, grad, atol=1e-12)
 
 
-def test_gradient_equals_the_loops_over_rows(case):
-    theta = random_theta(case.smooth.layout, 2)
-    found = case.smooth.evaluate(theta).gradient
-    np.testing.assert_allclose(found, case.gradient_by_loops(theta), atol=1e-12)
-
-
-def test_gradient_equals_central_differences_of_the_value(case):
-    theta, step = random_theta(case.smooth.layout, 3), 1e-5
-    found = case.smooth.evaluate(theta).gradient
+def test_derivatives_are_central_differences(case):
+    theta, step = case.theta(3), 1e-5
+    grad, hessian = case.smooth.evaluate(theta).gradient, case.smooth.curvature(theta).dense()
     for k, one in enumerate(np.eye(len(theta)) * step):
-        up = case.smooth.evaluate(theta + one, gradient=False).value
-        down = case.smooth.evaluate(theta - one, gradient=False).value
-        assert found[k] == pytest.approx((up - down) / (2 * step), abs=1e-6, rel=1e-6)
+        up, down = case.smooth.evaluate(theta + one), case.smooth.evaluate(theta - one)
+        assert grad[k] == pytest.approx((up.value - down.value) / (2 * step), abs=1e-8, rel=1e-8)
+        slope = (up.gradient - down.gradient) / (2 * step)
+        np.testing.assert_allclose(hessian[k], slope, atol=1e-8, rtol=1e-8)
 
 
-def test_curvature_equals_central_differences_of_the_gradient(case):
-    theta, step = random_theta(case.smooth.layout, 4), 1e-5
-    hessian = case.smooth.curvature(theta).dense()
-    for k, one in enumerate(np.eye(len(theta)) * step):
-        up = case.smooth.evaluate(theta + one).gradient
-        down = case.smooth.evaluate(theta - one).gradient
-        np.testing.assert_allclose(hessian[k], (up - down) / (2 * step), atol=1e-6, rtol=1e-6)
-
-
-def test_curvature_product_is_that_of_the_dense_matrix(case):
-    theta = random_theta(case.smooth.layout, 5)
+def test_curvature_multiplies_and_lists_whole_groups_of_every_node(case):
+    theta = case.theta(5)
     curvature = case.smooth.curvature(theta)
-    delta = np.random.default_rng(0).normal(size=len(theta))
-    np.testing.assert_allclose(curvature.product(delta), curvature.dense() @ delta, atol=1e-10)
-
-
-def test_node_curvatures_list_own_terms_then_whole_groups(case):
+    hessian, delta = curvature.dense(), np.random.default_rng(0).normal(size=len(theta))
+    np.testing.assert_allclose(curvature.product(delta), hessian @ delta, atol=1e-10)
+    case.smooth.evaluate(theta)
+    np.testing.assert_array_equal(case.smooth.curvature(theta).dense(), hessian, "after a value")
+    if not case.smooth.by_nodes:
+        return
     layout = case.smooth.layout
-    nodes = case.smooth.curvature(random_theta(layout, 6)).nodes
+    nodes = curvature.nodes
     assert len(nodes) == layout.n_nodes
     for v, node in enumerate(nodes):
         own = layout.node_terms_of(v)
         np.testing.assert_array_equal(node.index[: len(own)], own)
-        mine = np.flatnonzero((layout.pairs == v).any(axis=1))
-        at = len(own)
-        for g in mine:
-            group = np.arange(layout.starts[g], layout.starts[g + 1])
-            np.testing.assert_array_equal(np.sort(node.index[at : at + len(group)]), group)
-            at += len(group)
-        assert at == len(node.index)
+        mine = (layout.pairs == v).any(axis=1) if not layout.nodewise else layout.pairs[:, 1] == v
+        mine = np.flatnonzero(mine & layout.is_target[v])
+        expected = [np.arange(layout.starts[g], layout.starts[g + 1]) for g in mine]
+        np.testing.assert_array_equal(
+            np.sort(node.index[len(own) :]), np.concatenate([*expected, np.arange(0)])
+        )
 
 
-@pytest.mark.parametrize("size", [0.1, 0.5, 2.0])
-def test_hessian_is_positive_semidefinite_everywhere(case, size):
-    for seed in range(3):
-        theta = random_theta(case.smooth.layout, seed, size)
-        values = np.linalg.eigvalsh(case.smooth.curvature(theta).dense())
+def test_it_is_convex(case):
+    for seed, size in enumerate((0.1, 0.1, 0.5, 0.5, 2.0, 2.0)):
+        a, b = case.theta(seed, size), case.theta(100 + seed, size)
+        values = np.linalg.eigvalsh(case.smooth.curvature(a).dense())
         assert values[0] >= -1e-12 * max(1.0, values[-1])
-
-
-@pytest.mark.parametrize("size", [0.1, 0.5, 2.0])
-def test_midpoints_lie_below_the_chord(case, size):
-    rng = np.random.default_rng(1)
-    for seed in range(5):
-        a = random_theta(case.smooth.layout, seed, size)
-        b = random_theta(case.smooth.layout, 100 + seed, size)
-        t = rng.uniform(0.1, 0.9)
-        between = case.smooth.evaluate(t * a + (1 - t) * b, gradient=False).value
-        ends = [case.smooth.evaluate(x, gradient=False).value for x in (a, b)]
-        assert between <= t * ends[0] + (1 - t) * ends[1] + 1e-12
+        between, *ends = (
+            case.smooth.evaluate(x, gradient=False).value for x in (0.3 * a + 0.7 * b, a, b)
+        )
+        assert between <= 0.3 * ends[0] + 0.7 * ends[1] + 1e-12
 
 
 @pytest.mark.parametrize("bad", [0.0, -1e-300, -1.0, np.nan])
-def test_value_is_infinite_where_a_diagonal_is_not_positive(bad):
-    case = make("mixed")
-    theta = random_theta(case.smooth.layout, 8)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_value_is_infinite_where_a_diagonal_is_not_positive(name, bad):
+    case = make(name, next(iter(FUNCTIONS[name][2])))
+    theta = case.theta(8)
     theta[case.smooth.layout.diagonal.start + 1] = bad
-    assert case.smooth.evaluate(theta).value == np.inf
-    assert case.smooth.restrict(np.array([0])).evaluate(theta[: 9 + 1]).value == np.inf
+    small = case.smooth.restrict(np.array([0]))
+    for one, at in ((case.smooth, theta), (small, theta[: small.layout.n_theta])):
+        assert one.evaluate(at).value == np.inf
 
 
 def test_an_evaluation_without_gradient_says_so_when_asked():
@@ -211,100 +235,174 @@ def test_an_evaluation_without_gradient_says_so_when_asked():
         _ = Evaluation(1.0).gradient
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_restriction_is_the_full_function_with_zeros(full, seed):
-    layout = full.smooth.layout
-    rng = np.random.default_rng(seed)
-    groups = np.flatnonzero(rng.random(layout.n_groups) < 0.5)
-    index = layout.positions(groups)
-    theta = np.zeros(layout.n_theta)
-    theta[index] = random_theta(layout, seed)[index]
-    small = full.smooth.restrict(groups)
-    here, there = full.smooth.evaluate(theta), small.evaluate(theta[index])
-    assert there.value == pytest.approx(here.value, abs=1e-13)
-    np.testing.assert_allclose(there.gradient, here.gradient[index], atol=1e-13)
-    wide = full.smooth.curvature(theta).dense()[np.ix_(index, index)]
-    np.testing.assert_allclose(small.curvature(theta[index]).dense(), wide, atol=1e-13)
-
-
-def test_null_is_stationary_in_the_node_terms(case):
-    theta = case.smooth.null()
+def test_a_restriction_is_the_function_with_zeros(case):
     layout = case.smooth.layout
+    groups = np.flatnonzero(np.random.default_rng(1).random(layout.n_groups) < 0.5)
+    index = layout.positions(groups)
+    theta = case.theta(4)
+    theta[np.setdiff1d(np.arange(layout.n_theta), index)] = 0.0
+    small = case.smooth.restrict(groups)
+    here, there = case.smooth.evaluate(theta), small.evaluate(theta[index])
+    assert there.value == pytest.approx(here.value, abs=1e-12)
+    np.testing.assert_allclose(there.gradient, here.gradient[index], atol=1e-12)
+    wide = case.smooth.curvature(theta).dense()[np.ix_(index, index)]
+    np.testing.assert_allclose(small.curvature(theta[index]).dense(), wide, atol=1e-12)
+
+
+def test_null_is_the_optimum_without_edges(case):
+    theta, layout = case.smooth.null(), case.smooth.layout
     np.testing.assert_array_equal(theta[layout.edges], 0.0)
     grad = case.smooth.evaluate(theta).gradient
     np.testing.assert_allclose(grad[: layout.n_node_terms], 0.0, atol=1e-13)
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_null_gradient_is_twice_the_covariance(name):
-    full = make(name)
-    layout = full.smooth.layout
-    grad = full.smooth.evaluate(full.smooth.null()).gradient
-    rows = plain.rows_of(full.X, full.Y, full.row_weights)
+@pytest.mark.parametrize("name", [*PLAIN])
+@pytest.mark.parametrize(("function", "times"), [("pseudolikelihood", 2), ("likelihood", 1)])
+def test_null_gradient_is_the_covariance_in_every_term(function, times, name):
+    task, table, _ = task_of(function, name)
+    layout = task.layout
+    grad = task.smooth.evaluate(task.smooth.null()).gradient
+    rows = plain.rows_of(table.X, table.Y, table.row_weights)
     for g, (u, v) in enumerate(layout.pairs):
         shape = (int(layout.width[u]), int(layout.width[v]))
         cov = plain.covariance(rows, layout.n_gaussian, shape, (int(u), int(v)))
         found = grad[layout.starts[g] : layout.starts[g + 1]]
-        np.testing.assert_allclose(found, -2 * np.ravel(cov), atol=1e-12)
+        np.testing.assert_allclose(found, -times * np.ravel(cov), atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["mixed", "mixed-weighted", "many-levels", "all-categorical"])
+@pytest.mark.parametrize(("name", "table"), [one for one in EVERY if "given" in one[0]])
+def test_nothing_depends_on_the_own_terms_of_covariates(name, table):
+    case = make(name, table)
+    layout, theta = case.smooth.layout, case.theta(5)
+    inert = np.concatenate([layout.node_terms_of(node) for node in layout.covariates])
+    other = theta.copy()
+    other[inert] += 0.7
+    a, b = case.smooth.evaluate(theta), case.smooth.evaluate(other)
+    assert a.value == b.value
+    np.testing.assert_array_equal(a.gradient, b.gradient)
+    assert not a.gradient[inert].any()
+    assert not case.smooth.curvature(theta).dense()[inert].any()
+
+
 @pytest.mark.parametrize("which", ["full", "every-group", "every-second"])
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_extreme_logits_stay_finite_and_right(name, which):
-    case = make(name, SETS[which])
-    layout = case.smooth.layout
-    theta = random_theta(layout, 9, size=1.0)
+    case = make(name, next(iter(FUNCTIONS[name][2])), which)
+    layout, theta = case.smooth.layout, case.theta(9, 1.0)
     theta[layout.biases] = np.resize([800.0, -800.0, 0.0, 400.0, -799.0], layout.n_level_terms)
-    here = case.smooth.evaluate(theta)
-    assert here.value == pytest.approx(case.by_loops(theta), rel=1e-12)
-    np.testing.assert_allclose(here.gradient, case.gradient_by_loops(theta), atol=1e-11)
+    here, (value, grad) = case.smooth.evaluate(theta), case.reference(theta)
+    assert here.value == pytest.approx(value, rel=1e-12)
+    assert np.isfinite(here.gradient).all()
+    if grad is not None:
+        np.testing.assert_allclose(here.gradient, grad, atol=1e-11)
     hessian = case.smooth.curvature(theta).dense()
     assert np.all(np.isfinite(hessian))
     assert np.linalg.eigvalsh(hessian)[0] >= -1e-10
 
 
-def test_infinitesimal_and_huge_diagonals(full):
-    layout = full.smooth.layout
-    if not layout.n_gaussian:
-        pytest.skip("no diagonal")
-    for size in (1e-8, 1e8):
-        theta = random_theta(layout, 10)
-        theta[layout.diagonal] = size
-        here = full.smooth.evaluate(theta)
-        assert here.value == pytest.approx(full.by_loops(theta), rel=1e-9)
-        expected = full.gradient_by_loops(theta)
-        np.testing.assert_allclose(
-            here.gradient, expected, rtol=1e-8, atol=1e-9 * np.abs(expected).max()
-        )
+@pytest.mark.parametrize("size", [1e-8, 1e8])
+@pytest.mark.parametrize("ridged", ["plain", "ridged"])
+@pytest.mark.parametrize(
+    "name", [one for one in FUNCTIONS if "likelihood" not in one or "pseudo" in one]
+)
+def test_infinitesimal_and_huge_diagonals(name, ridged, size):
+    case = make(name, next(iter(FUNCTIONS[name][2])), ridged=ridged)
+    theta = case.theta(10)
+    theta[case.smooth.layout.diagonal] = size
+    here, (value, grad) = case.smooth.evaluate(theta), case.reference(theta)
+    assert here.value == pytest.approx(value, rel=1e-9)
+    np.testing.assert_allclose(here.gradient, grad, rtol=1e-8, atol=1e-9 * np.abs(grad).max())
 
 
-def test_passes_are_counted_by_the_function_and_its_restrictions():
-    smooth = make("mixed").smooth
-    theta = smooth.null()
-    before = smooth.passes
-    smooth.evaluate(theta, gradient=False)
-    assert smooth.passes - before == 0.5
-    small = smooth.restrict(np.array([1]))
-    small.evaluate(theta[smooth.layout.positions(np.array([1]))])
-    assert smooth.passes - before == 1.5
-    smooth.curvature(theta, stride=2)
-    assert smooth.curvature_passes == 0.5
-    assert smooth.n_rows == 40
+def test_counters_count_with_those_of_restrictions(full):
+    """The likelihood needs no pass, and no other function one where no target is categorical."""
+    smooth, n_rows = full.smooth, full.smooth.n_rows
+    layout = smooth.layout
+    needed = len(layout.softmax_targets) > 0 and type(smooth) is not Likelihood
+    for one in (smooth, Ridged(smooth, *ridge(layout))):
+        small, before = one.restrict(np.array([0])), smooth.passes
+        one.evaluate(one.null(), gradient=False)
+        small.evaluate(small.null())
+        assert one.passes == smooth.passes == before + 1.5 * needed
+        before = smooth.curvature_passes
+        small.curvature(small.null(), stride=2)
+        added = one.curvature_passes - before
+        assert 0.0 < added <= 0.5 if needed else added == 0.0
+        assert one.n_rows == small.n_rows == n_rows
+        assert one.terms_per_edge == (1 if full.joint else 2)
+        assert one.by_nodes == (not full.joint)
+        assert one.exact_curvature
+        assert one.curvature_rows > 0
+        assert min(one.part_seconds) >= 0.0
+    assert n_rows in (30, 40, 45, 60, 80, 90)
 
 
 def test_sampled_curvature_takes_softmax_terms_from_every_kth_row():
-    table = draw(7, *TABLES["mixed-weighted"])
-    case = make("mixed-weighted")
-    layout, theta = case.smooth.layout, random_theta(case.smooth.layout, 11)
-    sampled, exact = case.smooth.curvature(theta, stride=3), case.smooth.curvature(theta)
+    task, table, _ = task_of("pseudolikelihood", "mixed-weighted")
+    layout, theta = task.layout, random_theta(task.layout, 11)
+    sampled, exact = task.smooth.curvature(theta, stride=3), task.smooth.curvature(theta)
     for s in range(layout.n_gaussian):
         np.testing.assert_array_equal(sampled.nodes[s].matrix, exact.nodes[s].matrix)
-    rows = MemoryRows(
-        np.ascontiguousarray(case.X[::3]),
-        np.ascontiguousarray(table.design.codes[::3]),
-        table.n_levels,
-        np.ascontiguousarray(case.row_weights[::3]),
+    rows = task.smooth.rows
+    thin = replace(
+        rows,
+        numbers=np.ascontiguousarray(rows.numbers[::3]),
+        codes=np.ascontiguousarray(rows.codes[::3]),
+        weights=np.ascontiguousarray(table.row_weights[::3]),
     )
-    thin = Pseudolikelihood(rows, layout, rows.moments()).curvature(theta)
+    thinned = Pseudolikelihood(thin, layout, thin.moments()).curvature(theta)
     for v in range(layout.n_gaussian, layout.n_nodes):
-        np.testing.assert_allclose(sampled.nodes[v].matrix, thin.nodes[v].matrix, atol=1e-13)
+        np.testing.assert_allclose(sampled.nodes[v].matrix, thinned.nodes[v].matrix, atol=1e-13)
+
+
+# --- sampled: exact without edges, and without categorical columns -------------------------------
+
+
+@pytest.mark.parametrize("ridged", [False, True])
+@pytest.mark.parametrize("name", ["mixed", "continuous-weighted"])
+def test_a_sampled_likelihood_is_the_exact_one_where_nothing_is_sampled(name, ridged):
+    task, table, _ = task_of("likelihood", name)
+    exact = task.smooth
+    sampled = draw(7, *PLAIN[name][0]).task(loss="likelihood-mc").smooth
+    assert type(sampled) is SampledLikelihood
+    if ridged:
+        sampled = RidgedSample.of(sampled, *ridge(sampled.layout))
+        exact = Ridged(exact, *ridge(exact.layout))
+    groups = np.arange(0, exact.layout.n_groups, 2)
+    for one, other in ((sampled, exact), (sampled.restrict(groups), exact.restrict(groups))):
+        theta = one.null()
+        np.testing.assert_array_equal(theta, other.null())
+        assert one.evaluate(theta).value == other.evaluate(theta).value
+        if not table.n_levels:
+            theta[one.layout.edges] = 0.1
+        here, there = one.evaluate(theta), other.evaluate(theta)
+        np.testing.assert_allclose(here.gradient, there.gradient, atol=1e-12)
+        if not table.n_levels:
+            hessian = other.curvature(theta).dense()
+            np.testing.assert_allclose(one.curvature(theta).dense(), hessian, atol=1e-12)
+        theta[one.layout.diagonal.start] = -1.0
+        assert one.evaluate(theta).value == np.inf
+        assert (one.n_rows, one.terms_per_edge, one.by_nodes) == (len(table.Y), 1, False)
+        assert not one.exact_curvature
+        assert one.passes == one.curvature_passes == 0.0
+
+
+# --- inside solvers ---------------------------------------------------------------------------
+
+
+def test_a_model_by_products_is_the_quadratic_one():
+    """It has no curvature of its own and is not restricted; solvers of it need neither."""
+    layout = draw(7, 40, 2, (2, 3)).task().layout
+    root = np.random.default_rng(0).normal(size=(layout.n_theta, layout.n_theta))
+    hessian, centre, grad = root @ root.T, random_theta(layout, 1), root[0]
+    model = ProductModel(layout, lambda delta: hessian @ delta, centre, grad)
+    np.testing.assert_array_equal(model.null(), centre)
+    theta, step = random_theta(layout, 2), 1e-3
+    here = model.evaluate(theta)
+    delta = theta - centre
+    assert here.value == pytest.approx(grad @ delta + 0.5 * delta @ hessian @ delta, rel=1e-12)
+    for k, one in enumerate(np.eye(len(theta)) * step):  # exact, but for rounding
+        up, down = (model.evaluate(theta + sign * one).value for sign in (1, -1))
+        assert here.gradient[k] == pytest.approx((up - down) / (2 * step), abs=1e-9)
+    theta[layout.diagonal.start] = 0.0
+    assert model.evaluate(theta).value == np.inf

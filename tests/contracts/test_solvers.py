@@ -8,13 +8,14 @@ import pytest
 
 from mixedgm.errors import ParameterError
 from mixedgm.objective.contract import Evaluation
-from mixedgm.solve import proximal_newton
 from mixedgm.solve.loop import Status, run
+from mixedgm.solve.monte_carlo import MonteCarlo
 from mixedgm.solve.problem import Problem
 from mixedgm.solve.proximal_gradient import ProximalGradient
 from mixedgm.solve.proximal_newton import ProximalNewton
 from mixedgm.solve.working_set import Start, solve
 from tests.reference import optimality, plain, problems
+from tests.support.moderated import moderated_task
 from tests.support.problems import SOLVERS, Table, draw, edges_of, solved
 
 # Levels from 2 to 9; calibrated and uniform; weights, free and forbidden edges, unseen levels.
@@ -102,6 +103,79 @@ def test_trace_counts_on_and_ends_at_the_answer(name, solver):
     assert len(solution.trace) > solution.n_iter > 0
 
 
+@cache
+def other_task(name):
+    if name.startswith("moderated"):
+        loss = name.removeprefix("moderated ")
+        return moderated_task(draw(7, 80, 3, (2, 3, 4), True), (0, 5), loss=loss)
+    table = draw(3, 80, 3, (2, 3, 2), True)
+    if name.endswith("given covariates"):
+        table = replace(table, covariates=(0, 4))
+    return table.task(loss=name.split()[0])
+
+
+LOSSES = (
+    "likelihood",
+    "likelihood given covariates",
+    "pseudolikelihood given covariates",
+    "nodewise",
+    "moderated pseudolikelihood",
+    "moderated nodewise",
+)
+
+
+@cache
+def best_of(name):
+    return solved(other_task(name), 0.12 * other_task(name).lam_max, "newton-exact", tol=1e-9)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_all_solvers_find_the_certified_optimum_of_every_loss(name, solver):
+    task, best = other_task(name), best_of(name)
+    lam = 0.12 * task.lam_max
+    found = solved(task, lam, solver, tol=1e-7)
+    assert found.converged, found.status.value
+    assert found.kkt == task.problem(lam).optimality(found.theta).kkt
+    assert found.objective == pytest.approx(best.objective, abs=1e-10)
+    np.testing.assert_allclose(found.theta, best.theta, atol=1e-4)
+    active = task.layout.group_norms(best.theta) > 0
+    np.testing.assert_array_equal(task.layout.group_norms(found.theta) > 0, active)
+    assert "moderated" not in name or (task.layout.moderator[active] >= 0).any()
+
+
+def test_sampled_steps_find_the_optimum_where_nothing_is_sampled():
+    """Where something is, see tests/unit/objective/test_sampled.py."""
+    table, solver = draw(3, 60, 4, ()), MonteCarlo(accuracy=0.01)
+    task, exact = table.task(loss="likelihood-mc"), table.task(loss="likelihood")
+    lam = 0.1 * task.lam_max
+    start = Start(task.null.theta, task.null.evaluation, task.lam_max)
+    found = solve(task.problem(lam), solver, start, tol=1e-7, max_iter=50)
+    assert found.status is Status.CONVERGED
+    assert found.kkt <= 1e-7
+    assert found.kkt_error == 0.0
+    true = exact.problem(lam).optimality(found.theta)
+    assert true.kkt <= 1e-7
+    assert found.objective == pytest.approx(true.objective, abs=0.02)
+
+
+@pytest.mark.parametrize("name", ["likelihood", "likelihood given covariates"])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_solve_that_is_cut_short_returns_a_distribution(name, solver):
+    """Four columns that are nearly the same."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, 1)) + 0.05 * rng.normal(size=(40, 4))
+    covariates = (4,) if name.endswith("covariates") else ()
+    table = Table(x, draw(1, 40, 4, (2,)).Y, (2,), covariates=covariates)
+    task = table.task(loss="likelihood")
+    lam = 1e-3 * task.lam_max
+    start = Start(task.null.theta, task.null.evaluation, task.lam_max)
+    solution = solve(task.problem(lam), SOLVERS[solver], start, tol=1e-8, max_iter=3)
+    assert solution.status is Status.ITERATION_LIMIT
+    assert np.isfinite(solution.objective)
+    assert solution.kkt == task.problem(lam).optimality(solution.theta).kkt
+
+
 @pytest.mark.parametrize("solver", [name for name in SOLVERS if name.startswith("newton")])
 def test_newton_objectives_never_rise(solver):
     objectives = [row.objective for row in solution_of("six-columns", solver).trace]
@@ -132,7 +206,7 @@ def test_certificate_is_that_of_the_returned_point(solver):
     """Also where the solve was cut short: never the solver's own bookkeeping."""
     task, lam = task_of("mixed-uniform-0.3"), problems.get("mixed-uniform-0.3").lam
     solution = solved(task, lam, solver, max_iter=3)
-    fresh = task.problem(lam).certificate(solution.theta)
+    fresh = task.problem(lam).optimality(solution.theta)
     assert solution.kkt == fresh.kkt
     assert solution.objective == fresh.objective
 
@@ -144,7 +218,7 @@ def test_an_impossible_tolerance_does_not_spoil_the_answer(solver):
     start = (task.null.theta, task.null.evaluation)
     found = run(problem, SOLVERS[solver], start, tol=0.0, max_iter=300)
     assert found.status in (Status.NO_PROGRESS, Status.ITERATION_LIMIT)
-    assert problem.certificate(found.theta).kkt < 1e-9
+    assert problem.optimality(found.theta).kkt < 1e-9
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -211,15 +285,18 @@ class Liar:
     honest: object
     curvature_factor: float = 1.0
     gradient_factor: float = 1.0
+    steepness: float = 1.0
+    """Of the function itself."""
 
     def __getattr__(self, name):
         return getattr(self.honest, name)
 
     def evaluate(self, theta, gradient=True, groups=None):
         here = self.honest.evaluate(theta, gradient, groups)
+        value = self.steepness * here.value
         if here.grad is None:
-            return here
-        return Evaluation(here.value, self.gradient_factor * here.grad)
+            return Evaluation(value)
+        return Evaluation(value, self.gradient_factor * self.steepness * here.grad)
 
     def curvature(self, theta, stride=1, nodes=None):
         true = self.honest.curvature(theta, stride, nodes)
@@ -244,10 +321,10 @@ def lied_to(solver, max_iter=100, **lie):
 
 
 @pytest.mark.parametrize("subproblem", ["coordinate-descent", "proximal-gradient"])
-def test_a_failed_line_search_falls_back_and_says_so(subproblem, monkeypatch):
-    """Curvature far too small: each Newton step is too long for any number of halvings."""
-    monkeypatch.setattr(proximal_newton, "_MOST_DAMPING", 0.0)
-    solution = lied_to(ProximalNewton("exact", subproblem), 20, curvature_factor=1e-13)
+def test_a_failed_line_search_falls_back_and_says_so(subproblem):
+    """Curvature far too small: each Newton step is too long for halvings and damping."""
+    lie = {"curvature_factor": 1e-13, "steepness": 1e12}
+    solution = lied_to(ProximalNewton("exact", subproblem), 12, **lie)
     assert any("line search failed" in note for note in solution.notes)
     assert len(set(solution.notes)) == len(solution.notes)
     assert solution.objective < solution.trace[0].objective

@@ -38,6 +38,7 @@ ROOMS = (
     "certificate",
     "fitted",
     "estimates",
+    "notices",
     "precompile",
     "fitting",
     "store",
@@ -139,6 +140,35 @@ def test_rooms_import_upwards_only() -> None:
 
 def test_heavy_packages_are_imported_where_they_are_used() -> None:
     assert early_imports(PACKAGE) == []
+
+
+def test_matplotlib_is_imported_by_views_and_pyplot_by_the_canvas_alone() -> None:
+    found = set()
+    for path in sources(PACKAGE):
+        tree, file = parse(path), path.relative_to(PACKAGE).as_posix()
+        typing = {
+            inner
+            for node in ast.walk(tree)
+            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+            for inner in ast.walk(node)
+        }
+        for node in ast.walk(tree):
+            for module in imported_modules(node, path, PACKAGE):
+                if module.startswith("matplotlib") and node not in typing:
+                    found.add((file, module))
+    assert {file.split("/")[0] for file, _ in found} == {"views"}
+    assert {file for file, module in found if "pyplot" in module} == {"views/canvas.py"}
+
+
+def test_stores_are_made_where_the_architecture_says() -> None:
+    found = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in sources(PACKAGE)
+        for node in ast.walk(parse(path))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("MemoryRows", "StateRows")
+    }
+    fits = {"path/task.py", "rows/states.py"}
+    assert found == fits | {"diagnostics/states.py", "diagnostics/truth.py", "precompile.py"}
 
 
 def test_importing_the_package_stays_light() -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from mixedgm.path.path import solve_path
+from mixedgm.path.recipe import Recipe
 from mixedgm.solve.proximal_gradient import ProximalGradient
 from mixedgm.solve.proximal_newton import ProximalNewton
 from tests.reference import optimality, plain
@@ -25,7 +26,7 @@ def test_every_point_satisfies_the_optimality_conditions(shape, weights, solver)
     table = draw(51, *SHAPES[shape])
     task = table.task(weights=weights)
     lams = np.geomspace(task.lam_max, 0.01 * task.lam_max, 10)
-    path = solve_path(task, lams, SOLVERS[solver], tol=1e-6, max_iter=20_000)
+    path = solve_path(task, lams, Recipe(SOLVERS[solver], 1e-6, 20_000))
     own = plain.edge_weights(weights, table.X, table.Y, table.n_levels, table.row_weights)
     for k, lam in enumerate(path.lams):
         found = optimality.certificate(
@@ -40,7 +41,7 @@ def test_few_rows_and_many_columns():
     table = draw(52, 12, 10, (2, 3, 2, 2))
     task = table.task()
     lams = np.geomspace(task.lam_max, 0.05 * task.lam_max, 6)
-    path = solve_path(task, lams, ProximalNewton(), tol=1e-6, max_iter=2000)
+    path = solve_path(task, lams, Recipe(ProximalNewton(), 1e-6, 2000))
     assert path.converged.all()
     own = plain.calibrated_weights(table.X, table.Y, table.n_levels)
     for k in (2, 5):
@@ -53,7 +54,7 @@ def test_columns_in_extreme_units():
     table.X[:] = table.X * [1e-8, 1e8, 1.0] + [0.0, 0.0, 1e5]
     task = table.task()
     path = solve_path(
-        task, task.lam_max * np.array([0.5, 0.1]), ProximalNewton(), tol=1e-8, max_iter=200
+        task, task.lam_max * np.array([0.5, 0.1]), Recipe(ProximalNewton(), 1e-8, 200)
     )
     assert path.converged.all()
     own = plain.calibrated_weights(table.X, table.Y, table.n_levels)
@@ -68,7 +69,7 @@ def test_separable_levels_stay_finite():
     table.X[:, 0] = table.Y[:, 0] + 0.1 * table.X[:, 0] / np.abs(table.X).max()
     task = table.task()
     lams = np.geomspace(task.lam_max, 1e-3 * task.lam_max, 8)
-    path = solve_path(task, lams, ProximalNewton(), tol=1e-6, max_iter=2000)
+    path = solve_path(task, lams, Recipe(ProximalNewton(), 1e-6, 2000))
     assert path.converged.all()
     assert np.all(np.isfinite(path.params(7).coef))
     found = optimality.certificate(

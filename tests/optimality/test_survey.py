@@ -12,6 +12,7 @@ import pytest
 
 from mixedgm.errors import TableWarning
 from mixedgm.path.path import solve_path
+from mixedgm.path.recipe import Recipe
 from mixedgm.path.task import prepare
 from mixedgm.solve.choose import solver_for
 from mixedgm.table.encode import learn
@@ -37,7 +38,7 @@ def solved(n_rows):
         # A hundred rows do not hold every declared level, which is remarked upon.
         warnings.simplefilter("ignore", TableWarning)
         design, _ = learn(frame.iloc[np.sort(rows)])
-    path = solve_path(prepare(design), LAMS, solver_for("auto"), tol=TOL, max_iter=1000)
+    path = solve_path(prepare(design), LAMS, Recipe(solver_for("auto"), TOL, 1000))
     return path, design
 
 

@@ -8,11 +8,13 @@ import pytest
 import mixedgm as mg
 from mixedgm.estimates import certified, chosen_estimate, refitted
 from mixedgm.fitted import FittedModel
-from mixedgm.fitting import encode, recipe_of
+from mixedgm.fitting import encode
 from mixedgm.options import Options
-from mixedgm.path.evidence import Setup
+from mixedgm.path.evidence import Evidence
 from mixedgm.path.grid import geometric
-from mixedgm.path.selection import choose_growing
+from mixedgm.path.path import Path
+from mixedgm.path.selection import choose
+from mixedgm.path.task import prepare
 from mixedgm.penalty.group_mcp import GroupMCP
 from mixedgm.solve.loop import Status
 from mixedgm.store import load, save
@@ -24,34 +26,36 @@ GAMMA, TOL = 3.0, 1e-7
 
 
 @pytest.fixture(scope="module")
-def setup():
-    """As a fit makes it, but for the penalty."""
+def evidence():
+    """As a fit begins, but for the penalty."""
     options = Options(refit=False, tol=TOL)
     design = encode(people(120, seed=3), options)
-    recipe = recipe_of(options, design.schema)
-    task = recipe.task(design, None)
+    recipe = options.recipe(design.schema)
+    task = prepare(design, recipe)
     task = replace(task, penalty=GroupMCP(task.layout, task.penalty.weights, GAMMA))
-    return Setup(design, recipe, task, None, np.random.SeedSequence(0)), options
+    seed = np.random.SeedSequence(0)
+    return Evidence(design, recipe, task, Path.of(task), seed), options
 
 
 @pytest.fixture(scope="module")
-def chosen(setup):
-    setup, options = setup
-    lams = geometric(setup.task.lam_max, options.n_lams, options.lam_min_ratio)
-    return choose_growing(setup, options.criterion, lams)
+def chosen(evidence):
+    evidence, options = evidence
+    lams = geometric(evidence.task.lam_max, options.n_lams, options.lam_min_ratio)
+    return choose(evidence, options.criterion, lams, grows=True)
 
 
 @pytest.fixture(scope="module", params=["shrunken", "refitted"])
-def fitted(request, setup, chosen):
-    (setup, options), (path, choice) = setup, chosen
-    estimate = chosen_estimate(setup.task, path, choice, options)
+def fitted(request, evidence, chosen):
+    (evidence, options), (path, choice) = evidence, chosen
+    design, task = evidence.design, evidence.task
+    estimate = chosen_estimate(task, path, choice, options)
     if request.param == "refitted":
-        estimate = refitted(setup.task, estimate, options)
+        estimate = refitted(task, estimate, options)
     return FittedModel(
-        schema=setup.design.schema,
-        params=setup.task.params(estimate.theta),
-        node_scales=setup.task.node_scales,
-        report=certified(setup.design, setup.task, estimate),
+        schema=design.schema,
+        params=task.params(estimate.theta),
+        node_scales=task.node_scales,
+        report=certified(design, task, estimate),
         library="pandas",
         path=path,
     )

@@ -6,6 +6,7 @@ import pytest
 from mixedgm.model.params import from_theta
 from mixedgm.path.grid import geometric
 from mixedgm.path.path import solve_path
+from mixedgm.path.recipe import Recipe
 from mixedgm.solve.choose import Auto
 from tests.reference import likelihood as reference
 from tests.support.problems import draw, solved
@@ -42,7 +43,7 @@ def test_optimum_is_that_of_a_conic_solver(small):
 
 def test_objective_and_kkt_recomputed_by_enumeration_along_a_path(small):
     task, rows, _ = small
-    path = solve_path(task, geometric(task.lam_max, 8, 0.01), Auto(), tol=1e-5, max_iter=200)
+    path = solve_path(task, geometric(task.lam_max, 8, 0.01), Recipe(Auto(), 1e-5, 200))
     assert path.converged.all()
     scales = rows.scales
     for k, point in enumerate(path.points):

@@ -98,3 +98,43 @@ def kkt(params, X, Y, lam, row_weights=None, edge_weights=None) -> float:
                 distance = np.linalg.norm(grad + lam * own * block / length)
             worst = max(worst, distance / (size[u] * size[v]))
     return float(worst)
+
+
+def conditionals(layout, theta: Floats, C: Floats, Y, share: Floats) -> tuple[float, Floats]:
+    """Sum of -log p(column | others) over the targets, constants left out, and its gradient.
+
+    Theta is read by the definition of a layout.  `C` has the design columns, and behind them their
+    products with every feature of moderators.
+    """
+    p, d = layout.n_gaussian, layout.n_columns
+    spans = [slice(a, a + w) for a, w in zip(layout.column_start, layout.width, strict=False)]
+    terms = []  # (positions in theta, predicting columns, predicted columns)
+    for g, (u, v) in enumerate(layout.pairs.tolist()):
+        block = np.arange(layout.starts[g], layout.starts[g + 1])
+        block = block.reshape(layout.n_blocks[g], layout.width[u], layout.width[v])
+        for k, at in enumerate(block):
+            down = d * (1 + layout.first_feature[g] + k)
+            ways = [(at, u, v)] if layout.nodewise else [(at, u, v), (at.T, v, u)]
+            for index, a, b in ways:
+                if b not in layout.covariates:
+                    here = np.arange(d)[spans[a]] + down
+                    terms.append((index, here, np.arange(d)[spans[b]]))
+    coef = np.zeros((C.shape[1], d))
+    for index, columns, target in terms:
+        coef[np.ix_(columns, target)] = theta[index]
+    is_target = np.repeat([v not in layout.covariates for v in range(layout.n_nodes)], layout.width)
+    eta = np.r_[theta[layout.linear], theta[layout.biases]] + C @ coef
+    x, b, D = C[:, :p], theta[layout.diagonal], indicators(Y, layout.n_levels)
+    prob, logs = probabilities(eta[:, p:], layout.n_levels)
+    mean = eta[:, :p] / b
+    normal = share @ (0.5 * b * (x - mean) ** 2) - 0.5 * np.log(b)
+    value = normal[is_target[:p]].sum() - share @ np.where(D > 0, logs, 0.0)[:, is_target[p:]].sum(
+        axis=1
+    )
+    residual = np.where(is_target, np.hstack([mean - x, prob - D]), 0.0)
+    slope = np.where(is_target[:p], share @ (0.5 * x**2 - 0.5 * mean**2) - 0.5 / b, 0.0)
+    bias, cross = share @ residual, C.T @ (share[:, None] * residual)
+    grad = np.r_[bias[:p], slope, bias[p:], np.zeros(layout.n_theta - layout.n_node_terms)]
+    for index, columns, target in terms:
+        grad[index] += cross[np.ix_(columns, target)]
+    return float(value), grad

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from mixedgm.path.moderated import Moderated
+from mixedgm.path.recipe import Recipe
 from mixedgm.path.task import Task, prepare
 from mixedgm.table.schema import Schema
 from tests.support import dense
@@ -23,11 +24,8 @@ def moderated_task(table: Table, moderators, covariates=(), factors=None, **opti
     n_nodes = len(columns)
     if factors is None:
         factors = np.ones((len(moderators), n_nodes, n_nodes))
-    return prepare(
-        replace(design, schema=Schema(tuple(columns))),
-        moderated=Moderated(tuple(moderators), factors),
-        **options,
-    )
+    recipe = Recipe(moderated=Moderated(tuple(moderators), factors), **options)
+    return prepare(replace(design, schema=Schema(tuple(columns))), recipe)
 
 
 def written_out(task: Task, table: Table):
@@ -37,7 +35,8 @@ def written_out(task: Task, table: Table):
     share = dense.shares(len(Z), table.row_weights)
     middle = share @ Z
     middle[: rows.numbers.shape[1]] = 0.0
-    return np.hstack([Z, *(f[:, None] * (Z - middle) for f in rows.products.features.T)])
+    features = [] if rows.products is None else rows.products.features.T
+    return np.hstack([Z, *(f[:, None] * (Z - middle) for f in features)])
 
 
 def people(n=400, seed=0):

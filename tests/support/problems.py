@@ -8,9 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.model.layout import Layout
-from mixedgm.path.evidence import Evidence, Recipe, Setup
+from mixedgm.parallel import Runtime
+from mixedgm.path.evidence import Evidence
 from mixedgm.path.path import Path
+from mixedgm.path.recipe import Recipe
 from mixedgm.path.task import Task, prepare
+from mixedgm.solve.choose import Auto
+from mixedgm.solve.neighbour import Chord, neighbour_of
 from mixedgm.solve.proximal_gradient import VARIANTS, ProximalGradient
 from mixedgm.solve.proximal_newton import ProximalNewton
 from mixedgm.solve.spectral_gradient import SpectralGradient
@@ -28,6 +32,8 @@ SOLVERS = {
     "newton-exact-by-gradient": ProximalNewton("exact", "proximal-gradient"),
     "newton-sampled-by-gradient": ProximalNewton("sampled", "proximal-gradient", sample_rows=20),
     "spectral": SpectralGradient(),
+    "auto": Auto(),
+    "chord": Chord(ProximalNewton()),
 }
 
 
@@ -39,6 +45,7 @@ class Table:
     Y: NDArray[np.int64]
     n_levels: tuple[int, ...]
     row_weights: Floats | None = None
+    covariates: tuple[int, ...] = ()
 
     @property
     def n_gaussian(self) -> int:
@@ -51,15 +58,17 @@ class Table:
             Column(f"k{r}", "categorical", levels=tuple(f"l{a}" for a in range(m)))
             for r, m in enumerate(self.n_levels)
         ]
-        return Schema((*numbers, *discrete))
+        columns = enumerate((*numbers, *discrete))
+        roles = ("target", "covariate")
+        return Schema(tuple(replace(c, role=roles[k in self.covariates]) for k, c in columns))
 
     @property
     def design(self) -> Design:
         codes = np.ascontiguousarray(self.Y, dtype=code_dtype(self.schema))
         return Design(self.schema, np.ascontiguousarray(self.X), codes, self.row_weights)
 
-    def task(self, **options) -> Task:
-        return prepare(self.design, **options)
+    def task(self, n_threads=1, **options) -> Task:
+        return prepare(self.design, Recipe(**options), n_threads=n_threads)
 
     def take(self, rows) -> Table:
         weights = None if self.row_weights is None else self.row_weights[rows]
@@ -92,18 +101,23 @@ def random_theta(layout: Layout, seed: int, size: float = 0.4) -> Floats:
 
 
 def solved(task: Task, lam: float, solver="newton-exact", tol=1e-8, max_iter=30_000) -> Solution:
-    """Solve one lam from the null model."""
-    start = Start(task.null.theta, task.null.evaluation, task.lam_max)
-    return solve(task.problem(lam), SOLVERS[solver], start, tol=tol, max_iter=max_iter)
+    """Solve one lam from the null model; the chord, from a solution that is not far away."""
+    start, problem = Start(task.null.theta, task.null.evaluation, task.lam_max), task.problem(lam)
+    if solver == "chord":
+        near = task.problem(1.1 * lam)
+        theta = solve(near, ProximalNewton(), start, tol=1e-6, max_iter=1000).theta
+        neighbour = neighbour_of(near, SOLVERS[solver].solver, theta)
+        start = neighbour.start(theta, task.smooth.evaluate(theta), task.layout)
+    return solve(problem, SOLVERS[solver], start, tol=tol, max_iter=max_iter)
 
 
-def evidence_of(table: Table, path: Path, task: Task | None = None, **setup) -> Evidence:
+def evidence_of(table: Table, path: Path, task: Task | None = None, seed=0, **runtime) -> Evidence:
     """What a criterion sees of a table and its path."""
     n_nodes = table.n_gaussian + len(table.n_levels)
     recipe = Recipe(ProximalNewton(), 1e-8, 500, "calibrated", np.ones((n_nodes, n_nodes)))
     task = table.task() if task is None else task
-    seed = np.random.SeedSequence(setup.pop("seed", 0))
-    return Evidence(Setup(table.design, recipe, task, None, seed, **setup), path)
+    seed = np.random.SeedSequence(seed)
+    return Evidence(table.design, recipe, task, path, seed, runtime=Runtime(**runtime))
 
 
 def edges_of(task: Task, theta: Floats) -> set[tuple[int, int]]:

@@ -6,8 +6,8 @@ import pytest
 
 import mixedgm as mg
 from mixedgm.path.evidence import Choice
-from mixedgm.studies import resampling
 from tests.support.people import as_library, people
+from tests.support.solvers import Faulty, nth, tables
 
 N_BOOT = 12
 LAM = 0.12
@@ -90,18 +90,15 @@ def test_rare_levels_and_constant_columns_are_fitted_and_counted(rare) -> None:
     assert np.isfinite(parameters[parameters["parameter"] == "interaction"]["lower"]).all()
 
 
-def test_failed_resamples_are_counted_and_never_drawn_again(model, table, monkeypatch) -> None:
-    draw, calls = resampling.ResamplingPlan.draw, []
+def failing(table: pd.DataFrame, *numbers: int) -> mg.MixedGraphicalModel:
+    """A model of the table, whose resamples come fourth and later; some cannot be fitted."""
+    solver = Faulty(nth(tables, *numbers), np.linalg.LinAlgError("singular matrix"))
+    return mg.MixedGraphicalModel(lam=LAM, tol=1e-8, solver=solver).fit(table)
 
-    def fragile(*args):
-        calls.append(1)
-        if len(calls) in (3, 6):
-            raise np.linalg.LinAlgError("singular matrix")
-        return draw(*args)
 
-    whole = mg.bootstrap(model, table, n_boot=6, random_state=5, n_jobs=1)
-    monkeypatch.setattr(resampling.ResamplingPlan, "draw", fragile)
-    found = mg.bootstrap(model, table, n_boot=6, random_state=5, n_jobs=1)
+def test_failed_resamples_are_counted_and_never_drawn_again(table) -> None:
+    whole = mg.bootstrap(failing(table), table, n_boot=6, random_state=5, n_jobs=1)
+    found = mg.bootstrap(failing(table, 6, 9), table, n_boot=6, random_state=5, n_jobs=1)
     assert [failure.resample for failure in found.failures] == [2, 5]
     assert {failure.message for failure in found.failures} == {"LinAlgError: singular matrix"}
     assert (found.n_boot, found.n_done, found.n_failed) == (6, 4, 2)
@@ -112,13 +109,9 @@ def test_failed_resamples_are_counted_and_never_drawn_again(model, table, monkey
     assert "failed, 2 times: LinAlgError: singular matrix" in found.summary()
 
 
-def test_when_all_fail_the_reason_is_given(model, table, monkeypatch) -> None:
-    def fails(*args):
-        raise np.linalg.LinAlgError("singular matrix")
-
-    monkeypatch.setattr(resampling.ResamplingPlan, "draw", fails)
+def test_when_all_fail_the_reason_is_given(table) -> None:
     with pytest.raises(mg.MixedGMError, match="all 3 resamples failed.*singular"):
-        mg.bootstrap(model, table, n_boot=3, random_state=5, n_jobs=1)
+        mg.bootstrap(failing(table, 4, 5, 6), table, n_boot=3, random_state=5, n_jobs=1)
 
 
 # -- the model's options ---------------------------------------------------------------------------

@@ -16,6 +16,7 @@ import pytest
 import mixedgm as mg
 from mixedgm.checkpoint import holds_work
 from tests.support.people import people
+from tests.support.solvers import Faulty, nth, tables
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 120.0
@@ -89,18 +90,9 @@ def test_a_checkpoint_is_read_and_refused_for_other_work(model, table, expected,
             call()
 
 
-def test_an_interrupted_bootstrap_reports_what_is_done(model, table, expected, monkeypatch) -> None:
-    from mixedgm.studies import resampling
-
-    draw, calls = resampling.ResamplingPlan.draw, []
-
-    def interrupted(plan, *args):
-        calls.append(1)
-        if len(calls) == 6:
-            raise KeyboardInterrupt
-        return draw(plan, *args)
-
-    monkeypatch.setattr(resampling.ResamplingPlan, "draw", interrupted)
+def test_an_interrupted_bootstrap_reports_what_is_done(table, expected) -> None:
+    solver = Faulty(nth(tables, 9), KeyboardInterrupt)
+    model = mg.MixedGraphicalModel(lam=0.12, solver=solver).fit(table)
     with pytest.warns(RuntimeWarning, match=r"interrupted: 5 of 12 \(resamples\)"):
         found = mg.bootstrap(model, table, n_boot=12, random_state=3, n_jobs=1)
     assert (found.n_done, found.n_boot) == (5, 12)

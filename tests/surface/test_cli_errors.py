@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import mixedgm as mg
 from mixedgm.cli import main
 from mixedgm.cli.console import in_options
-from mixedgm.path import path as path_module
 from tests.support.command_line import environment, mixedgm, survey, write_csv
+from tests.support.solvers import nth
 
 
 @pytest.fixture
@@ -273,15 +274,14 @@ def test_a_full_disk_is_one_message(
 @pytest.fixture
 def stops_after_three(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C while the fourth lam is being solved."""
-    solve, solved = path_module.solve, []
+    begin, is_fourth = mg.ProximalNewton.init, nth(lambda problem: problem.lam, 4)
 
-    def stopping(*words: Any, **options: Any) -> Any:
-        if len(solved) == 3:
+    def stopping(self: mg.ProximalNewton, problem: Any, *start: Any) -> Any:
+        if is_fourth(problem):
             raise KeyboardInterrupt
-        solved.append(1)
-        return solve(*words, **options)
+        return begin(self, problem, *start)
 
-    monkeypatch.setattr(path_module, "solve", stopping)
+    monkeypatch.setattr(mg.ProximalNewton, "init", stopping)
 
 
 @pytest.mark.usefixtures("stops_after_three")

@@ -12,7 +12,6 @@ import mixedgm as mg
 from mixedgm.cli import main
 from mixedgm.cli.console import in_options
 from mixedgm.cli.lists import cut_items, list_item, listed
-from mixedgm.errors import ParameterError
 from tests.support.command_line import write_csv
 
 HEIGHT, RATIO, TIME = "height, cm", "a=b", "time: 1"
@@ -64,7 +63,7 @@ def test_values_are_cut_where_quotes_or_known_names_say(
 
 @pytest.mark.parametrize("text", ['"a', 'a="b', '"a""'])
 def test_a_quote_that_does_not_close_is_an_error(text: str) -> None:
-    with pytest.raises(ParameterError, match="do not close"):
+    with pytest.raises(mg.ParameterError, match="do not close"):
         cut_items([text], "=", "--given takes NAME=VALUE.")
 
 
@@ -148,18 +147,21 @@ def test_plot_takes_the_options_of_the_picture(
 
 
 def test_compare_draws_with_options_and_says_why_it_does_not(
-    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     compare = ["compare", "t.csv", "--groups", "site", "--lam", "0.1", "--permutations", "2"]
     compare += ["--jobs", "1"]
     assert main([*compare, "-o", "no", "--columns", "site"]) == 2
     assert "--columns: 'site' is not a column" in capsys.readouterr().err
-    monkeypatch.setattr("mixedgm.views.plot_groups._MOST_NAMES", 3)
-    assert main([*compare, "-o", "crowd"]) == 0
+    assert main([*compare, "-o", "some", "--columns", "a=b,city", "--minimum", "0.1"]) == 0
+    assert (here / "some" / "networks.png").exists()
+    capsys.readouterr()
+    rng = np.random.default_rng(0)
+    numbers = {f"x{k}": rng.normal(size=40).tolist() for k in range(101)}
+    write_csv(here / "wide.csv", {"site": ["N", "S"] * 20, **numbers})
+    assert main([compare[0], "wide.csv", *compare[2:], "--lam", "0.5", "-o", "crowd"]) == 0
     said = capsys.readouterr().err
-    assert "note: no picture of the networks: 4 columns in each of 2 networks" in said
+    assert "note: no picture of the networks: 101 columns in each of 2 networks" in said
     assert "choose some with --columns" in said
     assert not (here / "crowd" / "networks.png").exists()
     assert (here / "crowd" / "differences.png").exists()
-    assert main([*compare, "-o", "some", "--columns", "a=b,city", "--minimum", "0.1"]) == 0
-    assert (here / "some" / "networks.png").exists()

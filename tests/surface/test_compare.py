@@ -17,6 +17,7 @@ from mixedgm.parallel import seeds
 from mixedgm.studies.bootstrap import plan_of
 from mixedgm.studies.compare_shuffle import Shuffle
 from mixedgm.studies.row_groups import Groups
+from tests.support.solvers import Faulty, nth, tables
 
 PERMS = 39
 
@@ -252,19 +253,11 @@ def test_covariates_refits_and_transforms() -> None:
     assert found.n_unconverged == 0
 
 
-def test_failures_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mixedgm.studies import compare_shuffle
-
-    real, calls = compare_shuffle.fitted_record, []
-
-    def sometimes(plan, design):
-        calls.append(1)
-        if len(calls) == 3:  # the first group of the second permutation
-            raise np.linalg.LinAlgError("not this time")
-        return real(plan, design)
-
-    monkeypatch.setattr(compare_shuffle, "fitted_record", sometimes)
-    found = mg.compare(table(80), "site", lam=0.3, n_perm=4, random_state=0, n_jobs=1)
+def test_failures_are_counted() -> None:
+    """Before the permutations, tables are the whole one and the groups."""
+    solver = Faulty(nth(tables, 7), np.linalg.LinAlgError("not this time"))
+    options = {"lam": 0.3, "n_perm": 4, "random_state": 0, "n_jobs": 1, "solver": solver}
+    found = mg.compare(table(80), "site", **options)
     assert (found.n_done, found.n_failed, found.failures[0].resample) == (3, 1, 1)
     assert "3 of 4 permutations" in repr(found)
     assert "not this time" in str(found)

@@ -1,12 +1,9 @@
 """mg.diagnostics: what it takes, what it refuses, and how the result shows itself."""
 
-import warnings
-
 import numpy as np
 import pytest
 
 import mixedgm as mg
-from mixedgm.diagnostics import truth as truth_module
 from tests.support.people import people
 
 ODD = "<b>hub</b>"
@@ -120,30 +117,10 @@ def test_models_without_a_distribution_of_all_columns():
         mg.diagnostics.consistency(apart)
 
 
-def test_too_many_parameters(monkeypatch, model):
-    monkeypatch.setattr(truth_module, "MOST_PARAMETERS", 5)
-    with pytest.raises(mg.TooLargeError, match="17 free parameters.*limit is 5. To fix"):
-        mg.diagnostics.consistency(model)
-
-
-def test_models_too_large_for_elimination_are_sampled(monkeypatch):
-    from mixedgm.joint import exact as exact_module
-
-    _, model = mg.datasets.make_ladder(1, 3, random_state=0)
-    exact = mg.diagnostics.consistency(model)
-
-    def too_large(params, **_):
-        raise mg.TooLargeError("too large", ())
-
-    monkeypatch.setattr(exact_module, "exact", too_large)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", mg.SamplingWarning)
-        drawn = mg.diagnostics.consistency(model, n_draws=20_000)
-    assert not drawn.exact
-    assert "Gibbs" in repr(drawn)
-    assert drawn.upper == pytest.approx(exact.upper, abs=max(0.1, 5 * drawn.standard_error))
-    with pytest.raises(mg.TooLargeError):
-        mg.diagnostics.consistency(model, loss="likelihood", n_draws=1000)
+def test_too_many_parameters():
+    wide = mg.from_params({f"x{k}": "continuous" for k in range(112)}, {"precision": np.eye(112)})
+    with pytest.raises(mg.TooLargeError, match="6,440 free parameters.*limit is 6,000. To fix"):
+        mg.diagnostics.consistency(wide)
 
 
 @pytest.mark.parametrize("order", ["vwx", "vxw", "wvx"])

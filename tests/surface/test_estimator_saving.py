@@ -6,6 +6,7 @@ import pytest
 import mixedgm as mg
 from tests.reference import plain
 from tests.support.people import as_library, assert_same_params, numbers, people
+from tests.support.solvers import interrupted_at
 
 NODES = ["height", "weight", "group", "smoker", "colour"]
 
@@ -197,23 +198,12 @@ def test_a_path_takes_lams_weights_and_options():
     assert path.objective[1] == pytest.approx(model.objective_, abs=1e-8)
 
 
-def test_an_interrupted_path_keeps_what_is_solved(monkeypatch):
-    from mixedgm.path import path as module
-
-    real, calls = module.solve, []
-
-    def interrupted(*args, **kwargs):
-        calls.append(None)
-        if len(calls) == 4:
-            raise KeyboardInterrupt
-        return real(*args, **kwargs)
-
-    monkeypatch.setattr(module, "solve", interrupted)
+def test_an_interrupted_path_keeps_what_is_solved():
     with (
         pytest.warns(RuntimeWarning, match="interrupted: .* 3 of 6 values solved"),
         pytest.warns(mg.SelectionWarning, match="near the end .* no smaller value was tried"),
     ):
-        model = mg.MixedGraphicalModel(n_lams=6).fit(people())
+        model = mg.MixedGraphicalModel(n_lams=6, solver=interrupted_at(4)).fit(people())
     assert len(model.path_) == 3
     assert model.lam_ in model.path_.lams
     assert np.isfinite(model.score(people()))

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import mixedgm as mg
-from mixedgm.cli.main import main
+from mixedgm.cli import main
 
 N = 200
 

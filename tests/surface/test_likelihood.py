@@ -345,7 +345,7 @@ def test_the_bootstrap_fits_sampled_likelihoods(table):
 def test_solvers_belong_to_their_losses(table):
     with pytest.raises(mg.ParameterError, match=r"'auto' or a MonteCarlo\(\.\.\.\) with loss="):
         Model(loss="likelihood-mc", solver="proximal-newton").fit(table)
-    with pytest.raises(mg.ParameterError, match="another than MonteCarlo with loss='likelihood'"):
+    with pytest.raises(mg.ParameterError, match="other than MonteCarlo with loss='likelihood'"):
         Model(solver=mg.MonteCarlo()).fit(table)
 
 

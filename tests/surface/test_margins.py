@@ -39,8 +39,8 @@ def model(table) -> mg.MixedGraphicalModel:
     return mg.MixedGraphicalModel(lam=0.02).fit(table)
 
 
-def shares(params: mg.Params) -> np.ndarray:
-    states = brute.enumerate_states(getattr(params, "joint", params))
+def shares(params) -> np.ndarray:
+    states = brute.enumerate_states(params)
     found = np.zeros(sum(params.n_levels))
     for codes, prob in zip(states.codes, states.prob, strict=True):
         found[params.level_start[:-1] + codes] += prob
@@ -52,7 +52,7 @@ def test_margins_of_a_table_that_the_model_fits_badly(model, table):
         [table[name].value_counts(normalize=True).sort_index() for name in LETTERS]
     )
     # What the fit itself says is far off: without node terms of its own this is what is asked.
-    assert np.abs(shares(model.params_) - table_shares).max() > 0.4
+    assert np.abs(shares(model.params_.joint) - table_shares).max() > 0.4
     np.testing.assert_allclose(shares(model.fitted_.joint_params), table_shares, atol=1e-8)
     for at, name in enumerate(LETTERS):
         found = model.marginal(name).frame().set_index(name)["probability"]
@@ -141,36 +141,26 @@ def test_a_level_without_rows_and_a_transform(table):
 # -- computed once, kept with the model ------------------------------------------------------------
 
 
-@pytest.fixture
-def counted(monkeypatch):
-    """How often node terms are computed."""
-    from mixedgm.solve import margins
-
-    calls, real = [], margins.matched
-
-    def counting(*args):
-        calls.append(1)
-        return real(*args)
-
-    monkeypatch.setattr(margins, "matched", counting)
-    return calls
+def kept(file):
+    """Whether a model file has the node terms."""
+    with zipfile.ZipFile(file) as archive:
+        return json.loads(archive.read("model.json"))["joint"] is not None
 
 
-def test_a_file_brings_them_along(model, table, tmp_path, counted):
+def test_a_file_brings_them_along(table, tmp_path):
     fresh = mg.MixedGraphicalModel(lam=0.02).fit(table)
     fresh.save(tmp_path / "before.mgm")
     answer = fresh.marginal(["a", "x"]).frame()
     fresh.save(tmp_path / "after.mgm")
-    assert len(counted) == 1
+    assert not kept(tmp_path / "before.mgm")
+    assert kept(tmp_path / "after.mgm")
     known = mg.load(tmp_path / "after.mgm")
     assert known.marginal(["a", "x"]).frame().equals(answer)
     assert known.joint_discrepancy().frame().equals(fresh.joint_discrepancy().frame())
-    assert len(counted) == 1
     known.save(tmp_path / "again.mgm")
     assert (tmp_path / "again.mgm").read_bytes() == (tmp_path / "after.mgm").read_bytes()
     unknown = mg.load(tmp_path / "before.mgm")
     assert unknown.marginal(["a", "x"]).frame().equals(answer)
-    assert len(counted) == 2
 
 
 def test_an_older_file_has_no_margins_and_answers_as_before(model, tmp_path):
@@ -189,7 +179,7 @@ def test_an_older_file_has_no_margins_and_answers_as_before(model, tmp_path):
     loaded = mg.load(tmp_path / "old.mgm")
     assert loaded.fitted_.margins is None
     found = loaded.marginal("a").frame()["probability"]
-    np.testing.assert_allclose(found, shares(model.params_)[:2], atol=1e-10)
+    np.testing.assert_allclose(found, shares(model.params_.joint)[:2], atol=1e-10)
     with pytest.raises(mg.ParameterError, match="its file is older"):
         loaded.joint_discrepancy()
 
@@ -216,8 +206,9 @@ def test_impossible_margins_in_a_file_are_refused(model, tmp_path, part, array):
         mg.load(tmp_path / "bad.mgm")
 
 
-def test_many_questions_compute_them_once(table, counted):
+def test_many_questions_compute_them_once(table):
     model = mg.MixedGraphicalModel(lam=0.02).fit(table)
+    terms = model.fitted_.joint_terms
     gappy = table.mask(np.random.default_rng(0).random(table.shape) < 0.2)
     model.impute(gappy)
     model.impute(gappy, 3, random_state=0)
@@ -225,10 +216,10 @@ def test_many_questions_compute_them_once(table, counted):
     model.entropy()
     model.conditional("a", {"b": "yes"})
     model.summary()
-    assert len(counted) == 1
+    assert model.fitted_.joint_terms is terms
     copy = pickle.loads(pickle.dumps(model))
+    assert "joint_terms" in vars(copy.fitted_)
     assert copy.mean()["x"] == model.mean()["x"]
-    assert len(counted) == 1
 
 
 def test_simulated_tables_of_the_check_have_the_margins(model, table):
@@ -242,25 +233,24 @@ def test_simulated_tables_of_the_check_have_the_margins(model, table):
     np.testing.assert_allclose(checked.shares.mean(axis=0), observed, atol=0.014)
 
 
-def test_sampled_margins_are_told_and_kept(table, tmp_path, monkeypatch):
-    from mixedgm.solve import margins
-
-    def refuse(*_):
-        raise mg.TooLargeError("too large", ())
-
-    monkeypatch.setattr(margins, "_by_newton", refuse)
-    model = mg.MixedGraphicalModel(lam=0.3).fit(table)
-    answer = model.marginal("a")
+def test_sampled_margins_are_told_and_kept(tmp_path):
+    """With 26 columns that have nearly all edges, tables would be too large."""
+    rng = np.random.default_rng(0)
+    ticked = 0.3 * rng.normal(size=(300, 1)) + rng.normal(size=(300, 26)) > 0.0
+    table = pd.DataFrame(np.where(ticked, "yes", "no"), columns=list("abcdefghijklmnopqrstuvwxyz"))
+    model = mg.MixedGraphicalModel(lam=0.003).fit(table)
+    answer = model.marginal("a", random_state=0)
     terms = model.fitted_.joint_terms
     assert terms.sampled
     assert 0.0 < terms.error < 0.05
     assert "the table's margins were sampled: off by up to 0.0" in " ".join(repr(answer).split())
-    assert repr(model.joint_discrepancy()).count("sampled") == 1
-    found = answer.frame().set_index("a")["probability"]["yes"]
-    assert abs(found - (table["a"] == "yes").mean()) < terms.error
+    assert "sampled" in repr(model.joint_discrepancy())
+    found = answer.frame().set_index("a").loc["yes"]
+    off = abs(found["probability"] - (table["a"] == "yes").mean())
+    assert off < terms.error + 4.0 * found["probability_error"]
     model.save(tmp_path / "model.mgm")
     loaded = mg.load(tmp_path / "model.mgm")
-    assert repr(loaded.marginal("a")) == repr(answer)
+    assert repr(loaded.marginal("a", random_state=0)) == repr(answer)
     assert loaded.fitted_.joint_terms.sampled
 
 

@@ -89,7 +89,7 @@ def test_subsamples_count_edges_by_the_rule(table, rule, covariates):
     ).fit(table)
     evidence = SimpleNamespace(
         design=SimpleNamespace(n_rows=len(table)),
-        setup=SimpleNamespace(seeds=partial(seeds, seeds(0, 1)[0])),
+        seeds=partial(seeds, seeds(0, 1)[0]),
     )
     count = np.zeros((5, 5))
     for rows in select._halves(evidence):

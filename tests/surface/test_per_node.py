@@ -2,7 +2,6 @@
 
 import json
 import math
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,9 +9,6 @@ import pytest
 
 import mixedgm as mg
 from mixedgm.cli import main
-from mixedgm.path.criteria import EBIC
-from mixedgm.path.task import Task
-from mixedgm.solve.loop import Status
 from tests.support.command_line import survey, write_csv
 from tests.support.people import as_library, people
 
@@ -175,30 +171,6 @@ def test_regressions_that_are_too_dense_are_left_out_one_by_one():
     assert "cannot be refitted to 12 rows" in note
 
 
-def test_a_refit_that_does_not_converge_ends_its_own_column_only(table, model, monkeypatch):
-    """Here no refit of `weight` gets away from its start, alone or together with others."""
-    real, bad = Task.confined, model.schema_.node_index("weight")
-
-    def confined(task, problem, groups, start, *options):
-        done, layout = real(task, problem, groups, start, *options), task.layout
-        if bad not in layout.pairs[groups, 1]:
-            return done
-        begin, index = layout.conditional
-        own, theta = index[begin[bad] : begin[bad + 1]], done.theta.copy()
-        theta[own] = start.theta[own]
-        here = problem.smooth.evaluate(theta[layout.positions(groups)])
-        return replace(done, theta=theta, status=Status.ITERATION_LIMIT, evaluation=here)
-
-    monkeypatch.setattr(Task, "confined", confined)
-    scores, whole = fit(table, refit=False).fitted_.scores, model.fitted_.scores
-    n = min(len(scores["ebic"]), len(whole["ebic"]))
-    for at in (0, 1, 3, 4):
-        np.testing.assert_allclose(scores["ebic"][:n, at], whole["ebic"][:n, at], atol=1e-3)
-    first = int(np.argmax(whole["degrees_of_freedom"][:, 2] > 0))
-    assert np.isfinite(scores["ebic"][:first, 2]).all()
-    assert np.isinf(scores["ebic"][first:, 2]).all()
-
-
 # -- what is refused -------------------------------------------------------------------------------
 
 
@@ -227,7 +199,7 @@ def test_bad_lams_are_named(table, lam, message):
 
 def test_other_bad_options(table):
     with pytest.raises(mg.ParameterError, match="per_node must be True or False. Got 'yes'"):
-        EBIC(per_node="yes")
+        mg.EBIC(per_node="yes")
     with pytest.raises(mg.ParameterError, match="a path has the same lam for all columns"):
         mg.fit_path(table, lam=[0.1] * 5, loss="nodewise")
 

@@ -124,10 +124,8 @@ def test_certificate_and_objective_are_those_of_what_is_returned(table):
 
 
 def _coef(optimum):
-    from mixedgm.model.params import Params
-
     names = ("precision", "cont_bias", "category_shift", "cat_interaction", "cat_bias")
-    return Params.of_blocks(optimum.n_levels, *(getattr(optimum, name) for name in names)).coef
+    return mg.Params.of_blocks(optimum.n_levels, *(getattr(optimum, name) for name in names)).coef
 
 
 def test_two_columns_are_a_log_linear_model():

@@ -9,6 +9,7 @@ from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit, ShuffleS
 
 import mixedgm as mg
 from tests.support.people import assert_same_params, people
+from tests.support.solvers import Faulty
 
 Model = partial(mg.MixedGraphicalModel, n_jobs=1)
 LAMS = [0.6, 0.3, 0.15, 0.08]
@@ -200,25 +201,22 @@ def repeated(n_groups, times, seed):
 
 @pytest.mark.parametrize("cv", [5, GroupKFold(5)], ids=["drawn", "splitter"])
 @pytest.mark.parametrize("label", ["number", "text"])
-def test_rows_of_a_group_stay_together(monkeypatch, cv, label):
-    import mixedgm.path.crossval as crossval
-
+def test_rows_of_a_group_stay_together(cv, label):
+    """Every group is one row, four times over: a table has all of them or none."""
     frame, groups = repeated(20, 4, seed=0)
-    seen = []
-    honest = crossval.held_out
+    seen = {}
 
-    def spy(evidence, splits, what, checkpoint):
-        seen.extend(splits)
-        return honest(evidence, splits, what, checkpoint)
+    def note(problem):
+        rows = problem.smooth.rows.numbers
+        seen[rows.tobytes()] = rows
 
-    monkeypatch.setattr(crossval, "held_out", spy)
     given = groups if label == "number" else np.array([f"family {g}" for g in groups])
-    model = Model(select=mg.CV(cv, groups=given), lams=[0.5, 0.2], random_state=0)
-    model.fit(frame)
-    assert len(seen) == 5
-    for train, test in seen:
-        assert not set(groups[train]) & set(groups[test])
-    assert sorted(np.concatenate([test for _, test in seen])) == list(range(80))
+    select = mg.CV(cv, groups=given)
+    options = {"lams": [0.5, 0.2], "random_state": 0, "n_jobs": 1}
+    Model(select=select, solver=Faulty(note, None), **options).fit(frame)
+    assert sorted(len(rows) for rows in seen.values()) == [64] * 5 + [80]
+    for rows in seen.values():
+        assert set(np.unique(rows, axis=0, return_counts=True)[1]) == {4}
 
 
 @pytest.mark.filterwarnings("ignore:the choice .* near the end:mixedgm.SelectionWarning")
@@ -285,20 +283,19 @@ def test_a_fold_without_a_level_or_with_a_constant_column_is_counted():
     assert np.isfinite(model.fitted_.scores["cv"]).all()
 
 
+# Four folds that are told apart by how many rows they are fitted to: 90 to 87.
+FOUR = mg.CV([(rows[k:], test) for k, (rows, test) in enumerate(KFold(4).split(range(120)))])
+
+
+def failing(*sizes, error=None):
+    """A solver that fails on tables of so many rows."""
+    error = error or np.linalg.LinAlgError("no luck")
+    return Faulty(lambda problem: problem.smooth.n_rows in sizes, error)
+
+
 @pytest.mark.filterwarnings("ignore:the choice .* near the end:mixedgm.SelectionWarning")
-def test_failed_folds_are_counted_and_left_out(table, monkeypatch):
-    import mixedgm.path.resamples as resamples
-
-    honest = resamples._score_split
-
-    def fragile(work, split):
-        if 0 in split[1]:
-            raise np.linalg.LinAlgError("no luck")
-        return honest(work, split)
-
-    monkeypatch.setattr(resamples, "_score_split", fragile)
-    select = mg.CV(KFold(4))
-    model = Model(select=select, **TIGHT).fit(table)
+def test_failed_folds_are_counted_and_left_out(table):
+    model = Model(select=FOUR, solver=failing(90), **TIGHT).fit(table)
     scores, notes = model.fitted_.scores, model.fitted_.report.notes
     assert "1 of 4 folds failed; the first one: LinAlgError: no luck" in notes
     assert np.isnan(scores["cv_fold_1"]).all()
@@ -307,37 +304,16 @@ def test_failed_folds_are_counted_and_left_out(table, monkeypatch):
     np.testing.assert_allclose(scores["cv_se"], rest.std(axis=0, ddof=1) / np.sqrt(3))
 
 
-def test_when_all_folds_fail_that_is_an_error(table, monkeypatch):
-    import mixedgm.path.resamples as resamples
-
-    def hopeless(work, split):
-        raise mg.MixedGMError("no luck")
-
-    monkeypatch.setattr(resamples, "_score_split", hopeless)
-    with pytest.raises(mg.MixedGMError, match="all 4 folds failed; the first one: no luck"):
-        Model(select=mg.CV(KFold(4)), **TIGHT).fit(table)
-
-
-def impatient(monkeypatch, n_done):
-    """Ctrl-C during the fold after these."""
-    import mixedgm.path.resamples as resamples
-
-    honest, calls = resamples._score_split, []
-
-    def interrupted(work, split):
-        calls.append(split)
-        if len(calls) > n_done:
-            raise KeyboardInterrupt
-        return honest(work, split)
-
-    monkeypatch.setattr(resamples, "_score_split", interrupted)
+def test_when_all_folds_fail_that_is_an_error(table):
+    solver = failing(*range(120))
+    with pytest.raises(mg.MixedGMError, match="all 4 folds failed; the first one: .*no luck"):
+        Model(select=FOUR, solver=solver, **TIGHT).fit(table)
 
 
 @pytest.mark.filterwarnings("ignore:the choice .* near the end:mixedgm.SelectionWarning")
-def test_ctrl_c_keeps_the_folds_that_are_done(table, monkeypatch):
-    whole = Model(select=mg.CV(KFold(4)), **TIGHT).fit(table).fitted_
-    impatient(monkeypatch, 3)
-    model = Model(select=mg.CV(KFold(4)), **TIGHT)
+def test_ctrl_c_keeps_the_folds_that_are_done(table):
+    whole = Model(select=FOUR, solver=failing(), **TIGHT).fit(table).fitted_
+    model = Model(select=FOUR, solver=failing(87, error=KeyboardInterrupt), **TIGHT)
     with pytest.warns(RuntimeWarning, match="interrupted"):
         model.fit(table)
     assert "interrupted: 3 of 4 folds were used" in model.fitted_.report.notes
@@ -345,9 +321,8 @@ def test_ctrl_c_keeps_the_folds_that_are_done(table, monkeypatch):
     np.testing.assert_allclose(model.fitted_.scores["cv"], expected)
 
 
-def test_ctrl_c_ends_the_growth_of_the_grid(table, monkeypatch):
-    impatient(monkeypatch, 3)
-    model = Model(select=mg.CV(KFold(4)), n_lams=30)
+def test_ctrl_c_ends_the_growth_of_the_grid(table):
+    model = Model(select=FOUR, n_lams=30, solver=failing(87, error=KeyboardInterrupt))
     with pytest.warns(RuntimeWarning, match="interrupted"):
         model.fit(table)
     assert len(model.path_) == 10  # the first part
@@ -389,14 +364,14 @@ def test_a_checkpoint_of_a_growing_grid_goes_on_and_ends_the_same(table, tmp_pat
         make(checkpoint=3)
 
 
-def test_ctrl_c_within_a_resample_is_passed_on(table, monkeypatch):
+def test_ctrl_c_within_a_resample_is_passed_on(table):
     """Whoever runs many fits must not take half a choice for a whole one."""
     from mixedgm.fitting import encode, fit_design
     from mixedgm.options import Options
 
-    options = Options(select=mg.CV(KFold(4)), **TIGHT)
+    solver = failing(87, error=KeyboardInterrupt)
+    options = Options(select=FOUR, solver=solver, **TIGHT)
     design = encode(table, options)
-    impatient(monkeypatch, 3)
     with pytest.raises(KeyboardInterrupt), pytest.warns(RuntimeWarning, match="interrupted"):
         fit_design(design, options)
 

@@ -25,19 +25,23 @@ def test_garbage_is_collected_again_after_an_error():
     assert gc.isenabled()
 
 
-def test_the_cache_is_optional(tmp_path, monkeypatch):
-    """A damaged index, and a folder that cannot be written to: functions are compiled again."""
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """An empty folder for compiled code."""
     import numba
 
-    from mixedgm.compiled import kernel
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
 
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+
+def test_the_cache_is_optional(cache):
+    """A damaged index, and a folder that cannot be written to: functions are compiled again."""
 
     def twice(x):
         return 2 * x
 
     assert kernel(twice)(3) == 6
-    (index,) = tmp_path.rglob("*.nbi")
+    (index,) = cache.rglob("*.nbi")
     index.write_bytes(b"damaged")
     assert kernel(twice)(3) == 6
     assert index.read_bytes() != b"damaged"
@@ -46,22 +50,15 @@ def test_the_cache_is_optional(tmp_path, monkeypatch):
     assert sum(again.stats.cache_hits.values()) == 1
 
 
-def test_without_any_place_for_a_cache(monkeypatch):
-    from mixedgm import compiled
-
-    def nowhere(function):
-        raise RuntimeError("cannot cache function: no locator available")
-
-    monkeypatch.setattr(compiled, "_OptionalCache", nowhere)
-    assert compiled.kernel(lambda x: x + 1)(1) == 2
+def test_without_any_place_for_a_cache():
+    """Code that is in no file has none."""
+    names = {}
+    exec(compile("def plus(x):\n    return x + 1\n", "<nowhere>", "exec"), names)
+    assert kernel(names["plus"])(1) == 2
 
 
 @pytest.mark.parametrize("damage", ["a byte", "half of the file", "another function's code"])
-def test_code_that_is_not_what_was_kept_is_compiled_again(damage, tmp_path, monkeypatch):
-    import numba
-
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-
+def test_code_that_is_not_what_was_kept_is_compiled_again(damage, cache):
     def twice(x):
         return 2 * x
 
@@ -69,7 +66,7 @@ def test_code_that_is_not_what_was_kept_is_compiled_again(damage, tmp_path, monk
         return 3 * x
 
     assert (kernel(twice)(3), kernel(thrice)(3)) == (6, 9)
-    file, other = (next(tmp_path.rglob(f"*{name}*.nbc")) for name in ("twice", "thrice"))
+    file, other = (next(cache.rglob(f"*{name}*.nbc")) for name in ("twice", "thrice"))
     content = bytearray(file.read_bytes())
     if damage == "a byte":
         content[-len(content) // 3] ^= 1
@@ -83,14 +80,12 @@ def test_code_that_is_not_what_was_kept_is_compiled_again(damage, tmp_path, monk
     assert sum(again.stats.cache_hits.values()) == 0
 
 
+@pytest.mark.usefixtures("cache")
 def test_code_of_an_older_inner_function_is_compiled_again(tmp_path, monkeypatch):
     """The function that changed is in another file than the kernel."""
     import importlib
     import sys
 
-    import numba
-
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.syspath_prepend(str(tmp_path))
     part, whole = tmp_path / "the_part.py", tmp_path / "the_whole.py"
     part.write_text("from mixedgm.compiled import inner\n@inner\ndef f(x):\n    return x + 1\n")

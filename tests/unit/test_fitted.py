@@ -7,17 +7,15 @@ from mixedgm.errors import ParameterError
 from mixedgm.fitted import FitReport, FittedModel
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params
+from mixedgm.solve.account import Certificate, Cost
 from mixedgm.table.encode import Design
 from mixedgm.table.schema import Column, Schema
 
 REPORT = FitReport(
+    Certificate(1.0, 1e-6, converged=True, message=""),
+    Cost(3),
     lam=0.1,
-    objective=1.0,
-    kkt=1e-6,
     tol=1e-5,
-    converged=True,
-    message="",
-    n_iter=3,
     n_rows=50,
     total_weight=50.0,
 )

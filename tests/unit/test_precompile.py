@@ -14,6 +14,13 @@ from mixedgm.solve.contrast_kernels import carry
 from mixedgm.solve.descent import assemble, descend, node_products
 
 
+def machine(monkeypatch, cores, cached):
+    """A machine that has so many cores, and compiled code or none."""
+    monkeypatch.setattr(precompile, "n_cores", lambda: cores)
+    monkeypatch.setattr(precompile, "_is_cached", lambda kernel: cached)
+    precompile.compile_ahead.cache_clear()
+
+
 @pytest.fixture
 def started(monkeypatch):
     """Commands that would have been started, on a machine with two cores and an empty cache."""
@@ -27,9 +34,7 @@ def started(monkeypatch):
             pass
 
     monkeypatch.setattr(precompile.subprocess, "Popen", Process)
-    monkeypatch.setattr(precompile, "n_cores", lambda: 2)
-    monkeypatch.setattr(precompile, "_is_cached", lambda kernel: False)
-    precompile.compile_ahead.cache_clear()
+    machine(monkeypatch, cores=2, cached=False)
     yield commands
     precompile.compile_ahead.cache_clear()
 
@@ -68,11 +73,9 @@ def test_a_process_is_started_once(started):
 
 def test_none_is_started_without_need(started, monkeypatch):
     mg.MixedGraphicalModel().fit(np.random.default_rng(0).normal(size=(50, 2)))  # no levels
-    monkeypatch.setattr(precompile, "n_cores", lambda: 1)
+    machine(monkeypatch, cores=1, cached=False)
     fit()
-    precompile.compile_ahead.cache_clear()
-    monkeypatch.setattr(precompile, "n_cores", lambda: 2)
-    monkeypatch.setattr(precompile, "_is_cached", lambda kernel: True)
+    machine(monkeypatch, cores=2, cached=True)
     fit()
     assert started == []
 

@@ -26,8 +26,10 @@ from mixedgm.model.margins import Margins, NodeTerms
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params, Units
 from mixedgm.path.path import Path, PathPoint
+from mixedgm.solve.account import Certificate, Cost
 from mixedgm.solve.loop import Status, TraceRow
 from mixedgm.store import FORMAT_VERSION, load, save
+from mixedgm.store.validation import COST
 from mixedgm.table.schema import Column, Schema
 from mixedgm.table.transform import Nonparanormal
 
@@ -90,17 +92,14 @@ def paths(draw: st.DrawFn, schema: Schema) -> Path:
         status = draw(st.sampled_from(Status))
         points.append(
             PathPoint(
+                Certificate.of(
+                    status, draw(numbers), draw(st.floats(0.0, 1e-6 if status.good else None))
+                ),
+                Cost(draw(st.integers(0, 10**6)), *(draw(sizes) for _ in range(5))),
                 lam=draw(sizes),
                 node_terms=floats(draw, layout.n_node_terms),
                 groups=groups,
                 values=floats(draw, int(layout.sizes[groups].sum())),
-                objective=draw(numbers),
-                kkt=draw(st.floats(0.0, 1e-6 if status.good else None)),
-                status=status,
-                n_iter=draw(st.integers(0, 10**6)),
-                passes=draw(sizes),
-                curvature_passes=draw(sizes),
-                seconds=draw(sizes),
                 notes=tuple(draw(st.lists(st.text(), max_size=2))),
                 trace=tuple(trace) if traced else (),
             )
@@ -126,13 +125,15 @@ def fitted_models(draw: st.DrawFn) -> FittedModel:
         params.cat_interaction[params.levels_of(j), params.levels_of(j)] = 0.0
     converged = draw(st.booleans())
     report = FitReport(
+        Certificate(
+            draw(numbers | st.just(np.nan)),
+            draw(st.floats(0.0, 1e-6) if converged else st.floats(0.0) | st.just(np.nan)),
+            converged,
+            draw(st.text()),
+        ),
+        Cost(draw(st.integers(0, 2**63 - 1)), *(draw(sizes) for _ in range(5))),
         lam=draw(sizes),
-        objective=draw(numbers | st.just(np.nan)),
-        kkt=draw(st.floats(0.0, 1e-6) if converged else st.floats(0.0) | st.just(np.nan)),
         tol=draw(sizes),
-        converged=converged,
-        message=draw(st.text()),
-        n_iter=draw(st.integers(0, 2**63 - 1)),
         n_rows=draw(st.integers(1, 2**63 - 1)),
         total_weight=draw(sizes),
         notes=tuple(draw(st.lists(st.text(), max_size=2))),
@@ -201,21 +202,18 @@ def small_model() -> FittedModel:
         cat_interaction=np.zeros((5, 5)),
         cat_bias=np.array([0.0, 0.0, 0.5, -0.5, -np.inf]),
     )
-    report = FitReport(0.1, 3.5, 1e-6, 1e-5, True, "converged", 12, 100, 100.0, ("a note",), "EBIC")
+    certificate = Certificate(3.5, 1e-6, converged=True, message="converged")
+    cost = Cost(12, 20.5, 1.0, 0.01, 0.004, 0.002)
+    report = FitReport(certificate, cost, 0.1, 1e-5, 100, 100.0, ("a note",), "EBIC")
     observed = np.array([True, True, True, True, False])
     layout = Layout.complete(Nodes.mixed(2, (2, 2)))
     point = PathPoint(
+        replace(certificate, message=Status.CONVERGED.value),
+        cost,
         lam=0.1,
         node_terms=np.arange(8.0),
         groups=np.array([0, 3]),
         values=np.linspace(0.1, 0.9, int(layout.sizes[[0, 3]].sum())),
-        objective=3.5,
-        kkt=1e-6,
-        status=Status.CONVERGED,
-        n_iter=12,
-        passes=20.5,
-        curvature_passes=1.0,
-        seconds=0.01,
         notes=("fell back",),
         trace=(TraceRow(4.0, np.inf, 1.0, 0.001), TraceRow(3.5, 1e-6, 20.5, 0.01)),
     )
@@ -303,7 +301,9 @@ def test_the_comparison_of_models_sees_one_changed_bit() -> None:
 
 
 def test_every_field_of_the_report_is_stored(saved: FilePath) -> None:
-    assert set(document_of(saved)["report"]) == {field.name for field in fields(FitReport)}
+    kinds = (FitReport, Certificate, Cost)
+    names = {field.name for kind in kinds for field in fields(kind)}
+    assert set(document_of(saved)["report"]) == names - {"certificate", "cost"}
 
 
 def test_the_path_of_a_loaded_model_works(saved: FilePath) -> None:
@@ -484,12 +484,15 @@ def test_a_compressed_part_is_refused_unread(saved: FilePath, tmp_path: FilePath
     assert "is compressed; model files are not" in refusal(file)
 
 
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [(b" " * 40_000_000, "40,000,000 bytes"), (b"[" + b"0," * 600_000 + b"0]", "600,001 values")],
+)
 def test_a_huge_document_is_refused_unread(
-    saved: FilePath, tmp_path: FilePath, monkeypatch: pytest.MonkeyPatch
+    saved: FilePath, tmp_path: FilePath, content: bytes, says: str
 ) -> None:
-    monkeypatch.setattr("mixedgm.store.archive._MOST_VALUES", -20_000)
-    file = rewritten(saved, tmp_path / "long.mgm", {})
-    assert "'model.json' has" in refusal(file)
+    file = rewritten(saved, tmp_path / "long.mgm", {"model.json": content})
+    assert f"'model.json' has {says}" in refusal(file)
 
 
 @pytest.mark.parametrize(
@@ -575,7 +578,7 @@ def test_a_file_from_before_loads(saved: FilePath, tmp_path: FilePath) -> None:
     document = document_of(saved)
     for name in ("rule", "loss", "kkt_error", "objective_error", "at", "refitted", "ridge"):
         del document["report"][name]
-    for name in ("noisy", "unbounded", "open_end", "not_considered"):
+    for name in ("noisy", "unbounded", "open_end", "not_considered", *COST):
         del document["report"][name]
     del document["path"]["rule"], document["path"]["loss"], document["joint"]
     lost = [name for name in document["arrays"] if name.startswith(("table_", "joint_"))]
@@ -584,7 +587,8 @@ def test_a_file_from_before_loads(saved: FilePath, tmp_path: FilePath) -> None:
     changes: dict[str, bytes | None] = {f"{name}.npy": None for name in lost}
     changes["model.json"] = json.dumps(document).encode()
     back, _ = load(rewritten(saved, tmp_path / "old.mgm", changes))
-    expected = replace(small_model(), margins=None, known_terms=None)
+    report = replace(small_model().report, cost=Cost(12))
+    expected = replace(small_model(), report=report, margins=None, known_terms=None)
     assert list(difference(back, expected)) == []
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 from argparse import Namespace
 from collections.abc import Callable, Sequence
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mixedgm.atomic import check_writable, write_bytes, write_text
 from mixedgm.cli.console import Console
-from mixedgm.errors import MixedGMError, ParameterError
+from mixedgm.errors import ParameterError
 from mixedgm.printable import json_text, printable, quoted
 
 if TYPE_CHECKING:
@@ -30,7 +29,6 @@ __all__ = [
     "deliver",
     "draw",
     "make_folder",
-    "prepare_drawing",
     "save_picture",
     "write_columns",
     "write_tables",
@@ -137,24 +135,14 @@ def check_picture(output: str) -> None:
         raise ParameterError.must_be("the picture", wanted, output)
 
 
-def prepare_drawing() -> None:
-    """Draw without a window: the pictures go to files."""
-    try:
-        import matplotlib as mpl
-    except ImportError:
-        raise MixedGMError(
-            "drawing needs matplotlib, which is not installed. "
-            'Install it with: pip install "mixedgm[plot]"'
-        ) from None
-    mpl.use("Agg")
-
-
 def can_draw(console: Console) -> bool:
     """Prepare drawing where that is possible, else say that there will be no pictures."""
     if find_spec("matplotlib") is None:
         console.note('no pictures: matplotlib is missing. To fix: pip install "mixedgm[plot]"')
         return False
-    prepare_drawing()
+    from mixedgm.views.canvas import draw_without_window
+
+    draw_without_window()
     return True
 
 
@@ -176,13 +164,9 @@ def draw(fitted: FittedModel, kind: str, output: str | Path, **style: Any) -> No
 
 def save_picture(ax: Any, output: str | Path) -> None:
     """Write the figure of these axes into a file, completely or not at all, and close it."""
-    import matplotlib.pyplot as plt
+    from mixedgm.views.canvas import picture_of
 
-    buffer = io.BytesIO()
-    figure = ax.get_figure(root=True)
-    figure.savefig(buffer, format=Path(output).suffix[1:].lower(), dpi=_DPI)
-    plt.close(figure)
-    write_bytes(output, buffer.getvalue())
+    write_bytes(output, picture_of(ax, Path(output).suffix[1:].lower(), _DPI))
 
 
 def write_columns(columns: Columns, output: str | Path, formulas: Formulas) -> None:

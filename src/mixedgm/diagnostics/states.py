@@ -17,6 +17,7 @@ pi, so with t the range of the logits along an axis and a = min(pi / t, sqrt(2c)
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -96,6 +97,7 @@ class StateRows:
 
     def softmax(self, coef: Coefficients, gradient: Gradient) -> SoftmaxSums:
         """Loss per categorical node and the mean of z P' as asked, in the distribution."""
+        clock = time.perf_counter()
         p, levels = len(self.given_y.start), sum(self.n_levels)
         loss, mean_prob = np.zeros(len(self.n_levels)), np.zeros(levels)
         support, all_pairs = np.zeros(len(coef.values)), np.zeros((p + levels, levels))
@@ -115,6 +117,7 @@ class StateRows:
                 if sums.all_pairs is not None:
                     all_pairs[:, block] += share * sums.all_pairs[:, block]
         self.passes += 0.5 if gradient == "none" else 1.0
+        self._spend(time.perf_counter() - clock, 0.0)
         return SoftmaxSums(
             loss,
             mean_prob if gradient != "none" else None,
@@ -124,6 +127,7 @@ class StateRows:
 
     def softmax_curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> SoftmaxCurvature:
         """Second derivatives of the expected loss of categorical nodes; always from all states."""
+        clock = time.perf_counter()
         sums, widths, n_columns = [], [], []
         for node in nodes.tolist():
             split = _split(self.given_y, coef, node, self)
@@ -136,9 +140,13 @@ class StateRows:
             n_columns.append(int(parts[0][1].n_columns[0]))
             sums.append(self._with_rest(total, n_columns[-1], coef, node, split.rest))
         self.curvature_passes += len(nodes) / max(1, len(self.n_levels))
+        self._spend(0.0, time.perf_counter() - clock)
         start = np.concatenate([[0], np.cumsum([len(each) for each in sums])]).astype(np.int64)
         sizes = np.array(widths, dtype=np.int64), np.array(n_columns, dtype=np.int64)
         return SoftmaxCurvature(np.concatenate([*sums, np.zeros(0)]), start, *sizes, 1.0)
+
+    def _spend(self, passes: float, curvature: float) -> None:
+        self.part_seconds = (self.part_seconds[0] + passes, self.part_seconds[1] + curvature)
 
     def _with_rest(
         self, sums: Floats, n_columns: int, coef: Coefficients, node: int, rest: Floats

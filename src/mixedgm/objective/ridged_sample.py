@@ -53,10 +53,10 @@ class RidgedSample(SampledLikelihood):
         )
 
     def _without_edges(self, theta: Floats) -> Evaluation:
-        found = super()._without_edges(theta)
-        return Evaluation(
-            found.value + self.ridge.added(theta), found.gradient + self.ridge.push(theta)
-        )
+        found, ridge = super()._without_edges(theta), self.ridge
+        if found.grad is None:  # outside the domain
+            return found
+        return Evaluation(found.value + ridge.added(theta), found.grad + ridge.push(theta))
 
 
 @dataclass(frozen=True, eq=False)

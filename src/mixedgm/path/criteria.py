@@ -57,10 +57,38 @@ class _Information(HasParams, ABC):
 
     def choose(self, evidence: Evidence) -> Choice:
         """Lowest score, of the graph or of every column; the largest lam among equals."""
-        name, price = type(self).__name__.lower(), self.price(evidence.task)
+        name, label, price = type(self).__name__.lower(), self.label, self.price(evidence.task)
         if self.per_node:
-            return choose_per_node(evidence, name, self.label, price)
-        return _choose(evidence, name, self.label, price)
+            return choose_per_node(evidence, name, label, price)
+        task, path = evidence.task.scoring, evidence.path
+        known = None if evidence.before is None else evidence.before.memory
+        refits = refit_losses(task, path, known=known, show=evidence.runtime.show)
+        losses = refits.values
+        df = np.array([degrees_of_freedom(task, point.groups) for point in path.points])
+        prices = np.array([price.of(*_per_term(task, point.groups)) for point in path.points])
+        scores = 2.0 * task.total_weight * losses + prices
+        notes = _not_considered(refits.reasons, path)
+        if task is not evidence.task:
+            notes.append(
+                f"{label} of the pseudolikelihood: a sampled likelihood has no exact value"
+            )
+        best = int(np.argmin(scores))
+        ended = (
+            refits.ended
+            or evidence.saturated
+            or _risen(scores, path.lams, best, price.of(1.0, 1.0) * task.smooth.terms_per_edge)
+        )
+        return Choice(
+            best,
+            label,
+            {name: scores, "refit_loss": losses, "degrees_of_freedom": df.astype(np.float64)},
+            tuple(notes),
+            down_to=None if ended else evidence.below(best, LOOK_BELOW),
+            open_end=_densest(refits.reasons, best),
+            reasons=refits.reasons,
+            refit=refits.theta(task.layout, path.points[best].groups),
+            memory=refits,
+        )
 
 
 @dataclass(frozen=True)
@@ -147,36 +175,6 @@ class AIC(_Information):
     def price(self, task: Task) -> Price:
         """The same whatever the table."""
         return Price(2.0)
-
-
-def _choose(evidence: Evidence, name: str, label: str, price: Price) -> Choice:
-    task, path = evidence.task.scoring, evidence.path
-    known = None if evidence.before is None else evidence.before.memory
-    refits = refit_losses(task, path, known=known, show=evidence.setup.show)
-    losses = refits.values
-    df = np.array([degrees_of_freedom(task, point.groups) for point in path.points])
-    prices = np.array([price.of(*_per_term(task, point.groups)) for point in path.points])
-    scores = 2.0 * task.total_weight * losses + prices
-    notes = _not_considered(refits.reasons, path)
-    if task is not evidence.task:
-        notes.append(f"{label} of the pseudolikelihood: a sampled likelihood has no exact value")
-    best = int(np.argmin(scores))
-    ended = (
-        refits.ended
-        or evidence.saturated
-        or _risen(scores, path.lams, best, price.of(1.0, 1.0) * task.smooth.terms_per_edge)
-    )
-    return Choice(
-        best,
-        label,
-        {name: scores, "refit_loss": losses, "degrees_of_freedom": df.astype(np.float64)},
-        tuple(notes),
-        down_to=None if ended else evidence.below(best, LOOK_BELOW),
-        open_end=_densest(refits.reasons, best),
-        reasons=refits.reasons,
-        refit=refits.theta(task.layout, path.points[best].groups),
-        memory=refits,
-    )
 
 
 def _densest(reasons: tuple[str, ...], best: int) -> str:

@@ -86,21 +86,22 @@ class Holdout(_ByPrediction):
     def choose(self, evidence: Evidence) -> Choice:
         """Lowest loss; the largest lam among equals."""
         split = self._split(evidence)
-        found = held_out(evidence, [split], "hold-out")
-        losses = evidence.joined("holdout", found.losses[0])
+        held = held_out(evidence, [split], "hold-out")
+        losses = evidence.joined("holdout", held.losses[0])
         best = int(np.argmin(losses))
         return Choice(
             best,
             self.label,
             {"holdout": losses},
-            evidence.all_notes(found.notes),
-            down_to=None if found.interrupted else evidence.below(best, _LOOK_BELOW),
+            evidence.all_notes(held.notes),
+            down_to=None if held.interrupted else evidence.below(best, _LOOK_BELOW),
+            ends=held.ends,
         )
 
     def _split(self, evidence: Evidence) -> Split:
         n = evidence.design.n_rows
         if self.rows is None:
-            order = np.random.default_rng(evidence.setup.seed).permutation(n)
+            order = np.random.default_rng(evidence.seed).permutation(n)
             test = np.sort(order[: min(max(1, round(self.fraction * n)), n - 1)])
         else:
             test = np.flatnonzero(np.isin(_positions(evidence.design), _listed(self.rows)))
@@ -179,29 +180,30 @@ class CV(_ByPrediction):
         """Lowest mean loss, or the largest lam within one standard error of it."""
         before = evidence.before
         splits = self._splits(evidence) if before is None else before.memory
-        found = held_out(evidence, splits, "folds", self.checkpoint)
+        held = held_out(evidence, splits, "folds", self.checkpoint)
         scores: dict[str, Floats] = {"cv": np.empty(0), "cv_se": np.empty(0)}
-        for at, losses in enumerate(found.losses):
+        for at, losses in enumerate(held.losses):
             scores[f"cv_fold_{at + 1}"] = evidence.joined(f"cv_fold_{at + 1}", losses)
         folds = np.array(list(scores.values())[2:])
-        scores["cv"], scores["cv_se"] = _mean_and_error(folds, found.weights)
+        scores["cv"], scores["cv_se"] = _mean_and_error(folds, held.weights)
         best = int(np.argmin(scores["cv"]))
         limit = scores["cv"][best] + (scores["cv_se"][best] if self.one_se else 0.0)
-        ended = found.interrupted or _risen(folds, found.weights, evidence.path.lams, best)
+        ended = held.interrupted or _risen(folds, held.weights, evidence.path.lams, best)
         return Choice(
             int(np.argmax(scores["cv"] <= limit)),
             self.label,
             scores,
-            evidence.all_notes(found.notes),
+            evidence.all_notes(held.notes),
             down_to=None if ended else evidence.below(best, _LOOK_BELOW),
             memory=splits,
+            ends=held.ends,
         )
 
     def _splits(self, evidence: Evidence) -> list[Split]:
         design = evidence.design
         groups = None if self.groups is None else _group_labels(design, self.groups)
         if isinstance(self.cv, Integral):
-            return _drawn_folds(int(self.cv), design.n_rows, groups, evidence.setup.seed)
+            return _drawn_folds(int(self.cv), design.n_rows, groups, evidence.seed)
         return _checked(_given_splits(self.cv, design, groups), design)
 
 

@@ -2,109 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
 from mixedgm.model.layout import Floats, Ints
-from mixedgm.model.params import Params
-from mixedgm.parallel import seeds
-from mixedgm.path.moderated import Moderated
-from mixedgm.path.path import Path, PathPoint, solve_path
-from mixedgm.path.refits import too_large
-from mixedgm.path.task import Loss, Reference, Sampler, Task, Weights, prepare
-from mixedgm.solve.loop import Solver
-from mixedgm.solve.monte_carlo import MonteCarlo
+from mixedgm.parallel import Runtime, seeds
+from mixedgm.path.path import Path
+from mixedgm.path.recipe import Recipe
+from mixedgm.path.task import Reference, Task
 from mixedgm.table.encode import Design
-
-
-@dataclass(frozen=True, eq=False)
-class Recipe:
-    """How rows become a path; the same for the whole table, its folds and its subsamples.
-
-    Parameters
-    ----------
-    solver : Solver
-    tol : float
-    max_iter : int
-    weights : {"calibrated", "uniform", "adaptive"}
-    factors : ndarray (p + q, p + q)
-        Penalty factors by pair of nodes.
-    loss : {"pseudolikelihood", "likelihood", "likelihood-mc", "nodewise"}
-    seed : SeedSequence, optional
-        For losses that are sampled.
-    rule : {"and", "or"}
-        Which edges separate regressions have.
-    moderated : Moderated, optional
-        Which columns moderate edges.
-    refits : bool
-        Whether graphs are refitted: edges that no refit could have are then left out.
-    """
-
-    solver: Solver
-    tol: float
-    max_iter: int
-    weights: Weights
-    factors: Floats
-    loss: Loss = "pseudolikelihood"
-    seed: np.random.SeedSequence | None = None
-    rule: str = "and"
-    moderated: Moderated | None = None
-    refits: bool = False
-
-    def task(self, design: Design, reference: Reference | None, n_threads: int = 1) -> Task:
-        """Set up the problem of these rows."""
-        factors, left_out = self.factors, np.zeros_like(self.factors, dtype=bool)
-        if self.refits:
-            left_out = too_large(design, factors, reference)
-            factors = np.where(left_out, np.inf, factors)
-        task = prepare(
-            design,
-            loss=self.loss,
-            weights=self.weights,
-            factors=factors,
-            reference=reference,
-            n_threads=n_threads,
-            sampler=self._sampler,
-            rule=self.rule,
-            moderated=self.moderated,
-        )
-        return replace(task, too_large=np.argwhere(np.triu(left_out)))
-
-    @property
-    def _sampler(self) -> Sampler | None:
-        if not isinstance(self.solver, MonteCarlo):
-            return None
-        return Sampler(self.solver, self.seed or np.random.SeedSequence(0))
-
-    def path(
-        self,
-        task: Task,
-        lams: Floats,
-        *,
-        start: Params | None = None,
-        after: Path | None = None,
-        enough: Callable[[PathPoint], bool] | None = None,
-        keep_interrupted: bool = False,
-        show: bool = False,
-    ) -> Path:
-        """Solve these lams, or continue the path `after` with them."""
-        return solve_path(
-            task,
-            lams,
-            self.solver,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            start=start,
-            after=after,
-            enough=enough,
-            keep_interrupted=keep_interrupted,
-            keep_trace=len(lams) == 1 and after is None,
-            show=show,
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +49,8 @@ class Choice:
         Theta of the chosen graph without shrinkage, roughly, if it is known.
     memory : optional
         What the criterion needs again if the path is continued.
+    ends : tuple
+        Where the paths of folds or subsamples ended: their next parts start from there.
     """
 
     index: int
@@ -155,11 +66,12 @@ class Choice:
     reasons: tuple[str, ...] = ()
     refit: Floats | None = None
     memory: Any = None
+    ends: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
-class Setup:
-    """What is the same for every part of a path.
+class Evidence:
+    """Everything from which lam is chosen.
 
     Parameters
     ----------
@@ -168,27 +80,28 @@ class Setup:
     recipe : Recipe
         How to fit some of them.
     task : Task
-        Of the rows.
-    table : Reference or None
-        Of the table that the rows are a resample of; None when they are a whole table.
+        The problem on all rows.
+    path : Path
+        Its solutions so far.
     seed : SeedSequence
         For everything that is drawn.
-    n_jobs : int, optional
-        Workers for folds and subsamples.
-    keep_interrupted : bool
-        Whether Ctrl-C leaves what is done, or is passed on.
-    show : bool
-        Whether to draw progress bars.
+    table : Reference, optional
+        Of the table that the rows are a resample of; None when they are a whole table.
+    runtime : Runtime
+        Workers for folds and subsamples, progress bars, and what Ctrl-C does.
+    before : Choice, optional
+        The choice from the first `n_before` points, when the path has been continued since.
     """
 
     design: Design
     recipe: Recipe
     task: Task
-    table: Reference | None
+    path: Path
     seed: np.random.SeedSequence
-    n_jobs: int | None = 1
-    keep_interrupted: bool = False
-    show: bool = False
+    table: Reference | None = None
+    runtime: Runtime = field(default_factory=Runtime)
+    before: Choice | None = None
+    n_before: int = 0
 
     @cached_property
     def reference(self) -> Reference:
@@ -198,36 +111,6 @@ class Setup:
     def seeds(self, n: int) -> list[np.random.SeedSequence]:
         """One seed for each of n tasks, the same at every call."""
         return seeds(self.seed, n)
-
-
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """Everything from which lam is chosen.
-
-    Parameters
-    ----------
-    setup : Setup
-        Rows, and how to fit some of them.
-    path : Path
-        Solutions on all rows.
-    before : Choice, optional
-        The choice from the first `n_before` points, when the path has been continued since.
-    """
-
-    setup: Setup
-    path: Path
-    before: Choice | None = None
-    n_before: int = 0
-
-    @property
-    def task(self) -> Task:
-        """The problem on all rows."""
-        return self.setup.task
-
-    @property
-    def design(self) -> Design:
-        """All rows."""
-        return self.setup.design
 
     @property
     def fresh(self) -> Floats:

@@ -15,46 +15,29 @@ from mixedgm.model.coordinates import Coordinates
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.moderation import Moderators
 from mixedgm.model.params import Params, Units, joined
-from mixedgm.path.task import Loss, Task
+from mixedgm.parallel import Runtime
+from mixedgm.path.recipe import Loss, Recipe
+from mixedgm.path.task import Task
 from mixedgm.progress import track
 from mixedgm.rows.predict import mean_losses
 from mixedgm.rows.threads import single_threaded_blas
-from mixedgm.solve.loop import Solver, Status, TraceRow
+from mixedgm.solve.account import Account
+from mixedgm.solve.loop import TraceRow
 from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.table.encode import Design, apply
 from mixedgm.table.schema import Schema
 
 
 @dataclass(frozen=True, eq=False)
-class PathPoint:
-    """The solution at one lam, active groups only."""
+class PathPoint(Account):
+    """The solution at one lam, active groups only; the objective is in the data's own units."""
 
     lam: float
     node_terms: Floats
     groups: Ints
     values: Floats
-    objective: float
-    """In the data's own units."""
-    kkt: float
-    status: Status
-    n_iter: int
-    passes: float
-    curvature_passes: float
-    seconds: float
-    pass_seconds: float = 0.0
-    """Part of `seconds` spent in passes over the rows; the rest but `curvature_seconds` is the
-    solver's own."""
-    curvature_seconds: float = 0.0
     notes: tuple[str, ...] = ()
     trace: tuple[TraceRow, ...] = ()
-    kkt_error: float = 0.0
-    """Standard error of `kkt` where gradients were sampled; `objective_error` likewise."""
-    objective_error: float = 0.0
-
-    @property
-    def converged(self) -> bool:
-        """Whether the KKT number is within tol, or within its sampling error."""
-        return self.status.good
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +89,23 @@ class Path:
     moderators: Moderators | None = None
     end: Start | None = None
     """Where the solver stood at the last lam, with all that it remembers; not kept in files."""
+
+    @classmethod
+    def of(cls, task: Task, points: tuple[PathPoint, ...] = (), end: Start | None = None) -> Path:
+        """The path of a task, as far as it is solved."""
+        return cls(
+            points,
+            task.lam_max,
+            task.schema,
+            task.layout,
+            task.units,
+            task.observed,
+            task.total_weight,
+            task.rule,
+            task.loss,
+            task.moderators,
+            end,
+        )
 
     def __getstate__(self) -> dict[str, object]:
         return {**vars(self), "end": None}
@@ -324,68 +324,62 @@ class Path:
 def solve_path(
     task: Task,
     lams: Floats,
-    solver: Solver,
+    recipe: Recipe,
     *,
-    tol: float,
-    max_iter: int,
-    start: Params | None = None,
-    after: Path | None = None,
-    show: bool = False,
-    keep_trace: bool = False,
-    keep_interrupted: bool = False,
+    start: Params | Path | Start | None = None,
     enough: Callable[[PathPoint], bool] | None = None,
+    runtime: Runtime | None = None,
 ) -> Path:
     """Solve for every lam, largest first, each from the last solution.
 
-    The first starts from `start` (by default, from the model without edges), or where the path
-    `after` of the same task ends; its points are then the first of the new path.  The path ends
-    after the first point that is `enough`.
+    The first starts from parameters (by default, those of the model without edges), from an
+    evaluated point, or where another path of the same task ends; its points are then the first of
+    the new path.  The path
+    ends after the first point that is `enough`.
 
-    With `keep_interrupted`, Ctrl-C keeps what is solved and warns; it is raised again only when
-    nothing is.  The same holds for a graph that is too dense for an exact likelihood.
+    Where the runtime keeps what is interrupted, Ctrl-C leaves what is solved and warns; it is
+    raised again only when nothing is.  The same holds for a graph that is too dense for an exact
+    likelihood.
     """
-    here = _begin(task, start, after)
-    points: list[PathPoint] = []
+    runtime = runtime or Runtime()
+    before = start.points if isinstance(start, Path) else ()
+    points = list(before)
+    here = _begin(task, start)
+    keep_trace = len(lams) == 1 and not before
     try:
-        for lam in track(lams, show=show, what="lam", total=len(lams)):
+        for lam in track(lams, show=runtime.show and len(lams) > 1, what="lam", total=len(lams)):
             problem = task.problem(float(lam))
             with single_threaded_blas():
-                solution = solve(problem, solver, here, tol=tol, max_iter=max_iter)
+                solution = solve(
+                    problem, recipe.solver, here, tol=recipe.tol, max_iter=recipe.max_iter
+                )
             here = Start(solution.theta, solution.evaluation, float(lam), solution.memory)
             points.append(_point(task, float(lam), solution, keep_trace))
             if enough is not None and enough(points[-1]):
                 break
     except (KeyboardInterrupt, TooLargeError) as stopped:
-        if not keep_interrupted or not (points or after):
+        if not runtime.keep_interrupted or not points:
             raise
-        ends = points[-1].lam if points else after.points[-1].lam  # type: ignore[union-attr]
-        what = f"the path ends at lam = {ends:.4g}, {len(points)} of {len(lams)} values solved"
+        n_solved = len(points) - len(before)
+        what = (
+            f"the path ends at lam = {points[-1].lam:.4g}, {n_solved} of {len(lams)} values solved"
+        )
         why = task.named(stopped) if isinstance(stopped, TooLargeError) else None
         message = f"interrupted: {what}" if why is None else f"{what}: {why}"
         warnings.warn(message, RuntimeWarning, stacklevel=level_of_caller())
-    return Path(
-        (*(after.points if after is not None else ()), *points),
-        task.lam_max,
-        task.schema,
-        task.layout,
-        task.units,
-        task.observed,
-        task.total_weight,
-        rule=task.rule,
-        loss=task.loss,
-        moderators=task.moderators,
-        end=here,
-    )
+    return Path.of(task, tuple(points), here)
 
 
-def _begin(task: Task, params: Params | None, after: Path | None) -> Start:
-    if after is not None and after.end is not None:
-        return after.end
-    if after is not None:
-        theta = after.theta(-1)
-        return Start(theta, task.smooth.evaluate(theta), after.points[-1].lam)
-    if params is not None:
-        theta = task.theta_of(params)
+def _begin(task: Task, start: Params | Path | Start | None) -> Start:
+    if isinstance(start, Start):
+        return start
+    if isinstance(start, Path) and start.end is not None:
+        return start.end
+    if isinstance(start, Path) and start.points:
+        theta = start.theta(-1)
+        return Start(theta, task.smooth.evaluate(theta), start.points[-1].lam)
+    if isinstance(start, Params):
+        theta = task.theta_of(start)
         here = task.smooth.evaluate(theta)
         if here.grad is not None:
             return Start(theta, here)
@@ -397,21 +391,12 @@ def _point(task: Task, lam: float, solution: Solution, keep_trace: bool) -> Path
     groups = np.flatnonzero(layout.group_norms(solution.theta))
     kept = solution.theta[layout.positions(groups)]
     return PathPoint(
+        task.certificate(solution),
+        solution.cost,
         lam,
         kept[: layout.n_node_terms],
         groups,
         kept[layout.n_node_terms :],
-        solution.objective + task.log_jacobian,
-        solution.kkt,
-        solution.status,
-        solution.n_iter,
-        solution.passes,
-        solution.curvature_passes,
-        solution.seconds,
-        solution.pass_seconds,
-        solution.curvature_seconds,
         solution.notes,
         tuple(solution.trace) if keep_trace else (),
-        solution.kkt_error,
-        solution.objective_error,
     )

@@ -49,7 +49,7 @@ def choose_per_node(evidence: Evidence, name: str, label: str, price: Price) -> 
     """
     task, path = evidence.task, evidence.path
     refits = _Refits.begun(task) if evidence.before is None else evidence.before.memory
-    refits = refits.continued(task, path, evidence.design, evidence.setup.show)
+    refits = refits.continued(task, path, evidence.design, evidence.runtime.show)
     df, neighbours = _counts(task, path)
     prices = price.parameter * df + price.edge * neighbours
     scores = 2.0 * task.total_weight * refits.losses + prices

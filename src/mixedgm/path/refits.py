@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.path.open_edges import own_parameters, parameters
 from mixedgm.path.path import Path
-from mixedgm.path.task import Reference, Task, levels_by_column, observed_levels
+from mixedgm.path.task import Task
 from mixedgm.path.unshrunken import Unshrunken, stabilised
 from mixedgm.printable import quoted
 from mixedgm.progress import track
 from mixedgm.solve.working_set import Start
-from mixedgm.table.encode import Design
 
 REFIT_TOL = 1e-4
 REFIT_STEPS = 100
@@ -50,27 +49,6 @@ def too_dense(task: Task, groups: Ints) -> str:
         f"{TOO_DENSE}: {quoted(task.schema.nodes[worst].name)} alone has "
         f"{int(predictors[worst] * own[worst]):,}, and there are {task.total_weight:,.6g} rows"
     )
-
-
-def too_large(
-    design: Design, factors: Floats, reference: Reference | None = None
-) -> NDArray[np.bool_]:
-    """Pairs of nodes whose edge, with no other, has too many parameters for the rows.
-
-    As in `refittable`.  Graphs with such an edge cannot be scored, so the edge must not stand in
-    the way of others.  Edges that are required stay.
-    """
-    observed = observed_levels(design)[0] if reference is None else reference.observed
-    levels = [int(part.sum()) for part in levels_by_column(observed, design.schema.n_levels)]
-    own = np.array([1] * design.schema.n_gaussian + levels)
-    own[design.schema.n_gaussian :] -= 1
-    target = np.ones(len(own), dtype=bool)
-    target[list(design.schema.covariates)] = False
-    n = design.total_weight
-    many = np.logical_and.outer(own >= 0.5 * n, target)
-    found = many | many.T | (np.multiply.outer(own, own) >= n)
-    found[np.diag_indices(len(own))] = False
-    return np.asarray(found & (factors > 0.0) & np.isfinite(factors))
 
 
 def interpolates(task: Task, groups: Ints) -> bool:
@@ -138,8 +116,8 @@ def refit_losses(
             done[path.points[k].groups.tobytes()] = float(values[k]), reasons[k]
     refits, before = {} if known is None else dict(known.refits), task.null.theta
     if refits:
-        last, own = next(reversed(refits.items()))
-        before = _full_size(task.layout, np.frombuffer(last, dtype=np.int64), own)
+        last, terms = next(reversed(refits.items()))
+        before = _full_size(task.layout, np.frombuffer(last, dtype=np.int64), terms)
     for k in track(range(first, len(path)), show=show, what="refit", total=len(path) - first):
         point = path.points[k]
         key = point.groups.tobytes()
@@ -148,7 +126,10 @@ def refit_losses(
             if reason:
                 done[key] = np.inf, reason
             else:
-                refit = _refit(task, path, k, before)
+                # From the last refit, with the path's own values for groups that are new.
+                theta = with_new_groups(task, before, path.theta(k))
+                start = Start(theta, task.null.evaluation)
+                refit = stabilised(task, point.groups, start, tol=REFIT_TOL, max_iter=REFIT_STEPS)
                 before = refit.solution.theta
                 refits[key] = before[task.layout.positions(point.groups)]
                 done[key] = _scored(task, refit)
@@ -156,9 +137,9 @@ def refit_losses(
     return RefitLosses(values, tuple(reasons), refits)
 
 
-def _full_size(layout: Layout, groups: Ints, own: Floats) -> Floats:
+def _full_size(layout: Layout, groups: Ints, terms: Floats) -> Floats:
     theta = np.zeros(layout.n_theta)
-    theta[layout.positions(groups)] = own
+    theta[layout.positions(groups)] = terms
     return theta
 
 
@@ -167,13 +148,6 @@ def _scored(task: Task, refit: Unshrunken) -> tuple[float, str]:
     if end.converged:
         return refit.loss + task.log_jacobian, ""
     return np.inf, f"the refit did not converge (KKT {end.kkt:.1e} after {end.n_iter} steps)"
-
-
-def _refit(task: Task, path: Path, k: int, before: Floats) -> Unshrunken:
-    """Refit from the last refit, with the path's own values for groups that are new."""
-    start = Start(with_new_groups(task, before, path.theta(k)), task.null.evaluation)
-    groups = path.points[k].groups
-    return stabilised(task, groups, start, tol=REFIT_TOL, max_iter=REFIT_STEPS)
 
 
 def with_new_groups(task: Task, before: Floats, own: Floats) -> Floats:

@@ -18,16 +18,19 @@ from numpy.typing import NDArray
 from mixedgm.checkpoint import Record, fingerprint, flattened
 from mixedgm.errors import MixedGMError, ParameterError
 from mixedgm.model.layout import Floats, Ints
-from mixedgm.model.params import Params
 from mixedgm.parallel import run
-from mixedgm.path.evidence import Evidence, Recipe
-from mixedgm.path.path import Path
-from mixedgm.path.task import Reference
+from mixedgm.path.evidence import Evidence
+from mixedgm.path.path import Path, solve_path
+from mixedgm.path.recipe import Recipe
+from mixedgm.path.task import Reference, prepare
 from mixedgm.printable import quoted
+from mixedgm.solve.working_set import Start
 from mixedgm.table.encode import Design
 
 T = TypeVar("T")
 Split = tuple[Ints, Ints]
+End = tuple[Ints, Floats]
+"""Active groups at the end of a path, and the terms of nodes and groups there."""
 Location = str | os.PathLike[str] | None
 
 
@@ -50,21 +53,39 @@ class _Work:
     recipe: Recipe
     reference: Reference
     lams: Floats
-    start: Params | None
+    lam: float | None
+    """Where the part of the path before this one ended; None for the first."""
 
-    def path(self, rows: Ints) -> tuple[Path, Record]:
-        """The path of these rows, and what was odd about them."""
-        task = self.recipe.task(self.design.take(rows), self.reference)
-        path = self.recipe.path(task, self.lams, start=self.start)
+    def path(self, rows: Ints, end: End | None) -> tuple[Path, Record]:
+        """The path of these rows from where its part before ended, and what was odd about them."""
+        task = prepare(self.design.take(rows), self.recipe, self.reference)
+        start = None
+        if end is not None:
+            theta = np.zeros(task.layout.n_theta)
+            theta[task.layout.positions(end[0])] = end[1]
+            start = Start(theta, task.smooth.evaluate(theta), self.lam)
+        path = solve_path(task, self.lams, self.recipe, start=start)
         names = np.array([node.name for node in self.design.schema.nodes])
+        last = path.points[-1]
         return path, {
             "degenerate": np.isin(names, task.degenerate),
             "unconverged": np.array([not path.converged.all()]),
+            "end_groups": last.groups,
+            "end_terms": np.concatenate([last.node_terms, last.values]),
         }
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
+class Resampled:
+    """Notes about all resamples, whether Ctrl-C came, and where their paths ended, if they did."""
+
+    notes: tuple[str, ...]
+    interrupted: bool
+    ends: tuple[End | None, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut(Resampled):
     """(n_splits, n_lams) mean loss of the rows held out, their weights, and what happened.
 
     The losses of a split that failed are NaN.
@@ -72,32 +93,30 @@ class HeldOut:
 
     losses: Floats
     weights: Floats
-    notes: tuple[str, ...]
-    interrupted: bool
 
 
 def held_out(
     evidence: Evidence, splits: Sequence[Split], what: str, checkpoint: Location = None
 ) -> HeldOut:
     """Fit the first part of each split at the fresh lams and score the second."""
-    found = _records(evidence, _score_split, splits, what, checkpoint)
+    records, resampled = _records(evidence, _score_split, splits, what, checkpoint)
     losses = np.full((len(splits), len(evidence.fresh)), np.nan)
     weights = np.array([evidence.design.take(test).total_weight for _, test in splits])
-    for at, record in found.records.items():
+    for at, record in records.items():
         losses[at] = record["loss"]
-    return HeldOut(losses, weights, found.notes, found.interrupted)
+    return HeldOut(**vars(resampled), losses=losses, weights=weights)
 
 
-def _score_split(work: _Work, split: Split) -> Record:
-    train, test = split
-    path, record = work.path(train)
+def _score_split(work: _Work, task: tuple[Split, End | None]) -> Record:
+    (train, test), end = task
+    path, record = work.path(train, end)
     rows = work.design.take(test)
     loss = np.array([path.held_out_loss(k, rows) for k in range(len(path))])
     return record | {"loss": loss}
 
 
 @dataclass(frozen=True, eq=False)
-class Counts:
+class Counts(Resampled):
     """(n_lams, n_groups) number of subsamples that have each edge, among `n_subsamples`.
 
     Separate regressions have two groups for an edge, whose counts are those of the edge; `once`
@@ -107,15 +126,13 @@ class Counts:
     edges: NDArray[np.int64]
     once: NDArray[np.bool_]
     n_subsamples: int
-    notes: tuple[str, ...]
-    interrupted: bool
 
 
 def edge_counts(
     evidence: Evidence, subsamples: Sequence[Ints], checkpoint: Location = None
 ) -> Counts:
     """Fit every subsample at the fresh lams and count its edges, over the groups of all rows."""
-    found = _records(evidence, _find_edges, subsamples, "subsamples", checkpoint)
+    records, resampled = _records(evidence, _find_edges, subsamples, "subsamples", checkpoint)
     layout = evidence.task.layout
     u, v = layout.pairs.T
     # A subsample has no edge that the whole table has not: its own pairs are among the layout's.
@@ -123,65 +140,58 @@ def edge_counts(
     codes = np.column_stack([layout.moderator, np.minimum(u, v), np.maximum(u, v)]) @ place
     edges, first, edge_of = np.unique(codes, return_index=True, return_inverse=True)
     by_edge = np.zeros((len(evidence.fresh), len(edges)), dtype=np.int64)
-    for record in found.records.values():
+    for record in records.values():
         at = np.searchsorted(edges, record["triple"] @ place)
         np.add.at(by_edge, (record["lam"], at), 1)
     once = np.isin(np.arange(layout.n_groups), first)
     counts = by_edge[:, edge_of]
-    return Counts(counts, once, len(found.records), found.notes, found.interrupted)
+    return Counts(**vars(resampled), edges=counts, once=once, n_subsamples=len(records))
 
 
-def _find_edges(work: _Work, rows: Ints) -> Record:
-    path, record = work.path(rows)
+def _find_edges(work: _Work, task: tuple[Ints, End | None]) -> Record:
+    path, record = work.path(*task)
     triples = [path.triples(k) for k in range(len(path))]
     lam = np.repeat(np.arange(len(path)), [len(found) for found in triples])
     return record | {"triple": np.concatenate(triples), "lam": lam}
 
 
-@dataclass(frozen=True, eq=False)
-class _Records:
-    """Records of the tasks that went well, by number; notes about all; whether Ctrl-C came."""
-
-    records: dict[int, Record]
-    notes: tuple[str, ...]
-    interrupted: bool
-
-
 def _records(
     evidence: Evidence,
-    function: Callable[[_Work, T], Record],
-    tasks: Sequence[T],
+    function: Callable[[_Work, tuple[T, End | None]], Record],
+    subsets: Sequence[T],
     what: str,
     checkpoint: Location,
-) -> _Records:
-    """Call the function for every task, with what every task needs.
+) -> tuple[dict[int, Record], Resampled]:
+    """Call the function for every subset and where its path ended, with what all of them need.
 
     A grid that grows asks for one part after the other.  Each has a folder of its own in that of
     the checkpoint, named by all that its fits depend on.
     """
-    setup = evidence.setup
+    ends = () if evidence.before is None else evidence.before.ends
+    tasks = list(zip(subsets, ends or (None,) * len(subsets), strict=True))
+    runtime = evidence.runtime
     work = _Work(
-        setup.design,
-        setup.recipe,
-        setup.reference,
+        evidence.design,
+        evidence.recipe,
+        evidence.reference,
         evidence.fresh,
-        evidence.path.params(evidence.n_before - 1) if evidence.n_before else None,
+        float(evidence.path.lams[evidence.n_before - 1]) if evidence.n_before else None,
     )
     identity = ""
     if checkpoint is not None:
-        identity = fingerprint(*flattened(work), *flattened(list(tasks)))
+        identity = fingerprint(*flattened(work), *flattened(tasks))
         checkpoint = os.path.join(checkpoint, f"{what}-{identity[:20]}")
     outcomes = run(
         partial(function, work),
         tasks,
-        n_jobs=setup.n_jobs,
+        n_jobs=runtime.n_jobs,
         what=what,
-        show=setup.show,
+        show=runtime.show,
         checkpoint=checkpoint,
         identity=identity,
     )
     interrupted = len(outcomes) < len(tasks)
-    if interrupted and not setup.keep_interrupted:
+    if interrupted and not runtime.keep_interrupted:
         raise KeyboardInterrupt
     records = {done.index: done.record for done in outcomes if done.record is not None}
     errors = [outcome.error for outcome in outcomes if outcome.error is not None]
@@ -192,7 +202,8 @@ def _records(
         notes.append(f"{len(errors)} of {len(tasks)} {what} failed; the first one: {errors[0]}")
     if interrupted:
         notes.append(f"interrupted: {len(outcomes)} of {len(tasks)} {what} were used")
-    return _Records(records, tuple(notes), interrupted)
+    at = {k: (record["end_groups"], record["end_terms"]) for k, record in records.items()}
+    return records, Resampled(tuple(notes), interrupted, tuple(map(at.get, range(len(tasks)))))
 
 
 def _notes(evidence: Evidence, records: list[Record], n_tasks: int, what: str) -> list[str]:

@@ -12,8 +12,8 @@ from mixedgm.model.params import Params
 from mixedgm.path import grid
 from mixedgm.path.criteria import AIC, BIC, EBIC
 from mixedgm.path.crossval import CV, Holdout
-from mixedgm.path.evidence import Choice, Criterion, Evidence, Setup
-from mixedgm.path.path import Path, PathPoint
+from mixedgm.path.evidence import Choice, Criterion, Evidence
+from mixedgm.path.path import Path, PathPoint, solve_path
 from mixedgm.path.stability import StabilitySelection, StARS
 from mixedgm.path.task import Task
 from mixedgm.printable import few
@@ -59,65 +59,64 @@ class WholeGrid:
         return enough is not None and bool(enough(task, point))
 
 
-def choose_from(setup: Setup, criterion: Criterion, lams: Floats) -> tuple[Path, Choice]:
-    """Solve these lams and no others, and choose."""
-    path = setup.recipe.path(
-        setup.task, lams, keep_interrupted=setup.keep_interrupted, show=setup.show
-    )
-    choice = criterion.choose(Evidence(setup, path))
-    return path, _with_end_noted(path, choice, "give smaller values to see whether they do better")
+@dataclass(frozen=True)
+class GivenLam:
+    """The criterion where there is nothing to choose."""
+
+    def choose(self, evidence: Evidence) -> Choice:
+        """The only point of the path."""
+        return Choice(0, "", {})
 
 
-def choose_growing(
-    setup: Setup, criterion: Criterion, lams: Floats, start: Params | None = None
-) -> tuple[Path, Choice]:
-    """Follow a geometric grid down, past its end if need be, until the choice is certain.
-
-    A criterion that works by parts sees the grid in parts, so that nothing is solved far below
-    the lam it chooses; others see the whole grid first.  The first lam starts from `start`.
-    """
-    by_parts = getattr(criterion, "by_parts", False)
-    size = min(_FIRST, len(lams)) if by_parts else len(lams)
-    lams = grid.continued(lams, FLOOR * setup.task.lam_max)
-    path = _solved(setup, criterion, lams[:size], None, start)
-    choice = criterion.choose(Evidence(setup, path))
-    n_wanted = size
-    while choice.down_to is not None and len(path) == n_wanted < len(lams):
-        n_before, last = len(path), int(np.argmax(np.append(lams, 0.0) <= choice.down_to))
-        n_wanted = min(max(last, n_before) + 1, n_before + _size(criterion), len(lams))
-        path = _solved(setup, criterion, lams[n_before:n_wanted], path)
-        if len(path) > n_before:
-            choice = criterion.choose(Evidence(setup, path, choice, n_before))
-    return path, _with_end_noted(path, choice, "no smaller value was tried")
-
-
-def _size(criterion: Criterion) -> int:
-    """Values of lam in every part but the first."""
-    return int(getattr(criterion, "part", _FIRST))
-
-
-def _solved(
-    setup: Setup,
+def choose(
+    evidence: Evidence,
     criterion: Criterion,
     lams: Floats,
-    after: Path | None,
+    *,
+    grows: bool = False,
     start: Params | None = None,
-) -> Path:
-    enough = getattr(criterion, "enough", None)
-    return setup.recipe.path(
-        setup.task,
-        lams,
-        start=start,
-        after=after,
-        enough=None if enough is None else partial(enough, setup.task),
-        keep_interrupted=setup.keep_interrupted,
-        show=setup.show,
-    )
+) -> tuple[Path, Choice]:
+    """Solve these lams and choose; a grid that `grows` is followed until the choice is certain.
+
+    A geometric grid may grow past its end.  A criterion that works by parts sees it in parts, so
+    that nothing is solved far below the lam it chooses; others see the whole grid first.  The first
+    lam starts from `start`.
+    """
+    task, path, choice, enough = evidence.task, evidence.path, None, None
+    n_wanted = len(lams)
+    if grows:
+        if getattr(criterion, "by_parts", False):
+            n_wanted = min(_FIRST, len(lams))
+        lams = grid.continued(lams, FLOOR * task.lam_max)
+        enough = getattr(criterion, "enough", None)
+        enough = None if enough is None else partial(enough, task)
+    while True:
+        n_before = len(path)
+        path = solve_path(
+            task,
+            lams[n_before:n_wanted],
+            evidence.recipe,
+            start=path if n_before else start,
+            enough=enough,
+            runtime=evidence.runtime,
+        )
+        if len(path) > n_before:
+            evidence = replace(evidence, path=path, before=choice, n_before=n_before)
+            choice = criterion.choose(evidence)
+        assert choice is not None  # a path without points is an error
+        if not grows or choice.down_to is None or not len(path) == n_wanted < len(lams):
+            break
+        last = int(np.argmax(np.append(lams, 0.0) <= choice.down_to))
+        most = len(path) + int(getattr(criterion, "part", _FIRST))
+        n_wanted = min(max(last, len(path)) + 1, most, len(lams))
+    return path, _with_end_noted(path, choice, grows)
 
 
-def _with_end_noted(path: Path, choice: Choice, what: str) -> Choice:
+def _with_end_noted(path: Path, choice: Choice, grows: bool) -> Choice:
     if choice.down_to is None:
         return choice
     whose = f" for {few(choice.uncertain)}" if choice.uncertain else ""
     where = f"the choice{whose} lies near the end of the path at lam = {path.lams[-1]:.4g}"
+    tried = "no smaller value was tried"
+    what = tried if grows else "give smaller values to see whether they do better"
     return replace(choice, open_end=f"{where}; {what}")

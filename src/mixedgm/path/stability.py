@@ -96,8 +96,8 @@ class StARS(_BySubsamples):
     def choose(self, evidence: Evidence) -> Choice:
         """Smallest lam that is stable down from the top."""
         subsamples = self._subsamples(evidence)
-        found = edge_counts(evidence, subsamples, self.checkpoint)
-        raw = evidence.joined("stars_raw", _instability(evidence.task, found))
+        counts = edge_counts(evidence, subsamples, self.checkpoint)
+        raw = evidence.joined("stars_raw", _instability(evidence.task, counts))
         monotone = np.maximum.accumulate(raw)
         stable = monotone <= self.beta
         scores = {
@@ -105,7 +105,7 @@ class StARS(_BySubsamples):
             "stars_limit": np.full(len(raw), float(self.beta)),
             "stars_raw": raw,
         }
-        notes = found.notes
+        notes = counts.notes
         if not stable[0]:
             notes = (*notes, "no lam is as stable as asked for; the largest was taken")
         index = max(int(stable.sum()) - 1, 0)
@@ -114,8 +114,9 @@ class StARS(_BySubsamples):
             self.label,
             scores,
             evidence.all_notes(notes),
-            down_to=_next_part(evidence, found, bool(stable[-1])),
-            frequencies=_frequencies(evidence, found, index),
+            down_to=_next_part(evidence, counts, bool(stable[-1])),
+            frequencies=_frequencies(evidence, counts, index),
+            ends=counts.ends,
         )
 
     def _subsamples(self, evidence: Evidence) -> list[Ints]:
@@ -126,7 +127,7 @@ class StARS(_BySubsamples):
         size = min(max(1, int(ratio * n + 1e-9)), n - 1)
         return [
             np.sort(np.random.default_rng(seed).permutation(n)[:size])
-            for seed in evidence.setup.seeds(self.n_subsamples)
+            for seed in evidence.seeds(self.n_subsamples)
         ]
 
 
@@ -226,9 +227,9 @@ class StabilitySelection(_BySubsamples):
 
     def choose(self, evidence: Evidence) -> Choice:
         """Smallest lam down to which the bound holds, and its stable edges."""
-        found = edge_counts(evidence, self._halves(evidence), self.checkpoint)
-        penalised = evidence.task.penalty.penalised & found.once
-        share = found.edges / found.n_subsamples
+        counts = edge_counts(evidence, self._halves(evidence), self.checkpoint)
+        penalised = evidence.task.penalty.penalised & counts.once
+        share = counts.edges / counts.n_subsamples
         selected = evidence.joined("stability_selected", share[:, penalised].sum(axis=1))
         stable = share >= self.threshold - _ROUNDING
         false = self.expected_false(selected, int(penalised.sum()))
@@ -238,19 +239,20 @@ class StabilitySelection(_BySubsamples):
             "stability_limit": np.full(len(false), float(self.max_false)),
             "stability_selected": selected,
             "stability_stable": evidence.joined(
-                "stability_stable", stable[:, found.once].sum(axis=1).astype(np.float64)
+                "stability_stable", stable[:, counts.once].sum(axis=1).astype(np.float64)
             ),
         }
         index = max(int(allowed.sum()) - 1, 0)
-        frequencies = _frequencies(evidence, found, index)
+        frequencies = _frequencies(evidence, counts, index)
         return Choice(
             index,
             self.label,
             scores,
-            evidence.all_notes((*found.notes, *self._notes(allowed))),
-            down_to=_next_part(evidence, found, bool(allowed[-1])),
+            evidence.all_notes((*counts.notes, *self._notes(allowed))),
+            down_to=_next_part(evidence, counts, bool(allowed[-1])),
             groups=np.flatnonzero(frequencies >= self.threshold - _ROUNDING),
             frequencies=frequencies,
+            ends=counts.ends,
         )
 
     def expected_false(self, selected: Floats, n_pairs: int) -> Floats:
@@ -277,7 +279,7 @@ class StabilitySelection(_BySubsamples):
     def _halves(self, evidence: Evidence) -> list[Ints]:
         n = evidence.design.n_rows
         halves = []
-        for seed in evidence.setup.seeds(self.n_subsamples // 2):
+        for seed in evidence.seeds(self.n_subsamples // 2):
             order = np.random.default_rng(seed).permutation(n)
             half = max(1, n // 2)
             halves += [np.sort(order[:half]), np.sort(order[half : 2 * half])]

@@ -1,4 +1,4 @@
-"""Design + options -> Task: everything that is the same for all lam.
+"""Design + Recipe -> Task: everything that is the same for all lam.
 
 Here the table's units and declared levels end and the solver's coordinates begin: continuous
 columns standardised, levels without rows left out.
@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.errors import DistributionError, TooLargeError
+from mixedgm.errors import DistributionError
 from mixedgm.model.coordinates import Coordinates
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.moderation import Moderators
@@ -22,13 +21,14 @@ from mixedgm.objective.conditional import ConditionalLikelihood
 from mixedgm.objective.contract import Smooth
 from mixedgm.objective.likelihood import Likelihood
 from mixedgm.objective.pseudolikelihood import Pseudolikelihood
-from mixedgm.path.moderated import Moderated
+from mixedgm.path.recipe import Lam, Loss, Recipe
 from mixedgm.penalty import weights as edge_weights
 from mixedgm.penalty.contract import Penalty
 from mixedgm.penalty.group_lasso import GroupLasso
 from mixedgm.rows.contract import Moments
 from mixedgm.rows.memory import MemoryRows
 from mixedgm.rows.threads import single_threaded_blas
+from mixedgm.solve.account import Certificate
 from mixedgm.solve.choose import Auto
 from mixedgm.solve.loop import Solver
 from mixedgm.solve.monte_carlo import MonteCarlo
@@ -37,11 +37,6 @@ from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.table.encode import Design
 from mixedgm.table.schema import Schema
 
-Weights = Literal["calibrated", "uniform", "adaptive"]
-Loss = Literal["pseudolikelihood", "likelihood", "likelihood-mc", "nodewise"]
-Masks = list[NDArray[np.bool_]]
-Lam = float | tuple[float, ...]
-"""One penalty, or one per column of the table (NaN for covariates): of separate regressions."""
 PILOT_TOL = 1e-8
 
 
@@ -137,9 +132,13 @@ class Task:
     @property
     def log_jacobian(self) -> float:
         """Objective in the data's own units minus objective in standardised units."""
-        return float(
-            np.log(self.units.scale[self.layout.is_target[: self.layout.n_gaussian]]).sum()
-        )
+        target = self.layout.is_target[: self.layout.n_gaussian]
+        return float(np.log(self.units.scale[target]).sum())
+
+    def certificate(self, solution: Solution) -> Certificate:
+        """The certificate of a solution, with the objective in the data's own units."""
+        objective = solution.objective + self.log_jacobian
+        return replace(solution.certificate, objective=objective)
 
     def named(self, error: DistributionError) -> DistributionError:
         """The error with the names of the columns."""
@@ -183,30 +182,10 @@ class Task:
         free = self.penalty.free
         if len(free) == 0:
             return start
-        return self.start_at(self.unpenalised(free, start, tol=1e-9))
-
-    def start_at(self, solution: Solution) -> Start:
-        """A start for the whole problem from a full-size solution of a smaller one."""
-        return Start(solution.theta, self.smooth.evaluate(solution.theta))
-
-    def unpenalised(
-        self, groups: Ints, start: Start, *, tol: float, max_iter: int = 200
-    ) -> Solution:
-        """The optimum with these groups free and all others absent.
-
-        Its theta is full-size; its certificate is that of the small problem.
-        """
-        small = self.smooth.restrict(groups)
-        none = GroupLasso.none(small.layout)
-        problem = Problem(small, none, 0.0, self.yardstick[groups])
-        return self.confined(problem, groups, start, self.solver, tol, max_iter)
-
-    def penalised(
-        self, groups: Ints, lam: float, start: Start, *, solver: Solver, tol: float, max_iter: int
-    ) -> Solution:
-        """The optimum at lam with only these groups, all others absent; else as `unpenalised`."""
-        problem = self.problem(lam).restrict(groups)
-        return self.confined(problem, groups, start, solver, tol, max_iter)
+        small = self.smooth.restrict(free)
+        problem = Problem(small, GroupLasso.none(small.layout), 0.0, self.yardstick[free])
+        theta = self.confined(problem, free, start, self.solver, tol=1e-9, max_iter=200).theta
+        return Start(theta, self.smooth.evaluate(theta))
 
     def confined(
         self,
@@ -217,7 +196,10 @@ class Task:
         tol: float,
         max_iter: int,
     ) -> Solution:
-        """Solve a problem that is restricted to these groups; its theta is made full-size."""
+        """Solve a problem that is restricted to these groups.
+
+        Theta is made full-size; the certificate is that of the small problem.
+        """
         index = self.layout.positions(groups)
         begin = Start(start.theta[index], problem.smooth.evaluate(start.theta[index]))
         if begin.evaluation.grad is None:
@@ -235,93 +217,68 @@ class Task:
         return self.penalty.lam_max(self.null.evaluation.gradient)
 
 
-@dataclass(frozen=True)
-class Sampler:
-    """How a likelihood is sampled: the options of its chains, and a seed for them."""
-
-    solver: MonteCarlo = field(default_factory=MonteCarlo)
-    seed: np.random.SeedSequence = field(default_factory=lambda: np.random.SeedSequence(0))
-
-    def smooth(self, layout: Layout, moments: Moments, n_rows: int) -> Smooth:
-        """The likelihood with chains that have not begun."""
-        from mixedgm.objective.sampled import GradientChains, SampledLikelihood
-
-        chains = GradientChains(np.random.default_rng(self.seed), self.solver.n_chains // 64)
-        return SampledLikelihood(layout, moments, n_rows, chains)
-
-
 def prepare(
     design: Design,
-    *,
-    loss: Loss = "pseudolikelihood",
-    weights: Weights = "calibrated",
-    factors: Floats | None = None,
+    recipe: Recipe | None = None,
     reference: Reference | None = None,
     n_threads: int = 1,
-    sampler: Sampler | None = None,
-    rule: str = "and",
-    moderated: Moderated | None = None,
 ) -> Task:
     """Standardise, drop levels without rows, lay out the permitted edges and weigh them.
 
-    `factors` is the node-by-node matrix of penalty factors; inf leaves an edge out.  `reference`
-    describes the whole table when `design` is a resample of it.  A column that is constant in
-    `design` has no edges; its node term is then the reference's mean and variance (without a
-    reference: its value, with variance 1).  `sampler` is for ``loss="likelihood-mc"``,
-    `rule` for ``loss="nodewise"``.  `moderated` names the columns that edges vary with.
+    `reference` describes the whole table when `design` is a resample of it.  A column that is
+    constant in `design` has no edges; its node term is then the reference's mean and variance
+    (without a reference: its value, with variance 1).
     """
-    n_levels = design.schema.n_levels
+    recipe = recipe or Recipe()
+    factors, left_out = _factors(design, recipe, reference)
     observed, codes = observed_levels(design)
-    kept = tuple(int(part.sum()) for part in levels_by_column(observed, n_levels))
     units, numbers = _standardised(design, reference)
+    kept = _counted(observed, design.schema)
     rows = MemoryRows(numbers, codes, kept, design.weights, n_threads)
     nodes = design.schema.spans.with_values(kept)
     moments = _with_unit_variances(rows.moments(), nodes.n_gaussian)
     varies = (numbers != 0.0).any(axis=0).astype(np.float64)
     scales = edge_weights.node_scales(nodes, moments.mean, varies)
-    absent = _absent(scales, factors)
-    layout = Layout.complete(nodes, absent, design.schema.covariates, nodewise=loss == "nodewise")
-    moderators = None
+    absent, fixed = _absent(scales, factors), design.schema.covariates
+    layout = Layout.complete(nodes, absent, fixed, nodewise=recipe.loss == "nodewise")
+    moderators, moderated = None, recipe.moderated
     if moderated is not None:
         share = moments.mean[nodes.n_numeric :]
         moderators = Moderators.of(moderated.nodes, share, numbers)
         layout = moderated.layout(layout, moderators, scales)
         rows = moderated.rows(rows, layout, moderators)
         moments = _with_unit_variances(rows.moments(), nodes.n_gaussian)
-    shared = None if reference is None else reference.layout
-    if shared is not None and layout.same(shared):
-        layout = shared
-    yardstick = edge_weights.calibrated(layout, scales, one_term=loss.startswith("likelihood"))
-    penalty = edge_weights.uniform(layout, units.scale) if weights == "uniform" else yardstick
-    if factors is not None:
-        own = factors[layout.pairs[:, 0], layout.pairs[:, 1]]
-        penalty = penalty * np.where(layout.moderator < 0, own, 1.0)
-    if moderated is not None:
-        yardstick, penalty = moderated.weights(layout, scales, (yardstick, penalty))
-    own_scales = scales.copy()
-    own_scales[: len(units.scale)] *= units.scale
+    if reference is not None and reference.layout is not None and layout.same(reference.layout):
+        layout = reference.layout
+    yardstick, weights = _weights(layout, scales, units, recipe)
+    sampled = recipe.loss == "likelihood-mc"
+    of_numbers, of_levels = np.split(scales, [len(units.scale)])
     task = Task(
-        units,
-        observed,
-        design.schema,
-        Pseudolikelihood(rows, layout, moments),
-        GroupLasso(layout, penalty),
-        yardstick,
-        own_scales,
-        design.total_weight,
-        _degenerate(design.schema, scales == 0.0, observed, reference),
-        loss,
-        rule,
+        units=units,
+        observed=observed,
+        schema=design.schema,
+        smooth=_smooth(recipe, layout, rows, moments),
+        penalty=GroupLasso(layout, weights),
+        yardstick=yardstick,
+        node_scales=np.concatenate([units.scale * of_numbers, of_levels]),
+        total_weight=design.total_weight,
+        degenerate=_degenerate(design.schema, scales == 0.0, observed, reference),
+        loss=recipe.loss,
+        rule=recipe.rule,
+        solver=_sampler(recipe) if sampled else Auto(),
+        scoring_smooth=Pseudolikelihood(rows, layout, moments) if sampled else None,
         moderators=moderators,
         moments=moments,
+        too_large=np.argwhere(np.triu(left_out)),
     )
-    if weights == "adaptive":
-        task = _adapted(task)
-    return _with_loss(task, rows, moments, sampler or Sampler())
+    if recipe.weights != "adaptive":
+        return task
+    pilot = replace(task, smooth=Pseudolikelihood(rows, layout, moments), solver=Auto())
+    return replace(task, penalty=_adapted(pilot))
 
 
-def _adapted(task: Task) -> Task:
-    """The task with the weights of an adaptive group lasso (Wang and Leng 2008).
+def _adapted(task: Task) -> Penalty:
+    """The penalty with the weights of an adaptive group lasso (Wang and Leng 2008).
 
     The pilot is a group lasso of the pseudolikelihood, at the lam that the gradient of an edge
     between independent columns has on average: far denser than a graph that is chosen.  Of the
@@ -337,31 +294,80 @@ def _adapted(task: Task) -> Task:
     with single_threaded_blas():
         pilot = solve(problem, Auto(), start, tol=PILOT_TOL, max_iter=1000)
     sizes = scale * layout.group_norms(pilot.theta)
-    return replace(task, penalty=penalty.with_factors(edge_weights.adaptive(sizes, n)))
+    return penalty.with_factors(edge_weights.adaptive(sizes, n))
 
 
-def _absent(scales: Floats, factors: Floats | None) -> NDArray[np.bool_]:
+def _factors(
+    design: Design, recipe: Recipe, reference: Reference | None
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Penalty factors by pair of nodes, and the pairs that are left out because of refits."""
+    n_nodes = len(design.schema.nodes)
+    factors = np.ones((n_nodes, n_nodes)) if recipe.factors is None else recipe.factors
+    if not recipe.refits:
+        return factors, np.zeros_like(factors, dtype=bool)
+    left_out = too_large(design, factors, reference)
+    return np.where(left_out, np.inf, factors), left_out
+
+
+def too_large(
+    design: Design, factors: Floats, reference: Reference | None = None
+) -> NDArray[np.bool_]:
+    """Pairs of nodes whose edge, with no other, has too many parameters for the rows.
+
+    As in `refittable`.  Graphs with such an edge cannot be scored, so the edge must not stand in
+    the way of others.  Edges that are required stay.
+    """
+    schema, n = design.schema, design.total_weight
+    observed = observed_levels(design)[0] if reference is None else reference.observed
+    free = np.array([1] * schema.n_gaussian + [count - 1 for count in _counted(observed, schema)])
+    target = np.ones(len(free), dtype=bool)
+    target[list(schema.covariates)] = False
+    many = np.logical_and.outer(free >= 0.5 * n, target)
+    pairs = many | many.T | (np.multiply.outer(free, free) >= n)
+    pairs[np.diag_indices(len(free))] = False
+    return np.asarray(pairs & (factors > 0.0) & np.isfinite(factors))
+
+
+def _absent(scales: Floats, factors: Floats) -> NDArray[np.bool_]:
     """Pairs without an edge: those of a column without variation, and those left out.
 
     A weight of zero would make the edges of a constant column free instead.
     """
-    absent: NDArray[np.bool_] = np.logical_or.outer(scales == 0.0, scales == 0.0)
-    return absent if factors is None else absent | np.isinf(factors)
+    constant: NDArray[np.bool_] = np.logical_or.outer(scales == 0.0, scales == 0.0)
+    return constant | np.isinf(factors)
 
 
-def _with_loss(task: Task, rows: MemoryRows, moments: Moments, sampler: Sampler) -> Task:
-    """The same task with the likelihood, where its loss says so."""
-    if task.loss == "likelihood" and task.layout.covariates:
-        try:
-            return replace(task, smooth=ConditionalLikelihood.of(task.layout, moments, rows))
-        except TooLargeError as error:
-            raise task.named(error) from None
-    if task.loss == "likelihood":
-        return replace(task, smooth=Likelihood(task.layout, moments, rows.n_rows))
-    if task.loss == "likelihood-mc":
-        smooth, solver = sampler.smooth(task.layout, moments, rows.n_rows), sampler.solver
-        return replace(task, smooth=smooth, solver=solver, scoring_smooth=task.smooth)
-    return task
+def _weights(layout: Layout, scales: Floats, units: Units, recipe: Recipe) -> tuple[Floats, Floats]:
+    """The yardstick (calibrated weights) and the penalty's weights, of every group."""
+    one_term = recipe.loss.startswith("likelihood")
+    yardstick = edge_weights.calibrated(layout, scales, one_term=one_term)
+    uniform = recipe.weights == "uniform"
+    weights = edge_weights.uniform(layout, units.scale) if uniform else yardstick
+    if recipe.factors is not None:
+        factors = recipe.factors[layout.pairs[:, 0], layout.pairs[:, 1]]
+        weights = weights * np.where(layout.moderator < 0, factors, 1.0)
+    if recipe.moderated is None:
+        return yardstick, weights
+    return recipe.moderated.weights(layout, scales, (yardstick, weights))
+
+
+def _smooth(recipe: Recipe, layout: Layout, rows: MemoryRows, moments: Moments) -> Smooth:
+    """The loss that the recipe asks for."""
+    if recipe.loss == "likelihood" and layout.covariates:
+        return ConditionalLikelihood.of(layout, moments, rows)
+    if recipe.loss == "likelihood":
+        return Likelihood(layout, moments, rows.n_rows)
+    if recipe.loss == "likelihood-mc":
+        from mixedgm.objective.sampled import GradientChains, SampledLikelihood
+
+        rng = np.random.default_rng(recipe.seed or np.random.SeedSequence(0))
+        chains = GradientChains(rng, _sampler(recipe).n_chains // 64)
+        return SampledLikelihood(layout, moments, rows.n_rows, chains)
+    return Pseudolikelihood(rows, layout, moments)
+
+
+def _sampler(recipe: Recipe) -> MonteCarlo:
+    return recipe.solver if isinstance(recipe.solver, MonteCarlo) else MonteCarlo()
 
 
 def _standardised(design: Design, reference: Reference | None = None) -> tuple[Units, Floats]:
@@ -406,9 +412,14 @@ def observed_levels(design: Design) -> tuple[NDArray[np.bool_], NDArray[np.integ
     return mask, design.codes if mask.all() else np.column_stack(columns)
 
 
-def levels_by_column(observed: NDArray[np.bool_], n_levels: tuple[int, ...]) -> Masks:
+def _by_column(observed: NDArray[np.bool_], schema: Schema) -> list[NDArray[np.bool_]]:
     """The mask of every categorical column by itself."""
-    return np.split(observed, np.cumsum(n_levels)[:-1]) if n_levels else []
+    return np.split(observed, np.cumsum(schema.n_levels)[:-1]) if schema.n_levels else []
+
+
+def _counted(observed: NDArray[np.bool_], schema: Schema) -> tuple[int, ...]:
+    """Observed levels of every categorical column."""
+    return tuple(int(part.sum()) for part in _by_column(observed, schema))
 
 
 def _degenerate(
@@ -419,6 +430,6 @@ def _degenerate(
 ) -> tuple[str, ...]:
     """Names of the nodes that are constant or lack levels, in the order of the nodes."""
     expected = np.ones_like(observed) if reference is None else reference.observed
-    lacking = [bool(part.any()) for part in levels_by_column(expected & ~observed, schema.n_levels)]
-    found = constant | np.array([False] * schema.n_gaussian + lacking, dtype=bool)
-    return tuple(node.name for node, is_so in zip(schema.nodes, found, strict=True) if is_so)
+    lacking = [bool(part.any()) for part in _by_column(expected & ~observed, schema)]
+    odd = constant | np.array([False] * schema.n_gaussian + lacking, dtype=bool)
+    return tuple(node.name for node, is_odd in zip(schema.nodes, odd, strict=True) if is_odd)

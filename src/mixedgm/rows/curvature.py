@@ -27,7 +27,7 @@ _ROWS_OF_A_PART = 2000
 # Nanoseconds per row that were measured: of a pair of columns with BLAS; of a pair of numbers, of a
 # number and a column with levels, of two columns with levels, level by level (times packed levels),
 # and of such two columns however few packed levels there are.
-_BLAS, _NUMBERS, _MIXED, _LEVELS, _PAIR = 0.07, 0.24, 0.19, 0.3, 2.5
+BLAS_COST, _NUMBERS, _MIXED, _LEVELS, _PAIR = 0.07, 0.24, 0.19, 0.3, 2.5
 
 
 def summed_curvature(
@@ -36,6 +36,7 @@ def summed_curvature(
     asked: tuple[Coefficients, Floats, Ints],
     stride: int,
     n_threads: int,
+    blas_cost: float,
 ) -> SoftmaxCurvature:
     """From every stride-th row; asked = (coefficients, biases, nodes)."""
     from mixedgm.rows.curvature_kernels import curvature_sums
@@ -43,7 +44,7 @@ def summed_curvature(
     coef, bias, nodes = asked
     incidence, n_rows = coef.incidence, len(data[1])
     blocks = (incidence.target_ptr, incidence.predictor, incidence.entry_ptr, incidence.feature)
-    sizes = _Sizes(coef, bias, level_start, nodes, data[0].shape[1])
+    sizes = _Sizes(coef, bias, level_start, nodes, data[0].shape[1], blas_cost)
     starts = np.zeros(len(nodes) + 1, dtype=np.int64)
     np.cumsum(sizes.n_columns**2 * sizes.n_packed, out=starts[1:])
     work = (n_rows // stride + 1) * (sizes.n_predictors * sizes.width) ** 2
@@ -80,9 +81,15 @@ class _Sizes:
     """How much of everything the nodes have."""
 
     def __init__(
-        self, coef: Coefficients, bias: Floats, level_start: Ints, nodes: Ints, n_gaussian: int
+        self,
+        coef: Coefficients,
+        bias: Floats,
+        level_start: Ints,
+        nodes: Ints,
+        n_gaussian: int,
+        blas_cost: float,
     ) -> None:
-        incidence = coef.incidence
+        incidence, self.blas_cost = coef.incidence, blas_cost
         first = incidence.target_ptr[n_gaussian + nodes]
         last = incidence.target_ptr[n_gaussian + nodes + 1]
         entries = incidence.entry_ptr[last] - incidence.entry_ptr[first]
@@ -100,7 +107,7 @@ class _Sizes:
         numbers, others = self.n_numbers, self.n_predictors - self.n_numbers
         pairs = _NUMBERS * numbers**2 / 2 + _MIXED * numbers * others + _LEVELS * others**2 / 2
         by_level = self.n_packed * pairs + _PAIR * others**2 / 2
-        by_blas = _BLAS * self.narrow * np.maximum(_PANEL, self.narrow * self.n_packed)
+        by_blas = self.blas_cost * self.narrow * np.maximum(_PANEL, self.narrow * self.n_packed)
         return np.asarray((by_blas < by_level) & (self.n_packed > 0))
 
     def work(self, nodes: slice) -> tuple[Any, ...]:

@@ -25,7 +25,7 @@ from mixedgm.rows.contract import (
     SoftmaxCurvature,
     SoftmaxSums,
 )
-from mixedgm.rows.curvature import summed_curvature
+from mixedgm.rows.curvature import BLAS_COST, summed_curvature
 from mixedgm.rows.products import Products
 from mixedgm.rows.threads import run_all, single_threaded_blas, threads_for
 
@@ -56,6 +56,9 @@ class MemoryRows:
         Threads to use; it changes the time only.
     products : Products or None
         Features that design columns are multiplied by, where edges are moderated.
+    blas_cost : float
+        Nanoseconds per row that BLAS takes for a pair of columns; by it curvature is summed one way
+        or the other.
     """
 
     numbers: Floats
@@ -64,6 +67,7 @@ class MemoryRows:
     weights: Floats | None = None
     n_threads: int = 1
     products: Products | None = None
+    blas_cost: float = BLAS_COST
     passes: float = field(default=0.0, init=False)
     curvature_passes: float = field(default=0.0, init=False)
     part_seconds: tuple[float, float] = field(default=(0.0, 0.0), init=False)
@@ -284,7 +288,12 @@ class MemoryRows:
         clock = time.perf_counter()
         self.curvature_passes += len(nodes) / len(self.n_levels) / stride
         found = summed_curvature(
-            self._data, self._level_start, (coef, self._biases(coef), nodes), stride, self.n_threads
+            self._data,
+            self._level_start,
+            (coef, self._biases(coef), nodes),
+            stride,
+            self.n_threads,
+            self.blas_cost,
         )
         if self.products is not None:
             found = self.products.centre_curvatures(found, coef, self.numbers.shape[1] + nodes)

@@ -18,7 +18,6 @@ from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.solve.contrasts import offsets
 from mixedgm.solve.problem import Conditions
 
-_LARGEST_FACTORISED = 600
 _SPARSE = 0.05
 _MOST_PRODUCTS = 200
 
@@ -71,19 +70,22 @@ class ActiveSystem:
         Of the active groups.
     active : ndarray
         Their numbers in the working set.
+    largest : int
+        Rows up to which it may be factorised.
     """
 
     blocks: Blocks
     where: Ints
     layout: Layout
     active: Ints
+    largest: int = 600
 
     @cached_property
     def _dense(self) -> Floats | None:
         from mixedgm.solve.descent import assemble
 
         n = self.layout.n_theta
-        if n > _LARGEST_FACTORISED or (self.blocks.node_size**2).sum() < _SPARSE * n**2:
+        if n > self.largest or (self.blocks.node_size**2).sum() < _SPARSE * n**2:
             return None
         out = np.zeros((self.layout.n_theta, self.layout.n_theta))
         assemble(self.blocks.nodes, self.blocks.runs, self.where, out)

@@ -19,6 +19,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from mixedgm.errors import DistributionError, SamplingWarning, TooLargeError
+from mixedgm.joint.plan import LIMIT
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.margins import MOST_COLUMNS, Margins, NodeTerms
@@ -47,7 +48,7 @@ _MOST_SWEEPS = 8192
 _CHANCE = 4.0
 
 
-def matched(params: Params, margins: Margins) -> NodeTerms | None:
+def matched(params: Params, margins: Margins, *, limit: int = LIMIT) -> NodeTerms | None:
     """Node terms with which the joint distribution has the margins; None where there is none.
 
     Parameters
@@ -56,6 +57,8 @@ def matched(params: Params, margins: Margins) -> NodeTerms | None:
         The model.  Its edges stay as they are; its node terms are where the search starts.
     margins : Margins
         Of the table, in the units of the parameters.
+    limit : int
+        Entries of the tables of exact expectations; beyond it, they are sampled.
 
     Warns
     -----
@@ -75,7 +78,7 @@ def matched(params: Params, margins: Margins) -> NodeTerms | None:
     start = margins.units.to_standard(params)
     try:
         with single_threaded_blas():
-            point = _matched(start.joint, margins.share)
+            point = _matched(start.joint, margins.share, limit)
     except DistributionError:
         return None
     _warn_unless_reached(point)
@@ -96,9 +99,9 @@ def matched(params: Params, margins: Margins) -> NodeTerms | None:
     )
 
 
-def _matched(start: ConditionalGaussian, share: Floats) -> _Point:
+def _matched(start: ConditionalGaussian, share: Floats, limit: int) -> _Point:
     try:
-        return _by_newton(start, share)
+        return _by_newton(start, share, limit)
     except TooLargeError:
         return _by_chains(start, share)
 
@@ -224,9 +227,9 @@ def _solved(matrix: Floats, right: Floats) -> Floats:
 # -- exact expectations ----------------------------------------------------------------------------
 
 
-def _by_newton(start: ConditionalGaussian, share: Floats) -> _Point:
+def _by_newton(start: ConditionalGaussian, share: Floats, limit: int) -> _Point:
     """Newton steps, each as long as the likelihood grows."""
-    point = _exact(start, share)
+    point = _exact(start, share, limit)
     for _ in range(_MOST_STEPS):
         if point.error <= _TARGET:
             break
@@ -237,10 +240,10 @@ def _by_newton(start: ConditionalGaussian, share: Floats) -> _Point:
     return point
 
 
-def _exact(params: ConditionalGaussian, share: Floats) -> _Point:
+def _exact(params: ConditionalGaussian, share: Floats, limit: int = LIMIT) -> _Point:
     from mixedgm.joint.exact import exact
 
-    model = exact(params)
+    model = exact(params, limit=limit)
     possible = share > 0.0
     table = 0.5 * np.trace(params.precision) - params.bias[possible] @ share[possible]
     value = float(model.log_partition + table)

@@ -18,7 +18,7 @@ from mixedgm.penalty.contract import Penalty
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
+class Optimality:
     """Optimality of one point.
 
     `kkt` is the largest of: over edges, the distance from minus the gradient to the penalty's
@@ -138,11 +138,11 @@ class Problem:
         """The KKT number for a gradient that the caller claims to be that at theta."""
         return self.conditions.measure(theta, grad)
 
-    def certificate(self, theta: Floats, groups: Ints | None = None) -> Certificate:
+    def optimality(self, theta: Floats, groups: Ints | None = None) -> Optimality:
         """How optimal theta, zero but for `groups`, is by the whole gradient there."""
         evaluation = self._evaluated(theta, groups)
         distance = self.conditions.edge_distance(theta, evaluation.gradient)
-        return Certificate(
+        return Optimality(
             self.conditions.worst(distance, evaluation.gradient),
             self.objective(evaluation, theta),
             evaluation,

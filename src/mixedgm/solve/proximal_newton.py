@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from mixedgm.parameters import HasParams
 from mixedgm.solve.contrasts import Contrasts
 from mixedgm.solve.known_curvature import KnownCurvature
 from mixedgm.solve.limited_memory import LimitedMemory, minimise_by_products
-from mixedgm.solve.line_search import armijo
 from mixedgm.solve.problem import Problem
 from mixedgm.solve.subproblem import QuadraticModel, flatten
 
@@ -23,6 +22,9 @@ _SLOW = 0.3
 # What exact curvature makes of a KKT number: this times its square, on survey data and on
 # simulated graphs.
 _QUADRATIC = 0.4
+
+# Share of the decrease that the model promises which a step must bring.
+_SUFFICIENT = 1e-4
 
 # After a direction along which no step is good, or one that keeps little of what it promises,
 # curvature is added to the model: so much at first.
@@ -222,6 +224,55 @@ class ProximalNewton(HasParams):
                 )
             bound *= 4.0
         return replace(state, halted=True)
+
+
+class LineStep(NamedTuple):
+    """An accepted point, its evaluation, and the objective there."""
+
+    theta: Floats
+    evaluation: Evaluation
+    objective: float
+    kept: float
+    """How much of what the gradient promises for a full step came true; half of it, if the function
+    is quadratic and the direction leads to its minimum."""
+
+
+def armijo(
+    problem: Problem,
+    begin: tuple[Floats, Evaluation, float],
+    direction: Floats,
+    trials: int = 30,
+    *,
+    final: bool = False,
+) -> LineStep | None:
+    """Halve the step from 1 until the objective falls by a fraction of what the model promises.
+
+    `begin` is the point, its evaluation, and the objective there.  Every trial computes the
+    gradient too: the first one is almost always accepted and its gradient is the next step's.
+    With `final` a full step is expected to reach the solution.  Returns None when no step is
+    accepted.
+    """
+    theta, here, objective = begin
+    full = problem.penalty.value(theta + direction, problem.lam)
+    promise = float(here.gradient @ direction) + full - (objective - here.value)
+    # Near the optimum the promised decrease drowns in rounding; there the KKT number decides.
+    rounding = 1e-12 * max(1.0, abs(objective))
+    if promise > rounding or not np.isfinite(promise):
+        return None
+    step = 1.0
+    for _ in range(trials):
+        point = theta + step * direction
+        there = problem.evaluate(point, final=final and step == 1.0)
+        if np.isfinite(there.value):
+            new = there.value + full if step == 1.0 else problem.objective(there, point)
+            if new - objective <= _SUFFICIENT * step * promise and promise < 0.0:
+                return LineStep(point, there, new, (new - objective) / promise)
+            if abs(new - objective) <= rounding and problem.measure(
+                point, there.gradient
+            ) < problem.measure(theta, here.gradient):
+                return LineStep(point, there, new, 0.5)
+        step *= 0.5
+    return None
 
 
 def _next_damping(damping: float, kept: float) -> float:

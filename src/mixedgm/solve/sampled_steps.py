@@ -9,7 +9,6 @@ decreasing steps and averaging do for samples of fixed size.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +17,7 @@ from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.objective.contract import Evaluation
 from mixedgm.objective.sampled import GradientEstimate, SampledLikelihood
+from mixedgm.solve.account import Certificate, Cost
 from mixedgm.solve.contrasts import Contrasts
 from mixedgm.solve.loop import Status, TraceRow
 from mixedgm.solve.monte_carlo import STANDARD_ERRORS, MonteCarlo
@@ -110,11 +110,10 @@ def solve_sampled(
     problem: Problem, options: MonteCarlo, start: Start, *, tol: float, max_iter: int
 ) -> Solution:
     """Step, and let the chains run longer, until the conditions hold within small errors."""
-    clock = time.perf_counter()
     smooth = problem.smooth
     if not isinstance(smooth, SampledLikelihood):
         raise ParameterError("solver=MonteCarlo(...) is for loss='likelihood-mc' only.")
-    before, swept = np.array(smooth.part_seconds), smooth.chains.sweeps
+    before, swept = Cost.until_now(smooth), smooth.chains.sweeps
     kept = start.memory.content if start.memory is not None else None
     sweeps = max(_FEWEST, kept.sweeps // 8) if isinstance(kept, _Kept) else _FEWEST
     begin = kept.at if isinstance(kept, _Kept) else _begin(smooth, start, sweeps)
@@ -122,7 +121,8 @@ def solve_sampled(
     trace: list[TraceRow] = []
     while True:
         verdict = judge(problem, theta, here)
-        trace.append(TraceRow(np.nan, verdict.kkt, 0.0, time.perf_counter() - clock))
+        spent = Cost.until_now(smooth).since(before)
+        trace.append(TraceRow(np.nan, verdict.kkt, 0.0, spent.seconds))
         settled = verdict.within(tol, STANDARD_ERRORS)
         precise = max(verdict.noise, source / 1.5) <= options.accuracy
         left = options.max_sweeps + swept - smooth.chains.sweeps
@@ -135,24 +135,15 @@ def solve_sampled(
         source = verdict.noise
         theta, here = _step(problem, (theta, here), groups, sweeps)
     at = _integrated(smooth, begin, (theta, here), sweeps)
-    seconds, curvature_seconds = np.array(smooth.part_seconds) - before
+    objective = at.value + problem.penalty.value(theta, problem.lam)
     return Solution(
+        Certificate.of(status, objective, verdict.kkt, verdict.kkt_error, at.value_error),
+        Cost.until_now(smooth).since(before, len(trace) - 1),
         theta,
-        status,
-        verdict.kkt,
-        at.value + problem.penalty.value(theta, problem.lam),
-        len(trace) - 1,
+        Evaluation(at.value, here.grad),
         trace,
         _notes(verdict, at, options, sweeps),
-        Evaluation(at.value, here.grad),
-        0.0,
-        0.0,
-        time.perf_counter() - clock,
-        float(seconds),
-        float(curvature_seconds),
         Memory(groups, _Kept(at, sweeps)),
-        verdict.kkt_error,
-        at.value_error,
     )
 
 

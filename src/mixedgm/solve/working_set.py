@@ -8,16 +8,16 @@ finds the groups that were left out wrongly, and serves the next lam.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from mixedgm.model.layout import Floats, Ints
-from mixedgm.objective.contract import Evaluation, Smooth
+from mixedgm.objective.contract import Evaluation
+from mixedgm.solve.account import Account, Certificate, Cost
 from mixedgm.solve.loop import Run, Solver, Status, TraceRow, run
-from mixedgm.solve.problem import Certificate, Problem
+from mixedgm.solve.problem import Optimality, Problem
 
 _GROWTH = 0.3
 # A fall of lam that is long: this times the new lam.
@@ -37,34 +37,16 @@ _NOT_CONVEX = (
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
-    """A point and how optimal it is, as recomputed at that point."""
+class Solution(Account):
+    """A point and the account of it; the certificate is recomputed at that point."""
 
     theta: Floats
-    status: Status
-    kkt: float
-    objective: float
-    n_iter: int
-    trace: list[TraceRow]
-    """Of the problem itself: what stages took is counted in it, but their steps have no rows."""
-    notes: tuple[str, ...]
     evaluation: Evaluation
     """Smooth value and full gradient at theta: the next lam starts from it."""
-    passes: float
-    curvature_passes: float
-    seconds: float
-    pass_seconds: float
-    """Part of `seconds` spent in passes over the rows."""
-    curvature_seconds: float
+    trace: list[TraceRow]
+    """Of the problem itself: what stages took is counted in it, but their steps have no rows."""
+    notes: tuple[str, ...] = ()
     memory: Memory | None = None
-    kkt_error: float = 0.0
-    """Standard error of `kkt` where gradients were sampled."""
-    objective_error: float = 0.0
-
-    @property
-    def converged(self) -> bool:
-        """Whether the KKT number is within tol, or within its sampling error."""
-        return self.status.good
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,18 +83,18 @@ def solve(problem: Problem, solver: Solver, start: Start, *, tol: float, max_ite
 
     A solver that works with sampled gradients has a `solve` of its own, and is left to it.
     """
-    own = getattr(solver, "solve", None)
-    if own is not None:
-        done: Solution = own(problem, start, tol=tol, max_iter=max_iter)
+    solve_alone = getattr(solver, "solve", None)
+    if solve_alone is not None:
+        done: Solution = solve_alone(problem, start, tol=tol, max_iter=max_iter)
         return done
-    so_far = _Account(problem, max_iter)
+    so_far = _Tally(problem, max_iter)
     at = _approached(problem, solver, start, tol, so_far)
     groups, inner_tol = screened(problem, at), tol
     while True:
-        result, certificate, at = _work(problem, groups, solver, at, inner_tol, so_far)
-        if certificate.kkt <= tol or so_far.left <= 0:
+        result, optimality, at = _work(problem, groups, solver, at, inner_tol, so_far)
+        if optimality.kkt <= tol or so_far.left <= 0:
             break
-        more = violators(problem, certificate, groups, tol)
+        more = violators(problem, optimality, groups, tol)
         if len(more) == 0 and result.status is not Status.CONVERGED:
             break
         if len(more) == 0:
@@ -120,10 +102,10 @@ def solve(problem: Problem, solver: Solver, start: Start, *, tol: float, max_ite
                 break
             inner_tol *= 0.3
         groups = np.union1d(groups, more)
-    status = _status(certificate.kkt <= tol, so_far.left <= 0, result.status)
+    status = _status(optimality.kkt <= tol, so_far.left <= 0, result.status)
     if status is Status.CONVERGED and _concave(problem):
         status = Status.STATIONARY
-    return so_far.solution(at, status, certificate)
+    return so_far.solution(at, status, optimality)
 
 
 def _work(
@@ -132,9 +114,9 @@ def _work(
     solver: Solver,
     at: Start,
     tol: float,
-    so_far: _Account,
+    so_far: _Tally,
     most: float = np.inf,
-) -> tuple[Run, Certificate, Start]:
+) -> tuple[Run, Optimality, Start]:
     """Run the solver on these groups; also, what the whole problem says of where that ends."""
     small = problem.restrict(groups)
     here = Evaluation(at.evaluation.value, at.evaluation.gradient[small.index])
@@ -149,13 +131,13 @@ def _work(
     )
     so_far.add(problem, result, began)
     theta = small.lifted(result.theta)
-    certificate = problem.certificate(theta, groups)
+    optimality = problem.optimality(theta, groups)
     memory = Memory(groups, result.memory)
-    return result, certificate, Start(theta, certificate.evaluation, problem.lam, memory)
+    return result, optimality, Start(theta, optimality.evaluation, problem.lam, memory)
 
 
 def _approached(
-    problem: Problem, solver: Solver, start: Start, tol: float, so_far: _Account
+    problem: Problem, solver: Solver, start: Start, tol: float, so_far: _Tally
 ) -> Start:
     """A start that is not far away: rough solutions for larger lam on the way, one after the other.
 
@@ -209,19 +191,19 @@ def screened(problem: Problem, start: Start) -> Ints:
     return np.flatnonzero(active | candidate | ~penalty.penalised)
 
 
-def violators(problem: Problem, certificate: Certificate, groups: Ints, tol: float) -> Ints:
+def violators(problem: Problem, optimality: Optimality, groups: Ints, tol: float) -> Ints:
     """Groups outside the working set that break their optimality condition.
 
     The worst ones, at most as many as the set has already (and ten).
     """
-    outside = np.ones(len(certificate.edge_distance), dtype=bool)
+    outside = np.ones(len(optimality.edge_distance), dtype=bool)
     outside[groups] = False
-    broken = np.flatnonzero(outside & (certificate.edge_distance > tol))
-    worst = broken[np.argsort(-certificate.edge_distance[broken], kind="stable")]
+    broken = np.flatnonzero(outside & (optimality.edge_distance > tol))
+    worst = broken[np.argsort(-optimality.edge_distance[broken], kind="stable")]
     return np.sort(worst[: max(10, len(groups))])
 
 
-class _Account:
+class _Tally:
     """What all runs of one solve took."""
 
     def __init__(self, problem: Problem, max_iter: int) -> None:
@@ -230,48 +212,37 @@ class _Account:
         self._n_iter = 0
         self._trace: list[TraceRow] = []
         self._notes: tuple[str, ...] = ()
-        self._clock = time.perf_counter()
-        self._before = _effort(problem.smooth)
+        self._before = Cost.until_now(problem.smooth)
 
     @property
     def left(self) -> int:
         """Steps that may still be made."""
         return self._max_iter - self._n_iter
 
-    def spent(self) -> tuple[float, float]:
-        """Passes and seconds until now."""
-        passes = self._problem.smooth.passes - float(self._before[0])
-        return passes, time.perf_counter() - self._clock
+    def spent(self) -> Cost:
+        """What it took until now."""
+        return Cost.until_now(self._problem.smooth).since(self._before, self._n_iter)
 
-    def add(self, problem: Problem, result: Run, began: tuple[float, float]) -> None:
+    def add(self, problem: Problem, result: Run, began: Cost) -> None:
         """Count a run; stages on the way, which minimise something else, have no say but that."""
         self._n_iter += result.n_iter
         if problem.lam != self._problem.lam:
             return
         self._notes = tuple(dict.fromkeys([*self._notes, *result.notes]))
         self._trace += [
-            replace(row, passes=row.passes + began[0], seconds=row.seconds + began[1])
+            replace(row, passes=row.passes + began.passes, seconds=row.seconds + began.seconds)
             for row in result.trace
         ]
 
-    def solution(self, at: Start, status: Status, certificate: Certificate) -> Solution:
+    def solution(self, at: Start, status: Status, optimality: Optimality) -> Solution:
         """The end of it."""
-        effort = _effort(self._problem.smooth) - self._before
-        passes, curvature_passes, pass_seconds, curvature_seconds = effort.tolist()
         return Solution(
+            Certificate.of(status, optimality.objective, optimality.kkt),
+            self.spent(),
             at.theta,
-            status,
-            certificate.kkt,
-            certificate.objective,
-            self._n_iter,
+            optimality.evaluation,
             self._trace,
             (*self._notes, _NOT_CONVEX) if status is Status.STATIONARY else self._notes,
-            certificate.evaluation,
-            passes,
-            curvature_passes,
-            time.perf_counter() - self._clock,
-            pass_seconds,
-            curvature_seconds,
             at.memory,
         )
 
@@ -279,11 +250,6 @@ class _Account:
 def _concave(problem: Problem) -> bool:
     """Whether the penalty bends, so that solutions are stationary points and no more."""
     return bool(problem.penalty.bend(np.zeros(problem.smooth.layout.n_groups), problem.lam).any())
-
-
-def _effort(smooth: Smooth) -> Floats:
-    """Counters so far: passes, curvature passes, and the seconds of both."""
-    return np.array([smooth.passes, smooth.curvature_passes, *smooth.part_seconds])
 
 
 def _status(certified: bool, out_of_steps: bool, solver_says: Status) -> Status:

@@ -16,7 +16,6 @@ import numpy as np
 
 from mixedgm.errors import ModelFileError
 from mixedgm.fitted import FittedModel
-from mixedgm.fitting import check_options
 from mixedgm.model.kinds import KINDS
 from mixedgm.model.layout import Floats
 from mixedgm.model.margins import MOST_COLUMNS, Margins, NodeTerms
@@ -25,6 +24,7 @@ from mixedgm.options import RENAMED, Options
 from mixedgm.printable import quoted
 from mixedgm.report import FitReport
 from mixedgm.settings import from_plain
+from mixedgm.solve.account import Certificate, Cost
 from mixedgm.store.archive import Archive, Arrays, ForeignFileError, count_values, write_archive
 from mixedgm.store.moderation_parts import moderation_to_arrays, with_moderation
 from mixedgm.store.path_parts import path_from_archive, path_to_parts
@@ -104,7 +104,7 @@ def save(
     document = {
         "schema": fitted.schema.to_dict(),
         "library": fitted.library,
-        "report": asdict(fitted.report),
+        "report": _report_to_dict(fitted.report),
         "settings": given,
         "scores": list(fitted.scores),
         "path": path_document,
@@ -232,10 +232,19 @@ def _params(archive: Archive, schema: Schema, sizes: Sizes) -> Params:
     return Params.of_blocks(schema.n_levels, *(archive.array(name, sizes) for name in names))
 
 
+def _report_to_dict(report: FitReport) -> dict[str, Any]:
+    """All values of the report side by side: those of its certificate and cost, too."""
+    values = asdict(report)
+    return {**values.pop("certificate"), **values.pop("cost"), **values}
+
+
 def _report(stored: Mapping[str, Any]) -> FitReport:
     listed = {name: tuple(value) for name, value in stored.items() if isinstance(value, list)}
-    ridge = tuple((a, b) for a, b in stored["ridge"])
-    report = FitReport(**{**stored, **listed, "ridge": ridge})
+    listed["ridge"] = tuple((a, b) for a, b in stored["ridge"])
+    values = {**stored, **listed}
+    certificate = Certificate(**{part.name: values.pop(part.name) for part in fields(Certificate)})
+    cost = Cost(**{part.name: values.pop(part.name) for part in fields(Cost)})
+    report = FitReport(certificate, cost, **values)
     if report.refitted is None:  # files from before had no field for it, but said so in a note
         report = replace(report, refitted=_REFIT_NOTE in report.notes)
     return report
@@ -284,7 +293,7 @@ def _check_report(schema: Schema, report: FitReport) -> None:
         raise ModelFileError("a fit needs rows of positive weight and a positive tol")
     if report.converged and not report.was_fitted:
         raise ModelFileError("nothing was fitted, so nothing can have converged")
-    check_certificate("the fit", report.converged, report.kkt, report.tol, report.kkt_error)
+    check_certificate("the fit", report.certificate, report.tol)
 
 
 # -- settings --------------------------------------------------------------------------------------
@@ -304,7 +313,7 @@ def _check_settings(settings: Mapping[str, Any], fitted: FittedModel) -> None:
     }
     options = Options(**given)
     if fitted.report.was_fitted:
-        check_options(options, fitted.schema, fitted.library)
+        options.check_against(fitted.schema, fitted.library)
 
 
 def _shortened(settings: Mapping[str, Any]) -> dict[str, Any]:

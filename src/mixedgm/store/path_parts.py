@@ -14,18 +14,15 @@ from mixedgm.errors import ModelFileError
 from mixedgm.model.layout import Ints, Layout
 from mixedgm.model.params import Units
 from mixedgm.path.path import Path, PathPoint
+from mixedgm.solve.account import Certificate, Cost
 from mixedgm.solve.loop import Status, TraceRow
 from mixedgm.store.archive import Archive, Arrays
 from mixedgm.store.moderation_parts import moderators_to_arrays, with_moderators
-from mixedgm.store.validation import Sizes, check_certificate
+from mixedgm.store.validation import COST, Sizes, check_certificate
 from mixedgm.table.schema import Schema
 
 __all__ = ["path_from_archive", "path_to_parts"]
 
-_NUMBERS = (
-    *("lam", "objective", "kkt", "passes", "curvature_passes"),
-    *("seconds", "pass_seconds", "curvature_seconds"),
-)
 # Zero except for sampled likelihoods, and absent from the first files.
 _ERRORS = ("kkt_error", "objective_error")
 
@@ -53,7 +50,7 @@ def path_to_parts(path: Path) -> tuple[dict[str, Any], Arrays]:
         "path_values": _joined([point.values for point in points], np.float64),
     }
     arrays |= moderators_to_arrays(path)
-    for name in (*_NUMBERS, *_ERRORS):
+    for name in ("lam", "objective", "kkt", *COST, *_ERRORS):
         arrays[f"path_{name}"] = np.array([getattr(point, name) for point in points], np.float64)
     traced = any(point.trace for point in points)
     if traced:
@@ -107,29 +104,33 @@ def path_from_archive(
 def _points(
     archive: Archive, stored: Mapping[str, Any], layout: Layout, tol: float, sizes: Sizes
 ) -> tuple[PathPoint, ...]:
+    def rows(*names: str) -> list[tuple[Any, ...]]:
+        columns = [archive.array(f"path_{name}", sizes).tolist() for name in names]
+        return list(zip(*columns, strict=True))
+
     errors = [name for name in _ERRORS if f"path_{name}" in archive.arrays]
-    columns = {name: archive.array(f"path_{name}", sizes).tolist() for name in (*_NUMBERS, *errors)}
-    n_iter = archive.array("path_n_iter", sizes).tolist()
+    numbers, costs = rows("objective", "kkt", *errors), rows("n_iter", *COST)
+    lams = archive.array("path_lam", sizes).tolist()
     node_terms = archive.array("path_node_terms", sizes)
     groups, values = _groups(archive, layout, sizes)
     n_points = sizes["k"]
     traces = _traces(archive, sizes) if stored["traced"] else [()] * n_points
     points = tuple(
         PathPoint(
-            node_terms=node_terms[k].copy(),
-            groups=groups[k],
-            values=values[k],
-            status=Status[stored["status"][k]],
-            n_iter=n_iter[k],
-            notes=tuple(stored["notes"][k]),
-            trace=traces[k],
-            **{name: column[k] for name, column in columns.items()},
+            Certificate.of(Status[stored["status"][k]], *numbers[k]),
+            Cost(*costs[k]),
+            lams[k],
+            node_terms[k].copy(),
+            groups[k],
+            values[k],
+            tuple(stored["notes"][k]),
+            traces[k],
         )
         for k in range(n_points)
     )
     for point in points:
         what = f"the solution at lam = {point.lam:g}"
-        check_certificate(what, point.converged, point.kkt, tol, point.kkt_error)
+        check_certificate(what, point.certificate, tol)
     return points
 
 

@@ -18,15 +18,17 @@ from numpy.typing import NDArray
 from mixedgm.certificate import ROUNDING
 from mixedgm.errors import ModelFileError
 from mixedgm.model.kinds import KINDS
-from mixedgm.path.task import Loss
+from mixedgm.path.recipe import Loss
 from mixedgm.printable import quoted
 from mixedgm.settings import OBJECTS
+from mixedgm.solve.account import Certificate
 from mixedgm.solve.loop import Status
 from mixedgm.solve.monte_carlo import STANDARD_ERRORS
 from mixedgm.table.schema import Role
 
 __all__ = [
     "ARRAYS",
+    "COST",
     "DOCUMENT",
     "SHARES",
     "Array",
@@ -38,6 +40,9 @@ __all__ = [
 
 Check = Callable[[Any, str], Any]
 Sizes = Mapping[str, int]
+
+COST = ("passes", "curvature_passes", "seconds", "pass_seconds", "curvature_seconds")
+"""What a solve took, besides its steps."""
 
 _MOST = sys.float_info.max
 
@@ -210,6 +215,7 @@ REPORT = record(
         "converged": truth,
         "message": text(),
         "n_iter": whole(0),
+        **dict.fromkeys(COST, number(0.0)),
         "n_rows": whole(0),
         "total_weight": number(0.0),
         "notes": list_of(text()),
@@ -227,6 +233,7 @@ REPORT = record(
         "not_considered": list_of(text()),
     },
     # What the first files did not say.
+    **dict.fromkeys(COST, 0.0),
     rule="and",
     loss="pseudolikelihood",
     kkt_error=0.0,
@@ -269,14 +276,13 @@ DOCUMENT = record(
 )
 
 
-def check_certificate(
-    what: str, converged: bool, kkt: float, tol: float, error: float = 0.0
-) -> None:
+def check_certificate(what: str, certificate: Certificate, tol: float) -> None:
     """Refuse a claim to have converged that the KKT number contradicts.
 
     A sampled one may be as many standard errors above `tol` as the solver allows.
     """
-    if converged and not kkt <= tol + STANDARD_ERRORS * error + ROUNDING:
+    kkt, error = certificate.kkt, certificate.kkt_error
+    if certificate.converged and not kkt <= tol + STANDARD_ERRORS * error + ROUNDING:
         raise ModelFileError(f"{what} claims to have converged, with KKT {kkt:g} and tol {tol:g}")
 
 

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 from mixedgm.checkpoint import Outcome, Record, fingerprint
 from mixedgm.errors import NotYetError, ParameterError
 from mixedgm.fitted import FittedModel
-from mixedgm.fitting import encode, fit_design, warn_about, warn_unless_converged
+from mixedgm.fitting import encode, fit_design
+from mixedgm.notices import warn_about, warn_unless_converged
 from mixedgm.options import Options
 from mixedgm.parallel import MOST_TASKS, RandomState, check_n_jobs, run, seeds
 from mixedgm.studies.bootstrap import plan_of
@@ -116,15 +117,15 @@ def _pooled(
     Where it is chosen, rows are weighted such that the whole table counts as much as a mean group:
     EBIC and its like then choose the graph that so many rows support.
     """
-    threads, jobs = options.n_threads, request.n_jobs
+    runtime = replace(options.runtime, n_jobs=request.n_jobs, keep_interrupted=False)
     if request.penalty == "common" and options.lam is None:
         weights = np.ones(design.n_rows) if design.weights is None else design.weights
         as_group = replace(design, weights=weights / n_groups)
-        chosen = fit_design(as_group, options, library=library, n_threads=threads, n_jobs=jobs)
+        chosen = fit_design(as_group, options, library=library, runtime=runtime)
         _warn(chosen, options)
         lam, refits = chosen.report.lam, options.refits
         options = replace(options, lam=lam, lams=None, select="ebic", refit=refits)
-    pooled = fit_design(design, options, library=library, n_threads=threads, n_jobs=jobs)
+    pooled = fit_design(design, options, library=library, runtime=runtime)
     _warn(pooled, options)
     return pooled, options
 
@@ -140,8 +141,7 @@ def _fits(
             library=pooled.library,
             reference=plan.reference,
             start=None if options.lam is None else plan.penalised,
-            n_threads=options.n_threads,
-            n_jobs=options.n_jobs,
+            runtime=replace(options.runtime, keep_interrupted=False),
         )
         _warn(fitted, options)
         fits.append(fitted)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mixedgm.checkpoint import Record
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
-from mixedgm.path.task import Lam
+from mixedgm.path.recipe import Lam
 from mixedgm.printable import quoted
 from mixedgm.studies.bootstrap_replicates import (
     Failure,

@@ -16,6 +16,7 @@ from mixedgm.model.moderation import at_values, without
 from mixedgm.model.params import Params
 from mixedgm.printable import quoted
 from mixedgm.report import FitReport
+from mixedgm.solve.account import Certificate
 from mixedgm.studies.evidence import KnownValues, column_positions, read_evidence, shown
 from mixedgm.table.encode import Design
 from mixedgm.table.naming import with_names
@@ -85,7 +86,7 @@ def _of_rest(fitted: FittedModel, evidence: KnownValues, params: Params, at: str
     message = f"{_GIVEN}{before}{', ' if before else ''}{evidence}"
     report = replace(
         FitReport.given(fitted.report.notes),
-        message=message,
+        certificate=Certificate.none(message),
         at=at,
         loss=fitted.report.loss,
         rule=fitted.report.rule,
@@ -294,10 +295,9 @@ def repaired_model(fitted: FittedModel) -> FittedModel:
     note += f"correlations, {first}{listed}"
     report = replace(
         fitted.report,
-        objective=np.nan,
-        kkt=np.nan,
-        converged=False,
-        message="the parameters were repaired after the fit, so its certificate does not hold",
+        certificate=Certificate.none(
+            "the parameters were repaired after the fit, so its certificate does not hold"
+        ),
         notes=(*fitted.report.notes, note),
     )
     params = whole.with_precision(precision)

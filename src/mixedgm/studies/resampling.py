@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 
 from mixedgm.checkpoint import Record
 from mixedgm.fitted import FittedModel
-from mixedgm.fitting import fit_design, recipe_of
+from mixedgm.fitting import fit_design
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.params import Params, to_theta
 from mixedgm.options import Options
-from mixedgm.path.evidence import Recipe
+from mixedgm.path.recipe import Lam, Recipe
 from mixedgm.path.refits import too_dense
-from mixedgm.path.task import Lam, Reference, Task
+from mixedgm.path.task import Reference, Task, prepare
 from mixedgm.path.unshrunken import held, unshrunken
-from mixedgm.report import FitReport
+from mixedgm.solve.account import Account
 from mixedgm.solve.neighbour import Chord, Neighbour, neighbour_of
 from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.table.encode import Design
@@ -71,12 +71,12 @@ class ResamplingPlan:
     @cached_property
     def recipe(self) -> Recipe:
         """How rows become a problem."""
-        return recipe_of(self.options, self.design.schema)
+        return self.options.recipe(self.design.schema)
 
     @cached_property
     def whole(self) -> Task:
         """The problem of the whole table."""
-        return self.recipe.task(self.design, None)
+        return prepare(self.design, self.recipe)
 
     @cached_property
     def reference(self) -> Reference:
@@ -219,7 +219,7 @@ def estimate_record(plan: ResamplingPlan, fitted: FittedModel) -> Record:
 
 def fitted_record(plan: ResamplingPlan, design: Design) -> Record:
     """Fit these rows at the plan's lam."""
-    task = plan.recipe.task(design, plan.reference)
+    task = prepare(design, plan.recipe, plan.reference)
     solution = _solved(task, plan.options, plan.start(task, plan.penalised), plan.neighbour)
     if plan.options.refits:
         solution = _refitted(plan, task, solution)
@@ -233,7 +233,7 @@ def _lam(options: Options, task: Task) -> Lam:
     return lam
 
 
-def _account(lam: Lam, end: FitReport | Solution) -> tuple[float, float, float]:
+def _account(lam: Lam, end: Account) -> tuple[float, float, float]:
     """Of the fit of a resample; lam is NaN where every column has its own."""
     single = np.nan if isinstance(lam, tuple) else lam
     return single, end.kkt, float(end.converged)

@@ -1,8 +1,9 @@
-"""Axes or nothing in -> matplotlib axes to draw on; matplotlib is loaded here and nowhere else."""
+"""Axes or nothing in -> axes to draw on, and back to bytes: pyplot is imported here alone."""
 
 from __future__ import annotations
 
 import inspect
+import io
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -19,6 +20,7 @@ __all__ = [
     "INK",
     "axes",
     "check_options",
+    "draw_without_window",
     "halo",
     "known_options",
     "label",
@@ -26,6 +28,7 @@ __all__ = [
     "name_rows",
     "note_row",
     "pair_label",
+    "picture_of",
     "pixel_in_points",
     "require_matplotlib",
 ]
@@ -97,6 +100,26 @@ def axes(ax: Axes | None, size: tuple[float, float], **options: Any) -> Axes:
     elif not isinstance(ax, Axes):
         raise ParameterError.must_be("ax", "matplotlib Axes or None", ax)
     return ax
+
+
+def draw_without_window() -> None:
+    """Let new figures go to files only."""
+    require_matplotlib()
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+
+
+def picture_of(ax: Axes, kind: str, dpi: int) -> bytes:
+    """Return the figure of these axes as a file of this kind ("png"), and close it."""
+    import matplotlib.pyplot as plt
+
+    buffer = io.BytesIO()
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    figure.savefig(buffer, format=kind, dpi=dpi)
+    plt.close(figure)
+    return buffer.getvalue()
 
 
 def halo(width: float = 2.5) -> list[Any]:

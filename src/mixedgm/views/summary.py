@@ -11,21 +11,28 @@ import numpy as np
 
 from mixedgm.fitted import Edge, FittedModel
 from mixedgm.model.kinds import edge_kinds
-from mixedgm.path.task import Lam
+from mixedgm.path.recipe import Lam
 from mixedgm.printable import few, quoted
+from mixedgm.solve.account import Account
 from mixedgm.table.schema import Schema
 
 __all__ = ["Summary", "summarise"]
 
 
 @dataclass(frozen=True)
-class Summary:
+class Summary(Account):
     """Everything that the text and the HTML of a fitted model show, as plain values.
 
     ``str(summary)`` is text for a terminal; notebooks show it as HTML.
 
     Parameters
     ----------
+    certificate : Certificate
+        Objective and KKT number at the parameters, and how the solver ended. Its parts are
+        attributes, too: `objective`, `kkt`, `converged`, `message`, and the Monte Carlo standard
+        errors `objective_error` and `kkt_error`.
+    cost : Cost
+        What the estimate took: `n_iter`, `passes`, `seconds`, ...
     n_rows : int
         Rows of the training table.
     total_weight : float
@@ -42,14 +49,8 @@ class Summary:
         How lam was chosen; None for a given lam.
     n_lams : int
         Number of lam values solved.
-    objective, kkt, tol : float
-        Objective and certificate at the parameters, and the tolerance.
-    converged : bool
-        Whether the certificate is at most the tolerance.
-    message : str
-        How the solver ended.
-    n_iter : int
-        Iterations at this lam.
+    tol : float
+        The tolerance of `kkt`.
     n_possible : int
         Pairs of columns that may have an edge.
     edges : tuple of Edge
@@ -62,8 +63,6 @@ class Summary:
         Columns that edges vary with.
     n_possible_deviations : int
         Edges that may vary, counted for each moderator.
-    kkt_error, objective_error : float
-        Their Monte Carlo standard errors; zero unless the likelihood was sampled.
     refitted : bool
         Whether the estimates are those of the chosen graph without shrinkage.
     ridge : tuple of pairs of str
@@ -80,18 +79,11 @@ class Summary:
     lam_max: float | None
     criterion: str | None
     n_lams: int
-    objective: float
-    kkt: float
     tol: float
-    converged: bool
-    message: str
-    n_iter: int
     n_possible: int
     edges: tuple[Edge, ...]
     notes: tuple[str, ...] = ()
     loss: str = "pseudolikelihood"
-    kkt_error: float = 0.0
-    objective_error: float = 0.0
     moderators: tuple[str, ...] = ()
     n_possible_deviations: int = 0
     refitted: bool = False
@@ -143,6 +135,8 @@ def summarise(fitted: FittedModel, notes: tuple[str, ...] = ()) -> Summary:
     """Gather what the text and the HTML of a model show; `notes` follow those of the fit."""
     schema, report, path = fitted.schema, fitted.report, fitted.path
     return Summary(
+        certificate=report.certificate,
+        cost=report.cost,
         n_rows=report.n_rows,
         total_weight=report.total_weight,
         columns={
@@ -154,18 +148,11 @@ def summarise(fitted: FittedModel, notes: tuple[str, ...] = ()) -> Summary:
         lam_max=None if path is None else path.lam_max,
         criterion=report.criterion,
         n_lams=1 if path is None else len(path),
-        objective=report.objective,
-        kkt=report.kkt,
         tol=report.tol,
-        converged=report.converged,
-        message=report.message,
-        n_iter=report.n_iter,
         n_possible=_possible(fitted),
         edges=fitted.edges,
         notes=(*_left_out(schema), *report.notes, *notes),
         loss=report.loss,
-        kkt_error=report.kkt_error,
-        objective_error=report.objective_error,
         moderators=tuple(schema.nodes[node].name for node in fitted.moderators),
         n_possible_deviations=_possible_deviations(fitted),
         refitted=report.refitted,

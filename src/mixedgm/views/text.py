@@ -10,7 +10,7 @@ from numbers import Integral, Real
 
 from mixedgm.fitted import Edge
 from mixedgm.model.kinds import KINDS, edge_kinds, ends_of
-from mixedgm.path.task import Lam
+from mixedgm.path.recipe import Lam
 from mixedgm.printable import bounded, cut, few, one_line
 from mixedgm.printable import width as width_of
 from mixedgm.table.assemble import Columns

@@ -1,5 +1,6 @@
 """mg.diagnostics.consistency against computations by hand, closed forms and invariances."""
 
+import warnings
 from itertools import combinations, product
 
 import numpy as np
@@ -249,6 +250,24 @@ def test_draws_come_close_and_say_how_close(monkeypatch, loss):
     )
     assert "20,000 exact draws" in repr(drawn)
     assert "standard error" in repr(drawn)
+
+
+def test_models_too_large_for_elimination_are_sampled(monkeypatch):
+    _, model = mg.datasets.make_ladder(1, 3, random_state=0)
+    exact = mg.diagnostics.consistency(model)
+
+    def too_large(params, **_):
+        raise mg.TooLargeError("too large", ())
+
+    monkeypatch.setattr("mixedgm.joint.exact.exact", too_large)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mg.SamplingWarning)
+        drawn = mg.diagnostics.consistency(model, n_draws=20_000)
+    assert not drawn.exact
+    assert "Gibbs" in repr(drawn)
+    assert drawn.upper == pytest.approx(exact.upper, abs=max(0.1, 5 * drawn.standard_error))
+    with pytest.raises(mg.TooLargeError):
+        mg.diagnostics.consistency(model, loss="likelihood", n_draws=1000)
 
 
 # -- what the numbers mean -----------------------------------------------------------------------

@@ -62,19 +62,6 @@ def test_a_coarser_grid_is_as_accurate_as_it_says(digits):
     assert off <= 100.0 * np.exp(-digits)
 
 
-def test_gradients_on_a_support_are_those_of_all_pairs():
-    found = truth(mg.Params.of_joint(brute.random_params(4, 2, (2, 3, 2), density=0.5)))
-    whole = smooth_of(found, "pseudolikelihood")
-    groups = np.flatnonzero(found.layout.group_norms(found.theta))
-    index = found.layout.positions(groups)
-    theta = found.theta.copy()
-    theta[index] += 0.1 * np.random.default_rng(0).normal(size=len(index))
-    theta[: found.layout.n_node_terms] = found.theta[: found.layout.n_node_terms]
-    part = whole.restrict(groups).evaluate(theta[index])
-    assert part.value == pytest.approx(whole.evaluate(theta).value, rel=1e-12)
-    np.testing.assert_allclose(part.gradient, whole.evaluate(theta).gradient[index], atol=1e-12)
-
-
 @pytest.mark.statistical
 def test_curvature_of_many_drawn_rows_comes_close():
     """Fails by chance about once in 10,000 seeds: every entry within five standard errors."""

@@ -33,11 +33,11 @@ def p_value(codes: np.ndarray, states: brute.States, n_levels: tuple[int, ...]) 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("small", [0, 256])
-def test_exact_draws_have_the_right_probabilities(seed, small, monkeypatch):
-    monkeypatch.setattr("mixedgm.joint.tree._SMALL", small)
+@pytest.mark.parametrize("n_levels", [(3, 2, 4, 2), (3, 2, 4, 2, 3, 2)])
+def test_exact_draws_have_the_right_probabilities(seed, n_levels):
+    """Cliques are joined up to 256 entries, which is all of the first tables."""
     density = 0.4 if seed % 2 else 1.0
-    params = brute.random_params(seed, 2, (3, 2, 4, 2), density=density, dead_level=seed > 2)
+    params = brute.random_params(seed, 2, n_levels, density=density, dead_level=seed > 2)
     rows = draw(params, 20_000, rng=np.random.default_rng(seed))
     assert rows.method == "exact"
     assert rows.notes == ()

@@ -10,19 +10,18 @@ import pytest
 from mixedgm.errors import ParameterError
 from mixedgm.path.grid import geometric
 from mixedgm.path.path import solve_path
-from mixedgm.path.task import Sampler
+from mixedgm.path.recipe import Recipe
 from mixedgm.solve.choose import Auto
 from mixedgm.solve.loop import Status
 from mixedgm.solve.monte_carlo import MonteCarlo
-from mixedgm.solve.working_set import Start, solve
 from tests.support.problems import draw, random_theta
 
 FAST = MonteCarlo(accuracy=0.01)
 
 
 def task_of(table, seed=0, solver=FAST, **options):
-    sampler = Sampler(solver, np.random.SeedSequence(seed))
-    return table.task(loss="likelihood-mc", sampler=sampler, **options)
+    seeds = np.random.SeedSequence(seed)
+    return table.task(loss="likelihood-mc", solver=solver, seed=seeds, **options)
 
 
 def inside(layout, seed):
@@ -75,12 +74,12 @@ def test_a_path_is_that_of_elimination_within_the_stated_errors():
     table = draw(3, 150, 2, (2, 3, 2), True)
     task, exact = task_of(table), table.task(loss="likelihood")
     lams = geometric(task.lam_max, 4, 0.1)
-    path = solve_path(task, lams, FAST, tol=1e-5, max_iter=100)
-    best = solve_path(exact, lams, Auto(), tol=1e-7, max_iter=200)
+    path = solve_path(task, lams, Recipe(FAST, 1e-5, 100))
+    best = solve_path(exact, lams, Recipe(Auto(), 1e-7, 200))
     assert path.loss == "likelihood-mc"
     assert path.converged.all()
     for k, (point, optimum) in enumerate(zip(path.points, best.points, strict=True)):
-        true = exact.problem(point.lam).certificate(path.theta(k))
+        true = exact.problem(point.lam).optimality(path.theta(k))
         objective = true.objective + exact.units.log_jacobian
         assert point.objective == pytest.approx(objective, abs=5 * point.objective_error + 1e-12)
         # Each estimate errs by one standard error, and the point was placed by another estimate.
@@ -92,26 +91,12 @@ def test_a_path_is_that_of_elimination_within_the_stated_errors():
             assert "standard error" in point.notes[-1]
 
 
-def test_continuous_columns_alone_need_no_chains():
-    table = draw(3, 60, 4, ())
-    task, exact = task_of(table), table.task(loss="likelihood")
-    lam = 0.1 * task.lam_max
-    start = Start(task.null.theta, task.null.evaluation, task.lam_max)
-    found = solve(task.problem(lam), FAST, start, tol=1e-7, max_iter=50)
-    assert found.status is Status.CONVERGED
-    assert found.kkt <= 1e-7
-    assert found.kkt_error == 0.0
-    true = exact.problem(lam).certificate(found.theta)
-    assert true.kkt <= 1e-7
-    assert found.objective == pytest.approx(true.objective, abs=0.02)
-
-
 def test_equal_seeds_give_equal_results_and_others_do_not():
     table = draw(3, 80, 1, (2, 2))
 
     def theta(seed):
         task = task_of(table, seed)
-        return solve_path(task, np.array([0.1]), FAST, tol=1e-5, max_iter=20).theta(0)
+        return solve_path(task, np.array([0.1]), Recipe(FAST, 1e-5, 20)).theta(0)
 
     np.testing.assert_array_equal(theta(1), theta(1))
     assert not np.array_equal(theta(1), theta(2))
@@ -120,13 +105,13 @@ def test_equal_seeds_give_equal_results_and_others_do_not():
 def test_limits_are_named():
     table = draw(3, 80, 1, (2, 2))
     short = MonteCarlo(accuracy=1e-4, max_sweeps=300)
-    path = solve_path(task_of(table), np.array([0.1]), short, tol=1e-5, max_iter=100)
+    path = solve_path(task_of(table), np.array([0.1]), Recipe(short, 1e-5, 100))
     assert path.points[0].status is Status.SAMPLING_LIMIT
     assert not path.converged[0]
-    path = solve_path(task_of(table), np.array([0.1]), short, tol=1e-5, max_iter=1)
+    path = solve_path(task_of(table), np.array([0.1]), Recipe(short, 1e-5, 1))
     assert path.points[0].status is Status.ITERATION_LIMIT
     with pytest.raises(ParameterError, match="for loss='likelihood-mc' only"):
-        solve_path(table.task(), np.array([0.1]), short, tol=1e-5, max_iter=1)
+        solve_path(table.task(), np.array([0.1]), Recipe(short, 1e-5, 1))
 
 
 @pytest.mark.parametrize(

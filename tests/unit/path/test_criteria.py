@@ -6,6 +6,7 @@ import pytest
 from mixedgm.errors import ParameterError
 from mixedgm.path.criteria import AIC, BIC, EBIC
 from mixedgm.path.path import solve_path
+from mixedgm.path.recipe import Recipe
 from mixedgm.path.refits import (
     degrees_of_freedom,
     refit_losses,
@@ -19,7 +20,7 @@ from tests.support.problems import draw, evidence_of
 
 def path_of(task, ratios):
     lams = task.lam_max * np.array(ratios)
-    return solve_path(task, lams, ProximalNewton(), tol=1e-8, max_iter=500)
+    return solve_path(task, lams, Recipe(ProximalNewton(), 1e-8, 500))
 
 
 def test_refit_of_the_empty_graph_is_the_null_model():

@@ -1,45 +1,79 @@
 """Paths that grow: they go on where they ended, and end where scores have risen far."""
 
 import pickle
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 import mixedgm as mg
 from mixedgm.path.criteria import RISE, RISE_IN_EDGES, _risen
+from mixedgm.path.evidence import Choice
 from mixedgm.path.path import solve_path
-from mixedgm.path.refits import too_large
+from mixedgm.path.recipe import Recipe
+from mixedgm.path.resamples import held_out
+from mixedgm.path.task import too_large
 from mixedgm.solve.proximal_newton import ProximalNewton
-from tests.support.problems import Table, draw
+from tests.support.problems import Table, draw, evidence_of
 
 
 def test_a_path_in_parts_is_the_path():
     task = draw(3, 300, 3, (3, 4)).task()
     lams = task.lam_max * np.geomspace(1, 0.05, 8)
-    options = {"tol": 1e-8, "max_iter": 200}
-    whole = solve_path(task, lams, ProximalNewton(), **options)
-    part = solve_path(task, lams[:3], ProximalNewton(), **options)
+    recipe = Recipe(ProximalNewton(), tol=1e-8, max_iter=200)
+    whole = solve_path(task, lams, recipe)
+    part = solve_path(task, lams[:3], recipe)
     for first in (3, 4, 7):
         last = {3: 4, 4: 7, 7: 8}[first]
-        part = solve_path(task, lams[first:last], ProximalNewton(), after=part, **options)
+        part = solve_path(task, lams[first:last], recipe, start=part)
     assert part.lams.tolist() == whole.lams.tolist()
     # What the solver remembers goes over, so that the same steps are made.
     for k in range(8):
         np.testing.assert_array_equal(part.theta(k), whole.theta(k))
-        assert part.points[k].n_iter == whole.points[k].n_iter
+        assert part.points[k].cost == whole.points[k].cost
+
+
+@dataclass(frozen=True)
+class Counting(ProximalNewton):
+    """A solver that counts its steps."""
+
+    steps: ClassVar[list[int]] = []
+
+    def step(self, problem, state):
+        self.steps.append(1)
+        return super().step(problem, state)
+
+
+def test_folds_go_on_where_they_ended():
+    """The second part begins at the lam at which the first ended, so there is nothing to do."""
+    table = draw(3, 300, 3, (3, 4))
+    task = table.task()
+    lams = task.lam_max * np.array([0.5, 0.2, 0.1])
+    evidence = evidence_of(table, solve_path(task, lams, Recipe(tol=1e-8)))
+    evidence = replace(evidence, recipe=Recipe(Counting(), tol=1e-8))
+    again = replace(evidence, path=solve_path(task, np.append(lams, lams[-1]), evidence.recipe))
+    splits = [(np.arange(150), np.arange(150, 300)), (np.arange(150, 300), np.arange(150))]
+    first = held_out(evidence, splits, "folds")
+    Counting.steps.clear()
+    before = Choice(0, "", {}, ends=first.ends)
+    second = held_out(replace(again, before=before, n_before=3), splits, "folds")
+    assert not Counting.steps
+    np.testing.assert_allclose(second.losses[:, 0], first.losses[:, 2], rtol=1e-12)
+    forgotten = replace(before, ends=(None, None))
+    held_out(replace(again, before=forgotten, n_before=3), splits, "folds")
+    assert Counting.steps
 
 
 def test_what_the_solver_remembers_is_not_pickled():
     task = draw(3, 100, 2, (3,)).task()
-    path = solve_path(
-        task, task.lam_max * np.array([1.0, 0.3]), ProximalNewton(), tol=1e-6, max_iter=50
-    )
+    path = solve_path(task, task.lam_max * np.array([1.0, 0.3]), Recipe(ProximalNewton(), 1e-6, 50))
     assert path.end is not None
     again = pickle.loads(pickle.dumps(path))
     assert again.end is None
     np.testing.assert_array_equal(again.theta(1), path.theta(1))
     more = solve_path(
-        task, np.array([0.1 * task.lam_max]), ProximalNewton(), tol=1e-6, max_iter=50, after=again
+        task, np.array([0.1 * task.lam_max]), Recipe(ProximalNewton(), 1e-6, 50), start=again
     )
     assert len(more) == 3
 

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from mixedgm.parallel import Runtime
 from mixedgm.path.path import solve_path
+from mixedgm.path.recipe import Recipe
 from mixedgm.solve.proximal_newton import ProximalNewton
 from tests.reference import plain
 from tests.support.problems import draw, edges_of, solved
@@ -42,7 +44,7 @@ def lams(task):
 
 @pytest.fixture(scope="module")
 def path(task, lams):
-    return solve_path(task, lams, ProximalNewton(), tol=1e-9, max_iter=500)
+    return solve_path(task, lams, Recipe(ProximalNewton(), 1e-9, 500))
 
 
 def test_path_begins_empty_and_ends_with_edges(path, lams):
@@ -121,16 +123,19 @@ def test_penalised_objective_rises_with_lam(path):
     assert np.all(np.diff(slopes) >= -1e-8)
 
 
-def test_traces_are_kept_only_when_asked(task, lams, path):
+def test_the_trace_of_a_single_lam_is_kept(task, lams, path):
     assert all(point.trace == () for point in path.points)
-    kept = solve_path(task, lams[:2], ProximalNewton(), tol=1e-5, max_iter=50, keep_trace=True)
-    assert all(len(point.trace) > point.n_iter for point in kept.points)
+    (point,) = solve_path(task, lams[1:2], Recipe(ProximalNewton(), 1e-5, 50)).points
+    assert len(point.trace) > point.n_iter
 
 
 def test_interruption_keeps_what_is_solved_and_warns(task, lams, path):
     with pytest.warns(RuntimeWarning, match=r"interrupted: the path ends at lam = .*2 of 8 values"):
         found = solve_path(
-            task, lams, Interrupted(lams[2]), tol=1e-9, max_iter=500, keep_interrupted=True
+            task,
+            lams,
+            Recipe(Interrupted(lams[2]), 1e-9, 500),
+            runtime=Runtime(keep_interrupted=True),
         )
     assert len(found) == 2
     np.testing.assert_array_equal(found.lams, lams[:2])
@@ -139,17 +144,22 @@ def test_interruption_keeps_what_is_solved_and_warns(task, lams, path):
 
 def test_interruption_before_anything_is_solved_is_raised(task, lams):
     with pytest.raises(KeyboardInterrupt):
-        solve_path(task, lams, Interrupted(lams[0]), tol=1e-9, max_iter=500, keep_interrupted=True)
+        solve_path(
+            task,
+            lams,
+            Recipe(Interrupted(lams[0]), 1e-9, 500),
+            runtime=Runtime(keep_interrupted=True),
+        )
 
 
 def test_interruption_is_passed_on_unless_the_rest_is_wanted(task, lams):
     with pytest.raises(KeyboardInterrupt):
-        solve_path(task, lams, Interrupted(lams[2]), tol=1e-9, max_iter=500)
+        solve_path(task, lams, Recipe(Interrupted(lams[2]), 1e-9, 500))
 
 
 def test_a_path_can_be_continued(task, lams, path):
-    begun = solve_path(task, lams[:5], ProximalNewton(), tol=1e-9, max_iter=500)
-    whole = solve_path(task, lams[5:], ProximalNewton(), tol=1e-9, max_iter=500, after=begun)
+    begun = solve_path(task, lams[:5], Recipe(ProximalNewton(), 1e-9, 500))
+    whole = solve_path(task, lams[5:], Recipe(ProximalNewton(), 1e-9, 500), start=begun)
     np.testing.assert_array_equal(whole.lams, lams)
     assert whole.points[:5] == begun.points
     np.testing.assert_allclose(whole.objective, path.objective, atol=1e-9)
@@ -157,11 +167,15 @@ def test_a_path_can_be_continued(task, lams, path):
 
 
 def test_interruption_of_a_continued_path_keeps_its_beginning(task, lams):
-    begun = solve_path(task, lams[:2], ProximalNewton(), tol=1e-9, max_iter=500)
+    begun = solve_path(task, lams[:2], Recipe(ProximalNewton(), 1e-9, 500))
     solver = Interrupted(lams[2])
     with pytest.warns(RuntimeWarning, match="0 of 6 values solved"):
         found = solve_path(
-            task, lams[2:], solver, tol=1e-9, max_iter=500, after=begun, keep_interrupted=True
+            task,
+            lams[2:],
+            Recipe(solver, 1e-9, 500),
+            start=begun,
+            runtime=Runtime(keep_interrupted=True),
         )
     assert found.points == begun.points
 
@@ -172,12 +186,12 @@ def test_other_errors_are_not_swallowed(task, lams):
             raise RuntimeError("broken")
 
     with pytest.raises(RuntimeError, match="broken"):
-        solve_path(task, lams, Broken(lams[0]), tol=1e-5, max_iter=5)
+        solve_path(task, lams, Recipe(Broken(lams[0]), 1e-5, 5))
 
 
 def test_a_lam_above_lam_max_gives_the_empty_graph(task):
     found = solve_path(
-        task, np.array([10.0, 2.0]) * task.lam_max, ProximalNewton(), tol=1e-9, max_iter=10
+        task, np.array([10.0, 2.0]) * task.lam_max, Recipe(ProximalNewton(), 1e-9, 10)
     )
     assert found.n_edges.tolist() == [0, 0]
     assert found.converged.all()
@@ -186,7 +200,7 @@ def test_a_lam_above_lam_max_gives_the_empty_graph(task):
 def test_lam_zero_is_the_unpenalised_optimum():
     table = draw(13, 300, 3, (2,))
     task = table.task()
-    found = solve_path(task, np.array([0.0]), ProximalNewton("exact"), tol=1e-9, max_iter=200)
+    found = solve_path(task, np.array([0.0]), Recipe(ProximalNewton("exact"), 1e-9, 200))
     assert found.converged.all()
     assert found.n_edges[0] == task.layout.n_groups
     assert found.lams[0] == 0.0
@@ -194,9 +208,7 @@ def test_lam_zero_is_the_unpenalised_optimum():
 
 def test_unpenalised_continuous_columns_give_the_inverse_covariance():
     table = draw(14, 60, 4, ())
-    found = solve_path(
-        table.task(), np.array([0.0]), ProximalNewton("exact"), tol=1e-10, max_iter=200
-    )
+    found = solve_path(table.task(), np.array([0.0]), Recipe(ProximalNewton("exact"), 1e-10, 200))
     expected = np.linalg.inv(np.cov(table.X.T, ddof=0))
     params = found.params(0)
     np.testing.assert_allclose(params.precision, expected, rtol=1e-6, atol=1e-8)
@@ -204,7 +216,7 @@ def test_unpenalised_continuous_columns_give_the_inverse_covariance():
 
 
 def test_unconverged_points_say_so_and_the_path_goes_on(task, lams):
-    found = solve_path(task, lams, ProximalNewton(), tol=1e-12, max_iter=1)
+    found = solve_path(task, lams, Recipe(ProximalNewton(), 1e-12, 1))
     assert len(found) == 8
     assert not found.converged[1:].any()
     assert all("max_iter" in point.status.value for point in found.points[1:])

@@ -293,12 +293,10 @@ def test_a_number_that_is_nearly_determined_is_left_alone():
 
 
 def test_a_sampled_likelihood_gets_the_ridge_that_its_graph_needs():
-    from mixedgm.path.task import Sampler
     from mixedgm.solve.monte_carlo import MonteCarlo
 
     table = separated(150)
-    sampler = Sampler(MonteCarlo(accuracy=0.002), np.random.SeedSequence(0))
-    task = table.task(loss="likelihood-mc", sampler=sampler)
+    task = table.task(loss="likelihood-mc", solver=MonteCarlo(accuracy=0.002))
     found, known = refit(task), refit(table.task(loss="likelihood"))
     assert found.solution.converged
     assert pairs(task, found.ridge) == pairs(task, known.ridge) == {(1, 2)}

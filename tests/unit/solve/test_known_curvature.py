@@ -7,7 +7,6 @@ from mixedgm.model.layout import Layout
 from mixedgm.model.nodes import Nodes
 from mixedgm.objective.pseudolikelihood import Pseudolikelihood
 from mixedgm.rows.memory import MemoryRows
-from mixedgm.solve import active_system
 from mixedgm.solve.active_system import ActiveSystem
 from mixedgm.solve.contrasts import Contrasts, _triangle, _turn_triangles
 from mixedgm.solve.known_curvature import KnownCurvature
@@ -143,12 +142,12 @@ def test_a_final_evaluation_is_the_one_that_the_certificate_needs(problem):
     assert final.value == pytest.approx(plain.value, abs=1e-12)
     np.testing.assert_allclose(final.gradient, plain.gradient, atol=1e-12)
     before = problem.smooth.passes
-    certificate = problem.certificate(problem.embedded(small.index, theta))
+    certificate = problem.optimality(problem.embedded(small.index, theta))
     assert problem.smooth.passes == before
     # Elsewhere it is computed anew.
-    other = problem.certificate(problem.embedded(small.index, 1.01 * theta))
+    other = problem.optimality(problem.embedded(small.index, 1.01 * theta))
     assert other.objective != certificate.objective
-    again = problem.certificate(problem.embedded(small.index, theta))
+    again = problem.optimality(problem.embedded(small.index, theta))
     assert again.objective == certificate.objective
 
 
@@ -174,8 +173,7 @@ def test_triangles_of_many_levels_are_turned_one_by_one(n_levels):
 
 
 @pytest.mark.parametrize("every", [1, 2])
-def test_products_with_the_curvature_of_some_groups(problem, every, monkeypatch):
-    monkeypatch.setattr(active_system, "_LARGEST_FACTORISED", 0)
+def test_products_with_the_curvature_of_some_groups(problem, every):
     layout = Contrasts(problem.smooth.layout).reduced
     contrasts, theta = Contrasts(problem.smooth.layout), random_theta(problem.smooth.layout, 6)
     blocks = flatten(contrasts, problem.smooth, theta, 1)
@@ -183,7 +181,7 @@ def test_products_with_the_curvature_of_some_groups(problem, every, monkeypatch)
     index = layout.positions(active)
     where = np.full(layout.n_theta, -1)
     where[index] = np.arange(len(index))
-    system = ActiveSystem(blocks, where, layout.restrict(active), active)
+    system = ActiveSystem(blocks, where, layout.restrict(active), active, largest=0)
     delta = np.random.default_rng(0).normal(size=len(index))
     matrix = assembled(blocks, layout.n_theta)[np.ix_(index, index)]
     np.testing.assert_allclose(system.product(delta), matrix @ delta, atol=1e-12)

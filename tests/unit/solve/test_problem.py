@@ -32,7 +32,7 @@ def point(task, seed):
 def test_certificate_anywhere_is_that_of_the_loops(name, seed):
     known, task = problems.get(name), task_of(name)
     theta = point(task, seed)
-    found = task.problem(known.lam).certificate(theta)
+    found = task.problem(known.lam).optimality(theta)
     data = known.X, known.Y, known.lam, known.edge_weights, known.row_weights
     params = task.params(theta)
     assert found.kkt == pytest.approx(optimality.certificate(params, *data).kkt, rel=1e-7)
@@ -59,7 +59,7 @@ def test_restricted_problem_measures_its_own_groups():
     index = task.layout.positions(groups)
     theta = np.zeros(task.layout.n_theta)
     theta[index] = random_theta(task.layout, 4)[index]
-    full, small = problem.certificate(theta), problem.restrict(groups).certificate(theta[index])
+    full, small = problem.optimality(theta), problem.restrict(groups).optimality(theta[index])
     assert small.objective == pytest.approx(full.objective, abs=1e-12)
     np.testing.assert_allclose(small.edge_distance, full.edge_distance[groups], atol=1e-12)
 
@@ -67,10 +67,10 @@ def test_restricted_problem_measures_its_own_groups():
 def test_node_terms_count_too():
     task = task_of("mixed-calibrated-0.3")
     problem = task.problem(2 * task.lam_max)
-    assert problem.certificate(task.null.theta).kkt <= 1e-12
+    assert problem.optimality(task.null.theta).kkt <= 1e-12
     moved = task.null.theta.copy()
     moved[0] += 0.25
-    assert problem.certificate(moved).kkt == pytest.approx(0.25)
+    assert problem.optimality(moved).kkt == pytest.approx(0.25)
 
 
 @pytest.mark.parametrize("where", ["node terms", "edges", "one edge"])

@@ -102,11 +102,13 @@ def test_a_weight_of_two_is_the_row_twice(model, frame):
     assert model.check_fit(frame, sample_weight=weights, n_sim=20).n_rows == len(twice)
 
 
-def test_rows_in_blocks_are_rows_at_once(model, frame, monkeypatch):
-    design = apply(frame, model.schema_)
-    whole = statistics(model.fitted_, design)
-    monkeypatch.setattr("mixedgm.studies.discrepancy._CELLS_PER_BLOCK", 100)
-    parts = statistics(model.fitted_, design)
+def test_rows_in_blocks_are_rows_at_once(model, frame):
+    """A million cells or so are one block; a row's weight is the number of times it is there."""
+    times = 2**18 // len(frame)
+    many = apply(pd.concat([frame] * times), model.schema_)
+    parts = statistics(model.fitted_, many)
+    weighted = apply(frame, model.schema_, sample_weight=np.full(len(frame), float(times)))
+    whole = statistics(model.fitted_, weighted)
     for name in vars(whole):
         np.testing.assert_allclose(getattr(whole, name), getattr(parts, name), atol=1e-10)
 

@@ -121,17 +121,17 @@ def test_scales_are_those_of_the_distribution():
     assert weight == pytest.approx(np.sqrt(8.0) * np.sqrt(1.5) * np.sqrt(0.5), rel=1e-12)
 
 
-def test_scales_are_simulated_where_tables_do_not_fit(monkeypatch):
-    def too_large(params):
-        raise mg.TooLargeError("too large")
-
-    columns, blocks = {"x": "continuous", "y": 3}, {"category_shift": [[1.0, 0.0, -1.0]]}
-    exact = mg.from_params(columns, blocks)
-    monkeypatch.setattr("mixedgm.joint.expectations", too_large)
-    simulated = mg.from_params(columns, blocks)
-    assert "simulated" in simulated.summary().notes[0]
+def test_scales_are_simulated_where_tables_do_not_fit():
+    """Of 25 binary columns, all neighbours; by symmetry each of them is fair."""
+    pairs = np.kron(np.ones((25, 25)) - np.eye(25), [[0.02, -0.02], [-0.02, 0.02]])
+    exact, simulated = (
+        mg.from_params({f"y{k}": 2 for k in range(n)}, {"cat_interaction": pairs[: 2 * n, : 2 * n]})
+        for n in (3, 25)
+    )
     assert exact.summary().notes == ()
-    np.testing.assert_allclose(simulated.fitted_.node_scales, exact.fitted_.node_scales, rtol=0.03)
+    assert "simulated" in simulated.summary().notes[0]
+    np.testing.assert_allclose(exact.fitted_.node_scales, np.sqrt(0.5), rtol=1e-12)
+    np.testing.assert_allclose(simulated.fitted_.node_scales, np.sqrt(0.5), rtol=0.03)
 
 
 @pytest.mark.parametrize("frame", ["pandas", "polars", "pyarrow", "numpy"])

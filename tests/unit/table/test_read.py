@@ -1,7 +1,6 @@
 """Reading: every sort of table, files, and things that are no table."""
 
 import gzip
-import importlib.util
 import os
 import warnings
 
@@ -108,13 +107,20 @@ def _write(folder, ending, table):
     return path
 
 
+@pytest.fixture
+def installed(monkeypatch):
+    """Call it with the frame libraries that can be found."""
+
+    def only(*libraries):
+        monkeypatch.setattr(files, "find_spec", lambda name: name in libraries or None)
+
+    return only
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tsv", ".parquet"])
-def test_files_read_the_same_with_every_library(tmp_path, monkeypatch, ending, library):
-    needed = {library, "pyarrow"} if ending == ".parquet" else {library}
-    monkeypatch.setattr(files, "_installed", lambda name: name in needed)
-    if library == "pyarrow":
-        monkeypatch.setattr(files, "_installed", lambda name: name == "pyarrow")
+def test_files_read_the_same_with_every_library(tmp_path, installed, ending, library):
+    installed(library, *(["pyarrow"] if ending == ".parquet" else []))
     table = pd.DataFrame(
         {"a": [1.5, np.nan, 3.5, 4.0], "b": ["None", "y", "y", "NA"], "c": range(4)}
     )
@@ -166,9 +172,9 @@ def test_a_folder_is_no_file(tmp_path):
 
 
 @pytest.fixture(params=["pandas", "polars", "pyarrow"])
-def only_library(request, monkeypatch):
+def only_library(request, installed):
     """One frame library at a time."""
-    monkeypatch.setattr(files, "_installed", lambda name: name == request.param)
+    installed(request.param)
 
 
 def refusal(path, content):
@@ -297,10 +303,9 @@ def test_byte_order_mark_and_gzip(tmp_path):
     assert as_frame(path).names == ("a", "b")
 
 
-def test_without_any_frame_library_the_extra_is_named(tmp_path, monkeypatch):
+def test_without_any_frame_library_the_extra_is_named(tmp_path, installed):
     path = _write(tmp_path, ".csv", pd.DataFrame(DATA))
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    monkeypatch.setattr(files, "find_spec", lambda name: None)
+    installed()
     with pytest.raises(TableError, match=r'pip install "mixedgm\[frames\]"'):
         read_table(path)
 

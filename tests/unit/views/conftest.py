@@ -10,6 +10,7 @@ import pytest
 
 from mixedgm.fitted import FittedModel
 from mixedgm.path.path import solve_path
+from mixedgm.path.recipe import Recipe
 from mixedgm.path.task import prepare
 from mixedgm.solve.proximal_newton import ProximalNewton
 from mixedgm.table import learn
@@ -40,13 +41,13 @@ def solved() -> FittedModel:
         design, _ = learn(table)
     task = prepare(design)
     lams = np.geomspace(task.lam_max, 0.02 * task.lam_max, 6)
-    path = solve_path(task, lams, ProximalNewton(), tol=1e-6, max_iter=200)
+    path = solve_path(task, lams, Recipe(ProximalNewton(), 1e-6, 200))
     point = path.points[3]
     report = replace(
         REPORT,
         lam=point.lam,
-        objective=point.objective,
-        kkt=point.kkt,
+        certificate=point.certificate,
+        cost=point.cost,
         criterion="EBIC",
         n_rows=300,
     )

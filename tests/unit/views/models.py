@@ -7,16 +7,14 @@ import numpy as np
 from mixedgm.fitted import FitReport, FittedModel
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params
+from mixedgm.solve.account import Certificate, Cost
 from mixedgm.table import Column, Schema
 
 REPORT = FitReport(
+    Certificate(1.25, 2e-6, converged=True, message="converged"),
+    Cost(7),
     lam=0.1,
-    objective=1.25,
-    kkt=2e-6,
     tol=1e-5,
-    converged=True,
-    message="converged",
-    n_iter=7,
     n_rows=120,
     total_weight=120.0,
 )

@@ -46,7 +46,13 @@ def fitted(request: pytest.FixtureRequest) -> FittedModel:
     sort = request.param[0]
     columns = list(model.schema.columns)
     columns[0] = replace(columns[0], levels=(sort, f"{sort}2"))
-    report = replace(REPORT, message=sort, notes=(sort,), criterion=sort, loss=sort)
+    report = replace(
+        REPORT,
+        certificate=replace(REPORT.certificate, message=sort),
+        notes=(sort,),
+        criterion=sort,
+        loss=sort,
+    )
     return replace(model, schema=replace(model.schema, columns=tuple(columns)), report=report)
 
 

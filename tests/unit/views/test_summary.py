@@ -9,6 +9,7 @@ import pytest
 from mixedgm.fitted import Edge
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params
+from mixedgm.solve.account import Certificate
 from mixedgm.views import edges_text, html, summarise, table_text
 from mixedgm.views.text import facts
 
@@ -58,9 +59,7 @@ def test_trouble_is_said_aloud(hand):
     model = hand()
     report = replace(
         model.report,
-        converged=False,
-        kkt=0.5,
-        message="too few steps",
+        certificate=Certificate(1.0, 0.5, converged=False, message="too few steps"),
         notes=("3 rows were dropped",),
         total_weight=240.0,
     )

@@ -8,7 +8,7 @@ from mixedgm.cli.console import Console
 from mixedgm.cli.model_options import add_at, add_model, model_at_values
 from mixedgm.cli.network_options import add_network, network_options
 from mixedgm.cli.options import add_output
-from mixedgm.cli.output import check_output, check_picture, draw, prepare_drawing
+from mixedgm.cli.output import check_output, check_picture, draw
 from mixedgm.errors import ParameterError
 
 USAGE = "MODEL -o PICTURE [--kind KIND] [options]"
@@ -44,9 +44,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace, console: Console) -> None:
     """Draw a model."""
+    from mixedgm.views.canvas import draw_without_window
+
     check_output(args.output, args.model)
     check_picture(args.output)
-    prepare_drawing()
+    draw_without_window()
     fitted = model_at_values(args)
     style = network_options(args, fitted.schema.names)
     if style and args.kind != "network":

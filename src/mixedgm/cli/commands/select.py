@@ -29,7 +29,6 @@ from mixedgm.cli.output import (
     check_output,
     check_picture,
     draw,
-    prepare_drawing,
     write_columns,
 )
 from mixedgm.errors import ParameterError
@@ -110,6 +109,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace, console: Console) -> None:
     """Choose, print the scores, write what was asked for."""
+    from mixedgm.views.canvas import draw_without_window
     from mixedgm.views.text import lam_text
 
     check_model_output(args.output, args.table)
@@ -120,7 +120,7 @@ def run(args: Namespace, console: Console) -> None:
         raise ParameterError.must_be("the file of scores", wanted, args.scores)
     if args.plot is not None:
         check_picture(args.plot)
-        prepare_drawing()
+        draw_without_window()
     check_checkpoint(args, "folds or subsamples")
     console.keeps_partial = True
     model = _chosen(args, console)

@@ -66,17 +66,6 @@ def test_equal_copies_give_the_joint_function(case):
     np.testing.assert_allclose(summed, joint.gradient[complete.edges], atol=1e-12)
 
 
-def test_derivatives_equal_central_differences(case):
-    _, smooth = case
-    theta, step = random_theta(smooth.layout, 6), 1e-5
-    here, hessian = smooth.evaluate(theta).gradient, smooth.curvature(theta).dense()
-    for k, one in enumerate(np.eye(len(theta)) * step):
-        up, down = smooth.evaluate(theta + one), smooth.evaluate(theta - one)
-        assert here[k] == pytest.approx((up.value - down.value) / (2 * step), abs=1e-7)
-        slope = (up.gradient - down.gradient) / (2 * step)
-        np.testing.assert_allclose(hessian[k], slope, atol=1e-6)
-
-
 @pytest.mark.parametrize("lam", [0.03, 0.1])
 @pytest.mark.parametrize("solver", [Auto(), ProximalGradient()], ids=["newton", "gradient"])
 def test_the_optimum_is_that_of_one_conic_problem_per_node(case, lam, solver):
