@@ -16,7 +16,7 @@ from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.margins import Margins, NodeTerms
 from mixedgm.model.params import Params, joined
 from mixedgm.path.path import Path
-from mixedgm.penalty.factors import EDGE_KINDS, edge_kind
+from mixedgm.penalty.factors import edge_kind
 from mixedgm.printable import quoted
 from mixedgm.report import FitReport as FitReport
 from mixedgm.rows.predict import mean_losses, predictions, probabilities
@@ -276,9 +276,9 @@ class FittedModel:
         precision, partial = self.params.precision, None
         directed = "covariate" in (nodes[u].role, nodes[v].role)
         u, v = self.schema.directed(u, v)
-        if kind == EDGE_KINDS[0] and not directed:
-            scale = np.sqrt(precision[u, u]) * np.sqrt(precision[v, v])
-            partial = float(self.params.block(u, v)[0, 0] / scale)
+        if all(map(self.schema.spans.is_gaussian, (u, v))) and not directed:
+            unit = np.sqrt(precision[u, u]) * np.sqrt(precision[v, v])
+            partial = float(self.params.block(u, v)[0, 0] / unit)
         return Edge(
             nodes[u].name,
             nodes[v].name,
@@ -295,8 +295,7 @@ class FittedModel:
 
     def _sign_of(self, block: Floats, *nodes: int) -> str | None:
         """Sign of the last entry of the block: that of the second level of binary ends."""
-        spans = self.schema.spans
-        if not all(spans.kinds[node].is_signed(spans.n_values[node]) for node in nodes):
+        if not self.schema.spans.signed[list(nodes)].all():
             return None
         return "+" if block[-1, -1] > 0 else "-" if block[-1, -1] < 0 else None
 
@@ -367,7 +366,8 @@ class FittedModel:
         node = self.schema.node_index(column)
         if self.schema.spans.is_gaussian(node):
             raise ParameterError(
-                f"{quoted(column)} is continuous, so it has no level probabilities; use predict."
+                f"{quoted(column)} is {self.schema.nodes[node].kind}, so it has no level "
+                "probabilities; use predict."
             )
         at = self.schema.spans.place(node)
         return probabilities(self.params, design.numbers, design.codes, at, self.n_observed)
