@@ -16,7 +16,7 @@ from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.margins import Margins, NodeTerms
 from mixedgm.model.params import Params, joined
 from mixedgm.path.path import Path
-from mixedgm.penalty.factors import EDGE_KINDS, edge_kind
+from mixedgm.penalty.factors import edge_kind
 from mixedgm.printable import quoted
 from mixedgm.report import FitReport as FitReport
 from mixedgm.rows.predict import mean_losses, predictions, probabilities
@@ -161,18 +161,18 @@ class FittedModel:
         """
         start = self.params.nodes.column_start
         scale = np.repeat(self.node_scales, np.diff(start))
-        found = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
+        parts = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
         for first in range(0, len(start) - 1, _NODES_AT_ONCE):
             last = min(first + _NODES_AT_ONCE, len(start) - 1)
             # Scaled first: in units that are very large or small the square of a coefficient has
             # no place in double precision.
-            own = slice(start[first], start[last])
-            scaled = scale[own, None] * self.edge_coef[own] * scale
+            columns = slice(start[first], start[last])
+            scaled = scale[columns, None] * self.edge_coef[columns] * scale
             by_row = np.add.reduceat(scaled**2, start[first:last] - start[first], axis=0)
             norms = np.sqrt(np.add.reduceat(by_row, start[:-1], axis=1))
             u, v = np.nonzero(np.triu(norms, first + 1))
-            found.append((u + first, v, norms[u, v]))
-        u, v, weight = (np.concatenate(part) for part in zip(*found, strict=True))
+            parts.append((u + first, v, norms[u, v]))
+        u, v, weight = (np.concatenate(part) for part in zip(*parts, strict=True))
         return u, v, weight
 
     @property
@@ -193,14 +193,14 @@ class FittedModel:
         n_nodes = len(self.schema.nodes)
         if self.params.moderation is None:
             return np.zeros((0, n_nodes, n_nodes))
-        own = self.params.moderation
-        found = own.strengths(self.params, self.node_scales)
+        moderation = self.params.moderation
+        strengths = moderation.strengths(self.params, self.node_scales)
         if self.params.nodewise:
-            there = [joined(part > 0.0, self.report.rule) for part in found]
-            mean = [0.5 * (part + part.swapaxes(1, 2)) for part in own.deviations]
-            both = replace(own, deviations=tuple(mean))
-            found = np.where(there, both.strengths(self.params, self.node_scales), 0.0)
-        upper = np.triu(found, 1)
+            there = [joined(part > 0.0, self.report.rule) for part in strengths]
+            mean = [0.5 * (part + part.swapaxes(1, 2)) for part in moderation.deviations]
+            both = replace(moderation, deviations=tuple(mean))
+            strengths = np.where(there, both.strengths(self.params, self.node_scales), 0.0)
+        upper = np.triu(strengths, 1)
         return np.asarray(upper + upper.swapaxes(1, 2))
 
     @property
@@ -266,19 +266,19 @@ class FittedModel:
         assert self.params.moderation is not None
         rows, columns = self.params.nodes.columns_of(u), self.params.nodes.columns_of(v)
         whole = self.params.moderation.deviations[which]
-        own = whole[:, rows, columns]
+        deviation = whole[:, rows, columns]
         if self.params.nodewise:
-            own = 0.5 * (own + whole[:, columns, rows].swapaxes(1, 2))
-        return np.asarray(own)
+            deviation = 0.5 * (deviation + whole[:, columns, rows].swapaxes(1, 2))
+        return np.asarray(deviation)
 
     def _edge(self, u: int, v: int, weight: float) -> Edge:
         nodes, kind = self.schema.nodes, edge_kind(self.schema, u, v)
         precision, partial = self.params.precision, None
         directed = "covariate" in (nodes[u].role, nodes[v].role)
         u, v = self.schema.directed(u, v)
-        if kind == EDGE_KINDS[0] and not directed:
-            own = np.sqrt(precision[u, u]) * np.sqrt(precision[v, v])
-            partial = float(self.params.block(u, v)[0, 0] / own)
+        if all(map(self.schema.spans.is_gaussian, (u, v))) and not directed:
+            unit = np.sqrt(precision[u, u]) * np.sqrt(precision[v, v])
+            partial = float(self.params.block(u, v)[0, 0] / unit)
         return Edge(
             nodes[u].name,
             nodes[v].name,
@@ -295,8 +295,7 @@ class FittedModel:
 
     def _sign_of(self, block: Floats, *nodes: int) -> str | None:
         """Sign of the last entry of the block: that of the second level of binary ends."""
-        spans = self.schema.spans
-        if not all(spans.kinds[node].is_signed(spans.n_values[node]) for node in nodes):
+        if not self.schema.spans.signed[list(nodes)].all():
             return None
         return "+" if block[-1, -1] > 0 else "-" if block[-1, -1] < 0 else None
 
@@ -367,7 +366,8 @@ class FittedModel:
         node = self.schema.node_index(column)
         if self.schema.spans.is_gaussian(node):
             raise ParameterError(
-                f"{quoted(column)} is continuous, so it has no level probabilities; use predict."
+                f"{quoted(column)} is {self.schema.nodes[node].kind}, so it has no level "
+                "probabilities; use predict."
             )
         at = self.schema.spans.place(node)
         return probabilities(self.params, design.numbers, design.codes, at, self.n_observed)

@@ -28,7 +28,7 @@ COLUMNS: dict[str, Any] = {
 def known_model(seed: int = 0, *, frame: str = "pandas", density: float = 1.0):
     """A model over COLUMNS, and its states."""
     params = brute.random_params(seed, 3, (2, 3, 2), density=density, strength=0.7)
-    return mg.from_params(COLUMNS, params, frame=frame), World.of(params)
+    return mg.from_params(COLUMNS, mg.Params.of_joint(params), frame=frame), World.of(params)
 
 
 @dataclass(frozen=True, eq=False)

@@ -121,7 +121,7 @@ def test_without_a_joint_distribution_the_columns_are_named():
     # Four edges that the conditionals allow and no joint distribution does.
     model = mg.MixedGraphicalModel(lam=0.2).fit(people())
     bad = np.array([[1.0, 2.0], [2.0, 1.0]])
-    object.__setattr__(model.fitted_.params, "precision", bad)
+    object.__setattr__(model.fitted_, "params", model.fitted_.params.with_precision(bad))
     with pytest.raises(mg.DistributionError, match="'height', 'weight'"):
         model.sample(3)
 

@@ -160,7 +160,7 @@ def test_an_indefinite_precision_says_how_to_repair_it():
     model, rows = fitted(), table(seed=1, gaps=0.0)
     precision = model.params_.precision.copy()
     precision[0, 1] = precision[1, 0] = -1.3 * np.sqrt(precision[0, 0] * precision[1, 1])
-    object.__setattr__(model.fitted_.params, "precision", precision)
+    object.__setattr__(model.fitted_, "params", model.fitted_.params.with_precision(precision))
     rows.loc[:2, ["age", "wage"]] = np.nan
     assert model.predict(rows.iloc[3:]).notna().all(axis=None)
     with pytest.raises(mg.DistributionError, match=r"3 rows with gaps, in 'age' \(3\), 'wage' \(3"):
@@ -207,7 +207,7 @@ def test_large_tables_are_sampled_with_one_warning():
 def test_wide_rows_are_predicted_as_their_cells_are_imputed():
     params = brute.random_params(0, 30, (3,) * 30, density=0.03, strength=0.3)
     columns = {f"x{k}": "continuous" for k in range(30)} | {f"y{k}": list("abc") for k in range(30)}
-    model = mg.from_params(columns, params)
+    model = mg.from_params(columns, mg.Params.of_joint(params))
     rng = np.random.default_rng(0)
     rows = model.sample(300, random_state=0, method="gibbs").astype(object)
     rows = rows.mask(rng.random(rows.shape) < 0.05).astype({f"x{k}": float for k in range(30)})

@@ -229,7 +229,7 @@ def invalid_model():
     precision = model.params_.precision.copy()
     size = 1.3 * np.sqrt(precision[0, 0] * precision[1, 1])
     precision[0, 1] = precision[1, 0] = -size
-    object.__setattr__(model.fitted_.params, "precision", precision)
+    object.__setattr__(model.fitted_, "params", model.params_.with_precision(precision))
     return model
 
 

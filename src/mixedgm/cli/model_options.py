@@ -125,11 +125,9 @@ def known_values(
     >>> known_values(["age=40,a=b=x"], schema)
     {'age': 40.0, 'a=b': 'x'}
     """
-    kinds = {column.name: column.kind for column in schema.columns}
-    pairs = cut_items(texts, "=", f"{option} takes NAME=VALUE,...", before=kinds)
-    return {
-        name: _number(value) if kinds.get(name) == "continuous" else value for name, value in pairs
-    }
+    pairs = cut_items(texts, "=", f"{option} takes NAME=VALUE,...", before=schema.names)
+    numbers = {column.name for column in schema.columns if not column.has_levels}
+    return {name: _number(value) if name in numbers else value for name, value in pairs}
 
 
 def _number(text: str) -> float | str:

@@ -81,9 +81,11 @@ def make_ladder(
     if not isinstance(p, Integral) or isinstance(p, (bool, np.bool_)) or p < 1:
         raise ParameterError.must_be("p", "an integer of at least 1", p)
     counts = _counts(n_levels, int(p))
-    columns: dict[str, Any] = {f"x{k + 1}": "continuous" for k in range(p)}
+    params = ladder_params(counts, beta, rho, phi)
+    numbers = params.nodes.kinds[params.nodes.gaussian]
+    columns: dict[str, Any] = {f"x{k + 1}": kind.name for k, kind in enumerate(numbers)}
     columns |= {f"y{k + 1}": count for k, count in enumerate(counts)}
-    truth = from_params(columns, ladder_params(counts, beta, rho, phi), frame=frame)
+    truth = from_params(columns, params, frame=frame)
     return truth.sample(n, random_state=random_state), truth
 
 

@@ -78,7 +78,7 @@ class ModerationMethods(HasModel):
         list of drawings
             With `ax` and `positions`; nodes in the same places, widths on the same scale.
         """
-        from mixedgm.studies.moderation import models_along
+        from mixedgm.studies.conditioned import models_along
         from mixedgm.views.plot_groups import plot_groups
 
         models, names = models_along(self._model, moderator, values, f)

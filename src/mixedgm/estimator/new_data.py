@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from mixedgm.joint.sampling import Method
 
 
-def _has_categorical_target(model: HasModel) -> bool:
+def _has_discrete_target(model: HasModel) -> bool:
     fitted = getattr(model, "fitted_", None)
-    return fitted is not None and any(c.role == "target" for c in fitted.schema.categorical)
+    return fitted is not None and any(c.role == "target" for c in fitted.schema.discrete)
 
 
 class NewDataMethods(HasModel):
@@ -157,9 +157,9 @@ class NewDataMethods(HasModel):
         gaps = self._rows(frame, unseen=unseen, absent=wanted if len(wanted) == 1 else [])
         by_name = {column.name: column for column in model.schema.columns}
         part = Schema(tuple(by_name[name] for name in wanted))
-        nodes, p = [model.schema.node_index(column.name) for column in part.nodes], part.n_gaussian
+        nodes = [model.schema.node_index(column.name) for column in part.nodes]
         means, modes = predicted(model, gaps, nodes)
-        numbers, discrete = nodes[:p], [node - model.schema.n_gaussian for node in nodes[p:]]
+        numbers, discrete = model.schema.spans.places(nodes)
         out = _aligned(decode(part, means[:, numbers], modes[:, discrete], frame.library), X)
         if columns is None or isinstance(columns, (list, tuple, np.ndarray)):
             return out
@@ -167,7 +167,7 @@ class NewDataMethods(HasModel):
             return out[:, 0]
         return out.iloc[:, 0] if frame.library == "pandas" else out[wanted[0]]
 
-    @available_if(_has_categorical_target)
+    @available_if(_has_discrete_target)
     @renamed_arguments({"column": "columns"})
     def predict_proba(
         self,
@@ -197,7 +197,7 @@ class NewDataMethods(HasModel):
 
         model = self._model
         if columns is None:
-            columns = [c.name for c in model.schema.categorical if c.role == "target"]
+            columns = [c.name for c in model.schema.discrete if c.role == "target"]
         names = _wanted(model.schema, columns)
         if isinstance(columns, (list, tuple, np.ndarray)):
             return {name: self.predict_proba(X, name, unseen=unseen) for name in names}

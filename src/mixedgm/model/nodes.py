@@ -220,6 +220,11 @@ class Nodes:
         return out
 
     @cached_property
+    def signed(self) -> Mask:
+        """Whether "more" and "less" of every node have a meaning: its edges can have a sign."""
+        return self._per_node("is_signed").astype(bool)
+
+    @cached_property
     def contrasts(self) -> Nodes:
         """The same nodes with as many values as they have directions."""
         free = tuple(max(n - 1, 0) if n else 0 for n in self.n_values)

@@ -104,10 +104,10 @@ def least_curvature(
     """
     contrasts = Contrasts(smooth.layout)
     if smooth.by_nodes:
-        by_group = _by_nodes(contrasts, smooth, theta, asked, free, ridge)
+        blocks = _by_nodes(contrasts, smooth, theta, asked, free, ridge)
     else:
-        by_group = _of_whole(contrasts, smooth, theta, asked, free, ridge)
-    return np.array([np.linalg.eigvalsh(by_group[g])[0] for g in asked.tolist()])
+        blocks = _of_whole(contrasts, smooth, theta, asked, free, ridge)
+    return np.array([np.linalg.eigvalsh(blocks[g])[0] for g in asked.tolist()])
 
 
 def _by_nodes(
@@ -121,14 +121,14 @@ def _by_nodes(
     follows = np.append(_among(layout.n_groups, free), True)
     total: dict[int, Floats] = {}
     for v in range(layout.n_nodes):
-        at = np.arange(runs.ptr[v], runs.ptr[v + 1])
-        at = at[follows[group[at]]]
-        if not size[v] or not wanted[group[at]].any():
+        entries = np.arange(runs.ptr[v], runs.ptr[v + 1])
+        entries = entries[follows[group[entries]]]
+        if not size[v] or not wanted[group[entries]].any():
             continue
         kept = np.concatenate(
-            [np.arange(runs.local[a], runs.local[a] + runs.length[a]) for a in at.tolist()]
+            [np.arange(runs.local[a], runs.local[a] + runs.length[a]) for a in entries.tolist()]
         )
-        of = np.repeat(group[at], runs.length[at])
+        of = np.repeat(group[entries], runs.length[entries])
         matrix = matrices[start[v] : start[v + 1]].reshape(size[v], size[v])[np.ix_(kept, kept)]
         # A deviation has several runs.
         places = {g: np.flatnonzero(of == g) for g in np.unique(of).tolist() if wanted[g]}

@@ -178,8 +178,8 @@ class _Refits:
             self.open &= refittable(task, groups)
             fresh = [v for v, key in keys.items() if self.open[v] and key not in self.done]
             if fresh:
-                refitted = self._refit(task, path, k, design, np.array(fresh))
-                self.done |= {keys[v]: refitted[v] for v in fresh if self.open[v]}
+                refits = self._refit(task, path, k, design, np.array(fresh))
+                self.done |= {keys[v]: refits[v] for v in fresh if self.open[v]}
             for v in np.flatnonzero(self.open).tolist():
                 losses[k, v] = self.done[keys[v]]
         self.losses = losses

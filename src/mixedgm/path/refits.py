@@ -88,8 +88,8 @@ class RefitLosses:
 
     def theta(self, layout: Layout, groups: Ints) -> Floats | None:
         """Full-size theta of the refit of this support, if there was one."""
-        found = self.refits.get(groups.tobytes())
-        return None if found is None else _full_size(layout, groups, found)
+        kept = self.refits.get(groups.tobytes())
+        return None if kept is None else _full_size(layout, groups, kept)
 
     @property
     def ended(self) -> bool:
@@ -150,9 +150,10 @@ def _scored(task: Task, refit: Unshrunken) -> tuple[float, str]:
     return np.inf, f"the refit did not converge (KKT {end.kkt:.1e} after {end.n_iter} steps)"
 
 
-def with_new_groups(task: Task, before: Floats, own: Floats) -> Floats:
+def with_new_groups(task: Task, before: Floats, shrunken: Floats) -> Floats:
     """The theta `before`, with the values of `own` in groups that it has not."""
     theta, edges = before.copy(), task.layout.edges
     fresh = task.layout.group_norms(theta) == 0.0
-    theta[edges] = np.where(task.layout.spread(fresh.astype(float)) > 0.0, own[edges], theta[edges])
+    is_new = task.layout.spread(fresh.astype(float)) > 0.0
+    theta[edges] = np.where(is_new, shrunken[edges], theta[edges])
     return theta

@@ -389,10 +389,8 @@ def _standardised(design: Design, reference: Reference | None = None) -> tuple[U
 def _with_unit_variances(moments: Moments, n_gaussian: int) -> Moments:
     """Give a constant column variance 1, so that its own term has an optimum."""
     second = moments.second
-    numbers = np.arange(n_gaussian)
-    second[numbers, numbers] = np.where(
-        second[numbers, numbers] > 0.0, second[numbers, numbers], 1.0
-    )
+    at = np.arange(n_gaussian)
+    second[at, at] = np.where(second[at, at] > 0.0, second[at, at], 1.0)
     return moments
 
 

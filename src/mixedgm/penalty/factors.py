@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mixedgm.errors import ParameterError
+from mixedgm.model.kinds import edge_kinds, ends_of, pair_name
 from mixedgm.model.layout import Floats
 from mixedgm.printable import quoted
 from mixedgm.table.schema import Schema
@@ -16,13 +17,12 @@ Pair = tuple[str, str]
 FactorsArg = Mapping[Any, float] | None
 PairsArg = Iterable[Any] | None
 
-EDGE_KINDS = ("continuous-continuous", "continuous-categorical", "categorical-categorical")
+EDGE_KINDS = edge_kinds()
 
 
 def edge_kind(schema: Schema, u: int, v: int) -> str:
     """Name of the kind of edge between two nodes (positions in ``schema.nodes``)."""
-    n_categorical = (u >= schema.n_gaussian) + (v >= schema.n_gaussian)
-    return EDGE_KINDS[n_categorical]
+    return pair_name(schema.nodes[u].kind, schema.nodes[v].kind)
 
 
 def factor_matrix(
@@ -52,10 +52,10 @@ def factor_matrix(
     pairs = [(key, factor) for key, factor in keys if not (moderated and _is_triple(key))]
     if not penalize_covariates:
         matrix[list(schema.covariates), :] = matrix[:, list(schema.covariates)] = 0.0
-    categorical = np.arange(len(matrix)) >= schema.n_gaussian
-    which = np.add.outer(categorical, categorical, dtype=np.int64)
+    kind_of = np.array([column.kind for column in schema.nodes])
     for kind, factor in kinds.items():
-        matrix[which == EDGE_KINDS.index(kind)] = factor
+        first, second = (np.flatnonzero(kind_of == end.name) for end in ends_of(kind))
+        matrix[np.ix_(first, second)] = matrix[np.ix_(second, first)] = factor
     np.fill_diagonal(matrix, 1.0)
     seen: dict[tuple[int, int], float] = {}
     for pair, factor in pairs:
@@ -104,7 +104,7 @@ def deviation_factors(
     0.5
     """
     pair = factor_matrix(schema, factors, forbid=forbid, moderated=True)
-    found = np.array([pair] * len(moderators))
+    matrices = np.array([pair] * len(moderators))
     named = [(key, factor, "penalty_factors") for key, factor in _split(factors)[1]]
     named += [(key, 0.0, "require") for key in _listed(require, "require")]
     named += [(key, np.inf, "forbid") for key in _listed(forbid, "forbid")]
@@ -124,8 +124,8 @@ def deviation_factors(
                 f"{seen[which, u, v]:g} and {factor:g}."
             )
         at = moderators.index(which)
-        found[at, u, v] = found[at, v, u] = factor
-    return found
+        matrices[at, u, v] = matrices[at, v, u] = factor
+    return matrices
 
 
 def _is_triple(key: Any) -> bool:

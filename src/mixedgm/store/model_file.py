@@ -16,6 +16,7 @@ import numpy as np
 
 from mixedgm.errors import ModelFileError
 from mixedgm.fitted import FittedModel
+from mixedgm.model.kinds import KINDS
 from mixedgm.model.layout import Floats
 from mixedgm.model.margins import MOST_COLUMNS, Margins, NodeTerms
 from mixedgm.model.params import Params
@@ -208,7 +209,7 @@ def _read(stream: BinaryIO) -> tuple[FittedModel, dict[str, Any]]:
 def _sizes(document: Mapping[str, Any], n_moderators: int) -> dict[str, int]:
     """What the letters in the shapes of arrays stand for."""
     columns, path = document["schema"]["columns"], document["path"]
-    p = sum(column["kind"] == "continuous" for column in columns)
+    p = sum(KINDS[column["kind"]].is_gaussian for column in columns)
     t = sum(len(column["levels"]) for column in columns)
     sizes = {"p": p, "t": t, "d": p + t, "n": len(columns), "g": 1 + n_moderators}
     if path is not None:
@@ -262,8 +263,7 @@ def _check_params(params: Params) -> None:
     same = node[:, None] == node
     if params.coef[same].any() or any(part[:, same].any() for part in deviations):
         raise ModelFileError("a column has an edge to itself")
-    levels = [params.cat_bias[params.levels_of(j)] for j in range(len(params.n_levels))]
-    if any(np.isneginf(biases).all() for biases in levels):
+    if any(np.isneginf(params.bias_of(node)).all() for node in range(len(params.nodes))):
         raise ModelFileError("a column has no possible level")
 
 

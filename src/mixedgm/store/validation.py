@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 
 from mixedgm.certificate import ROUNDING
 from mixedgm.errors import ModelFileError
+from mixedgm.model.kinds import KINDS
 from mixedgm.path.recipe import Loss
 from mixedgm.printable import quoted
 from mixedgm.settings import OBJECTS
 from mixedgm.solve.account import Certificate
 from mixedgm.solve.loop import Status
 from mixedgm.solve.monte_carlo import STANDARD_ERRORS
-from mixedgm.table.schema import Kind, Role
+from mixedgm.table.schema import Role
 
 __all__ = [
     "ARRAYS",
@@ -169,7 +170,7 @@ SCHEMA = record(
             record(
                 {
                     "name": text(),
-                    "kind": text(*get_args(Kind)),
+                    "kind": text(*KINDS),
                     "role": text(*get_args(Role)),
                     "levels": list_of(_level),
                     "ordered": truth,

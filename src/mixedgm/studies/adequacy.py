@@ -11,7 +11,9 @@ import numpy as np
 
 from mixedgm.errors import DistributionError, ParameterError
 from mixedgm.fitted import FittedModel
+from mixedgm.model.kinds import indicator_ends
 from mixedgm.model.layout import Floats
+from mixedgm.model.nodes import Nodes
 from mixedgm.parallel import MOST_TASKS, RandomState
 from mixedgm.penalty.factors import edge_kind
 from mixedgm.printable import cut
@@ -57,7 +59,7 @@ def _require_distribution(fitted: FittedModel) -> None:
 
     fitted.require_joint()
     schema = fitted.schema
-    inside = [s for s in range(schema.n_gaussian) if s not in schema.covariates]
+    inside = schema.gaussian_targets
     try:
         # Asked for here once, and not in every process that simulates.
         factor(fitted.joint_params.precision[np.ix_(inside, inside)])
@@ -81,20 +83,20 @@ class _Comparison:
         node_odds = [self._node(node) for node in order]
         pairs = [(u, v) for u, v in combinations(range(len(schema.nodes)), 2) if {u, v} & {*order}]
         pair_odds = [self._pair(u, v) for u, v in pairs]
-        p_values = [odd.p_value for odd in (*node_odds, *(found[0] for found in pair_odds))]
-        adjusted = holm(np.array(p_values))
+        odds = (*node_odds, *(odd for odd, _, _ in pair_odds))
+        adjusted = holm(np.array([odd.p_value for odd in odds]))
         nodes = tuple(
             self._node_check(node, odd, float(p), alpha)
             for node, odd, p in zip(order, node_odds, adjusted[: len(order)], strict=True)
         )
-        found = [
+        checks = [
             self._pair_check(pair, odd, float(p), alpha)
             for pair, odd, p in zip(pairs, pair_odds, adjusted[len(order) :], strict=True)
         ]
-        found.sort(key=lambda pair: (pair.p_value, -pair.distance))
+        checks.sort(key=lambda pair: (pair.p_value, -pair.distance))
         return ModelCheck(
             nodes,
-            tuple(found),
+            tuple(checks),
             self._levels(),
             self.n_rows,
             self.simulated.n_tables,
@@ -102,61 +104,56 @@ class _Comparison:
             self.fitted.library,
         )
 
-    def _columns(self, node: int) -> slice:
-        p = self.fitted.schema.n_gaussian
-        if node < p:
-            return slice(node, node + 1)
-        levels = self.fitted.params.levels_of(node - p)
-        return slice(p + levels.start, p + levels.stop)
+    @property
+    def _spans(self) -> Nodes:
+        return self.fitted.schema.spans
 
     def _node(self, node: int) -> Oddity:
-        """A continuous column by its moments, a categorical one by shares and dispersion."""
-        p, own, drawn = self.fitted.schema.n_gaussian, self.observed, self.simulated
-        if node < p:
-            return oddity(_even(own.moments[node]), _even(drawn.moments[:, node]), 1e-12)
-        levels, discrete = self._levels_of(node), node - p
+        """A Gaussian column by its moments, a discrete one by shares and dispersion."""
+        here, drawn, at = self.observed, self.simulated, self._spans.place(node)
+        if self._spans.is_gaussian(node):
+            return oddity(_even(here.moments[at]), _even(drawn.moments[:, at]), 1e-12)
+        levels = self._spans.levels_of(at)
         return oddity(
-            np.append(own.shares[levels], _log(own.dispersion[discrete])),
-            np.column_stack([drawn.shares[:, levels], _log(drawn.dispersion[:, discrete])]),
+            np.append(here.shares[levels], _log(here.dispersion[at])),
+            np.column_stack([drawn.shares[:, levels], _log(drawn.dispersion[:, at])]),
             0.5 / self.n_rows,
         )
 
     def _pair(self, u: int, v: int) -> _PairOddity:
         """How odd the pair is, its observed strength and its mean simulated one."""
-        rows, columns = self._columns(u), self._columns(v)
-        own = self.observed.covariance[rows, columns]
+        rows, columns = self._spans.columns_of(u), self._spans.columns_of(v)
+        here = self.observed.covariance[rows, columns]
         drawn = self.simulated.block(rows, columns)
-        odd = oddity(own.ravel(), drawn.reshape(len(drawn), -1), 0.5 / self.n_rows)
-        observed = self._strength(own[None], self.observed.shares[None], u, v)
+        odd = oddity(here.ravel(), drawn.reshape(len(drawn), -1), 0.5 / self.n_rows)
+        observed = self._strength(here[None], self.observed.shares[None], u, v)
         simulated = self._strength(drawn, self.simulated.shares, u, v)
         return odd, float(observed[0]), float(simulated.mean())
 
     def _strength(self, blocks: Floats, shares: Floats, u: int, v: int) -> Floats:
         """Correlation, correlation ratio or Cramer's V of each table, from its covariances."""
-        p = self.fitted.schema.n_gaussian
-        if v < p:
+        spans = self._spans
+        n_indicators = indicator_ends(edge_kind(self.fitted.schema, u, v))
+        if n_indicators == 0:
             return np.asarray(blocks[:, 0, 0])
-        one = np.ones((len(blocks), 1))
-        rows, columns = (one if n < p else shares[:, self._levels_of(n)] for n in (u, v))
+        rows, columns = (
+            np.ones((len(blocks), 1))
+            if spans.kinds[node].is_numeric
+            else shares[:, spans.levels_of(spans.place(node))]
+            for node in (u, v)
+        )
         share = rows[:, :, None] * columns[:, None, :]
         # A level without rows has covariance zero.
         total = np.sum(blocks**2 / np.where(share > 0.0, share, 1.0), axis=(1, 2))
-        if u >= p:
+        if n_indicators == 2:
             total = total / max(min(rows.shape[1], columns.shape[1]) - 1, 1)
         return np.asarray(np.sqrt(total))
 
-    def _levels_of(self, node: int) -> slice:
-        return self.fitted.params.levels_of(node - self.fitted.schema.n_gaussian)
-
     def _node_check(self, node: int, odd: Oddity, adjusted: float, alpha: float) -> NodeCheck:
-        column, p, own = (
-            self.fitted.schema.nodes[node],
-            self.fitted.schema.n_gaussian,
-            self.observed,
-        )
-        continuous = node < p
-        names = MOMENTS if continuous else (*column.level_names, "dispersion")
-        moments = own.moments[node] if continuous else np.full(len(MOMENTS), np.nan)
+        column, here, at = self.fitted.schema.nodes[node], self.observed, self._spans.place(node)
+        gaussian = self._spans.is_gaussian(node)
+        names = MOMENTS if gaussian else (*column.level_names, "dispersion")
+        moments = here.moments[at] if gaussian else np.full(len(MOMENTS), np.nan)
         return NodeCheck(
             column.name,
             column.kind,
@@ -164,9 +161,9 @@ class _Comparison:
             residual_sd=float(moments[3]),
             skewness=float(moments[4]),
             kurtosis=float(moments[5]),
-            largest=float(own.largest[node]) if continuous else np.nan,
-            n_outliers=float(own.n_outliers[node]) if continuous else np.nan,
-            dispersion=np.nan if continuous else float(own.dispersion[node - p]),
+            largest=float(here.largest[at]) if gaussian else np.nan,
+            n_outliers=float(here.n_outliers[at]) if gaussian else np.nan,
+            dispersion=np.nan if gaussian else float(here.dispersion[at]),
             distance=odd.distance,
             p_value=odd.p_value,
             p_adjusted=adjusted,
@@ -177,11 +174,11 @@ class _Comparison:
     def _pair_check(
         self,
         pair: tuple[int, int],
-        found: tuple[Oddity, float, float],
+        pair_odds: _PairOddity,
         adjusted: float,
         alpha: float,
     ) -> PairCheck:
-        schema, (u, v), (odd, observed, simulated) = self.fitted.schema, pair, found
+        schema, (u, v), (odd, observed, simulated) = self.fitted.schema, pair, pair_odds
         rows, columns = (schema.nodes[node].level_names for node in pair)
         names = list(rows or columns or ("",))
         if rows and columns:
@@ -201,18 +198,18 @@ class _Comparison:
         )
 
     def _levels(self) -> tuple[LevelCheck, ...]:
-        total, own, found = self.design.total_weight, self.observed, []
-        for column in self.fitted.schema.columns:
-            if column.kind == "continuous" or column.role == "covariate":
+        total, here, checks = self.design.total_weight, self.observed, []
+        for discrete, column in enumerate(self.fitted.schema.discrete):
+            if column.role == "covariate":
                 continue
-            levels = self._levels_of(self.fitted.schema.node_index(column.name))
+            levels = self._spans.levels_of(discrete)
             for name, at in zip(column.level_names, range(levels.start, levels.stop), strict=True):
-                gap = total * (own.shares[at] - own.expected[at])
-                spread = np.sqrt(total * own.spread[at])
+                gap = total * (here.shares[at] - here.expected[at])
+                spread = np.sqrt(total * here.spread[at])
                 z = float(gap / spread) if spread > 0.0 else float("nan")
-                counts = float(total * own.shares[at]), float(total * own.expected[at])
-                found.append(LevelCheck(column.name, name, *counts, z))
-        return tuple(found)
+                counts = float(total * here.shares[at]), float(total * here.expected[at])
+                checks.append(LevelCheck(column.name, name, *counts, z))
+        return tuple(checks)
 
 
 def _even(moments: Floats) -> Floats:

@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixedgm.checkpoint import Outcome, Record, fingerprint
-from mixedgm.errors import MixedGMError, NotYetError, ParameterError, TableError, near_matches
+from mixedgm.errors import MixedGMError, NotYetError, ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.options import Options
 from mixedgm.parallel import MOST_TASKS, RandomState, check_n_jobs, run, seeds
 from mixedgm.printable import quoted
 from mixedgm.settings import to_plain
-from mixedgm.studies.bootstrap_replicates import Replicates
-from mixedgm.studies.bootstrap_result import Bootstrap, Failure
+from mixedgm.studies.bootstrap_replicates import Failure, Replicates
+from mixedgm.studies.bootstrap_result import Bootstrap
 from mixedgm.studies.resampling import (
     Kind,
     ResamplingPlan,
@@ -30,6 +30,7 @@ from mixedgm.studies.resampling import (
     fitted_record,
     resample,
 )
+from mixedgm.studies.row_groups import row_labels
 from mixedgm.table import apply, as_frame
 from mixedgm.table.encode import Design
 from mixedgm.table.read import Frame
@@ -212,25 +213,8 @@ def _design(
 
 def _clusters(groups: Any, frame: Frame, design: Design) -> Ints:
     """Number of the group of every row of the design, in the order in which groups appear."""
-    if isinstance(groups, str):
-        if groups not in frame.positions:
-            hint = near_matches(groups, frame.names)
-            raise ParameterError(f"groups names {quoted(groups)}, which is not a column; {hint}")
-        column: Any = frame.columns[frame.positions[groups]]
-        labels = column.tolist() if isinstance(column, np.ndarray) else column.to_list()
-    else:
-        labels = np.asarray(groups).tolist()
-    if not isinstance(labels, list) or len(labels) != frame.n_rows:
-        given = len(labels) if isinstance(labels, list) else "no"
-        raise ParameterError(
-            f"groups must have one label per row. Got {given} labels for {frame.n_rows:,} rows."
-        )
-    if design.kept is not None:
-        labels = [labels[row] for row in design.kept]
-    missing = sum(label is None or label != label for label in labels)
-    if missing:
-        raise TableError(f"groups has {missing} missing labels; every row needs one.")
     numbered: dict[Any, int] = {}
+    labels = row_labels("groups", groups, frame, design)
     codes = [numbered.setdefault(label, len(numbered)) for label in labels]
     if len(numbered) < 2:
         raise ParameterError("groups must have at least two different labels. Got one.")
@@ -290,8 +274,7 @@ def plan_of(
         design.weights,
         params.coef,
         params.diagonal,
-        params.cont_bias,
-        params.cat_bias,
+        params.bias,
         kind,
         clusters,
         fitted.report.ridge,
@@ -308,21 +291,20 @@ def _check_same_table(plan: ResamplingPlan, fitted: FittedModel) -> None:
     """
     if not fitted.report.converged or fitted.report.loss == "likelihood-mc":
         return
-    found = fitted_record(plan, plan.design)
+    record = fitted_record(plan, plan.design)
     pairs = np.arange(plan.declared.n_groups)
-    weights = Replicates.gather(plan.declared, [found], pairs).weights[0]
+    weights = Replicates.gather(plan.declared, [record], pairs).weights[0]
     u, v = plan.declared.pairs.T
-    own = fitted.edge_weights[u, v]
-    off = np.abs(weights - own)
+    expected = fitted.edge_weights[u, v]
+    off = np.abs(weights - expected)
     if off.max(initial=0.0) > _CLOSE:
         worst = int(off.argmax())
         names = [fitted.schema.nodes[end].name for end in plan.declared.pairs[worst]]
         raise ParameterError(
             f"fitting this table at the model's lam = {lam_text(fitted.report.lam)} does not give "
-            f"the model: the edge of {quoted(names[0])} and {quoted(names[1])} has "
-            f"weight {weights[worst]:.3g} "
-            f"instead of {own[worst]:.3g}. Give the table that the model was "
-            "fitted to. If its edges were chosen apart from lam, as by stability selection, "
+            f"the model: the edge of {quoted(names[0])} and {quoted(names[1])} has weight "
+            f"{weights[worst]:.3g} instead of {expected[worst]:.3g}. Give the table that the model "
+            "was fitted to. If its edges were chosen apart from lam, as by stability selection, "
             "use select='again'."
         )
 
@@ -342,11 +324,8 @@ def _result(
         )
     records: list[Record] = [record for _, record in done]
     whole = estimate_record(plan, fitted)
-    found = [record["pairs"] for record in (*records, whole)]
-    pairs = np.unique(np.concatenate(found)).astype(np.int64)
-    dropped = None
-    if plan.kind == "case-dropping":
-        dropped = np.array([tasks[index][1] for index, _ in done])
+    pairs = np.unique(np.concatenate([r["pairs"] for r in (*records, whole)])).astype(np.int64)
+    dropped = np.array([tasks[index][1] for index, _ in done])
     return Bootstrap(
         fitted=fitted,
         kind=plan.kind,
@@ -355,6 +334,6 @@ def _result(
         estimate=Replicates.gather(plan.declared, [whole], pairs),
         replicates=Replicates.gather(plan.declared, records, pairs),
         failures=tuple(failures),
-        dropped=dropped,
+        dropped=dropped if plan.kind == "case-dropping" else None,
         refit=plan.options.refits,
     )

@@ -2,17 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.checkpoint import Record
 from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.penalty.factors import edge_kind
+from mixedgm.table.schema import Schema
 
 _AT_ONCE = 2**24  # numbers in a stack of graphs
+_SIGNS = {1.0: "+", -1.0: "-"}
+
+
+def edge_names(schema: Schema, ends: Iterable[Sequence[int]]) -> dict[str, list[str]]:
+    """Source, target and kind of edges between these nodes, as columns."""
+    directed = [schema.directed(*pair) for pair in ends]
+    return {
+        "source": [schema.nodes[u].name for u, _ in directed],
+        "target": [schema.nodes[v].name for _, v in directed],
+        "kind": [edge_kind(schema, u, v) for u, v in directed],
+    }
+
+
+def sign_names(signs: Floats) -> list[str | None]:
+    """1, -1 and 0 as "+", "-" and None."""
+    return [_SIGNS.get(sign) for sign in signs.tolist()]
+
+
+def failure_lines(failures: Iterable[Failure]) -> list[str]:
+    """What went wrong and how often, as lines of a summary."""
+    counted = Counter(failure.message for failure in failures)
+    return [f"  failed, {count} times: {text}" for text, count in counted.most_common()]
+
+
+class Failure(NamedTuple):
+    """A resample that could not be fitted, and why."""
+
+    resample: int
+    message: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,31 +124,53 @@ class Replicates:
         """(U, 2) nodes of the pairs."""
         return self.small.pairs
 
+    @cached_property
+    def starts(self) -> Ints:
+        """Where the parameters of every pair begin in `values`; one more entry marks the end."""
+        return self.small.starts - self.small.n_node_terms
+
     def columns_of(self, at: int) -> slice:
         """Where the parameters of the pair at this position are in `values`."""
-        starts = self.small.starts - self.small.n_node_terms
-        return slice(int(starts[at]), int(starts[at + 1]))
+        return slice(int(self.starts[at]), int(self.starts[at + 1]))
+
+    @cached_property
+    def standardised(self) -> Floats:
+        """`values` times the scales of both ends, as in the edge weights."""
+        u, v = self.ends.T
+        scales = self.scales[:, u] * self.scales[:, v]
+        return np.asarray(self.values * np.repeat(scales, self.small.sizes, axis=1))
+
+    @cached_property
+    def lost_levels(self) -> NDArray[np.bool_]:
+        """(B, sum of levels) levels that have no rows."""
+        return np.isneginf(self.node_terms[:, self.layout.biases])
+
+    def lacking(self, observed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """(B, n) nodes that lack a level which the whole table has."""
+        nodes, lost = self.layout.nodes, self.lost_levels & observed
+        lacks = np.zeros((len(self), len(nodes)), dtype=bool)
+        for at, column in enumerate(lacks[:, nodes.discrete].T):
+            column[:] = lost[:, nodes.levels_of(at)].any(axis=1)
+        return lacks
 
     @cached_property
     def weights(self) -> Floats:
         """(B, U) edge weights: norms on the calibrated scale, zero where there is no edge."""
         if len(self.pairs) == 0:
             return np.zeros((len(self), 0))
-        starts = self.small.starts[:-1] - self.small.n_node_terms
-        norms = np.sqrt(np.add.reduceat(self.values**2, starts, axis=1))
+        norms = np.sqrt(np.add.reduceat(self.values**2, self.starts[:-1], axis=1))
         u, v = self.ends.T
         return np.asarray(norms * self.scales[:, u] * self.scales[:, v])
 
     @cached_property
     def has_sign(self) -> NDArray[np.bool_]:
         """(U,) whether an edge of this pair has a sign: no end has three or more levels."""
-        return np.asarray((self.layout.width[self.ends] <= 2).all(axis=1))
+        return np.asarray(self.layout.nodes.signed[self.ends].all(axis=1))
 
     @cached_property
     def signed(self) -> Floats:
         """(B, U) weights times the sign where there is one, else the weights."""
-        last = self.small.starts[1:] - self.small.n_node_terms - 1
-        sign = np.where(self.has_sign, np.sign(self.values[:, last]), 1.0)
+        sign = np.where(self.has_sign, np.sign(self.values[:, self.starts[1:] - 1]), 1.0)
         return np.asarray(self.weights * sign)
 
     def matrices(self, rows: slice) -> tuple[Floats, Floats]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,9 +12,8 @@ from mixedgm.errors import ParameterError, near_matches
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.printable import quoted
-from mixedgm.studies import bootstrap_stability as stability
 from mixedgm.studies import bootstrap_tables as tables
-from mixedgm.studies.bootstrap_replicates import Replicates
+from mixedgm.studies.bootstrap_replicates import Failure, Replicates, failure_lines
 from mixedgm.studies.bootstrap_tables import EdgeDifference, Material
 from mixedgm.studies.centrality import MEASURES
 from mixedgm.table.assemble import Columns, frame
@@ -25,13 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["Bootstrap", "Failure"]
-
-
-class Failure(NamedTuple):
-    """A resample that could not be fitted, and why."""
-
-    resample: int
-    message: str
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,13 +93,13 @@ class Bootstrap:
     def _only(self, kind: str, what: str) -> None:
         if self.kind == kind:
             return
-        own = {
+        methods = {
             "case-dropping": "stability() and cs_coefficient()",
             "nonparametric": "edges(), parameters(), differences() and centrality()",
         }[self.kind]
         raise ParameterError(
-            f"{what} needs a bootstrap with kind={quoted(kind)}; this one is "
-            f"{self.kind}: use {own}."
+            f"{what} needs a bootstrap with kind={quoted(kind)}; this one is {self.kind}: use "
+            f"{methods}."
         )
 
     # -- tables ------------------------------------------------------------------------------------
@@ -174,8 +165,7 @@ class Bootstrap:
 
     @cached_property
     def _degenerate(self) -> Columns:
-        bias = self.estimate.node_terms[0, 2 * self.fitted.schema.n_gaussian :]
-        return tables.degenerate_columns(self._material, ~np.isneginf(bias))
+        return tables.degenerate_columns(self._material)
 
     # -- case-dropping -----------------------------------------------------------------------------
 
@@ -190,7 +180,7 @@ class Bootstrap:
     def _stability(self, level: float) -> Columns:
         self._only("case-dropping", "stability()")
         assert self.dropped is not None
-        return stability.stability_columns(self._material, self.dropped, level)
+        return tables.stability_columns(self._material, self.dropped, level)
 
     def cs_coefficient(
         self, statistic: str | None = None, *, correlation: float = 0.7, probability: float = 0.95
@@ -217,14 +207,14 @@ class Bootstrap:
         for name, value in (("correlation", correlation), ("probability", probability)):
             if not 0.0 < value <= 1.0:
                 raise ParameterError.must_be(name, "a number in (0, 1]", value)
-        found = stability.cs_coefficients(self._material, self.dropped, correlation, probability)
+        cs = tables.cs_coefficients(self._material, self.dropped, correlation, probability)
         if statistic is None:
-            values = np.array(list(found.values()))
-            return self._frame({"statistic": list(found), "cs_coefficient": values})
-        if statistic not in found:
-            hint = near_matches(statistic, found).replace("columns", "statistics")
+            values = np.array(list(cs.values()))
+            return self._frame({"statistic": list(cs), "cs_coefficient": values})
+        if statistic not in cs:
+            hint = near_matches(statistic, cs).replace("columns", "statistics")
             raise ParameterError(f"there is no statistic {quoted(statistic)}; {hint}")
-        return found[statistic]
+        return cs[statistic]
 
     # -- pictures ----------------------------------------------------------------------------------
 
@@ -301,9 +291,9 @@ class Bootstrap:
             lines.append(table_text(top, 80) if n_edges else "none in any resample")
         else:
             assert self.dropped is not None
-            found = stability.cs_coefficients(self._material, self.dropped, 0.7, 0.95)
+            cs = tables.cs_coefficients(self._material, self.dropped, 0.7, 0.95)
             lines += ["", "CS-coefficients (correlation 0.7, probability 0.95)"]
-            for name, value in found.items():
+            for name, value in cs.items():
                 text = "none: too few different values" if np.isnan(value) else f"{value:.2f}"
                 lines.append(f"  {name:<20}{text}")
         return "\n".join(lines)
@@ -321,6 +311,4 @@ class Bootstrap:
             parts = [f"constant in {constant}"] * bool(constant)
             parts += [f"without one of its levels in {missing}"] * bool(missing)
             lines.append(f"  column {quoted(name)}: {' and '.join(parts)}")
-        counted = Counter(failure.message for failure in self.failures)
-        lines += [f"  failed, {count} times: {text}" for text, count in counted.most_common()]
-        return lines
+        return [*lines, *failure_lines(self.failures)]

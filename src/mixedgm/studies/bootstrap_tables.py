@@ -10,14 +10,11 @@ from numpy.typing import NDArray
 
 from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Floats, Ints
-from mixedgm.penalty.factors import edge_kind
 from mixedgm.printable import quoted
-from mixedgm.studies.bootstrap_replicates import Replicates
+from mixedgm.studies.bootstrap_replicates import Replicates, edge_names, sign_names
 from mixedgm.studies.centrality import MEASURES
 from mixedgm.table.assemble import Columns
 from mixedgm.table.schema import Schema
-
-_SIGNS = {1.0: "+", -1.0: "-"}
 
 
 class Material(NamedTuple):
@@ -63,13 +60,10 @@ def edges_columns(material: Material, level: float) -> Columns:
     low, high = interval(signed, level)
     sign = np.where(samples.has_sign[order], np.sign(here), 0.0)
     agrees = (np.sign(signed) == sign).mean(axis=0)
-    names, ends = material.names, [material.schema.directed(*pair) for pair in samples.ends[order]]
     return {
-        "source": [names[u] for u, _ in ends],
-        "target": [names[v] for _, v in ends],
-        "kind": [edge_kind(material.schema, int(u), int(v)) for u, v in ends],
+        **edge_names(material.schema, samples.ends[order]),
         "weight": estimate.weights[0, order],
-        "sign": [_SIGNS.get(s) for s in sign.tolist()],
+        "sign": sign_names(sign),
         "inclusion": (signed != 0.0).mean(axis=0),
         "same_sign": np.where(sign != 0.0, agrees, np.nan),
         "estimate": here,
@@ -100,12 +94,12 @@ def parameters_columns(material: Material, level: float) -> Columns:
         ]
         span = samples.columns_of(int(k))
         at.append(np.arange(span.start, span.stop))
-    terms = _node_terms(material.schema)
-    own = [k for k, (node, *_) in enumerate(terms) if node not in material.schema.covariates]
-    rows += [(names[terms[k][0]], None, terms[k][1], terms[k][2], None) for k in own]
+    terms = _node_terms(material)
+    rows += [(name, None, parameter, level, None) for _, name, parameter, level in terms]
     edge = np.concatenate(at) if at else np.zeros(0, dtype=np.int64)
-    values = np.hstack([samples.values[:, edge], samples.node_terms[:, own]])
-    here = np.hstack([estimate.values[0, edge], estimate.node_terms[0, own]])
+    nodes = [k for k, *_ in terms]
+    values = np.hstack([samples.values[:, edge], samples.node_terms[:, nodes]])
+    here = np.hstack([estimate.values[0, edge], estimate.node_terms[0, nodes]])
     low, high = interval(values, level)
     return {
         "source": [row[0] for row in rows],
@@ -120,14 +114,17 @@ def parameters_columns(material: Material, level: float) -> Columns:
     }
 
 
-def _node_terms(schema: Schema) -> list[tuple[int, str, str | None]]:
-    """Node, name and level of every node term, in the order of the replicates."""
-    p, nodes = schema.n_gaussian, schema.nodes
-    terms: list[tuple[int, str, str | None]] = []
-    terms += [(s, "bias", None) for s in range(p)]
-    terms += [(s, "precision", None) for s in range(p)]
-    terms += [(v, "bias", name) for v in range(p, len(nodes)) for name in nodes[v].level_names]
-    return terms
+def _node_terms(material: Material) -> list[tuple[int, str, str, str | None]]:
+    """Position, column, name and level of every node term of a target, by position."""
+    schema, terms = material.schema, list[tuple[int, str, str, str | None]]()
+    for node, column in enumerate(schema.nodes):
+        labels = [("bias", level) for level in column.level_names or (None,)]
+        if schema.spans.is_gaussian(node):
+            labels.append(("precision", None))
+        if node not in schema.covariates:
+            at = material.estimate.layout.node_terms_of(node).tolist()
+            terms += [(k, column.name, *label) for k, label in zip(at, labels, strict=True)]
+    return sorted(terms)
 
 
 # -- differences -----------------------------------------------------------------------------------
@@ -152,14 +149,13 @@ def position(material: Material, edge: tuple[str, str]) -> int:
     if not (isinstance(edge, (tuple, list)) and len(edge) == 2):
         raise ParameterError.must_be("an edge", "a pair of column names", edge)
     wanted = sorted(material.schema.node_index(name) for name in edge)
-    found = np.flatnonzero((material.replicates.ends == wanted).all(axis=1))
-    if len(found) == 0:
+    places = np.flatnonzero((material.replicates.ends == wanted).all(axis=1))
+    if len(places) == 0:
         raise ParameterError(
-            f"{quoted(edge[0])} and {quoted(edge[1])} have no edge, neither in the "
-            f"model nor in any resample; "
-            "edges() lists those that there are."
+            f"{quoted(edge[0])} and {quoted(edge[1])} have no edge, neither in the model nor in "
+            "any resample; edges() lists those that there are."
         )
-    return int(found[0])
+    return int(places[0])
 
 
 def difference(material: Material, pair: tuple[int, int], level: float) -> EdgeDifference:
@@ -210,11 +206,10 @@ def _differences(
 
 def has_influence(estimate: Replicates) -> NDArray[np.bool_]:
     """Nodes whose edges all have a sign in the estimate: they have an expected influence."""
-    width = estimate.layout.width
     unsigned = (estimate.weights[0] > 0.0) & ~estimate.has_sign
-    found = width <= 2
-    found[estimate.ends[unsigned].ravel()] = False
-    return np.asarray(found)
+    signed = estimate.layout.nodes.signed.copy()
+    signed[estimate.ends[unsigned].ravel()] = False
+    return signed
 
 
 def centrality_columns(material: Material, level: float) -> Columns:
@@ -237,19 +232,91 @@ def centrality_columns(material: Material, level: float) -> Columns:
     }
 
 
-def degenerate_columns(material: Material, observed: NDArray[np.bool_]) -> Columns:
+def degenerate_columns(material: Material) -> Columns:
     """In how many resamples a column was constant, or lacked a level that the table has."""
-    schema, samples = material.schema, material.replicates
-    constant = (samples.scales == 0.0) & (material.estimate.scales[0] > 0.0)
-    bias = samples.node_terms[:, 2 * schema.n_gaussian :]
-    lost = np.isneginf(bias) & observed
-    start = np.concatenate([[0], np.cumsum(schema.n_levels)])
-    counts = [0] * schema.n_gaussian + [
-        int(lost[:, start[j] : start[j + 1]].any(axis=1).sum()) for j in range(schema.n_discrete)
-    ]
-    found = [k for k in range(len(counts)) if counts[k] or constant[:, k].any()]
+    estimate, samples = material.estimate, material.replicates
+    constant = ((samples.scales == 0.0) & (estimate.scales[0] > 0.0)).sum(axis=0)
+    lacking = samples.lacking(~estimate.lost_levels[0]).sum(axis=0)
+    nodes = np.flatnonzero(constant + lacking)
     return {
-        "column": [material.names[k] for k in found],
-        "constant": np.array([constant[:, k].sum() for k in found], dtype=np.int64),
-        "missing_levels": np.array([counts[k] for k in found], dtype=np.int64),
+        "column": [material.names[k] for k in nodes],
+        "constant": constant[nodes],
+        "missing_levels": lacking[nodes],
     }
+
+
+# -- case-dropping ---------------------------------------------------------------------------------
+
+
+def correlations(material: Material) -> dict[str, Floats]:
+    """(B,) Pearson correlation of every resample with the whole table, by statistic.
+
+    Edge weights are compared over all pairs of columns, those without an edge included, and with
+    their signs where they have one.  A correlation that does not exist, because all values of a
+    resample are equal, counts as 0; where the whole table has none, or fewer than three values, it
+    is NaN.
+    """
+    estimate, samples = material.estimate, material.replicates
+    n_pairs = estimate.layout.n_groups
+    absent = np.zeros((len(samples), n_pairs - samples.signed.shape[1]))
+    by_statistic = {
+        "edge_weights": _correlation(
+            np.append(estimate.signed[0], absent[0] if len(absent) else []),
+            np.hstack([samples.signed, absent]),
+        )
+    }
+    known = has_influence(estimate)
+    for measure in MEASURES:
+        nodes = known if measure == "expected_influence" else slice(None)
+        by_statistic[measure] = _correlation(
+            estimate.centrality[measure][0, nodes], samples.centrality[measure][:, nodes]
+        )
+    return by_statistic
+
+
+def _correlation(here: Floats, samples: Floats) -> Floats:
+    if len(here) < 3 or np.ptp(here) == 0.0:
+        return np.full(len(samples), np.nan)
+    x = here - here.mean()
+    y = samples - samples.mean(axis=1, keepdims=True)
+    scale = np.sqrt((x @ x) * (y**2).sum(axis=1))
+    varies = np.ptp(samples, axis=1) > 0.0
+    return np.where(varies, (y @ x) / np.where(varies, scale, 1.0), 0.0)
+
+
+def stability_columns(material: Material, dropped: Floats, level: float) -> Columns:
+    """One entry per statistic and share of dropped rows."""
+    tail = (1.0 - level) / 2.0
+    rows = []
+    for name, values in correlations(material).items():
+        for share in np.unique(dropped):
+            here = values[dropped == share]
+            low, high = np.quantile(here, [tail, 1.0 - tail])
+            rows.append((name, float(share), len(here), float(here.mean()), low, high))
+    statistic, share_, count, mean, low_, high_ = zip(*rows, strict=True) if rows else [()] * 6
+    return {
+        "statistic": list(statistic),
+        "dropped": np.array(share_, dtype=np.float64),
+        "n_resamples": np.array(count, dtype=np.int64),
+        "mean": np.array(mean, dtype=np.float64),
+        "lower": np.array(low_, dtype=np.float64),
+        "upper": np.array(high_, dtype=np.float64),
+    }
+
+
+def cs_coefficients(
+    material: Material, dropped: Floats, correlation: float, probability: float
+) -> dict[str, float]:
+    """Largest share of rows whose loss leaves the correlation high with this probability.
+
+    NaN where the statistic does not vary over the whole table's nodes or pairs.
+    """
+    coefficients = {}
+    for name, values in correlations(material).items():
+        shares = [
+            float(share)
+            for share in np.unique(dropped)
+            if (values[dropped == share] >= correlation).mean() >= probability
+        ]
+        coefficients[name] = np.nan if np.isnan(values).any() else max(shares, default=0.0)
+    return coefficients

@@ -20,10 +20,10 @@ from mixedgm.options import Options
 from mixedgm.parallel import MOST_TASKS, RandomState, check_n_jobs, run, seeds
 from mixedgm.studies.bootstrap import plan_of
 from mixedgm.studies.bootstrap_result import Failure
-from mixedgm.studies.compare_labels import Groups, read_groups, without_labels
 from mixedgm.studies.compare_result import GroupComparison
 from mixedgm.studies.compare_shuffle import Shuffle, gathered, shuffled, statistics
 from mixedgm.studies.resampling import ResamplingPlan, Seed, estimate_record
+from mixedgm.studies.row_groups import Groups, read_groups, without_labels
 from mixedgm.table import as_frame
 from mixedgm.table.encode import Design
 

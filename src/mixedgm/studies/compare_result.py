@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mixedgm.checkpoint import Record
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.path.recipe import Lam
-from mixedgm.penalty.factors import edge_kind
 from mixedgm.printable import quoted
-from mixedgm.studies.bootstrap_replicates import Replicates
-from mixedgm.studies.bootstrap_result import Failure
+from mixedgm.studies.bootstrap_replicates import (
+    Failure,
+    Replicates,
+    edge_names,
+    failure_lines,
+    sign_names,
+)
 from mixedgm.studies.compare_shuffle import TESTS, differences
 from mixedgm.studies.discrepancy import holm
 from mixedgm.table.assemble import Columns, frame
@@ -30,7 +34,6 @@ if TYPE_CHECKING:
 __all__ = ["GroupComparison", "p_values"]
 
 _SHOWN = 12
-_SIGNS = {1.0: "+", -1.0: "-"}
 
 
 def p_values(observed: Floats, permuted: Floats) -> Floats:
@@ -166,17 +169,12 @@ class GroupComparison:
         p, p_holm, p_max = self._edge_p_values
         order = np.lexsort((-every.weights.max(axis=0, initial=0.0), -self.observed["edges"]))
         couples = [f"{a} - {b}" for a, b in combinations(self._names, 2)]
-        ends = [schema.directed(*pair) for pair in every.ends[order]]
-        columns: dict[str, Any] = {
-            "source": [schema.nodes[u].name for u, _ in ends],
-            "target": [schema.nodes[v].name for _, v in ends],
-            "kind": [edge_kind(schema, u, v) for u, v in ends],
-        }
+        columns: dict[str, Any] = {**edge_names(schema, every.ends[order])}
         sign = np.where(every.has_sign, np.sign(every.signed), 0.0)[:, order]
         weights = every.weights[:, order]
         for row, name in enumerate(self._names):
             columns[f"weight_{name}"] = weights[row]
-            columns[f"sign_{name}"] = [_SIGNS.get(s) for s in sign[row].tolist()]
+            columns[f"sign_{name}"] = sign_names(sign[row])
         columns["present_in"] = [
             ", ".join(n for n, w in zip(self._names, column, strict=True) if w > 0.0)
             for column in weights.T
@@ -221,33 +219,23 @@ class GroupComparison:
         nodes = self.fitted[0].schema.nodes
         odd = {name: (self.permutations[name] > 0).sum(axis=0) for name in ("constant", "lacking")}
         here = self.observed["constant"] + self.observed["lacking"]
-        found = np.flatnonzero(odd["constant"] + odd["lacking"] + here)
-        constant, lacking = self._where_odd
-        return {
-            "column": [nodes[k].name for k in found],
-            "constant_in": [", ".join(constant[k]) or None for k in found],
-            "lacks_levels_in": [", ".join(lacking[k]) or None for k in found],
-            "constant": odd["constant"][found],
-            "lacking": odd["lacking"][found],
-        }
+        concerned = np.flatnonzero(odd["constant"] + odd["lacking"] + here)
+        every = self.estimates
+        constant = (every.scales == 0.0) & (self.observed["constant"] > 0)
+        # Of levels that the whole table has: some group has them.
+        lacking = every.lacking(np.any(~every.lost_levels, axis=0, keepdims=True))
 
-    @cached_property
-    def _where_odd(self) -> tuple[list[list[str]], list[list[str]]]:
-        """Groups in which each node is constant, and in which it lacks levels."""
-        schema, every = self.fitted[0].schema, self.estimates
-        lost = np.isneginf(every.node_terms[:, 2 * schema.n_gaussian :])
-        ends = np.cumsum((0, *schema.n_levels))
-        constant: list[list[str]] = [[] for _ in schema.nodes]
-        lacking: list[list[str]] = [[] for _ in schema.nodes]
-        for row, name in enumerate(self._names):
-            for k in range(len(schema.nodes)):
-                if every.scales[row, k] == 0.0 and self.observed["constant"][k]:
-                    constant[k].append(name)
-            for at in range(schema.n_discrete):
-                k = schema.n_gaussian + at
-                if lost[row, ends[at] : ends[at + 1]].any() and self.observed["lacking"][k]:
-                    lacking[k].append(name)
-        return constant, lacking
+        def where(holds: NDArray[np.bool_]) -> list[str | None]:
+            named = (compress(self._names, holds[:, k]) for k in concerned)
+            return [", ".join(names) or None for names in named]
+
+        return {
+            "column": [nodes[k].name for k in concerned],
+            "constant_in": where(constant),
+            "lacks_levels_in": where(lacking),
+            "constant": odd["constant"][concerned],
+            "lacking": odd["lacking"][concerned],
+        }
 
     # -- pictures ----------------------------------------------------------------------------------
 
@@ -326,6 +314,4 @@ class GroupComparison:
             parts += [f"constant in {often} permutations"] * bool(often)
             parts += [f"without one of its levels in {lacking} permutations"] * bool(lacking)
             lines.append(f"  column {quoted(name)}: {', '.join(parts)}")
-        counted = Counter(failure.message for failure in self.failures)
-        lines += [f"  failed, {count} times: {text}" for text, count in counted.most_common()]
-        return lines
+        return [*lines, *failure_lines(self.failures)]

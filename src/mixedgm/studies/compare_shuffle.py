@@ -13,8 +13,14 @@ from mixedgm.checkpoint import Record
 from mixedgm.fitting import fit_design
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.studies.bootstrap_replicates import Replicates
-from mixedgm.studies.compare_labels import Groups
-from mixedgm.studies.resampling import ResamplingPlan, Seed, estimate_record, fitted_record
+from mixedgm.studies.resampling import (
+    ResamplingPlan,
+    Seed,
+    estimate_record,
+    fitted_record,
+    selecting,
+)
+from mixedgm.studies.row_groups import Groups
 from mixedgm.table.encode import Design
 
 TESTS = ("largest edge difference", "strength difference", "variance among groups", "Hamming")
@@ -83,8 +89,7 @@ def shuffled(shuffle: Shuffle, seed: Seed) -> Record:
     if plan.options.lam is not None:
         records = [fitted_record(plan, design) for design in designs]
     else:
-        own = Seed(seed.entropy, spawn_key=(*seed.spawn_key, 0))  # for folds and the like
-        options = replace(plan.options, random_state=own)
+        options = selecting(plan, seed)
         fits = (fit_design(design, options, reference=plan.reference) for design in designs)
         records = [estimate_record(plan, fitted) for fitted in fits]
     return statistics(plan, records, shuffle.pairs)
@@ -99,17 +104,16 @@ def statistics(plan: ResamplingPlan, records: list[Record], pairs: Ints) -> Reco
     """
     every = gathered(plan.declared, records)
     apart = differences(every).max(axis=0, initial=0.0)
-    found = np.zeros(plan.declared.n_groups)
-    found[every.pairs] = apart
-    values = _standardised(every)
-    spread = ((values - values.mean(axis=0)) ** 2).mean(axis=0).sum()
+    of_pair = np.zeros(plan.declared.n_groups)
+    of_pair[every.pairs] = apart
+    spread = every.standardised.var(axis=0).sum()
     strength = every.weights.sum(axis=1)
     present = every.weights > 0.0
     disagree = present.any(axis=0) & ~present.all(axis=0)
     tests = (apart.max(initial=0.0), np.ptp(strength), spread, disagree.sum())
     constant, lacking = _oddities(plan, every)
     return {
-        "edges": found[pairs],
+        "edges": of_pair[pairs],
         "tests": np.array(tests, dtype=np.float64),
         "constant": constant,
         "lacking": lacking,
@@ -119,8 +123,8 @@ def statistics(plan: ResamplingPlan, records: list[Record], pairs: Ints) -> Reco
 
 def gathered(declared: Layout, records: list[Record]) -> Replicates:
     """One row per group, over all pairs that have an edge in some group."""
-    found = np.concatenate([record["pairs"] for record in records])
-    return Replicates.gather(declared, records, np.unique(found).astype(np.int64))
+    pairs = np.concatenate([record["pairs"] for record in records])
+    return Replicates.gather(declared, records, np.unique(pairs).astype(np.int64))
 
 
 def differences(every: Replicates) -> Floats:
@@ -129,7 +133,7 @@ def differences(every: Replicates) -> Floats:
     For an edge that has a sign this is the difference of the signed weights; for others a change
     of direction counts as well as one of length.
     """
-    values, start = _standardised(every), _starts(every)
+    values, start = every.standardised, every.starts[:-1]
     couples = list(combinations(range(len(values)), 2))
     if len(start) == 0:
         return np.zeros((len(couples), 0))
@@ -137,24 +141,8 @@ def differences(every: Replicates) -> Floats:
     return np.asarray(np.sqrt(np.add.reduceat(squares, start, axis=1)))
 
 
-def _starts(every: Replicates) -> Ints:
-    return every.small.starts[:-1] - every.small.n_node_terms
-
-
-def _standardised(every: Replicates) -> Floats:
-    """Parameters times the scales of both ends in the same group, as in the edge weights."""
-    u, v = every.ends.T
-    scales = every.scales[:, u] * every.scales[:, v]
-    return np.asarray(every.values * np.repeat(scales, every.small.sizes, axis=1))
-
-
 def _oddities(plan: ResamplingPlan, every: Replicates) -> tuple[Ints, Ints]:
     """In how many groups each node is constant, or lacks a level that the whole table has."""
-    schema = plan.design.schema
-    constant = ((every.scales == 0.0) & (plan.whole.node_scales > 0.0)).sum(axis=0)
-    lost = np.isneginf(every.node_terms[:, 2 * schema.n_gaussian :]) & plan.reference.observed
-    lacking = np.zeros(len(schema.nodes), dtype=np.int64)
-    ends = np.cumsum((0, *schema.n_levels))
-    for at in range(schema.n_discrete):
-        lacking[schema.n_gaussian + at] = lost[:, ends[at] : ends[at + 1]].any(axis=1).sum()
-    return constant.astype(np.int64), lacking
+    constant = (every.scales == 0.0) & (plan.whole.node_scales > 0.0)
+    lacking = every.lacking(plan.reference.observed)
+    return constant.sum(axis=0, dtype=np.int64), lacking.sum(axis=0, dtype=np.int64)

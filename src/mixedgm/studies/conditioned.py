@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,12 +17,20 @@ from mixedgm.model.params import Params
 from mixedgm.printable import quoted
 from mixedgm.report import FitReport
 from mixedgm.solve.account import Certificate
-from mixedgm.studies.evidence import KnownValues, column_positions, read_evidence
+from mixedgm.studies.evidence import KnownValues, column_positions, read_evidence, shown
 from mixedgm.table.encode import Design
 from mixedgm.table.naming import with_names
 from mixedgm.table.schema import Schema
 
-__all__ = ["asked_model", "conditioned", "is_conditioned", "model_at", "repaired_model", "rows_at"]
+__all__ = [
+    "asked_model",
+    "conditioned",
+    "is_conditioned",
+    "model_at",
+    "models_along",
+    "repaired_model",
+    "rows_at",
+]
 
 _LISTED = 5
 _GIVEN = "those of a larger model given "
@@ -116,9 +124,67 @@ def model_at(fitted: FittedModel, values: Mapping[Any, Any] | None) -> FittedMod
                 "Use condition for known values of other columns."
             )
     evidence = read_evidence(fitted.schema, values)
-    found = _at(fitted, evidence)
+    model = _at(fitted, evidence)
     _warn_outside(fitted, evidence)
-    return found
+    return model
+
+
+def models_along(
+    fitted: FittedModel,
+    moderator: str,
+    values: Sequence[Any] | None = None,
+    f: Mapping[Any, Any] | None = None,
+) -> tuple[list[FittedModel], list[str]]:
+    """Return the models at several values of a moderator, and what to call them.
+
+    Parameters
+    ----------
+    fitted : FittedModel
+        With moderated edges.
+    moderator : str
+        The one that varies.
+    values : sequence, optional
+        Its values.  By default its mean and one standard deviation below and above, or all levels
+        that have rows.
+    f : mapping of column name to value, optional
+        Values of the other moderators; by default their mean or most frequent level.
+    """
+    node = fitted.schema.node_index(moderator)
+    if node not in fitted.moderators:
+        names = ", ".join(quoted(fitted.schema.nodes[m].name) for m in fitted.moderators)
+        raise ParameterError(
+            f"{quoted(moderator)} is not a moderator; "
+            + (f"the edges vary with {names}." if names else "the edges do not vary.")
+        )
+    name = fitted.schema.nodes[node].name
+    others = {fitted.schema.nodes[m].name: _middle(fitted, m) for m in fitted.moderators}
+    others |= dict(f or {})
+    chosen = list(values) if values is not None else _spread(fitted, node)
+    if not chosen:
+        raise ParameterError.must_be("values", "at least one value of the moderator", values)
+    models = [model_at(fitted, {**others, name: value}) for value in chosen]
+    return models, [f"{name} = {shown(value, 4)}" for value in chosen]
+
+
+def _spread(fitted: FittedModel, node: int) -> list[Any]:
+    """Low, middle and high; or all levels with rows."""
+    assert fitted.params.moderation is not None
+    column, moderation = fitted.schema.nodes[node], fitted.params.moderation
+    if column.has_levels:
+        bias = fitted.params.bias_of(node)
+        return [level for level, x in zip(column.levels, bias, strict=True) if np.isfinite(x)]
+    middle = moderation.middle[fitted.params.nodes.columns_of(node)]
+    low, high = moderation.span[fitted.moderators.index(node)]
+    step = fitted.node_scales[node] * np.array([-1.0, 0.0, 1.0])
+    return [column.value(x) for x in np.clip(middle + step, low, high)]
+
+
+def _middle(fitted: FittedModel, node: int) -> Any:
+    """Mean, or most frequent level."""
+    assert fitted.params.moderation is not None
+    nodes = fitted.params.nodes
+    middle = fitted.params.moderation.middle[nodes.columns_of(node)]
+    return fitted.schema.nodes[node].value(nodes.kinds[node].point(middle).item())
 
 
 def _at(fitted: FittedModel, evidence: KnownValues) -> FittedModel:
@@ -144,7 +210,7 @@ def rows_at(
     keys = np.column_stack([design.values_of(m) for m in fitted.moderators])
     distinct, which = np.unique(keys, axis=0, return_inverse=True)
     for at, values in enumerate(distinct):
-        evidence = _as_evidence(schema, dict(zip(fitted.moderators, values, strict=True)))
+        evidence = KnownValues.of(schema, dict(zip(fitted.moderators, values, strict=True)))
         here = _at(fitted, evidence)
         numbers, discrete = column_positions(schema, here.schema.nodes)
         rows = np.flatnonzero(which.ravel() == at)
@@ -153,28 +219,12 @@ def rows_at(
         yield rows, here, replace(part, schema=here.schema, numbers=x, codes=y)
 
 
-def _as_evidence(schema: Schema, known: Mapping[int, float]) -> KnownValues:
-    """Encoded values of some nodes as evidence."""
-    numbers: dict[int, float] = {}
-    codes: dict[int, int] = {}
-    values: dict[str, Any] = {}
-    for node, value in known.items():
-        column, at = schema.nodes[node], schema.spans.place(node)
-        if schema.spans.is_gaussian(node):
-            numbers[at] = float(value)
-            values[column.name] = float(column.decoded(value))
-        else:
-            codes[at] = int(value)
-            values[column.name] = column.levels[int(value)]
-    return KnownValues(values, numbers, codes)
-
-
 def _moderated(fitted: FittedModel, evidence: KnownValues) -> FittedModel:
     """The rest given evidence: first that about moderators, then that about other columns."""
     names = _moderator_names(fitted)
-    own = {name: value for name, value in evidence.values.items() if name in names}
+    moderators = {name: value for name, value in evidence.values.items() if name in names}
     others = {name: value for name, value in evidence.values.items() if name not in names}
-    at = model_at(fitted, own)
+    at = model_at(fitted, moderators)
     return conditioned(at, read_evidence(at.schema, others))
 
 
@@ -210,11 +260,10 @@ def _refuse_impossible(fitted: FittedModel, evidence: KnownValues) -> None:
     spans, possible = fitted.schema.spans, fitted.params.levels_possible
     for at, code in evidence.discrete.items():
         if not possible[spans.levels_of(at)][code]:
-            column = fitted.schema.nodes[spans.discrete][at]
+            column = fitted.schema.discrete[at]
             raise ParameterError(
-                f"level {quoted(column.levels[code])} of column {quoted(column.name)} "
-                f"cannot occur in this "
-                "model (it had no rows), so nothing can be said given it."
+                f"level {quoted(column.levels[code])} of column {quoted(column.name)} cannot "
+                "occur in this model (it had no rows), so nothing can be said given it."
             )
 
 

@@ -15,7 +15,7 @@ from mixedgm.table.encode import Design
 __all__ = ["MOMENTS", "Oddity", "Statistics", "holm", "oddity", "statistics"]
 
 MOMENTS = ("mean", "sd", "residual mean", "residual sd", "skewness", "kurtosis")
-"""Of a continuous column; the last four are those of residuals, standardised by the model."""
+"""Of a Gaussian column; the last four are those of residuals, standardised by the model."""
 
 OUTLIER = 4.0
 _CELLS_PER_BLOCK = 2**20
@@ -29,11 +29,11 @@ class Statistics:
     Parameters
     ----------
     covariance : ndarray (d, d)
-        Of continuous columns, each standardised within this table, and of level indicators: its
-        blocks are the correlation of two continuous columns, the group means of a mixed pair (times
+        Of Gaussian columns, each standardised within this table, and of level indicators: its
+        blocks are the correlation of two Gaussian columns, the group means of a mixed pair (times
         the groups' shares), and a table less the product of its margins.
     moments : ndarray (p, 6)
-        The `MOMENTS` of continuous columns.
+        The `MOMENTS` of Gaussian columns.
     largest : ndarray (p,)
         Largest standardised residual in size.
     n_outliers : ndarray (p,)
@@ -45,7 +45,7 @@ class Statistics:
     spread : ndarray (sum of levels,)
         Mean of p(1 - p) over those probabilities.
     dispersion : ndarray (q,)
-        Mean squared Pearson residual of a categorical column, 1 when the model is right.
+        Mean squared Pearson residual of a discrete column, 1 when the model is right.
     """
 
     covariance: Floats
@@ -66,32 +66,33 @@ def statistics(fitted: FittedModel, design: Design) -> Statistics:
     centre = weights @ design.numbers / total
     scale = np.sqrt(weights @ (design.numbers - centre) ** 2 / total)
     scale[scale == 0.0] = 1.0
-    d = p + sum(params.n_levels)
+    n_levels = sum(params.n_levels)
+    d = p + n_levels
     second, mean = np.zeros((d, d)), np.zeros(d)
     powers, outliers, largest = np.zeros((4, p)), np.zeros(p), np.zeros(p)
-    expected, spread = np.zeros(d - p), np.zeros(d - p)
+    expected, spread = np.zeros(n_levels), np.zeros(n_levels)
     pearson = np.zeros(schema.n_discrete)
     size = max(1, _CELLS_PER_BLOCK // max(d, 1))
     for first in range(0, design.n_rows, size):
         cut = slice(first, first + size)
         numbers, codes, w = design.numbers[cut], design.codes[cut], weights[cut]
-        found = conditionals(params, numbers, codes, fitted.n_observed)
+        given = conditionals(params, numbers, codes, fitted.n_observed)
         hot = _indicators(codes, params.level_start)
         z = np.hstack([(numbers - centre) / scale, hot])
         second += z.T @ (w[:, None] * z)
         mean += w @ z
-        residual = (numbers - found.mean) / np.sqrt(found.variance)
+        residual = (numbers - given.mean) / np.sqrt(given.variance)
         powers += np.array([w @ residual**k for k in (1, 2, 3, 4)]).reshape(4, p)
         outliers += w @ (np.abs(residual) > OUTLIER)
         largest = np.maximum(largest, np.abs(residual).max(axis=0, initial=0.0))
-        chance = np.exp(found.log_prob)
+        chance = np.exp(given.log_prob)
         expected += w @ chance
         spread += w @ (chance * (1.0 - chance))
-        for j, n_levels in enumerate(params.n_levels):
+        for j, count in enumerate(params.n_levels):
             levels = params.levels_of(j)
-            own = np.maximum((hot * chance)[:, levels].sum(axis=1), 1e-300)
+            chosen = np.maximum((hot * chance)[:, levels].sum(axis=1), 1e-300)
             # sum over levels of (indicator - p)^2 / p, over its expectation L - 1
-            pearson[j] += w @ (1.0 / own - 1.0) / max(n_levels - 1, 1)
+            pearson[j] += w @ (1.0 / chosen - 1.0) / max(count - 1, 1)
     mean /= total
     return Statistics(
         second / total - np.outer(mean, mean),
@@ -157,17 +158,18 @@ def oddity(observed: Floats, simulated: Floats, floor: float) -> Oddity:
     scaled = (observed - centre) / (scale * np.sqrt(1.0 + 1.0 / n))
     drawn = (simulated - centre) / (scale * np.sqrt(1.0 - 1.0 / n))
     reference = np.mean(drawn**2, axis=1)
-    own, mean = float(np.mean(scaled**2)), float(reference.mean())
+    square, mean = float(np.mean(scaled**2)), float(reference.mean())
     if mean <= 0.0:  # none of the statistics varies under the model
-        return Oddity(scaled, float(np.sqrt(own)), 1.0 if own < 1.0 else 0.0)
-    beyond = int(np.count_nonzero(reference >= own))
+        return Oddity(scaled, float(np.sqrt(square)), 1.0 if square < 1.0 else 0.0)
+    distance = float(np.sqrt(square / mean))
+    beyond = int(np.count_nonzero(reference >= square))
     if beyond >= _ENOUGH:
-        return Oddity(scaled, float(np.sqrt(own / mean)), (beyond + 1.0) / (n + 1.0))
+        return Oddity(scaled, distance, (beyond + 1.0) / (n + 1.0))
     # Sum of squares of correlated normals: mean k, variance 2 |R|^2.  Rare cells vary more.
     by_correlation = 2.0 * float(np.sum((drawn.T @ drawn / n) ** 2)) / k**2
     variance = max(by_correlation, float(reference.var(ddof=1)))
-    p_value = float(fdtrc(2.0 * mean**2 / variance, n - 1.0, own / mean))
-    return Oddity(scaled, float(np.sqrt(own / mean)), p_value)
+    p_value = float(fdtrc(2.0 * mean**2 / variance, n - 1.0, square / mean))
+    return Oddity(scaled, distance, p_value)
 
 
 def holm(p_values: Floats) -> Floats:

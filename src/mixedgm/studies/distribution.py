@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -81,12 +82,17 @@ class Distribution:
     @property
     def continuous(self) -> tuple[Column, ...]:
         """The continuous columns, in the order in which they were asked for."""
-        return tuple(column for column in self.columns if column.kind == "continuous")
+        return self.schema.gaussian
 
     @property
     def categorical(self) -> tuple[Column, ...]:
         """The categorical columns, in the order in which they were asked for."""
-        return tuple(column for column in self.columns if column.kind == "categorical")
+        return self.schema.discrete
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The columns as a schema."""
+        return Schema(self.columns)
 
     # -- tables ------------------------------------------------------------------------------------
 
@@ -110,18 +116,19 @@ class Distribution:
         shape, out = self.found.prob.shape, dict[str, Any]()
 
         def put(name: str, values: Any) -> None:
-            out[unused_name(name, [*out, *(column.name for column in self.categorical)])] = values
+            levels = (column.name for column in self.schema.discrete)
+            out[unused_name(name, [*out, *levels])] = values
 
-        for code, column in zip(np.indices(shape), self.categorical, strict=True):
+        for code, column in zip(np.indices(shape), self.schema.discrete, strict=True):
             out[column.name] = [column.levels[at] for at in code.ravel()]
-        if self.categorical:
+        if self.schema.discrete:
             put("probability", self.found.prob.ravel())
-        if self.categorical and not self.exact:
+        if self.schema.discrete and not self.exact:
             put("probability_error", self.found.prob_error.ravel())
         n_states = self.found.prob.size
         mean = self.found.mean.reshape(n_states, -1)
         variance = np.diagonal(self.found.covariance, axis1=-2, axis2=-1).reshape(n_states, -1)
-        for at, column in enumerate(self.continuous):
+        for at, column in enumerate(self.schema.gaussian):
             for name, values in _spread(column, mean[:, at], np.sqrt(variance[:, at])).items():
                 put(f"{column.name}_{name}", values)
             if not self.exact:
@@ -139,10 +146,8 @@ class Distribution:
         """
         mean, _ = self._mixture()
         return {
-            column.name: float(
-                value if column.transform is None else column.transform.inverse(value)
-            )
-            for column, value in zip(self.continuous, mean, strict=True)
+            column.name: float(column.decoded(value))
+            for column, value in zip(self.schema.gaussian, mean, strict=True)
         }
 
     def covariance(self, state: Mapping[str, Any] | None = None) -> Any:
@@ -162,23 +167,24 @@ class Distribution:
         if state is None:
             _, matrix = self._mixture()
         else:
-            known = read_evidence(Schema(self.categorical), state)
-            if len(known.discrete) < len(self.categorical):
-                absent = [c.name for c in self.categorical if c.name not in known.values]
+            discrete = Schema(self.schema.discrete)
+            known = read_evidence(discrete, state)
+            absent = [name for name in discrete.names if name not in known.values]
+            if absent:
                 raise ParameterError(
                     f"state needs a level of {', '.join(map(quoted, absent))}, too."
                 )
             matrix = self.found.covariance[
                 tuple(known.discrete[at] for at in range(len(known.discrete)))
             ]
-        names = [column.name for column in self.continuous]
+        names = [column.name for column in self.schema.gaussian]
         return square_frame(names, matrix, self.model.library)
 
     def _mixture(self) -> tuple[Floats, Floats]:
         """Mean and covariance over all states."""
         prob = self.found.prob.ravel()
         alive = prob > 0
-        prob, k = prob[alive], len(self.continuous)
+        prob, k = prob[alive], len(self.schema.gaussian)
         mean = self.found.mean.reshape(-1, k)[alive]
         within = self.found.covariance.reshape(-1, k, k)[alive]
         centre = prob @ mean
@@ -206,8 +212,7 @@ class Distribution:
         """
         from mixedgm.joint import log_marginal
 
-        schema = Schema(self.columns)
-        numbers, codes, single = self._points(x, schema)
+        numbers, codes, single = self._points(x, self.schema)
         known_numbers, known_discrete = column_positions(self.model.schema, self.columns)
         log_p = with_names(
             self.model.schema,
@@ -237,8 +242,10 @@ class Distribution:
         except ValueError:
             raise ParameterError("the arrays in x have different lengths.") from None
         n = shape[0] if shape else 1
-        numbers = [_scores(column, arrays[column.name], n) for column in schema.continuous]
-        codes = [_codes(column, arrays[column.name], n) for column in schema.categorical]
+        numbers, codes = (
+            [_encoded(column, arrays[column.name], n) for column in part]
+            for part in (schema.gaussian, schema.discrete)
+        )
         empty = np.zeros((n, 0))
         return (
             np.column_stack([empty, *numbers]),
@@ -255,7 +262,7 @@ class Distribution:
 
     def _notes(self) -> list[str]:
         notes = [how_found(self.exact, self.found.note)]
-        if self.continuous and not self.gaussian:
+        if self.schema.gaussian and not self.gaussian:
             notes.append("continuous columns: mixtures of Gaussians, of which these are moments")
         return [*notes, *self.warnings]
 
@@ -271,11 +278,16 @@ def _spread(column: Column, mean: Floats, sd: Floats) -> dict[str, Floats]:
     """Mean and standard deviation, or what a transform makes of them."""
     if column.transform is None:
         return {"mean": mean, "sd": sd}
-    back = column.transform.inverse
-    return {"centre": back(mean), "low": back(mean - sd), "high": back(mean + sd)}
+    places = {"centre": mean, "low": mean - sd, "high": mean + sd}
+    return {name: column.decoded(values) for name, values in places.items()}
 
 
-def _scores(column: Column, values: Any, n: int) -> Floats:
+def _encoded(column: Column, values: Any, n: int) -> Any:
+    """Values of one column at all points, as the model has them."""
+    if column.has_levels:
+        cells = np.broadcast_to(values, (n,)).tolist()
+        code = {cell: level_code(column, cell) for cell in set(cells)}
+        return np.array([code[cell] for cell in cells], dtype=np.int64)
     try:
         numbers = np.broadcast_to(np.asarray(values, dtype=np.float64), (n,))
     except (TypeError, ValueError):
@@ -284,10 +296,4 @@ def _scores(column: Column, values: Any, n: int) -> Floats:
         ) from None
     if not np.isfinite(numbers).all():
         raise ParameterError(f"the values of {quoted(column.name)} must be finite.")
-    return numbers if column.transform is None else column.transform.forward(numbers)
-
-
-def _codes(column: Column, values: Any, n: int) -> Any:
-    cells = np.broadcast_to(values, (n,)).tolist()
-    code = {cell: level_code(column, cell) for cell in set(cells)}
-    return np.array([code[cell] for cell in cells], dtype=np.int64)
+    return column.encoded(numbers)

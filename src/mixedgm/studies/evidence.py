@@ -13,7 +13,14 @@ from mixedgm.errors import ParameterError, near_matches
 from mixedgm.printable import quoted
 from mixedgm.table.schema import Column, Level, Schema
 
-__all__ = ["KnownValues", "column_positions", "level_code", "read_columns", "read_evidence"]
+__all__ = [
+    "KnownValues",
+    "column_positions",
+    "level_code",
+    "read_columns",
+    "read_evidence",
+    "shown",
+]
 
 _SHOWN_LEVELS = 10
 
@@ -27,14 +34,29 @@ class KnownValues:
     values : mapping of str to float or level
         By column name, in the table's order and in the data's own units.
     numbers : mapping of int to float
-        Values of continuous columns by position; normal scores where a column has a transform.
+        Values of Gaussian columns by position; normal scores where a column has a transform.
     discrete : mapping of int to int
-        Level codes of categorical columns by position.
+        Level codes of all other columns by position.
     """
 
     values: Mapping[str, float | Level] = field(default_factory=dict)
     numbers: Mapping[int, float] = field(default_factory=dict)
     discrete: Mapping[int, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        schema: Schema,
+        encoded: Mapping[int, float],
+        values: Mapping[str, float | Level] | None = None,
+    ) -> KnownValues:
+        """Return values of some nodes as the model has them; by default `values` are decoded."""
+        spans, nodes = schema.spans, schema.nodes
+        gaussian = {v: float(x) for v, x in encoded.items() if spans.is_gaussian(v)}
+        discrete = {spans.place(v): int(x) for v, x in encoded.items() if v not in gaussian}
+        if values is None:
+            values = {nodes[v].name: nodes[v].value(x) for v, x in encoded.items()}
+        return cls(values, {spans.place(v): x for v, x in gaussian.items()}, discrete)
 
     def by_node(self, schema: Schema) -> dict[int, float]:
         """Return numbers and level codes by node."""
@@ -47,7 +69,7 @@ class KnownValues:
 
     def __str__(self) -> str:
         """Return "age = 40, sex = Female"."""
-        return ", ".join(f"{name} = {_shown(value)}" for name, value in self.values.items())
+        return ", ".join(f"{name} = {shown(value)}" for name, value in self.values.items())
 
 
 def read_evidence(schema: Schema, given: Mapping[Any, Any] | None) -> KnownValues:
@@ -78,46 +100,41 @@ def read_evidence(schema: Schema, given: Mapping[Any, Any] | None) -> KnownValue
     if not hasattr(given, "items"):
         raise ParameterError.must_be("given", "a dict such as {'sex': 'Female', 'age': 40}", given)
     wrong: list[str] = []
-    found: dict[str, tuple[float | Level, float]] = {}
+    read: dict[str, tuple[float | Level, float]] = {}
     for name, value in given.items():
         try:
             column = schema.nodes[schema.node_index(name)]
             if not _missing(value):
-                found[column.name] = _known(column, value)
+                read[column.name] = _read_value(column, value)
         except ParameterError as error:
             wrong.append(str(error).rstrip("."))
     if wrong:
         text = "; ".join(wrong)
         raise ParameterError(text if text.endswith("?") else f"{text}.")
-    ordered = {name: found[name] for name in schema.names if name in found}
-    at, p = schema.node_index, schema.n_gaussian
-    return KnownValues(
-        {name: value for name, (value, _) in ordered.items()},
-        {at(name): number for name, (_, number) in ordered.items() if at(name) < p},
-        {at(name) - p: int(code) for name, (_, code) in ordered.items() if at(name) >= p},
-    )
+    names = [name for name in schema.names if name in read]
+    encoded = {schema.node_index(name): read[name][1] for name in names}
+    return KnownValues.of(schema, encoded, {name: read[name][0] for name in names})
 
 
-def _known(column: Column, value: Any) -> tuple[float | Level, float]:
+def _read_value(column: Column, value: Any) -> tuple[float | Level, float]:
     """Return a value in the data's own units, and as the model has it."""
-    if column.kind == "categorical":
+    if column.has_levels:
         code = level_code(column, value)
         return column.levels[code], code
     try:
         if isinstance(value, (bool, np.bool_)):
             raise TypeError
-        own = float(value)
+        number = float(value)
     except (TypeError, ValueError):
         raise ParameterError(
-            f"column {quoted(column.name)} is continuous, so its value must be a "
-            f"number. Got {quoted(value)} "
-            "instead"
+            f"column {quoted(column.name)} is {column.kind}, so its value must be a number. "
+            f"Got {quoted(value)} instead"
         ) from None
-    if not np.isfinite(own):
-        raise ParameterError(f"the value of column {quoted(column.name)} must be finite. Got {own}")
-    if column.transform is None:
-        return own, own
-    return own, float(column.transform.forward(own))
+    if not np.isfinite(number):
+        raise ParameterError(
+            f"the value of column {quoted(column.name)} must be finite. Got {number}"
+        )
+    return number, float(column.encoded(number))
 
 
 def level_code(column: Column, value: Any) -> int:
@@ -130,7 +147,7 @@ def level_code(column: Column, value: Any) -> int:
     """
     value = value.item() if isinstance(value, np.generic) else value
     for at, level in enumerate(column.levels):
-        # 1 is no truth value here, and False is not the level 0.
+        # 1 is not a truth value here, and False is not the level 0.
         if level == value and isinstance(level, bool) == isinstance(value, bool):
             return at
     text = str(value)
@@ -156,22 +173,19 @@ def read_columns(schema: Schema, columns: Any, option: str = "columns") -> tuple
     names = [columns] if single else list(columns) if np.iterable(columns) else []
     if not names:
         raise ParameterError.must_be(option, "a column name or a list of them", columns)
-    found = [schema.nodes[schema.node_index(name)] for name in names]
-    for at, column in enumerate(found):
-        if column in found[:at]:
+    named = [schema.nodes[schema.node_index(name)] for name in names]
+    for at, column in enumerate(named):
+        if column in named[:at]:
             raise ParameterError(f"column {quoted(column.name)} is named twice.")
-    return tuple(found)
+    return tuple(named)
 
 
 def column_positions(
     schema: Schema, columns: Sequence[Column]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return positions of the continuous and of the categorical ones among their kind."""
-    at, p = schema.node_index, schema.n_gaussian
-    return (
-        tuple(at(column.name) for column in columns if column.kind == "continuous"),
-        tuple(at(column.name) - p for column in columns if column.kind == "categorical"),
-    )
+    """Return positions of the Gaussian ones and of the discrete ones, each among their like."""
+    numbers, discrete = schema.spans.places(schema.node_index(c.name) for c in columns)
+    return tuple(numbers), tuple(discrete)
 
 
 def _missing(value: Any) -> bool:
@@ -181,5 +195,6 @@ def _missing(value: Any) -> bool:
     return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
 
 
-def _shown(value: float | Level) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+def shown(value: object, digits: int = 6) -> str:
+    """A value as text."""
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)

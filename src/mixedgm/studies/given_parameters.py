@@ -5,18 +5,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from mixedgm.errors import ParameterError, SamplingWarning, TooLargeError
 from mixedgm.fitted import FittedModel
+from mixedgm.model.kinds import KINDS
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import Params
 from mixedgm.penalty.weights import node_scales as node_scales_of
 from mixedgm.printable import quoted
 from mixedgm.report import FitReport
-from mixedgm.table.schema import Column, Schema
+from mixedgm.table.schema import Column, Kind, Schema
 
 __all__ = ["ColumnsArg", "ParamsArg", "checked_params", "given_model", "schema_of"]
 
@@ -25,6 +26,9 @@ ParamsArg = Params | Mapping[str, Any]
 
 _BLOCKS = ("precision", "cont_bias", "category_shift", "cat_interaction", "cat_bias")
 _ROUNDING = 1e-10
+
+IN_TURN = ("continuous", 2)
+"""Columns of a graph whose nodes do not say what they are."""
 
 
 def schema_of(columns: ColumnsArg) -> Schema:
@@ -55,8 +59,8 @@ def schema_of(columns: ColumnsArg) -> Schema:
 
 
 def _column(name: str, what: object) -> Column:
-    if what == "continuous":
-        return Column(name, "continuous")
+    if isinstance(what, str) and what in KINDS and not KINDS[what].has_levels:
+        return Column(name, cast(Kind, what))
     levels: tuple[Any, ...] = ()
     if isinstance(what, (int, np.integer)) and not isinstance(what, bool):
         levels = _level_names(int(what))
@@ -84,9 +88,9 @@ def given_model(columns: ColumnsArg, params: ParamsArg, library: str) -> FittedM
     Edge weights are on the calibrated scale of the model's own distribution.
     """
     schema = schema_of(columns)
-    own = centred(checked_params(schema, params))
-    scales, notes = node_scales(own)
-    return FittedModel(schema, own, scales, FitReport.given(notes), library)
+    identified = centred(checked_params(schema, params))
+    scales, notes = node_scales(identified)
+    return FittedModel(schema, identified, scales, FitReport.given(notes), library)
 
 
 def node_scales(params: Params) -> tuple[Floats, tuple[str, ...]]:
@@ -95,16 +99,16 @@ def node_scales(params: Params) -> tuple[Floats, tuple[str, ...]]:
 
     notes: tuple[str, ...] = ()
     try:
-        found = expectations(params.joint)
+        moments = expectations(params.joint)
     except TooLargeError:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", SamplingWarning)
-            found, _ = sampled_expectations(params.joint, rng=np.random.default_rng(0))
+            moments, _ = sampled_expectations(params.joint, rng=np.random.default_rng(0))
         bad = any(issubclass(warning.category, SamplingWarning) for warning in caught)
         rough = ", roughly: the chains that drew them have not mixed well" if bad else ""
         notes = (f"edge weights are on the scale of simulated rows{rough}",)
-    variance = np.diagonal(found.covariance)
-    return node_scales_of(params.nodes, found.column_mean, variance), notes
+    variance = np.diagonal(moments.covariance)
+    return node_scales_of(params.nodes, moments.column_mean, variance), notes
 
 
 def checked_params(schema: Schema, params: ParamsArg) -> Params:
@@ -121,16 +125,16 @@ def checked_params(schema: Schema, params: ParamsArg) -> Params:
         if blocks[name].shape != shape
     ]
     if not wrong:
-        found = Params.of_blocks(n_levels, *(blocks[name] for name in _BLOCKS))
-        wrong = _not_finite(found) or [
-            *_asymmetric(schema, found),
-            *_diagonal(schema, found),
-            *_self_interactions(schema, found),
+        given = Params.of_blocks(n_levels, *(blocks[name] for name in _BLOCKS))
+        wrong = _not_finite(given) or [
+            *_asymmetric(schema, given),
+            *_diagonal(schema, given),
+            *_self_interactions(schema, given),
         ]
-        wrong = wrong or _indefinite(found)
+        wrong = wrong or _indefinite(given)
     if wrong:
-        raise ParameterError("these parameters are no model: " + "; ".join(wrong) + ".")
-    return replace(found, coef=_symmetric(found.coef))
+        raise ParameterError("these parameters do not make a model: " + "; ".join(wrong) + ".")
+    return replace(given, coef=_symmetric(given.coef))
 
 
 def _blocks(schema: Schema, params: ParamsArg) -> dict[str, Floats]:
@@ -168,7 +172,7 @@ def _not_finite(params: Params) -> list[str]:
         if name == "cat_bias":  # -inf: a level that cannot occur
             bad &= ~np.isneginf(block)
         if bad.any():
-            wrong.append(f"{name} holds {np.count_nonzero(bad)} values that are no finite numbers")
+            wrong.append(f"{name} holds {np.count_nonzero(bad)} values that are not finite numbers")
     for discrete in range(len(params.n_levels)):
         if np.isneginf(params.cat_bias[params.levels_of(discrete)]).all():
             wrong.append(f"cat_bias leaves categorical column number {discrete} without any level")
@@ -176,8 +180,8 @@ def _not_finite(params: Params) -> list[str]:
 
 
 def _asymmetric(schema: Schema, params: Params) -> list[str]:
-    levels = [f"{c.name}={level}" for c in schema.categorical for level in c.level_names]
-    names = {"precision": [c.name for c in schema.continuous], "cat_interaction": levels}
+    levels = [f"{c.name}={level}" for c in schema.discrete for level in c.level_names]
+    names = {"precision": [c.name for c in schema.gaussian], "cat_interaction": levels}
     wrong = []
     for name, axis in names.items():
         block = getattr(params, name)
@@ -186,27 +190,24 @@ def _asymmetric(schema: Schema, params: Params) -> list[str]:
             u, v = np.unravel_index(gap.argmax(), gap.shape)
             wrong.append(
                 f"{name} is not symmetric: {block[u, v]:g} at ({quoted(axis[u])}, "
-                f"{quoted(axis[v])}), "
-                f"{block[v, u]:g} at ({quoted(axis[v])}, {quoted(axis[u])})"
+                f"{quoted(axis[v])}), {block[v, u]:g} at ({quoted(axis[v])}, {quoted(axis[u])})"
             )
     return wrong
 
 
 def _diagonal(schema: Schema, params: Params) -> list[str]:
-    diagonal = np.diagonal(params.precision)
     return [
         f"the diagonal of precision must be positive, and is {value:g} at {quoted(column.name)}"
-        for column, value in zip(schema.continuous, diagonal, strict=True)
+        for column, value in zip(schema.gaussian, params.diagonal, strict=True)
         if value <= 0.0
     ]
 
 
 def _self_interactions(schema: Schema, params: Params) -> list[str]:
     return [
-        f"cat_interaction has values between levels of {quoted(column.name)} itself, "
-        f"where only zeros "
-        "belong (its own terms are in cat_bias)"
-        for discrete, column in enumerate(schema.categorical)
+        f"cat_interaction has values between levels of {quoted(column.name)} itself, where only "
+        "zeros belong (its own terms are in cat_bias)"
+        for discrete, column in enumerate(schema.discrete)
         if params.cat_interaction[params.levels_of(discrete), params.levels_of(discrete)].any()
     ]
 

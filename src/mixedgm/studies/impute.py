@@ -6,7 +6,7 @@ Rows with the same columns missing are worked on together.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from mixedgm.errors import level_of_caller
 from mixedgm.fitted import FittedModel
+from mixedgm.model.kinds import KINDS, Kind
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.parallel import seeds
 from mixedgm.studies.joint_cells import sampled_note, with_unseen_levels
@@ -30,7 +31,7 @@ __all__ = ["Completed", "draws", "expected"]
 
 @dataclass(frozen=True, eq=False)
 class Completed:
-    """A table without gaps: continuous columns (normal scores where transformed), level codes."""
+    """A table without gaps: numbers (normal scores where transformed) and level codes."""
 
     numbers: Floats
     codes: NDArray[np.int32]
@@ -59,7 +60,7 @@ def expected(fitted: FittedModel, gaps: Gaps, how: How) -> Completed:
     params, codes = with_unseen_levels(fitted.valid_params, gaps)
     n_sampled, worst = 0, 0.0
     for pattern in _patterns(gaps):
-        found: Posterior = with_names(
+        answer: Posterior = with_names(
             fitted.schema,
             posterior,
             params,
@@ -68,11 +69,12 @@ def expected(fitted: FittedModel, gaps: Gaps, how: How) -> Completed:
             rng=how.rng,
             limit=how.entries,
         )
-        modes = _modes(found.levels, [params.n_levels[discrete] for discrete in pattern.discrete])
-        _write(out, pattern, found.mean, modes)
-        if not found.exact:
+        kinds = [KINDS[fitted.schema.discrete[at].kind] for at in pattern.discrete]
+        modes = _modes(kinds, answer.levels, [params.n_levels[at] for at in pattern.discrete])
+        _write(out, pattern, answer.mean, modes)
+        if not answer.exact:
             n_sampled += len(pattern.rows)
-            worst = max(worst, float(found.levels_error.max(initial=0.0)))
+            worst = max(worst, float(answer.levels_error.max(initial=0.0)))
     if n_sampled and how.method == "auto":
         note = sampled_note(n_sampled, worst, "imputed", "a larger limit=")
         warnings.warn(note, stacklevel=level_of_caller())
@@ -107,15 +109,9 @@ def draws(fitted: FittedModel, gaps: Gaps, n_draws: int, how: How) -> Iterator[C
 
 def _patterns(gaps: Gaps) -> Iterator[_Pattern]:
     """Yield groups of rows with the same gaps; rows without gaps are left out."""
-    p = gaps.schema.n_gaussian
+    places = gaps.schema.spans.places
     for rows, gap in gaps.patterns():
-        yield _Pattern(
-            rows,
-            np.flatnonzero(~gap[:p]).tolist(),
-            np.flatnonzero(~gap[p:]).tolist(),
-            np.flatnonzero(gap[:p]).tolist(),
-            np.flatnonzero(gap[p:]).tolist(),
-        )
+        yield _Pattern(rows, *places(np.flatnonzero(~gap)), *places(np.flatnonzero(gap)))
 
 
 def _known(
@@ -135,8 +131,8 @@ def _write(out: Completed, pattern: _Pattern, numbers: Floats, codes: NDArray[An
     out.codes[pattern.rows[:, None], pattern.discrete] = codes
 
 
-def _modes(levels: Floats, n_levels: list[int]) -> NDArray[np.int64]:
-    """(n, columns) most probable level of every unknown categorical column."""
-    ends = np.cumsum([0, *n_levels])
-    found = [levels[:, ends[k] : ends[k + 1]].argmax(axis=1) for k in range(len(n_levels))]
-    return np.array(found, dtype=np.int64).reshape(len(n_levels), len(levels)).T
+def _modes(kinds: Sequence[Kind], levels: Floats, n_levels: list[int]) -> NDArray[np.int64]:
+    """(n, columns) the level that fills every unknown column."""
+    parts = np.split(levels, np.cumsum(n_levels)[:-1], axis=1) if kinds else []
+    modes = [kind.point(part) for kind, part in zip(kinds, parts, strict=True)]
+    return np.array(modes, dtype=np.int64).reshape(len(kinds), len(levels)).T

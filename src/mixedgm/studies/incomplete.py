@@ -33,17 +33,17 @@ def predicted(
     Returns
     -------
     means : ndarray (n, p)
-        Of the continuous columns.
+        Of the Gaussian columns.
     modes : ndarray (n, q)
-        Level codes of the categorical columns.
+        Level codes of all other columns.
     """
     means, modes = fitted.predict(gaps.design)
-    p = fitted.schema.n_gaussian
+    spans = fitted.schema.spans
     with JointCells(fitted, gaps) as cells:
-        for node, rows, mean in cells.means([node for node in targets if node < p]):
-            means[rows, node] = mean
-        for node, rows, log_prob in cells.log_probs([node for node in targets if node >= p]):
-            modes[rows, node - p] = log_prob.argmax(axis=0)
+        for node, rows, mean in cells.means(targets):
+            means[rows, spans.place(node)] = spans.kinds[node].point(mean)
+        for node, rows, log_prob in cells.log_probs(targets):
+            modes[rows, spans.place(node)] = spans.kinds[node].point(log_prob.T)
     return means, modes
 
 
@@ -85,15 +85,14 @@ def _targets(fitted: FittedModel) -> list[int]:
 
 def _losses(fitted: FittedModel, gaps: Gaps) -> tuple[Floats, Floats]:
     """Negative log likelihood of the cells of all targets, NaN where missing; weights of rows."""
-    design, p, targets = gaps.design, fitted.schema.n_gaussian, _targets(fitted)
+    design, place, targets = gaps.design, fitted.schema.spans.place, _targets(fitted)
     out = cell_losses(fitted.params, design.numbers, design.codes, fitted.n_observed)
     with JointCells(fitted, gaps) as cells:
-        for node, rows, log_density in cells.log_densities([v for v in targets if v < p]):
+        for node, rows, log_density in cells.log_densities(targets):
             out[rows, node] = -log_density
-        categorical = [node for node in targets if node >= p]
-        for node, rows, log_prob in cells.log_probs(categorical, observed=True):
-            codes = gaps.codes[rows, node - p]
-            seen = np.flatnonzero(codes >= 0)  # half a row, else: it depends on nothing
+        for node, rows, log_prob in cells.log_probs(targets, observed=True):
+            codes = gaps.codes[rows, place(node)]
+            seen = np.flatnonzero(codes >= 0)  # an unseen level counts half a row, whatever else
             out[rows[seen], node] = -log_prob[codes[seen], seen]
     out[gaps.missing] = np.nan
     return out[:, targets], np.ones(len(out)) if gaps.weights is None else gaps.weights

@@ -85,20 +85,20 @@ class JointCells:
             warnings.warn(note, stacklevel=level_of_caller())
 
     def means(self, nodes: Sequence[int]) -> Iterator[About]:
-        """Yield the means of continuous nodes."""
-        for question in self._questions(nodes):
+        """Yield the means of the Gaussian ones of these nodes."""
+        for question in self._questions(nodes, gaussian=True):
             rows, found = self._posterior(question)
             unknown = self.fitted.schema.spans.places(question.unknown)[0]
             for node, asked in question.rows.items():
                 yield node, asked, found.mean[np.searchsorted(rows, asked), unknown.index(node)]
 
     def log_probs(self, nodes: Sequence[int], *, observed: bool = False) -> Iterator[About]:
-        """Yield (levels, rows) log probabilities of categorical nodes.
+        """Yield (levels, rows) log probabilities of the discrete ones of these nodes.
 
         With `observed`, only in rows that have a level of the node.
         """
         spans, params = self.fitted.schema.spans, self.fitted.params
-        for question in self._questions(nodes, observed=observed):
+        for question in self._questions(nodes, gaussian=False, observed=observed):
             rows, found = self._posterior(question)
             unknown = spans.places(question.unknown)[1]
             ends = np.cumsum([0, *(self._table[0].n_levels[at] for at in unknown)])
@@ -106,7 +106,7 @@ class JointCells:
                 at = spans.place(node)
                 first, n_levels = ends[unknown.index(at)], params.n_levels[at]
                 chance = found.levels[np.searchsorted(rows, asked), first : first + n_levels]
-                bias = params.cat_bias[params.levels_of(at)]
+                bias = params.bias_of(node)
                 # What is possible has a probability, though it may be too small for a double.
                 least = np.finfo(np.float64).tiny if found.exact else _LEAST
                 chance = np.maximum(chance, np.where(np.isneginf(bias), 0.0, least))
@@ -118,10 +118,10 @@ class JointCells:
                 yield node, asked, log_prob
 
     def log_densities(self, nodes: Sequence[int]) -> Iterator[About]:
-        """Yield the log densities of the values of continuous nodes, in rows that have one."""
+        """Yield the log densities of values of the Gaussian ones of these nodes."""
         from mixedgm.joint import log_density_of
 
-        for question in self._questions(nodes, observed=True):
+        for question in self._questions(nodes, gaussian=True, observed=True):
             for node, rows in question.rows.items():
                 part, values = self._part(question, rows), self.gaps.numbers[rows, node]
                 at = int(np.searchsorted(part.nodes, node))
@@ -138,9 +138,12 @@ class JointCells:
         self.worst = max(self.worst, float(found.levels_error.max(initial=0.0)))
         return rows, found
 
-    def _questions(self, nodes: Sequence[int], *, observed: bool = False) -> Iterator[_Question]:
+    def _questions(
+        self, nodes: Sequence[int], *, gaussian: bool, observed: bool = False
+    ) -> Iterator[_Question]:
+        is_gaussian = self.fitted.schema.spans.is_gaussian
         wanted = np.zeros(len(self._used), dtype=bool)
-        wanted[list(nodes)] = True
+        wanted[[node for node in nodes if is_gaussian(node) == gaussian]] = True
         found: dict[tuple[int, ...], dict[int, list[Ints]]] = {}
         for rows, gap in self.gaps.patterns():
             missing = np.flatnonzero(gap)

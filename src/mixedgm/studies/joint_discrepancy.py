@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mixedgm.errors import DistributionError, ParameterError
 from mixedgm.fitted import FittedModel
+from mixedgm.model.kinds import ends_of, indicator_ends
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.margins import MOST_COLUMNS, NodeTerms
 from mixedgm.penalty.factors import EDGE_KINDS, edge_kind
@@ -29,7 +30,8 @@ __all__ = [
     "summary_notes",
 ]
 
-NOTABLE = dict(zip(EDGE_KINDS, (0.1, 0.2, 0.05), strict=True))
+_LIMITS = (0.1, 0.2, 0.05)
+NOTABLE = {kind: _LIMITS[indicator_ends(kind)] for kind in EDGE_KINDS}
 """Difference from which on a pair is notable: of correlations, of means of a level in standard
 deviations, of shares of rows."""
 _ERRORS = 3.0
@@ -58,12 +60,12 @@ class PairGap(NamedTuple):
 
     def __str__(self) -> str:
         """Return it as a sentence."""
-        if self.kind == EDGE_KINDS[0]:
+        if self.source_level is None and self.target_level is None:
             return (
                 f"the correlation of {self.source} and {self.target} is {_number(self.joint)} in "
                 f"the joint distribution, {_number(self.table)} in the table"
             )
-        if self.kind == EDGE_KINDS[1]:
+        if self.source_level is None:
             return (
                 f"where {self.target} = {self.target_level}, the mean of {self.source} is "
                 f"{_number(self.joint)} standard deviations from its overall mean in the joint "
@@ -181,8 +183,8 @@ def joint_discrepancy(fitted: FittedModel) -> JointDiscrepancy:
             "column counts one, a categorical one its levels); model.check_fit(X) compares rows "
             "with simulated ones."
         )
-    found = _Entries.of(fitted, terms)
-    gaps = tuple(found.gap(fitted.schema, at) for at in range(len(found.pairs)))
+    entries = _Entries.of(fitted, terms)
+    gaps = tuple(entries.gap(fitted.schema, at) for at in range(len(entries.pairs)))
     return JointDiscrepancy(gaps, terms.error, terms.sampled, fitted.library)
 
 
@@ -202,14 +204,14 @@ def pair_notes(
     if terms is None or terms.covariance is None or len(set(names)) < 2:
         return ()
     inside, wanted = (
-        np.array([node.name in own for node in fitted.schema.nodes])
-        for own in (names, names if one_of is None else one_of)
+        np.array([node.name in some for node in fitted.schema.nodes])
+        for some in (names, names if one_of is None else one_of)
     )
-    found = _Entries.of(fitted, terms)
-    u, v = found.pairs.T
-    asked = (found.size > 1.0) & found.notable if large else found.notable
+    entries = _Entries.of(fitted, terms)
+    u, v = entries.pairs.T
+    asked = (entries.size > 1.0) & entries.notable if large else entries.notable
     asked = asked & inside[u] & inside[v] & (wanted[u] | wanted[v])
-    return tuple(str(found.gap(fitted.schema, at)) for at in np.flatnonzero(asked)[:1])
+    return tuple(str(entries.gap(fitted.schema, at)) for at in np.flatnonzero(asked)[:1])
 
 
 def margin_notes(fitted: FittedModel) -> tuple[str, ...]:
@@ -263,14 +265,15 @@ class _Entries:
     def of(cls, fitted: FittedModel, terms: NodeTerms) -> _Entries:
         assert fitted.margins is not None
         joint, table, error, limit = _values(fitted, terms)
-        start, p = fitted.params.nodes.column_start, fitted.schema.n_gaussian
-        node = np.repeat(np.arange(len(start) - 1), np.diff(start))
+        nodes = fitted.params.nodes
+        start, node = nodes.column_start, nodes.column_node
+        numeric = np.array([kind.is_numeric for kind in nodes.kinds])[node]
         row, column = np.nonzero(node[:, None] < node)
         gap = np.abs(joint - table)[row, column]
         size = gap / limit[row, column]
         notable = (size > 1.0) & (gap > _ERRORS * error[row, column])
-        mixed = (row < p) & (column >= p)
-        size[mixed] *= 2.0 * np.sqrt(fitted.margins.share[column[mixed] - p])
+        mixed = numeric[row] & ~numeric[column]
+        size[mixed] *= 2.0 * np.sqrt(fitted.margins.mean[column[mixed]])
         order = np.lexsort((-size, ~notable))
         pairs = np.column_stack([node[row], node[column]])[order]
         _, first = np.unique(pairs @ [len(node), 1], return_index=True)
@@ -285,14 +288,17 @@ class _Entries:
         """One of them, with names."""
         (u, v), (joint, table, error) = self.pairs[at], self.values[at].tolist()
         source, target = schema.nodes[u], schema.nodes[v]
+        kind = edge_kind(schema, int(u), int(v))
         first, second = (
-            end.level_names[code] if end.level_names else None
-            for end, code in zip((source, target), self.levels[at], strict=True)
+            None if end.is_numeric else column.level_names[code]
+            for end, column, code in zip(
+                ends_of(kind), (source, target), self.levels[at], strict=True
+            )
         )
         return PairGap(
             source.name,
             target.name,
-            edge_kind(schema, int(u), int(v)),
+            kind,
             first,
             second,
             joint,
@@ -305,7 +311,7 @@ class _Entries:
 
 def _values(fitted: FittedModel, terms: NodeTerms) -> tuple[Floats, Floats, Floats, Floats]:
     """(d, d) what is compared of two design columns: joint, table, its error, what is notable."""
-    margins, p = fitted.margins, fitted.schema.n_gaussian
+    margins, p = fitted.margins, fitted.params.nodes.n_numeric
     assert margins is not None
     assert margins.covariance is not None
     assert terms.covariance is not None
@@ -325,6 +331,6 @@ def _values(fitted: FittedModel, terms: NodeTerms) -> tuple[Floats, Floats, Floa
     variance[:p, p:] = by_level[:p, p:]
     cell = np.clip(np.maximum(joint, table)[p:, p:], 0.0, 1.0)
     variance[p:, p:] = cell * (1.0 - cell)
-    limit = np.full_like(by_level, NOTABLE[EDGE_KINDS[2]])
-    limit[:p, :p], limit[:p, p:] = NOTABLE[EDGE_KINDS[0]], NOTABLE[EDGE_KINDS[1]]
+    limit = np.full_like(by_level, _LIMITS[2])
+    limit[:p, :p], limit[:p, p:] = _LIMITS[:2]
     return joint, table, np.sqrt(variance / fitted.report.total_weight), limit

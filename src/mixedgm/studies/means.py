@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from mixedgm.model.layout import Floats
 from mixedgm.studies.evidence import KnownValues
 from mixedgm.table.assemble import Columns, frame
@@ -53,21 +51,17 @@ class Means:
 
     def __getitem__(self, name: Any) -> float | dict[Any, float]:
         """Return the mean of a continuous column, or the probabilities of a categorical one."""
-        node, p = self.schema.node_index(name), self.schema.n_gaussian
-        if node < p:
-            return float(self._own_units()[node])
-        column, start = self.schema.nodes[node], int(sum(self.schema.n_levels[: node - p]))
-        part = self.levels[start : start + len(column.levels)].tolist()
-        return dict(zip(column.levels, part, strict=True))
+        node = self.schema.node_index(name)
+        column, span = self.schema.nodes[node], self._span(node)
+        if self.schema.spans.is_gaussian(node):
+            return float(column.decoded(self.mean[span.start]))
+        return dict(zip(column.levels, self.levels[span].tolist(), strict=True))
 
-    def _own_units(self) -> Floats:
-        """Means in the data's own units."""
-        return np.array(
-            [
-                value if column.transform is None else float(column.transform.inverse(value))
-                for column, value in zip(self.schema.continuous, self.mean, strict=True)
-            ]
-        )
+    def _span(self, node: int) -> slice:
+        """Where a node is in `mean`, or in `levels`."""
+        spans = self.schema.spans
+        at = spans.place(node)
+        return slice(at, at + 1) if spans.is_gaussian(node) else spans.levels_of(at)
 
     def frame(self) -> Any:
         """One row for every continuous column and every level, as a frame.
@@ -83,22 +77,18 @@ class Means:
         return frame(self._columns(), self.library)
 
     def _columns(self) -> Columns:
-        own, rows = self._own_units(), list[tuple[str, str | None, float, float]]()
-        at = 0
-        starts = np.concatenate([[0], np.cumsum(self.schema.n_levels)]).astype(int)
-        first = dict(zip((c.name for c in self.schema.categorical), starts, strict=False))
+        rows = list[tuple[str, str | None, float, float]]()
         for column in self.schema.columns:
-            if column.kind == "continuous":
-                rows.append((column.name, None, own[at], self.mean_error[at]))
-                at += 1
-                continue
-            for k, level in enumerate(column.level_names, start=int(first[column.name])):
-                rows.append((column.name, level, self.levels[k], self.levels_error[k]))
-        names = ("column", "level", "mean", "error")
-        found: dict[str, Any] = {
-            name: [row[k] for row in rows] for k, name in enumerate(names[: 3 + (not self.exact)])
-        }
-        return found
+            node = self.schema.node_index(column.name)
+            span = self._span(node)
+            if self.schema.spans.is_gaussian(node):
+                means, errors = column.decoded(self.mean[span]), self.mean_error[span]
+            else:
+                means, errors = self.levels[span], self.levels_error[span]
+            names = column.level_names or (None,)
+            rows += zip([column.name] * len(names), names, means, errors, strict=True)
+        headings = ("column", "level", "mean", "error")[: 3 + (not self.exact)]
+        return {name: [row[k] for row in rows] for k, name in enumerate(headings)}
 
     def _title(self) -> str:
         return f"Means given {self.given}" if self.given.values else "Means"

@@ -7,15 +7,19 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mixedgm.errors import ParameterError
 from mixedgm.fitted import FittedModel
+from mixedgm.model.kinds import KINDS
 from mixedgm.model.layout import Floats
 from mixedgm.printable import quoted
 from mixedgm.studies.incomplete import node_losses, predicted
 from mixedgm.table.assemble import frame
+from mixedgm.table.encode import Design
 from mixedgm.table.gaps import Gaps, read_gaps
 from mixedgm.table.read import as_frame
+from mixedgm.table.schema import Column
 
 __all__ = ["NodePredictability", "predictability", "predictability_frame", "ring_shares"]
 
@@ -32,16 +36,16 @@ class NodePredictability(NamedTuple):
 
     column: str
     kind: str
-    r2: float
-    accuracy: float
-    majority: float
-    normalised_accuracy: float
-    deviance_explained: float
+    r2: float = _NAN
+    accuracy: float = _NAN
+    majority: float = _NAN
+    normalised_accuracy: float = _NAN
+    deviance_explained: float = _NAN
 
     @property
     def share(self) -> float:
         """What a ring around the node shows: R2, or the normalised accuracy."""
-        return self.r2 if self.kind == "continuous" else self.normalised_accuracy
+        return float(getattr(self, KINDS[self.kind].measure))
 
 
 def predictability(fitted: FittedModel, gaps: Gaps) -> tuple[NodePredictability, ...]:
@@ -51,60 +55,58 @@ def predictability(fitted: FittedModel, gaps: Gaps) -> tuple[NodePredictability,
     at hand that have the column.  On columns with a transform R2 is that of the normal scores.
     """
     schema = fitted.schema
-    means, modes = predicted(fitted, gaps, [schema.node_index(name) for name in schema.targets])
-    losses = node_losses(fitted, gaps)
+    targets = [schema.node_index(name) for name in schema.targets]
+    means, modes = predicted(fitted, gaps, targets)
+    predictions = Design(schema, means, modes.astype(np.int32))
+    observed, missing, losses = gaps.design, gaps.missing, node_losses(fitted, gaps)
     # Sums of whole weights are exact, so that no gain is exactly 0 rather than rounding.
-    weights = np.ones(len(gaps.numbers)) if gaps.weights is None else gaps.weights
-    found = {}
-    for node, column in enumerate(schema.nodes):
-        there = ~gaps.missing[:, node]
-        own, at = weights[there], node - schema.n_gaussian
-        if not there.any():
-            found[column.name] = NodePredictability(column.name, column.kind, *[_NAN] * 5)
-        elif node < schema.n_gaussian:
-            values, mean = gaps.numbers[there, node], means[there, node]
-            found[column.name] = _continuous(column.name, values, mean, own)
-        else:
-            codes = gaps.codes[there, at]  # an unseen level, -2, is the first of the shares
-            levels: Floats = np.bincount(codes + 2, own).astype(np.float64) / own.sum()
-            accuracy = float(own @ (modes[there, at] == codes)) / own.sum()
-            loss = losses.get(column.name, _NAN)  # a covariate has none, and no entry below
-            found[column.name] = _categorical(column.name, levels, accuracy, loss)
-    return tuple(found[name] for name in schema.targets)
+    weights = np.ones(len(missing)) if gaps.weights is None else gaps.weights
+    entries = []
+    for node in targets:
+        column, there = schema.nodes[node], ~missing[:, node]
+        w, values, guesses = (
+            part[there] for part in (weights, observed.values_of(node), predictions.values_of(node))
+        )
+        measures: dict[str, float] = {}
+        if schema.spans.is_gaussian(node) and len(w):
+            measures = _of_numbers(values, guesses, w)
+        elif len(w):
+            measures = _of_codes(values, guesses, w, losses[column.name])
+        entries.append(NodePredictability(column.name, column.kind, **measures))
+    return tuple(entries)
 
 
-def _continuous(name: str, values: Floats, means: Floats, weights: Floats) -> NodePredictability:
+def _of_numbers(values: Floats, means: Floats, weights: Floats) -> dict[str, float]:
     centre = weights @ values / weights.sum()
     total = float(weights @ (values - centre) ** 2)
     left = float(weights @ (values - means) ** 2)
-    r2 = 1.0 - left / total if total > 0.0 else _NAN
-    return NodePredictability(name, "continuous", r2, _NAN, _NAN, _NAN, _NAN)
+    return {"r2": 1.0 - left / total} if total > 0.0 else {}
 
 
-def _categorical(name: str, levels: Floats, accuracy: float, loss: float) -> NodePredictability:
-    seen = levels[levels > 0.0]
+def _of_codes(
+    codes: NDArray[Any], modes: NDArray[Any], weights: Floats, loss: float
+) -> dict[str, float]:
+    accuracy = float(weights @ (modes == codes)) / weights.sum()
+    # An unseen level, -2, is the first of the shares.
+    shares: Floats = np.bincount(codes + 2, weights).astype(np.float64) / weights.sum()
+    seen = shares[shares > 0.0]
     majority, entropy = float(seen.max()), float(-(seen @ np.log(seen)))
     if len(seen) == 1:  # nothing to predict
-        return NodePredictability(name, "categorical", _NAN, accuracy, 1.0, _NAN, _NAN)
-    return NodePredictability(
-        name,
-        "categorical",
-        _NAN,
-        accuracy,
-        majority,
-        (accuracy - majority) / (1.0 - majority),
-        1.0 - loss / entropy,
-    )
+        return {"accuracy": accuracy, "majority": 1.0}
+    return {
+        "accuracy": accuracy,
+        "majority": majority,
+        "normalised_accuracy": (accuracy - majority) / (1.0 - majority),
+        "deviance_explained": 1.0 - loss / entropy,
+    }
 
 
 def predictability_frame(fitted: FittedModel, gaps: Gaps) -> Any:
     """Return the same as a frame of the library of the training table."""
-    found = predictability(fitted, gaps)
-    columns: dict[str, Any] = {
-        name: [getattr(node, name) for node in found] for name in ("column", "kind")
-    }
+    entries = zip(*predictability(fitted, gaps), strict=True)
+    columns: dict[str, Any] = dict(zip(NodePredictability._fields, map(list, entries), strict=True))
     for name in NodePredictability._fields[2:]:
-        columns[name] = np.array([getattr(node, name) for node in found], dtype=np.float64)
+        columns[name] = np.array(columns[name], dtype=np.float64)
     return frame(columns, fitted.library)
 
 
@@ -119,27 +121,24 @@ def ring_shares(fitted: FittedModel, given: Any) -> dict[str, float]:
         Rows to predict, what `predictability_frame` returned, or numbers by column name.
     """
     if isinstance(given, Mapping):
-        shares = {_name(fitted, name): _number(name, value) for name, value in given.items()}
+        shares = {_column(fitted, name).name: _number(name, x) for name, x in given.items()}
     else:
         table = as_frame(given)
-        if {"column", "kind", "r2", "normalised_accuracy"} <= set(table.names):
-            columns = dict(zip(table.names, table.columns, strict=True))
-            rows = zip(
-                *(list(columns[n]) for n in ("column", "kind", "r2", "normalised_accuracy")),
-                strict=True,
-            )
+        if {"column", "kind", *(kind.measure for kind in KINDS.values())} <= set(table.names):
+            columns = {n: list(c) for n, c in zip(table.names, table.columns, strict=True)}
+            rows = [(_column(fitted, name), at) for at, name in enumerate(columns["column"])]
             shares = {
-                _name(fitted, name): _number(name, r2 if kind == "continuous" else gain)
-                for name, kind, r2, gain in rows
+                column.name: _number(column.name, columns[KINDS[column.kind].measure][at])
+                for column, at in rows
             }
         else:
-            found = predictability(fitted, read_gaps(table, fitted.schema))
-            shares = {node.column: node.share for node in found}
+            entries = predictability(fitted, read_gaps(table, fitted.schema))
+            shares = {node.column: node.share for node in entries}
     return {name: share for name, share in shares.items() if not math.isnan(share)}
 
 
-def _name(fitted: FittedModel, name: Any) -> str:
-    return fitted.schema.nodes[fitted.schema.node_index(name)].name
+def _column(fitted: FittedModel, name: Any) -> Column:
+    return fitted.schema.nodes[fitted.schema.node_index(name)]
 
 
 def _number(name: Any, value: Any) -> float:

@@ -277,7 +277,7 @@ def sample_rows(
     for discrete, code in evidence.discrete.items():
         codes[:, discrete] = code
     for at in evidence.numbers:  # in own units, so that no rounding of a transform shows
-        numbers[:, at] = evidence.values[schema.continuous[at].name]
+        numbers[:, at] = evidence.values[schema.gaussian[at].name]
     plain = Schema(
         tuple(
             replace(c, transform=None) if c.name in evidence.values else c for c in schema.columns

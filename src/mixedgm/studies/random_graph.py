@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from mixedgm.errors import ParameterError
+from mixedgm.model.kinds import KINDS, indicator_ends
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import Params
 from mixedgm.penalty.factors import EDGE_KINDS, edge_kind
 from mixedgm.printable import quoted
-from mixedgm.studies.given_parameters import schema_of
+from mixedgm.studies.given_parameters import IN_TURN, schema_of
 from mixedgm.studies.graphs import read_graph
 from mixedgm.table.schema import Schema
 
@@ -22,9 +23,9 @@ __all__ = ["STRENGTHS", "random_params", "schema_of_graph"]
 
 Range = tuple[float, float]
 
-STRENGTHS: Mapping[str, Range] = dict(
-    zip(EDGE_KINDS, ((0.2, 0.3), (0.4, 0.6), (0.4, 0.6)), strict=True)
-)
+STRENGTHS: Mapping[str, Range] = {
+    kind: (0.4, 0.6) if indicator_ends(kind) else (0.2, 0.3) for kind in EDGE_KINDS
+}
 """By default around the values of the ladder of Lee and Hastie: 0.25, 0.5 and 0.5."""
 
 _SMALLEST = 0.25  # eigenvalue of a random precision matrix with a unit diagonal
@@ -46,15 +47,13 @@ def schema_of_graph(graph: Any, types: Any = None) -> Schema:
     names = list(nodes or dict.fromkeys(end for pair in pairs.values() for end in pair))
     if not names:
         raise ParameterError.must_be("graph", "a graph with at least one node", graph)
-    columns = _by_attribute(graph) or {
-        name: 2 if at % 2 else "continuous" for at, name in enumerate(names)
-    }
+    columns = _by_attribute(graph) or {name: IN_TURN[at % 2] for at, name in enumerate(names)}
     if isinstance(types, Mapping):
         given = {str(name): what for name, what in types.items()}
         unknown = [name for name in given if name not in names]
         if unknown:
             raise ParameterError(
-                f"types names {quoted(unknown[0])}, which is no node of the graph."
+                f"types names {quoted(unknown[0])}, which is not a node of the graph."
             )
     elif types is None:
         given = {}
@@ -71,15 +70,14 @@ def _by_attribute(graph: Any) -> dict[str, Any]:
     """Return what the nodes say about themselves, nothing unless all of them do."""
     if not hasattr(graph, "nodes") or not hasattr(graph, "adj"):
         return {}
-    found: dict[str, Any] = {}
-    for node, known in graph.nodes(data=True):
-        levels = known.get("levels", 2)
-        levels = json.loads(levels) if isinstance(levels, str) else levels
-        kind = known.get("kind")
-        if kind not in ("continuous", "categorical"):
+    columns: dict[str, Any] = {}
+    for node, attributes in graph.nodes(data=True):
+        levels, kind = attributes.get("levels", 2), attributes.get("kind")
+        if kind not in KINDS:
             return {}
-        found[str(node)] = levels if kind == "categorical" else "continuous"
-    return found
+        levels = json.loads(levels) if isinstance(levels, str) else levels
+        columns[str(node)] = levels if KINDS[kind].has_levels else kind
+    return columns
 
 
 def random_params(

@@ -17,7 +17,7 @@ from mixedgm.checkpoint import Record
 from mixedgm.fitted import FittedModel
 from mixedgm.fitting import fit_design
 from mixedgm.model.layout import Floats, Ints, Layout
-from mixedgm.model.params import Params
+from mixedgm.model.params import Params, to_theta
 from mixedgm.options import Options
 from mixedgm.path.recipe import Lam, Recipe
 from mixedgm.path.refits import too_dense
@@ -86,8 +86,7 @@ class ResamplingPlan:
     @cached_property
     def declared(self) -> Layout:
         """All pairs of columns, over all declared levels: how records count parameters."""
-        schema = self.design.schema
-        return Layout.complete(schema.spans)
+        return Layout.complete(self.design.schema.spans)
 
     @cached_property
     def penalised(self) -> Params:
@@ -109,11 +108,11 @@ class ResamplingPlan:
         """Groups of the whole table that the model has, and without a ridge."""
         layout, nodes = self.whole.layout, self.whole.schema.nodes
         held = {frozenset(pair) for pair in self.ridge}
-        found = layout.group_norms(self.whole.theta_of(self.params)) > 0.0
-        for g in np.flatnonzero(found).tolist():
+        free = layout.group_norms(self.whole.theta_of(self.params)) > 0.0
+        for g in np.flatnonzero(free).tolist():
             u, v = layout.pairs[g].tolist()
-            found[g] = frozenset((nodes[u].name, nodes[v].name)) not in held
-        return found
+            free[g] = frozenset((nodes[u].name, nodes[v].name)) not in held
+        return free
 
     @cached_property
     def biases(self) -> Floats:
@@ -202,10 +201,14 @@ def resample(plan: ResamplingPlan, task: tuple[Seed, float]) -> Record:
     design = plan.draw(seed, share)
     if plan.options.lam is not None:
         return fitted_record(plan, design)
-    # Folds and the like are drawn by a seed of their own.
-    own = Seed(seed.entropy, spawn_key=(*seed.spawn_key, 0))
-    options = replace(plan.options, random_state=own)
-    return estimate_record(plan, fit_design(design, options, reference=plan.reference))
+    fitted = fit_design(design, selecting(plan, seed), reference=plan.reference)
+    return estimate_record(plan, fitted)
+
+
+def selecting(plan: ResamplingPlan, seed: Seed) -> Options:
+    """Options of a fit that chooses lam: folds and the like are drawn by a seed of their own."""
+    folds = Seed(seed.entropy, spawn_key=(*seed.spawn_key, 0))
+    return replace(plan.options, random_state=folds)
 
 
 def estimate_record(plan: ResamplingPlan, fitted: FittedModel) -> Record:
@@ -273,30 +276,23 @@ def _emptied(task: Task, whole: Task, groups: Ints) -> NDArray[np.bool_]:
     """Edges with a cell that has rows in the whole table, and none here."""
     assert task.moments is not None
     assert whole.moments is not None
-    layout = task.layout
     lost = (task.moments.second == 0.0) & (whole.moments.second != 0.0)
-    start = layout.column_start
-    return np.array(
-        [
-            bool(lost[start[u] : start[u + 1], start[v] : start[v + 1]].any())
-            for u, v in layout.pairs[groups].tolist()
-        ],
-        dtype=bool,
-    )
+    columns, pairs = task.layout.nodes.columns_of, task.layout.pairs[groups].tolist()
+    return np.array([lost[columns(u), columns(v)].any() for u, v in pairs], dtype=bool)
 
 
 def _record(
     plan: ResamplingPlan, params: Params, scales: Floats, account: tuple[float, float, float]
 ) -> Record:
     declared = plan.declared
-    values = declared.from_matrix(params.edge_coef(plan.options.rule))
+    theta = to_theta(declared, replace(params, coef=params.edge_coef(plan.options.rule)))
+    values = theta[declared.edges]
     pairs = np.flatnonzero(declared.group_sums(values**2))
     kept = declared.positions(pairs)[declared.n_node_terms :] - declared.n_node_terms
-    terms = (params.cont_bias, params.diagonal, params.cat_bias)
     return {
         "pairs": pairs.astype(np.int32),
         "values": values[kept],
-        "node_terms": np.concatenate(terms),
+        "node_terms": theta[: declared.n_node_terms],
         "scales": scales,
         "account": np.array(account),
     }

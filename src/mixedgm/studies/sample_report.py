@@ -43,8 +43,8 @@ class SampleReport:
     @classmethod
     def of(cls, schema: Schema, draw: Draw, library: str) -> SampleReport:
         """Put names to the diagnostics of chains."""
-        names: list[tuple[str, str | None]] = [(c.name, None) for c in schema.continuous]
-        names += [(c.name, level) for c in schema.categorical for level in c.level_names]
+        names: list[tuple[str, str | None]] = [(c.name, None) for c in schema.gaussian]
+        names += [(c.name, level) for c in schema.discrete for level in c.level_names]
         found = draw.diagnostics
         columns: Columns = {
             "column": [name for name, _ in names if found is not None],

@@ -108,17 +108,17 @@ def _batch(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", SamplingWarning)
         rows = _rows(fitted, known, (n_tables, n_rows), np.random.default_rng(seed))
-    found = []
+    tables = []
     for first in range(0, n_rows * n_tables, n_rows):
         cut = slice(first, first + n_rows)
-        found.append(statistics(fitted, Design(fitted.schema, rows.numbers[cut], rows.codes[cut])))
-    d = len(found[0].covariance)
-    above = np.triu_indices(d, 1)
+        tables.append(statistics(fitted, Design(fitted.schema, rows.numbers[cut], rows.codes[cut])))
+    above = np.triu_indices(len(tables[0].covariance), 1)
     return {
-        "pairs": np.array([own.covariance[above] for own in found], dtype=np.float32),
-        "moments": np.array([own.moments for own in found]),
-        "shares": np.array([own.shares for own in found]),
-        "dispersion": np.array([own.dispersion for own in found]),
+        "pairs": np.array([table.covariance[above] for table in tables], dtype=np.float32),
+        **{
+            name: np.array([getattr(table, name) for table in tables])
+            for name in ("moments", "shares", "dispersion")
+        },
         "badly_mixed": np.array(any(issubclass(w.category, SamplingWarning) for w in caught)),
     }
 
@@ -142,20 +142,19 @@ def _targets_drawn(fitted: FittedModel, design: Design, rng: np.random.Generator
     """The same rows with their targets drawn given their covariates."""
     from mixedgm.joint import posterior_draw
 
-    schema, p = fitted.schema, fitted.schema.n_gaussian
-    known = np.array(schema.covariates, dtype=np.int64)
-    known_numbers, known_discrete = known[known < p], known[known >= p] - p
+    schema, places = fitted.schema, fitted.schema.spans.places
+    known_numbers, known_discrete = places(schema.covariates)
+    drawn_numbers, drawn_discrete = places(set(range(len(schema.nodes))) - {*schema.covariates})
     numbers, codes = design.numbers.copy(), design.codes.copy()
     drawn = with_names(
         schema,
         posterior_draw,
         fitted.joint_params,
-        known_numbers.tolist(),
-        known_discrete.tolist(),
+        known_numbers,
+        known_discrete,
         numbers[:, known_numbers],
         codes[:, known_discrete],
         rng=rng,
     )
-    numbers[:, np.setdiff1d(np.arange(p), known_numbers)] = drawn[0]
-    codes[:, np.setdiff1d(np.arange(codes.shape[1]), known_discrete)] = drawn[1]
+    numbers[:, drawn_numbers], codes[:, drawn_discrete] = drawn
     return Design(schema, numbers, codes)

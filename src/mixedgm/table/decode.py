@@ -76,12 +76,11 @@ def decode(
     positions = np.asarray(codes)
     make = {"pandas": _pandas, "polars": _polars, "pyarrow": _pyarrow, "numpy": _numpy}[library]
     columns: dict[str, Any] = {}
-    for at, column in enumerate(schema.continuous):
-        values = given[:, at]
-        values = values if column.transform is None else column.transform.inverse(values)
+    for at, column in enumerate(schema.gaussian):
+        values = column.decoded(given[:, at])
         values = as_whole(column, values) if column.name in rounded else values
         columns[column.name] = make(column, values, _original_dtype(column, library))
-    for at, column in enumerate(schema.categorical):
+    for at, column in enumerate(schema.discrete):
         columns[column.name] = make(column, positions[:, at], _original_dtype(column, library))
     ordered = {name: columns[name] for name in schema.names}
     if library == "numpy":
@@ -164,7 +163,7 @@ def _numbers(values: NDArray[np.float64], dtype: str | None) -> NDArray[Any]:
 
 
 def _numpy(column: Column, values: NDArray[Any], dtype: str | None) -> NDArray[Any]:
-    return _numbers(values, dtype) if column.kind == "continuous" else _levels(column, values)
+    return _levels(column, values) if column.has_levels else _numbers(values, dtype)
 
 
 def _pandas(column: Column, values: NDArray[Any], dtype: str | None) -> Any:
@@ -173,7 +172,7 @@ def _pandas(column: Column, values: NDArray[Any], dtype: str | None) -> Any:
     except ImportError as error:
         raise absent("pandas") from error
 
-    if column.kind == "continuous":
+    if not column.has_levels:
         series = pd.Series(_numbers(values, dtype))
         return _cast_pandas(series, dtype) if dtype else series
     text = any(isinstance(level, str) for level in column.levels)
@@ -205,7 +204,7 @@ def _polars(column: Column, values: NDArray[Any], dtype: str | None) -> Any:
     except ImportError as error:
         raise absent("polars") from error
 
-    if column.kind == "continuous":
+    if not column.has_levels:
         series = pl.Series(_numbers(values, dtype))
     elif any(isinstance(level, str) for level in column.levels):
         levels = pl.Series(list(column.levels), dtype=pl.Enum(column.level_names))
@@ -226,7 +225,7 @@ def _pyarrow(column: Column, values: NDArray[Any], dtype: str | None) -> Any:
     except ImportError as error:
         raise absent("pyarrow") from error
 
-    if column.kind == "continuous":
+    if not column.has_levels:
         array = pa.array(_numbers(values, dtype))
         return _cast_arrow(array, dtype)
     text = any(isinstance(level, str) for level in column.levels)

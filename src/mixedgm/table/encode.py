@@ -117,7 +117,7 @@ def learn(
 
     columns = list(checked.schema.columns)
     for at, column in enumerate(columns):
-        if column.kind == "continuous" and checked.options.transformed(column.name):
+        if not column.has_levels and checked.options.transformed(column.name):
             beyond = checked.options.extrapolated(column.name)
             fitted = Nonparanormal.fit(numbers_of(column.name), checked.weights, extrapolate=beyond)
             columns[at] = replace(column, transform=fitted)
@@ -189,11 +189,10 @@ def _filled(
     kept = None if keep is None or keep.all() else np.flatnonzero(keep)
     n_kept = n_rows if kept is None else len(kept)
     numbers = np.empty((n_kept, schema.n_gaussian), dtype=np.float64)
-    for at, column in enumerate(schema.continuous):
-        values = numbers_of(column.name)
-        numbers[:, at] = values if column.transform is None else column.transform.forward(values)
+    for at, column in enumerate(schema.gaussian):
+        numbers[:, at] = column.encoded(numbers_of(column.name))
     coded = np.zeros((n_kept, schema.n_discrete), dtype=code_dtype(schema))
-    for at, column in enumerate(schema.categorical):
+    for at, column in enumerate(schema.discrete):
         if column.name in codes:
             all_codes = codes[column.name]
             coded[:, at] = all_codes if kept is None else all_codes[kept]

@@ -54,8 +54,8 @@ def filled(
     for node, column in enumerate(schema.nodes):
         gap = missing[:, node]
         if gap.any():
-            at, p = positions[column.name], schema.n_gaussian
-            given = numbers[:, node] if node < p else codes[:, node - p]
+            at, spans = positions[column.name], schema.spans
+            given = (numbers if spans.is_gaussian(node) else codes)[:, spans.place(node)]
             dtype = str(getattr(columns[at], "dtype", getattr(columns[at], "type", "")))
             cells = _FilledCells(column, gap, np.asarray(given), frame.library, rounded, dtype)
             columns[at] = fill[frame.library](columns[at], cells)
@@ -81,37 +81,33 @@ class _FilledCells:
     dtype: str = ""
     """The type of the column that is filled."""
 
-    @property
-    def continuous(self) -> bool:
-        return self.column.kind == "continuous"
-
     def whole_column(self) -> Any:
         """The column as the model's own table has it."""
         column = replace(self.column, label=None)
         n = len(self.given)
         part, nothing = self.given.reshape(n, 1), np.zeros((n, 0))
-        numbers, codes = (part, nothing) if column.kind == "continuous" else (nothing, part)
+        schema = Schema((column,))
+        numbers, codes = (part, nothing) if schema.gaussian else (nothing, part)
         rounded = (column.name,) if self.rounded else ()
-        return decode(Schema((column,)), numbers, codes, self.library, rounded=rounded)[column.name]
+        return decode(schema, numbers, codes, self.library, rounded=rounded)[column.name]
 
     @property
     def numbers(self) -> NDArray[np.float64]:
-        """All values of a continuous column, in the data's own units."""
-        transform = self.column.transform
-        values = self.given if transform is None else transform.inverse(self.given)
+        """All values of a column of numbers, in the data's own units."""
+        values = self.column.decoded(self.given)
         return within(self.dtype, as_whole(self.column, values) if self.rounded else values)
 
     @property
     def levels(self) -> list[Any]:
-        """All values of a categorical column."""
+        """All values of a column with levels."""
         return [self.column.levels[code] for code in self.given]
 
     @property
     def new(self) -> Any:
         """The values that fill the gaps."""
-        if self.continuous:
-            return self.numbers[self.gap]
-        return [self.column.levels[code] for code in self.given[self.gap]]
+        if self.column.has_levels:
+            return [self.column.levels[code] for code in self.given[self.gap]]
+        return self.numbers[self.gap]
 
     def rounded_to(self, dtype: object) -> _FilledCells:
         """The same with numbers rounded to what an integer type can hold."""
@@ -124,12 +120,12 @@ class _FilledCells:
 def _pandas(series: Any, cells: _FilledCells) -> Any:
     import pandas as pd
 
-    integers = cells.continuous and pd.api.types.is_integer_dtype(series.dtype)
+    integers = not cells.column.has_levels and pd.api.types.is_integer_dtype(series.dtype)
     if cells.gap.all() and not integers:
         return cells.whole_column().set_axis(series.index)
     cells = cells.rounded_to(series.dtype) if integers else cells
     out, new = series.copy(), cells.new
-    if cells.continuous:
+    if not cells.column.has_levels:
         if isinstance(out.dtype, pd.CategoricalDtype):
             out = out.astype("float64")
     elif isinstance(out.dtype, pd.CategoricalDtype):
@@ -154,14 +150,14 @@ def _pandas_table(X: object, frame: Frame, columns: list[Any]) -> Any:
 def _polars(series: Any, cells: _FilledCells) -> Any:
     import polars as pl
 
-    integers = cells.continuous and series.dtype.is_integer()
+    integers = not cells.column.has_levels and series.dtype.is_integer()
     if cells.gap.all() and not integers:
         return cells.whole_column().alias(series.name)
     if series.dtype == pl.Object:
         objects = dict(enumerate(series.to_list()))
         objects.update(zip(np.flatnonzero(cells.gap).tolist(), cells.new, strict=True))
         return pl.Series(series.name, list(objects.values()), dtype=pl.Object)
-    if cells.continuous:
+    if not cells.column.has_levels:
         cells = cells.rounded_to(series.dtype) if integers else cells
         complete = pl.Series(cells.numbers).cast(series.dtype, strict=False)
     elif series.dtype.is_numeric() or series.dtype == pl.Boolean:
@@ -181,14 +177,14 @@ def _pyarrow(array: Any, cells: _FilledCells) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    integers = cells.continuous and pa.types.is_integer(array.type)
+    integers = not cells.column.has_levels and pa.types.is_integer(array.type)
     if cells.gap.all() and not integers:
         return cells.whole_column()
     if pa.types.is_dictionary(array.type):
         return _arrow_dictionary(array, cells)
     if str(array.type) == "string_view":  # Arrow chooses between strings of other types only
         return _pyarrow(array.cast(pa.large_string()), cells).cast(array.type)
-    if cells.continuous:
+    if not cells.column.has_levels:
         cells = cells.rounded_to(array.type) if integers else cells
         complete = pa.array(np.where(cells.gap, cells.numbers, 0.0)).cast(array.type)
     else:
@@ -202,7 +198,7 @@ def _arrow_dictionary(array: Any, cells: _FilledCells) -> Any:
 
     single = array.unify_dictionaries().combine_chunks()
     single = single.chunk(0) if isinstance(single, pa.ChunkedArray) else single
-    if cells.continuous:
+    if not cells.column.has_levels:
         return _pyarrow(pa.chunked_array([single.dictionary_decode()]), cells)
     values = single.dictionary
     known = list(as_levels(values.to_pylist()))
@@ -227,7 +223,7 @@ def _numpy(column: NDArray[Any], cells: _FilledCells) -> NDArray[Any]:
 
 def _numeric(schema: Schema) -> bool:
     """Whether a list of rows by this schema is an array of numbers."""
-    levels = [level for column in schema.categorical for level in column.levels]
+    levels = [level for column in schema.columns for level in column.levels]
     return all(isinstance(level, (int, float)) and not isinstance(level, bool) for level in levels)
 
 

@@ -46,7 +46,7 @@ class Gaps:
 
     @property
     def missing(self) -> Mask:
-        """(n, p + q) where cells are missing, continuous columns first."""
+        """(n, p + q) where cells are missing, in the order of the nodes."""
         return np.column_stack([np.isnan(self.numbers), self.codes == -1])
 
     @property
@@ -112,14 +112,12 @@ def read_gaps(
     raise_or_warn(matched.findings)
     keep: Mask | slice = slice(None) if matched.keep is None else matched.keep
     numbers = np.full((matched.n_kept, schema.n_gaussian), np.nan)
-    for at, column in enumerate(schema.continuous):
+    for at, column in enumerate(schema.gaussian):
         values = matched.values.get(column.name)
         if values is not None and values.family != "empty":
-            present = values.numbers()[keep]
-            transform = column.transform
-            numbers[:, at] = present if transform is None else transform.forward(present)
+            numbers[:, at] = column.encoded(values.numbers()[keep])
     codes = np.full((matched.n_kept, schema.n_discrete), -1, dtype=np.int32)
-    for at, column in enumerate(schema.categorical):
+    for at, column in enumerate(schema.discrete):
         if column.name in matched.codes:
             codes[:, at] = matched.codes[column.name][keep]
     gaps = Gaps(schema, numbers, codes, matched.weights)

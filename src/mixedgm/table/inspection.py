@@ -150,7 +150,7 @@ class Inspection:
         elsewhere = np.zeros(len(keep), dtype=np.bool_)
         for column in self.schema:
             name = column.name
-            if column.kind == "continuous":
+            if not column.has_levels:
                 numbers = self.values[name].numbers()
                 kept = numbers[keep]
                 if kept.min() == kept.max():

@@ -110,7 +110,7 @@ def match(
             findings.append(obstacle)
             continue
         values[column.name] = read
-        if column.kind == "categorical":
+        if column.has_levels:
             coded, problem = _coded(read, column, present, unseen)
             codes[column.name], gaps[column.name] = coded, coded == -1
         else:
@@ -165,7 +165,7 @@ def _type_finding(values: Values, column: Column) -> Finding | None:
         return None  # reported among the missing values
     if values.family == "other":
         return family_finding(values, None)
-    if column.kind == "continuous":
+    if not column.has_levels:
         if is_numeric(values):
             return None
         what = f"numbers are expected, but it holds text: {odd_values(values, text=True)}"

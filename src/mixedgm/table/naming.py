@@ -46,6 +46,6 @@ def with_names(
 
 
 def _places(schema: Schema) -> list[str]:
-    """Return names of the continuous columns, then of all levels."""
-    levels = [f"{quoted(c.name)} = {level}" for c in schema.categorical for level in c.level_names]
-    return [*(quoted(column.name) for column in schema.continuous), *levels]
+    """Return names of the Gaussian columns, then of all levels."""
+    levels = [f"{quoted(c.name)} = {level}" for c in schema.discrete for level in c.level_names]
+    return [*(quoted(column.name) for column in schema.gaussian), *levels]

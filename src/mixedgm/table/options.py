@@ -106,8 +106,8 @@ def resolve_options(
     wanted_covariates = (several,) if isinstance(several, str) else several
     named = [_resolved(frame, key, "covariates", findings) for key in wanted_covariates]
     roles = frozenset(name for name in named if name is not None)
-    known = types.categorical if isinstance(types, Schema) else ()
-    declared = {column.name: column for column in known if column.name in kinds}
+    known = types.columns if isinstance(types, Schema) else ()
+    declared = {c.name: c for c in known if c.has_levels and c.name in kinds}
     for_all = transforms if isinstance(transforms, str) and transforms in _TRANSFORMS else None
     out = types.left_out if isinstance(types, Schema) else ()
     left_out = {each.name: each.reason for each in out if each.name in frame.positions}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -65,10 +66,13 @@ class Column:
     label: int | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in get_args(Kind):
-            raise ParameterError.must_be(f"kind of {quoted(self.name)}", _either(Kind), self.kind)
-        if self.role not in get_args(Role):
-            raise ParameterError.must_be(f"role of {quoted(self.name)}", _either(Role), self.role)
+        for what, value, choices in (
+            ("kind", self.kind, tuple(KINDS)),
+            ("role", self.role, get_args(Role)),
+        ):
+            if value not in choices:
+                wanted = " or ".join(map(repr, choices))
+                raise ParameterError.must_be(f"{what} of {quoted(self.name)}", wanted, value)
         problem = KINDS[self.kind].problem(self.levels, self.transform)
         if problem is not None:
             raise ParameterError(f"column {quoted(self.name)} {problem}.")
@@ -80,9 +84,23 @@ class Column:
         """The levels as text, in order."""
         return tuple(str(level) for level in self.levels)
 
+    @property
+    def has_levels(self) -> bool:
+        """Whether its values are levels with names; else they are numbers."""
+        return KINDS[self.kind].has_levels
+
+    def encoded(self, values: Any) -> Any:
+        """Return numbers of the table, or level codes, as the model has them."""
+        return KINDS[self.kind].encode(values, self.transform)
+
     def decoded(self, values: Any) -> Any:
-        """Return numbers of the model in the units of the table."""
+        """Return numbers of the model in the units of the table; level codes as they are."""
         return KINDS[self.kind].decode(values, self.transform)
+
+    def value(self, encoded: float) -> float | Level:
+        """Return one value of the model as the table has it: a number, or a level."""
+        found = self.decoded(encoded)
+        return self.levels[int(found)] if self.has_levels else float(found)
 
     @property
     def note(self) -> str:
@@ -214,6 +232,16 @@ class Schema:
         """The columns in the order of all numeric blocks: Gaussian ones first."""
         return in_node_order(self.columns, lambda column: column.kind)
 
+    @property
+    def gaussian(self) -> tuple[Column, ...]:
+        """The columns that are Gaussian given the others: those of `Design.numbers`."""
+        return self.nodes[self.spans.gaussian]
+
+    @property
+    def discrete(self) -> tuple[Column, ...]:
+        """The columns with finitely many values: those of `Design.codes`."""
+        return self.nodes[self.spans.discrete]
+
     @cached_property
     def targets(self) -> tuple[str, ...]:
         """Names of the columns that are predicted, in the table's order."""
@@ -280,7 +308,7 @@ class Schema:
         Returns
         -------
         int
-            Its position, continuous columns first.
+            Its position, Gaussian columns first.
         """
         try:
             return self._positions[str(name)]
@@ -339,7 +367,8 @@ class Schema:
         more = len(self.table_names) - _MOST_COLUMNS
         if more <= 0:
             return ""
-        kinds = f"{self.n_gaussian:,} continuous, {self.n_discrete:,} categorical"
+        count = Counter[str](column.kind for column in self.columns)
+        kinds = ", ".join(f"{count[kind]:,} {kind}" for kind in KINDS)
         left = f", {len(self.left_out):,} left out" if self.left_out else ""
         return f"... and {more:,} more columns; of all {len(self.table_names):,}: {kinds}{left}"
 
@@ -368,7 +397,7 @@ class Schema:
 
 def _shortened(column: Column) -> str:
     """Return the number of levels and as many names as fit on a line."""
-    if column.kind == "continuous":
+    if not column.has_levels:
         return ""
     names = column.level_names
     shown, size = 1, len(names[0]) if names else 0
@@ -381,7 +410,3 @@ def _shortened(column: Column) -> str:
 
 def _padded(cell: str, size: int) -> str:
     return cell + " " * (size - width(cell))
-
-
-def _either(choices: object) -> str:
-    return " or ".join(repr(choice) for choice in get_args(choices))

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from mixedgm.penalty.factors import EDGE_KINDS
+from mixedgm.model.kinds import edge_kinds, ends_of
 
-__all__ = ["GROUP_COLOURS", "KIND_COLOURS", "NODE_COLOURS", "SIGN_COLOURS", "SIGN_NAMES"]
+__all__ = ["GROUP_COLOURS", "KIND_COLOURS", "SIGN_COLOURS", "SIGN_NAMES"]
 
 SIGN_COLOURS: dict[str | None, str] = {"+": "#0072B2", "-": "#D55E00", None: "#8A8A8A"}
 """Blue, vermilion, and grey where there is no sign."""
 
 SIGN_NAMES: dict[str | None, str] = {"+": "positive", "-": "negative", None: "no sign"}
 
-NODE_COLOURS = {"continuous": "#BFE5DC", "categorical": "#DDD0EC"}
+_MIXED = "#E69F00"
 
-KIND_COLOURS = dict(zip(EDGE_KINDS, ("#009E73", "#E69F00", "#7B4FA3"), strict=True))
+KIND_COLOURS = {
+    edge_kind: first.line if first is second else _MIXED
+    for edge_kind, (first, second) in ((name, ends_of(name)) for name in edge_kinds())
+}
+"""Lines of edges: the colour of the kind of both ends, or one colour where these differ."""
 
 GROUP_COLOURS = (
     *("#77AADD", "#EEDD88", "#44BB99", "#FFAABB", "#BBCC33", "#EE8866", "#99DDFF", "#AAAA00"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from mixedgm.fitted import Edge
+from mixedgm.model.kinds import KINDS
 from mixedgm.printable import cut, one_line
 from mixedgm.views.colours import SIGN_COLOURS
 from mixedgm.views.summary import Summary
@@ -91,13 +92,11 @@ def _edge(edge: Edge, heaviest: float, moderated: bool) -> str:
 
 def _columns(summary: Summary) -> str:
     """Return the names of the columns, folded away."""
-    categorical = [f"{name} ({n_levels})" for name, n_levels in summary.categorical]
-    parts = [
-        f"<div>{kind}: {escape(', '.join(map(_short, names)))}</div>"
-        for kind, names in (
-            ("continuous", list(summary.continuous)),
-            ("categorical (levels)", categorical),
-        )
-        if names
-    ]
+    parts = []
+    for kind, columns in summary.columns.items():
+        names, heading = list(columns), kind
+        if KINDS[kind].has_levels:
+            names = [f"{name} ({n_levels})" for name, n_levels in columns.items()]
+            heading = f"{kind} (levels)"
+        parts.append(f"<div>{heading}: {escape(', '.join(map(_short, names)))}</div>")
     return f"<details><summary>columns</summary>{''.join(parts)}</details>"

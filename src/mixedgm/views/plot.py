@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from mixedgm.fitted import Edge, FittedModel
+from mixedgm.model.kinds import KINDS
 from mixedgm.model.layout import Floats
 from mixedgm.views.appearance import Appearance
 from mixedgm.views.canvas import INK, axes, label, pixel_in_points, require_matplotlib
-from mixedgm.views.colours import NODE_COLOURS, SIGN_COLOURS, SIGN_NAMES
+from mixedgm.views.colours import SIGN_COLOURS, SIGN_NAMES
 from mixedgm.views.labels import label_edges, label_nodes
 from mixedgm.views.positions import LayoutArg, Positions, positions
 from mixedgm.views.scale import Scale
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["NetworkDrawing", "legend_keys", "legend_rows", "plot_network"]
 
-_MARKERS = {"continuous": "o", "categorical": "s"}
 _DASHES: dict[str | None, Any] = {"+": "solid", "-": (0, (4.0, 1.6)), None: "solid"}
 _MODERATED = (0, (1.0, 1.6))
 _NO_GROUP = "#EEEEEE"
@@ -231,19 +231,19 @@ def _node_classes(fitted: FittedModel, names: Iterable[str], style: Appearance) 
     colours, shown = style.node_colours(fitted.schema), set(names)
     classes = []
     for role in ("target", "covariate"):
-        for kind, marker in _MARKERS.items():
-            name = kind if role == "target" else f"{kind} covariate"
-            colour = NODE_COLOURS[kind] if role == "target" else "white"
+        for kind in KINDS.values():
+            name = kind.name if role == "target" else f"{kind.name} covariate"
+            colour = kind.fill if role == "target" else "white"
             columns = [
                 column.name
                 for column in fitted.schema.columns
-                if (column.kind, column.role) == (kind, role) and column.name in shown
+                if (column.kind, column.role) == (kind.name, role) and column.name in shown
             ]
             if columns:
                 fills = [colours.get(column, colour) for column in columns]
                 # Where every node has the colour of its group, only the shape tells the kind.
                 key = colour if colour in fills or role == "covariate" else _NO_GROUP
-                classes.append(_NodeClass(marker, name, key, columns, fills))
+                classes.append(_NodeClass(kind.marker, name, key, columns, fills))
     return classes
 
 

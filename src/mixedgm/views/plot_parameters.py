@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.fitted import FittedModel
+from mixedgm.model.kinds import KINDS
 from mixedgm.model.layout import Floats
 from mixedgm.views.canvas import INK, axes, known_options, label, pixel_in_points
 from mixedgm.views.colours import SIGN_COLOURS
@@ -31,16 +32,14 @@ def parameter_matrix(fitted: FittedModel) -> Floats:
     of a categorical column with itself, and of two covariates, have no parameters and are NaN.
     In separate regressions a row holds the effects of a column, a column the effects on it.
     """
-    p, params = fitted.schema.n_gaussian, fitted.params
-    scales = np.ones(len(params.coef))
-    scales[:p] = fitted.node_scales[:p]
+    params, nodes = fitted.params, fitted.params.nodes
+    numeric = np.array([kind.is_numeric for kind in nodes.kinds])
+    scales = np.where(numeric, fitted.node_scales, 1.0)[nodes.column_node]
     matrix = params.coef * np.outer(scales, scales)
-    matrix[np.arange(p), np.arange(p)] = np.diagonal(params.precision) * scales[:p] ** 2
-    for discrete in range(len(params.n_levels)):
-        block = params.levels_of(discrete)
-        matrix[p + block.start : p + block.stop, p + block.start : p + block.stop] = np.nan
-    start = params.nodes.column_start
-    given = [k for node in fitted.schema.covariates for k in range(start[node], start[node + 1])]
+    matrix[nodes.column_node[:, None] == nodes.column_node] = np.nan
+    p = nodes.n_gaussian
+    matrix[np.arange(p), np.arange(p)] = params.diagonal * scales[:p] ** 2
+    given = np.isin(nodes.column_node, fitted.schema.covariates)
     matrix[np.ix_(given, given)] = np.nan
     return np.asarray(matrix)
 
@@ -106,21 +105,21 @@ def _colours() -> Colormap:
 
 def _starts(fitted: FittedModel) -> NDArray[np.int64]:
     """Return the first row of every column, and the end."""
-    widths = [1] * fitted.schema.n_gaussian + list(fitted.schema.n_levels)
-    return np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
+    return fitted.params.nodes.column_start
 
 
 def _draw_lines(ax: Axes, fitted: FittedModel) -> None:
-    """Separate columns by thin lines, the continuous from the categorical ones by a thick one."""
-    starts, p = _starts(fitted), fitted.schema.n_gaussian
+    """Separate columns by thin lines, kinds of columns by thick ones."""
+    starts = _starts(fitted)
     wide = _cell_size(ax, starts) * np.diff(starts) >= _SMALLEST_BLOCK
     width = 0.6 if len(starts) <= 30 else 0.2
     for line in (ax.axhline, ax.axvline):
         for node in np.flatnonzero(wide):
             if node > 0:
                 line(starts[node] - 0.5, color="#9A9A9A", linewidth=width)
-        if 0 < p < len(starts) - 1:
-            line(starts[p] - 0.5, color=INK, linewidth=1.6)
+        for nodes in _nodes_by_kind(fitted).values():
+            if nodes[0] > 0:
+                line(starts[nodes[0]] - 0.5, color=INK, linewidth=1.6)
     for spine in ax.spines.values():
         spine.set_color(INK)
 
@@ -155,16 +154,25 @@ def _column_names(
 
     A kind whose columns are too narrow for a name each gets one for all of them.
     """
-    starts, p = _starts(fitted), fitted.schema.n_gaussian
+    starts = _starts(fitted)
     places, names = [], []
-    for kind, first, last in (("continuous", 0, p), ("categorical", p, len(starts) - 1)):
-        if first == last or (kind == "continuous" and detailed):
+    for kind, nodes in _nodes_by_kind(fitted).items():
+        if KINDS[kind].is_numeric and detailed:
             continue
+        first, last = nodes[0], nodes[-1] + 1
         if cell * np.diff(starts[first : last + 1]).mean() >= _SMALLEST_TEXT:
-            for node in range(first, last):
+            for node in nodes:
                 places.append(float(starts[node] + starts[node + 1] - 1) / 2.0)
                 names.append(label(fitted.schema.nodes[node].name, 18))
         else:
             places.append(float(starts[first] + starts[last] - 1) / 2.0)
-            names.append(f"{last - first} {kind}")
+            names.append(f"{len(nodes)} {kind}")
     return places, names
+
+
+def _nodes_by_kind(fitted: FittedModel) -> dict[str, list[int]]:
+    """Return the nodes of every kind that occurs; they are neighbours."""
+    nodes: dict[str, list[int]] = {}
+    for node, column in enumerate(fitted.schema.nodes):
+        nodes.setdefault(column.kind, []).append(node)
+    return nodes

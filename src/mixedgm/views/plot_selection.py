@@ -8,6 +8,7 @@ import numpy as np
 
 from mixedgm.errors import ParameterError
 from mixedgm.fitted import FittedModel
+from mixedgm.model.kinds import KINDS
 from mixedgm.model.layout import Floats
 from mixedgm.views.canvas import INK, axes, known_options, label
 from mixedgm.views.plot_path import draw_counts, set_lam_axis
@@ -21,7 +22,6 @@ __all__ = ["plot_selection"]
 _CURVE = "#2f6db2"
 _LIMIT = "#b5482f"
 _FAINT = "#8a8f98"
-_KINDS = {"continuous": "#009E73", "categorical": "#7B4FA3"}
 _ROW = 0.8
 _LABELS = {
     "ebic": "EBIC",
@@ -154,7 +154,7 @@ def _plot_columns(
         kind = fitted.schema.columns[k].kind
         shape = row + _ROW * above[:, k]
         ax.axhline(row, color=_FAINT, linewidth=0.4, zorder=1)
-        ax.plot(lams, shape, color=_KINDS[kind], linewidth=1.5, zorder=2)
+        ax.plot(lams, shape, color=KINDS[kind].line, linewidth=1.5, zorder=2)
         at = int(np.abs(np.log(lams) - np.log(by_column[k])).argmin())
         ax.plot(
             [by_column[k]], [shape[at]], "o", color=INK, markersize=5.0, zorder=3, clip_on=False
@@ -196,9 +196,9 @@ def _draw_column_legend(ax: Axes, fitted: FittedModel, columns: list[int]) -> No
 
     present = {fitted.schema.columns[k].kind for k in columns}
     keys = [
-        Line2D([], [], color=colour, linewidth=1.5, label=kind)
-        for kind, colour in _KINDS.items()
-        if kind in present
+        Line2D([], [], color=kind.line, linewidth=1.5, label=name)
+        for name, kind in KINDS.items()
+        if name in present
     ]
     keys.append(Line2D([], [], color=INK, linestyle="", marker="o", markersize=5.0, label="chosen"))
     ax.legend(handles=keys, frameon=False, fontsize=8.5, loc="upper right", ncols=len(keys))

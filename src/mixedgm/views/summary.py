@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 
 from mixedgm.fitted import Edge, FittedModel
+from mixedgm.model.kinds import edge_kinds
 from mixedgm.path.recipe import Lam
-from mixedgm.penalty.factors import EDGE_KINDS
 from mixedgm.printable import few, quoted
 from mixedgm.solve.account import Account
 from mixedgm.table.schema import Schema
@@ -35,10 +37,8 @@ class Summary(Account):
         Rows of the training table.
     total_weight : float
         Sum of the sample weights; the number of rows without weights.
-    continuous : tuple of str
-        Names of the continuous columns.
-    categorical : tuple of (str, int)
-        Names of the categorical columns and their numbers of levels.
+    columns : mapping of str to mapping of str to int
+        Names of the columns of every kind that occurs, and their numbers of levels.
     covariates : tuple of str
         Columns that predict but are not predicted.
     lam : float or tuple of float
@@ -73,8 +73,7 @@ class Summary(Account):
 
     n_rows: int
     total_weight: float
-    continuous: tuple[str, ...]
-    categorical: tuple[tuple[str, int], ...]
+    columns: Mapping[str, Mapping[str, int]]
     covariates: tuple[str, ...]
     lam: Lam
     lam_max: float | None
@@ -92,10 +91,20 @@ class Summary(Account):
     noisy: tuple[str, ...] = ()
 
     @property
+    def continuous(self) -> tuple[str, ...]:
+        """Names of the continuous columns."""
+        return tuple(self.columns.get("continuous", ()))
+
+    @property
+    def categorical(self) -> tuple[tuple[str, int], ...]:
+        """Names of the categorical columns and their numbers of levels."""
+        return tuple(self.columns.get("categorical", {}).items())
+
+    @property
     def edges_by_kind(self) -> dict[str, int]:
         """Number of edges of each kind, zeros included; deviations do not count as edges."""
         count = Counter(edge.kind for edge in self.edges if edge.moderator is None)
-        return {kind: count[kind] for kind in EDGE_KINDS}
+        return {kind: count[kind] for kind in edge_kinds()}
 
     @property
     def n_deviations(self) -> int:
@@ -105,7 +114,7 @@ class Summary(Account):
     @property
     def n_columns(self) -> int:
         """Number of columns of the table."""
-        return len(self.continuous) + len(self.categorical)
+        return sum(map(len, self.columns.values()))
 
     def __str__(self) -> str:
         from mixedgm.views.text import summary_text
@@ -130,8 +139,10 @@ def summarise(fitted: FittedModel, notes: tuple[str, ...] = ()) -> Summary:
         cost=report.cost,
         n_rows=report.n_rows,
         total_weight=report.total_weight,
-        continuous=tuple(column.name for column in schema.continuous),
-        categorical=tuple((column.name, len(column.levels)) for column in schema.categorical),
+        columns={
+            kind: {column.name: len(column.levels) for column in columns}
+            for kind, columns in groupby(schema.nodes, key=lambda column: column.kind)
+        },
         covariates=tuple(c.name for c in schema.columns if c.role == "covariate"),
         lam=report.lam,
         lam_max=None if path is None else path.lam_max,

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 
 from mixedgm.fitted import Edge
+from mixedgm.model.kinds import KINDS, edge_kinds, ends_of
 from mixedgm.path.recipe import Lam
-from mixedgm.penalty.factors import EDGE_KINDS
 from mixedgm.printable import bounded, cut, few, one_line
 from mixedgm.printable import width as width_of
 from mixedgm.table.assemble import Columns
@@ -32,7 +32,7 @@ _NARROWEST = 8
 _LONGEST_HEAD = 24
 _LONGEST_NAME = 40
 _MOST_NAMES = 10
-_SHORT_KINDS = dict(zip(EDGE_KINDS, ("cont-cont", "cont-cat", "cat-cat"), strict=True))
+_SHORT_KINDS = {name: "-".join(kind.short for kind in ends_of(name)) for name in edge_kinds()}
 
 
 def summary_text(summary: Summary, width: int = 80) -> str:
@@ -122,13 +122,11 @@ def _given_facts(summary: Summary) -> list[tuple[str, str]]:
 
 def _columns(summary: Summary) -> str:
     parts = []
-    if summary.continuous:
-        parts.append(f"{len(summary.continuous)} continuous")
-    if summary.categorical:
-        counts = [n_levels for _, n_levels in summary.categorical]
-        low, high = min(counts), max(counts)
-        levels = f"{low} levels" if low == high else f"{low} to {high} levels"
-        parts.append(f"{len(summary.categorical)} categorical ({levels})")
+    for kind, columns in summary.columns.items():
+        parts.append(f"{len(columns)} {kind}")
+        if KINDS[kind].has_levels:
+            low, high = min(columns.values()), max(columns.values())
+            parts[-1] += f" ({low} levels)" if low == high else f" ({low} to {high} levels)"
     return f"{summary.n_columns}: " + ", ".join(parts)
 
 

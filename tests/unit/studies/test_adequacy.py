@@ -13,8 +13,8 @@ from scipy.stats.contingency import association
 
 import mixedgm as mg
 from mixedgm.joint import draw
-from mixedgm.studies.check_meanings import PairCheck, meanings_text
 from mixedgm.studies.discrepancy import holm, oddity, statistics
+from mixedgm.studies.model_check import PairCheck, meanings_text
 from mixedgm.studies.simulated import Simulated
 from mixedgm.table import apply
 from tests.support.people import CONTINUOUS, LEVELS, as_library, people

@@ -8,7 +8,16 @@ from mixedgm.model.kinds.categorical import CATEGORICAL
 from mixedgm.model.kinds.continuous import CONTINUOUS
 from mixedgm.model.kinds.contract import Kind
 
-__all__ = ["CATEGORICAL", "CONTINUOUS", "KINDS", "Kind", "edge_kinds", "pair_name"]
+__all__ = [
+    "CATEGORICAL",
+    "CONTINUOUS",
+    "KINDS",
+    "Kind",
+    "edge_kinds",
+    "ends_of",
+    "indicator_ends",
+    "pair_name",
+]
 
 KINDS: dict[str, Kind] = {kind.name: kind for kind in (CONTINUOUS, CATEGORICAL)}
 
@@ -29,3 +38,20 @@ def edge_kinds() -> tuple[str, ...]:
     """Names of all kinds of edges, in the order of the kinds of their ends."""
     names = list(KINDS)
     return tuple(pair_name(a, b) for at, a in enumerate(names) for b in names[at:])
+
+
+def ends_of(edge_kind: str) -> tuple[Kind, Kind]:
+    """Kinds of the two columns of a kind of edge."""
+    first, second = edge_kind.split("-")
+    return KINDS[first], KINDS[second]
+
+
+def indicator_ends(edge_kind: str) -> int:
+    """How many ends of a kind of edge are indicators to the other: 0, 1 or 2.
+
+    Examples
+    --------
+    >>> {kind: indicator_ends(kind) for kind in ("continuous-continuous", "continuous-categorical")}
+    {'continuous-continuous': 0, 'continuous-categorical': 1}
+    """
+    return sum(not kind.is_numeric for kind in ends_of(edge_kind))

@@ -20,6 +20,8 @@ class Categorical(Kind):
     marker = "s"
     is_gaussian = False
     is_numeric = False
+    has_levels = True
+    measure = "normalised_accuracy"
 
     def width(self, n_values: int) -> int:
         """One indicator per level."""

@@ -20,6 +20,8 @@ class Continuous(Kind):
     marker = "o"
     is_gaussian = True
     is_numeric = True
+    has_levels = False
+    measure = "r2"
 
     def width(self, n_values: int) -> int:
         """One: the number."""

@@ -45,6 +45,10 @@ class Kind(ABC):
     """Whether its conditional is Gaussian; else it is a softmax over its values."""
     is_numeric: ClassVar[bool]
     """Whether its design columns are numbers, which have units; else they are indicators."""
+    has_levels: ClassVar[bool]
+    """Whether its values are levels with names; else they are numbers."""
+    measure: ClassVar[str]
+    """How well it is predicted: the number of `NodePredictability` that tells."""
 
     @abstractmethod
     def width(self, n_values: int) -> int:

@@ -1,4 +1,4 @@
-"""A column or an array of labels -> Groups: who belongs where, and which rows may change places."""
+"""A column or an array of labels -> Groups: the group of each row, and which rows may swap."""
 
 from __future__ import annotations
 
@@ -53,9 +53,7 @@ def without_labels(frame: Frame, groups: Any, blocks: Any) -> Frame:
     given = {"groups": groups, "blocks": blocks}
     named = {name: which for name, which in given.items() if isinstance(which, str)}
     for name, which in named.items():
-        if which not in frame.positions:
-            hint = near_matches(which, frame.names)
-            raise ParameterError(f"{name} names {quoted(which)}, which is not a column; {hint}")
+        _require_column(name, which, frame)
     left = [at for at, name in enumerate(frame.names) if name not in named.values()]
     return Frame(
         tuple(frame.names[at] for at in left),
@@ -68,7 +66,7 @@ def without_labels(frame: Frame, groups: Any, blocks: Any) -> Frame:
 
 def read_groups(frame: Frame, groups: Any, blocks: Any, design: Design) -> Groups:
     """Number the groups, and the blocks where there are some; rows that were left out are too."""
-    labels, codes = _numbered(_labels("groups", groups, frame, design))
+    labels, codes = _numbered(row_labels("groups", groups, frame, design))
     if len(labels) < 2:
         raise ParameterError(
             f"groups must have at least two different labels. Got {quoted(labels)}."
@@ -78,14 +76,13 @@ def read_groups(frame: Frame, groups: Any, blocks: Any, design: Design) -> Group
     for label, count in zip(labels, np.bincount(codes), strict=True):
         if count < _FEWEST:
             raise ParameterError(
-                f"group {quoted(label)} has {count} row; a group needs at least "
-                f"{_FEWEST}. Leave its "
-                "rows out, or join it with another group."
+                f"group {quoted(label)} has {count} row; a group needs at least {_FEWEST}. Leave "
+                "its rows out, or join it with another group."
             )
     _refuse_twins(design, codes, len(labels))
     if blocks is None:
         return Groups(labels, codes)
-    _, block = _numbered(_labels("blocks", blocks, frame, design))
+    _, block = _numbered(row_labels("blocks", blocks, frame, design))
     if len(np.unique(np.column_stack([block, codes]), axis=0)) == block.max() + 1:
         raise ParameterError(
             "every block has rows of one group only, so that no label can change its place; "
@@ -94,8 +91,18 @@ def read_groups(frame: Frame, groups: Any, blocks: Any, design: Design) -> Group
     return Groups(labels, codes, block)
 
 
-def _labels(name: str, given: Any, frame: Frame, design: Design) -> list[Any]:
-    column: Any = frame.columns[frame.positions[given]] if isinstance(given, str) else given
+def _require_column(option: str, name: str, frame: Frame) -> None:
+    if name not in frame.positions:
+        hint = near_matches(name, frame.names)
+        raise ParameterError(f"{option} names {quoted(name)}, which is not a column; {hint}")
+
+
+def row_labels(name: str, given: Any, frame: Frame, design: Design) -> list[Any]:
+    """One label per row of the design, from a column that the option `name` names or an array."""
+    column: Any = given
+    if isinstance(given, str):
+        _require_column(name, given, frame)
+        column = frame.columns[frame.positions[given]]
     if hasattr(column, "to_list"):  # of pandas, polars and narwhals; types stay as they are
         labels = column.to_list()
     else:
@@ -123,23 +130,22 @@ def _is_missing(label: Any) -> bool:
 
 def _numbered(labels: Sequence[Any]) -> tuple[tuple[Any, ...], Ints]:
     """Different labels in sorted order, so that the order of the rows does not matter."""
-    found = set(labels)
+    distinct = set(labels)
     try:
-        ordered = sorted(found)
+        ordered = sorted(distinct)
     except TypeError:
-        ordered = sorted(found, key=str)
+        ordered = sorted(distinct, key=str)
     number = {label: at for at, label in enumerate(ordered)}
     return tuple(ordered), np.array([number[label] for label in labels], dtype=np.int64)
 
 
 def _refuse_twins(design: Design, codes: Ints, n_groups: int) -> None:
-    """A column that says the same as the groups has no place in a model of each group."""
-    for at, column in enumerate(design.schema.categorical):
+    """Raise for a column that says the same as the groups: it is constant in each of them."""
+    for at, column in enumerate(design.schema.discrete):
         levels = design.codes[:, at]
         pairs = np.unique(np.column_stack([levels, codes]), axis=0)
         if len(pairs) == n_groups == len(np.unique(levels)):
             raise ParameterError(
-                f"column {quoted(column.name)} tells the groups apart exactly, so it is "
-                f"constant in "
-                f"each of them; give groups={quoted(column.name)}, or leave the column out."
+                f"column {quoted(column.name)} tells the groups apart exactly, so it is constant "
+                f"in each of them; give groups={quoted(column.name)}, or leave the column out."
             )
