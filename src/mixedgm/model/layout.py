@@ -169,11 +169,6 @@ class Layout:
         return self.nodes.n_gaussian
 
     @property
-    def n_numeric(self) -> int:
-        """Number of design columns that are numbers, which come first."""
-        return self.nodes.n_numeric
-
-    @property
     def n_levels(self) -> tuple[int, ...]:
         """Number of values of every other node."""
         return self.nodes.n_levels
@@ -298,6 +293,24 @@ class Layout:
         return start, np.concatenate(
             [np.ones_like(single), self.nodes.n_biases[discrete], self.sizes]
         )
+
+    def independent(self, column_mean: Floats) -> Floats:
+        """Theta without edges for standardised rows: mean 0, precision 1, log shares of levels."""
+        theta = np.zeros(self.n_theta)
+        theta[self.diagonal] = 1.0
+        theta[self.biases] = np.log(column_mean[self.nodes.indicators])
+        return self.centred(theta, np.zeros(0, dtype=np.int64))
+
+    def statistics(self, mean: Floats, second: Floats) -> Floats:
+        """(n_theta,) mean of what multiplies every parameter in the log density.
+
+        `mean` and `second` are those of the design columns z and of zz'.
+        """
+        out = np.empty(self.n_theta)
+        out[self.column_term] = mean
+        out[self.diagonal] = -0.5 * np.diagonal(second)[self.nodes.gaussian]
+        out[self.edges] = self.from_matrix(second)
+        return out
 
     # -- edge groups -------------------------------------------------------------------------
 

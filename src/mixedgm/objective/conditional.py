@@ -28,7 +28,6 @@ from mixedgm.objective.covariance import (
     factors,
     with_one,
 )
-from mixedgm.objective.moments import independent, statistics
 from mixedgm.objective.states import Softmax, States, StatesPoint
 from mixedgm.rows.contract import Coefficients, Moments, Rows
 from mixedgm.rows.memory import MemoryRows
@@ -120,12 +119,12 @@ class ConditionalLikelihood:
 
     def null(self) -> Floats:
         """Closed form: mean 0, precision 1, log frequencies."""
-        return independent(self.layout, self.moments)
+        return self.layout.independent(self.moments.mean)
 
     @cached_property
     def observed(self) -> Floats:
         """(n_theta,) mean of the sufficient statistics over the rows."""
-        return statistics(self.layout, self.moments.mean, self.moments.second)
+        return self.layout.statistics(self.moments.mean, self.moments.second)
 
     @cached_property
     def softmax(self) -> Softmax:
@@ -149,7 +148,7 @@ class ConditionalLikelihood:
             self._kept.clear()
             self._kept[theta.tobytes()] = sums
             expected = self._expected(point, sums)
-            grad = statistics(self.layout, expected.mean, expected.second) - self.observed
+            grad = self.layout.statistics(expected.mean, expected.second) - self.observed
         self.effort.evaluations += 1.0 if gradient else 0.5
         self.effort.seconds += time.perf_counter() - clock
         return Evaluation(value, grad)

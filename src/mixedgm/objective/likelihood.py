@@ -21,7 +21,6 @@ from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.params import from_theta
 from mixedgm.objective.contract import Evaluation
 from mixedgm.objective.covariance import Covariance, CovarianceCost, distinct
-from mixedgm.objective.moments import independent, statistics
 from mixedgm.rows.contract import Moments
 
 if TYPE_CHECKING:
@@ -83,12 +82,12 @@ class Likelihood:
 
     def null(self) -> Floats:
         """Closed form: mean 0, precision 1, log frequencies."""
-        return independent(self.layout, self.moments)
+        return self.layout.independent(self.moments.mean)
 
     @cached_property
     def observed(self) -> Floats:
         """(n_theta,) mean of the sufficient statistics over the rows."""
-        return statistics(self.layout, self.moments.mean, self.moments.second)
+        return self.layout.statistics(self.moments.mean, self.moments.second)
 
     # -- value and gradient ------------------------------------------------------------------------
 
@@ -129,7 +128,7 @@ class Likelihood:
         from mixedgm.joint.moments import moments_from
 
         expected = moments_from(model.given_y, model.tree.pairs[0])
-        return statistics(self.layout, expected.column_mean, expected.column_second)
+        return self.layout.statistics(expected.column_mean, expected.column_second)
 
     # -- curvature ---------------------------------------------------------------------------------
 

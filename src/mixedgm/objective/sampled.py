@@ -24,7 +24,6 @@ from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.params import from_theta
 from mixedgm.objective.contract import Evaluation, WholeCurvature
 from mixedgm.objective.covariance import Covariance, CovarianceCost, distinct
-from mixedgm.objective.moments import independent, statistics
 from mixedgm.objective.ridge import Ridged, RidgedWhole
 from mixedgm.rows.contract import Moments
 
@@ -151,7 +150,7 @@ class SampledLikelihood:
 
     def null(self) -> Floats:
         """Closed form: mean 0, precision 1, log frequencies."""
-        return independent(self.layout, self.moments)
+        return self.layout.independent(self.moments.mean)
 
     def evaluate(
         self, theta: Floats, gradient: bool = True, groups: Ints | None = None
@@ -180,9 +179,9 @@ class SampledLikelihood:
         pairs, states = self.chains.run(params, sweeps)
         expected = [moments_from(given_y, one) for one in pairs]
         batches = np.array(
-            [statistics(self.layout, one.column_mean, one.column_second) for one in expected]
+            [self.layout.statistics(one.column_mean, one.column_second) for one in expected]
         )
-        batches -= statistics(self.layout, self.moments.mean, self.moments.second)
+        batches -= self.layout.statistics(self.moments.mean, self.moments.second)
         error = np.zeros(self.layout.n_theta)
         if self.layout.n_levels:  # else nothing was sampled, and there is only rounding
             error = batches.std(axis=0, ddof=1) / np.sqrt(len(batches))
