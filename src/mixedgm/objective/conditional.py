@@ -1,7 +1,7 @@
 """Rows, moments and a layout with covariates -> the mean negative log likelihood given these.
 
-All in standardised units.  With the continuous targets integrated out, log Z(f) is a quadratic
-form in the covariates f plus the logarithm of a sum over the K joint states of the categorical
+All in standardised units.  With the Gaussian targets integrated out, log Z(f) is a quadratic
+form in the covariates f plus the logarithm of a sum over the K joint states of the discrete
 targets, whose logits are linear in f:
 
     log p(x, y | f) = log p(y | f) + log p(x | y, f)
@@ -33,7 +33,7 @@ from mixedgm.rows.contract import Coefficients, Moments, Rows
 from mixedgm.rows.memory import MemoryRows
 
 MOST_STATES = 4096
-"""Joint states of the categorical targets up to which all are summed over in every row."""
+"""Joint states of the discrete targets up to which all are summed over in every row."""
 
 # Rows and columns of the softmax's curvature, which has one for every state and covariate column.
 _LARGEST = 4096
@@ -50,9 +50,9 @@ class ConditionalLikelihood:
     moments : Moments
         Of the standardised rows.
     states : States
-        Roles of the design columns, and the joint states of the categorical targets.
+        Roles of the design columns, and the joint states of the discrete targets.
     rows : Rows
-        The covariates, and the joint state as their last categorical column.
+        The covariates, and the joint state as their last discrete column.
     effort : CovarianceCost
         Counters.
     """
@@ -162,7 +162,7 @@ class ConditionalLikelihood:
             return None
 
     def _sums(self, point: StatesPoint, gradient: bool) -> _Sums:
-        """The softmax pass; without categorical targets there is one state and nothing to do."""
+        """The softmax pass; without discrete targets there is one state and nothing to do."""
         used = self.softmax.columns
         if self.states.n_states == 1:
             return _Sums(0.0, np.ones(1), self.moments.mean[used][:, None])

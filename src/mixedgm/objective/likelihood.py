@@ -32,7 +32,7 @@ _MOST_STATES = 2**16
 
 @dataclass(frozen=True, eq=False)
 class Likelihood:
-    """-log p(row), averaged over rows, by exact elimination of the categorical columns.
+    """-log p(row), averaged over rows, by exact elimination of the discrete columns.
 
     Parameters
     ----------
@@ -176,5 +176,5 @@ class Likelihood:
 
 
 def _drawn_states(model: Exact, n: int) -> tuple[Ints, Floats]:
-    """The distinct ones among n draws of the categorical columns, and their shares."""
+    """The distinct ones among n draws of the discrete columns, and their shares."""
     return distinct(model.tree.draw(n, np.random.default_rng(n)), model.params.n_levels)

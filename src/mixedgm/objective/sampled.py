@@ -1,7 +1,7 @@
 """Moments and Gibbs chains -> estimates of the likelihood's gradient, with their errors.
 
-For fields that are too large to eliminate.  Only the categorical columns are sampled; given them,
-the moments of the continuous columns are known.  The chains persist: a small change of theta
+For fields that are too large to eliminate.  Only the discrete columns are sampled; given them,
+the moments of the Gaussian ones are known.  The chains persist: a small change of theta
 moves them little, so few sweeps bring them up to date.  They are independent of each other, and
 the spread between batches of them is the error, whatever the correlation along a chain.
 """
@@ -34,7 +34,7 @@ _KEPT = 4096
 
 @dataclass(eq=False)
 class GradientChains:
-    """Gibbs chains over the categorical columns, which go on from wherever they are.
+    """Gibbs chains over the discrete columns, which go on from wherever they are.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ def cell_losses(
 def predictions(
     params: Params, numbers: Floats, codes: NDArray[np.integer], n_observed: float = np.inf
 ) -> tuple[Floats, NDArray[np.int64]]:
-    """Conditional mean of every continuous, most probable level of every categorical column."""
+    """Conditional mean of every Gaussian node, most probable level of every discrete one."""
     means = np.empty(numbers.shape)
     modes = np.empty(codes.shape, dtype=np.int64)
     for block in _blocks(params, len(numbers)):
@@ -67,7 +67,7 @@ def probabilities(
     discrete: int,
     n_observed: float = np.inf,
 ) -> Floats:
-    """(n, L) probability of every level of categorical column number `discrete`."""
+    """(n, L) probability of every level of discrete column number `discrete`."""
     out = np.empty((len(numbers), params.n_levels[discrete]))
     for block in _blocks(params, len(numbers)):
         given = conditionals(params, numbers[block], codes[block], n_observed)
