@@ -123,7 +123,7 @@ def distribution_of(fitted: FittedModel, columns: Any, given: GivenArg, how: How
     evidence, rest = asked_model(fitted, given)
     _refuse_known(wanted, evidence)
     numbers, discrete = column_positions(rest.schema, wanted)
-    found = with_names(
+    moments = with_names(
         rest.schema,
         marginal,
         rest.joint_params,
@@ -135,7 +135,7 @@ def distribution_of(fitted: FittedModel, columns: Any, given: GivenArg, how: How
     )
     names = {column.name for column in wanted} | set(evidence.values)
     notes = (*margin_notes(fitted), *pair_notes(fitted, names))
-    return Distribution(wanted, evidence, found, rest, how.entries, notes)
+    return Distribution(wanted, evidence, moments, rest, how.entries, notes)
 
 
 def means_of(fitted: FittedModel, given: GivenArg, how: How) -> Means:
@@ -160,7 +160,7 @@ def _moments(fitted: FittedModel, how: How) -> tuple[Floats, Floats, Floats, Flo
     if how.method != "gibbs":
         nothing = np.zeros((1, 0))
         try:
-            found = posterior(
+            answer = posterior(
                 fitted.joint_params,
                 [],
                 [],
@@ -169,7 +169,7 @@ def _moments(fitted: FittedModel, how: How) -> tuple[Floats, Floats, Floats, Flo
                 method="exact",
                 limit=how.entries,
             )
-            mean, levels = found.mean[0], found.levels[0]
+            mean, levels = answer.mean[0], answer.levels[0]
             return mean, levels, np.zeros_like(mean), np.zeros_like(levels), True
         except TooLargeError:
             if how.method == "exact":
