@@ -161,18 +161,18 @@ class FittedModel:
         """
         start = self.params.nodes.column_start
         scale = np.repeat(self.node_scales, np.diff(start))
-        found = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
+        parts = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
         for first in range(0, len(start) - 1, _NODES_AT_ONCE):
             last = min(first + _NODES_AT_ONCE, len(start) - 1)
             # Scaled first: in units that are very large or small the square of a coefficient has
             # no place in double precision.
-            own = slice(start[first], start[last])
-            scaled = scale[own, None] * self.edge_coef[own] * scale
+            rows = slice(start[first], start[last])
+            scaled = scale[rows, None] * self.edge_coef[rows] * scale
             by_row = np.add.reduceat(scaled**2, start[first:last] - start[first], axis=0)
             norms = np.sqrt(np.add.reduceat(by_row, start[:-1], axis=1))
             u, v = np.nonzero(np.triu(norms, first + 1))
-            found.append((u + first, v, norms[u, v]))
-        u, v, weight = (np.concatenate(part) for part in zip(*found, strict=True))
+            parts.append((u + first, v, norms[u, v]))
+        u, v, weight = (np.concatenate(part) for part in zip(*parts, strict=True))
         return u, v, weight
 
     @property
@@ -193,14 +193,14 @@ class FittedModel:
         n_nodes = len(self.schema.nodes)
         if self.params.moderation is None:
             return np.zeros((0, n_nodes, n_nodes))
-        own = self.params.moderation
-        found = own.strengths(self.params, self.node_scales)
+        moderation = self.params.moderation
+        weights = moderation.strengths(self.params, self.node_scales)
         if self.params.nodewise:
-            there = [joined(part > 0.0, self.report.rule) for part in found]
-            mean = [0.5 * (part + part.swapaxes(1, 2)) for part in own.deviations]
-            both = replace(own, deviations=tuple(mean))
-            found = np.where(there, both.strengths(self.params, self.node_scales), 0.0)
-        upper = np.triu(found, 1)
+            there = [joined(part > 0.0, self.report.rule) for part in weights]
+            mean = [0.5 * (part + part.swapaxes(1, 2)) for part in moderation.deviations]
+            both = replace(moderation, deviations=tuple(mean))
+            weights = np.where(there, both.strengths(self.params, self.node_scales), 0.0)
+        upper = np.triu(weights, 1)
         return np.asarray(upper + upper.swapaxes(1, 2))
 
     @property
@@ -266,10 +266,10 @@ class FittedModel:
         assert self.params.moderation is not None
         rows, columns = self.params.nodes.columns_of(u), self.params.nodes.columns_of(v)
         whole = self.params.moderation.deviations[which]
-        own = whole[:, rows, columns]
+        block = whole[:, rows, columns]
         if self.params.nodewise:
-            own = 0.5 * (own + whole[:, columns, rows].swapaxes(1, 2))
-        return np.asarray(own)
+            block = 0.5 * (block + whole[:, columns, rows].swapaxes(1, 2))
+        return np.asarray(block)
 
     def _edge(self, u: int, v: int, weight: float) -> Edge:
         nodes, kind = self.schema.nodes, edge_kind(self.schema, u, v)

@@ -104,7 +104,7 @@ def deviation_factors(
     0.5
     """
     pair = factor_matrix(schema, factors, forbid=forbid, moderated=True)
-    found = np.array([pair] * len(moderators))
+    matrices = np.array([pair] * len(moderators))
     named = [(key, factor, "penalty_factors") for key, factor in _split(factors)[1]]
     named += [(key, 0.0, "require") for key in _listed(require, "require")]
     named += [(key, np.inf, "forbid") for key in _listed(forbid, "forbid")]
@@ -124,8 +124,8 @@ def deviation_factors(
                 f"{seen[which, u, v]:g} and {factor:g}."
             )
         at = moderators.index(which)
-        found[at, u, v] = found[at, v, u] = factor
-    return found
+        matrices[at, u, v] = matrices[at, v, u] = factor
+    return matrices
 
 
 def _is_triple(key: Any) -> bool:

@@ -61,7 +61,7 @@ def _require_distribution(fitted: FittedModel) -> None:
     schema = fitted.schema
     inside = schema.gaussian_targets
     try:
-        # Asked for here once, and not in every process that simulates.
+        # Checked here once rather than in every process that simulates.
         factor(fitted.joint_params.precision[np.ix_(inside, inside)])
     except DistributionError as error:
         raise error.named([schema.nodes[s].name for s in inside]) from None

@@ -40,7 +40,7 @@ About = tuple[int, Ints, Floats]
 
 # Entries of the tables of one row, beyond which Gibbs chains are faster than exact answers.
 _ENTRIES = 2**16
-# A level that no chain visited: as probable as half a visit among those that chains make.
+# Probability of a level that no chain visited: half a visit among those that the chains make.
 _LEAST = 0.5 / 1600
 
 

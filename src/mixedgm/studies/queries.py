@@ -275,7 +275,7 @@ def expectation_of(
             f"f must return one number for each of {n} rows. Got an array of shape {values.shape} "
             "instead."
         )
-    # Rows of Gibbs chains are worth as many independent ones as the chains say.
+    # Rows of Gibbs chains count as their effective number of independent ones.
     worth = n if drawn.diagnostics is None else min(n, drawn.diagnostics.worst_ess)
     spread = float(values.std(ddof=1)) if n > 1 else np.nan
     return Estimate(float(values.mean()), spread / float(np.sqrt(worth)), exact=False)
