@@ -125,10 +125,10 @@ class _Conditionals:
         self.n_copies = 1 + sum(layout.n_features)
         self.coef = _coefficients(layout, claim.theta)
         self.norms = np.sqrt(layout.group_sums(np.square(claim.theta[layout.edges])))
-        self.bias = np.concatenate([claim.theta[layout.linear], claim.theta[layout.biases]])
+        self.bias = claim.theta[layout.bias_terms]
         self.precision = claim.theta[layout.diagonal]
         self.target = np.repeat(layout.is_target, layout.width)
-        self.place = _places(self.p, rows.observed, design.schema.n_levels)
+        self.place = _places(layout.n_numeric, rows.observed, design.schema.n_levels)
         share = design.weights if design.weights is not None else np.ones(design.n_rows)
         self.share = share / share.sum()
 
@@ -143,7 +143,7 @@ class _Conditionals:
     def _columns(self, part: slice) -> Floats:
         numbers = (self.design.numbers[part] - self.rows.centre) / self.rows.scale
         out = np.zeros((self.n_copies, self.d, len(numbers)))
-        out[0, : self.p] = numbers.T
+        out[0, self.layout.nodes.numeric] = numbers.T
         rows = np.arange(len(numbers))
         for j, place in enumerate(self.place):
             out[0, place[self.design.codes[part, j]], rows] = 1.0
@@ -170,14 +170,14 @@ class _Conditionals:
     def worst(self, nodes: slice) -> float:
         """The largest violation of the own terms of these nodes, and of groups that end in one."""
         layout, claim = self.layout, self.claim
-        own = slice(int(self.start[nodes.start]), int(self.start[nodes.stop]))
-        gradient, node_terms = self._gradients(own)
+        block = slice(int(self.start[nodes.start]), int(self.start[nodes.stop]))
+        gradient, node_terms = self._gradients(block)
         worst = float(np.abs(node_terms).max(initial=0.0))
         chosen = self._groups(nodes)
         if len(chosen) == 0:
             return worst
-        self._add_pull(gradient, own)
-        sums = np.add.reduceat(np.square(gradient), self.start[nodes] - own.start, axis=1)
+        self._add_pull(gradient, block)
+        sums = np.add.reduceat(np.square(gradient), self.start[nodes] - block.start, axis=1)
         sums = np.add.reduceat(sums, self._node_starts(), axis=0)
         sums = sums.reshape(self.n_copies, layout.n_nodes, -1)
         ends = np.cumsum([0, 1, *layout.n_features]).tolist()
@@ -193,22 +193,22 @@ class _Conditionals:
         chosen = np.flatnonzero((second >= nodes.start) & (second < nodes.stop))
         return chosen if claim.groups is None else np.intersect1d(chosen, claim.groups)
 
-    def _gradients(self, own: slice) -> tuple[Floats, Floats]:
+    def _gradients(self, block: slice) -> tuple[Floats, Floats]:
         """Derivatives in the coefficients of all columns and products with these columns.
 
         Both conditionals of an edge are in them.  And those in the own terms of these columns.
         """
-        p, width, whole = self.p, own.stop - own.start, own == slice(0, self.d)
+        p, width, whole = self.p, block.stop - block.start, block == slice(0, self.d)
         out = np.zeros((self.n_copies * self.d, width))
         bias, precision = np.zeros(width), np.zeros(p)
         varies = np.zeros(p, dtype=bool)
         for share, columns, residual in self._parts():
             weighted = share * residual
-            out += columns @ weighted[own].T
+            out += columns @ weighted[block].T
             if not (self.layout.nodewise or whole):
-                both = columns.reshape(self.n_copies, self.d, -1)[:, own]
+                both = columns.reshape(self.n_copies, self.d, -1)[:, block]
                 out += (weighted @ both.transpose(0, 2, 1)).reshape(out.shape)
-            bias += weighted[own].sum(axis=1)
+            bias += weighted[block].sum(axis=1)
             x = columns[:p]
             mean = residual[:p] + x  # of a number, given the others
             precision += 0.5 * ((x**2 - mean**2) @ share - share.sum() / self.precision)
@@ -218,9 +218,9 @@ class _Conditionals:
         if self.claim.noise is not None:
             precision += 0.5 * self.claim.noise
         precision[~(varies & self.target[:p])] = 0.0  # a constant has a precision by custom
-        return out, np.concatenate([bias, precision[own.start : own.stop]])
+        return out, np.concatenate([bias, precision[block.start : block.stop]])
 
-    def _add_pull(self, gradient: Floats, own: slice) -> None:
+    def _add_pull(self, gradient: Floats, block: slice) -> None:
         """Add to the gradient how penalty and ridge pull groups that are not zero."""
         layout, claim = self.layout, self.claim
         with np.errstate(divide="ignore"):
@@ -228,8 +228,8 @@ class _Conditionals:
         factor += 0.0 if claim.ridge is None else claim.ridge
         row, column = layout.edge_position
         values = layout.spread(factor) * claim.theta[layout.edges]
-        here = np.flatnonzero((values != 0.0) & (column >= own.start) & (column < own.stop))
-        gradient[row[here], column[here] - own.start] += values[here]
+        here = np.flatnonzero((values != 0.0) & (column >= block.start) & (column < block.stop))
+        gradient[row[here], column[here] - block.start] += values[here]
 
     def _node_starts(self) -> Ints:
         copies = np.arange(self.n_copies)[:, None] * self.d
@@ -249,9 +249,9 @@ def _coefficients(layout: Layout, theta: Floats) -> sparse.csr_array | Floats:
     return matrix.toarray() if matrix.nnz > _DENSE * n_columns * d else matrix
 
 
-def _places(n_gaussian: int, observed: NDArray[np.bool_], n_levels: tuple[int, ...]) -> list[Ints]:
-    """The design column of every declared level of every category."""
-    column = n_gaussian + np.cumsum(observed) - 1
+def _places(first: int, observed: NDArray[np.bool_], n_levels: tuple[int, ...]) -> list[Ints]:
+    """The design column of every declared level of every category; they begin at `first`."""
+    column = first + np.cumsum(observed) - 1
     return list(np.split(column, np.cumsum(n_levels)[:-1])) if n_levels else []
 
 

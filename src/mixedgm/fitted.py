@@ -166,8 +166,8 @@ class FittedModel:
             last = min(first + _NODES_AT_ONCE, len(start) - 1)
             # Scaled first: in units that are very large or small the square of a coefficient has
             # no place in double precision.
-            rows = slice(start[first], start[last])
-            scaled = scale[rows, None] * self.edge_coef[rows] * scale
+            columns = slice(start[first], start[last])
+            scaled = scale[columns, None] * self.edge_coef[columns] * scale
             by_row = np.add.reduceat(scaled**2, start[first:last] - start[first], axis=0)
             norms = np.sqrt(np.add.reduceat(by_row, start[:-1], axis=1))
             u, v = np.nonzero(np.triu(norms, first + 1))
@@ -194,13 +194,13 @@ class FittedModel:
         if self.params.moderation is None:
             return np.zeros((0, n_nodes, n_nodes))
         moderation = self.params.moderation
-        weights = moderation.strengths(self.params, self.node_scales)
+        strengths = moderation.strengths(self.params, self.node_scales)
         if self.params.nodewise:
-            there = [joined(part > 0.0, self.report.rule) for part in weights]
+            there = [joined(part > 0.0, self.report.rule) for part in strengths]
             mean = [0.5 * (part + part.swapaxes(1, 2)) for part in moderation.deviations]
             both = replace(moderation, deviations=tuple(mean))
-            weights = np.where(there, both.strengths(self.params, self.node_scales), 0.0)
-        upper = np.triu(weights, 1)
+            strengths = np.where(there, both.strengths(self.params, self.node_scales), 0.0)
+        upper = np.triu(strengths, 1)
         return np.asarray(upper + upper.swapaxes(1, 2))
 
     @property
@@ -266,10 +266,10 @@ class FittedModel:
         assert self.params.moderation is not None
         rows, columns = self.params.nodes.columns_of(u), self.params.nodes.columns_of(v)
         whole = self.params.moderation.deviations[which]
-        block = whole[:, rows, columns]
+        deviation = whole[:, rows, columns]
         if self.params.nodewise:
-            block = 0.5 * (block + whole[:, columns, rows].swapaxes(1, 2))
-        return np.asarray(block)
+            deviation = 0.5 * (deviation + whole[:, columns, rows].swapaxes(1, 2))
+        return np.asarray(deviation)
 
     def _edge(self, u: int, v: int, weight: float) -> Edge:
         nodes, kind = self.schema.nodes, edge_kind(self.schema, u, v)

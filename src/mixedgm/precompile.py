@@ -99,13 +99,15 @@ def main() -> None:
 
 def _curvature() -> None:
     from mixedgm.model.incidence import Incidence
+    from mixedgm.model.nodes import Nodes
     from mixedgm.rows.contract import Coefficients
     from mixedgm.rows.memory import MemoryRows
 
     nothing, zero = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64)
     alone = Incidence(
-        np.zeros(3, dtype=np.int64), nothing, nothing, zero, nothing, nothing, nothing, nothing
-    )
+        np.zeros(3, dtype=np.int64), nothing, nothing, zero, nothing, nothing, nothing, nothing,
+        Nodes.mixed(1, (2,)),
+    )  # fmt: skip
     rows = MemoryRows(np.zeros((2, 1)), np.array([[0], [1]], dtype=np.uint8), (2,))
     rows.softmax_curvature(Coefficients(alone, np.zeros(0), np.zeros(2), zero), zero, 1)
 

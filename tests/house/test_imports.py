@@ -167,7 +167,7 @@ def test_stores_are_made_where_the_architecture_says() -> None:
         for node in ast.walk(parse(path))
         if isinstance(node, ast.Call) and ast.unparse(node.func) in ("MemoryRows", "StateRows")
     }
-    fits = {"path/task.py", "rows/states.py"}
+    fits = {"path/task.py", "rows/memory.py"}
     assert found == fits | {"diagnostics/states.py", "diagnostics/truth.py", "precompile.py"}
 
 

@@ -70,7 +70,7 @@ def fitted(frame, weights):
     design, _ = learn(frame, sample_weight=weights)
     task = prepare(design)
     solution = solved(task, 0.1, tol=1e-9)
-    return task.params(solution.theta), solution.objective + task.units.log_jacobian
+    return task.params(solution.theta), solution.objective + task.log_jacobian
 
 
 @pytest.mark.filterwarnings("ignore::mixedgm.errors.TableWarning")

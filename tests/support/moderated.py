@@ -14,7 +14,9 @@ from tests.support import dense
 from tests.support.problems import Table
 
 
-def moderated_task(table: Table, moderators, covariates=(), factors=None, **options) -> Task:
+def moderated_task(
+    table: Table, moderators, covariates=(), factors=None, n_threads=1, **options
+) -> Task:
     """The problem of a table whose edges vary with some of its nodes."""
     design = table.design
     fixed = {design.schema.nodes[k].name for k in (*moderators, *covariates)}
@@ -25,7 +27,7 @@ def moderated_task(table: Table, moderators, covariates=(), factors=None, **opti
     if factors is None:
         factors = np.ones((len(moderators), n_nodes, n_nodes))
     recipe = Recipe(moderated=Moderated(tuple(moderators), factors), **options)
-    return prepare(replace(design, schema=Schema(tuple(columns))), recipe)
+    return prepare(replace(design, schema=Schema(tuple(columns))), recipe, n_threads=n_threads)
 
 
 def written_out(task: Task, table: Table):

@@ -132,5 +132,5 @@ def estimate(table: Table, fraction: float, tol: float = 1e-9, **options):
     lam = fraction * task.lam_max
     solution = solved(task, lam, tol=tol)
     assert solution.converged, solution.status.value
-    objective = solution.objective + task.units.log_jacobian
+    objective = solution.objective + task.log_jacobian
     return task.params(solution.theta), edges_of(task, solution.theta), objective, lam

@@ -199,7 +199,7 @@ def _states(truth: Truth, model: Exact) -> StateRows | None:
 def _largest_grid(truth: Truth, digits: float) -> int:
     params, largest = truth.params, 1
     for discrete in range(len(params.n_levels)):
-        slopes = params.category_shift[:, params.levels_of(discrete)]
+        slopes = params.joint.shift[:, params.levels_of(discrete)]
         slopes = slopes - slopes.mean(axis=1, keepdims=True)
         _, steps = axes_of(truth.given_y, slopes, digits)
         largest = max(largest, grid_size(steps, digits))

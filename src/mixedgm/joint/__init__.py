@@ -4,14 +4,19 @@ Everything here works on `ConditionalGaussian` with column positions and level c
 and frames are the business of the rooms below.
 """
 
-from mixedgm.joint.cells import log_density_of
-from mixedgm.joint.conditioning import among, condition
+from mixedgm.joint.conditioning import among
 from mixedgm.joint.field import integrate_out
 from mixedgm.joint.information import Columns, Estimate, entropy, mutual_information
 from mixedgm.joint.marginals import Marginal, marginal
 from mixedgm.joint.moments import Expectations, expectations, log_density, log_partition
 from mixedgm.joint.plan import LIMIT
-from mixedgm.joint.posteriors import Posterior, log_marginal, posterior, posterior_draw
+from mixedgm.joint.posteriors import (
+    Posterior,
+    log_density_of,
+    log_marginal,
+    posterior,
+    posterior_draw,
+)
 from mixedgm.joint.repair import Repair, repaired
 from mixedgm.joint.sampled import SamplingEffort, sampled_expectations
 from mixedgm.joint.sampling import Draw, draw
@@ -27,7 +32,6 @@ __all__ = [
     "Posterior",
     "Repair",
     "among",
-    "condition",
     "draw",
     "entropy",
     "expectations",

@@ -1,4 +1,4 @@
-"""A model and known values -> the model of the remaining columns, for one row or for many.
+"""A model and known values of many rows -> the models of the remaining columns.
 
 Knowing some columns leaves the family: the interactions among the others stay as they are, and
 every known value adds its terms to their biases.
@@ -6,13 +6,12 @@ every known value adds its terms to their biases.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.errors import ParameterError
 from mixedgm.joint.kernels import add_level_rows, level_terms
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints
@@ -74,15 +73,13 @@ def given_rows(
     array([[-1.],
            [-2.]])
     """
-    known, cats = (
-        np.asarray(known_numbers, dtype=np.int64),
-        np.asarray(known_discrete, dtype=np.int64),
-    )
+    known = np.asarray(known_numbers, dtype=np.int64)
+    known_states = np.asarray(known_discrete, dtype=np.int64)
     rest = np.setdiff1d(np.arange(params.n_gaussian), known)
-    left = np.setdiff1d(np.arange(len(params.n_levels)), cats)
-    inside, outside = _levels(params, cats), _levels(params, left)
+    left = np.setdiff1d(np.arange(len(params.n_levels)), known_states)
+    inside, outside = _levels(params, known_states), _levels(params, left)
     numbers = np.ascontiguousarray(numbers, dtype=np.float64)
-    own = _select(params, known, cats, inside)
+    own = _select(params, known, known_states, inside)
     model = _select(params, rest, left, outside)
     linear = params.linear[rest] - numbers @ params.precision[np.ix_(known, rest)]
     shift = np.ascontiguousarray(params.shift[np.ix_(rest, inside)].T)
@@ -108,72 +105,6 @@ def log_weight(params: ConditionalGaussian, numbers: Floats, codes: NDArray[np.i
     discrete = level_terms(codes, params.level_start, params.bias, params.interaction)
     with np.errstate(over="ignore"):  # a value as far away as doubles go cannot occur
         return np.asarray((linear * numbers).sum(axis=1) + discrete)
-
-
-def condition(
-    params: ConditionalGaussian,
-    number_evidence: Mapping[int, float] | None = None,
-    code_evidence: Mapping[int, int] | None = None,
-) -> ConditionalGaussian:
-    """Model of the remaining columns given known values, exactly.
-
-    Parameters
-    ----------
-    params : ConditionalGaussian
-        The whole model.  Its precision need not be positive definite.
-    number_evidence : mapping of int to float
-        Values of continuous columns, by position.
-    code_evidence : mapping of int to int
-        Level codes of categorical columns, by position.
-
-    Returns
-    -------
-    ConditionalGaussian
-        The remaining columns in their order.
-
-    Examples
-    --------
-    >>> params = ConditionalGaussian.independent(n_gaussian=1, n_levels=(2, 3))
-    >>> params.shift[0, 1] = 5.0
-    >>> rest = condition(params, code_evidence={0: 1})
-    >>> rest.n_levels, rest.linear
-    ((3,), array([5.]))
-    """
-    values, levels = dict(number_evidence or {}), dict(code_evidence or {})
-    check_evidence(params, values, levels)
-    given = given_rows(
-        params,
-        sorted(values),
-        sorted(levels),
-        np.array([[values[s] for s in sorted(values)]], dtype=np.float64),
-        np.array([[levels[j] for j in sorted(levels)]], dtype=np.int64),
-    )
-    return replace(given.model, linear=given.linear[0], bias=given.bias[0])
-
-
-def check_evidence(
-    params: ConditionalGaussian, values: Mapping[int, float], levels: Mapping[int, int]
-) -> None:
-    """Raise ParameterError for a column, a value or a level that there is not."""
-    q = len(params.n_levels)
-    for s, value in values.items():
-        if not 0 <= s < params.n_gaussian:
-            raise ParameterError(
-                f"there is no continuous column {s}; there are {params.n_gaussian}."
-            )
-        if not np.isfinite(value):
-            raise ParameterError.must_be(f"the value of continuous column {s}", "finite", value)
-    for j, level in levels.items():
-        if not 0 <= j < q:
-            raise ParameterError(f"there is no categorical column {j}; there are {q}.")
-        if not 0 <= level < params.n_levels[j]:
-            wanted = f"a code from 0 to {params.n_levels[j] - 1}"
-            raise ParameterError.must_be(f"the level of categorical column {j}", wanted, level)
-        if np.isneginf(params.bias[params.level_start[j] + level]):
-            raise ParameterError(
-                f"level {level} of categorical column {j} has probability zero in this model (it "
-                "had no rows), so nothing can be conditioned on it."
-            )
 
 
 def _levels(params: ConditionalGaussian, columns: Ints) -> Ints:

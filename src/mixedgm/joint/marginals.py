@@ -203,11 +203,11 @@ def check_columns(
 ) -> None:
     """Raise ParameterError for a column that there is not, or that is named twice."""
     for kind, asked, n in (
-        ("continuous", numbers, params.n_gaussian),
-        ("categorical", discrete, len(params.n_levels)),
+        ("number", numbers, params.n_gaussian),
+        ("state", discrete, len(params.n_levels)),
     ):
         for column in asked:
             if not 0 <= column < n:
-                raise ParameterError(f"there is no {kind} column {column}; there are {n}.")
+                raise ParameterError(f"{kind} {column} does not exist; there are {n}.")
         if len(set(asked)) < len(asked):
-            raise ParameterError(f"a {kind} column is named twice: {list(asked)}.")
+            raise ParameterError(f"a {kind} is named twice: {list(asked)}.")

@@ -51,8 +51,7 @@ def log_likelihood(
     >>> np.exp(log_likelihood(params, np.zeros((3, 0)), np.array([[0], [1], [2]]), 9.5))
     array([0.475, 0.475, 0.05 ])
     """
-    known_numbers = [s for s in covariates if s < params.n_gaussian]
-    known_discrete = [node - params.n_gaussian for node in covariates if node >= params.n_gaussian]
+    known_numbers, known_discrete = params.nodes.places(covariates)
     params = _without_own_levels(params, known_discrete)
 
     def constant(

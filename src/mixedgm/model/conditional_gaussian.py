@@ -12,6 +12,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from mixedgm.model.nodes import Nodes
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -69,6 +71,11 @@ class ConditionalGaussian:
     def n_gaussian(self) -> int:
         """Number of numbers, p."""
         return len(self.linear)
+
+    @cached_property
+    def nodes(self) -> Nodes:
+        """Its numbers, then its states, as nodes."""
+        return Nodes.mixed(self.n_gaussian, self.n_levels)
 
     @cached_property
     def level_start(self) -> Ints:

@@ -19,8 +19,8 @@ _FARTHEST = 1e300
 class Conditionals:
     """Conditionals of a block of rows.
 
-    `mean` (n, p) and `variance` (p,) of the continuous columns, `log_prob` (n, sum of levels) of
-    the categorical ones.
+    `mean` (n, p) and `variance` (p,) of the Gaussian nodes, `log_prob` (n, sum of levels) of the
+    discrete ones.
     """
 
     mean: Floats
@@ -55,7 +55,7 @@ def conditionals(
         part = log_prob[params.levels_of(j)]
         part -= part.max(axis=0)
         part -= np.log(np.exp(part).sum(axis=0))
-        share_with_unseen(part, params.cat_bias[params.levels_of(j)], n_observed)
+        share_with_unseen(part, params.bias_of(params.nodes.n_gaussian + j), n_observed)
     return Conditionals(mean, 1.0 / params.diagonal, log_prob.T)
 
 
@@ -74,9 +74,9 @@ def log_half_row(n_unseen: int, n_observed: float) -> float:
 
 def _linear(params: Params, coef: Floats, numbers: Floats, codes: NDArray[np.integer]) -> Floats:
     """(n, d) what the design columns of every row predict."""
-    linear = numbers @ coef[params.nodes.gaussian]
-    for j, start in enumerate(params.nodes.column_start[params.nodes.discrete].tolist()):
-        terms = coef[start + np.maximum(codes[:, j], 0)]
+    linear = numbers @ coef[params.nodes.numeric]
+    for j, start in enumerate(params.nodes.column_start[:-1][params.nodes.discrete]):
+        terms = coef[start + np.maximum(codes[:, j], 0)]  # int64, whatever type codes have
         terms[codes[:, j] < 0] = 0.0
         linear += terms
     return np.asarray(linear)
@@ -113,17 +113,16 @@ def losses(
     A cell with a negative code has a level that is not among the model's.  It counts as half a row,
     as if the level had been declared.
     """
-    found = conditionals(params, numbers, codes, n_observed)
+    given = conditionals(params, numbers, codes, n_observed)
     with np.errstate(over="ignore"):  # a value as far away as doubles go
-        square = np.minimum(((numbers - found.mean) / np.sqrt(found.variance)) ** 2, _FARTHEST)
-    gauss = 0.5 * (square + np.log(found.variance) + LOG_TWO_PI)
+        square = np.minimum(((numbers - given.mean) / np.sqrt(given.variance)) ** 2, _FARTHEST)
+    gauss = 0.5 * (square + np.log(given.variance) + LOG_TWO_PI)
     rows = np.arange(len(codes))
     discrete = []
     for j in range(len(params.n_levels)):
-        own = params.levels_of(j)
         at = np.maximum(codes[:, j], 0).astype(np.intp)  # codes may be of one byte, their sum not
-        loss = -found.log_prob[rows, own.start + at]
-        n_unseen = 1 + int(np.isneginf(params.cat_bias[own]).sum())
+        loss = -given.log_prob[rows, params.levels_of(j).start + at]
+        n_unseen = 1 + int(np.isneginf(params.bias_of(params.nodes.n_gaussian + j)).sum())
         loss[codes[:, j] < 0] = -log_half_row(n_unseen, n_observed)
         discrete.append(loss)
     return np.column_stack([gauss, *discrete])

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+from mixedgm.model.nodes import Nodes
 
 if TYPE_CHECKING:
     from mixedgm.model.layout import Layout
@@ -37,11 +40,26 @@ class Incidence:
     entry_column: Ints
     entry_target: Ints
     feature: Ints
+    nodes: Nodes
+
+    @cached_property
+    def node_entries(self) -> Ints:
+        """First coefficient of every node's conditional, and the end."""
+        return self.entry_ptr[self.target_ptr]
+
+    @property
+    def gaussian_entries(self) -> slice:
+        """Coefficients of Gaussian conditionals, which come first."""
+        return slice(0, int(self.node_entries[self.nodes.n_gaussian]))
+
+    @property
+    def softmax_entries(self) -> slice:
+        """Coefficients of softmax conditionals."""
+        return slice(self.gaussian_entries.stop, len(self.theta_index))
 
     def entries_of(self, node: int) -> slice:
         """Coefficients that belong to the conditional of `node`."""
-        first, last = self.target_ptr[node], self.target_ptr[node + 1]
-        return slice(int(self.entry_ptr[first]), int(self.entry_ptr[last]))
+        return slice(int(self.node_entries[node]), int(self.node_entries[node + 1]))
 
 
 def incidence_of(layout: Layout) -> Incidence:
@@ -65,26 +83,17 @@ def incidence_of(layout: Layout) -> Incidence:
     )
     predictor, group, feature = blocks
     theta_index, column, target = entries
-    return Incidence(target_ptr, predictor, group, entry_ptr, theta_index, column, target, feature)
-
-
-def conditional_of(layout: Layout) -> tuple[Ints, Ints]:
-    """(start, index): theta positions of everything in the conditional of every node."""
-    p, incidence = layout.n_gaussian, layout.incidence
-    n_own = np.where(np.arange(layout.n_nodes) < p, 2, 0)
-    n_own[layout.nodes.discrete] = layout.n_levels
-    n_entries = np.diff(incidence.entry_ptr[incidence.target_ptr])
-    start = np.concatenate([[0], np.cumsum(n_own + n_entries)]).astype(np.int64)
-    own = np.concatenate(
-        [
-            np.column_stack([np.arange(p), np.arange(p, 2 * p)]).ravel(),
-            np.arange(2 * p, layout.n_node_terms),
-        ]
+    return Incidence(
+        target_ptr,
+        predictor,
+        group,
+        entry_ptr,
+        theta_index,
+        column,
+        target,
+        feature,
+        layout.nodes,
     )
-    index = np.empty(start[-1], dtype=np.int64)
-    index[spans(start[:-1], n_own)] = own
-    index[spans(start[:-1] + n_own, n_entries)] = incidence.theta_index
-    return start, index
 
 
 def spans(start: Ints, length: Ints) -> Ints:

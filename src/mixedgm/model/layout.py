@@ -23,8 +23,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.model.centring import centred
-from mixedgm.model.incidence import Incidence, conditional_of, incidence_of, spans
+from mixedgm.model.incidence import Incidence, incidence_of, spans
 from mixedgm.model.nodes import Nodes
 
 Ints = NDArray[np.int64]
@@ -168,14 +167,24 @@ class Layout:
     @cached_property
     def is_target(self) -> NDArray[np.bool_]:
         """Whether a node has a conditional."""
-        found = np.ones(self.n_nodes, dtype=bool)
-        found[list(self.covariates)] = False
-        return found
+        mask = np.ones(self.n_nodes, dtype=bool)
+        mask[list(self.covariates)] = False
+        return mask
+
+    @cached_property
+    def gaussian_targets(self) -> Ints:
+        """Nodes with a Gaussian conditional that are targets."""
+        return np.flatnonzero(self.is_target & self.nodes.gaussian_nodes)
+
+    @cached_property
+    def softmax_nodes(self) -> Ints:
+        """Nodes with a softmax that are targets."""
+        return np.flatnonzero(self.is_target & ~self.nodes.gaussian_nodes)
 
     @cached_property
     def softmax_targets(self) -> Ints:
-        """Nodes with a softmax that have a conditional, counted from 0."""
-        return np.flatnonzero(self.is_target[self.nodes.discrete])
+        """The same, counted among the discrete nodes."""
+        return self.nodes.node_place[self.softmax_nodes]
 
     # -- node terms --------------------------------------------------------------------------
 
@@ -199,13 +208,51 @@ class Layout:
         """Number of parameters that are not edges."""
         return 2 * self.n_gaussian + self.n_level_terms
 
+    @property
+    def gaussian_terms(self) -> slice:
+        """Theta positions of all terms of Gaussian nodes: linear ones, then the diagonal."""
+        return slice(0, 2 * self.n_gaussian)
+
+    @cached_property
+    def first_term(self) -> Ints:
+        """Theta position of the first term of every node: its linear term, or its first bias."""
+        biases = self.biases.start + self.nodes.level_start[:-1]
+        return np.concatenate([np.arange(self.n_gaussian), biases])
+
+    @cached_property
+    def bias_terms(self) -> Ints:
+        """Theta positions of all linear terms, then of all biases: the order of `Params.bias`."""
+        positions = np.arange(self.n_node_terms)
+        return np.concatenate([positions[self.linear], positions[self.biases]])
+
+    @cached_property
+    def column_term(self) -> Ints:
+        """Theta position of the linear term of every design column, or of the bias of its level."""
+        return spans(self.first_term, self.width)
+
     def node_terms_of(self, node: int) -> Ints:
         """Theta positions of a node's own terms: (bias, diagonal), or the biases of its levels."""
-        at = self.nodes.place(node)
+        first = int(self.first_term[node])
         if self.nodes.is_gaussian(node):
-            return np.array([at, self.diagonal.start + at])
-        levels = self.nodes.levels_of(at)
-        return np.arange(self.biases.start + levels.start, self.biases.start + levels.stop)
+            return np.array([first, self.diagonal.start + first])
+        return np.arange(first, first + self.nodes.n_values[node])
+
+    @property
+    def n_node_blocks(self) -> int:
+        """Number of runs of node terms: see `term_blocks`."""
+        return self.n_gaussian + self.n_nodes
+
+    @cached_property
+    def term_blocks(self) -> tuple[Ints, Ints]:
+        """(start, size) of the runs of theta that belong together.
+
+        Every linear term and every entry of the diagonal, the biases of every discrete node, and
+        every group.
+        """
+        single, discrete = np.arange(self.biases.start), self.nodes.discrete
+        start = np.concatenate([single, self.first_term[discrete], self.starts[:-1]])
+        size = np.concatenate([np.ones_like(single), self.n_levels, self.sizes])
+        return start, size.astype(np.int64)
 
     # -- edge groups -------------------------------------------------------------------------
 
@@ -319,8 +366,8 @@ class Layout:
     @cached_property
     def conditionals(self) -> Ints:
         """In how many conditionals each group is."""
-        found = self.is_target[self.pairs[:, 1]].astype(np.int64)
-        return found if self.nodewise else found + self.is_target[self.pairs[:, 0]]
+        count = self.is_target[self.pairs[:, 1]].astype(np.int64)
+        return count if self.nodewise else count + self.is_target[self.pairs[:, 0]]
 
     @property
     def conditionals_at_most(self) -> int:
@@ -345,14 +392,14 @@ class Layout:
         The last few are kept, because solvers of similar problems ask for the same ones again.
         """
         key = groups.tobytes()
-        found = self._restricted.get(key)
-        if found is None:
+        small = self._restricted.get(key)
+        if small is None:
             deviates = None if self.deviates is None else self.deviates[groups]
-            found = replace(self, pairs=self.pairs[groups], deviates=deviates)
+            small = replace(self, pairs=self.pairs[groups], deviates=deviates)
             # A new dict each time: another thread may be reading the old one.
             last = list(self._restricted.items())[1 - _RESTRICTED_KEPT :]
-            vars(self)["_restricted"] = dict([*last, (key, found)])
-        return found
+            vars(self)["_restricted"] = dict([*last, (key, small)])
+        return small
 
     @cached_property
     def _restricted(self) -> dict[bytes, Layout]:
@@ -390,8 +437,43 @@ class Layout:
         return np.asarray(matrix[row, column])
 
     def centred(self, theta: Floats, groups: Ints) -> Floats:
-        """The same distribution with these groups and all biases summing to zero over levels."""
-        return centred(self, theta, groups)
+        """The same distribution with these groups and all biases summing to zero over levels.
+
+        What all levels of a node have in common in a block belongs to the own terms of the node at
+        the other end.  The penalty centres its groups by itself; groups free of penalty and the
+        biases need it done.  Deviations act on design columns less their means, which sum to zero
+        over levels: what levels have in common in them acts on nothing and is dropped.
+        """
+        theta = theta.copy()
+        if len(groups):
+            whole = len(groups) == self.n_groups
+            small = self if whole else self.restrict(groups)
+            small._centre_blocks(theta, self.positions(groups)[small.edges])
+        if self.n_levels:
+            biases = theta[self.biases]
+            means = np.add.reduceat(biases, self.nodes.level_start[:-1]) / self.n_levels
+            theta[self.biases] = biases - np.repeat(means, self.n_levels)
+        return theta
+
+    def _centre_blocks(self, theta: Floats, at: Ints) -> None:
+        """Centre all groups, which stand at these positions of a larger theta, in place."""
+        ends, is_edge = self.pairs[self.block_group], self.block_feature < 0
+        sizes = self.width[ends].prod(axis=1)
+        values, terms = theta[at], np.zeros(self.n_node_terms)
+        for end, position in enumerate(self.edge_position):
+            # A line is what a block has in one design column of the node at this end.
+            node, other = ends[:, end], ends[:, 1 - end]
+            lines = self.width[node]
+            first = np.cumsum(lines) - lines - self.column_start[node]
+            line = np.repeat(first, sizes) + position % self.n_columns
+            share = np.repeat(self.nodes.sums_to_one[other] / self.width[other], sizes)
+            if end == 1 or not self.nodewise:  # else no conditional changes
+                term = self.column_term[spans(self.column_start[node], lines)]
+                common = np.repeat(is_edge, lines) * np.bincount(line, share * theta[at])
+                terms += np.bincount(term, common, len(terms))
+            values -= np.bincount(line, share * values)[line]
+        theta[at] = values
+        theta[: len(terms)] += terms
 
     # -- conditionals ---------------------------------------------------------------------------
 
@@ -407,4 +489,12 @@ class Layout:
         Those of node v are ``index[start[v]:start[v + 1]]``: its own terms (bias and diagonal, or
         the biases of its levels), then its entries of the incidence in their order.
         """
-        return conditional_of(self)
+        nodes, incidence = self.nodes, self.incidence
+        n_terms = np.where(nodes.gaussian_nodes, 2, nodes.n_values)
+        n_entries = np.diff(incidence.entry_ptr[incidence.target_ptr])
+        start = np.concatenate([[0], np.cumsum(n_terms + n_entries)]).astype(np.int64)
+        index = np.empty(start[-1], dtype=np.int64)
+        index[spans(start[:-1], n_terms)] = spans(self.first_term, n_terms)
+        index[start[:-1][nodes.gaussian] + 1] = np.arange(self.n_theta)[self.diagonal]
+        index[spans(start[:-1] + n_terms, n_entries)] = incidence.theta_index
+        return start, index

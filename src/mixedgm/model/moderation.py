@@ -99,13 +99,16 @@ class Moderators:
     span: Floats
 
     @classmethod
-    def of(cls, nodes: tuple[int, ...], share: Floats, numbers: Floats) -> Moderators:
+    def of(
+        cls, nodes: Nodes, moderators: tuple[int, ...], share: Floats, numbers: Floats
+    ) -> Moderators:
         """Read their range from standardised rows."""
-        span = np.full((len(nodes), 2), np.nan)
-        for at, node in enumerate(nodes):
-            if node < numbers.shape[1]:
-                span[at] = numbers[:, node].min(), numbers[:, node].max()
-        return cls(nodes, share, span)
+        span = np.full((len(moderators), 2), np.nan)
+        for at, node in enumerate(moderators):
+            if nodes.is_gaussian(node):
+                values = numbers[:, nodes.place(node)]
+                span[at] = values.min(), values.max()
+        return cls(moderators, share, span)
 
     def n_features(self, layout: Layout) -> tuple[int, ...]:
         """1 for a numeric moderator, levels - 1 for one with levels."""

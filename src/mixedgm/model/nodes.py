@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from mixedgm.model.kinds import CATEGORICAL, CONTINUOUS, KINDS, Kind
 
 Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 Item = TypeVar("Item")
 
 
@@ -101,6 +102,16 @@ class Nodes:
         """Its position among the Gaussian nodes, or among the discrete ones: its column of data."""
         return node if node < self.n_gaussian else node - self.n_gaussian
 
+    @cached_property
+    def gaussian_nodes(self) -> Mask:
+        """Whether every node has a Gaussian conditional."""
+        return np.array([kind.is_gaussian for kind in self.kinds], dtype=bool)
+
+    @cached_property
+    def node_place(self) -> Ints:
+        """`place` of every node."""
+        return np.concatenate([np.arange(self.n_gaussian), np.arange(len(self.n_levels))])
+
     def places(self, nodes: Iterable[int]) -> tuple[list[int], list[int]]:
         """Positions of some nodes among the Gaussian ones, and of the others among the discrete.
 
@@ -147,13 +158,38 @@ class Nodes:
     @cached_property
     def n_numeric(self) -> int:
         """Number of design columns that are numbers."""
-        return int(self.width[[kind.is_numeric for kind in self.kinds]].sum())
+        return int(self.width[self.numeric_nodes].sum())
+
+    @cached_property
+    def numeric_nodes(self) -> Mask:
+        """Whether the design columns of every node are numbers; else they are indicators."""
+        return np.array([kind.is_numeric for kind in self.kinds], dtype=bool)
+
+    @cached_property
+    def sums_to_one(self) -> Mask:
+        """Nodes of several columns that always add up to one: edges need contrasts of them only."""
+        return np.asarray((self.freedom < self.width) & (self.width > 1))
+
+    @property
+    def numeric(self) -> slice:
+        """The design columns that are numbers."""
+        return slice(0, self.n_numeric)
+
+    @property
+    def indicators(self) -> slice:
+        """The design columns that are indicators."""
+        return slice(self.n_numeric, self.n_columns)
+
+    @cached_property
+    def softmax_column(self) -> Ints:
+        """Position of every design column among those of discrete nodes; negative for others."""
+        return np.arange(self.n_columns) - int(self.column_start[self.n_gaussian])
 
     def columns_of(self, node: int) -> slice:
         """Design columns of a node."""
         return slice(int(self.column_start[node]), int(self.column_start[node + 1]))
 
-    def columns_kept(self, observed: NDArray[np.bool_]) -> Ints:
+    def columns_kept(self, observed: Mask) -> Ints:
         """Design columns that are left when levels that are not observed go."""
         p = self.n_numeric
         return np.concatenate([np.arange(p), p + np.flatnonzero(observed)])

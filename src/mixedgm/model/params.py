@@ -266,11 +266,6 @@ class Units:
     centre: Floats
     scale: Floats
 
-    @property
-    def log_jacobian(self) -> float:
-        """Objective in the data's units minus objective in standardised units."""
-        return float(np.log(self.scale).sum())
-
     def of_columns(self, nodes: Nodes) -> Floats:
         """(d,) scale of every design column; indicators have none."""
         return np.concatenate([self.scale, np.ones(nodes.n_columns - nodes.n_numeric)])
@@ -305,7 +300,7 @@ def from_theta(layout: Layout, theta: Floats) -> Params:
     """Flat vector -> Params; deviations are left out."""
     return Params(
         layout.nodes,
-        np.concatenate([theta[layout.linear], theta[layout.biases]]),
+        theta[layout.bias_terms],
         theta[layout.diagonal].copy(),
         layout.to_matrix(theta)[: layout.n_columns],
         layout.nodewise,

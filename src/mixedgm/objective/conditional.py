@@ -20,14 +20,18 @@ import numpy as np
 
 from mixedgm.errors import DistributionError, TooLargeError
 from mixedgm.model.layout import Floats, Ints, Layout
-from mixedgm.objective.conditional_covariance import ConditionalCovariance
 from mixedgm.objective.contract import Evaluation
-from mixedgm.objective.covariance import CovarianceCost
+from mixedgm.objective.covariance import (
+    CovarianceCost,
+    Whole,
+    covariance_given_y,
+    factors,
+    with_one,
+)
 from mixedgm.objective.moments import independent, statistics
 from mixedgm.objective.states import Softmax, States, StatesPoint
 from mixedgm.rows.contract import Coefficients, Moments, Rows
 from mixedgm.rows.memory import MemoryRows
-from mixedgm.rows.states import with_joint_state
 
 MOST_STATES = 4096
 """Joint states of the categorical targets up to which all are summed over in every row."""
@@ -73,10 +77,10 @@ class ConditionalLikelihood:
                 "modelled given the covariates",
                 states.columns,
             )
-        known = np.array(layout.covariates, dtype=np.int64)
-        p = layout.n_gaussian
-        discrete = known[known >= p] - p
-        kept = with_joint_state(rows, known[known < p], discrete, layout.softmax_targets)
+        numbers, discrete = (
+            np.array(part, dtype=np.int64) for part in layout.nodes.places(layout.covariates)
+        )
+        kept = rows.with_joint_state(numbers, discrete, layout.softmax_targets)
         return cls(layout, moments, states, kept)
 
     @property
@@ -163,12 +167,12 @@ class ConditionalLikelihood:
         used = self.softmax.columns
         if self.states.n_states == 1:
             return _Sums(0.0, np.ones(1), self.moments.mean[used][:, None])
-        found = self.rows.softmax(self._coefficients(point), "support" if gradient else "none")
-        loss = float(found.loss[-1])
-        if found.mean_prob is None or found.support is None:
+        sums = self.rows.softmax(self._coefficients(point), "support" if gradient else "none")
+        loss = float(sums.loss[-1])
+        if sums.mean_prob is None or sums.support is None:
             return _Sums(loss, np.zeros(0), np.zeros((0, 0)))
-        between = found.support.reshape(len(used), self.states.n_states)
-        return _Sums(loss, found.mean_prob[-self.states.n_states :], between)
+        between = sums.support.reshape(len(used), self.states.n_states)
+        return _Sums(loss, sums.mean_prob[-self.states.n_states :], between)
 
     def _coefficients(self, point: StatesPoint) -> Coefficients:
         softmax = self.softmax
@@ -262,3 +266,83 @@ class _Sums:
     loss: float
     prob: Floats
     between: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionalCovariance(Whole):
+    """Second derivative of the mean log partition function given covariates, at one point.
+
+    Given the state k of the discrete targets and the covariates f, the design columns have the mean
+    m = c(k) + h f with an h that is the same for all states.  So a product of two of them is
+
+        m_a m_b = c_a c_b + (c_a h_b + c_b h_a) f + (h_a f)(h_b f),
+
+    of which the last term does not depend on the state and has no covariance given f.  The rest is
+    linear in (1, f), with coefficients for every state, so its covariance follows from the
+    curvature of the softmax over states.  What x adds given state and covariates is as in the
+    likelihood without covariates.
+
+    Parameters
+    ----------
+    layout : Layout
+        Of the parameters.
+    states : States
+        Roles of the columns.
+    point : StatesPoint
+        The model.
+    expected : Moments
+        Of all design columns, the targets being the model's given the covariates.
+    used : ndarray of int
+        Design columns of the covariates that have an edge.
+    softmax : ndarray or None
+        Curvature of the softmax over states: rows and columns are a state, for the constant and
+        then for every used covariate column.  None where there is one state only.
+    effort : CovarianceCost
+        Counters.
+    """
+
+    states: States
+    point: StatesPoint
+    expected: Moments
+    used: Ints
+    softmax: Floats | None
+    effort: CovarianceCost = field(default_factory=CovarianceCost)
+
+    def on(self, layout: Layout, columns: Floats) -> Floats:
+        """The matrix for other design columns, ``z @ columns``, laid out as `layout`."""
+        clock = time.perf_counter()
+        first, second, factor = factors(layout)
+        p, inside = layout.n_gaussian, np.ix_(self.states.numbers, self.states.numbers)
+        spread = np.zeros((p, p))
+        spread[inside] = self.point.spread
+        square = self.expected.second.copy()
+        square[inside] -= self.point.spread
+        moments = with_one(self.expected.mean @ columns, columns.T @ square @ columns)
+        out = covariance_given_y(moments, first, second, spread)
+        if self.softmax is not None:
+            parts = self._by_state(first, second, columns)
+            out += parts.T @ (self.softmax @ parts)
+        out *= factor
+        out *= factor[:, None]
+        self.effort.curvature_seconds += time.perf_counter() - clock
+        return out
+
+    def _by_state(self, first: Ints, second: Ints, columns: Floats) -> Floats:
+        """What multiplies (1, f) in every product, state by state; zero where no state matters."""
+        states, point = self.states, self.point
+        hot, n_states = states.indicators, states.n_states
+        base = np.zeros((n_states, len(columns)))
+        base[:, states.levels] = hot
+        base[:, states.numbers] = point.start + hot @ point.lean[states.levels]
+        tilt = np.zeros((len(self.used), len(columns)))
+        tilt[:, states.numbers] = point.lean[self.used]
+        tilt[np.arange(len(self.used)), self.used] = 1.0
+        c = np.hstack([np.ones((n_states, 1)), base @ columns])
+        h = np.hstack([np.zeros((len(self.used), 1)), tilt @ columns])
+        out = np.empty((1 + len(self.used), n_states, len(first)))
+        out[0] = c[:, first] * c[:, second]
+        out[1:] = c[:, first] * h[:, None, second]
+        out[1:] += c[:, second] * h[:, None, first]
+        moves = np.ptp(c, axis=0) > 0.0
+        out[:, :, ~(moves[first] | moves[second])] = 0.0
+        return out.reshape(-1, len(first))

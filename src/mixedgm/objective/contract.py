@@ -40,7 +40,7 @@ class NodeCurvature:
 
 @dataclass(frozen=True, eq=False)
 class GaussianCurvature:
-    """Second derivatives of some continuous nodes' terms, one matrix after the other."""
+    """Second derivatives of some Gaussian nodes' terms, one matrix after the other."""
 
     nodes: Ints
     start: Ints
@@ -64,7 +64,7 @@ class Curvature:
     asked: Ints
     """The nodes whose part this is."""
     gaussian: GaussianCurvature
-    categories: Ints
+    discrete: Ints
     """The nodes of `softmax`."""
     softmax: SoftmaxCurvature | None
     ridge: Floats | None = None
@@ -74,17 +74,16 @@ class Curvature:
     def nodes(self) -> list[NodeCurvature]:
         """One matrix for every node asked for."""
         start, index = self.layout.conditional
-        found = {v: self.gaussian[k] for k, v in enumerate(self.gaussian.nodes.tolist())}
+        places = {v: index[start[v] : start[v + 1]] for v in self.asked.tolist()}
+        matrices = {v: np.zeros((len(at), len(at))) for v, at in places.items()}
+        matrices |= {v: self.gaussian[k] for k, v in enumerate(self.gaussian.nodes.tolist())}
         if self.softmax is not None:
-            found.update(zip(self.categories.tolist(), self.softmax, strict=True))
-        of = {v: index[start[v] : start[v + 1]] for v in self.asked.tolist()}
-        nothing = {v: np.zeros((len(own), len(own))) for v, own in of.items() if v not in found}
-        found |= nothing
+            matrices |= zip(self.discrete.tolist(), self.softmax, strict=True)
         if self.ridge is not None:
             level = np.zeros(self.layout.n_theta)
             level[self.layout.edges] = self.layout.spread(self.ridge)
-            found = {v: found[v] + np.diag(level[own]) for v, own in of.items()}
-        return [NodeCurvature(own, found[v]) for v, own in of.items()]
+            matrices = {v: matrices[v] + np.diag(level[at]) for v, at in places.items()}
+        return [NodeCurvature(at, matrices[v]) for v, at in places.items()]
 
     def product(self, delta: Floats) -> Floats:
         """Hessian times `delta`."""

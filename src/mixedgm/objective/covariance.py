@@ -142,9 +142,9 @@ class Covariance(Whole):
         """
         layout, p = self.layout, self.layout.n_gaussian
         quadratic = layout.to_matrix(delta)
-        own = np.arange(p)
-        quadratic[own, own] = -delta[layout.diagonal]
-        linear = np.concatenate([delta[layout.linear], delta[layout.biases]])
+        numbers = np.arange(p)
+        quadratic[numbers, numbers] = -delta[layout.diagonal]
+        linear = delta[layout.column_term]
         inner = quadratic[:p, :p] @ self.spread
         total, square, given_y = 0.0, 0.0, 0.5 * float(np.sum(inner * inner.T))
         for means, probability in self._means(np.eye(layout.n_columns), layout.n_columns):
@@ -180,8 +180,8 @@ class Covariance(Whole):
     def _means(self, columns: Floats, n_theta: int) -> Iterator[tuple[Floats, Floats]]:
         """(1, m) in the new columns for a block of states, and the states' probabilities."""
         p = self.layout.n_gaussian
-        level_start = self.layout.column_start[p:-1] - p
-        # Continuous columns stay as they are; levels become contrasts or stay, too.
+        level_start = self.layout.nodes.level_start[:-1]
+        # Numbers stay as they are; levels become contrasts or stay, too.
         by_level = np.hstack([self.shift, columns[p:, p:]])
         size = max(1, _CELLS_PER_BLOCK // max(1, n_theta))
         for at in range(0, len(self.codes), size):
@@ -194,17 +194,15 @@ class Covariance(Whole):
             yield means, self.probability[at : at + size]
 
     def _add_uncertainty(self, out: Floats, layout: Layout, columns: Floats) -> None:
-        """Add to each block of two categorical columns the error of its cells' variances."""
-        p, old = self.layout.n_gaussian, self.layout.column_start
+        """Add to each block of two discrete nodes the error of its cells' variances."""
+        old, new = self.layout.nodes, layout.nodes
         error = np.sqrt(np.maximum(self.second, 0.0) / self.n_draws)
-        for g in np.flatnonzero(layout.pairs[:, 0] >= p):
+        for g in np.flatnonzero(~new.gaussian_nodes[layout.pairs].any(axis=1)):
             u, v = layout.pairs[g]
-            rows, cols = slice(old[u], old[u + 1]), slice(old[v], old[v + 1])
-            left = columns[rows, layout.column_start[u] : layout.column_start[u + 1]]
-            right = columns[cols, layout.column_start[v] : layout.column_start[v + 1]]
-            basis = np.kron(left, right)
-            own = slice(layout.starts[g], layout.starts[g + 1])
-            out[own, own] += basis.T @ (error[rows, cols].ravel()[:, None] * basis)
+            rows, cols = old.columns_of(u), old.columns_of(v)
+            basis = np.kron(columns[rows, new.columns_of(u)], columns[cols, new.columns_of(v)])
+            here = slice(layout.starts[g], layout.starts[g + 1])
+            out[here, here] += basis.T @ (error[rows, cols].ravel()[:, None] * basis)
 
 
 def with_one(mean: Floats, second: Floats) -> Floats:
@@ -243,15 +241,12 @@ def covariance_given_y(moments: Floats, first: Ints, second: Ints, spread: Float
 
 def factors(layout: Layout) -> tuple[Ints, Ints, Floats]:
     """Every statistic as a constant times two entries of (1, design columns)."""
-    p, d = layout.n_gaussian, layout.n_columns
-    numbers, levels = 1 + np.arange(p), 1 + np.arange(p, d)
-    row, column = layout.edge_position
-    one, none = np.zeros(p, dtype=np.int64), np.zeros(d - p, dtype=np.int64)
-    first = np.concatenate([one, numbers, none, 1 + row])
-    second = np.concatenate([numbers, numbers, levels, 1 + column])
-    factor = np.ones(len(first))
+    pair, factor = np.zeros((2, layout.n_theta), dtype=np.int64), np.ones(layout.n_theta)
+    pair[1, layout.column_term] = 1 + np.arange(layout.n_columns)
+    pair[:, layout.diagonal] = 1 + np.arange(layout.n_gaussian)
+    pair[:, layout.edges] = 1 + np.array(layout.edge_position)
     factor[layout.diagonal] = -0.5
-    return first, second, factor
+    return pair[0], pair[1], factor
 
 
 def distinct(codes: NDArray[np.integer], n_levels: tuple[int, ...]) -> tuple[Ints, Floats]:

@@ -12,7 +12,7 @@ def independent(layout: Layout, moments: Moments) -> Floats:
     """The best node terms without edges for standardised rows: mean 0, precision 1, log shares."""
     theta = np.zeros(layout.n_theta)
     theta[layout.diagonal] = 1.0
-    theta[layout.biases] = np.log(moments.mean[layout.n_numeric : layout.n_columns])
+    theta[layout.biases] = np.log(moments.mean[layout.nodes.indicators])
     return layout.centred(theta, np.zeros(0, dtype=np.int64))
 
 
@@ -21,7 +21,8 @@ def statistics(layout: Layout, mean: Floats, second: Floats) -> Floats:
 
     `mean` and `second` are those of the design columns z and of zz'.
     """
-    p = layout.n_gaussian
-    return np.concatenate(
-        [mean[:p], -0.5 * np.diagonal(second)[:p], mean[p:], layout.from_matrix(second)]
-    )
+    out = np.empty(layout.n_theta)
+    out[layout.column_term] = mean
+    out[layout.diagonal] = -0.5 * np.diagonal(second)[layout.nodes.gaussian]
+    out[layout.edges] = layout.from_matrix(second)
+    return out

@@ -37,7 +37,7 @@ class Softmax:
 
 @dataclass(frozen=True, eq=False)
 class States:
-    """Which design columns are what, and every joint state of the categorical targets.
+    """Which design columns are what, and every joint state of the discrete targets.
 
     Parameters
     ----------
@@ -56,8 +56,8 @@ class States:
 
     @cached_property
     def numbers(self) -> Ints:
-        """Design columns of the continuous targets."""
-        return np.flatnonzero(self.layout.is_target[: self.layout.n_gaussian])
+        """Design columns of the Gaussian targets, each of which has one."""
+        return self.layout.gaussian_targets
 
     @cached_property
     def others(self) -> Ints:
@@ -66,9 +66,8 @@ class States:
 
     @cached_property
     def levels(self) -> Ints:
-        """Design columns of the categorical targets."""
-        found = np.flatnonzero(self.layout.is_target[self.layout.column_node])
-        return found[found >= self.layout.n_gaussian]
+        """Design columns of the discrete targets."""
+        return np.flatnonzero(np.isin(self.layout.column_node, self.layout.softmax_nodes))
 
     @cached_property
     def covariates(self) -> Ints:
@@ -77,8 +76,8 @@ class States:
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """Categorical targets, as nodes."""
-        return tuple((self.layout.n_gaussian + self.layout.softmax_targets).tolist())
+        """The discrete targets, as nodes."""
+        return tuple(self.layout.softmax_nodes.tolist())
 
     @property
     def _n_levels(self) -> tuple[int, ...]:
@@ -86,7 +85,7 @@ class States:
 
     @property
     def n_states(self) -> int:
-        """Number of joint states of the categorical targets."""
+        """Number of joint states of the discrete targets."""
         return prod(self._n_levels)
 
     @cached_property
@@ -119,7 +118,7 @@ class StatesPoint:
     factor : TriangularFactor
         Of the targets' precision.
     linear : ndarray (p',)
-        Linear terms of the continuous targets.
+        Linear terms of the Gaussian targets.
     pull : ndarray (d, p')
         What every design column adds to the linear terms; for the targets themselves, minus the
         precision.
@@ -136,19 +135,18 @@ class StatesPoint:
 
     @classmethod
     def of(cls, layout: Layout, states: States, theta: Floats) -> StatesPoint:
-        """Integrate the continuous targets out; DistributionError where that is not possible."""
+        """Integrate the Gaussian targets out; DistributionError where that is not possible."""
         from mixedgm.joint.validity import factor
 
         inside, levels, covariates = states.numbers, states.levels, states.covariates
         matrix = layout.to_matrix(theta)
         pull = matrix[:, inside]
-        own = np.arange(len(inside))
-        pull[inside, own] = -theta[layout.diagonal][inside]
+        pull[inside, np.arange(len(inside))] = -theta[layout.diagonal][inside]
         made = factor(-pull[inside])
         linear, hot = theta[layout.linear][inside], states.indicators
         between = matrix[np.ix_(levels, levels)]
         rooted = (linear + hot @ pull[levels]) @ made.root.T
-        bias = hot @ theta[layout.biases][levels - layout.n_gaussian]
+        bias = hot @ theta[layout.column_term[levels]]
         bias += 0.5 * ((hot @ between) * hot).sum(axis=1) + 0.5 * (rooted**2).sum(axis=1)
         into = matrix[np.ix_(covariates, levels)]
         into += (pull[covariates] @ made.root.T) @ (pull[levels] @ made.root.T).T
@@ -156,7 +154,7 @@ class StatesPoint:
 
     @cached_property
     def spread(self) -> Floats:
-        """(p', p') covariance of the continuous targets given everything else."""
+        """(p', p') covariance of the Gaussian targets given everything else."""
         return self.factor.inverse
 
     @property
@@ -167,9 +165,9 @@ class StatesPoint:
     @cached_property
     def lean(self) -> Floats:
         """(d, p') what every other design column adds to their mean; zero for their own."""
-        found = self.pull @ self.spread
-        found[self.states.numbers] = 0.0
-        return np.asarray(found)
+        lean = self.pull @ self.spread
+        lean[self.states.numbers] = 0.0
+        return np.asarray(lean)
 
     def gaussian_loss(self, moments: Moments) -> float:
         """Mean of -log p(x | y, f), the constant left out."""

@@ -247,14 +247,8 @@ def _listed(rows: Any) -> Ints:
 
 def _group_labels(design: Design, groups: Any) -> Ints:
     """One integer per row of the design; rows of one group have the same."""
-    schema = design.schema
     if isinstance(groups, str):
-        node = schema.node_index(groups)
-        values: Any = (
-            design.numbers[:, node]
-            if node < schema.n_gaussian
-            else design.codes[:, node - schema.n_gaussian]
-        )
+        values: Any = design.values_of(design.schema.node_index(groups))
     else:
         labels, at = np.asarray(groups), _positions(design)
         needed = design.n_rows if design.kept is None else int(at.max()) + 1

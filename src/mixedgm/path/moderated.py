@@ -45,11 +45,11 @@ class Moderated:
 
         The penalty's are multiplied by their factors, too.
         """
-        own = np.flatnonzero(layout.moderator >= 0)
-        which = layout.moderator[own]
-        u, v = layout.pairs[own].T
+        deviating = np.flatnonzero(layout.moderator >= 0)
+        which = layout.moderator[deviating]
+        u, v = layout.pairs[deviating].T
         yardstick, penalty = (part.copy() for part in weights)
         spread = scales[list(self.nodes)][which]
-        yardstick[own] *= spread
-        penalty[own] *= spread * self.factors[which, u, v]
+        yardstick[deviating] *= spread
+        penalty[deviating] *= spread * self.factors[which, u, v]
         return yardstick, penalty

@@ -22,7 +22,6 @@ __all__ = [
     "least_curvature",
     "open_edges",
     "open_numbers",
-    "own_parameters",
     "parameters",
     "worth_one_row",
 ]
@@ -34,15 +33,10 @@ _MOST_BYTES = 2.0**30
 
 def parameters(task: Task, groups: Ints) -> Ints:
     """Identifiable parameters of each of these edges, over observed levels."""
-    own = own_parameters(task)
-    u, v = task.layout.pairs[groups].T
-    return np.asarray(own[u] * own[v] * task.layout.n_blocks[groups])
-
-
-def own_parameters(task: Task) -> Ints:
-    """1 for a continuous node, levels - 1 for a categorical one."""
     layout = task.layout
-    return np.where(np.arange(layout.n_nodes) < layout.n_gaussian, 1, layout.width - 1)
+    return np.asarray(
+        layout.nodes.freedom[layout.pairs[groups]].prod(axis=1) * layout.n_blocks[groups]
+    )
 
 
 def worth_one_row(task: Task, groups: Ints) -> Floats:
@@ -52,7 +46,7 @@ def worth_one_row(task: Task, groups: Ints) -> Floats:
     """
     layout, one_term = task.layout, task.smooth.terms_per_edge == 1
     ends = layout.pairs[groups]
-    number = layout.is_target[ends] & (ends < layout.n_gaussian)
+    number = (layout.is_target & layout.nodes.gaussian_nodes)[ends]
     among = number[:, 1] if layout.nodewise else number.any(axis=1)
     times = layout.conditionals[groups]
     scale = task.yardstick[groups]
@@ -68,7 +62,7 @@ def open_numbers(task: Task, groups: Ints, theta: Floats, rows: float = 1.0) -> 
     layout = task.layout
     joined = np.zeros(layout.n_nodes, dtype=bool)
     joined[layout.pairs[groups]] = True
-    explained = (joined & layout.is_target)[: layout.n_gaussian]
+    explained = (joined & layout.is_target)[layout.nodes.gaussian]
     return np.asarray(explained & (theta[layout.diagonal] * rows > task.total_weight))
 
 
@@ -110,10 +104,10 @@ def least_curvature(
     """
     contrasts = Contrasts(smooth.layout)
     if smooth.by_nodes:
-        found = _by_nodes(contrasts, smooth, theta, asked, free, ridge)
+        blocks = _by_nodes(contrasts, smooth, theta, asked, free, ridge)
     else:
-        found = _of_whole(contrasts, smooth, theta, asked, free, ridge)
-    return np.array([np.linalg.eigvalsh(found[g])[0] for g in asked.tolist()])
+        blocks = _of_whole(contrasts, smooth, theta, asked, free, ridge)
+    return np.array([np.linalg.eigvalsh(blocks[g])[0] for g in asked.tolist()])
 
 
 def _by_nodes(
@@ -121,20 +115,20 @@ def _by_nodes(
 ) -> dict[int, Floats]:
     size, start, matrices = contrasts.curvature(smooth, theta, 1)
     runs, layout = contrasts.runs, smooth.layout
-    group = np.maximum(runs.block - (layout.n_gaussian + layout.n_nodes), -1)  # -1: a node term
+    group = np.maximum(runs.block - layout.n_node_blocks, -1)  # -1: a node term
     # Of node terms, which come last here, all follow and none is asked about.
     wanted = np.append(_among(layout.n_groups, asked), False)
     follows = np.append(_among(layout.n_groups, free), True)
     total: dict[int, Floats] = {}
     for v in range(layout.n_nodes):
-        own = np.arange(runs.ptr[v], runs.ptr[v + 1])
-        own = own[follows[group[own]]]
-        if not size[v] or not wanted[group[own]].any():
+        entries = np.arange(runs.ptr[v], runs.ptr[v + 1])
+        entries = entries[follows[group[entries]]]
+        if not size[v] or not wanted[group[entries]].any():
             continue
         kept = np.concatenate(
-            [np.arange(runs.local[a], runs.local[a] + runs.length[a]) for a in own.tolist()]
+            [np.arange(runs.local[a], runs.local[a] + runs.length[a]) for a in entries.tolist()]
         )
-        of = np.repeat(group[own], runs.length[own])
+        of = np.repeat(group[entries], runs.length[entries])
         matrix = matrices[start[v] : start[v + 1]].reshape(size[v], size[v])[np.ix_(kept, kept)]
         # A deviation has several runs.
         places = {g: np.flatnonzero(of == g) for g in np.unique(of).tolist() if wanted[g]}
@@ -155,9 +149,9 @@ def _of_whole(
 
 
 def _among(n: int, some: Ints) -> NDArray[np.bool_]:
-    found = np.zeros(n, dtype=bool)
-    found[some] = True
-    return found
+    mask = np.zeros(n, dtype=bool)
+    mask[some] = True
+    return mask
 
 
 def _given_the_rest(matrix: Floats, places: dict[int, Ints], ridge: float) -> dict[int, Floats]:

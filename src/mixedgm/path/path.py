@@ -207,11 +207,11 @@ class Path:
     def triples(self, k: int) -> Ints:
         """Number of the moderator (-1: an edge itself), and the two ends, of everything found."""
         groups, layout = self.points[k].groups, self.layout
-        moderator, found = layout.moderator[groups], layout.pairs[groups]
+        moderator, pairs = layout.moderator[groups], layout.pairs[groups]
         if not layout.nodewise:
-            return np.column_stack([moderator, found])
+            return np.column_stack([moderator, pairs])
         there = np.zeros((1 + len(layout.n_features), layout.n_nodes, layout.n_nodes), dtype=bool)
-        there[1 + moderator, found[:, 0], found[:, 1]] = True
+        there[1 + moderator, pairs[:, 0], pairs[:, 1]] = True
         fixed = list(layout.covariates)
         there[:, :, fixed] = there[:, fixed].swapaxes(1, 2)  # they have no say of their own
         upper = np.array([np.triu(joined(part, self.rule)) for part in there])
@@ -220,9 +220,9 @@ class Path:
     def edges(self, k: int) -> tuple[tuple[str, ...], ...]:
         """Edges at the k-th lam as pairs of column names; of deviations, with the moderator."""
         nodes = self.schema.nodes
-        own = () if self.moderators is None else self.moderators.nodes
+        moderators = () if self.moderators is None else self.moderators.nodes
         return tuple(
-            (nodes[u].name, nodes[v].name, *([nodes[own[m]].name] if m >= 0 else []))
+            (nodes[u].name, nodes[v].name, *([nodes[moderators[m]].name] if m >= 0 else []))
             for m, u, v in self.triples(k).tolist()
         )
 
@@ -255,9 +255,9 @@ class Path:
         array([1.398, 1.287, 1.272])
         """
         design = apply(X, self.schema, sample_weight=sample_weight)
-        found = np.array([self.losses(k, design) for k in range(len(self))])
+        losses = np.array([self.losses(k, design) for k in range(len(self))])
         places = {name: self.schema.node_index(name) for name in self.schema.targets}
-        return {name: found[:, place] for name, place in places.items()}
+        return {name: losses[:, place] for name, place in places.items()}
 
     def log_likelihood(self, X: object, sample_weight: ArrayLike | None = None) -> Floats:
         """Mean log likelihood of the rows of `X` at every lam, constant included.
@@ -280,15 +280,15 @@ class Path:
                 "separate regressions have no joint distribution, so rows have no likelihood; "
                 "score(X) adds up their conditionals"
             )
-        found = np.full(len(self), np.nan)
+        scores = np.full(len(self), np.nan)
         for k in range(len(self)):
             try:
-                found[k] = -self._negative_log_likelihood(k, design)
+                scores[k] = -self._negative_log_likelihood(k, design)
             except TooLargeError as error:
                 raise error.named([node.name for node in self.schema.nodes]) from None
             except DistributionError:
                 continue
-        return found
+        return scores
 
     def held_out_loss(self, k: int, design: Design) -> float:
         """Mean loss of other rows at the k-th lam, constant included.
@@ -314,11 +314,11 @@ class Path:
 
     def losses(self, k: int, design: Design) -> Floats:
         """Mean negative log conditional of every node at the k-th lam; 0 for covariates."""
-        found = mean_losses(
+        losses = mean_losses(
             self.params(k), design.numbers, design.codes, design.weights, self.total_weight
         )
-        found[list(self.schema.covariates)] = 0.0
-        return found
+        losses[list(self.schema.covariates)] = 0.0
+        return losses
 
 
 def solve_path(

@@ -78,8 +78,8 @@ def assembled(path: Path, by_node: Ints) -> tuple[Floats, list[PathPoint]]:
     theta = np.zeros(path.layout.n_theta)
     chosen = np.unique(by_node).tolist()
     for k in chosen:
-        own = _terms_of(path.layout.conditional, np.flatnonzero(by_node == k))
-        theta[own] = path.theta(k)[own]
+        terms = _terms_of(path.layout.conditional, np.flatnonzero(by_node == k))
+        theta[terms] = path.theta(k)[terms]
     return theta, [path.points[k] for k in chosen]
 
 
@@ -178,8 +178,8 @@ class _Refits:
             self.open &= refittable(task, groups)
             fresh = [v for v, key in keys.items() if self.open[v] and key not in self.done]
             if fresh:
-                found = self._refit(task, path, k, design, np.array(fresh))
-                self.done |= {keys[v]: found[v] for v in fresh if self.open[v]}
+                refits = self._refit(task, path, k, design, np.array(fresh))
+                self.done |= {keys[v]: refits[v] for v in fresh if self.open[v]}
             for v in np.flatnonzero(self.open).tolist():
                 losses[k, v] = self.done[keys[v]]
         self.losses = losses
@@ -203,18 +203,18 @@ class _Refits:
         """Refit these nodes, each from its last refit; return those that did not converge."""
         layout, groups = task.layout, path.points[k].groups
         groups = groups[np.isin(layout.pairs[groups, 1], nodes)]
-        own = _terms_of(layout.conditional, nodes)
+        positions = _terms_of(layout.conditional, nodes)
         theta = task.null.theta.copy()
-        theta[own] = with_new_groups(task, self.theta, path.theta(k))[own]
+        theta[positions] = with_new_groups(task, self.theta, path.theta(k))[positions]
         start = Start(theta, task.null.evaluation)
         refit = stabilised(task, groups, start, tol=REFIT_TOL, max_iter=REFIT_STEPS)
-        found = refit.solution
-        self.theta[own] = found.theta[own]
-        if found.converged:
+        solution = refit.solution
+        self.theta[positions] = solution.theta[positions]
+        if solution.converged:
             return []
         small = layout.restrict(groups)
-        worst = _worst(task, small.group_norms(found.evaluation.gradient), groups)
-        terms = np.abs(found.evaluation.gradient[: layout.n_node_terms])
+        worst = _worst(task, small.group_norms(solution.evaluation.gradient), groups)
+        terms = np.abs(solution.evaluation.gradient[: layout.n_node_terms])
         return [
             v
             for v in nodes.tolist()
@@ -232,5 +232,5 @@ def _worst(task: Task, norms: Floats, groups: Ints) -> Floats:
 def _losses(task: Task, theta: Floats, design: Design) -> Floats:
     """Loss of every node in the data's own units, as the objective counts it."""
     losses = mean_losses(task.params(theta), design.numbers, design.codes, design.weights)
-    losses[: task.layout.n_gaussian] -= 0.5 * LOG_TWO_PI
+    losses[task.layout.nodes.gaussian] -= 0.5 * LOG_TWO_PI
     return losses

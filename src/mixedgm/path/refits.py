@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Ints, Layout
-from mixedgm.path.open_edges import own_parameters, parameters
+from mixedgm.path.open_edges import parameters
 from mixedgm.path.path import Path
 from mixedgm.path.task import Task
 from mixedgm.path.unshrunken import Unshrunken, stabilised
@@ -33,9 +33,9 @@ def refittable(task: Task, groups: Ints) -> NDArray[np.bool_]:
     that an unshrunken fit says nothing, and from as many predictors as rows on it has no optimum:
     the loss falls without bound.
     """
-    predictors, own = _predictors(task, groups)
+    predictors, width = _predictors(task, groups)
     n = task.total_weight
-    return np.asarray((predictors < 0.5 * n) & (predictors * own < n))
+    return np.asarray((predictors < 0.5 * n) & (predictors * width < n))
 
 
 def too_dense(task: Task, groups: Ints) -> str:
@@ -43,11 +43,11 @@ def too_dense(task: Task, groups: Ints) -> str:
     fits = refittable(task, groups)
     if fits.all():
         return ""
-    predictors, own = _predictors(task, groups)
-    worst = int(np.argmax(np.where(fits, 0.0, predictors * own)))
+    predictors, width = _predictors(task, groups)
+    worst = int(np.argmax(np.where(fits, 0.0, predictors * width)))
     return (
         f"{TOO_DENSE}: {quoted(task.schema.nodes[worst].name)} alone has "
-        f"{int(predictors[worst] * own[worst]):,}, and there are {task.total_weight:,.6g} rows"
+        f"{int(predictors[worst] * width[worst]):,}, and there are {task.total_weight:,.6g} rows"
     )
 
 
@@ -59,13 +59,13 @@ def interpolates(task: Task, groups: Ints) -> bool:
 
 def _predictors(task: Task, groups: Ints) -> tuple[Floats, Ints]:
     """Free predictors of every predicted column, and its own free parameters per predictor."""
-    layout, own = task.layout, own_parameters(task)
+    layout, width = task.layout, task.layout.nodes.freedom
     u, v = layout.pairs[groups].T
     times = layout.n_blocks[groups]
-    count = np.bincount(v, own[u] * times, layout.n_nodes).astype(np.float64)
+    count = np.bincount(v, width[u] * times, layout.n_nodes).astype(np.float64)
     if not layout.nodewise:
-        count += np.bincount(u, own[v] * times, layout.n_nodes)
-    return np.where(layout.is_target, count, 0.0), own
+        count += np.bincount(u, width[v] * times, layout.n_nodes)
+    return np.where(layout.is_target, count, 0.0), width
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +88,8 @@ class RefitLosses:
 
     def theta(self, layout: Layout, groups: Ints) -> Floats | None:
         """Full-size theta of the refit of this support, if there was one."""
-        found = self.refits.get(groups.tobytes())
-        return None if found is None else _full_size(layout, groups, found)
+        kept = self.refits.get(groups.tobytes())
+        return None if kept is None else _full_size(layout, groups, kept)
 
     @property
     def ended(self) -> bool:
@@ -150,9 +150,10 @@ def _scored(task: Task, refit: Unshrunken) -> tuple[float, str]:
     return np.inf, f"the refit did not converge (KKT {end.kkt:.1e} after {end.n_iter} steps)"
 
 
-def with_new_groups(task: Task, before: Floats, own: Floats) -> Floats:
+def with_new_groups(task: Task, before: Floats, shrunken: Floats) -> Floats:
     """The theta `before`, with the values of `own` in groups that it has not."""
     theta, edges = before.copy(), task.layout.edges
     fresh = task.layout.group_norms(theta) == 0.0
-    theta[edges] = np.where(task.layout.spread(fresh.astype(float)) > 0.0, own[edges], theta[edges])
+    is_new = task.layout.spread(fresh.astype(float)) > 0.0
+    theta[edges] = np.where(is_new, shrunken[edges], theta[edges])
     return theta

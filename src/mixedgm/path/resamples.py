@@ -151,7 +151,7 @@ def edge_counts(
 def _find_edges(work: _Work, task: tuple[Ints, End | None]) -> Record:
     path, record = work.path(*task)
     triples = [path.triples(k) for k in range(len(path))]
-    lam = np.repeat(np.arange(len(path)), [len(found) for found in triples])
+    lam = np.repeat(np.arange(len(path)), [len(active) for active in triples])
     return record | {"triple": np.concatenate(triples), "lam": lam}
 
 

@@ -131,26 +131,26 @@ class StARS(_BySubsamples):
         ]
 
 
-def _next_part(evidence: Evidence, found: Counts, within: bool) -> float | None:
+def _next_part(evidence: Evidence, counts: Counts, within: bool) -> float | None:
     """As far as a part goes, if the last lam is within the limit and smaller ones may be."""
-    return 0.0 if within and not evidence.saturated and not found.interrupted else None
+    return 0.0 if within and not evidence.saturated and not counts.interrupted else None
 
 
-def _frequencies(evidence: Evidence, found: Counts, index: int) -> Floats:
+def _frequencies(evidence: Evidence, counts: Counts, index: int) -> Floats:
     """Share of the subsamples that have each edge at the chosen point of the path."""
     here, before = index - evidence.n_before, evidence.before
     # A choice before this part can only be the last lam of the part before.
     if here < 0 and before is not None and before.frequencies is not None:
         return before.frequencies
-    return np.asarray(found.edges[here] / found.n_subsamples)
+    return np.asarray(counts.edges[here] / counts.n_subsamples)
 
 
-def _instability(task: Task, found: Counts) -> Floats:
+def _instability(task: Task, counts: Counts) -> Floats:
     """Mean over penalised pairs of twice the variance of the edge's indicator."""
-    penalised = task.penalty.penalised & found.once
+    penalised = task.penalty.penalised & counts.once
     if not penalised.any():
-        return np.zeros(len(found.edges))
-    share = found.edges[:, penalised] / found.n_subsamples
+        return np.zeros(len(counts.edges))
+    share = counts.edges[:, penalised] / counts.n_subsamples
     return np.asarray((2.0 * share * (1.0 - share)).mean(axis=1))
 
 

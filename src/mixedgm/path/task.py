@@ -132,8 +132,7 @@ class Task:
     @property
     def log_jacobian(self) -> float:
         """Objective in the data's own units minus objective in standardised units."""
-        target = self.layout.is_target[: self.layout.n_gaussian]
-        return float(np.log(self.units.scale[target]).sum())
+        return float(np.log(self.units.scale[self.layout.gaussian_targets]).sum())
 
     def certificate(self, solution: Solution) -> Certificate:
         """The certificate of a solution, with the objective in the data's own units."""
@@ -167,9 +166,8 @@ class Task:
         here = coordinates.over_observed(params)
         if np.array_equal(self.observed, params.levels_possible):
             return coordinates.theta(params, here)
-        marginal = self.smooth.null()[self.layout.biases]
-        biases = np.where(here.levels_possible, here.cat_bias, marginal)
-        here = replace(here, bias=np.concatenate([here.cont_bias, biases]))
+        marginal = self.smooth.null()[self.layout.bias_terms]
+        here = replace(here, bias=np.where(np.isneginf(here.bias), marginal, here.bias))
         theta = coordinates.theta(params, here)
         active = np.flatnonzero(self.layout.group_norms(theta))
         return self.layout.centred(theta, active)
@@ -243,8 +241,8 @@ def prepare(
     layout = Layout.complete(nodes, absent, fixed, nodewise=recipe.loss == "nodewise")
     moderators, moderated = None, recipe.moderated
     if moderated is not None:
-        share = moments.mean[nodes.n_numeric :]
-        moderators = Moderators.of(moderated.nodes, share, numbers)
+        share = moments.mean[nodes.indicators]
+        moderators = Moderators.of(nodes, moderated.nodes, share, numbers)
         layout = moderated.layout(layout, moderators, scales)
         rows = moderated.rows(rows, layout, moderators)
         moments = _with_unit_variances(rows.moments(), nodes.n_gaussian)
@@ -319,7 +317,7 @@ def too_large(
     """
     schema, n = design.schema, design.total_weight
     observed = observed_levels(design)[0] if reference is None else reference.observed
-    free = np.array([1] * schema.n_gaussian + [count - 1 for count in _counted(observed, schema)])
+    free = schema.spans.with_values(_counted(observed, schema)).freedom
     target = np.ones(len(free), dtype=bool)
     target[list(schema.covariates)] = False
     many = np.logical_and.outer(free >= 0.5 * n, target)
@@ -391,8 +389,8 @@ def _standardised(design: Design, reference: Reference | None = None) -> tuple[U
 def _with_unit_variances(moments: Moments, n_gaussian: int) -> Moments:
     """Give a constant column variance 1, so that its own term has an optimum."""
     second = moments.second
-    own = np.arange(n_gaussian)
-    second[own, own] = np.where(second[own, own] > 0.0, second[own, own], 1.0)
+    at = np.arange(n_gaussian)
+    second[at, at] = np.where(second[at, at] > 0.0, second[at, at], 1.0)
     return moments
 
 

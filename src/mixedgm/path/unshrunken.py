@@ -79,15 +79,16 @@ def unshrunken(
         return first
     # A rough solution would not have gone far enough; a finer one than this is beyond rounding.
     tol = min(tol, max(1.0 / task.total_weight, FINEST_TOL))
-    again, found, held = Start(first.solution.theta, start.evaluation), first, np.zeros(0, np.int64)
+    again = Start(first.solution.theta, start.evaluation)
+    latest, held = first, np.zeros(0, np.int64)
     for _ in range(_ROUNDS):
-        weak = open_edges(task, groups, found.solution.theta, rows=ROWS_OF_A_STABLE_EDGE)
-        if found is not first and np.isin(weak, held).all():
-            return found
+        weak = open_edges(task, groups, latest.solution.theta, rows=ROWS_OF_A_STABLE_EDGE)
+        if latest is not first and np.isin(weak, held).all():
+            return latest
         held = np.union1d(held, weak)
         if len(held) == len(first.ridge):
             return first
-        found = _solved(task, groups, again, held, tol=tol, max_iter=max_iter)
+        latest = _solved(task, groups, again, held, tol=tol, max_iter=max_iter)
     return first
 
 
@@ -111,8 +112,7 @@ def held(
 
 def _sampled(task: Task, groups: Ints, start: Start, *, tol: float, max_iter: int) -> Unshrunken:
     """A sampled likelihood gets the ridge that the exact pseudolikelihood of the graph needs."""
-    from mixedgm.objective.ridged_sample import RidgedSample
-    from mixedgm.objective.sampled import SampledLikelihood
+    from mixedgm.objective.sampled import RidgedSample, SampledLikelihood
 
     known = unshrunken(task.scoring, groups, start, tol=tol, max_iter=max_iter)
     small = task.smooth.restrict(groups)

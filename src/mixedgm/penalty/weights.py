@@ -20,7 +20,7 @@ def node_scales(nodes: Nodes, column_mean: Floats, number_variance: Floats) -> F
 
     `number_variance` is that of the design columns that are numbers.
     """
-    share = column_mean[nodes.n_numeric :]
+    share = column_mean[nodes.indicators]
     trace = np.concatenate([number_variance, share * (1.0 - share)])
     return np.sqrt(np.add.reduceat(trace, nodes.column_start[:-1]))
 
@@ -35,10 +35,12 @@ def calibrated(layout: Layout, scales: Floats, *, one_term: bool = False) -> Flo
 def uniform(layout: Layout, unit: Floats) -> Floats:
     """Weight 1 in the data's own units, as seen by standardised theta: 1 / (unit_u * unit_v).
 
-    `unit` holds the standard deviation of every continuous column.
+    `unit` holds the standard deviation of every design column that is a number.
     """
-    per_node = np.concatenate([unit, np.ones(len(layout.n_levels))])
-    return np.asarray(1.0 / (per_node[layout.pairs[:, 0]] * per_node[layout.pairs[:, 1]]))
+    by_column = np.ones(layout.n_columns)
+    by_column[layout.nodes.numeric] = unit
+    by_node = by_column[layout.column_start[:-1]]
+    return np.asarray(1.0 / by_node[layout.pairs].prod(axis=1))
 
 
 def adaptive(sizes: Floats, total_weight: float) -> Floats:

@@ -44,7 +44,7 @@ def summed_curvature(
     coef, bias, nodes = asked
     incidence, n_rows = coef.incidence, len(data[1])
     blocks = (incidence.target_ptr, incidence.predictor, incidence.entry_ptr, incidence.feature)
-    sizes = _Sizes(coef, bias, level_start, nodes, data[0].shape[1], blas_cost)
+    sizes = _Sizes(coef, bias, level_start, nodes, blas_cost)
     starts = np.zeros(len(nodes) + 1, dtype=np.int64)
     np.cumsum(sizes.n_columns**2 * sizes.n_packed, out=starts[1:])
     work = (n_rows // stride + 1) * (sizes.n_predictors * sizes.width) ** 2
@@ -81,22 +81,17 @@ class _Sizes:
     """How much of everything the nodes have."""
 
     def __init__(
-        self,
-        coef: Coefficients,
-        bias: Floats,
-        level_start: Ints,
-        nodes: Ints,
-        n_gaussian: int,
-        blas_cost: float,
+        self, coef: Coefficients, bias: Floats, level_start: Ints, nodes: Ints, blas_cost: float
     ) -> None:
         incidence, self.blas_cost = coef.incidence, blas_cost
-        first = incidence.target_ptr[n_gaussian + nodes]
-        last = incidence.target_ptr[n_gaussian + nodes + 1]
+        target = incidence.nodes.n_gaussian + nodes
+        first, last = incidence.target_ptr[target], incidence.target_ptr[target + 1]
         entries = incidence.entry_ptr[last] - incidence.entry_ptr[first]
         self.width = level_start[nodes + 1] - level_start[nodes]
         self.n_packed = self.width * (self.width - 1) // 2
         self.n_predictors = len(bias) + last - first
-        self.n_numbers = len(bias) + _count_between(incidence.predictor < n_gaussian, first, last)
+        is_number = incidence.nodes.numeric_nodes[incidence.predictor]
+        self.n_numbers = len(bias) + _count_between(is_number, first, last)
         self.n_columns = len(bias) + entries // self.width
         self.narrow = self.n_columns - (self.n_predictors - self.n_numbers)
         """Columns without every first level."""

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,6 +121,31 @@ class MemoryRows:
         n_chunks = 2 ** int(np.log2(max(1, most)))
         return np.linspace(0, self.n_rows, n_chunks + 1).astype(np.int64)
 
+    def with_joint_state(self, numbers: Ints, discrete: Ints, together: Ints) -> MemoryRows:
+        """Keep the columns `numbers` and `discrete`, and put the joint state of others behind them.
+
+        The columns `together` become one, which has a level for every combination of theirs; the
+        level of the last of them changes fastest.
+
+        Examples
+        --------
+        >>> codes = np.array([[1, 0, 2], [0, 1, 1]], dtype=np.uint8)
+        >>> rows = MemoryRows(np.zeros((2, 0)), codes, (2, 2, 3))
+        >>> joined = rows.with_joint_state(np.arange(0), np.array([1]), np.array([0, 2]))
+        >>> joined.n_levels, joined.codes.tolist()
+        ((2, 6), [[0, 5], [1, 1]])
+        """
+        state = np.zeros(self.n_rows, dtype=np.int64)
+        for j in together:
+            state = state * self.n_levels[j] + self.codes[:, j]
+        joint = prod(self.n_levels[j] for j in together)
+        levels = (*(self.n_levels[j] for j in discrete), joint)
+        codes = np.column_stack([self.codes[:, discrete].astype(np.int64), state])
+        if max(levels) <= 2**16:
+            codes = codes.astype(np.uint8 if max(levels) <= 2**8 else np.uint16)
+        kept = np.ascontiguousarray(self.numbers[:, numbers])
+        return MemoryRows(kept, codes, levels, self.weights, self.n_threads)
+
     # -- moments ---------------------------------------------------------------------------------
 
     def moments(self) -> Moments:
@@ -136,16 +162,16 @@ class MemoryRows:
 
         p, levels = self.numbers.shape[1], int(self._level_start[-1])
         weighted = self.numbers if weights is None else self.numbers * weights[:, None]
-        cont_by_level = np.zeros((levels, p))
+        number_by_level = np.zeros((levels, p))
         level_by_level = np.zeros((levels, levels))
         data = (self.numbers, self.codes, _NO_WEIGHTS if weights is None else weights, _NO_MATRIX)
         column = np.empty(len(self.n_levels), dtype=np.int64)
-        level_moments(data, self._level_start, column, cont_by_level, level_by_level)
+        level_moments(data, self._level_start, column, number_by_level, level_by_level)
         upper = np.triu(level_by_level)
         second = np.empty((p + levels, p + levels))
         second[:p, :p] = weighted.T @ self.numbers
-        second[p:, :p] = cont_by_level
-        second[:p, p:] = cont_by_level.T
+        second[p:, :p] = number_by_level
+        second[:p, p:] = number_by_level.T
         second[p:, p:] = upper + np.triu(upper, 1).T
         return np.concatenate([weighted.sum(axis=0), np.diagonal(upper)]), second
 
@@ -209,7 +235,7 @@ class MemoryRows:
         loss, mean_prob, support, all_pairs = (self._mean(part) for part in out)
         mean_prob, all_pairs = mean_prob[:, : self._n_levels], all_pairs[:, : self._n_levels]
         if self.products is not None and gradient == "support":
-            self.products.centre_support(support, mean_prob, coef, self.numbers.shape[1])
+            self.products.centre_support(support, mean_prob, coef)
         elif self.products is not None and gradient == "all":
             self.products.centre_all(all_pairs, mean_prob)
         return SoftmaxSums(
@@ -223,7 +249,7 @@ class MemoryRows:
         """The bias, and an intercept of every feature."""
         if self.products is None:
             return coef.bias[None]
-        return self.products.biases(coef, self.numbers.shape[1])
+        return self.products.biases(coef)
 
     def _mean(self, sums: Floats) -> Floats:
         if len(sums) == 1 or sums.size == 0:
@@ -254,12 +280,10 @@ class MemoryRows:
         return self._judged[1]
 
     def _picked(self, incidence: Incidence) -> int:
-        """Coefficients that a row picks, of all targets that are categorical."""
-        p = self.numbers.shape[1]
-        width = np.concatenate([np.ones(p, dtype=np.int64), np.diff(self._level_start)])
-        first = incidence.target_ptr[p]
+        """Coefficients that a row picks, of all targets that have a softmax."""
+        first = incidence.target_ptr[incidence.nodes.n_gaussian]
         entries = np.diff(incidence.entry_ptr)[first:]
-        return int((entries // width[incidence.predictor[first:]]).sum())
+        return int((entries // incidence.nodes.width[incidence.predictor[first:]]).sum())
 
     def _dense(self, coef: Coefficients, shape: tuple[int, int, int]) -> Floats:
         from mixedgm.rows.kernels import fill_dense
@@ -271,14 +295,11 @@ class MemoryRows:
         return dense.reshape(shape)
 
     def _support_from_all(self, coef: Coefficients) -> SoftmaxSums:
-        sums = self.softmax(coef, "all")
-        p = self.numbers.shape[1]
-        first = int(coef.incidence.entry_ptr[coef.incidence.target_ptr[p]])
-        support = np.zeros(len(coef.values))
-        column = coef.incidence.entry_column[first:]
-        target = coef.incidence.entry_target[first:]
+        sums, incidence = self.softmax(coef, "all"), coef.incidence
         assert sums.all_pairs is not None
-        support[first:] = sums.all_pairs[column, target - p]
+        entries, support = incidence.softmax_entries, np.zeros(len(coef.values))
+        level = incidence.nodes.softmax_column[incidence.entry_target[entries]]
+        support[entries] = sums.all_pairs[incidence.entry_column[entries], level]
         return SoftmaxSums(sums.loss, sums.mean_prob, support, None)
 
     # -- curvature -------------------------------------------------------------------------------
@@ -287,7 +308,7 @@ class MemoryRows:
         """Second derivatives of the mean loss of categorical nodes, from every stride-th row."""
         clock = time.perf_counter()
         self.curvature_passes += len(nodes) / len(self.n_levels) / stride
-        found = summed_curvature(
+        curvature = summed_curvature(
             self._data,
             self._level_start,
             (coef, self._biases(coef), nodes),
@@ -296,9 +317,9 @@ class MemoryRows:
             self.blas_cost,
         )
         if self.products is not None:
-            found = self.products.centre_curvatures(found, coef, self.numbers.shape[1] + nodes)
+            curvature = self.products.centre_curvatures(curvature, coef, nodes)
         self._spend(0.0, time.perf_counter() - clock)
-        return found
+        return curvature
 
     def _threads_for(self, work: int) -> int:
         """One thread for what takes less time than handing it over."""

@@ -60,27 +60,25 @@ class Products:
                 second[m, :, k] = both.T
         return mean.ravel(), second.reshape(n * d, n * d)
 
-    def _moderated(self, coef: Coefficients, n_gaussian: int) -> tuple[Ints, Ints, Ints, Ints]:
-        """Entries with a feature and a categorical target: position, feature, column, level."""
+    def _moderated(self, coef: Coefficients) -> tuple[Ints, Ints, Ints, Ints]:
+        """Entries with a feature and a softmax target: position, feature, column, level."""
         incidence, d = coef.incidence, len(self.centre)
-        first = int(incidence.entry_ptr[incidence.target_ptr[n_gaussian]])
+        first = incidence.softmax_entries.start
         at = first + np.flatnonzero(incidence.entry_column[first:] >= d)
         feature, column = np.divmod(incidence.entry_column[at], d)
-        return at, feature - 1, column, incidence.entry_target[at] - n_gaussian
+        return at, feature - 1, column, incidence.nodes.softmax_column[incidence.entry_target[at]]
 
-    def biases(self, coef: Coefficients, n_gaussian: int) -> Floats:
+    def biases(self, coef: Coefficients) -> Floats:
         """(1 + F, levels): the bias, and the intercept that the centre gives every feature."""
         levels = len(coef.bias)
-        at, feature, column, level = self._moderated(coef, n_gaussian)
+        at, feature, column, level = self._moderated(coef)
         taken = self.centre[column] * coef.values[at]
-        found = np.bincount(feature * levels + level, taken, self.n_features * levels)
-        return np.vstack([coef.bias, -found.reshape(self.n_features, levels)])
+        intercept = np.bincount(feature * levels + level, taken, self.n_features * levels)
+        return np.vstack([coef.bias, -intercept.reshape(self.n_features, levels)])
 
-    def centre_support(
-        self, support: Floats, mean_prob: Floats, coef: Coefficients, n_gaussian: int
-    ) -> None:
+    def centre_support(self, support: Floats, mean_prob: Floats, coef: Coefficients) -> None:
         """Make sums of f z P' those of f (z - c) P', in place; mean_prob[1 + k] is that of f P."""
-        at, feature, column, level = self._moderated(coef, n_gaussian)
+        at, feature, column, level = self._moderated(coef)
         support[at] -= self.centre[column] * mean_prob[1 + feature, level]
 
     def centre_all(self, all_pairs: Floats, mean_prob: Floats) -> None:
@@ -88,19 +86,21 @@ class Products:
         all_pairs[1:] -= mean_prob[1:, :, None] * self.centre
 
     def centre_curvatures(
-        self, found: SoftmaxCurvature, coef: Coefficients, nodes: Ints
+        self, plain: SoftmaxCurvature, coef: Coefficients, nodes: Ints
     ) -> SoftmaxCurvature:
-        """Sums over (1 + F intercepts, columns) of nodes -> over (intercept, centred columns)."""
-        parts = []
-        for k, node in enumerate(nodes.tolist()):
-            size = int(found.n_columns[k])
-            both = found.sums[found.start[k] : found.start[k + 1]].reshape(size, size, -1)
-            own = coef.incidence.entries_of(node)
-            column = coef.incidence.entry_column[own][:: int(found.n_levels[k])]
+        """Sums over (1 + F intercepts, columns) of nodes -> over (intercept, centred columns).
+
+        `nodes` are counted among the discrete ones.
+        """
+        parts, incidence = [], coef.incidence
+        for k, node in enumerate((incidence.nodes.n_gaussian + nodes).tolist()):
+            size = int(plain.n_columns[k])
+            both = plain.sums[plain.start[k] : plain.start[k + 1]].reshape(size, size, -1)
+            column = incidence.entry_column[incidence.entries_of(node)][:: int(plain.n_levels[k])]
             parts.append(self._centred(both, column).ravel())
         start = np.cumsum([0, *map(len, parts)])
-        left = found.n_columns - self.n_features
-        return replace(found, sums=np.concatenate(parts), start=start, n_columns=left)
+        left = plain.n_columns - self.n_features
+        return replace(plain, sums=np.concatenate(parts), start=start, n_columns=left)
 
     def _centred(self, both: Floats, column: Ints) -> Floats:
         """The same for one node, whose columns are these; only pairs a <= b are filled in both."""

@@ -35,7 +35,7 @@ class Auto:
 
     A function whose curvature is one matrix (the likelihood) gets it up to `limit_whole` rows and
     columns, and limited-memory curvature from there on, or where it has none: its evaluations are
-    dear.
+    expensive.
     """
 
     limit_bytes: float = 2.0**30
@@ -68,7 +68,7 @@ class Auto:
     def _cost_of_passes(self, problem: Problem) -> float:
         """The cubes that take as long as the passes that one decomposition saves, 30 or so."""
         layout, smooth = problem.smooth.layout, problem.smooth
-        target = layout.softmax_targets + layout.n_gaussian
+        target = layout.softmax_nodes
         predictors = 1 + np.diff(layout.incidence.target_ptr)[target]
         cells = float((layout.width[target] * predictors).sum())
         return 30.0 * (_CUBES_OF_A_STEP + cells * smooth.n_rows)
@@ -79,7 +79,7 @@ class Auto:
         Curvature visits every pair of predictors for every pair of levels of a column.
         """
         layout, smooth = problem.smooth.layout, problem.smooth
-        target = layout.softmax_targets + layout.n_gaussian
+        target = layout.softmax_nodes
         levels = layout.width[target]
         predictors = 1 + np.diff(layout.incidence.target_ptr)[target]
         share = min(1.0, self.newton.sample_rows / max(1, smooth.n_rows))
@@ -104,7 +104,7 @@ class Auto:
 
 def _contrasts(layout: Layout) -> Ints:
     """How many contrasts the conditional of every node has, edges only."""
-    incidence, narrow = layout.incidence, np.maximum(1, layout.width - 1)
+    incidence, narrow = layout.incidence, layout.nodes.freedom
     before = offsets(narrow[incidence.predictor])[incidence.target_ptr]
     return np.asarray(narrow * np.diff(before))
 

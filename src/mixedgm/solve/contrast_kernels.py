@@ -14,19 +14,19 @@ _SQUARE = 32
 def turn(values, one, other, edges, bases, work, out):  # type: ignore[no-untyped-def]
     """Biases of levels and blocks of edges in the coordinates of one layout -> of the other.
 
-    one, other = (width of nodes, their first design column, start of blocks); of these widths the
+    one, other = (width of nodes, their first term, start of blocks); of these widths the
     smaller is that of contrasts.  edges = (number of continuous nodes, pairs, group of every
     block); bases = (where that of a width begins, all of them row by row).
     """
-    width, column, start = one
-    to_width, to_column, to_start = other
+    width, first, start = one
+    to_width, to_first, to_start = other
     n_cont, pairs, group = edges
     of_width, table = bases
     n_cat = width.shape[0] - n_cont
     for k in range(n_cat + group.shape[0]):
         if k < n_cat:  # biases are like an edge with a number
             u, inner, to_inner = n_cont + k, 1, 1
-            at, to = n_cont + column[u], n_cont + to_column[u]
+            at, to = first[u], to_first[u]
         else:
             u, v = pairs[group[k - n_cat], 0], pairs[group[k - n_cat], 1]
             inner, to_inner = width[v], to_width[v]
@@ -129,12 +129,12 @@ def project(sums, first, scale, nodes, n_own, runs, bases, start, out):  # type:
 def index(incidence, nodes, groups, runs, touches):  # type: ignore[no-untyped-def]
     """Fill the runs of all nodes (``contrasts.Runs``), and what every block touches.
 
-    nodes = (number of continuous ones, widths, widths in contrasts, first contrast of each);
-    groups = (pairs, first feature or -1, first contrast of each).
+    nodes = (number of Gaussian ones, widths, widths in contrasts); groups = (pairs, first feature
+    or -1, (start, size) of all blocks of contrasts).
     """
     target_ptr, predictor, group, feature = incidence
-    n_cont, width, narrow, column = nodes
-    pairs, first_feature, group_start = groups
+    n_cont, width, narrow = nodes
+    pairs, first_feature, (block_start, block_size) = groups
     run_ptr, node_size, table = runs
     touch_node, touch_at = touches
     at, n_nodes = 0, width.shape[0]
@@ -144,15 +144,15 @@ def index(incidence, nodes, groups, runs, touches):  # type: ignore[no-untyped-d
         for m in range(target_ptr[v] - n_own, target_ptr[v + 1]):
             columns, contrasts, own_first, side = 1, 1, np.int64(0), np.int64(0)
             block = v if v < n_cont and m == target_ptr[v] - 2 else n_cont + v
-            position = block if v < n_cont else n_cont + column[v]
+            position, length = block_start[block], block_size[block]
             if m >= target_ptr[v]:
                 u, g = predictor[m], group[m]
                 columns, contrasts = width[u], narrow[u]
                 own_first, side = np.int64(pairs[g, 0] == v), np.int64(pairs[g, 1] == v)
                 block = n_cont + n_nodes + g
                 turn = feature[m] - first_feature[g]
-                position = group_start[g] + turn * narrow[u] * narrow[v]
-            length = contrasts * narrow[v]
+                length = contrasts * narrow[v]
+                position = block_start[block] + turn * length
             table[0, at], table[1, at], table[2, at] = here, position, length
             table[3, at], table[4, at], table[5, at] = columns, contrasts, own_first
             table[6, at], table[7, at] = block, side

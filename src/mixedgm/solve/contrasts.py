@@ -1,10 +1,10 @@
 """Theta and its curvature -> the directions that matter, and back.
 
-Adding a constant over the levels of a column to a bias, a category shift or an interaction
-changes no probability that the biases could not change as well, and the penalty drives such sums
-to zero.  So a Newton step needs only contrasts: every level axis is written in an orthonormal
-basis of the vectors that sum to zero, L coordinates become L - 1, and norms stay what they are.
-What is left is a smaller problem on a layout of its own, without directions of zero curvature.
+Adding a constant over the levels of a column to its biases or to a block of an edge changes no
+probability that the biases could not change as well, and the penalty drives such sums to zero.  So
+a Newton step needs only contrasts: every level axis is written in an orthonormal basis of the
+vectors that sum to zero, L coordinates become L - 1, and norms stay what they are.  What is left is
+a smaller problem on a layout of its own, without directions of zero curvature.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _FEW_LEVELS = 24
 class Runs:
     """Stretches of consecutive contrasts within the conditional of every node.
 
-    A continuous node's bias, its diagonal, a categorical node's biases, and every block of an edge
-    are one run each; node v has the runs ``ptr[v]:ptr[v + 1]``.
+    Every block of node terms (``Layout.term_blocks``) and every block of an edge is one run; node v
+    has the runs ``ptr[v]:ptr[v + 1]``.
     """
 
     ptr: Ints
@@ -77,10 +77,10 @@ class Contrasts:
 
     @cached_property
     def _sides(self) -> tuple[tuple[Ints, Ints, Ints], tuple[Ints, Ints, Ints]]:
-        """Widths, first columns and starts of blocks, in theta and among contrasts."""
+        """Widths, first terms and starts of blocks, in theta and among contrasts."""
         full, small = self.layout, self.reduced
-        wide = (full.width, full.column_start, full.block_start)
-        return wide, (small.width, small.column_start, small.block_start)
+        wide = (full.width, full.first_term, full.block_start)
+        return wide, (small.width, small.first_term, small.block_start)
 
     def _turned(
         self, values: Floats, size: int, one: tuple[Ints, ...], other: tuple[Ints, ...]
@@ -89,7 +89,7 @@ class Contrasts:
         from mixedgm.solve.contrast_kernels import turn
 
         out, layout = np.empty(size), self.layout
-        out[: 2 * layout.n_gaussian] = values[: 2 * layout.n_gaussian]
+        out[layout.gaussian_terms] = values[layout.gaussian_terms]
         edges = (layout.n_gaussian, layout.pairs, layout.block_group)
         bases = _bases(layout.n_levels)
         turn(values, one, other, edges, bases, np.empty(len(bases[0])), out)
@@ -106,15 +106,9 @@ class Contrasts:
     def blocks(self) -> tuple[Ints, Ints, Ints, Ints]:
         """(start, size, touch_node, touch_at) of every block of contrasts.
 
-        Blocks are every continuous bias and diagonal, every categorical node's biases, and every
-        edge group.  Each touches one or two nodes, and begins at touch_at within them.
+        Each touches one or two nodes, and begins at touch_at within them.
         """
-        layout, p = self.reduced, self.layout.n_gaussian
-        start = np.concatenate(
-            [np.arange(2 * p), p + layout.column_start[p:-1], layout.starts[:-1]]
-        )
-        size = np.concatenate([np.ones(2 * p, dtype=np.int64), layout.width[p:], layout.sizes])
-        return start, size, *self._indexed[1]
+        return *self.reduced.term_blocks, *self._indexed[1]
 
     @cached_property
     def _indexed(self) -> tuple[Runs, tuple[Ints, Ints]]:
@@ -122,15 +116,14 @@ class Contrasts:
         from mixedgm.solve.contrast_kernels import index
 
         full, small, incidence = self.layout, self.reduced, self.layout.incidence
-        p, n_nodes = full.n_gaussian, full.n_nodes
-        ptr, node_size = np.empty(n_nodes + 1, dtype=np.int64), np.empty(n_nodes, dtype=np.int64)
-        table = np.empty((8, p + n_nodes + len(incidence.predictor)), dtype=np.int64)
-        touch_node = np.full((p + n_nodes + full.n_groups, 2), -1)
+        ptr, node_size = (np.empty(full.n_nodes + n, dtype=np.int64) for n in (1, 0))
+        table = np.empty((8, full.n_node_blocks + len(incidence.predictor)), dtype=np.int64)
+        touch_node = np.full((full.n_node_blocks + full.n_groups, 2), -1)
         touch_at = np.zeros_like(touch_node)
         index(
             (incidence.target_ptr, incidence.predictor, incidence.group, incidence.feature),
-            (p, full.width, small.width, small.column_start),
-            (full.pairs, full.first_feature, small.starts),
+            (full.n_gaussian, full.width, small.width),
+            (full.pairs, full.first_feature, small.term_blocks),
             (ptr, node_size, table),
             (touch_node, touch_at),
         )
@@ -138,9 +131,10 @@ class Contrasts:
 
     @cached_property
     def columns(self) -> Floats:
-        """(d, d') the change of design columns that makes the contrasts: x as it is, levels not."""
-        bases = [level_basis(n) for n in self.layout.n_levels]
-        return np.asarray(block_diag(np.eye(self.layout.n_gaussian), *bases), dtype=np.float64)
+        """(d, d') the change of design columns that makes the contrasts; numbers stay the same."""
+        nodes = self.layout.nodes
+        bases = [level_basis(n) for n in nodes.width[~nodes.numeric_nodes].tolist()]
+        return np.asarray(block_diag(np.eye(nodes.n_numeric), *bases), dtype=np.float64)
 
     def whole_curvature(self, smooth: Smooth, theta: Floats, stride: int) -> Floats:
         """Second derivative in the contrasts as one matrix, for functions not by nodes."""
@@ -169,8 +163,8 @@ class Contrasts:
 
     def _add_ridge(self, per_group: Floats, start: Ints, out: Floats) -> None:
         """Add what every edge has on the diagonal, in all conditionals that it is in."""
-        runs, ends = self.runs, self.layout.n_gaussian + self.layout.n_nodes
-        level = np.concatenate([np.zeros(ends), per_group])[runs.block]
+        runs = self.runs
+        level = np.concatenate([np.zeros(self.layout.n_node_blocks), per_group])[runs.block]
         node = np.repeat(np.arange(len(runs.node_size)), np.diff(runs.ptr))
         step = runs.node_size[node] + 1
         within = spans(np.zeros_like(runs.length), runs.length)
@@ -185,15 +179,15 @@ class Contrasts:
         table = (runs.ptr, runs.local, runs.columns, runs.contrasts, runs.own_first, of_width)
         numbers, sums = curvature.gaussian, curvature.softmax
         if len(numbers.nodes):
-            own = np.ones_like(numbers.nodes)
+            one = np.ones_like(numbers.nodes)
             project(
-                numbers.matrices, numbers.start, 1.0, numbers.nodes, own, table, bases, start, out
+                numbers.matrices, numbers.start, 1.0, numbers.nodes, one, table, bases, start, out
             )
         if sums is not None:
             varies = np.flatnonzero(sums.n_levels > 1)  # else it has no contrasts
-            at, own = curvature.categories[varies], sums.n_levels[varies] - 1
-            first = sums.start[varies]
-            project(_own_contrasts(sums), first, sums.scale, at, own, table, bases, start, out)
+            nodes, n_contrasts = curvature.discrete[varies], sums.n_levels[varies] - 1
+            parts = (_own_contrasts(sums), sums.start[varies], sums.scale, nodes, n_contrasts)
+            project(*parts, table, bases, start, out)
 
 
 def offsets(sizes: Ints) -> Ints:

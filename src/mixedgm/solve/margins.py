@@ -135,6 +135,10 @@ class _Point:
         return _off(self.expected, self.share)
 
     @property
+    def n_columns(self) -> int:
+        return len(self.expected.column_mean)
+
+    @property
     def sampled(self) -> bool:
         return bool(np.isnan(self.value))
 
@@ -154,10 +158,9 @@ class _Point:
         The squares are split into what x and the indicators predict of them and a rest: the
         covariance of x and the indicators is exact, that of the rest comes from states of y.
         """
-        p, off = self.params.n_gaussian, self.off
-        linear, square = off[: len(off) - p], -0.5 * off[len(off) - p :]
+        linear, square = self.off[: self.n_columns], -0.5 * self.off[self.n_columns :]
         first = -_solved(self._linear_curvature(), linear)
-        if p == 0:
+        if len(square) == 0:
             return first
         slope, rest = self._squares()
         last = -_solved(rest, square - slope @ linear)
@@ -193,15 +196,11 @@ class _Point:
 
     def moved(self, step: Floats) -> ConditionalGaussian:
         """The parameters after a step."""
-        p = self.params.n_gaussian
+        p, d = self.params.n_gaussian, self.n_columns
         precision = self.params.precision.copy()
-        precision[np.diag_indices(p)] += step[len(step) - p :]
-        return replace(
-            self.params,
-            precision=precision,
-            linear=self.params.linear + step[:p],
-            bias=self.params.bias + step[p : len(step) - p],
-        )
+        precision[np.diag_indices(p)] += step[d:]
+        linear, bias = self.params.linear + step[:p], self.params.bias + step[p:d]
+        return replace(self.params, precision=precision, linear=linear, bias=bias)
 
 
 def _off(found: Expectations, share: Floats) -> Floats:
@@ -267,9 +266,8 @@ def _states(model: Exact) -> tuple[Ints, Floats]:
 def _step(point: _Point) -> _Point | None:
     """The next point; None where no step along the Newton direction is any better."""
     move = point.direction()
-    p = point.params.n_gaussian
-    slope = point.off[: len(move) - p] @ move[: len(move) - p]
-    slope -= 0.5 * point.off[len(move) - p :] @ move[len(move) - p :]
+    d = point.n_columns
+    slope = point.off[:d] @ move[:d] - 0.5 * point.off[d:] @ move[d:]
     length = 1.0
     while length > _SHORTEST:
         try:
@@ -346,12 +344,12 @@ def _warn_unless_reached(point: _Point) -> None:
     far |= point.noise > 4.0 * ACCURACY
     if not far.any():
         return
-    size, d = np.where(far, np.abs(point.off), 0.0), len(point.off) - point.params.n_gaussian
+    size = np.where(far, np.abs(point.off), 0.0)
     worst = int(size.argmax())
     message = (
         "the joint distribution could not be given the margins of the table: it is off by up to "
         f"{size[worst]:.2g} at {{places}} (probabilities; means and variances of standardised "
         "columns), and so are its answers. To change it: a larger lam, which makes edges weaker"
     )
-    place = worst if worst < d else worst - d
+    place = worst % point.n_columns  # the squares come last, in the order of the numbers
     warnings.warn(SamplingWarning(message, (place,)), stacklevel=4)

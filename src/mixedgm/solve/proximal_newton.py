@@ -30,6 +30,8 @@ _SUFFICIENT = 1e-4
 # curvature is added to the model: so much at first.
 _TRIALS = 12
 _DAMPING, _MOST_DAMPING = 1e-3, 1e3
+# Share of the promised decrease that a step must achieve.
+_SUFFICIENT = 1e-4
 
 Hessian = Literal["exact", "sampled", "limited-memory"]
 Subproblem = Literal["coordinate-descent", "proximal-gradient"]
@@ -117,7 +119,7 @@ class ProximalNewton(HasParams):
         target, memory = self._model_minimiser(problem, state)
         begin = (state.theta, state.evaluation, state.objective)
         final = self._expected(problem, state) <= _certainty(problem) * state.tol
-        found = armijo(problem, begin, target - state.theta, _TRIALS, final=final)
+        found = _armijo(problem, begin, target - state.theta, _TRIALS, final=final)
         if found is None:
             return self._fall_back(problem, state, stale)
         theta, evaluation, objective, kept = found
@@ -210,7 +212,7 @@ class ProximalNewton(HasParams):
                 state.theta - state.evaluation.gradient / bound, problem.lam, 1.0 / bound
             )
             begin = (state.theta, state.evaluation, state.objective)
-            found = armijo(problem, begin, target - state.theta, trials=1)
+            found = _armijo(problem, begin, target - state.theta, trials=1)
             if found is not None:
                 theta, evaluation, objective, _ = found
                 note = "a Newton line search failed; a proximal gradient step was taken instead"
@@ -328,3 +330,52 @@ class NewtonState:
     """What the last step multiplied the KKT number by."""
     halted: bool = False
     notes: tuple[str, ...] = ()
+
+
+class _Step(NamedTuple):
+    """An accepted point, its evaluation, and the objective there."""
+
+    theta: Floats
+    evaluation: Evaluation
+    objective: float
+    kept: float
+    """How much of what the gradient promises for a full step came true; half of it, if the function
+    is quadratic and the direction leads to its minimum."""
+
+
+def _armijo(
+    problem: Problem,
+    begin: tuple[Floats, Evaluation, float],
+    direction: Floats,
+    trials: int = 30,
+    *,
+    final: bool = False,
+) -> _Step | None:
+    """Halve the step from 1 until the objective falls by a fraction of what the model promises.
+
+    `begin` is the point, its evaluation, and the objective there.  Every trial computes the
+    gradient too: the first one is almost always accepted and its gradient is the next step's.
+    With `final` a full step is expected to reach the solution.  Returns None when no step is
+    accepted.
+    """
+    theta, here, objective = begin
+    full = problem.penalty.value(theta + direction, problem.lam)
+    promise = float(here.gradient @ direction) + full - (objective - here.value)
+    # Near the optimum the promised decrease drowns in rounding; there the KKT number decides.
+    rounding = 1e-12 * max(1.0, abs(objective))
+    if promise > rounding or not np.isfinite(promise):
+        return None
+    step = 1.0
+    for _ in range(trials):
+        point = theta + step * direction
+        there = problem.evaluate(point, final=final and step == 1.0)
+        if np.isfinite(there.value):
+            new = there.value + full if step == 1.0 else problem.objective(there, point)
+            if new - objective <= _SUFFICIENT * step * promise and promise < 0.0:
+                return _Step(point, there, new, (new - objective) / promise)
+            if abs(new - objective) <= rounding and problem.measure(
+                point, there.gradient
+            ) < problem.measure(theta, here.gradient):
+                return _Step(point, there, new, 0.5)
+        step *= 0.5
+    return None

@@ -139,16 +139,16 @@ class IndependentScale:
         layout, bias = smooth.layout, smooth.null()
         share, bases, spread = [], [], []
         for v in range(layout.n_nodes):
-            if v < layout.n_gaussian:
+            if layout.nodes.is_gaussian(v):
                 share.append(np.zeros(0))
                 bases.append(np.ones((1, 1)))
                 spread.append(np.ones(1))
                 continue
-            own = bias[layout.node_terms_of(v)]
-            p = np.exp(own - own.max())
-            p /= p.sum()
-            vectors, values = _covariance(p.tobytes())
-            share.append(p)
+            logits = bias[layout.node_terms_of(v)]
+            frequency = np.exp(logits - logits.max())
+            frequency /= frequency.sum()
+            vectors, values = _covariance(frequency.tobytes())
+            share.append(frequency)
             bases.append(vectors)
             spread.append(values)
         return cls(smooth, share, bases, spread, theta[layout.diagonal])
@@ -156,7 +156,8 @@ class IndependentScale:
     @cached_property
     def _blocks(self) -> list[_Block]:
         """The blocks of all groups, one after the other."""
-        layout, found, at = self.smooth.layout, [], int(self._node_starts[-1])
+        layout, blocks, at = self.smooth.layout, [], int(self._node_starts[-1])
+        has_levels = ~layout.nodes.numeric_nodes
         features, starts = layout.block_feature.tolist(), layout.block_start.tolist()
         for g, feature, start in zip(layout.block_group.tolist(), features, starts, strict=True):
             u, v = layout.pairs[g].tolist()
@@ -165,7 +166,7 @@ class IndependentScale:
             # Deviations act on centred columns: they contribute nothing in the mean.
             in_v = feature < 0 and bool(layout.is_target[v])
             in_u = feature < 0 and bool(layout.is_target[u]) and not layout.nodewise
-            found.append(
+            blocks.append(
                 _Block(
                     g,
                     u,
@@ -173,19 +174,19 @@ class IndependentScale:
                     slice(start, start + shape[0] * shape[1]),
                     shape,
                     slice(at, at + size),
-                    in_v and u >= layout.n_gaussian,
-                    in_u and v >= layout.n_gaussian,
+                    in_v and bool(has_levels[u]),
+                    in_u and bool(has_levels[v]),
                 )
             )
             at += size
-        return found
+        return blocks
 
     @cached_property
     def _node_starts(self) -> Ints:
-        """Where the own terms of every categorical node begin, after those of numbers."""
-        p = self.smooth.layout.n_gaussian
-        sizes = [2 * p, *(len(self.spread[v]) for v in range(p, len(self.spread)))]
-        return np.cumsum(sizes)
+        """Where the own terms of every discrete node begin, after those of the Gaussian ones."""
+        layout = self.smooth.layout
+        sizes = [len(spread) for spread in self.spread[layout.nodes.discrete]]
+        return np.cumsum([layout.gaussian_terms.stop, *sizes])
 
     @cached_property
     def group_start(self) -> Ints:
@@ -200,23 +201,28 @@ class IndependentScale:
         """How many coordinates are not those of groups."""
         return int(self._node_starts[-1])
 
+    @property
+    def _discrete(self) -> range:
+        nodes = self.smooth.layout.nodes
+        return range(len(nodes))[nodes.discrete]
+
     def _own(self, v: int) -> slice:
-        first = v - self.smooth.layout.n_gaussian
+        first = self.smooth.layout.nodes.place(v)
         return slice(int(self._node_starts[first]), int(self._node_starts[first + 1]))
 
     @cached_property
     def values(self) -> Floats:
         """The curvature of independent columns in every coordinate."""
-        layout, p = self.smooth.layout, self.smooth.layout.n_gaussian
+        layout = self.smooth.layout
         out = np.ones(self.n_node_terms + int(self.group_start[-1]))
         target = layout.is_target
-        out[:p] = 1.0 / self.precision
+        out[layout.linear] = 1.0 / self.precision
         # What others explain of a number has variance 1 - 1 / precision.
         explained = np.maximum(0.0, 1.0 - 1.0 / self.precision)
-        out[p : 2 * p] = 0.5 / self.precision**2 + explained / self.precision
-        for v in range(p, layout.n_nodes):
+        out[layout.diagonal] = 0.5 / self.precision**2 + explained / self.precision
+        for v in self._discrete:
             out[self._own(v)] = self.spread[v]
-        within = [1.0 / self.precision[v] if v < p else self.spread[v] for v in range(len(target))]
+        within = [*(1.0 / self.precision), *self.spread[layout.nodes.discrete]]
         ridge = self.smooth.edges if isinstance(self.smooth, Ridged) else np.zeros(layout.n_groups)
         for block in self._blocks:
             u, v = block.u, block.v
@@ -230,24 +236,23 @@ class IndependentScale:
 
     def down(self, theta: Floats) -> Floats:
         """Theta in these coordinates."""
-        layout, p = self.smooth.layout, self.smooth.layout.n_gaussian
-        out = np.empty(len(self.values))
+        layout, out = self.smooth.layout, np.empty(len(self.values))
         own = theta[: layout.n_node_terms].copy()
         for block in self._blocks:
             values = theta[block.at].reshape(block.shape)
             out[block.to] = (self.bases[block.u].T @ values @ self.bases[block.v]).ravel()
             self._shift(own, block, values)
-        out[: 2 * p] = own[: 2 * p]
-        for v in range(p, layout.n_nodes):
+        out[layout.gaussian_terms] = own[layout.gaussian_terms]
+        for v in self._discrete:
             out[self._own(v)] = self.bases[v].T @ own[layout.node_terms_of(v)]
         return out
 
     def up(self, eta: Floats) -> Floats:
         """These coordinates as theta."""
-        layout, p = self.smooth.layout, self.smooth.layout.n_gaussian
+        layout = self.smooth.layout
         theta = np.empty(layout.n_theta)
-        theta[: 2 * p] = eta[: 2 * p]
-        for v in range(p, layout.n_nodes):
+        theta[layout.gaussian_terms] = eta[layout.gaussian_terms]
+        for v in self._discrete:
             theta[layout.node_terms_of(v)] = self.bases[v] @ eta[self._own(v)]
         for block in self._blocks:
             small = eta[block.to].reshape(len(self.spread[block.u]), len(self.spread[block.v]))
@@ -265,15 +270,14 @@ class IndependentScale:
 
     def _bias(self, v: int) -> slice:
         """Theta positions of the linear terms of a node."""
-        terms = self.smooth.layout.node_terms_of(v)
-        return slice(int(terms[0]), int(terms[0]) + len(self.bases[v]))
+        first = int(self.smooth.layout.first_term[v])
+        return slice(first, first + len(self.bases[v]))
 
     def slope_down(self, grad: Floats) -> Floats:
         """A gradient with respect to theta as one with respect to these coordinates."""
-        layout, p = self.smooth.layout, self.smooth.layout.n_gaussian
-        out = np.empty(len(self.values))
-        out[: 2 * p] = grad[: 2 * p]
-        for v in range(p, layout.n_nodes):
+        layout, out = self.smooth.layout, np.empty(len(self.values))
+        out[layout.gaussian_terms] = grad[layout.gaussian_terms]
+        for v in self._discrete:
             out[self._own(v)] = self.bases[v].T @ grad[layout.node_terms_of(v)]
         for block in self._blocks:
             values = grad[block.at].reshape(block.shape).copy()

@@ -41,7 +41,7 @@ def flatten(contrasts: Contrasts, smooth: Smooth, theta: Floats, stride: int) ->
         eigen_start=eigen_start,
         vectors=vectors,
         values=values,
-        n_node_blocks=layout.n_gaussian + layout.n_nodes,
+        n_node_blocks=layout.n_node_blocks,
     )
 
 
@@ -67,7 +67,7 @@ def one_matrix(contrasts: Contrasts, matrix: Floats) -> Blocks:
         eigen_start=eigen_start,
         vectors=vectors,
         values=values,
-        n_node_blocks=layout.n_gaussian + layout.n_nodes,
+        n_node_blocks=layout.n_node_blocks,
     )
 
 

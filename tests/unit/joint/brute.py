@@ -1,6 +1,7 @@
 """The joint distribution by enumeration of all states and plain Gaussian algebra.
 
-Nothing of the package is used but the blocks of ConditionalGaussian; every state of the
+Nothing of the package is used but the blocks of ConditionalGaussian (and, in `conditioned`, what
+is tested there); every state of the
 categorical columns is visited in a Python loop, and the formula of the density is written out
 term by term.
 """
@@ -11,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
+from mixedgm.model.moderation import without
+from mixedgm.model.params import Params
 
 
 def random_params(
@@ -104,3 +107,11 @@ def table(states: States, n_levels: tuple[int, ...], columns: list[int]) -> np.n
     for y, prob in zip(states.codes, states.prob, strict=True):
         out[tuple(y[columns])] += prob
     return out
+
+
+def conditioned(
+    params: ConditionalGaussian, values: dict[int, float], levels: dict[int, int]
+) -> ConditionalGaussian:
+    """The package's model of the other columns, given numbers and states by position."""
+    nodes = [*values, *(params.n_gaussian + j for j in levels)]
+    return without(Params.of_joint(params), nodes, [*values.values(), *levels.values()]).joint

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from mixedgm.errors import TooLargeError
-from mixedgm.joint import condition, log_density_of
+from mixedgm.joint import log_density_of
 from mixedgm.joint.conditioning import among
 from tests.unit.joint import brute
 
@@ -35,7 +35,7 @@ def test_known_columns_give_the_model_of_the_others():
     numbers, codes = np.array([[0.4], [-1.0], [2.0]]), np.array([[2], [0], [1]], dtype=np.int32)
     found, _ = log_density_of(params, 1, VALUES[:3] / 10, [2], [1], numbers, codes)
     for at in range(3):
-        left = condition(params, {2: numbers[at, 0]}, {1: int(codes[at, 0])})
+        left = brute.conditioned(params, {2: numbers[at, 0]}, {1: int(codes[at, 0])})
         states = brute.enumerate_states(left)
         spread = np.sqrt(states.covariance[1, 1])
         each = stats.norm(states.mean[:, 1], spread).pdf(VALUES[at] / 10)

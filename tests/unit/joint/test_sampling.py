@@ -9,7 +9,6 @@ import pytest
 from scipy import stats
 
 from mixedgm.errors import ParameterError, SamplingWarning, TooLargeError
-from mixedgm.joint.conditioning import condition
 from mixedgm.joint.diagnostics import _correlation_time, split_r_hat_and_ess
 from mixedgm.joint.gibbs import chains
 from mixedgm.joint.posteriors import posterior_draw
@@ -111,7 +110,7 @@ def test_draws_given_known_columns():
     x[n // 2 :], y[n // 2 :] = -1.0, 0
     numbers, codes = posterior_draw(params, [1], [1], x, y, rng=np.random.default_rng(1))
     for half, value, level in ((slice(n // 2), 0.7, 1), (slice(n // 2, n), -1.0, 0)):
-        rest = condition(params, {1: value}, {1: level})
+        rest = brute.conditioned(params, {1: value}, {1: level})
         states = brute.enumerate_states(rest)
         assert p_value(codes[half], states, rest.n_levels) > FALSE_ALARM
         at = np.ravel_multi_index(codes[half].T, rest.n_levels)

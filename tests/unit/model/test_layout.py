@@ -204,6 +204,43 @@ def test_centred_groups_and_biases_sum_to_zero_and_others_stay(layout, seed):
         assert abs(centred[layout.node_terms_of(v)].sum()) <= 1e-12
 
 
+def by_a_plain_loop(layout, theta, groups):
+    """`Layout.centred`, one group after the other."""
+    theta = theta.copy()
+    for g in groups.tolist():
+        u, v = layout.pairs[g].tolist()
+        run = theta[layout.starts[g] : layout.starts[g + 1]]
+        blocks = run.reshape(-1, layout.width[u], layout.width[v])
+        for node, axis in ((u, 1), (v, 0)):
+            has_levels = blocks.shape[1 + axis] > 1
+            if layout.moderator[g] < 0 and has_levels and not (node == u and layout.nodewise):
+                terms = layout.node_terms_of(node)[: layout.width[node]]
+                theta[terms] += blocks[0].mean(axis=axis)
+        for axis in (2, 1):
+            if blocks.shape[axis] > 1:
+                blocks -= blocks.mean(axis=axis, keepdims=True)
+    for v in range(layout.n_gaussian, layout.n_nodes):
+        theta[layout.node_terms_of(v)] -= theta[layout.node_terms_of(v)].mean()
+    return theta
+
+
+@QUICK
+@given(layouts(), groups_seed, st.sampled_from(["joint", "nodewise", "covariate", "moderated"]))
+def test_centring_all_groups_at_once_is_centring_them_one_by_one(layout, seed, form):
+    size = layout.n_nodes
+    if form == "nodewise":
+        layout = Layout.complete(layout.nodes, nodewise=True)
+    elif form == "covariate":
+        layout = Layout.complete(layout.nodes, covariates=(size - 1,))
+    elif form == "moderated":
+        layout = Layout.complete(layout.nodes, covariates=(0,))
+        layout = layout.moderated((2,), np.zeros((1, size, size), dtype=bool))
+    theta = random_theta(layout, seed)
+    for groups in (subset(layout, seed), np.arange(layout.n_groups)):
+        expected = by_a_plain_loop(layout, theta, groups)
+        np.testing.assert_allclose(layout.centred(theta, groups), expected, atol=1e-13)
+
+
 def test_absent_edges_are_not_in_the_layout():
     absent = np.zeros((3, 3), dtype=bool)
     absent[0, 2] = absent[2, 0] = True

@@ -80,7 +80,7 @@ def test_a_path_is_that_of_elimination_within_the_stated_errors():
     assert path.converged.all()
     for k, (point, optimum) in enumerate(zip(path.points, best.points, strict=True)):
         true = exact.problem(point.lam).optimality(path.theta(k))
-        objective = true.objective + exact.units.log_jacobian
+        objective = true.objective + exact.log_jacobian
         assert point.objective == pytest.approx(objective, abs=5 * point.objective_error + 1e-12)
         # Each estimate errs by one standard error, and the point was placed by another estimate.
         assert true.kkt <= 5 * FAST.accuracy

@@ -29,7 +29,8 @@ def test_a_refit_that_does_not_converge_ends_its_own_column_only(monkeypatch):
         own, theta = index[begin[bad] : begin[bad + 1]], done.theta.copy()
         theta[own] = start.theta[own]
         here = problem.smooth.evaluate(theta[layout.positions(groups)])
-        return replace(done, theta=theta, status=Status.ITERATION_LIMIT, evaluation=here)
+        certificate = done.certificate.but(Status.ITERATION_LIMIT)
+        return replace(done, theta=theta, certificate=certificate, evaluation=here)
 
     monkeypatch.setattr(Task, "confined", confined)
     scores, whole = fit(table, refit=False).fitted_.scores, model.fitted_.scores

@@ -98,7 +98,7 @@ def test_theta_of_between_units_is_the_same_distribution():
     part = TABLE.take(np.arange(0, 120, 2))
     whole, task = TABLE.task(), part.task()
     params = whole.params(solved(whole, 0.1 * whole.lam_max).theta)
-    here = task.smooth.evaluate(task.theta_of(params)).value + task.units.log_jacobian
+    here = task.smooth.evaluate(task.theta_of(params)).value + task.log_jacobian
     from tests.reference import plain
 
     assert here == pytest.approx(plain.smooth(params, part.X, part.Y), rel=1e-9)

@@ -1,0 +1,70 @@
+"""Rows and coefficients -> the losses of all softmax conditionals and their derivatives.
+
+Nodes with finitely many values take a pass over the rows: mean losses, mean probabilities, and
+means of design columns times probabilities.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.rows.contract import Coefficients, Gradient, Moments, Rows, SoftmaxCurvature
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxValues:
+    """Sum of the softmax terms and, where it was asked for, its derivatives."""
+
+    value: float
+    node_slopes: Floats = field(default_factory=lambda: np.zeros(0))
+    """Derivatives in the biases."""
+    slopes: Floats = field(default_factory=lambda: np.zeros(0))
+    """Derivatives in the coefficients of softmax conditionals, in the incidence's order."""
+    all_pairs: Floats | None = None
+    """(c, softmax columns) mean of z P', where derivatives for all pairs were asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxTerms:
+    """Sum over nodes of finitely many values of -log p(node | all others), averaged over rows."""
+
+    rows: Rows
+    moments: Moments
+
+    def at(
+        self, layout: Layout, theta: Floats, values: Floats, gradient: Gradient
+    ) -> SoftmaxValues:
+        """All terms, in one pass; `values` are theta's in the order of the layout's incidence."""
+        if not len(layout.softmax_nodes):
+            none = np.zeros((layout.n_products, 0))
+            return SoftmaxValues(0.0, np.zeros(layout.n_level_terms), all_pairs=none)
+        sums = self.rows.softmax(_coefficients(layout, theta, values), gradient)
+        value = float(sums.loss.sum())
+        if sums.mean_prob is None:
+            return SoftmaxValues(value)
+        biases = sums.mean_prob - self.moments.mean[layout.nodes.indicators]
+        if layout.covariates:
+            unpredicted = ~layout.is_target[layout.nodes.discrete]
+            biases[np.repeat(unpredicted, layout.n_levels)] = 0.0
+        if sums.support is None:
+            return SoftmaxValues(value, biases, all_pairs=sums.all_pairs)
+        incidence, entries = layout.incidence, layout.incidence.softmax_entries
+        column, target = incidence.entry_column[entries], incidence.entry_target[entries]
+        slopes = sums.support[entries] - self.moments.second[column, target]
+        return SoftmaxValues(value, biases, slopes)
+
+    def curvature(
+        self, layout: Layout, theta: Floats, values: Floats, nodes: Ints, stride: int
+    ) -> SoftmaxCurvature | None:
+        """Second derivative of these nodes' terms, from every `stride`-th row."""
+        if not len(nodes):
+            return None
+        places = layout.nodes.node_place[nodes]
+        return self.rows.softmax_curvature(_coefficients(layout, theta, values), places, stride)
+
+
+def _coefficients(layout: Layout, theta: Floats, values: Floats) -> Coefficients:
+    return Coefficients(layout.incidence, values, theta[layout.biases], layout.softmax_targets)
