@@ -24,10 +24,10 @@ from mixedgm.model.density import share_with_unseen
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params, with_all_levels
 from mixedgm.printable import quoted
+from mixedgm.printable import rows as rows_text
 from mixedgm.table.gaps import Gaps
 from mixedgm.table.naming import with_names
 from mixedgm.table.schema import Schema
-from mixedgm.table.wording import rows as rows_text
 
 if TYPE_CHECKING:
     from mixedgm.joint import Posterior
