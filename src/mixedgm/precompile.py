@@ -113,7 +113,7 @@ def _curvature() -> None:
 
 
 def _descent(blocks: Any, nodes: Any, runs: Any, start: Any) -> None:
-    from mixedgm.solve.descent import assemble, descend, node_products
+    from mixedgm.solve.kernels import assemble, descend, node_products
 
     number, eigen = np.ones(1), (np.array([0, 1]), np.ones(1), np.ones(1))
     descend(
@@ -125,7 +125,7 @@ def _descent(blocks: Any, nodes: Any, runs: Any, start: Any) -> None:
 
 
 def _carried(blocks: Any, nodes: Any, start: Any) -> None:
-    from mixedgm.solve.contrast_kernels import carry
+    from mixedgm.solve.kernels import carry
 
     zero, kept = np.zeros(1, dtype=np.int64), (np.ones(1), np.ones(1), np.ones(1))
     carry(

@@ -15,11 +15,11 @@ from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.objective.contract import Evaluation
 from mixedgm.solve.choose import Auto
 from mixedgm.solve.contrasts import Contrasts
-from mixedgm.solve.known_curvature import KnownCurvature
+from mixedgm.solve.curvature import KnownCurvature, flatten
 from mixedgm.solve.loop import Solver, State
 from mixedgm.solve.problem import Problem
 from mixedgm.solve.proximal_newton import NewtonState, ProximalNewton
-from mixedgm.solve.subproblem import QuadraticModel, flatten
+from mixedgm.solve.subproblem import QuadraticModel
 from mixedgm.solve.working_set import Memory, Start
 
 _NEAR = 0.5

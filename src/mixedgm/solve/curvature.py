@@ -1,18 +1,111 @@
-"""Curvature that is known -> what other steps make of it: for another working set, or damped."""
+"""Curvature at theta -> the same in contrasts, laid out for kernels, for several steps and lams."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from mixedgm.model.layout import Floats, Ints
-from mixedgm.solve.active_system import Blocks
+from mixedgm.objective.contract import Smooth
 from mixedgm.solve.contrasts import Contrasts, offsets
 from mixedgm.solve.problem import Problem
 
 _MOST_NEW = 0.35
 _OF_NODE_TERMS = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Node curvatures flattened for the kernels."""
+
+    start: Ints
+    size: Ints
+    touch_node: Ints
+    touch_at: Ints
+    runs: tuple[Ints, Ints, Ints, Ints]
+    node_size: Ints
+    matrices: Floats
+    vectors: Floats
+    values: Floats
+    n_node_blocks: int
+
+    @cached_property
+    def matrix_start(self) -> Ints:
+        """Where the matrix of every node begins."""
+        return offsets(self.node_size**2)
+
+    @cached_property
+    def node_start(self) -> Ints:
+        """Where the rows of every node begin, all nodes in a row."""
+        return offsets(self.node_size)
+
+    @cached_property
+    def eigen_start(self) -> Ints:
+        """Where the eigenvectors of every block begin."""
+        return offsets(self.size**2)
+
+    @property
+    def blocks(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """Where every block of theta is."""
+        return self.start, self.size, self.touch_node, self.touch_at
+
+    @property
+    def nodes(self) -> tuple[Ints, Ints, Floats]:
+        """The matrices."""
+        return self.matrix_start, self.node_size, self.matrices
+
+    @property
+    def eigen(self) -> tuple[Ints, Floats, Floats]:
+        """Eigendecompositions of the diagonal blocks."""
+        return self.eigen_start, self.vectors, self.values
+
+
+def flatten(contrasts: Contrasts, smooth: Smooth, theta: Floats, stride: int) -> Blocks:
+    """Curvature at theta, in contrasts and laid out for the kernels."""
+    if not smooth.by_nodes:
+        return one_matrix(contrasts, contrasts.whole_curvature(smooth, theta, stride))
+    node_size, _, matrices = contrasts.curvature(smooth, theta, stride)
+    ends = contrasts.reduced.n_node_blocks
+    return _decomposed(contrasts.blocks, contrasts.runs.places, node_size, matrices, ends)
+
+
+def one_matrix(contrasts: Contrasts, matrix: Floats) -> Blocks:
+    """A dense Hessian, laid out as the curvature of a single node that every block touches."""
+    start, size, _, _ = contrasts.blocks
+    zero = np.zeros_like(start)
+    blocks = (start, size, np.column_stack([zero, zero - 1]), np.column_stack([start, zero]))
+    runs = (np.array([0, len(start)]), start, start, size)
+    ends = contrasts.reduced.n_node_blocks
+    return _decomposed(blocks, runs, np.array([len(matrix)]), matrix.ravel(), ends)
+
+
+def _decomposed(
+    blocks: tuple[Ints, Ints, Ints, Ints],
+    runs: tuple[Ints, Ints, Ints, Ints],
+    node_size: Ints,
+    matrices: Floats,
+    n_node_blocks: int,
+) -> Blocks:
+    """These with the eigendecomposition of the diagonal block of H for every block."""
+    from mixedgm.solve.kernels import diagonal_blocks
+
+    start, size, _, _ = blocks
+    nodes, eigen_start = (offsets(node_size**2), node_size, matrices), offsets(size**2)
+    vectors, values = np.ones(eigen_start[-1]), np.empty(int(size.sum()))
+    for m in (1 + np.bincount(size)[1:].nonzero()[0]).tolist():
+        which = np.flatnonzero(size == m)
+        squares = np.zeros((len(which), m, m))
+        diagonal_blocks(which, blocks, nodes, squares)
+        if m > 1:
+            lam, basis = np.linalg.eigh(squares)
+            vectors[eigen_start[which][:, None] + np.arange(m * m)] = basis.reshape(-1, m * m)
+        else:
+            lam = squares[:, :, 0]
+        floor = np.maximum(1e-12, 1e-10 * lam[:, -1:])
+        values[start[which][:, None] + np.arange(m)] = np.maximum(lam, floor)
+    return Blocks(*blocks, runs, node_size, matrices, vectors, values, n_node_blocks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +140,7 @@ class KnownCurvature:
         """The curvature plus `amount` times that of independent columns, in every conditional.
 
         Where fitted probabilities are 0 or 1 there is next to no curvature, and a model without
-        any goes to the end of the world.
+        any would take an unbounded step.
         """
         old, ends = self.blocks, self.blocks.n_node_blocks
         level = np.full(len(old.size), amount * _OF_NODE_TERMS)
@@ -78,7 +171,7 @@ def _stretches(first: Ints, length: Ints) -> Ints:
 
 def _carried(old: Blocks, contrasts: Contrasts, known: Ints, yardstick: Floats) -> Blocks:
     """Blocks on the layout of `contrasts`; `known` is every group's number among the old ones."""
-    from mixedgm.solve.contrast_kernels import carry
+    from mixedgm.solve.kernels import carry
 
     runs, blocks, ends = contrasts.runs, contrasts.blocks, old.n_node_blocks
     size = blocks[1]
@@ -97,15 +190,4 @@ def _carried(old: Blocks, contrasts: Contrasts, known: Ints, yardstick: Floats) 
         level,
         (matrices, vectors, values),
     )
-    return Blocks(
-        *blocks,
-        matrix_start=matrix_start,
-        node_size=runs.node_size,
-        node_start=offsets(runs.node_size),
-        runs=(runs.ptr, runs.local, runs.position, runs.length),
-        matrices=matrices,
-        eigen_start=eigen_start,
-        vectors=vectors,
-        values=values,
-        n_node_blocks=ends,
-    )
+    return Blocks(*blocks, runs.places, runs.node_size, matrices, vectors, values, ends)
