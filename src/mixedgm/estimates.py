@@ -11,14 +11,19 @@ from mixedgm.certificate import ROUNDING, Claim, Standardised, kkt
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params
 from mixedgm.options import Options
+from mixedgm.path.criteria import assembled
 from mixedgm.path.evidence import Choice
-from mixedgm.path.open_edges import open_edges, open_numbers, worth_one_row
 from mixedgm.path.path import Path
-from mixedgm.path.per_node import assembled
 from mixedgm.path.recipe import Lam
-from mixedgm.path.refits import too_dense
+from mixedgm.path.refits import (
+    FINEST_TOL,
+    open_edges,
+    open_numbers,
+    too_dense,
+    unshrunken,
+    worth_one_row,
+)
 from mixedgm.path.task import Task, observed_levels
-from mixedgm.path.unshrunken import FINEST_TOL, unshrunken
 from mixedgm.printable import few, quoted
 from mixedgm.report import FitReport
 from mixedgm.rows.threads import single_threaded_blas
@@ -27,39 +32,20 @@ from mixedgm.solve.loop import Status
 from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.table.encode import Design
 
-__all__ = [
-    "Optimum",
-    "at_given_lams",
-    "certified",
-    "chosen_estimate",
-    "path_with_bounds_checked",
-    "refitted",
-    "with_bounds_checked",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """An estimate, the account of it, and what it minimises besides loss and penalty.
-
-    Parameters
-    ----------
-    theta : ndarray
-        In the solver's coordinates.
-    report : FitReport
-    groups : ndarray of int or None
-        Groups that were estimated alone, all others left out.  None: all are part of the problem.
-    ridge : ndarray (n_groups,) or None
-        Of a refit, for every group; see `Ridged`.
-    noise : ndarray (n_gaussian,) or None
-        Of a refit, for every number.
-    """
+    """An estimate, the account of it, and what it minimises besides loss and penalty."""
 
     theta: Floats
+    """In the solver's coordinates."""
     report: FitReport
     groups: Ints | None = None
+    """Groups that were estimated alone, all others left out.  None: all are part of the problem."""
     ridge: Floats | None = None
+    """(n_groups,) of a refit, for every group; see `Ridged`."""
     noise: Floats | None = None
+    """(n_gaussian,) of a refit, for every number."""
 
 
 def chosen_estimate(task: Task, path: Path, choice: Choice, options: Options) -> Optimum:

@@ -4,12 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from numbers import Integral, Real
+from typing import Any, TypeGuard
+
+import numpy as np
 
 from mixedgm.errors import ParameterError, near_matches
 from mixedgm.printable import quoted
 
-__all__ = ["HasParams", "with_options"]
+
+def ensure(holds: bool, name: str, wanted: str, value: object) -> None:
+    """Raise ParameterError "<name> must be <wanted>" unless the condition holds."""
+    if not holds:
+        raise ParameterError.must_be(name, wanted, value)
+
+
+def is_flag(value: object) -> bool:
+    """Whether it is True or False, and not merely equal to one of them."""
+    return isinstance(value, (bool, np.bool_))
+
+
+def is_real(value: object) -> TypeGuard[float]:
+    """Whether it is a number, of whatever library, and not True or False."""
+    return isinstance(value, Real) and not is_flag(value)
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether it is an integer, of whatever library, and not True or False."""
+    return isinstance(value, Integral) and not is_flag(value)
 
 
 class HasParams:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import numbers
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Floats, Ints
-from mixedgm.parameters import HasParams
+from mixedgm.parameters import HasParams, ensure, is_real, is_whole
 from mixedgm.path.evidence import Choice, Evidence
 from mixedgm.path.path import PathPoint
 from mixedgm.path.refits import interpolates
@@ -77,11 +75,11 @@ class StARS(_BySubsamples):
 
     def __post_init__(self) -> None:
         check_checkpoint(self.checkpoint)
-        if not (_is_real(self.beta) and 0.0 < self.beta < 0.5):
-            raise ParameterError.must_be("beta", "a number in (0, 0.5)", self.beta)
-        _check_count("n_subsamples", self.n_subsamples)
-        if self.ratio is not None and not (_is_real(self.ratio) and 0.0 < self.ratio < 1.0):
-            raise ParameterError.must_be("ratio", "a number in (0, 1) or None", self.ratio)
+        inside = is_real(self.beta) and 0.0 < self.beta < 0.5
+        ensure(inside, "beta", "a number in (0, 0.5)", self.beta)
+        _check_count(self.n_subsamples)
+        share = self.ratio is None or (is_real(self.ratio) and 0.0 < self.ratio < 1.0)
+        ensure(share, "ratio", "a number in (0, 1) or None", self.ratio)
 
     @property
     def effort(self) -> float:
@@ -107,7 +105,7 @@ class StARS(_BySubsamples):
         }
         notes = counts.notes
         if not stable[0]:
-            notes = (*notes, "no lam is as stable as asked for; the largest was taken")
+            notes += ("no lam is as stable as asked for; the largest was taken",)
         index = max(int(stable.sum()) - 1, 0)
         return Choice(
             index,
@@ -199,17 +197,15 @@ class StabilitySelection(_BySubsamples):
 
     def __post_init__(self) -> None:
         check_checkpoint(self.checkpoint)
-        if not (_is_real(self.threshold) and 0.5 < self.threshold <= 1.0):
-            raise ParameterError.must_be("threshold", "a number in (0.5, 1]", self.threshold)
-        if not (_is_real(self.max_false) and 0.0 < self.max_false < np.inf):
-            raise ParameterError.must_be("max_false", "a positive number", self.max_false)
-        _check_count("n_subsamples", self.n_subsamples)
-        if self.n_subsamples % 2:
-            raise ParameterError.must_be(
-                "n_subsamples", "an even number, as rows are split in halves", self.n_subsamples
-            )
-        if self.bound not in ("unimodal", "worst-case"):
-            raise ParameterError.must_be("bound", "'unimodal' or 'worst-case'", self.bound)
+        inside = is_real(self.threshold) and 0.5 < self.threshold <= 1.0
+        ensure(inside, "threshold", "a number in (0.5, 1]", self.threshold)
+        positive = is_real(self.max_false) and 0.0 < self.max_false < np.inf
+        ensure(positive, "max_false", "a positive number", self.max_false)
+        _check_count(self.n_subsamples)
+        even, wanted = self.n_subsamples % 2 == 0, "an even number, as rows are split in halves"
+        ensure(even, "n_subsamples", wanted, self.n_subsamples)
+        offered = self.bound in ("unimodal", "worst-case")
+        ensure(offered, "bound", "'unimodal' or 'worst-case'", self.bound)
 
     @property
     def effort(self) -> float:
@@ -243,12 +239,14 @@ class StabilitySelection(_BySubsamples):
             ),
         }
         index = max(int(allowed.sum()) - 1, 0)
-        frequencies = _frequencies(evidence, counts, index)
+        frequencies, notes = _frequencies(evidence, counts, index), counts.notes
+        if not allowed[0]:
+            notes += ("the bound exceeds max_false at every lam; the largest was taken",)
         return Choice(
             index,
             self.label,
             scores,
-            evidence.all_notes((*counts.notes, *self._notes(allowed))),
+            evidence.all_notes(notes),
             down_to=_next_part(evidence, counts, bool(allowed[-1])),
             groups=np.flatnonzero(frequencies >= self.threshold - _ROUNDING),
             frequencies=frequencies,
@@ -285,17 +283,6 @@ class StabilitySelection(_BySubsamples):
             halves += [np.sort(order[:half]), np.sort(order[half : 2 * half])]
         return halves
 
-    def _notes(self, allowed: Ints) -> tuple[str, ...]:
-        if allowed[0]:
-            return ()
-        return ("the bound exceeds max_false at every lam; the largest was taken",)
 
-
-def _is_real(value: object) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
-
-
-def _check_count(name: str, value: object) -> None:
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_))
-    if not whole or int(value) < 2:  # type: ignore[call-overload]
-        raise ParameterError.must_be(name, "an integer of at least 2", value)
+def _check_count(n: object) -> None:
+    ensure(is_whole(n) and n >= 2, "n_subsamples", "an integer of at least 2", n)

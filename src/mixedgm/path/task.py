@@ -42,22 +42,15 @@ PILOT_TOL = 1e-8
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """What a resample keeps of the table it was drawn from.
-
-    Parameters
-    ----------
-    mean, variance : ndarray (p,)
-        Of the continuous columns: the node term of a column that is constant in the resample.
-    observed : bool array (sum of declared levels,)
-        Levels that have rows.
-    layout : Layout, optional
-        Of the whole table.  Resamples with the same edges share it, and what it has computed.
-    """
+    """What a resample keeps of the table it was drawn from."""
 
     mean: Floats
     variance: Floats
+    """Of the continuous columns: the node term of a column that is constant in the resample."""
     observed: NDArray[np.bool_]
+    """(declared levels,) those that have rows."""
     layout: Layout | None = None
+    """Of the whole table.  Resamples with the same edges share it, and what it has computed."""
 
     @classmethod
     def of(cls, design: Design) -> Reference:
@@ -68,38 +61,26 @@ class Reference:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One table, one objective, one penalty: a problem for every lam.
-
-    Parameters
-    ----------
-    units : Units
-        Centre and scale of the continuous columns.
-    observed : bool array (sum of declared levels,)
-        Levels that have rows.
-    schema : Schema
-        Columns and declared levels.
-    smooth : Smooth
-        In standardised units, over observed levels.
-    penalty : Penalty
-        As seen by standardised parameters.
-    yardstick : ndarray (n_groups,)
-        Calibrated weight of every edge, standardised.
-    total_weight : float
-        Number of observations, n.
-    degenerate : tuple of str
-        Columns that are constant here or lack a level that the reference (without one, the
-        schema) has.
-    """
+    """One table, one objective, one penalty: a problem for every lam."""
 
     units: Units
+    """Centre and scale of the continuous columns."""
     observed: NDArray[np.bool_]
+    """(declared levels,) those that have rows."""
     schema: Schema
+    """Columns and declared levels."""
     smooth: Smooth
+    """In standardised units, over observed levels."""
     penalty: Penalty
+    """As seen by standardised parameters."""
     yardstick: Floats
+    """(n_groups,) calibrated weight of every edge, standardised."""
     node_scales: Floats
     total_weight: float
+    """Number of observations, n."""
     degenerate: tuple[str, ...] = ()
+    """Columns that are constant here or lack a level that the reference (without one, the schema)
+    has."""
     loss: Loss = "pseudolikelihood"
     rule: str = "and"
     solver: Solver = field(default_factory=Auto)

@@ -71,32 +71,26 @@ class State(Protocol):
     @property
     def theta(self) -> Floats:
         """The point that would be returned."""
-        ...
 
     @property
     def objective(self) -> float:
         """Smooth value plus penalty."""
-        ...
 
     @property
     def measure(self) -> float:
         """KKT number at theta as known to the solver; +inf when unknown."""
-        ...
 
     @property
     def halted(self) -> bool:
         """The solver cannot go on."""
-        ...
 
     @property
     def memory(self) -> Any:
         """What a later run on the same layout may use; None if nothing."""
-        ...
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What the user should know, e.g. that a line search fell back."""
-        ...
 
 
 class Solver(Protocol):
@@ -109,11 +103,9 @@ class Solver(Protocol):
 
         `memory` is what an earlier state on the same layout remembered, or None.
         """
-        ...
 
     def step(self, problem: Problem, state: Any) -> Any:
         """Return the next state."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

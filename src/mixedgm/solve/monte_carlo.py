@@ -18,7 +18,7 @@ import numpy as np
 from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.objective.contract import Evaluation
-from mixedgm.parameters import HasParams
+from mixedgm.parameters import HasParams, ensure
 from mixedgm.solve.account import Certificate, Cost
 from mixedgm.solve.contrasts import Contrasts
 from mixedgm.solve.curvature import one_matrix
@@ -66,13 +66,13 @@ class MonteCarlo(HasParams):
     max_sweeps: int = 20_000
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.accuracy, numbers.Real) and 0.0 < self.accuracy < 1.0):
-            raise ParameterError.must_be("accuracy", "a number in (0, 1)", self.accuracy)
-        whole = isinstance(self.n_chains, numbers.Integral) and self.n_chains >= 64
-        if not whole or self.n_chains % 64:
-            raise ParameterError.must_be("n_chains", "a positive multiple of 64", self.n_chains)
-        if not (isinstance(self.max_sweeps, numbers.Integral) and self.max_sweeps >= 1):
-            raise ParameterError.must_be("max_sweeps", "a positive integer", self.max_sweeps)
+        n, most = self.n_chains, self.max_sweeps
+        inside = isinstance(self.accuracy, numbers.Real) and 0.0 < self.accuracy < 1.0
+        ensure(inside, "accuracy", "a number in (0, 1)", self.accuracy)
+        multiple = isinstance(n, numbers.Integral) and n >= 64 and n % 64 == 0
+        ensure(multiple, "n_chains", "a positive multiple of 64", n)
+        positive = isinstance(most, numbers.Integral) and most >= 1
+        ensure(positive, "max_sweeps", "a positive integer", most)
 
     def solve(self, problem: Problem, start: Start, *, tol: float, max_iter: int) -> Solution:
         """Solve until the conditions hold within sampling errors of `accuracy`."""

@@ -20,10 +20,9 @@ from typing import Literal
 
 import numpy as np
 
-from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Floats
 from mixedgm.objective.contract import Evaluation
-from mixedgm.parameters import HasParams
+from mixedgm.parameters import HasParams, ensure, is_flag
 from mixedgm.solve.problem import Problem
 
 ZRule = Literal["chained", "accumulated", "implied", "none"]
@@ -67,16 +66,13 @@ class ProximalGradient(HasParams):
     restart: bool = True
 
     def __post_init__(self) -> None:
-        if self.variant not in tuple(VARIANTS):
-            raise ParameterError.must_be(
-                "variant", f"one of {', '.join(map(repr, VARIANTS))}", self.variant
-            )
-        if not (isinstance(self.lengthen, numbers.Real) and 0.0 < self.lengthen <= 1.0):
-            raise ParameterError.must_be("lengthen", "in (0, 1]", self.lengthen)
-        if not (isinstance(self.shorten, numbers.Real) and self.shorten > 1.0):
-            raise ParameterError.must_be("shorten", "above 1", self.shorten)
-        if not isinstance(self.restart, (bool, np.bool_)):
-            raise ParameterError.must_be("restart", "True or False", self.restart)
+        offered = f"one of {', '.join(map(repr, VARIANTS))}"
+        ensure(self.variant in tuple(VARIANTS), "variant", offered, self.variant)
+        inside = isinstance(self.lengthen, numbers.Real) and 0.0 < self.lengthen <= 1.0
+        ensure(inside, "lengthen", "in (0, 1]", self.lengthen)
+        above = isinstance(self.shorten, numbers.Real) and self.shorten > 1.0
+        ensure(above, "shorten", "above 1", self.shorten)
+        ensure(is_flag(self.restart), "restart", "True or False", self.restart)
 
     @property
     def rules(self) -> tuple[ZRule, XRule]:

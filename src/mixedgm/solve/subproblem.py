@@ -33,25 +33,17 @@ _MOST_PRODUCTS = 200
 
 @dataclass(eq=False)
 class QuadraticModel:
-    """The quadratic model at `theta` and its minimisation by blocks.
-
-    Parameters
-    ----------
-    problem : Problem
-        Gives the penalty, lam and the scale of the KKT number.
-    layout : Layout
-        Of theta, with the same groups as the problem's.
-    theta, grad : ndarray (n_theta,)
-        Where the model is taken, and the gradient there.
-    blocks : Blocks
-        From `flatten`, which may serve several models.
-    """
+    """The quadratic model at `theta` and its minimisation by blocks."""
 
     problem: Problem
+    """Gives the penalty, lam and the scale of the KKT number."""
     layout: Layout
+    """Of theta, with the same groups as the problem's."""
     theta: Floats
     grad: Floats
+    """Where the model is taken, and the gradient there."""
     blocks: Blocks
+    """From `flatten`, which may serve several models."""
 
     def minimise(self, tol: float, max_sweeps: int = 200) -> Floats:
         """A point whose model KKT number is at most `tol` (or the best found)."""
@@ -189,27 +181,18 @@ def _without(layout: Layout, x: Floats, groups: NDArray[np.bool_]) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class ActiveSystem:
-    """The Hessian on node terms and active groups.
-
-    Parameters
-    ----------
-    blocks : Blocks
-        Curvature of the working set.
-    where : ndarray (n_theta,)
-        Row of every theta position in the system, or -1.
-    layout : Layout
-        Of the active groups.
-    active : ndarray
-        Their numbers in the working set.
-    largest : int
-        Rows up to which it may be factorised.
-    """
+    """The Hessian on node terms and active groups."""
 
     blocks: Blocks
+    """Curvature of the working set."""
     where: Ints
+    """(n_theta,) row of every theta position in the system, or -1."""
     layout: Layout
+    """Of the active groups."""
     active: Ints
+    """Their numbers in the working set."""
     largest: int = 600
+    """Rows up to which it may be factorised."""
 
     @cached_property
     def _dense(self) -> Floats | None:
