@@ -252,7 +252,7 @@ def _report(task: Task, lam: Lam, options: Options, choice: Choice | None = None
         tol=options.tol,
         n_rows=task.smooth.n_rows,
         total_weight=task.total_weight,
-        notes=(*_choice_notes(choice), *_degenerate_notes(task), *_left_out_notes(task)),
+        notes=_notes(task, choice),
         open_end=choice.open_end if choice else "",
         not_considered=choice.reasons if choice and any(choice.reasons) else (),
         criterion=(choice.label or None) if choice else None,
@@ -271,27 +271,21 @@ def _of_solution(report: FitReport, solution: Solution, task: Task, *notes: str)
     )
 
 
-def _choice_notes(choice: Choice | None) -> tuple[str, ...]:
-    if choice is None:
-        return ()
-    return (*choice.notes, choice.open_end) if choice.open_end else choice.notes
-
-
-def _left_out_notes(task: Task) -> tuple[str, ...]:
-    if not len(task.too_large):
-        return ()
-    nodes = task.schema.nodes
-    names = [f"{nodes[u].name} - {nodes[v].name}" for u, v in task.too_large[:3].tolist()]
-    more = len(task.too_large) - len(names)
-    return (
-        f"left out, because an edge with so many levels has too many parameters for "
-        f"{task.total_weight:,.6g} rows: {', '.join(names)}" + (f" and {more} more" * bool(more)),
-    )
-
-
-def _degenerate_notes(task: Task) -> tuple[str, ...]:
-    constant = task.node_scales == 0.0
-    names = [quoted(task.schema.nodes[v].name) for v in np.flatnonzero(constant)]
-    if not names:
-        return ()
-    return (f"constant in these rows, so without edges: {', '.join(names)}",)
+def _notes(task: Task, choice: Choice | None) -> tuple[str, ...]:
+    """Those of the choice, and what the rows left no edges for."""
+    notes = list(choice.notes) if choice else []
+    if choice and choice.open_end:
+        notes.append(choice.open_end)
+    names = [node.name for node in task.schema.nodes]
+    constant = [quoted(names[v]) for v in np.flatnonzero(task.node_scales == 0.0)]
+    if constant:
+        notes.append(f"constant in these rows, so without edges: {', '.join(constant)}")
+    if len(task.too_large):
+        pairs = [f"{names[u]} - {names[v]}" for u, v in task.too_large[:3].tolist()]
+        more = len(task.too_large) - len(pairs)
+        notes.append(
+            f"left out, because an edge with so many levels has too many parameters for "
+            f"{task.total_weight:,.6g} rows: {', '.join(pairs)}"
+            + (f" and {more} more" if more else "")
+        )
+    return tuple(notes)

@@ -22,9 +22,8 @@ from mixedgm.parameters import ensure, is_whole
 from mixedgm.progress import track
 
 T = TypeVar("T")
-RandomState = (
-    int | None | np.random.Generator | np.random.RandomState | np.random.SeedSequence
-)  # what the user may give as `random_state`
+RandomState = int | None | np.random.Generator | np.random.RandomState | np.random.SeedSequence
+"""What the user may give as `random_state`."""
 
 MOST_TASKS = 10_000_000
 """A larger number of resamples, permutations or simulations is taken for a mistake."""

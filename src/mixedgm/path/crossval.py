@@ -11,18 +11,15 @@ import numpy as np
 
 from mixedgm.errors import MixedGMError, ParameterError
 from mixedgm.model.layout import Floats, Ints
-from mixedgm.parameters import HasParams, ensure, is_flag, is_whole
+from mixedgm.parameters import ensure, is_flag, is_whole
 from mixedgm.path.evidence import Choice, Evidence
-from mixedgm.path.path import PathPoint
-from mixedgm.path.refits import interpolates
 from mixedgm.path.resamples import (
+    ByResamples,
     Location,
     Split,
-    check_checkpoint,
     checkpoint_field,
     held_out,
 )
-from mixedgm.path.task import Task
 from mixedgm.printable import quoted
 from mixedgm.table.encode import Design
 
@@ -32,20 +29,15 @@ _LOOK_BELOW = 0.5
 _RISEN_BELOW, _RISEN_ERRORS = 0.8, 3.0
 
 
-class _ByPrediction(HasParams):
+class _ByPrediction(ByResamples):
     """What criteria that score rows held out have in common."""
 
-    by_parts = True
     part = 5
 
     @property
     def effort(self) -> float:
         """About how often the work of EBIC's path is done: these paths go further down."""
         return 5.0
-
-    def enough(self, task: Task, point: PathPoint) -> bool:
-        """Whether a column has as many predictors as rows, so that it is fitted perfectly."""
-        return interpolates(task, point.groups)
 
 
 @dataclass(frozen=True)
@@ -149,7 +141,7 @@ class CV(_ByPrediction):
     checkpoint: Location = checkpoint_field()
 
     def __post_init__(self) -> None:
-        check_checkpoint(self.checkpoint)
+        super().__post_init__()
         whole = is_whole(self.cv)
         ensure(not whole or self.cv >= 2, "cv", "at least 2 folds", self.cv)
         splits = whole or isinstance(self.cv, Iterable) or hasattr(self.cv, "split")

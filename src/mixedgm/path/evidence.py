@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from mixedgm.model.layout import Floats, Ints
-from mixedgm.parallel import Runtime, seeds
+from mixedgm.parallel import Runtime
 from mixedgm.path.path import Path
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.task import Reference, Task
@@ -77,10 +77,6 @@ class Evidence:
     def reference(self) -> Reference:
         """What folds and subsamples keep of the whole table."""
         return Reference.of(self.design) if self.table is None else self.table
-
-    def seeds(self, n: int) -> list[np.random.SeedSequence]:
-        """One seed for each of n tasks, the same at every call."""
-        return seeds(self.seed, n)
 
     @property
     def fresh(self) -> Floats:

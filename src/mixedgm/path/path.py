@@ -39,6 +39,11 @@ class PathPoint(Account):
     notes: tuple[str, ...] = ()
     trace: tuple[TraceRow, ...] = ()
 
+    @property
+    def terms(self) -> Floats:
+        """Those of nodes, then those of active groups."""
+        return np.concatenate([self.node_terms, self.values])
+
 
 def _per_lam(name: str, doc: str) -> cached_property[Floats]:
     """An attribute of every point, as an array over the points."""
@@ -160,11 +165,7 @@ class Path:
     def theta(self, k: int) -> Floats:
         """Solver coordinates at the k-th lam."""
         point = self.points[k]
-        theta = np.zeros(self.layout.n_theta)
-        theta[self.layout.positions(point.groups)] = np.concatenate(
-            [point.node_terms, point.values]
-        )
-        return theta
+        return self.layout.expanded(point.groups, point.terms)
 
     def params(self, k: int) -> Params:
         """Parameters at the k-th lam in the data's own units."""
@@ -207,9 +208,7 @@ class Path:
         norms = np.zeros((len(self), self.layout.n_groups))
         for k, point in enumerate(self.points):
             small = self.layout.restrict(point.groups)
-            norms[k, point.groups] = small.group_norms(
-                np.concatenate([point.node_terms, point.values])
-            )
+            norms[k, point.groups] = small.group_norms(point.terms)
         return norms
 
     def score(self, X: object, sample_weight: ArrayLike | None = None) -> Floats:

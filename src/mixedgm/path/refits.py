@@ -364,7 +364,7 @@ class RefitLosses:
     def theta(self, layout: Layout, groups: Ints) -> Floats | None:
         """Full-size theta of the refit of this support, if there was one."""
         kept = self.refits.get(groups.tobytes())
-        return None if kept is None else _full_size(layout, groups, kept)
+        return None if kept is None else layout.expanded(groups, kept)
 
     @property
     def ended(self) -> bool:
@@ -392,7 +392,7 @@ def refit_losses(
     refits, before = {} if known is None else dict(known.refits), task.null.theta
     if refits:
         last, terms = next(reversed(refits.items()))
-        before = _full_size(task.layout, np.frombuffer(last, dtype=np.int64), terms)
+        before = task.layout.expanded(np.frombuffer(last, dtype=np.int64), terms)
     for k in track(range(first, len(path)), show=show, what="refit", total=len(path) - first):
         point = path.points[k]
         key = point.groups.tobytes()
@@ -410,12 +410,6 @@ def refit_losses(
                 done[key] = _scored(task, refit)
         values[k], reasons[k] = done[key]
     return RefitLosses(values, tuple(reasons), refits)
-
-
-def _full_size(layout: Layout, groups: Ints, terms: Floats) -> Floats:
-    theta = np.zeros(layout.n_theta)
-    theta[layout.positions(groups)] = terms
-    return theta
 
 
 def _scored(task: Task, refit: Unshrunken) -> tuple[float, str]:

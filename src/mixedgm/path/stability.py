@@ -8,14 +8,13 @@ from typing import Literal
 import numpy as np
 
 from mixedgm.model.layout import Floats, Ints
-from mixedgm.parameters import HasParams, ensure, is_real, is_whole
+from mixedgm.parallel import seeds
+from mixedgm.parameters import ensure, is_real, is_whole
 from mixedgm.path.evidence import Choice, Evidence
-from mixedgm.path.path import PathPoint
-from mixedgm.path.refits import interpolates
 from mixedgm.path.resamples import (
+    ByResamples,
     Counts,
     Location,
-    check_checkpoint,
     checkpoint_field,
     edge_counts,
 )
@@ -24,19 +23,8 @@ from mixedgm.path.task import Task
 _ROUNDING = 1e-12
 
 
-class _BySubsamples(HasParams):
-    """What criteria that count edges in subsamples have in common."""
-
-    by_parts = True
-    refit = True
-
-    def enough(self, task: Task, point: PathPoint) -> bool:
-        """Whether a column has as many predictors as rows, so that it is fitted perfectly."""
-        return interpolates(task, point.groups)
-
-
 @dataclass(frozen=True)
-class StARS(_BySubsamples):
+class StARS(ByResamples):
     """Stability approach to regularisation selection.
 
     An edge that is in a share f of the subsamples' graphs has the instability 2 f (1 - f).  The
@@ -68,13 +56,15 @@ class StARS(_BySubsamples):
     'StARS (instability 0.1, 20 subsamples)'
     """
 
+    refit = True
+
     beta: float = 0.05
     n_subsamples: int = 20
     ratio: float | None = None
     checkpoint: Location = checkpoint_field()
 
     def __post_init__(self) -> None:
-        check_checkpoint(self.checkpoint)
+        super().__post_init__()
         inside = is_real(self.beta) and 0.0 < self.beta < 0.5
         ensure(inside, "beta", "a number in (0, 0.5)", self.beta)
         _check_count(self.n_subsamples)
@@ -125,7 +115,7 @@ class StARS(_BySubsamples):
         size = min(max(1, int(ratio * n + 1e-9)), n - 1)
         return [
             np.sort(np.random.default_rng(seed).permutation(n)[:size])
-            for seed in evidence.seeds(self.n_subsamples)
+            for seed in seeds(evidence.seed, self.n_subsamples)
         ]
 
 
@@ -153,7 +143,7 @@ def _instability(task: Task, counts: Counts) -> Floats:
 
 
 @dataclass(frozen=True)
-class StabilitySelection(_BySubsamples):
+class StabilitySelection(ByResamples):
     """Edges that are selected in at least a share `threshold` of half-samples.
 
     Rows are split at random into two halves, `n_subsamples` / 2 times, and each half is fitted at
@@ -189,6 +179,8 @@ class StabilitySelection(_BySubsamples):
     'stability selection (in 90% of 100 half-samples, at most 1 false edge expected)'
     """
 
+    refit = True
+
     threshold: float = 0.75
     max_false: float = 1.0
     n_subsamples: int = 100
@@ -196,7 +188,7 @@ class StabilitySelection(_BySubsamples):
     checkpoint: Location = checkpoint_field()
 
     def __post_init__(self) -> None:
-        check_checkpoint(self.checkpoint)
+        super().__post_init__()
         inside = is_real(self.threshold) and 0.5 < self.threshold <= 1.0
         ensure(inside, "threshold", "a number in (0.5, 1]", self.threshold)
         positive = is_real(self.max_false) and 0.0 < self.max_false < np.inf
@@ -277,7 +269,7 @@ class StabilitySelection(_BySubsamples):
     def _halves(self, evidence: Evidence) -> list[Ints]:
         n = evidence.design.n_rows
         halves = []
-        for seed in evidence.seeds(self.n_subsamples // 2):
+        for seed in seeds(evidence.seed, self.n_subsamples // 2):
             order = np.random.default_rng(seed).permutation(n)
             half = max(1, n // 2)
             halves += [np.sort(order[:half]), np.sort(order[half : 2 * half])]

@@ -186,9 +186,7 @@ class Task:
             theta = problem.smooth.null()
             begin = Start(theta, problem.smooth.evaluate(theta))
         solution = solve(problem, solver, begin, tol=tol, max_iter=max_iter)
-        theta = np.zeros(self.layout.n_theta)
-        theta[index] = solution.theta
-        return replace(solution, theta=theta)
+        return replace(solution, theta=self.layout.expanded(groups, solution.theta))
 
     @cached_property
     def lam_max(self) -> float:
@@ -218,8 +216,10 @@ def prepare(
     moments = _with_unit_variances(rows.moments(), nodes.n_gaussian)
     varies = (numbers != 0.0).any(axis=0).astype(np.float64)
     scales = edge_weights.node_scales(nodes, moments.mean, varies)
-    absent, fixed = _absent(scales, factors), design.schema.covariates
-    layout = Layout.complete(nodes, absent, fixed, nodewise=recipe.loss == "nodewise")
+    # A weight of zero would make the edges of a constant column free instead of absent.
+    absent = np.logical_or.outer(scales == 0.0, scales == 0.0) | np.isinf(factors)
+    fixed, nodewise = design.schema.covariates, recipe.loss == "nodewise"
+    layout = Layout.complete(nodes, absent, fixed, nodewise=nodewise)
     moderators, moderated = None, recipe.moderated
     if moderated is not None:
         share = moments.mean[nodes.indicators]
@@ -305,15 +305,6 @@ def too_large(
     pairs = many | many.T | (np.multiply.outer(free, free) >= n)
     pairs[np.diag_indices(len(free))] = False
     return np.asarray(pairs & (factors > 0.0) & np.isfinite(factors))
-
-
-def _absent(scales: Floats, factors: Floats) -> NDArray[np.bool_]:
-    """Pairs without an edge: those of a column without variation, and those left out.
-
-    A weight of zero would make the edges of a constant column free instead.
-    """
-    constant: NDArray[np.bool_] = np.logical_or.outer(scales == 0.0, scales == 0.0)
-    return constant | np.isinf(factors)
 
 
 def _weights(layout: Layout, scales: Floats, units: Units, recipe: Recipe) -> tuple[Floats, Floats]:

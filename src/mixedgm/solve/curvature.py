@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from mixedgm.model.incidence import spans
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.objective.contract import Smooth
 from mixedgm.solve.contrasts import Contrasts, offsets
@@ -146,27 +147,21 @@ class KnownCurvature:
         level = np.full(len(old.size), amount * _OF_NODE_TERMS)
         level[ends:] = amount * _independent(yardstick, old.size[ends:])
         at = np.zeros(int(old.size.sum()))
-        at[_stretches(old.start, old.size)] = np.repeat(level, old.size)
+        at[spans(old.start, old.size)] = np.repeat(level, old.size)
         ptr, local, position, length = old.runs
         node = np.repeat(np.arange(len(old.node_size)), np.diff(ptr))
-        row, size = _stretches(local, length), np.repeat(old.node_size[node], length)
+        row, size = spans(local, length), np.repeat(old.node_size[node], length)
         matrices, values = old.matrices.copy(), old.values.copy()
         of_run = np.repeat(old.matrix_start[node], length)
-        matrices[of_run + row * (size + 1)] += at[_stretches(position, length)]
+        matrices[of_run + row * (size + 1)] += at[spans(position, length)]
         touches = np.count_nonzero(old.touch_node >= 0, axis=1)
-        values[_stretches(old.start, old.size)] += np.repeat(touches * level, old.size)
+        values[spans(old.start, old.size)] += np.repeat(touches * level, old.size)
         return replace(old, matrices=matrices, values=values)
 
 
 def _independent(yardstick: Floats, size: Ints) -> Floats:
     """Mean curvature of groups in each of their conditionals, if all columns were independent."""
     return np.asarray(yardstick**2 / np.maximum(1, size))
-
-
-def _stretches(first: Ints, length: Ints) -> Ints:
-    """first[0], first[0] + 1, ... (length[0] numbers), then those from first[1] on, and so on."""
-    begin = offsets(length)
-    return np.asarray(np.repeat(first - begin[:-1], length) + np.arange(begin[-1]))
 
 
 def _carried(old: Blocks, contrasts: Contrasts, known: Ints, yardstick: Floats) -> Blocks:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
@@ -129,7 +128,6 @@ def run(
     tol: float,
     max_iter: int,
     memory: Any = None,
-    watch: Callable[[State], None] | None = None,
 ) -> Run:
     """Step until the solver's KKT number is at most `tol`, it halts, or `max_iter` steps.
 
@@ -140,16 +138,8 @@ def run(
     trace: list[TraceRow] = []
     n_iter = 0
     while True:
-        trace.append(
-            TraceRow(
-                state.objective,
-                state.measure,
-                problem.smooth.passes - passes,
-                time.perf_counter() - clock,
-            )
-        )
-        if watch is not None:
-            watch(state)
+        spent = problem.smooth.passes - passes, time.perf_counter() - clock
+        trace.append(TraceRow(state.objective, state.measure, *spent))
         if state.measure <= tol:
             status = Status.CONVERGED
         elif state.halted:

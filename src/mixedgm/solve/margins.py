@@ -61,8 +61,8 @@ def matched(params: Params, margins: Margins, *, limit: int = LIMIT) -> NodeTerm
     >>> params.coef[0, 2] = params.coef[2, 0] = 1.0
     >>> margins = Margins(np.array([2.0, 0.75, 0.25]), np.array([4.0]))
     >>> from mixedgm.joint import expectations
-    >>> found = expectations(matched(params, margins).put_into(params).joint)
-    >>> found.mean.round(9), found.covariance.round(9), found.share.round(9)
+    >>> expected = expectations(matched(params, margins).put_into(params).joint)
+    >>> expected.mean.round(9), expected.covariance.round(9), expected.share.round(9)
     (array([2.]), array([[4.]]), array([0.75, 0.25]))
     """
     start = margins.units.to_standard(params)
@@ -278,7 +278,8 @@ def _by_chains(start: ConditionalGaussian, share: Floats) -> _Point:
     chains, sweeps, params = GradientChains(np.random.default_rng(0)), _FEWEST_SWEEPS, start
     while True:
         point = _estimated(params, share, chains, sweeps)
-        settled = _settled(point)
+        # Whether all that is left may be chance.
+        settled = np.all(np.abs(point.off) <= _CHANCE * point.noise + _TARGET)
         precise = np.max(point.noise, initial=0.0) <= ACCURACY
         if (settled and precise) or chains.sweeps >= _MOST_SWEEPS:
             return point
@@ -299,11 +300,6 @@ def _estimated(
     noise = np.std(batches, axis=0, ddof=1) / np.sqrt(len(batches))
     some = distinct(states, params.n_levels)
     return _Point(params, given_y, pairs.mean(axis=0), some, share, noise=noise)
-
-
-def _settled(point: _Point) -> bool:
-    """Whether all that is left may be chance."""
-    return bool(np.all(np.abs(point.off) <= _CHANCE * point.noise + _TARGET))
 
 
 def _within_reach(point: _Point) -> ConditionalGaussian:

@@ -98,8 +98,12 @@ class MonteCarlo(HasParams):
             if status is not Status.UNFINISHED:
                 break
             if settled:
-                sweeps = min(_more(sweeps, verdict.noise / self.accuracy), left)
-            groups = np.union1d(groups, _suspects(problem, verdict, tol))
+                # For an error that is `excess` times too large; at most eight times as many.
+                excess = verdict.noise / self.accuracy
+                sweeps = min(int(sweeps * min(8.0, max(1.0, 1.1 * excess**2))) + 1, left)
+            # Groups whose violation is probably not chance.
+            suspect = (verdict.distance > tol + _SUSPECT * verdict.error)[: len(problem.yardstick)]
+            groups = np.union1d(groups, np.flatnonzero(suspect))
             source = verdict.noise
             theta, here = _step(problem, smooth, (theta, here), groups, sweeps)
         at = _integrated(smooth, begin, (theta, here), sweeps)
@@ -257,17 +261,6 @@ def _without_edges(smooth: SampledLikelihood, theta: Floats, sweeps: int) -> Poi
     none = np.zeros_like(theta)
     here = replace(here, grad=known.gradient, error=none, batches=here.batches * 0.0)
     return Point(theta, here, known.value, 0.0, none)
-
-
-def _more(sweeps: int, ratio: float) -> int:
-    """Sweeps for an error that is `ratio` times too large, at most eight times as many."""
-    return int(sweeps * min(8.0, max(1.0, 1.1 * ratio**2))) + 1
-
-
-def _suspects(problem: Problem, verdict: Verdict, tol: float) -> Ints:
-    """Groups whose violation is probably not chance."""
-    n = problem.smooth.layout.n_groups
-    return np.flatnonzero(verdict.distance[:n] > tol + _SUSPECT * verdict.error[:n])
 
 
 def _step(

@@ -93,10 +93,6 @@ class ProximalGradient(HasParams):
             z=theta,
             origin=theta,
             pulled=np.zeros_like(theta),
-            pull=0.0,
-            curvature=1.0,
-            momentum=1.0,
-            fresh=True,
         )
 
     def step(self, problem: Problem, state: GradientState) -> GradientState:
@@ -199,10 +195,10 @@ class GradientState:
     z: Floats
     origin: Floats
     pulled: Floats
-    pull: float
-    curvature: float
-    momentum: float
-    fresh: bool
+    pull: float = 0.0
+    curvature: float = 1.0
+    momentum: float = 1.0
+    fresh: bool = True
     speed: float = 0.0
     age: int = 0
     fine: bool = False
@@ -265,11 +261,8 @@ def _local_curvature(
 def _test_answer(problem: Problem, state: GradientState, trial: _Trial) -> GradientState:
     """Spend a pass on the exact KKT number only when the step length says it may be small."""
     mapping = trial.bound * (trial.y - trial.answer)
-    layout = problem.smooth.layout
-    estimate = max(
-        (layout.group_norms(mapping) / problem.yardstick).max(initial=0.0),
-        np.abs(mapping[: layout.n_node_terms]).max(initial=0.0),
-    )
+    norms = problem.smooth.layout.group_norms(mapping)
+    estimate = problem.conditions.worst(norms / problem.yardstick, mapping)
     if estimate > min(state.tol, state.next_test):
         return state
     at_answer = problem.smooth.evaluate(trial.answer)

@@ -6,7 +6,7 @@ import numbers
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -65,11 +65,9 @@ class ProximalNewton(HasParams):
     memory: int = 20
 
     def __post_init__(self) -> None:
-        for name, value, allowed in (
-            ("hessian", self.hessian, ("exact", "sampled", "limited-memory")),
-            ("subproblem", self.subproblem, ("coordinate-descent", "proximal-gradient")),
-        ):
-            ensure(value in allowed, name, f"one of {', '.join(map(repr, allowed))}", value)
+        for name, offered in (("hessian", get_args(Hessian)), ("subproblem", get_args(Subproblem))):
+            value, wanted = getattr(self, name), f"one of {', '.join(map(repr, offered))}"
+            ensure(value in offered, name, wanted, value)
         for count in (self.sample_rows, self.memory):
             if not (isinstance(count, numbers.Integral) and count >= 1):
                 raise ParameterError("sample_rows and memory must be positive integers.")

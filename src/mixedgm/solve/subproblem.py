@@ -47,7 +47,7 @@ class QuadraticModel:
 
     def minimise(self, tol: float, max_sweeps: int = 200) -> Floats:
         """A point whose model KKT number is at most `tol` (or the best found)."""
-        from mixedgm.solve.kernels import descend
+        from mixedgm.solve.kernels import descend, node_products
 
         blocks, layout = self.blocks, self.layout
         ends = blocks.n_node_blocks
@@ -84,17 +84,10 @@ class QuadraticModel:
                 better = self._newton(new, settled, tol)
                 if better is not None:
                     new, jumped = better, True
-                    product = self._node_products(new - self.theta)
+                    node_products(blocks.nodes, blocks.runs, new - self.theta, product)
                     norms = layout.group_norms(new)
             before = settled
         return new
-
-    def _node_products(self, delta: Floats) -> Floats:
-        from mixedgm.solve.kernels import node_products
-
-        out = np.empty(int(self.blocks.node_start[-1]))
-        node_products(self.blocks.nodes, self.blocks.runs, delta, out)
-        return out
 
     def _without_penalty(self, tol: float) -> Floats | None:
         """The minimiser where nothing is penalised: a linear system; None if that fails."""
@@ -151,9 +144,7 @@ class QuadraticModel:
         else:
             if now > before:
                 return None
-        out = np.zeros(layout.n_theta)
-        out[index] = x
-        return out
+        return layout.expanded(active, x)
 
 
 def _alike(settled: Ints, before: Ints) -> bool:
@@ -268,8 +259,8 @@ class ActiveSystem:
         matrix[diagonal, diagonal] += layout.spread(np.where(bent, pull, bend))
         for g in np.flatnonzero(bent).tolist():
             at = slice(layout.starts[g], layout.starts[g + 1])
-            own = unit[at.start - first : at.stop - first]
-            matrix[at, at] -= (pull[g] - bend[g]) * np.outer(own, own)
+            along = unit[at.start - first : at.stop - first]
+            matrix[at, at] -= (pull[g] - bend[g]) * np.outer(along, along)
         return matrix
 
     def _by_products(
@@ -282,9 +273,9 @@ class ActiveSystem:
 
         def product(d: Floats) -> Floats:
             out = self.product(d)
-            own = d[layout.edges]
-            along = layout.spread(layout.group_sums(unit * own))
-            out[layout.edges] += weight * (own - unit * along) + inward * unit * along
+            edges = d[layout.edges]
+            along = layout.spread(layout.group_sums(unit * edges))
+            out[layout.edges] += weight * (edges - unit * along) + inward * unit * along
             return out
 
         x, residual = np.zeros(len(right)), right.copy()
@@ -316,9 +307,9 @@ class ActiveSystem:
         layout, blocks = self.layout, self.blocks
         start, vectors, values = blocks.eigen
         there = self.where >= 0
-        own, at = np.zeros(layout.n_theta), np.zeros(len(self.where))
-        own[layout.edges] = layout.spread(pull)
-        at[there] = own[self.where[there]]
+        on_edges, at = np.zeros(layout.n_theta), np.zeros(len(self.where))
+        on_edges[layout.edges] = layout.spread(pull)
+        at[there] = on_edges[self.where[there]]
         with_pull = values + at
 
         def divided(r: Floats, by: Floats) -> Floats:
@@ -328,9 +319,9 @@ class ActiveSystem:
 
         # (M^-1 - pull u u')^-1 = M + pull (M u) (M u)' / (1 - pull u' M u).  The divisor is the sum
         # of (v'u)^2 value / (value + pull) over the eigenvectors v, which loses no digits.
-        own[layout.edges] = unit
-        along = divided(own, with_pull)[layout.edges]
-        left = layout.group_sums(unit * divided(own, with_pull / values)[layout.edges])
+        on_edges[layout.edges] = unit
+        along = divided(on_edges, with_pull)[layout.edges]
+        left = layout.group_sums(unit * divided(on_edges, with_pull / values)[layout.edges])
         factor = pull / np.where(left > 0.0, left, 1.0)
 
         def preconditioned(r: Floats) -> Floats:
