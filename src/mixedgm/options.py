@@ -12,21 +12,19 @@ from numpy.typing import ArrayLike
 
 from mixedgm.errors import NotYetError, ParameterError, near_matches
 from mixedgm.parallel import Runtime, check_n_jobs, n_workers, seeds
-from mixedgm.parameters import ensure, is_real, is_whole
+from mixedgm.parameters import ensure, is_integer, is_real
 from mixedgm.path import grid
 from mixedgm.path.evidence import Criterion
 from mixedgm.path.recipe import Lam, Loss, Moderated, Recipe, Weights
 from mixedgm.path.selection import NAMED
 from mixedgm.penalty.factors import deviation_factors, factor_matrix
-from mixedgm.printable import few, quoted
+from mixedgm.printable import few, number_of, quoted
 from mixedgm.solve.choose import solver_for
 from mixedgm.solve.loop import Solver
 from mixedgm.solve.monte_carlo import MonteCarlo
 from mixedgm.table import Frame
-from mixedgm.table.check import raise_or_warn
-from mixedgm.table.options import resolve_options
+from mixedgm.table.check import raise_or_warn, resolve_options
 from mixedgm.table.schema import Schema
-from mixedgm.table.wording import number_of
 
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "loss": get_args(Loss),
@@ -74,13 +72,13 @@ class Options:
         self._check_lam()
         for name in ("n_lams", "max_iter"):
             n = getattr(self, name)
-            ensure(is_whole(n) and n >= 1, name, "an integer of at least 1", n)
+            ensure(is_integer(n, 1), name, "an integer of at least 1", n)
         ratio, tol, verbose = self.lam_min_ratio, self.tol, self.verbose
         inside = is_real(ratio) and 0.0 < ratio < 1.0
         ensure(inside, "lam_min_ratio", "a float in (0, 1)", ratio)
         ensure(is_real(tol) and 0.0 < tol < np.inf, "tol", "a float in (0, inf)", tol)
         check_n_jobs(self.n_jobs)
-        ensure(is_whole(verbose) and verbose >= 0, "verbose", "0 or a positive integer", verbose)
+        ensure(is_integer(verbose, 0), "verbose", "0 or a positive integer", verbose)
         for name, allowed in _CHOICES.items():
             if not _among(getattr(self, name), allowed):
                 *first, last = map(repr, allowed)
@@ -128,8 +126,8 @@ class Options:
         lams = tuple(float(value) for value in self.lam)
         if len(lams) != len(schema.columns):
             raise ParameterError(
-                f"lam has {number_of(len(lams), 'value', 'values')}, but the model has "
-                f"{number_of(len(schema.columns), 'column', 'columns')}; give one value per "
+                f"lam has {number_of(len(lams), 'value')}, but the model has "
+                f"{number_of(len(schema.columns), 'column')}; give one value per "
                 "column, in the order of the table."
             )
         lacking = [

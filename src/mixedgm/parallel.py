@@ -18,7 +18,7 @@ import numpy as np
 from mixedgm.blas import single_threaded_blas
 from mixedgm.checkpoint import Checkpoint, Outcome, Record
 from mixedgm.errors import MixedGMError
-from mixedgm.parameters import ensure, is_whole
+from mixedgm.parameters import ensure, is_integer
 from mixedgm.progress import track
 
 T = TypeVar("T")
@@ -81,14 +81,14 @@ def _root(given: RandomState) -> np.random.SeedSequence:
     if isinstance(given, np.random.RandomState):
         return np.random.SeedSequence(given.randint(2**32, size=4, dtype=np.uint64).tolist())
     wanted = "None, an integer of at least 0, or a NumPy random generator"
-    ensure(given is None or (is_whole(given) and given >= 0), "random_state", wanted, given)
+    ensure(given is None or is_integer(given, 0), "random_state", wanted, given)
     return np.random.SeedSequence(None if given is None else int(given))
 
 
 def check_n_jobs(n_jobs: object) -> None:
     """Raise ParameterError unless `n_jobs` is None or an integer other than 0."""
     wanted = "None, a positive integer, or -1 for all cores"
-    ensure(n_jobs is None or (is_whole(n_jobs) and n_jobs != 0), "n_jobs", wanted, n_jobs)
+    ensure(n_jobs is None or (is_integer(n_jobs) and n_jobs != 0), "n_jobs", wanted, n_jobs)
 
 
 def n_workers(n_jobs: int | None) -> int:

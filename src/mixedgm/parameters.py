@@ -20,18 +20,24 @@ def ensure(holds: bool, name: str, wanted: str, value: object) -> None:
 
 
 def is_flag(value: object) -> bool:
-    """Whether it is True or False, and not merely equal to one of them."""
+    """Whether a value is a truth value, and not merely equal to one."""
     return isinstance(value, (bool, np.bool_))
 
 
 def is_real(value: object) -> TypeGuard[float]:
-    """Whether it is a number, of whatever library, and not True or False."""
+    """Whether a value is a real number, and not a truth value."""
     return isinstance(value, Real) and not is_flag(value)
 
 
-def is_whole(value: object) -> TypeGuard[int]:
-    """Whether it is an integer, of whatever library, and not True or False."""
-    return isinstance(value, Integral) and not is_flag(value)
+def is_integer(value: Any, low: float = -np.inf, high: float = np.inf) -> TypeGuard[int]:
+    """Whether a value is a whole number in [low, high], and not a truth value.
+
+    Examples
+    --------
+    >>> is_integer(2, 1), is_integer(2.0, 1), is_integer(True, 1), is_integer(7, 1, 5)
+    (True, False, False, False)
+    """
+    return isinstance(value, Integral) and not is_flag(value) and low <= int(value) <= high
 
 
 class HasParams:

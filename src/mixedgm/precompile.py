@@ -89,7 +89,7 @@ def _is_cached(kernel: Any) -> bool:
 
 def main() -> None:
     """Call every kernel once, on tiny arrays; compilation depends on types only."""
-    from mixedgm.model.incidence import Incidence
+    from mixedgm.model.layout import Incidence
     from mixedgm.model.nodes import Nodes
     from mixedgm.rows.contract import Coefficients
     from mixedgm.rows.memory import MemoryRows

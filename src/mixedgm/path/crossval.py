@@ -11,7 +11,7 @@ import numpy as np
 
 from mixedgm.errors import MixedGMError, ParameterError
 from mixedgm.model.layout import Floats, Ints
-from mixedgm.parameters import ensure, is_flag, is_whole
+from mixedgm.parameters import ensure, is_flag, is_integer
 from mixedgm.path.evidence import Choice, Evidence
 from mixedgm.path.resamples import (
     ByResamples,
@@ -142,7 +142,7 @@ class CV(_ByPrediction):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        whole = is_whole(self.cv)
+        whole = is_integer(self.cv)
         ensure(not whole or self.cv >= 2, "cv", "at least 2 folds", self.cv)
         splits = whole or isinstance(self.cv, Iterable) or hasattr(self.cv, "split")
         wanted = (

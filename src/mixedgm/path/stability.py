@@ -9,7 +9,7 @@ import numpy as np
 
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.parallel import seeds
-from mixedgm.parameters import ensure, is_real, is_whole
+from mixedgm.parameters import ensure, is_integer, is_real
 from mixedgm.path.evidence import Choice, Evidence
 from mixedgm.path.resamples import (
     ByResamples,
@@ -277,4 +277,4 @@ class StabilitySelection(ByResamples):
 
 
 def _check_count(n: object) -> None:
-    ensure(is_whole(n) and n >= 2, "n_subsamples", "an integer of at least 2", n)
+    ensure(is_integer(n, 2), "n_subsamples", "an integer of at least 2", n)

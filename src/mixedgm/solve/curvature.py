@@ -7,8 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mixedgm.model.incidence import spans
-from mixedgm.model.layout import Floats, Ints
+from mixedgm.model.layout import Floats, Ints, spans
 from mixedgm.objective.contract import Smooth
 from mixedgm.solve.contrasts import Contrasts, offsets
 from mixedgm.solve.problem import Problem

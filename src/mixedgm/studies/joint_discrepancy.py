@@ -168,8 +168,8 @@ def joint_discrepancy(fitted: FittedModel) -> JointDiscrepancy:
         )
     if fitted.margins is None:
         raise ParameterError(
-            "the model knows of no table: its parameters were given, or its file is older than "
-            "this comparison. model.check_fit(X) compares rows with simulated ones."
+            "the model has no table to compare with: its parameters were given, or its file is "
+            "older than this comparison. model.check_fit(X) compares rows with simulated ones."
         )
     terms = fitted.joint_terms
     if terms is None:
