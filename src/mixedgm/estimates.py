@@ -27,7 +27,7 @@ from mixedgm.path.task import Task, observed_levels
 from mixedgm.printable import few, quoted
 from mixedgm.report import FitReport
 from mixedgm.rows.threads import single_threaded_blas
-from mixedgm.solve.account import Certificate, Cost
+from mixedgm.solve.account import Account, Certificate, Cost
 from mixedgm.solve.loop import Status
 from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.table.encode import Design
@@ -53,13 +53,7 @@ def chosen_estimate(task: Task, path: Path, choice: Choice, options: Options) ->
     if choice.by_node is not None:
         return _per_column(task, path, choice, options)
     point, theta = path.points[choice.index], path.theta(choice.index)
-    report = _report(task, point.lam, options, choice)
-    report = replace(
-        report,
-        certificate=point.certificate,
-        cost=point.cost,
-        notes=(*point.notes, *report.notes),
-    )
+    report = _report(task, point.lam, options, choice, point, point.notes)
     if choice.groups is None or np.array_equal(choice.groups, point.groups):
         return Optimum(theta, report)
     problem = task.problem(point.lam).restrict(choice.groups)
@@ -83,16 +77,12 @@ def _per_column(task: Task, path: Path, choice: Choice, options: Options) -> Opt
     optimality = task.problem(lam).optimality(theta)
     worst = max(points, key=lambda point: point.kkt)
     status = Status.CONVERGED if optimality.kkt <= options.tol else worst.status
-    report = replace(
-        _report(task, lam, options, choice),
-        certificate=Certificate.of(
-            status, optimality.objective + task.log_jacobian, optimality.kkt
-        ),
-        cost=Cost.total(point.cost for point in points),
+    account = Account(
+        Certificate.of(status, optimality.objective + task.log_jacobian, optimality.kkt),
+        Cost.total(point.cost for point in points),
     )
-    notes: Iterable[str] = (note for point in points for note in point.notes)
-    notes = tuple(dict.fromkeys((*notes, *report.notes)))
-    return Optimum(theta, replace(report, notes=notes))
+    notes = [note for point in points for note in point.notes]
+    return Optimum(theta, _report(task, lam, options, choice, account, notes))
 
 
 def at_given_lams(task: Task, lam: Lam, options: Options, start: Params | None) -> Optimum:
@@ -243,16 +233,23 @@ def _pairs(task: Task, groups: Ints) -> tuple[tuple[str, str], ...]:
     return tuple(dict.fromkeys((nodes[u].name, nodes[v].name) for u, v in pairs))
 
 
-def _report(task: Task, lam: Lam, options: Options, choice: Choice | None = None) -> FitReport:
-    """What is known before the certificate."""
+def _report(
+    task: Task,
+    lam: Lam,
+    options: Options,
+    choice: Choice | None = None,
+    account: Account | None = None,
+    notes: Iterable[str] = (),
+) -> FitReport:
+    """The report of an estimate; without an account, what is known before it is solved."""
     return FitReport(
-        Certificate.none(""),
-        Cost(),
+        account.certificate if account else Certificate.none(""),
+        account.cost if account else Cost(),
         lam=lam,
         tol=options.tol,
         n_rows=task.smooth.n_rows,
         total_weight=task.total_weight,
-        notes=_notes(task, choice),
+        notes=tuple(dict.fromkeys((*notes, *_notes(task, choice)))),
         open_end=choice.open_end if choice else "",
         not_considered=choice.reasons if choice and any(choice.reasons) else (),
         criterion=(choice.label or None) if choice else None,

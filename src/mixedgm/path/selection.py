@@ -79,8 +79,8 @@ def choose(
         if getattr(criterion, "by_parts", False):
             n_wanted = min(_FIRST, len(lams))
         lams = grid.continued(lams, FLOOR * task.lam_max)
-        if hasattr(criterion, "enough"):
-            enough = partial(criterion.enough, task)
+        enough = getattr(criterion, "enough", None)
+        enough = None if enough is None else partial(enough, task)
     while True:
         n_before = len(path)
         path = solve_path(
