@@ -62,7 +62,7 @@ def _require_distribution(fitted: FittedModel) -> None:
     inside = schema.gaussian_targets
     try:
         # Checked here once rather than in every process that simulates.
-        factor(fitted.joint_params.precision[np.ix_(inside, inside)])
+        factor(fitted.joint_density.precision[np.ix_(inside, inside)])
     except DistributionError as error:
         raise error.named([schema.nodes[s].name for s in inside]) from None
 

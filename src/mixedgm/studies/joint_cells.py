@@ -204,7 +204,7 @@ class JointCells:
     def _table(self) -> tuple[ConditionalGaussian, NDArray[np.int32]]:
         """Parameters of the joint distribution, and codes that have a place in them."""
         try:
-            params = self.fitted.valid_params
+            params = self.fitted.joint_params
         except (DistributionError, ParameterError) as error:
             raise self._refusal(error) from None
         return with_unseen_levels(params, self.gaps)

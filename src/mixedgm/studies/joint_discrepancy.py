@@ -175,7 +175,7 @@ def joint_discrepancy(fitted: FittedModel) -> JointDiscrepancy:
     if terms is None:
         from mixedgm.joint.field import gaussian
 
-        with_names(fitted.schema, gaussian, fitted.joint_params)
+        with_names(fitted.schema, gaussian, fitted.joint_density)
         raise DistributionError("there is no joint distribution to compare with the table")
     if terms.covariance is None or fitted.margins.covariance is None:
         raise ParameterError(

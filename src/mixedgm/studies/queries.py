@@ -85,7 +85,7 @@ class How:
         self, fitted: FittedModel, function: Callable[..., Answer], *args: Any, **more: Any
     ) -> Answer:
         """What a function says about the joint distribution; errors name the columns."""
-        params = fitted.joint_params
+        params = fitted.joint_density
         return with_names(fitted.schema, function, params, *args, limit=self.entries, **more)
 
 
@@ -152,7 +152,7 @@ def _moments(fitted: FittedModel, how: How) -> tuple[Floats, Floats, Floats, Flo
         nothing = np.zeros((1, 0))
         try:
             answer = posterior(
-                fitted.joint_params,
+                fitted.joint_density,
                 [],
                 [],
                 nothing,
@@ -165,7 +165,7 @@ def _moments(fitted: FittedModel, how: How) -> tuple[Floats, Floats, Floats, Flo
         except TooLargeError:
             if how.method == "exact":
                 raise
-    mean, error = sampled_expectations(fitted.joint_params, rng=how.rng)
+    mean, error = sampled_expectations(fitted.joint_density, rng=how.rng)
     return mean.mean, mean.share, error.mean, error.share, False
 
 
