@@ -87,28 +87,11 @@ def consistency(
     >>> answer.verdict, round(answer.upper, 3), answer.pairs[0][:2]
     ('holds', 0.34, ('a', 'c'))
     """
-    from mixedgm.diagnostics.curvature import ContrastCoordinates
-    from mixedgm.diagnostics.truth import truth_of
-
     fitted = getattr(model, "fitted_", model)
     _check(fitted, loss, penalty_weights, n_draws)
     rng = np.random.default_rng(seeds(random_state, 1)[0])
-    truth = with_names(
-        fitted.schema,
-        truth_of,
-        fitted,
-        loss=loss,
-        weights=penalty_weights,
-        n_draws=int(n_draws),
-        rng=rng,
-    )
     return with_names(
-        fitted.schema,
-        _measured,
-        fitted,
-        ContrastCoordinates(truth),
-        loss=loss,
-        weights=penalty_weights,
+        fitted.schema, _measured, fitted, loss, penalty_weights, n_draws=int(n_draws), rng=rng
     )
 
 
@@ -129,12 +112,15 @@ def _check(fitted: Any, loss: str, weights: str, n_draws: int) -> None:
 
 
 def _measured(
-    fitted: FittedModel, coordinates: ContrastCoordinates, *, loss: str, weights: str
+    fitted: FittedModel, loss: str, weights: str, *, n_draws: int, rng: np.random.Generator
 ) -> Consistency:
-    from mixedgm.diagnostics.curvature import smooth_of
+    from mixedgm.diagnostics.curvature import ContrastCoordinates, smooth_of
     from mixedgm.diagnostics.lipschitz import curvature_change, gradient_change
+    from mixedgm.diagnostics.truth import truth_of
 
-    truth, layout = coordinates.truth, coordinates.layout
+    truth = truth_of(fitted, loss=loss, weights=weights, n_draws=n_draws, rng=rng)
+    coordinates = ContrastCoordinates(truth)
+    layout = coordinates.layout
     bounds, errors = _numbers(coordinates, loss)
     constants = Constants(
         tau=1.0 - float(bounds.worst[3]),

@@ -35,13 +35,9 @@ _STARTS = 8
 class Irrepresentable:
     """What the curvature says about a truth.
 
-    Parameters
-    ----------
-    convexity : float
-        Smallest eigenvalue on M.
-    at_truth, lower, upper : ndarray (missing edges,)
-        The number of every missing edge: with the directions of the true edges, and bounds of the
-        largest over all directions.  Infinite without convexity on M.
+    Convexity is the smallest eigenvalue on M. Every missing edge has a number with the directions
+    of the true edges, and bounds of the largest over all directions; all infinite without convexity
+    on M.
     """
 
     convexity: float
@@ -61,16 +57,8 @@ def irrepresentable(
 ) -> Irrepresentable:
     """Find the numbers of all missing edges.
 
-    Parameters
-    ----------
-    columns : ndarray (n, |M|)
-        Curvature of every coordinate with those of M.
-    layout : Layout
-        Of the coordinates.
-    active : ndarray
-        Edges of the truth.
-    directions : ndarray
-        Them as unit vectors, in a row.
+    Columns (n, |M|) are the curvature of every coordinate with those of M; `active` are the edges
+    of the truth, and `directions` the same as unit vectors, in a row.
     """
     model, inactive = layout.positions(active), np.setdiff1d(np.arange(layout.n_groups), active)
     inside = 0.5 * (columns[model] + columns[model].T)
@@ -92,17 +80,8 @@ def irrepresentable(
 def largest_sum(block: Floats, sizes: Ints) -> tuple[float, float]:
     """Bounds of ``max ||sum_a block_a z_a||`` over unit vectors z_a.
 
-    Parameters
-    ----------
-    block : ndarray (k, n)
-        The parts side by side.
-    sizes : ndarray of int
-        Widths of the parts; they add up to n.
-
-    Returns
-    -------
-    lower, upper : float
-        Equal when the block has one row or one part, and mostly otherwise.
+    `sizes` are the widths of the parts of a block (k, n). The bounds are equal when it has one row
+    or one part, and mostly otherwise.
 
     Examples
     --------

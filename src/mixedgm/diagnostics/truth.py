@@ -40,26 +40,9 @@ N_BATCHES = 10
 class Truth:
     """A distribution with everything in standardised units and over the levels that can occur.
 
-    Parameters
-    ----------
-    params : Params
-        The parameters.
-    layout : Layout
-        Of all pairs of columns that vary.
-    theta : ndarray (n_theta,)
-        The parameters, edges summing to zero over levels.
-    weights : ndarray (n_groups,)
-        Penalty weight of every pair, as standardised theta sees it.
-    moments : Moments
-        Of the design columns.
-    given_y : Gaussian
-        x given y.
-    rows : Rows
-        All states, or draws.
-    batches : tuple of Rows
-        The draws in parts; empty for all states.
-    notes : tuple of str
-        How expectations were found.
+    The layout has all pairs of columns that vary; edges in theta sum to zero over levels, and every
+    pair has its penalty weight. Rows are all states, or draws, which are in `batches` again, in
+    parts; `notes` say how expectations were found.
     """
 
     params: Params
@@ -83,15 +66,8 @@ def truth_of(
 ) -> Truth:
     """Standardise a model by its own moments, and prepare expectations over its distribution.
 
-    Raises
-    ------
-    DistributionError
-        For separate regressions, and where the precision is not positive definite.
-    ParameterError
-        For a model with covariates, of which it has no distribution.
-    TooLargeError
-        With more than `MOST_PARAMETERS` parameters; for the likelihood also where there is no exact
-        one.
+    It is a DistributionError for separate regressions and where the precision is not positive
+    definite, and a TooLargeError where the likelihood has no exact distribution.
     """
     if fitted.schema.covariates:
         names = ", ".join(quoted(fitted.schema.nodes[k].name) for k in fitted.schema.covariates)
@@ -100,13 +76,21 @@ def truth_of(
             f"covariates {names}; give values of them first, model.condition({{...}}), or a model "
             "without covariates."
         )
-    original = possible_levels(fitted.valid_params)
+    original = fitted.valid_params
+    if not original.levels_possible.all():
+        original = over_observed(original, original.levels_possible)
     model, expected, draw = _distribution(original, loss, n_draws, rng)
     units = Units(expected.mean, np.sqrt(np.diagonal(expected.covariance)))
     params = units.to_standard(original)
     moments = _standardised(expected, units)
     layout, edges = _layout(params, moments, units, weights)
-    _refuse_many(layout)
+    free = Layout(layout.nodes.contrasts, layout.pairs).n_theta
+    if free > MOST_PARAMETERS:
+        raise TooLargeError(
+            f"the model has {free:,} free parameters, and their covariance would be a matrix of "
+            f"{free**2 * 8 / 1e9:.1f} GB; the limit is {MOST_PARAMETERS:,}. To fix: take a model "
+            "of fewer columns or levels"
+        )
     theta = to_theta(layout, params)
     theta = layout.centred(theta, np.flatnonzero(layout.group_norms(theta)))
     truth = Truth(params, layout, theta, edges, moments, gaussian(params.joint), _NO_ROWS)
@@ -119,12 +103,6 @@ def truth_of(
 
 
 _NO_ROWS = MemoryRows(np.zeros((0, 0)), np.zeros((0, 0), dtype=np.int64), ())
-
-
-def possible_levels(params: Params) -> Params:
-    """The same distribution without the levels that cannot occur."""
-    possible = params.levels_possible
-    return params if possible.all() else over_observed(params, possible)
 
 
 def _distribution(
@@ -165,16 +143,6 @@ def _layout(params: Params, moments: Moments, units: Units, weights: str) -> tup
     return layout, edge_weights.calibrated(layout, scales)
 
 
-def _refuse_many(layout: Layout) -> None:
-    free = Layout(layout.nodes.contrasts, layout.pairs).n_theta
-    if free > MOST_PARAMETERS:
-        raise TooLargeError(
-            f"the model has {free:,} free parameters, and their covariance would be a matrix of "
-            f"{free**2 * 8 / 1e9:.1f} GB; the limit is {MOST_PARAMETERS:,}. To fix: take a model "
-            "of fewer columns or levels"
-        )
-
-
 def _states(truth: Truth, model: Exact) -> StateRows | None:
     """All states of y with grids for x; None where that would be too many points."""
     from mixedgm.joint.exact import all_states
@@ -185,14 +153,8 @@ def _states(truth: Truth, model: Exact) -> StateRows | None:
     for digits in DIGITS:
         if n_states * _largest_grid(truth, digits) <= MOST_ROWS:
             codes, probability = all_states(model)
-            return StateRows(
-                truth.given_y,
-                codes,
-                probability,
-                truth.params.n_levels,
-                truth.moments,
-                digits,
-            )
+            levels, moments = truth.params.n_levels, truth.moments
+            return StateRows(truth.given_y, codes, probability, levels, moments, digits)
     return None
 
 
