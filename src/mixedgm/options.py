@@ -18,15 +18,13 @@ from mixedgm.path.moderated import Moderated
 from mixedgm.path.recipe import Lam, Loss, Recipe, Weights
 from mixedgm.path.selection import NAMED
 from mixedgm.penalty.factors import deviation_factors, factor_matrix
-from mixedgm.printable import few, quoted
+from mixedgm.printable import few, number_of, quoted
 from mixedgm.solve.choose import solver_for
 from mixedgm.solve.loop import Solver
 from mixedgm.solve.monte_carlo import MonteCarlo
 from mixedgm.table import Frame
-from mixedgm.table.check import raise_or_warn
-from mixedgm.table.options import resolve_options
+from mixedgm.table.check import raise_or_warn, resolve_options
 from mixedgm.table.schema import Schema
-from mixedgm.table.wording import number_of
 
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "loss": get_args(Loss),
@@ -131,8 +129,8 @@ class Options:
         lams = tuple(float(value) for value in self.lam)
         if len(lams) != len(schema.columns):
             raise ParameterError(
-                f"lam has {number_of(len(lams), 'value', 'values')}, but the model has "
-                f"{number_of(len(schema.columns), 'column', 'columns')}; give one value per "
+                f"lam has {number_of(len(lams), 'value')}, but the model has "
+                f"{number_of(len(schema.columns), 'column')}; give one value per "
                 "column, in the order of the table."
             )
         lacking = [

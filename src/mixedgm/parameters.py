@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
+from numbers import Integral
 from typing import Any
 
 from mixedgm.errors import ParameterError, near_matches
 from mixedgm.printable import quoted
 
-__all__ = ["HasParams", "with_options"]
+__all__ = ["HasParams", "is_integer", "with_options"]
+
+
+def is_integer(value: Any, low: int, high: float = math.inf) -> bool:
+    """Whether a value is a whole number in [low, high], and not a truth value.
+
+    Examples
+    --------
+    >>> is_integer(2, 1), is_integer(2.0, 1), is_integer(True, 1), is_integer(7, 1, 5)
+    (True, False, False, False)
+    """
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    return whole and low <= int(value) <= high
 
 
 class HasParams:

@@ -98,7 +98,7 @@ def main() -> None:
 
 
 def _curvature() -> None:
-    from mixedgm.model.incidence import Incidence
+    from mixedgm.model.layout import Incidence
     from mixedgm.model.nodes import Nodes
     from mixedgm.rows.contract import Coefficients
     from mixedgm.rows.memory import MemoryRows

@@ -11,13 +11,16 @@ from typing import Any
 
 __all__ = [
     "bounded",
+    "counted",
     "cut",
     "few",
     "json_text",
     "literal",
+    "number_of",
     "one_line",
     "printable",
     "quoted",
+    "rows",
     "width",
 ]
 
@@ -79,6 +82,28 @@ def few(values: Sequence[object], most: int = 5, show: Callable[[Any], str] = qu
     """
     shown = ", ".join(map(show, values[:most]))
     return f"{shown} and {len(values) - most:,} more" if len(values) > most else shown
+
+
+def counted(counts: Iterable[tuple[Any, int]]) -> str:
+    """Return values with their counts, the commonest first, at most five.
+
+    Examples
+    --------
+    >>> counted([("yes", 1), ("no", 1200), ("perhaps", 0)])
+    "'no' (1,200 rows), 'yes' (1 row)"
+    """
+    common = sorted(((value, n) for value, n in counts if n), key=lambda pair: -pair[1])
+    return few(common, 5, lambda pair: f"{quoted(pair[0])} ({rows(pair[1])})")
+
+
+def number_of(count: int, one: str, many: str | None = None) -> str:
+    """Return a count with its noun, for example "1 entry" or "12 entries"."""
+    return f"1 {one}" if count == 1 else f"{count:,} {many or f'{one}s'}"
+
+
+def rows(count: int) -> str:
+    """Return "1 row" or "<count> rows"."""
+    return number_of(count, "row")
 
 
 def literal(name: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from mixedgm.errors import ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.parallel import RandomState, seeds
+from mixedgm.parameters import is_integer
 from mixedgm.penalty.factors import edge_kind
 from mixedgm.table.naming import with_names
 
@@ -104,8 +104,7 @@ def _check(fitted: Any, loss: str, weights: str, n_draws: int) -> None:
         raise ParameterError.must_be("loss", "'pseudolikelihood' or 'likelihood'", loss)
     if weights not in ("calibrated", "uniform"):
         raise ParameterError.must_be("penalty_weights", "'calibrated' or 'uniform'", weights)
-    whole = isinstance(n_draws, Integral) and not isinstance(n_draws, bool)
-    if not whole or n_draws < _FEWEST_DRAWS:
+    if not is_integer(n_draws, _FEWEST_DRAWS):
         raise ParameterError.must_be(
             "n_draws", f"an integer of at least {_FEWEST_DRAWS:,}", n_draws
         )

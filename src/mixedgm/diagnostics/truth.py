@@ -76,7 +76,7 @@ def truth_of(
             f"covariates {names}; give values of them first, model.condition({{...}}), or a model "
             "without covariates."
         )
-    original = fitted.valid_params
+    original = fitted.joint_params
     if not original.levels_possible.all():
         original = over_observed(original, original.levels_possible)
     model, expected, draw = _distribution(original, loss, n_draws, rng)

@@ -17,7 +17,6 @@ import numpy as np
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.objective.contract import Curvature, Evaluation
 from mixedgm.objective.gaussian_terms import GaussianSums, GaussianTerms
-from mixedgm.objective.moments import independent
 from mixedgm.objective.softmax_terms import SoftmaxTerms, SoftmaxValues
 from mixedgm.rows.contract import Gradient, Moments, Rows
 
@@ -90,7 +89,7 @@ class Pseudolikelihood:
 
     def null(self) -> Floats:
         """Closed form: mean 0, precision 1, log frequencies."""
-        return independent(self.layout, self.moments)
+        return self.layout.independent(self.moments.mean)
 
     @cached_property
     def _gaussian(self) -> GaussianTerms:

@@ -33,9 +33,9 @@ def refittable(task: Task, groups: Ints) -> NDArray[np.bool_]:
     that an unshrunken fit says nothing, and from as many predictors as rows on it has no optimum:
     the loss falls without bound.
     """
-    predictors, width = _predictors(task, groups)
+    predictors, freedom = _predictors(task, groups)
     n = task.total_weight
-    return np.asarray((predictors < 0.5 * n) & (predictors * width < n))
+    return np.asarray((predictors < 0.5 * n) & (predictors * freedom < n))
 
 
 def too_dense(task: Task, groups: Ints) -> str:
@@ -43,11 +43,11 @@ def too_dense(task: Task, groups: Ints) -> str:
     fits = refittable(task, groups)
     if fits.all():
         return ""
-    predictors, width = _predictors(task, groups)
-    worst = int(np.argmax(np.where(fits, 0.0, predictors * width)))
+    predictors, freedom = _predictors(task, groups)
+    worst = int(np.argmax(np.where(fits, 0.0, predictors * freedom)))
     return (
         f"{TOO_DENSE}: {quoted(task.schema.nodes[worst].name)} alone has "
-        f"{int(predictors[worst] * width[worst]):,}, and there are {task.total_weight:,.6g} rows"
+        f"{int(predictors[worst] * freedom[worst]):,}, and there are {task.total_weight:,.6g} rows"
     )
 
 
@@ -59,13 +59,13 @@ def interpolates(task: Task, groups: Ints) -> bool:
 
 def _predictors(task: Task, groups: Ints) -> tuple[Floats, Ints]:
     """Free predictors of every predicted column, and its own free parameters per predictor."""
-    layout, width = task.layout, task.layout.nodes.freedom
+    layout, freedom = task.layout, task.layout.nodes.freedom
     u, v = layout.pairs[groups].T
     times = layout.n_blocks[groups]
-    count = np.bincount(v, width[u] * times, layout.n_nodes).astype(np.float64)
+    count = np.bincount(v, freedom[u] * times, layout.n_nodes).astype(np.float64)
     if not layout.nodewise:
-        count += np.bincount(u, width[v] * times, layout.n_nodes)
-    return np.where(layout.is_target, count, 0.0), width
+        count += np.bincount(u, freedom[v] * times, layout.n_nodes)
+    return np.where(layout.is_target, count, 0.0), freedom
 
 
 @dataclass(frozen=True, eq=False)

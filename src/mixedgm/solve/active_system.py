@@ -154,8 +154,8 @@ class ActiveSystem:
         matrix[diagonal, diagonal] += layout.spread(np.where(bent, pull, bend))
         for g in np.flatnonzero(bent).tolist():
             at = slice(layout.starts[g], layout.starts[g + 1])
-            own = unit[at.start - first : at.stop - first]
-            matrix[at, at] -= (pull[g] - bend[g]) * np.outer(own, own)
+            direction = unit[at.start - first : at.stop - first]
+            matrix[at, at] -= (pull[g] - bend[g]) * np.outer(direction, direction)
         return matrix
 
     def _by_products(
@@ -168,9 +168,9 @@ class ActiveSystem:
 
         def product(d: Floats) -> Floats:
             out = self.product(d)
-            own = d[layout.edges]
-            along = layout.spread(layout.group_sums(unit * own))
-            out[layout.edges] += weight * (own - unit * along) + inward * unit * along
+            edges = d[layout.edges]
+            along = layout.spread(layout.group_sums(unit * edges))
+            out[layout.edges] += weight * (edges - unit * along) + inward * unit * along
             return out
 
         x, residual = np.zeros(len(right)), right.copy()

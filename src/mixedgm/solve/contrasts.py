@@ -15,8 +15,7 @@ from functools import cache, cached_property
 import numpy as np
 from scipy.linalg import block_diag
 
-from mixedgm.model.incidence import spans
-from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.model.layout import Floats, Ints, Layout, spans
 from mixedgm.model.moderation import level_basis
 from mixedgm.objective.contract import Curvature, Smooth
 from mixedgm.rows.contract import SoftmaxCurvature

@@ -47,7 +47,7 @@ class KnownCurvature:
         """The curvature plus `amount` times that of independent columns, in every conditional.
 
         Where fitted probabilities are 0 or 1 there is next to no curvature, and a model without
-        any goes to the end of the world.
+        any takes steps that are far too long.
         """
         old, ends = self.blocks, self.blocks.n_node_blocks
         level = np.full(len(old.size), amount * _OF_NODE_TERMS)

@@ -175,8 +175,8 @@ class _Point:
         p = self.params.n_gaussian
         out = self.covariance
         table = np.concatenate([np.ones(p), self.share * (1.0 - self.share)])
-        own = np.diagonal(out)
-        floor = np.maximum(table - own, 0.0) + 1e-12
+        variance = np.diagonal(out)
+        floor = np.maximum(table - variance, 0.0) + 1e-12
         floor[p:] += self.share == 0.0
         out[np.diag_indices(len(out))] += floor
         out[p:, p:] += _same_column(self.params)
@@ -188,10 +188,10 @@ class _Point:
         nodes = Layout.without_edges(Nodes.mixed(p, self.params.n_levels))
         whole = Covariance.of(nodes, self.states, self.given_y, self.expected).dense()
         linear = np.r_[nodes.linear, nodes.biases]
-        own, mixed = whole[np.ix_(linear, linear)], whole[nodes.diagonal, :][:, linear]
-        own[p:, p:] += _same_column(self.params)
-        own[np.diag_indices(len(own))] += 1e-9
-        slope = _solved(own, mixed.T).T
+        inner, mixed = whole[np.ix_(linear, linear)], whole[nodes.diagonal, :][:, linear]
+        inner[p:, p:] += _same_column(self.params)
+        inner[np.diag_indices(len(inner))] += 1e-9
+        slope = _solved(inner, mixed.T).T
         return slope, whole[nodes.diagonal, nodes.diagonal] - slope @ mixed.T
 
     def moved(self, step: Floats) -> ConditionalGaussian:
@@ -203,9 +203,9 @@ class _Point:
         return replace(self.params, precision=precision, linear=linear, bias=bias)
 
 
-def _off(found: Expectations, share: Floats) -> Floats:
-    square = np.diagonal(found.second)
-    return np.concatenate([found.mean, found.share - share, square - 1.0])
+def _off(expected: Expectations, share: Floats) -> Floats:
+    square = np.diagonal(expected.second)
+    return np.concatenate([expected.mean, expected.share - share, square - 1.0])
 
 
 def _same_column(params: ConditionalGaussian) -> Floats:

@@ -101,8 +101,8 @@ class Problem:
         """
         if not final or self.whole is None:
             return self.smooth.evaluate(theta)
-        found = self.whole._evaluated(self.lifted(theta), self.groups)
-        return found if found.grad is None else Evaluation(found.value, found.grad[self.index])
+        there = self.whole._evaluated(self.lifted(theta), self.groups)
+        return there if there.grad is None else Evaluation(there.value, there.grad[self.index])
 
     def _evaluated(self, theta: Floats, groups: Ints | None = None) -> Evaluation:
         """The evaluation at theta, zero but for `groups`; the last is kept for a second call."""

@@ -119,17 +119,17 @@ class ProximalNewton(HasParams):
         target, memory = self._model_minimiser(problem, state)
         begin = (state.theta, state.evaluation, state.objective)
         final = self._expected(problem, state) <= _certainty(problem) * state.tol
-        found = _armijo(problem, begin, target - state.theta, _TRIALS, final=final)
-        if found is None:
+        accepted = _armijo(problem, begin, target - state.theta, _TRIALS, final=final)
+        if accepted is None:
             return self._fall_back(problem, state, stale)
-        theta, evaluation, objective, kept = found
+        theta, evaluation, objective, kept = accepted
         measure = problem.measure(theta, evaluation.gradient)
         gain = measure / state.measure
         slow = gain > _SLOW and measure > state.tol
         rough = state.memory.rough if state.memory is not None else state.first > state.stride
-        # Three more steps like this one are about as dear as fresh curvature and a step.
+        # Three more steps like this one are about as expensive as fresh curvature and a step.
         lasting = not rough and not slow and gain**3 * measure <= state.tol
-        keep = memory is not None and lasting and self._dear(problem, state.stride)
+        keep = memory is not None and lasting and self._expensive(problem, state.stride)
         return replace(
             state,
             theta=theta,
@@ -163,15 +163,15 @@ class ProximalNewton(HasParams):
         fresh = state.first == state.stride == 1 and problem.smooth.exact_curvature
         return _QUADRATIC * state.measure**2 if fresh and problem.smooth.by_nodes else np.inf
 
-    def _dear(self, problem: Problem, stride: int) -> bool:
+    def _expensive(self, problem: Problem, stride: int) -> bool:
         """Whether curvature costs more than the pass that an outdated one may cost in addition.
 
         A row costs about eight times as much in curvature as in a pass.  One matrix for
-        everything is always dear.
+        everything is always expensive.
         """
         smooth = problem.smooth
-        dear = not smooth.by_nodes or 8 * (1 + smooth.n_rows // stride) > smooth.n_rows
-        return self.hessian == "sampled" and dear
+        expensive = not smooth.by_nodes or 8 * (1 + smooth.n_rows // stride) > smooth.n_rows
+        return self.hessian == "sampled" and expensive
 
     def _model_minimiser(
         self, problem: Problem, state: NewtonState
@@ -212,9 +212,9 @@ class ProximalNewton(HasParams):
                 state.theta - state.evaluation.gradient / bound, problem.lam, 1.0 / bound
             )
             begin = (state.theta, state.evaluation, state.objective)
-            found = _armijo(problem, begin, target - state.theta, trials=1)
-            if found is not None:
-                theta, evaluation, objective, _ = found
+            accepted = _armijo(problem, begin, target - state.theta, trials=1)
+            if accepted is not None:
+                theta, evaluation, objective, _ = accepted
                 note = "a Newton line search failed; a proximal gradient step was taken instead"
                 return replace(
                     state,

@@ -54,25 +54,25 @@ class SpectralGradient:
             target = eta - slope / (bound * scale.values)
             target[edges] = scaled_prox(pull, bound * scale.values[edges], target[edges], starts)
             theta = scale.up(target)
-            found = problem.smooth.evaluate(theta)
+            there = problem.smooth.evaluate(theta)
             move = target - eta
             squared = float(scale.values @ move**2)
             if squared == 0.0:
                 return replace(state, halted=True)
-            if found.grad is not None:
-                objective = problem.objective(found, theta)
+            if there.grad is not None:
+                objective = problem.objective(there, theta)
                 if objective <= highest - 0.5 * _SUFFICIENT * bound * squared:
                     break
             bound *= 3.0
         else:
             return replace(state, halted=True)
-        turn = float(move @ (scale.slope_down(found.gradient) - slope))
+        turn = float(move @ (scale.slope_down(there.gradient) - slope))
         return replace(
             state,
             theta=theta,
             objective=objective,
-            measure=problem.measure(theta, found.gradient),
-            evaluation=found,
+            measure=problem.measure(theta, there.gradient),
+            evaluation=there,
             recent=(*state.recent, objective)[-_REMEMBERED:],
             bound=min(max(turn / squared, _LONGEST), _SHORTEST),
         )
@@ -237,14 +237,14 @@ class IndependentScale:
     def down(self, theta: Floats) -> Floats:
         """Theta in these coordinates."""
         layout, out = self.smooth.layout, np.empty(len(self.values))
-        own = theta[: layout.n_node_terms].copy()
+        terms = theta[: layout.n_node_terms].copy()
         for block in self._blocks:
             values = theta[block.at].reshape(block.shape)
             out[block.to] = (self.bases[block.u].T @ values @ self.bases[block.v]).ravel()
-            self._shift(own, block, values)
-        out[layout.gaussian_terms] = own[layout.gaussian_terms]
+            self._shift(terms, block, values)
+        out[layout.gaussian_terms] = terms[layout.gaussian_terms]
         for v in self._discrete:
-            out[self._own(v)] = self.bases[v].T @ own[layout.node_terms_of(v)]
+            out[self._own(v)] = self.bases[v].T @ terms[layout.node_terms_of(v)]
         return out
 
     def up(self, eta: Floats) -> Floats:

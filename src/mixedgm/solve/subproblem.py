@@ -82,13 +82,13 @@ def _block_eigen(
     vectors, values = np.ones(eigen_start[-1]), np.empty(int(size.sum()))
     for m in (1 + np.bincount(size)[1:].nonzero()[0]).tolist():
         which = np.flatnonzero(size == m)
-        found = np.zeros((len(which), m, m))
-        diagonal_blocks(which, blocks, nodes, found)
+        squares = np.zeros((len(which), m, m))
+        diagonal_blocks(which, blocks, nodes, squares)
         if m > 1:
-            lam, basis = np.linalg.eigh(found)
+            lam, basis = np.linalg.eigh(squares)
             vectors[eigen_start[which][:, None] + np.arange(m * m)] = basis.reshape(-1, m * m)
         else:
-            lam = found[:, :, 0]
+            lam = squares[:, :, 0]
         floor = np.maximum(1e-12, 1e-10 * lam[:, -1:])
         values[start[which][:, None] + np.arange(m)] = np.maximum(lam, floor)
     return eigen_start, vectors, values

@@ -31,7 +31,7 @@ from mixedgm.table.encode import Design
 Kind = Literal["nonparametric", "case-dropping"]
 Seed = np.random.SeedSequence
 
-# Plans that this process has seen: what they have computed serves all resamples that run here.
+# Plans that this process has seen: resamples that run here share what a plan has computed.
 _plans: dict[str, ResamplingPlan] = {}
 
 
@@ -264,7 +264,7 @@ def _refitted(plan: ResamplingPlan, task: Task, solution: Solution) -> Solution:
     if too_dense(task, groups):
         return solution
     if layout is plan.whole.layout:
-        # What is stable in the table is stable here, unless a cell has lost its rows.
+        # An edge that the whole table settles is settled here, unless a cell has lost its rows.
         loose = ~plan.free[groups] | _emptied(task, plan.whole, groups)
         known = held(task, groups, start, groups[loose], tol=how[0], max_iter=how[1]).solution
         if known.converged:

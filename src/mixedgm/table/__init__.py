@@ -1,7 +1,8 @@
 """A table becomes numbers: any frame, array or file in -> Design and Schema out, and back."""
 
 from mixedgm.table.check import Checked, check_table
-from mixedgm.table.encode import Design, apply, decode, learn
+from mixedgm.table.decode import decode
+from mixedgm.table.encode import Design, apply, learn
 from mixedgm.table.read import Frame, as_frame, read_table
 from mixedgm.table.schema import Column, Kind, Level, Role, Schema
 from mixedgm.table.transform import Nonparanormal

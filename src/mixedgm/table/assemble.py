@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -13,17 +14,18 @@ from mixedgm.errors import ParameterError, TableError
 
 __all__ = [
     "Columns",
-    "absent",
     "assembled",
     "frame",
     "frame_library",
+    "frame_module",
     "named_rows_frame",
     "unused_name",
 ]
 
 Columns = Mapping[str, Sequence[Any] | NDArray[Any]]
 
-_FRAME_LIBRARIES = ("pandas", "polars", "pyarrow")
+# Library -> its name for what makes a frame of columns.
+_FRAMES = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "table"}
 
 
 def frame_library(library: str) -> str:
@@ -31,13 +33,11 @@ def frame_library(library: str) -> str:
 
     "numpy" has no frames, so it takes pandas, polars or pyarrow, the first that is installed.
     """
-    if library in _FRAME_LIBRARIES:
+    if library in _FRAMES:
         return library
     if library != "numpy":
-        raise ParameterError.must_be(
-            "library", f"one of {', '.join(_FRAME_LIBRARIES)}, numpy", library
-        )
-    for candidate in _FRAME_LIBRARIES:
+        raise ParameterError.must_be("library", f"one of {', '.join(_FRAMES)}, numpy", library)
+    for candidate in _FRAMES:
         if find_spec(candidate) is not None:
             return candidate
     raise TableError(
@@ -60,11 +60,7 @@ def frame(columns: Columns, library: str) -> Any:
     [False, True]
     """
     library = frame_library(library)
-    make = {"pandas": _pandas, "polars": _polars, "pyarrow": _pyarrow}[library]
-    try:
-        series = {name: make(_typed(values)) for name, values in columns.items()}
-    except ImportError as error:
-        raise absent(library) from error
+    series = {name: _series(_typed(values), library) for name, values in columns.items()}
     return assembled(series, library)
 
 
@@ -81,30 +77,20 @@ def named_rows_frame(
     return frame({unused_name(heading, list(columns)): list(names), **columns}, library)
 
 
-def assembled(columns: Mapping[str, Any], library: str) -> Any:
+def assembled(columns: Mapping[Any, Any], library: str) -> Any:
     """Return the library's frame of columns that are already its own."""
+    return getattr(frame_module(library), _FRAMES[library])(dict(columns))
+
+
+def frame_module(library: str) -> Any:
+    """Return the module of a frame library, or raise TableError where it is not installed."""
     try:
-        if library == "pandas":
-            import pandas as pd
-
-            return pd.DataFrame(dict(columns))
-        if library == "polars":
-            import polars as pl
-
-            return pl.DataFrame(dict(columns))
-        import pyarrow as pa
-
-        return pa.table(dict(columns))
+        return import_module(library)
     except ImportError as error:
-        raise absent(library) from error
-
-
-def absent(library: str) -> TableError:
-    """Return the error for a frame library that is not installed."""
-    return TableError(
-        f"the table came from {library}, which is not installed here. "
-        f"Install it with: pip install {library}"
-    )
+        raise TableError(
+            f"the table came from {library}, which is not installed here. "
+            f"Install it with: pip install {library}"
+        ) from error
 
 
 def unused_name(name: str, taken: Sequence[str]) -> str:
@@ -127,25 +113,13 @@ def _typed(values: Sequence[Any] | NDArray[Any]) -> NDArray[Any] | list[str | No
     return np.array(items)
 
 
-def _pandas(values: NDArray[Any] | list[str | None]) -> Any:
-    import pandas as pd
-
-    if isinstance(values, np.ndarray):
-        return pd.Series(values)
-    return pd.Series(values, dtype="str" if int(pd.__version__.split(".")[0]) >= 3 else object)
-
-
-def _polars(values: NDArray[Any] | list[str | None]) -> Any:
-    import polars as pl
-
-    if isinstance(values, np.ndarray):
-        return pl.Series(values, nan_to_null=True)
-    return pl.Series(values, dtype=pl.String)
-
-
-def _pyarrow(values: NDArray[Any] | list[str | None]) -> Any:
-    import pyarrow as pa
-
-    if isinstance(values, np.ndarray):
-        return pa.array(values, from_pandas=True)
-    return pa.array(values, type=pa.string())
+def _series(values: NDArray[Any] | list[str | None], library: str) -> Any:
+    """Return values as a column of the library: an array of numbers, or text."""
+    module, text = frame_module(library), not isinstance(values, np.ndarray)
+    if library == "pandas":
+        as_text = "str" if int(module.__version__.split(".")[0]) >= 3 else object
+        return module.Series(values, dtype=as_text if text else None)
+    if library == "polars":
+        options = {"dtype": module.String} if text else {"nan_to_null": True}
+        return module.Series(values, **options)
+    return module.array(values, **({"type": module.string()} if text else {"from_pandas": True}))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,32 +21,48 @@ from mixedgm.errors import (
     TableWarning,
     finding_lines,
     level_of_caller,
+    near_matches,
 )
 from mixedgm.parallel import n_workers
-from mixedgm.printable import few
+from mixedgm.printable import few, number_of, quoted, rows
+from mixedgm.table.column_checks import (
+    Shape,
+    broken,
+    closeness_finding,
+    infinite_finding,
+    level_findings,
+    shape_findings,
+    shape_of,
+    spread_finding,
+)
+from mixedgm.table.dependence import FEWEST_ROWS, Sample, dependence_findings, sample_rows
 from mixedgm.table.effort import effort
-from mixedgm.table.inspection import Inspection
-from mixedgm.table.missing import Missing, check_missing
-from mixedgm.table.options import ColumnOptions, TransformArg, TypesArg, resolve_options
+from mixedgm.table.infer import family_finding, kind_of_numbers, numbering_finding, text_finding
+from mixedgm.table.missing import Missing, check_missing, present_rows, read_weights
 from mixedgm.table.read import Frame, as_frame
-from mixedgm.table.row_checks import broken, read_weights
-from mixedgm.table.schema import Schema
-from mixedgm.table.shape import shape_findings
-from mixedgm.table.values import Factor, Values
-from mixedgm.table.wording import number_of, rows, types_line
+from mixedgm.table.schema import Column, Kind, LeftOut, Level, Role, Schema, types_line
+from mixedgm.table.values import Factor, Values, read_values
 
 __all__ = [
     "Checked",
     "MissingArg",
+    "TransformArg",
+    "TypesArg",
     "check",
     "check_table",
-    "level_of_caller",
     "raise_or_warn",
+    "resolve_options",
     "size_findings",
 ]
 
+TypesArg = Mapping[Any, str] | Sequence[str | None] | Schema | None
+TransformArg = Mapping[Any, str | None] | str | None
 MissingArg = Literal["error", "drop"]
+Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
+# Name of a transform -> whether values come back from beyond the range of the data.
+_TRANSFORMS = {"nonparanormal": False, "nonparanormal-extrapolated": True}
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +106,7 @@ class Checked:
         counts = Counter(finding.severity for finding in self.findings)
         shown: list[Severity] = ["error", "warning"]
         shown += ["note"] if counts["note"] else []
-        summary = ", ".join(number_of(counts[noun], noun, f"{noun}s") for noun in shown)
+        summary = ", ".join(number_of(counts[noun], noun) for noun in shown)
         lines = [f"Table of {self.frame.n_rows:,} rows: {summary}", "", str(self.schema)]
         if self.findings:
             lines += ["", *finding_lines(self.findings, lambda each: f"[{each.severity}] {each}")]
@@ -169,7 +185,6 @@ def check_table(
     n_kept = frame.n_rows if gap.keep is None else int(np.count_nonzero(gap.keep))
     long = effort(columns.schema, n_kept, n_threads=n_workers(None)).finding
     findings += [] if long is None else [long]
-    kept_weights = weights if weights is None or gap.keep is None else weights[gap.keep]
     return Checked(
         Schema(tuple(columns.schema), tuple(columns.left_out)),
         tuple(findings + columns.findings + shape_findings(columns.shapes)),
@@ -178,7 +193,7 @@ def check_table(
         columns.values,
         columns.factors,
         gap.keep,
-        kept_weights,
+        gap.kept(weights),
         gap.leave_out,
     )
 
@@ -230,3 +245,301 @@ def raise_or_warn(findings: Iterable[Finding]) -> None:
         notices.append(Finding(None, "; ".join(whats), remedy, "warning"))
     if notices:
         warnings.warn(TableWarning(notices), stacklevel=level_of_caller())
+
+
+# -- options by column -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ColumnOptions:
+    """What the user says about columns, by name."""
+
+    kinds: Mapping[str, Kind]
+    transforms: Mapping[str, str | None]  # columns with an entry of their own in `transforms`
+    transform_all: str | None  # the transform of all other continuous columns
+    covariates: frozenset[str]
+    declared: Mapping[str, Column] = field(default_factory=dict)  # with the levels of a schema
+    left_out: Mapping[str, str] = field(default_factory=dict)  # by a schema as `types`, and why
+
+    def transformed(self, name: str) -> bool:
+        """Return whether a continuous column is to be transformed."""
+        return self.transforms.get(name, self.transform_all) is not None
+
+    def extrapolated(self, name: str) -> bool:
+        """Return whether the transform of a column continues beyond the range of the data."""
+        chosen = self.transforms.get(name, self.transform_all)
+        return chosen is not None and _TRANSFORMS[chosen]
+
+
+def resolve_options(
+    frame: Frame,
+    types: TypesArg = None,
+    transforms: TransformArg = None,
+    covariates: Sequence[Any] | str | None = None,
+) -> tuple[ColumnOptions, list[Finding]]:
+    """Return the options by column name, with a finding for each entry that fits no column.
+
+    `types` names columns by name (by position for arrays), or has a kind or None for each; a schema
+    gives kinds and levels.
+    """
+    findings: list[Finding] = []
+    kinds: dict[str, Kind] = {}
+    for key, kind in _type_items(frame, types, findings):
+        name = _resolved(frame, key, "types", findings)
+        if kind not in get_args(Kind):
+            findings.append(_bad_choice("types", key, "'continuous' or 'categorical'", kind))
+        elif name is not None:
+            kinds[name] = cast(Kind, kind)
+    by_column: dict[str, str | None] = {}
+    if isinstance(transforms, Mapping):
+        for key, choice in transforms.items():
+            name = _resolved(frame, key, "transforms", findings)
+            if choice is not None and choice not in tuple(_TRANSFORMS):
+                findings.append(_bad_choice("transforms", key, "'nonparanormal' or None", choice))
+            elif name is not None:
+                by_column[name] = choice
+    elif transforms is not None and transforms not in tuple(_TRANSFORMS):
+        wanted = "'nonparanormal', None, or a dictionary by column"
+        what = f"transforms must be {wanted}. Got {quoted(transforms)} instead"
+        findings.append(Finding(None, what, ""))
+    several = () if covariates is None else covariates
+    several = (several,) if isinstance(several, str) else several
+    named = [_resolved(frame, key, "covariates", findings) for key in several]
+    roles = frozenset(name for name in named if name is not None)
+    known = types if isinstance(types, Schema) else Schema(())
+    declared = {c.name: c for c in known.columns if c.has_levels and c.name in kinds}
+    for_all = transforms if isinstance(transforms, str) and transforms in _TRANSFORMS else None
+    left_out = {each.name: each.reason for each in known.left_out if each.name in frame.positions}
+    return ColumnOptions(kinds, by_column, for_all, roles, declared, left_out), findings
+
+
+def _type_items(
+    frame: Frame, types: TypesArg, findings: list[Finding]
+) -> list[tuple[object, object]]:
+    if types is None:
+        return []
+    if isinstance(types, Schema):
+        return [(column.name, column.kind) for column in types.columns]
+    if isinstance(types, Mapping):
+        return list(types.items())
+    listed = isinstance(types, Collection) and not isinstance(types, str)
+    if not listed or len(types) != len(frame.names):
+        got = f"{len(types)} entries" if listed else quoted(types)
+        wanted = f"a dictionary by column, a schema, or a list of {len(frame.names)} kinds"
+        findings.append(Finding(None, f"types must be {wanted}. Got {got} instead", ""))
+        return []
+    return [(name, kind) for name, kind in zip(frame.names, types, strict=True) if kind is not None]
+
+
+def _resolved(frame: Frame, key: object, option: str, findings: list[Finding]) -> str | None:
+    """Return the column that an entry names, by name or (for an array) by position."""
+    if str(key) in frame.positions:
+        return str(key)
+    by_position = isinstance(key, int | np.integer) and not frame.named
+    if by_position and 0 <= cast(int, key) < len(frame.names):
+        return frame.names[cast(int, key)]
+    hint = near_matches(key, frame.names)
+    findings.append(Finding(None, f"{option} names {quoted(key)}, which is not a column", hint))
+    return None
+
+
+def _bad_choice(option: str, key: object, wanted: str, got: object) -> Finding:
+    return Finding(None, f"{option}[{quoted(key)}] must be {wanted}. Got {quoted(got)} instead", "")
+
+
+# -- columns ---------------------------------------------------------------------------------------
+
+
+class Inspection:
+    """The columns of one table while they are checked, one after the other."""
+
+    def __init__(self, frame: Frame, options: ColumnOptions, weights: Floats | None) -> None:
+        self.frame = frame
+        self.options = options
+        self.present = present_rows(weights)
+        self.findings: list[Finding] = []
+        self.values: dict[str, Values] = {}
+        self.factors: dict[str, Factor] = {}
+        self.schema: list[Column] = []
+        self.left_out: list[LeftOut] = []
+        self.shapes: list[Shape] = []
+
+    def read(self) -> None:
+        """Find the family of each column, and the codes of those that have levels."""
+        for name, at in self.frame.positions.items():
+            if name in self.options.left_out:
+                self.left_out.append(LeftOut(name, self.options.left_out[name], at))
+                continue
+            values = read_values(name, self.frame.columns[at], self.frame.library)
+            declared = self.options.kinds.get(name)
+            finding = family_finding(values, declared) if self.frame.n_rows else None
+            if finding is not None:
+                self.findings.append(finding)
+                continue
+            if declared is None and values.family != "number":
+                factor = values.factor()
+                finding, reason = text_finding(values, factor, factor.counts(self.present))
+                self._note(finding)
+                if reason is not None:
+                    self.left_out.append(LeftOut(name, reason, at))
+                    continue
+                self.factors[name] = factor
+            elif declared == "categorical":
+                self._set_factor(values)
+            self.values[name] = values
+
+    def _set_factor(self, values: Values) -> None:
+        """Set level codes: of a column whose levels a schema declares, positions in these."""
+        if values.name in self.factors:
+            return
+        factor = self.factors[values.name] = values.factor()
+        column = self.options.declared.get(values.name)
+        if column is None:
+            return
+        codes = factor.recoded(column.levels, unknown=-2)
+        if (codes == -2).any():
+            what = f"levels that the schema in types does not have: {factor.listed(codes == -2)}"
+            remedy = "use the schema of a table that has them all"
+            self.findings.append(Finding(column.name, what, remedy))
+        else:
+            self.factors[values.name] = Factor(codes, column.levels, column.ordered)
+
+    def _note(self, finding: Finding | None) -> None:
+        self.findings += [] if finding is None else [finding]
+
+    def gaps(self) -> Iterable[tuple[str, Mask]]:
+        """Yield where each column has missing values."""
+        for name, values in self.values.items():
+            if name in self.factors:
+                yield name, self.factors[name].codes < 0
+            else:
+                yield name, np.isnan(values.numbers())
+
+    def decide(self, empty: tuple[str, ...]) -> None:
+        """Decide the kind of each column by all its values, not only those in complete rows."""
+        for name, values in self.values.items():
+            if name in empty:
+                continue
+            findings: list[Finding] = []
+            kind = self._kind(values, findings)
+            if kind == "categorical" and not _has_error(findings):
+                findings += self._level_findings(name)
+                if self.options.transforms.get(name):
+                    what = "transforms names it, but it is categorical"
+                    findings.append(Finding(name, what, "take it out of transforms"))
+            self.findings += findings
+            if not _has_error(findings):
+                self.schema.append(self._column(values, kind))
+
+    def _level_findings(self, name: str) -> list[Finding]:
+        factor = self.factors[name]
+        findings = level_findings(name, factor, factor.counts(self.present))
+        if name not in self.options.declared:
+            return findings
+        # The levels are those of a larger table, so that some may have no rows here.
+        return [replace(each, severity="warning") for each in findings if each.severity == "error"]
+
+    def _kind(self, values: Values, findings: list[Finding]) -> Kind:
+        name, declared = values.name, self.options.kinds.get(values.name)
+        if name in self.factors and values.family != "number":
+            return "categorical"
+        numbers = values.numbers() if self.present is None else values.numbers()[self.present]
+        numbers = numbers[~np.isnan(numbers)]
+        finding = infinite_finding(name, numbers)
+        if finding is None and declared != "categorical":
+            finding = spread_finding(name, numbers)
+        if finding is not None:
+            findings.append(finding)
+            return declared or "continuous"
+        kind, finding = (declared, None) if declared else kind_of_numbers(values, numbers)
+        if kind == "categorical":
+            self._set_factor(values)
+        elif not self.options.transformed(name):
+            if name not in self.options.transforms:  # None there: the user wants no transform
+                shape = shape_of(name, numbers, settled=bool(declared or finding))
+                self.shapes += [] if shape is None else [shape]
+            finding = closeness_finding(name, numbers) or finding  # ranks need no precision
+        if finding is None and declared is None and kind == "continuous":
+            finding = numbering_finding(name, numbers)
+        findings += [] if finding is None else [finding]
+        return kind
+
+    def compare_complete(self, gap: Missing) -> None:
+        """Find columns and levels that vary in the table, but not in its complete rows."""
+        keep = gap.keep
+        if keep is None or not gap.dropped or np.count_nonzero(keep) < 2:
+            return
+        flat: dict[str, Mask] = {}
+        lost: dict[str, list[Level]] = {}
+        elsewhere = np.zeros(len(keep), dtype=np.bool_)
+        for column in self.schema:
+            name = column.name
+            if not column.has_levels:
+                numbers = self.values[name].numbers()
+                kept = numbers[keep]
+                if kept.min() == kept.max():
+                    flat[name] = ~np.isnan(numbers) & (numbers != kept[0])
+                continue
+            factor = self.factors[name]
+            kept_counts = factor.counts(keep)
+            gone = (kept_counts == 0) & (factor.counts(self.present) > 0)
+            rows_gone = np.append(gone, False)[factor.codes]
+            if np.count_nonzero(kept_counts) == 1:
+                flat[name] = rows_gone
+            elif gone.any():
+                lost[name] = [factor.levels[int(at)] for at in np.flatnonzero(gone)]
+                elsewhere |= rows_gone
+        if lost:
+            self.findings.append(gap.levels_finding(lost, elsewhere))
+        if flat:
+            vary = np.logical_or.reduce(list(flat.values()))
+            self.findings.append(gap.constant_finding(list(flat), vary))
+
+    def look_for_dependence(self, leave_out: tuple[str, ...]) -> None:
+        """Find columns that follow from others."""
+        n_rows = self.frame.n_rows
+        if n_rows < FEWEST_ROWS:
+            return
+        rows = np.arange(n_rows) if self.present is None else np.flatnonzero(self.present)
+        some = sample_rows(rows, len(self.schema))
+        whole = slice(None) if self.present is None else self.present
+
+        def numbers(name: str) -> Floats:
+            values = self.values[name].numbers()
+            # Through a transform, the model sees ranks only.
+            return _ranks(values) if self.options.transformed(name) else values
+
+        discrete = [column.name for column in self.schema if column.has_levels]
+        sample = Sample(
+            {each.name: numbers(each.name)[some] for each in self.schema if not each.has_levels},
+            {name: self.factors[name].codes[some] for name in discrete},
+            {name: len(self.factors[name].levels) for name in discrete},
+            lambda name: numbers(name)[whole],
+            lambda name: self.factors[name].codes[whole],
+            leave_out,
+        )
+        self.findings += dependence_findings(sample)
+
+    def _column(self, values: Values, kind: Kind) -> Column:
+        name = values.name
+        role: Role = "covariate" if name in self.options.covariates else "target"
+        dtype = f"{values.library}:{values.dtype}"
+        labels = self.frame.labels
+        label = labels[self.frame.positions[name]] if labels else None
+        if kind == "continuous":
+            return Column(name, kind, role, dtype=dtype, label=label)
+        factor = self.factors[name]
+        return Column(name, kind, role, factor.levels, factor.ordered, dtype, label=label)
+
+
+def _has_error(findings: Iterable[Finding]) -> bool:
+    return any(finding.severity == "error" for finding in findings)
+
+
+def _ranks(numbers: Floats) -> Floats:
+    """Return mid-ranks, NaN where a value is missing."""
+    distinct, where, counts = np.unique(
+        numbers, return_inverse=True, return_counts=True, equal_nan=True
+    )
+    ranks = np.cumsum(counts) - counts / 2
+    return np.where(np.isnan(numbers), np.nan, ranks[where])

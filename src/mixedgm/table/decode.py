@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.errors import ParameterError
-from mixedgm.table.assemble import absent, assembled
+from mixedgm.table.assemble import assembled, frame_module
 from mixedgm.table.schema import Column, Level, Schema
 
 __all__ = ["as_whole", "decode", "within"]
@@ -42,24 +42,8 @@ def decode(
     become that library's categorical type. Transforms are undone. A column that held whole numbers
     comes back whole when all of its values are whole, else as float64.
 
-    Parameters
-    ----------
-    schema : Schema
-        The columns.
-    numbers : array of shape (n, p)
-        Continuous columns in the schema's order; normal scores where a column has a transform.
-    codes : array of shape (n, q)
-        Categorical columns in the schema's order, as positions in their levels.
-    like : {"pandas", "polars", "pyarrow", "numpy"} or narwhals Implementation
-        The library of the table to return. "numpy" gives a 2-D array: of float64 when every column
-        is a number, else of objects.
-    rounded : collection of str
-        Names of columns whose values are made whole where the column held whole numbers.
-
-    Returns
-    -------
-    pandas.DataFrame, polars.DataFrame, pyarrow.Table or ndarray
-        The table.
+    `like` "numpy" gives a 2-D array: of float64 when every column is a number, else of objects.
+    Columns named in `rounded` get whole values where they held whole numbers.
 
     Examples
     --------
@@ -72,20 +56,20 @@ def decode(
     library = like.value if isinstance(like, nw.Implementation) else like
     if library not in _LIBRARIES:
         raise ParameterError.must_be("like", f"one of {', '.join(_LIBRARIES)}", library)
-    given = np.asarray(numbers, dtype=np.float64)
-    positions = np.asarray(codes)
     make = {"pandas": _pandas, "polars": _polars, "pyarrow": _pyarrow, "numpy": _numpy}[library]
-    columns: dict[str, Any] = {}
-    for at, column in enumerate(schema.gaussian):
-        values = column.decoded(given[:, at])
-        values = as_whole(column, values) if column.name in rounded else values
-        columns[column.name] = make(column, values, _original_dtype(column, library))
-    for at, column in enumerate(schema.discrete):
-        columns[column.name] = make(column, positions[:, at], _original_dtype(column, library))
-    ordered = {name: columns[name] for name in schema.names}
+    columns: dict[str, Any] = dict.fromkeys(schema.names)
+    parts = [*np.asarray(numbers, dtype=np.float64).T, *np.asarray(codes).T]
+    for column, part in zip(schema.nodes, parts, strict=True):
+        values = column.decoded(part)
+        if column.name in rounded and not column.has_levels:
+            values = as_whole(column, values)
+        owner, _, dtype = column.dtype.rpartition(":")
+        original = dtype if (owner or "numpy") == library else None
+        columns[column.name] = make(column, values, original)
     if library == "numpy":
-        return _array(ordered)
-    table = assembled(ordered, library)
+        plain = all(column.dtype.kind in "iuf" for column in columns.values())
+        return np.column_stack([c.astype(float if plain else object) for c in columns.values()])
+    table = assembled(columns, library)
     if library == "pandas" and any(column.label is not None for column in schema.columns):
         labels = [c.name if c.label is None else c.label for c in schema.columns]
         table = table.set_axis(labels, axis=1)
@@ -117,27 +101,14 @@ def within(dtype: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
     >>> within("float16", np.array([1.5, 1e6]))
     array([1.5000e+00, 6.5504e+04])
     """
-    name = dtype.lower().partition("[")[0]
-    narrow = _NARROW.get(name)
+    narrow = _NARROW.get(dtype.lower().partition("[")[0])
     if narrow is None:
         return values
     largest = float(np.finfo(narrow).max)
     return np.clip(values, -largest, largest)
 
 
-def _original_dtype(column: Column, library: str) -> str | None:
-    """Return the original data type where it belongs to the library, else None."""
-    owner, _, dtype = column.dtype.rpartition(":")
-    return dtype if (owner or "numpy") == library else None
-
-
-def _array(columns: dict[str, Any]) -> NDArray[Any]:
-    """Return a 2-D array: of float64 when every column is a number, else of objects."""
-    plain = all(column.dtype.kind in "iuf" for column in columns.values())
-    array = np.empty((len(next(iter(columns.values()))), len(columns)), float if plain else object)
-    for at, column in enumerate(columns.values()):
-        array[:, at] = column
-    return array
+# -- one column; `dtype` is the original one where that is the library's own ----------------------
 
 
 def _levels(column: Column, codes: NDArray[Any]) -> NDArray[Any]:
@@ -167,11 +138,7 @@ def _numpy(column: Column, values: NDArray[Any], dtype: str | None) -> NDArray[A
 
 
 def _pandas(column: Column, values: NDArray[Any], dtype: str | None) -> Any:
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise absent("pandas") from error
-
+    pd = frame_module("pandas")
     if not column.has_levels:
         series = pd.Series(_numbers(values, dtype))
         return _cast_pandas(series, dtype) if dtype else series
@@ -199,11 +166,7 @@ def _cast_pandas(series: Any, dtype: str) -> Any:
 
 
 def _polars(column: Column, values: NDArray[Any], dtype: str | None) -> Any:
-    try:
-        import polars as pl
-    except ImportError as error:
-        raise absent("polars") from error
-
+    pl = frame_module("polars")
     if not column.has_levels:
         series = pl.Series(_numbers(values, dtype))
     elif any(isinstance(level, str) for level in column.levels):
@@ -220,21 +183,14 @@ def _polars(column: Column, values: NDArray[Any], dtype: str | None) -> Any:
 
 
 def _pyarrow(column: Column, values: NDArray[Any], dtype: str | None) -> Any:
-    try:
-        import pyarrow as pa
-    except ImportError as error:
-        raise absent("pyarrow") from error
-
+    pa = frame_module("pyarrow")
     if not column.has_levels:
-        array = pa.array(_numbers(values, dtype))
-        return _cast_arrow(array, dtype)
+        return _cast_arrow(pa.array(_numbers(values, dtype)), dtype)
     text = any(isinstance(level, str) for level in column.levels)
     match = re.fullmatch(r"dictionary<values=(\w+), indices=(\w+), ordered=\d>", dtype or "")
     if match is not None or (dtype is None and text):
-        levels = _arrow_levels(column.levels)
-        index_type = "int32" if match is None else match[2]
-        if match is not None:
-            levels = _cast_arrow(levels, match[1])
+        levels = _cast_arrow(_arrow_levels(column.levels), match[1] if match else None)
+        index_type = match[2] if match else "int32"
         indices = pa.array(values.astype(np.int64)).cast(pa.type_for_alias(index_type))
         return pa.DictionaryArray.from_arrays(indices, levels, ordered=column.ordered)
     if any(isinstance(level, int) and abs(level) >= 2**63 for level in column.levels):
@@ -256,12 +212,9 @@ def _cast_arrow(array: Any, dtype: str | None) -> Any:
     import pyarrow as pa
 
     try:
-        wanted = pa.type_for_alias(_ARROW_NAMES.get(dtype or "", dtype or ""))
+        wanted = pa.type_for_alias("float16" if dtype == "halffloat" else dtype or "")
     except ValueError:
         return array
     if pa.types.is_floating(array.type) and pa.types.is_integer(wanted):
         return array
     return array.cast(wanted)
-
-
-_ARROW_NAMES = {"halffloat": "float16"}

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.errors import Finding
-from mixedgm.printable import few, quoted
-from mixedgm.table.wording import drop_line, rows
+from mixedgm.printable import few, quoted, rows
+from mixedgm.table.schema import drop_line
 
 __all__ = ["FEWEST_ROWS", "Sample", "dependence_findings", "sample_rows"]
 
@@ -36,28 +37,14 @@ _MOST_FINDINGS = 10
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Some rows of a table, and the way to all of them.
+    """Some rows of a table, and the way to all of them."""
 
-    Parameters
-    ----------
-    numbers : mapping of str to float64 array
-        Continuous columns; NaN where a value is missing.
-    codes : mapping of str to int32 array
-        Categorical columns as positions in their levels; -1 where a value is missing.
-    n_levels : mapping of str to int
-        Numbers of levels of the categorical columns.
-    all_numbers, all_codes : callable
-        The same columns, by name, in all rows.
-    sparse : collection of str
-        Columns with so many gaps that they are not looked at together with others.
-    """
-
-    numbers: Mapping[str, Floats]
-    codes: Mapping[str, Codes]
-    n_levels: Mapping[str, int]
-    all_numbers: Callable[[str], Floats]
+    numbers: Mapping[str, Floats]  # continuous columns; NaN where a value is missing
+    codes: Mapping[str, Codes]  # categorical columns; -1 where a value is missing
+    n_levels: Mapping[str, int]  # of the categorical columns
+    all_numbers: Callable[[str], Floats]  # a column, by name, in all rows
     all_codes: Callable[[str], Codes]
-    sparse: Collection[str] = ()
+    sparse: Collection[str] = ()  # so many gaps that they are not looked at together with others
 
 
 def sample_rows(rows: NDArray[np.intp], n_columns: int) -> NDArray[np.intp]:
@@ -75,9 +62,8 @@ def dependence_findings(sample: Sample) -> list[Finding]:
     others, and numbers that a category determines. At most ten findings of each kind, and none for
     fewer than 20 rows.
     """
-    n_rows = [len(column) for column in sample.numbers.values()]
-    n_rows += [len(column) for column in sample.codes.values()]
-    if not n_rows or n_rows[0] < FEWEST_ROWS:
+    columns: list[NDArray[Any]] = [*sample.numbers.values(), *sample.codes.values()]
+    if not columns or len(columns[0]) < FEWEST_ROWS:
         return []
     findings, repeated = _multiples(sample)
     findings += _sums(sample, repeated)
@@ -214,7 +200,7 @@ def _sums(sample: Sample, repeated: set[str]) -> list[Finding]:
     for k, other in enumerate(others[:_MOST_FINDINGS]):
         part = np.flatnonzero(np.abs(weights[:, k]) > 1e-3 * np.abs(weights[:, k]).max())
         members = [names[at] for at in sorted([*basis[part], other])]
-        if not _confirmed(members, sample):
+        if not _is_dependent(members, sample):
             continue
         what = (
             f"{few(members, 10)} are linearly dependent: each follows from the others "
@@ -225,7 +211,7 @@ def _sums(sample: Sample, repeated: set[str]) -> list[Finding]:
     return findings
 
 
-def _confirmed(members: Sequence[str], sample: Sample) -> bool:
+def _is_dependent(members: Sequence[str], sample: Sample) -> bool:
     """Return whether the last of some columns is a linear function of the others in all rows."""
     table = np.column_stack([sample.all_numbers(name) for name in members])
     table = table[~np.isnan(table).any(axis=1)]
@@ -316,19 +302,16 @@ def _copied_pairs(sample: Sample) -> list[tuple[int, int]]:
     return pairs
 
 
-def _counts(a: Codes, b: Codes, n_a: int, n_b: int) -> Floats:
-    both = (a >= 0) & (b >= 0)
-    flat = a[both].astype(np.int64) * n_b + b[both]
-    return np.bincount(flat, minlength=n_a * n_b).reshape(n_a, n_b).astype(np.float64)
-
-
 def _exceptions(name: str, other: str, sample: Sample) -> int | None:
     """Return for how many rows the level of a column does not determine that of another.
 
     None when they are too many. Levels with fewer than five rows are not looked at.
     """
     sizes = sample.n_levels[name], sample.n_levels[other]
-    counts = _counts(sample.all_codes(name), sample.all_codes(other), *sizes)
+    a, b = sample.all_codes(name), sample.all_codes(other)
+    both = (a >= 0) & (b >= 0)
+    pairs = a[both].astype(np.int64) * sizes[1] + b[both]
+    counts = np.bincount(pairs, minlength=sizes[0] * sizes[1]).reshape(sizes).astype(np.float64)
     total = counts.sum()
     counts = counts[counts.sum(axis=1) >= _ROWS_PER_LEVEL]
     off = counts.sum() - counts.sum(axis=0).max(initial=0.0)
@@ -359,11 +342,11 @@ def _determined_numbers(sample: Sample) -> list[Finding]:
         if _determines(sample.all_codes(names[a]), sample.all_numbers(numbers[x])):
             determined.setdefault(names[a], []).append(numbers[x])
     findings = []
-    for name, values in determined.items():
+    for name, values in list(determined.items())[:_MOST_FINDINGS]:
         what = f"its levels determine the value of {few(values)}, which hardly varies within one"
         remedy = f"{drop_line(*values)}, or {drop_line(name)}"
         findings.append(Finding(name, what, remedy, "warning"))
-    return findings[:_MOST_FINDINGS]
+    return findings
 
 
 def _determines(codes: Codes, numbers: Floats) -> bool:

@@ -11,9 +11,8 @@ import numpy as np
 
 from mixedgm.blas import single_threaded_blas
 from mixedgm.errors import Finding
-from mixedgm.printable import few
+from mixedgm.printable import few, number_of, rows
 from mixedgm.table.schema import Column
-from mixedgm.table.wording import number_of, rows
 
 __all__ = ["LONG", "REMEDY", "Effort", "effort"]
 
@@ -40,21 +39,11 @@ _MOST_NAMED, _MANY_LEVELS = 3, 10
 
 @dataclass(frozen=True)
 class Effort:
-    """What a fit takes: within a factor of about three from ten seconds on, of seven below.
+    """What a fit takes: within a factor of about three from ten seconds on, of seven below."""
 
-    Parameters
-    ----------
-    seconds : float
-        On this machine.
-    gigabytes : float
-        Of memory, beside the table.
-    because : str
-        What makes it long.
-    """
-
-    seconds: float
-    gigabytes: float
-    because: str
+    seconds: float  # on this machine
+    gigabytes: float  # of memory, beside the table
+    because: str  # what makes it long
 
     @property
     def finding(self) -> Finding | None:
@@ -84,18 +73,9 @@ def effort(
     Times of more than ten seconds in docs/studies/effort.csv are met within a factor of three,
     shorter ones within about seven.
 
-    Parameters
-    ----------
-    columns : sequence of Column
-    n_rows : int
-    n_lams : float, optional
-        How many values of lam are solved; by default, as many as EBIC will ask for.
-    times : float
-        How many times the work of such a path is done: more than once by cross-validation.
-    n_threads : int
-    speed : float, optional
-        Of this machine, relative to that of the measurements; by default it is measured where a
-        fit might be long.
+    By default, as many values of lam are solved as EBIC will ask for. `times` is how often the work
+    of such a path is done: more than once by cross-validation. `speed` is that of this machine,
+    relative to that of the measurements; by default it is measured where a fit might be long.
 
     Examples
     --------
@@ -106,8 +86,7 @@ def effort(
     """
     levels = np.array([len(column.levels) for column in columns], dtype=float)
     lams = _lams(levels, n_rows) if n_lams is None else float(n_lams)
-    work = times * lams
-    seconds = work * _seconds_per_lam(levels, n_rows)
+    seconds = times * lams * _seconds_per_lam(levels, n_rows)
     if speed is not None or seconds > LONG / 4:
         speed = _relative_speed() if speed is None else speed
         seconds /= speed * (0.9 * n_threads if n_threads > 1 else 1.0)
@@ -136,10 +115,10 @@ def _reason(columns: Sequence[Column], levels: Floats, n_rows: int) -> str:
     rest = np.delete(levels, top)
     if len(top) and _seconds_per_lam(rest, n_rows) < 0.5 * _seconds_per_lam(levels, n_rows):
         named = few([columns[at].name for at in top])
-        return f"{number_of(int(levels[top].sum()), 'level', 'levels')} of {named}"
-    size = f"{rows(n_rows)}, {number_of(len(columns), 'column', 'columns')}"
+        return f"{number_of(int(levels[top].sum()), 'level')} of {named}"
+    size = f"{rows(n_rows)}, {number_of(len(columns), 'column')}"
     if levels.any():
-        size += f" with {number_of(int(levels.sum()), 'level', 'levels')} in all"
+        size += f" with {number_of(int(levels.sum()), 'level')} in all"
     return size
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,14 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.errors import Finding, ParameterError
-from mixedgm.table.check import MissingArg, check_table, raise_or_warn
-from mixedgm.table.decode import decode
-from mixedgm.table.match import match
-from mixedgm.table.options import TransformArg, TypesArg
+from mixedgm.table.check import MissingArg, TransformArg, TypesArg, check_table, raise_or_warn
+from mixedgm.table.match import Matched, match
 from mixedgm.table.schema import Schema
 from mixedgm.table.transform import Nonparanormal
 
-__all__ = ["Design", "apply", "code_dtype", "decode", "learn"]
+__all__ = ["Design", "apply", "code_dtype", "encoded", "learn"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.uint8 | np.uint16 | np.int32]
@@ -28,19 +26,6 @@ Mask = NDArray[np.bool_]
 class Design:
     """A table as numbers.
 
-    Parameters
-    ----------
-    schema : Schema
-        What the columns mean.
-    numbers : float64 array of shape (n, p), C order
-        Continuous columns in the schema's order; normal scores where a column has a transform.
-    codes : uint8, uint16 or int32 array of shape (n, q), C order
-        Categorical columns in the schema's order, as positions in their levels.
-    weights : float64 array of shape (n,) or None
-        Frequencies of the rows, all positive; None means that each row counts once.
-    kept : int array of shape (n,) or None
-        Position of each row in the table it came from; None when no row was left out.
-
     Examples
     --------
     >>> design, findings = learn([[1.5, "b"], [2.5, "a"], [0.5, "a"], [3.0, "b"]])
@@ -49,10 +34,10 @@ class Design:
     """
 
     schema: Schema
-    numbers: Floats
-    codes: Codes
-    weights: Floats | None = None
-    kept: NDArray[np.intp] | None = None
+    numbers: Floats  # (n, p), C order, of `schema.gaussian`; normal scores of a transformed column
+    codes: Codes  # (n, q), C order, of `schema.discrete`: positions in their levels
+    weights: Floats | None = None  # (n,) frequencies, all positive; None: each row counts once
+    kept: NDArray[np.intp] | None = None  # (n,) rows of the table; None when all of them are kept
 
     @property
     def n_rows(self) -> int:
@@ -110,21 +95,20 @@ def learn(
         sample_weight=sample_weight,
     )
     raise_or_warn(checked.findings)
-
-    def numbers_of(name: str) -> Floats:
-        values = checked.values[name].numbers()
-        return values if checked.keep is None else values[checked.keep]
-
     columns = list(checked.schema.columns)
     for at, column in enumerate(columns):
         if not column.has_levels and checked.options.transformed(column.name):
+            values = checked.values[column.name].numbers()
+            values = values if checked.keep is None else values[checked.keep]
             beyond = checked.options.extrapolated(column.name)
-            fitted = Nonparanormal.fit(numbers_of(column.name), checked.weights, extrapolate=beyond)
+            fitted = Nonparanormal.fit(values, checked.weights, extrapolate=beyond)
             columns[at] = replace(column, transform=fitted)
     codes = {name: factor.codes for name, factor in checked.factors.items()}
     schema = replace(checked.schema, columns=tuple(columns))
-    design = _filled(schema, numbers_of, codes, checked.keep, checked.weights, checked.frame.n_rows)
-    return design, checked.findings
+    matched = Matched(
+        checked.findings, checked.values, codes, checked.keep, checked.weights, checked.frame.n_rows
+    )
+    return _design(schema, matched), checked.findings
 
 
 def apply(
@@ -137,20 +121,11 @@ def apply(
 ) -> Design:
     """Encode new data by a schema that was learnt before.
 
-    Parameters
-    ----------
-    X : data frame, 2-D array or path
-        The table. Columns of a frame are found by name, in any order, and columns that the schema
-        does not know are ignored; those of an array are found by position.
-    schema : Schema
-        The schema of the model.
-    sample_weight : array of shape (n,), optional
-        Frequencies of the rows. Rows of weight zero are left out.
-    missing : {"error", "drop"}
-        What to do about missing values. `Design.kept` tells which rows remain.
-    require : collection of str, optional
-        The columns that are read; all by default. A column that is not read may be absent; it is
-        filled with 0 or its first level, which mean nothing.
+    Columns of a frame are found by name, in any order, and columns that the schema does not know
+    are ignored; those of an array are found by position. Rows of weight zero are left out, and so
+    are those with gaps where `missing` is "drop"; `Design.kept` tells which rows remain. A column
+    that is not among those that `require` names may be absent; it is filled with 0 or its first
+    level, which mean nothing.
 
     Raises
     ------
@@ -167,36 +142,33 @@ def apply(
         raise ParameterError.must_be("missing", "'error' or 'drop'", missing)
     matched = match(X, schema, missing, sample_weight, require)
     raise_or_warn(matched.findings)
-
-    def numbers_of(name: str) -> Floats:
-        if name not in matched.values:
-            return np.zeros(matched.n_kept)
-        values = matched.values[name].numbers()
-        return values if matched.keep is None else values[matched.keep]
-
-    return _filled(schema, numbers_of, matched.codes, matched.keep, matched.weights, matched.n_rows)
+    return _design(schema, matched)
 
 
-def _filled(
-    schema: Schema,
-    numbers_of: Callable[[str], Floats],
-    codes: Mapping[str, NDArray[np.int32]],
-    keep: Mask | None,
-    weights: Floats | None,
-    n_rows: int,
-) -> Design:
-    """Write one column after the other, so that at most one is held twice."""
-    kept = None if keep is None or keep.all() else np.flatnonzero(keep)
-    n_kept = n_rows if kept is None else len(kept)
-    numbers = np.empty((n_kept, schema.n_gaussian), dtype=np.float64)
+def _design(schema: Schema, matched: Matched) -> Design:
+    kept = None if matched.keep is None or matched.keep.all() else np.flatnonzero(matched.keep)
+    numbers, codes = encoded(schema, matched, 0.0, 0, code_dtype(schema))
+    return Design(schema, numbers, codes, matched.weights, kept)
+
+
+def encoded(
+    schema: Schema, matched: Matched, number: float, code: int, dtype: type[Any]
+) -> tuple[Floats, NDArray[Any]]:
+    """Return numbers and codes of the rows that are kept; `number` and `code` where none was read.
+
+    One column is written after the other, so that at most one is held twice.
+    """
+    rows: Mask | slice = slice(None) if matched.keep is None else matched.keep
+    numbers = np.full((matched.n_kept, schema.n_gaussian), number)
     for at, column in enumerate(schema.gaussian):
-        numbers[:, at] = column.encoded(numbers_of(column.name))
-    coded = np.zeros((n_kept, schema.n_discrete), dtype=code_dtype(schema))
+        values = matched.values.get(column.name)
+        if values is not None and values.family != "empty":
+            numbers[:, at] = column.encoded(values.numbers()[rows])
+    codes = np.full((matched.n_kept, schema.n_discrete), code, dtype)
     for at, column in enumerate(schema.discrete):
-        if column.name in codes:
-            all_codes = codes[column.name]
-            coded[:, at] = all_codes if kept is None else all_codes[kept]
-    return Design(schema, numbers, coded, weights, kept)
+        if column.name in matched.codes:
+            codes[:, at] = matched.codes[column.name][rows]
+    return numbers, codes
 
 
 def code_dtype(schema: Schema) -> type[np.uint8] | type[np.uint16] | type[np.int32]:

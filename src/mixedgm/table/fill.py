@@ -38,14 +38,8 @@ def filled(
     Columns that the schema does not know are kept.  A column of an integer type stays one: the
     numbers that fill it are rounded to what the type can hold.
 
-    Parameters
-    ----------
-    numbers : array (n, p)
-        Completed continuous columns, normal scores where a column has a transform.
-    codes : array (n, q)
-        Completed categorical columns.
-    rounded : bool
-        Whether gaps of a column of decimals get whole numbers where the schema has whole numbers.
+    `numbers` and `codes` are those of the completed table. `rounded` says whether gaps of a column
+    of decimals get whole numbers where the schema has whole numbers.
     """
     schema, missing = gaps.schema, gaps.missing
     positions, _ = find_columns(frame, schema, list(schema.columns))
@@ -60,12 +54,13 @@ def filled(
             cells = _FilledCells(column, gap, np.asarray(given), frame.library, rounded, dtype)
             columns[at] = fill[frame.library](columns[at], cells)
     if frame.library == "numpy":
-        table = _array(columns, frame)
+        table = np.column_stack(columns)
         all_known = len(schema.columns) == len(frame.names)
         numeric = all_known and _numeric(schema) and not isinstance(X, np.ndarray)
         return table.astype(float) if numeric else table
     if frame.library == "pandas":
-        return _pandas_table(X, frame, columns)
+        names = getattr(X, "columns", list(frame.names))
+        return assembled(dict(enumerate(columns)), "pandas").set_axis(names, axis=1)
     return assembled(dict(zip(frame.names, columns, strict=True)), frame.library)
 
 
@@ -78,8 +73,7 @@ class _FilledCells:
     given: NDArray[Any]
     library: str
     rounded: bool
-    dtype: str = ""
-    """The type of the column that is filled."""
+    dtype: str  # of the column that is filled
 
     def whole_column(self) -> Any:
         """The column as the model's own table has it."""
@@ -135,13 +129,6 @@ def _pandas(series: Any, cells: _FilledCells) -> Any:
         new = np.asarray(new, dtype=out.dtype)
     out.iloc[np.flatnonzero(cells.gap)] = new
     return out
-
-
-def _pandas_table(X: object, frame: Frame, columns: list[Any]) -> Any:
-    import pandas as pd
-
-    table = pd.DataFrame(dict(enumerate(columns)))
-    return table.set_axis(getattr(X, "columns", list(frame.names)), axis=1)
 
 
 # -- polars ----------------------------------------------------------------------------------------
@@ -225,10 +212,3 @@ def _numeric(schema: Schema) -> bool:
     """Whether a list of rows by this schema is an array of numbers."""
     levels = [level for column in schema.columns for level in column.levels]
     return all(isinstance(level, (int, float)) and not isinstance(level, bool) for level in levels)
-
-
-def _array(columns: list[NDArray[Any]], frame: Frame) -> NDArray[Any]:
-    out = np.empty(frame.shape, dtype=columns[0].dtype)
-    for at, column in enumerate(columns):
-        out[:, at] = column
-    return out

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.errors import Finding
+from mixedgm.printable import number_of, rows
 from mixedgm.table.check import raise_or_warn
-from mixedgm.table.encode import Design
+from mixedgm.table.encode import Design, encoded
 from mixedgm.table.match import UnseenArg, match
 from mixedgm.table.read import Frame
 from mixedgm.table.schema import Schema
-from mixedgm.table.wording import number_of, rows
 
 __all__ = ["Gaps", "read_gaps"]
 
@@ -23,20 +23,9 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Gaps:
-    """A table of which some cells are missing.
+    """A table of which some cells are missing: a Design with NaN, and with negative codes.
 
-    Parameters
-    ----------
-    schema : Schema
-        What the columns mean.
-    numbers : float64 array (n, p)
-        Continuous columns in the schema's order, normal scores where a column has a transform; NaN
-        where a value is missing.
-    codes : int32 array (n, q)
-        Categorical columns as positions in their levels; -1 where a value is missing, -2 where it
-        is a level that the schema does not have.
-    weights : float64 array (n,) or None
-        Frequencies of the rows, all positive; None means that each row counts once.
+    A code is -1 where a value is missing, -2 where it is a level that the schema does not have.
     """
 
     schema: Schema
@@ -80,19 +69,8 @@ def read_gaps(
 ) -> Gaps:
     """Encode a table by a schema that was learnt before, and leave missing cells missing.
 
-    Parameters
-    ----------
-    frame : Frame
-        The table.  Columns of a frame are found by name, those of an array by position.
-    schema : Schema
-        The schema of the model.
-    sample_weight : array of shape (n,), optional
-        Frequencies of the rows.  Rows of weight zero are left out.
-    unseen : {"error", "ignore"}
-        Whether levels that the schema does not have are an error.
-    require : collection of str, optional
-        The columns that are read; all by default.  A column that is not read may be absent, and
-        all of its cells are missing.
+    The table is read as in `apply`, but a column that is not read has all of its cells missing.
+    `unseen` says whether levels that the schema does not have are an error.
 
     Raises
     ------
@@ -110,17 +88,7 @@ def read_gaps(
     """
     matched = match(frame, schema, "keep", sample_weight, require, unseen)
     raise_or_warn(matched.findings)
-    keep: Mask | slice = slice(None) if matched.keep is None else matched.keep
-    numbers = np.full((matched.n_kept, schema.n_gaussian), np.nan)
-    for at, column in enumerate(schema.gaussian):
-        values = matched.values.get(column.name)
-        if values is not None and values.family != "empty":
-            numbers[:, at] = column.encoded(values.numbers()[keep])
-    codes = np.full((matched.n_kept, schema.n_discrete), -1, dtype=np.int32)
-    for at, column in enumerate(schema.discrete):
-        if column.name in matched.codes:
-            codes[:, at] = matched.codes[column.name][keep]
-    gaps = Gaps(schema, numbers, codes, matched.weights)
+    gaps = Gaps(schema, *encoded(schema, matched, np.nan, -1, np.int32), matched.weights)
     raise_or_warn(_covariate_findings(gaps))
     return gaps
 

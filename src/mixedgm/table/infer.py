@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.errors import Finding
-from mixedgm.printable import literal, quoted
-from mixedgm.table.schema import Kind, Level
+from mixedgm.printable import counted, literal, number_of, quoted, rows
+from mixedgm.table.schema import Kind, Level, drop_line, types_line
 from mixedgm.table.values import Factor, Values
-from mixedgm.table.wording import counted, drop_line, number_of, odd_values, rows, types_line
 
 __all__ = ["family_finding", "is_numeric", "kind_of_numbers", "numbering_finding", "text_finding"]
 
@@ -30,14 +29,14 @@ def family_finding(values: Values, declared: Kind | None) -> Finding | None:
     if values.family == "other":
         return _unsupported(values)
     if values.family == "mixed":
-        texts = odd_values(values, text=True)
+        texts = values.shown(text=True)
         if not texts:
             what = "truth values among numbers"
             return Finding(values.name, what, "make all of its values numbers")
         what = f"text among other values: {texts}"
         return Finding(values.name, what, "make all of its values text, or all of them numbers")
     if declared == "continuous" and not is_numeric(values):
-        what = f"types says continuous, but it holds text: {odd_values(values, text=True)}"
+        what = f"types says continuous, but it holds text: {values.shown(text=True)}"
         remedy = f"{types_line(values.name, 'categorical')}, or convert the column to numbers"
         return Finding(values.name, what, remedy)
     return None
@@ -51,9 +50,8 @@ def is_numeric(values: Values) -> bool:
 
 
 def _unsupported(values: Values) -> Finding:
-    dtype = values.dtype
-    low = dtype.lower()
-    if dtype == "object" or dtype == "Object":
+    dtype = values.dtype.lower()
+    if dtype == "object":
         types = Counter(type(each).__name__ for each in np.asarray(values.column, dtype=object))
         odd = {name: n for name, n in types.items() if name not in _PLAIN}
         if any(name.startswith("complex") for name in odd):
@@ -61,19 +59,17 @@ def _unsupported(values: Values) -> Finding:
         shown = ", ".join(f"{name} ({rows(n)})" for name, n in list(odd.items())[:3])
         what = f"holds {shown}; each cell of the argument must be a string, a bool or a number"
         return Finding(values.name, what, drop_line(values.name), wrong_type=True)
-    for words, remedy in _REMEDIES.items():
-        if any(word in low for word in words):
-            if "complex" in words:
-                return Finding(values.name, f"Complex data not supported ({dtype})", remedy)
-            return Finding(values.name, f"values of type {dtype} cannot be modelled", remedy)
-    return Finding(values.name, f"values of type {dtype} cannot be modelled", _OTHER)
+    if "complex" in dtype:
+        return Finding(values.name, f"Complex data not supported ({values.dtype})", _COMPLEX)
+    remedies = (text for words, text in _REMEDIES.items() if any(word in dtype for word in words))
+    what = f"values of type {values.dtype} cannot be modelled"
+    return Finding(values.name, what, next(remedies, _OTHER))
 
 
 _PLAIN = {"str", "int", "float", "bool", "NoneType", "NAType", "NaTType", "str_", "bool_"}
 _COMPLEX = "use its real and imaginary parts as two columns"
 _OTHER = "turn it into numbers, truth values or text, or leave it out"
 _REMEDIES = {
-    ("complex",): _COMPLEX,
     ("duration", "timedelta"): "turn it into a number, for example of seconds or days",
     ("date", "time", "period"): (
         "turn it into a number (for example days since a first date) or a category (for example "
@@ -143,7 +139,7 @@ def text_finding(
     `counts` says how often each level occurs. With the warning comes the reason why the column is
     left out, None when it stays.
     """
-    used = [factor.levels[int(at)] for at in np.flatnonzero(counts)]
+    used = [level for level, n in zip(factor.levels, counts, strict=True) if n]
     n_levels, n_rows = len(used), int(counts.sum())
     out = names_rows(n_levels, n_rows, declared=values.family != "text")
     keep = f"{types_line(values.name, 'categorical')} keeps it and silences this warning"
@@ -173,14 +169,11 @@ def _numbers_as_text(
     out = n_levels > _MANY_LEVELS or names_rows(n_levels, n_rows, declared=False)
     taken = "left out" if out else f"taken as a category of {n_levels} levels"
     if words:
-        others = [
-            (level, int(n))
-            for level, n in zip(factor.levels, counts, strict=True)
-            if level in words
-        ]
-        odd = number_of(len(words), "word", "words")
+        each = zip(factor.levels, counts.tolist(), strict=True)
+        others = counted((level, n) for level, n in each if level in words)
+        odd = number_of(len(words), "word")
         what = (
-            f"its {n_levels:,} distinct values are numbers except for {odd}: {counted(others)}; "
+            f"its {n_levels:,} distinct values are numbers except for {odd}: {others}; "
             f"so it is text, and {taken}"
         )
         remedy = f"{_conversion(values)} turns it into numbers, and the words into missing values"

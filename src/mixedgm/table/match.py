@@ -10,15 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.errors import Finding, ParameterError, near_matches
-from mixedgm.printable import quoted
+from mixedgm.printable import quoted, rows
 from mixedgm.table.check import size_findings
+from mixedgm.table.column_checks import infinite_finding, size_finding
 from mixedgm.table.infer import family_finding, is_numeric
-from mixedgm.table.missing import check_missing
+from mixedgm.table.missing import check_missing, present_rows, read_weights
 from mixedgm.table.read import Frame, as_frame
-from mixedgm.table.row_checks import infinite_finding, read_weights, size_finding
 from mixedgm.table.schema import Column, Schema
-from mixedgm.table.values import Factor, Values, read_values
-from mixedgm.table.wording import counted, odd_values, rows
+from mixedgm.table.values import Values, read_values
 
 __all__ = ["Matched", "UnseenArg", "find_columns", "match"]
 
@@ -28,31 +27,18 @@ UnseenArg = Literal["error", "ignore"]
 
 @dataclass(frozen=True, eq=False)
 class Matched:
-    """New data, column by column of the schema.
+    """A table, column by column of a schema.
 
-    Parameters
-    ----------
-    findings : tuple of Finding
-        Everything that does not fit.
-    values : mapping of str to Values
-        The columns that were read and fit.
-    codes : mapping of str to int32 array
-        Categorical columns as positions in the schema's levels, for all rows; -1 where a value is
-        missing, -2 where its level is not among the schema's.
-    keep : bool array or None
-        Rows with positive weight and no missing value; None when that is all rows.
-    weights : float64 array or None
-        Weights of the rows that are kept.
-    n_rows : int
-        Number of rows before any is left out.
+    Codes are positions in the schema's levels, for all rows; -1 where a value is missing, -2 where
+    its level is not among the schema's.
     """
 
-    findings: tuple[Finding, ...]
-    values: Mapping[str, Values]
+    findings: tuple[Finding, ...]  # everything that does not fit
+    values: Mapping[str, Values]  # the columns that were read and fit
     codes: Mapping[str, NDArray[np.int32]]
-    keep: Mask | None
-    weights: NDArray[np.float64] | None
-    n_rows: int
+    keep: Mask | None  # rows with positive weight and no missing value; None when that is all rows
+    weights: NDArray[np.float64] | None  # of the rows that are kept
+    n_rows: int  # before any is left out
 
     @property
     def n_kept(self) -> int:
@@ -70,23 +56,9 @@ def match(
 ) -> Matched:
     """Find a schema's columns in new data and compare their types, levels and values.
 
-    Nothing is raised for what is found.
-
-    Parameters
-    ----------
-    X : data frame, 2-D array or path
-        The new data.
-    schema : Schema
-        What the model expects.
-    missing : {"error", "drop", "keep"}
-        What to do about missing values.
-    sample_weight : array of shape (n,) or None
-        Frequencies of the rows.
-    require : collection of str or None
-        The columns to read; None for all.
-    unseen : {"error", "ignore"} or None
-        Whether levels that the schema does not have are an error; None for an error that offers no
-        choice.
+    Nothing is raised for what is found. `missing` is "error", "drop" or "keep", `require` names the
+    columns to read, None for all; `unseen` says whether levels that the schema does not have are an
+    error, None for an error that offers no choice.
     """
     if unseen not in ("error", "ignore", None):
         raise ParameterError.must_be("unseen", "'error' or 'ignore'", unseen)
@@ -97,7 +69,7 @@ def match(
     findings += [f for f in size_findings(frame, 1) if f.column is None or f.column in positions]
     weights, weight_findings = read_weights(sample_weight, frame.n_rows)
     findings += [finding for finding in weight_findings if finding.severity == "error"]
-    present = None if weights is None or (weights > 0).all() else weights > 0
+    present = present_rows(weights)
     values: dict[str, Values] = {}
     codes: dict[str, NDArray[np.int32]] = {}
     gaps: dict[str, Mask] = {}
@@ -123,8 +95,8 @@ def match(
                 problem = size_finding(column.name, in_use)
         findings += [] if problem is None else [problem]
     gap = check_missing(gaps.items(), weights, missing, learning=False)
-    kept_weights = weights if weights is None or gap.keep is None else weights[gap.keep]
-    return Matched((*findings, *gap.findings), values, codes, gap.keep, kept_weights, frame.n_rows)
+    findings += gap.findings
+    return Matched(tuple(findings), values, codes, gap.keep, gap.kept(weights), frame.n_rows)
 
 
 def find_columns(
@@ -168,20 +140,16 @@ def _type_finding(values: Values, column: Column) -> Finding | None:
     if not column.has_levels:
         if is_numeric(values):
             return None
-        what = f"numbers are expected, but it holds text: {odd_values(values, text=True)}"
+        what = f"numbers are expected, but it holds text: {values.shown(text=True)}"
         return Finding(column.name, what, "convert the column to numbers")
     expects_text = any(isinstance(level, str) for level in column.levels)
-    mixed = values.family == "mixed"
-    if not mixed and (expects_text != is_numeric(values) or _without_rows(values)):
+    if values.family != "mixed" and (
+        expects_text != is_numeric(values) or (values.factor().codes < 0).all()
+    ):
         return None
     wanted, got = ("text is", "numbers") if expects_text else ("numbers are", "text")
-    shown = odd_values(values, text=not expects_text)
-    what = f"{wanted} expected, but it holds {got}: {shown}"
+    what = f"{wanted} expected, but it holds {got}: {values.shown(text=not expects_text)}"
     return Finding(column.name, what, f"use its levels {_levels(column)}")
-
-
-def _without_rows(values: Values) -> bool:
-    return bool((values.factor().codes < 0).all())
 
 
 def _levels(column: Column) -> str:
@@ -195,16 +163,12 @@ def _coded(
     """Return positions in the schema's levels (-1 missing, -2 unseen), and the unseen levels."""
     if values.family == "empty":
         return np.full(len(values.column), -1, dtype=np.int32), None
-    factor: Factor = values.factor()
-    position = {level: at for at, level in enumerate(column.levels)}
-    lookup = np.array([*(position.get(level, -2) for level in factor.levels), -1], dtype=np.int32)
-    codes = lookup[factor.codes]
+    factor = values.factor()
+    codes = factor.recoded(column.levels, unknown=-2)
     unseen = codes == -2 if present is None else (codes == -2) & present
     if choice == "ignore" or not unseen.any():
         return codes, None
-    counts = np.bincount(factor.codes[unseen], minlength=len(factor.levels))
-    listed = counted(list(zip(factor.levels, counts.tolist(), strict=True)))
     n_rows = rows(int(np.count_nonzero(unseen)))
-    what = f"levels that the model has not seen, in {n_rows}: {listed}"
+    what = f"levels that the model has not seen, in {n_rows}: {factor.listed(unseen)}"
     other = '; unseen="ignore" ignores such cells' if choice == "error" else ""
     return codes, Finding(column.name, what, f"use its levels {_levels(column)}{other}")

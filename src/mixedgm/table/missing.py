@@ -1,4 +1,4 @@
-"""Where columns have gaps in -> the complete rows, and columns to leave out for more of them."""
+"""Weights and gaps of the rows in -> the rows that are used, and columns to leave out for more."""
 
 from __future__ import annotations
 
@@ -6,49 +6,106 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.errors import Finding
-from mixedgm.printable import few, quoted
-from mixedgm.table.wording import counted, drop_line, rows
+from mixedgm.printable import counted, few, number_of, quoted, rows
+from mixedgm.table.schema import drop_line
 
-__all__ = ["Missing", "check_missing"]
+__all__ = ["Missing", "check_missing", "present_rows", "read_weights"]
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Packed = NDArray[np.uint8]
 
+_MOST = 10  # columns named in one finding
+# Doubles do not hold every whole number of observations beyond this one.
+_MOST_WEIGHT = 2.0**53
+_LIGHT = 1e-12  # share of the sum below which a weight is lost to rounding
+
+
+def read_weights(
+    sample_weight: ArrayLike | None, n_rows: int
+) -> tuple[Floats | None, list[Finding]]:
+    """Return sample weights as floats, None when there are none or they cannot be used.
+
+    The findings are errors, or a warning when the sum is far from the number of rows.
+    """
+    if sample_weight is None:
+        return None, []
+    try:
+        weights = np.array(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None, [Finding(None, "sample_weight holds values that are not numbers", "")]
+    bad = _weight_error(weights, n_rows)
+    if bad is not None:
+        return None, [bad]
+    total, n_used = float(weights.sum()), int(np.count_nonzero(weights))
+    if 0.5 * n_used <= total <= 2 * n_used:
+        return weights, []
+    what = (
+        f"sample_weight sums to {total:g} over {rows(n_used)} with positive weight; the sum is the "
+        "number of observations that every criterion counts"
+    )
+    remedy = "sample_weight * (n / sample_weight.sum()), unless the weights are frequencies"
+    return weights, [Finding(None, what, remedy, "warning")]
+
+
+def present_rows(weights: Floats | None) -> Mask | None:
+    """Return where weights are positive; None when that is everywhere."""
+    return None if weights is None or (weights > 0).all() else weights > 0
+
+
+def _weight_error(weights: Floats, n_rows: int) -> Finding | None:
+    if weights.ndim != 1:
+        what = f"sample_weight must be a 1-D array, one weight for each row; got {weights.ndim}-D"
+        return Finding(None, what, "")
+    if len(weights) != n_rows:
+        what = f"sample_weight has {_entries(len(weights))}, but the table has {rows(n_rows)}"
+        return Finding(None, what, "")
+    infinite = int(np.count_nonzero(~np.isfinite(weights)))
+    if infinite:
+        entries = f"{_entries(infinite)} that {'is' if infinite == 1 else 'are'}"
+        what = f"sample_weight has {entries} missing or infinite (NaN or inf)"
+        return Finding(None, what, "weight 0 leaves a row out")
+    negative = int(np.count_nonzero(weights < 0))
+    if negative:
+        what = f"sample_weight has {_entries(negative, 'negative ')}"
+        return Finding(None, what, "use weights >= 0")
+    if n_rows and not weights.any():
+        return Finding(None, "every sample_weight is zero, so no row counts", "")
+    with np.errstate(over="ignore"):
+        total = float(weights.sum())
+    if total > _MOST_WEIGHT:
+        what = f"sample_weight sums to {total:g}; the sum is a number of observations"
+        return Finding(None, f"{what}, at most {_MOST_WEIGHT:g}", "divide it by its largest value")
+    smallest = float(weights.min(initial=total, where=weights > 0.0))
+    if smallest < _LIGHT * total:
+        n_lost = int(np.count_nonzero((weights > 0.0) & (weights < _LIGHT * total)))
+        what = f"sample_weight has {_entries(n_lost)} too small to count, down to {smallest:g}"
+        remedy = f"set those below {_LIGHT * total:.2g} to 0, which leaves their rows out"
+        return Finding(None, f"{what}, in a sum of {total:g}", remedy)
+    return None
+
+
+def _entries(count: int, sort: str = "") -> str:
+    return number_of(count, f"{sort}entry", f"{sort}entries")
+
 
 @dataclass(frozen=True, eq=False)
 class Missing:
-    """Which rows are usable, and findings about missing values.
+    """Which rows are usable, and findings about missing values."""
 
-    Parameters
-    ----------
-    keep : bool array or None
-        Rows with positive weight and without missing values; None when that is all rows.
-    findings : tuple of Finding
-        About missing values.
-    empty : tuple of str
-        Columns in which every value is missing.
-    leave_out : tuple of str
-        Columns to leave out so that most cells of the table are in complete rows.
-    dropped : bool
-        Whether rows with positive weight are dropped.
-    gaps : mapping of str to packed bool array
-        Columns that have some missing values, and where; the column with most of them first.
-    """
-
-    keep: Mask | None
+    keep: Mask | None  # rows with positive weight and without gaps; None when that is all rows
     findings: tuple[Finding, ...]
-    empty: tuple[str, ...] = ()
-    leave_out: tuple[str, ...] = ()
-    dropped: bool = False
-    gaps: Mapping[str, Packed] = field(default_factory=dict)
+    empty: tuple[str, ...] = ()  # columns in which every value is missing
+    leave_out: tuple[str, ...] = ()  # without them, most cells of the table are in complete rows
+    dropped: bool = False  # whether rows with positive weight are dropped
+    gaps: Mapping[str, Packed] = field(default_factory=dict)  # by column, the most gaps first
 
-    def n_kept(self, n_rows: int) -> int:
-        """Return how many of `n_rows` rows are kept."""
-        return n_rows if self.keep is None else int(np.count_nonzero(self.keep))
+    def kept(self, weights: Floats | None) -> Floats | None:
+        """Return the weights of the rows that are kept."""
+        return weights if weights is None or self.keep is None else weights[self.keep]
 
     def constant_finding(self, names: Sequence[str], vary: Mask) -> Finding:
         """Return the error about columns that vary in the table, but not in its complete rows.
@@ -56,13 +113,13 @@ class Missing:
         `vary` marks the rows with another value than the complete rows have, in any of the columns.
         The error names the columns whose gaps are the cause.
         """
-        one = len(names) == 1
+        one, n_kept = len(names) == 1, 0 if self.keep is None else np.count_nonzero(self.keep)
         what = (
-            f"{'it is' if one else f'{len(names)} columns are'} constant in the "
-            f"{self.n_kept(0):,} complete rows, though not in the table"
+            f"{'it is' if one else f'{len(names)} columns are'} constant in the {n_kept:,} "
+            "complete rows, though not in the table"
         )
         what += "" if one else f": {few(names)}"
-        cause = f"the other values are in rows with gaps in {self._causes(vary)}"
+        cause = f"the other values are in rows with gaps in {counted(self._counts(vary).items())}"
         remedy = f"{drop_line(*self._blamed(vary))}, or fill in the gaps"
         return Finding(names[0] if one else None, f"{what}; {cause}", remedy)
 
@@ -70,16 +127,14 @@ class Missing:
         """Return the warning about levels that occur in dropped rows only."""
         listed = few(list(lost.items()), 5, lambda pair: f"{quoted(pair[0])} ({few(pair[1], 3)})")
         what = f"levels without complete rows: {listed}{' columns' if len(lost) > 5 else ''}"
-        remedy = f"fill in the gaps of {self._causes(vary)}, or {drop_line(*self._blamed(vary))}"
+        gaps = counted(self._counts(vary).items())
+        remedy = f"fill in the gaps of {gaps}, or {drop_line(*self._blamed(vary))}"
         return Finding(None, what, remedy, "warning")
 
     def _counts(self, among: Mask) -> dict[str, int]:
         packed = np.packbits(among)
         counts = {n: int(np.bitwise_count(gap & packed).sum()) for n, gap in self.gaps.items()}
         return {name: count for name, count in counts.items() if count}
-
-    def _causes(self, vary: Mask) -> str:
-        return counted(list(self._counts(vary).items()))
 
     def _blamed(self, vary: Mask) -> list[str]:
         """Return the proposed columns that have gaps there, or else the column with most gaps."""
@@ -91,21 +146,13 @@ class Missing:
 def check_missing(
     gaps: Iterable[tuple[str, Mask]], weights: Floats | None, missing: str, *, learning: bool
 ) -> Missing:
-    """Find the rows without missing values.
+    """Find the rows without missing values; those with weight zero count as absent.
 
-    Parameters
-    ----------
-    gaps : iterable of (name, bool array)
-        Where each column has missing values.
-    weights : float64 array or None
-        Weights of the rows; those with weight zero count as absent.
-    missing : {"error", "drop", "keep"}
-        Whether missing values are an error, their rows are dropped, or they are left alone.
-    learning : bool
-        Whether a schema is being learnt: a column without any value is then an error, and two rows
-        have to remain. New data needs one row.
+    Gaps are an error, or their rows are dropped, or (`missing="keep"`) they are left alone. Where a
+    schema is being learnt, a column without any value is an error, and two rows have to remain; new
+    data needs one.
     """
-    present = None if weights is None or (weights > 0).all() else weights > 0
+    present = present_rows(weights)
     counts: dict[str, int] = {}
     packed: dict[str, Packed] = {}
     empty: list[str] = []
@@ -138,7 +185,7 @@ def check_missing(
         advice = f"{drop_line(*leave_out)}: {those}, instead of {n_kept:,}"
     if missing == "drop" and n_kept < 1 + learning:
         left = "no row is" if n_kept == 0 else "only 1 row (1 sample) is"
-        what = f'{left} left after missing="drop": gaps in {counted(list(ranked.items()))}'
+        what = f'{left} left after missing="drop": gaps in {counted(ranked.items())}'
         remedy = advice or "leave out the columns with most missing values, or fill them in"
         findings.append(Finding(None, what, remedy))
     else:
@@ -192,6 +239,3 @@ def _missing_finding(
     if 2 * n_rows > n_all:
         return Finding(column, what, f"{advice}, and {drop} the rest; or fill them in")
     return Finding(column, what, f"{drop} the {those}, or {advice}; or fill {them} in")
-
-
-_MOST = 10  # columns named in one finding

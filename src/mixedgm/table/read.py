@@ -26,19 +26,6 @@ RawColumn = nw.Series[Any] | NDArray[Any]
 class Frame:
     """The columns of a table, still in the types of the library they came from.
 
-    Parameters
-    ----------
-    names : tuple of str
-        Column names as given; they may still repeat, which the checks report.
-    columns : tuple of narwhals Series or 1-D ndarray
-        The columns, in the same order.
-    n_rows : int
-        Number of rows.
-    library : str
-        "pandas", "polars", "pyarrow" or "numpy".
-    labels : tuple of int or None
-        The numbers that pandas has for names, None where a name is text; empty when all are.
-
     Examples
     --------
     >>> frame = as_frame([[1, "a"], [2, "b"]])
@@ -46,11 +33,11 @@ class Frame:
     (('x0', 'x1'), (2, 2), 'numpy')
     """
 
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # as given; they may still repeat, which the checks report
     columns: tuple[RawColumn, ...]
     n_rows: int
-    library: str
-    labels: tuple[int | None, ...] = ()
+    library: str  # "pandas", "polars", "pyarrow" or "numpy"
+    labels: tuple[int | None, ...] = ()  # numbers for names in pandas, None for text; () if all are
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -71,50 +58,28 @@ class Frame:
         return positions
 
 
-def as_frame(X: object, feature_names: Sequence[str] | None = None) -> Frame:
-    """Return a table of any supported sort as a Frame.
+def as_frame(X: object) -> Frame:
+    """Return a table of any supported sort as a Frame; nothing is copied, or checked but the shape.
 
-    Parameters
-    ----------
-    X : data frame, 2-D array, list of rows, or path
-        A pandas, polars or pyarrow table, or another frame that narwhals knows; a lazy frame is
-        collected. A 2-D array or a list of rows gets the names x0, x1, ... A path is read by
-        `read_table`.
-    feature_names : sequence of str, optional
-        Other names for the columns.
-
-    Returns
-    -------
-    Frame
-        The columns. Nothing is copied or checked beyond the shape.
-
-    Raises
-    ------
-    TableError
-        When `X` is not a table.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> as_frame(np.zeros((3, 2)), feature_names=["a", "b"]).names
-    ('a', 'b')
+    It is a pandas, polars or pyarrow table, or another frame that narwhals knows; a lazy frame is
+    collected. A 2-D array or a list of rows gets the names x0, x1, ... A path is read by
+    `read_table`. Anything else raises TableError.
     """
     if isinstance(X, Frame):
-        frame = X
-    elif isinstance(X, str | PathLike):
-        frame = as_frame(read_table(fspath(X)))
-    else:
-        _refuse_sparse(X)
-        native = _eager_native(X)
-        frame = _from_array(_as_array(X)) if native is None else _from_native(native)
-    if feature_names is None:
-        return frame
-    names = tuple(str(name) for name in feature_names)
-    if len(names) != len(frame.names):
-        given = f"{len(names)} feature name{' was' if len(names) == 1 else 's were'} given"
-        has = f"{len(frame.names)} column{'' if len(frame.names) == 1 else 's'}"
-        raise TableError(f"{given} for a table with {has}.")
-    return Frame(names, frame.columns, frame.n_rows, frame.library)
+        return X
+    if isinstance(X, str | PathLike):
+        return as_frame(read_table(fspath(X)))
+    if type(X).__module__.partition(".")[0] == "scipy" and hasattr(X, "toarray"):
+        raise TableError(
+            "Sparse data was passed, but a dense table is required. "
+            "Use X.toarray() to convert it, if it fits in memory."
+        )
+    native = _eager_native(X)
+    if native is not None:
+        return _from_native(native)
+    array = _as_array(X)
+    columns = tuple(array[:, at] for at in range(array.shape[1]))
+    return Frame(tuple(f"x{at}" for at in range(len(columns))), columns, len(array), "numpy")
 
 
 def _eager_native(X: object) -> Any | None:
@@ -154,13 +119,7 @@ def _from_native(native: Any) -> Frame:
         series = nw.from_native(native, eager_only=True).iter_columns()
     else:
         series = (nw.from_native(column, series_only=True) for column in columns)
-    return Frame(
-        names=tuple(str(name) for name in names),
-        columns=tuple(series),
-        n_rows=native.shape[0],
-        library=library,
-        labels=labels,
-    )
+    return Frame(tuple(map(str, names)), tuple(series), native.shape[0], library, labels)
 
 
 def _numbers_as_names(names: list[Any]) -> tuple[int | None, ...]:
@@ -210,19 +169,6 @@ def _from_rows(rows: Sequence[Any]) -> NDArray[Any]:
     for at, row in enumerate(rows):
         array[at] = row
     return array
-
-
-def _from_array(array: NDArray[Any]) -> Frame:
-    columns = tuple(array[:, at] for at in range(array.shape[1]))
-    return Frame(tuple(f"x{at}" for at in range(len(columns))), columns, len(array), "numpy")
-
-
-def _refuse_sparse(X: object) -> None:
-    if type(X).__module__.partition(".")[0] == "scipy" and hasattr(X, "toarray"):
-        raise TableError(
-            "Sparse data was passed, but a dense table is required. "
-            "Use X.toarray() to convert it, if it fits in memory."
-        )
 
 
 def _one_column(what: str, line: str) -> str:

@@ -12,10 +12,10 @@ from typing import Any, Literal, cast, get_args
 from mixedgm.errors import ModelFileError, ParameterError, near_matches
 from mixedgm.model.kinds import KINDS
 from mixedgm.model.nodes import Nodes, in_node_order
-from mixedgm.printable import cut, one_line, quoted, width
+from mixedgm.printable import cut, few, literal, one_line, quoted, width
 from mixedgm.table.transform import Nonparanormal
 
-__all__ = ["Column", "Kind", "LeftOut", "Level", "Role", "Schema"]
+__all__ = ["Column", "Kind", "LeftOut", "Level", "Role", "Schema", "drop_line", "types_line"]
 
 Kind = Literal["continuous", "categorical"]
 Role = Literal["target", "covariate"]
@@ -99,8 +99,8 @@ class Column:
 
     def value(self, encoded: float) -> float | Level:
         """Return one value of the model as the table has it: a number, or a level."""
-        found = self.decoded(encoded)
-        return self.levels[int(found)] if self.has_levels else float(found)
+        decoded = self.decoded(encoded)
+        return self.levels[int(decoded)] if self.has_levels else float(decoded)
 
     @property
     def note(self) -> str:
@@ -142,21 +142,11 @@ class Column:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A column of the table that the model does without.
-
-    Parameters
-    ----------
-    name : str
-        Its name in the table.
-    reason : str
-        Why it is left out.
-    position : int
-        Its position among all columns of the table.
-    """
+    """A column of the table that the model does without, and why."""
 
     name: str
     reason: str
-    position: int
+    position: int  # among all columns of the table
 
     def to_dict(self) -> dict[str, Any]:
         """Return the column as values that JSON can hold."""
@@ -317,7 +307,7 @@ class Schema:
                 if column.name == str(name):
                     raise ParameterError(
                         f"column {quoted(name)} is left out of the model ({column.reason}); "
-                        f'types={{"{name}": "categorical"}} keeps it as a category.'
+                        f"{types_line(str(name), 'categorical')} keeps it as a category."
                     ) from None
             hint = near_matches(name, self.names)
             raise ParameterError(f"there is no column {quoted(name)}; {hint}") from None
@@ -376,12 +366,12 @@ class Schema:
         """Return a small aligned table, one line per column."""
         rows = [_HEADINGS, *self._cells()]
         widths = [max(width(row[k]) for row in rows) for k in range(len(_HEADINGS))]
-        lines = [
-            "  ".join(_padded(cell, size) for cell, size in zip(row, widths, strict=True))
-            for row in rows
-        ]
-        more = self._more()
-        return "\n".join([*(line.rstrip() for line in lines), *([more] if more else [])])
+        lines = []
+        for row in rows:
+            cells = zip(row, widths, strict=True)
+            line = "  ".join(cell + " " * (size - width(cell)) for cell, size in cells)
+            lines.append(line.rstrip())
+        return "\n".join([*lines, self._more()]).rstrip("\n")
 
     def _repr_html_(self) -> str:
         """Return the same table as HTML, with every cell escaped."""
@@ -408,5 +398,17 @@ def _shortened(column: Column) -> str:
     return f"{len(names)}: {text}{', ...' if shown < len(names) else ''}"
 
 
-def _padded(cell: str, size: int) -> str:
-    return cell + " " * (size - width(cell))
+def types_line(name: str, kind: Kind) -> str:
+    """Return the option that gives a column its kind, as the user would write it."""
+    return f'types={{{literal(name)}: "{kind}"}}'
+
+
+def drop_line(*names: str) -> str:
+    """Return the advice to leave columns out, at most twenty of them by name.
+
+    Examples
+    --------
+    >>> drop_line("id"), drop_line("alley", "pool")
+    ("leave column 'id' out", "leave columns 'alley', 'pool' out")
+    """
+    return f"leave column{'' if len(names) == 1 else 's'} {few(names, 20)} out"

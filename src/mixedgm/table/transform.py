@@ -30,15 +30,6 @@ class Nonparanormal:
     unless told to extrapolate. Parameters of a model with transformed columns are in
     normal-score units.
 
-    Parameters
-    ----------
-    values : tuple of float
-        Knots in the units of the column, strictly increasing, at most 1000.
-    scores : tuple of float
-        The normal score of each knot, strictly increasing.
-    extrapolate : bool
-        Whether values may come back from beyond the training range.
-
     Examples
     --------
     >>> import numpy as np
@@ -52,9 +43,9 @@ class Nonparanormal:
     [1.0, 100.0]
     """
 
-    values: tuple[float, ...]
-    scores: tuple[float, ...]
-    extrapolate: bool = False
+    values: tuple[float, ...]  # knots in the units of the column, strictly increasing, at most 1000
+    scores: tuple[float, ...]  # the normal score of each knot
+    extrapolate: bool = False  # whether values may come back from beyond the training range
 
     def __post_init__(self) -> None:
         values, scores = np.asarray(self.values), np.asarray(self.scores)
@@ -72,27 +63,12 @@ class Nonparanormal:
     def fit(
         cls, values: ArrayLike, weights: ArrayLike | None = None, *, extrapolate: bool = False
     ) -> Nonparanormal:
-        """Return the transform of a column.
+        """Return the transform of finite values, at least two of them distinct.
 
-        Parameters
-        ----------
-        values : array of shape (n,)
-            Finite values, at least two of them distinct. Equal values share their mid-rank.
-        weights : array of shape (n,), optional
-            Frequencies: weight 2 is the same as the row twice.
-        extrapolate : bool
-            Whether `inverse` may go beyond the range of the values.
-
-        Returns
-        -------
-        Nonparanormal
-            The transform, with at most 1000 knots.
+        Weights are frequencies: weight 2 is the same as the row twice.
         """
         distinct, where = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True)
-        counts = np.bincount(
-            where.ravel(), weights=None if weights is None else np.asarray(weights)
-        )
-        counts = counts.astype(np.float64)
+        counts = np.bincount(where.ravel(), weights).astype(np.float64)
         ranks = (np.cumsum(counts) - counts / 2) / counts.sum()
         scores = np.asarray(ndtri(ranks), dtype=np.float64)
         # Tiny weights can leave two ranks equal in floating point; such values need no knot.
@@ -102,34 +78,11 @@ class Nonparanormal:
         return cls(tuple(distinct.tolist()), tuple(scores.tolist()), extrapolate)
 
     def forward(self, x: ArrayLike) -> Floats:
-        """Return normal scores for values in the units of the column.
-
-        Parameters
-        ----------
-        x : array
-            Values; those outside the training range are extrapolated.
-
-        Returns
-        -------
-        ndarray
-            Scores, same shape.
-        """
+        """Return normal scores for values; those outside the training range are extrapolated."""
         return _piecewise(np.asarray(x, np.float64), self.values, self.scores)
 
     def inverse(self, z: ArrayLike) -> Floats:
-        """Return values in the units of the column for normal scores.
-
-        Parameters
-        ----------
-        z : array
-            Normal scores.
-
-        Returns
-        -------
-        ndarray
-            Values, same shape; between the smallest and the largest training value unless
-            `extrapolate` is set.
-        """
+        """Return values for normal scores, within the training range unless told otherwise."""
         values = _piecewise(np.asarray(z, np.float64), self.scores, self.values)
         return values if self.extrapolate else np.clip(values, self.values[0], self.values[-1])
 

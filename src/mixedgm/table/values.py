@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -12,6 +14,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from mixedgm.printable import counted
 from mixedgm.table.read import RawColumn
 from mixedgm.table.schema import Level
 
@@ -27,50 +30,42 @@ _MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
 
 @dataclass(frozen=True, eq=False)
 class Factor:
-    """A column as positions in a list of levels.
+    """A column as positions in a list of levels."""
 
-    Parameters
-    ----------
-    codes : int32 array of shape (n,)
-        Position of each row's level, -1 where the value is missing.
-    levels : tuple
-        The distinct values: in the frame's own order where it has one, else sorted.
-    ordered : bool
-        Whether the frame says that the order has a meaning.
-    """
+    codes: Codes  # of the rows, -1 where a value is missing
+    levels: tuple[Level, ...]  # in the frame's own order where it has one, else sorted
+    ordered: bool = False  # whether the frame says that the order has a meaning
 
-    codes: Codes
-    levels: tuple[Level, ...]
-    ordered: bool = False
+    def recoded(self, levels: Sequence[Level], unknown: int) -> Codes:
+        """Return the codes as positions in other levels, `unknown` for those not among them."""
+        position = {level: at for at, level in enumerate(levels)}
+        lookup = [*(position.get(level, unknown) for level in self.levels), -1]
+        return np.array(lookup, dtype=np.int32)[self.codes]
+
+    def counts(self, rows: NDArray[np.bool_] | None = None) -> NDArray[np.intp]:
+        """Return how often each level occurs, in all rows or in some."""
+        codes = self.codes if rows is None else self.codes[rows]
+        return np.bincount(codes[codes >= 0], minlength=len(self.levels))
+
+    def listed(self, rows: NDArray[np.bool_] | None = None) -> str:
+        """Return the commonest levels with their counts."""
+        return counted(zip(self.levels, self.counts(rows).tolist(), strict=True))
 
 
 @dataclass(frozen=True, eq=False)
 class Values:
     """One column with what its type says, before its rows are read.
 
-    Parameters
-    ----------
-    name : str
-        The column's name.
-    column : narwhals Series or 1-D ndarray
-        The column as it came.
-    library : str
-        "pandas", "polars", "pyarrow" or "numpy".
-    family : str
-        "number", "boolean", "text", "category" (declared levels), "empty" (nothing but missing
-        values), "mixed" (text among numbers) or "other" (dates, lists, ...).
-    dtype : str
-        The library's own name of the type.
-    whole : bool
-        Whether the type holds whole numbers only.
+    The family is "category" where the frame declares levels, "empty" where all values are missing,
+    "mixed" for text among numbers, and "other" for dates, lists and the like.
     """
 
     name: str
     column: RawColumn
-    library: str
+    library: str  # "pandas", "polars", "pyarrow" or "numpy"
     family: Family
-    dtype: str
-    whole: bool = False
+    dtype: str  # the library's own name of the type
+    whole: bool = False  # whether the type holds whole numbers only
 
     def numbers(self) -> Floats:
         """Return the values as float64, NaN where missing; zero-copy where the frame allows it."""
@@ -107,10 +102,19 @@ class Values:
         if _holds_objects(self.column):
             return _object_factor(_to_numpy(self.column))
         codes, texts = _text_codes(self.column)
-        order = sorted(range(len(texts)), key=texts.__getitem__)
-        rank = np.full(len(texts) + 1, -1, dtype=np.int32)
-        rank[order] = np.arange(len(texts), dtype=np.int32)
-        return Factor(rank[codes], tuple(texts[at] for at in order))
+        levels = tuple(sorted(texts))
+        return Factor(Factor(codes, tuple(texts)).recoded(levels, -1), levels)
+
+    def shown(self, *, text: bool) -> str:
+        """Return the commonest values with counts; of a mixed column those that are text or not."""
+        if self.family == "mixed":
+            cells = np.asarray(self.column, dtype=object)
+            counts = Counter(
+                cell for cell in cells if isinstance(cell, str) == text and cell == cell
+            )
+            counts.pop(None, None)
+            return counted(counts.items())
+        return self.factor().listed()
 
 
 def read_values(name: str, column: RawColumn, library: str) -> Values:
@@ -253,11 +257,7 @@ def _number_factor(numbers: Floats) -> Factor:
 def _tidied(codes: Codes, categories: list[Any], ordered: bool) -> Factor:
     """Merge repeated categories and turn a missing category into missing values."""
     kept = [each for each in dict.fromkeys(categories) if each is not None and each == each]
-    if len(kept) < len(categories):
-        position = {each: at for at, each in enumerate(kept)}
-        lookup = np.array([*(position.get(each, -1) for each in categories), -1], dtype=np.int32)
-        codes = lookup[codes]
-    return Factor(codes, as_levels(kept), ordered)
+    return Factor(Factor(codes, tuple(categories)).recoded(kept, -1), as_levels(kept), ordered)
 
 
 def as_levels(values: list[Any]) -> tuple[Level, ...]:

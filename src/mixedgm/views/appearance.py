@@ -11,6 +11,7 @@ from typing import Any, Self
 from mixedgm.deprecation import warn_renamed
 from mixedgm.errors import ParameterError, near_matches
 from mixedgm.fitted import Edge, FittedModel
+from mixedgm.parameters import is_integer
 from mixedgm.printable import quoted
 from mixedgm.table.schema import Schema
 from mixedgm.views.canvas import check_options
@@ -52,7 +53,7 @@ class Appearance:
 
     def _check(self) -> None:
         most = self.max_edges
-        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 0):
+        if most is not None and not is_integer(most, 0):
             raise ParameterError.must_be("max_edges", "an integer of at least 0, or None", most)
         if not _number(self.minimum) or self.minimum < 0.0:
             raise ParameterError.must_be("minimum", "a number of at least 0", self.minimum)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from numpy.typing import NDArray
 
 from mixedgm.errors import MixedGMError, ParameterError, near_matches
+from mixedgm.parameters import is_integer
 from mixedgm.printable import cut, one_line, quoted
 from mixedgm.table.assemble import Columns
 
@@ -153,7 +154,7 @@ def n_shown(total: int, option: str, most: int | None) -> int:
     """Return how many of all rows are drawn: at most as many as the option says."""
     if most is None:
         return total
-    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
+    if not is_integer(most, 1):
         raise ParameterError.must_be(option, "an integer of at least 1, or None", most)
     return min(total, most)
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from mixedgm.errors import ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats, Ints
+from mixedgm.parameters import is_integer
 from mixedgm.penalty.factors import edge_kind
 from mixedgm.views.canvas import INK, axes, known_options, label
 from mixedgm.views.colours import KIND_COLOURS
@@ -46,7 +47,7 @@ def plot_path(
     two lines for an edge, one for each end that is predicted.
     """
     path, keep = path_of(fitted), drawn_lams(fitted)
-    if isinstance(n_labels, bool) or not isinstance(n_labels, int) or n_labels < 0:
+    if not is_integer(n_labels, 0):
         raise ParameterError.must_be("n_labels", "an integer of at least 0", n_labels)
     lams, weights = path.lams[keep], path_weights(fitted)[keep]
     ax = axes(ax, (8.0, 5.0), layout="constrained")

@@ -68,11 +68,8 @@ def test_masked_entries_are_missing():
     assert np.isnan(as_frame(masked).columns[0][0])
 
 
-def test_names_can_be_given_and_become_text():
-    assert as_frame(np.eye(2), feature_names=["u", "v"]).names == ("u", "v")
+def test_names_become_text():
     assert as_frame(pd.DataFrame(np.eye(2))).names == ("0", "1")
-    with pytest.raises(TableError, match="1 feature name was given for a table with 2 columns"):
-        as_frame(np.eye(2), feature_names=["u"])
 
 
 @pytest.mark.parametrize(
@@ -308,16 +305,3 @@ def test_without_any_frame_library_the_extra_is_named(tmp_path, installed):
     installed()
     with pytest.raises(TableError, match=r'pip install "mixedgm\[frames\]"'):
         read_table(path)
-
-
-@pytest.mark.parametrize(
-    ("names", "width", "message"),
-    [
-        (["a"], 2, "1 feature name was given for a table with 2 columns."),
-        (["a", "b"], 1, "2 feature names were given for a table with 1 column."),
-    ],
-)
-def test_a_wrong_number_of_names(names, width, message):
-    with pytest.raises(TableError) as caught:
-        as_frame(np.zeros((3, width)), feature_names=names)
-    assert str(caught.value) == message

@@ -8,6 +8,7 @@ from mixedgm.cli.console import Console, in_options
 from mixedgm.cli.fitting_options import add_columns, column_options, read_columns
 from mixedgm.cli.options import add_table
 from mixedgm.errors import finding_lines
+from mixedgm.printable import number_of, rows
 
 USAGE = "TABLE [options]"
 SUMMARY = "show how a table will be understood, and what is wrong with it"
@@ -32,12 +33,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace, console: Console) -> int:
     """Print the schema and the findings of a table; 2 when it cannot be fitted."""
     from mixedgm.table import check_table
-    from mixedgm.table.wording import number_of, rows
 
     frame, weights = read_columns(args)
     checked = check_table(frame, sample_weight=weights, **column_options(args))
     n_rows, n_columns = frame.shape
-    console.out(f"{rows(n_rows)}, {number_of(n_columns, 'column', 'columns')}\n")
+    console.out(f"{rows(n_rows)}, {number_of(n_columns, 'column')}\n")
     if checked.schema.columns:
         console.out(f"{checked.schema}\n")
     errors = [finding for finding in checked.findings if finding.severity == "error"]

@@ -9,7 +9,7 @@ from scipy import stats
 
 from mixedgm.errors import TableWarning
 from mixedgm.table import check_table, learn
-from mixedgm.table.shape import shape_of
+from mixedgm.table.column_checks import shape_of
 
 RNG = np.random.default_rng(0)
 NORMAL = RNG.normal(size=2000)
