@@ -164,17 +164,12 @@ def _numbers(coordinates: ContrastCoordinates, loss: str) -> tuple[Irrepresentab
     from mixedgm.diagnostics.curvature import expected_curvature
     from mixedgm.diagnostics.irrepresentable import irrepresentable
 
-    def of(columns: Floats) -> Irrepresentable:
-        return irrepresentable(
-            columns, coordinates.layout, coordinates.active, coordinates.directions
-        )
-
     batches = coordinates.truth.batches
     if not batches:
-        return of(expected_curvature(coordinates, loss)), np.zeros(4)
+        return irrepresentable(coordinates, expected_curvature(coordinates, loss)), np.zeros(4)
     parts = [expected_curvature(coordinates, loss, rows) for rows in batches]
-    total = np.sum(parts, axis=0)
-    n = len(parts)
-    left = np.array([of((total - part) / (n - 1)).worst for part in parts])
+    total, n = np.sum(parts, axis=0), len(parts)
+    others = [irrepresentable(coordinates, (total - part) / (n - 1)) for part in parts]
+    left = np.array([numbers.worst for numbers in others])
     errors = np.sqrt((n - 1) / n * np.sum((left - left.mean(axis=0)) ** 2, axis=0))
-    return of(total / n), errors
+    return irrepresentable(coordinates, total / n), errors

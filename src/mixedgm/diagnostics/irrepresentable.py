@@ -21,7 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import solve
 
-from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.diagnostics.curvature import ContrastCoordinates
+from mixedgm.model.layout import Floats, Ints
 
 __all__ = ["Irrepresentable", "irrepresentable", "largest_sum"]
 
@@ -52,15 +53,12 @@ class Irrepresentable:
         return np.array([self.convexity, *largest])
 
 
-def irrepresentable(
-    columns: Floats, layout: Layout, active: Ints, directions: Floats
-) -> Irrepresentable:
+def irrepresentable(coordinates: ContrastCoordinates, columns: Floats) -> Irrepresentable:
     """Find the numbers of all missing edges.
 
-    Columns (n, |M|) are the curvature of every coordinate with those of M; `active` are the edges
-    of the truth, and `directions` the same as unit vectors, in a row.
+    Columns (n, |M|) are the curvature of every coordinate with those of M.
     """
-    model, inactive = layout.positions(active), np.setdiff1d(np.arange(layout.n_groups), active)
+    layout, model, inactive = coordinates.layout, coordinates.model, coordinates.inactive
     inside = 0.5 * (columns[model] + columns[model].T)
     convexity = float(np.linalg.eigvalsh(inside)[0]) if len(model) else np.inf
     numbers = np.full((3, len(inactive)), np.inf)
@@ -69,10 +67,10 @@ def irrepresentable(
     edges = np.zeros((len(model), len(model) - layout.n_node_terms))
     edges[layout.n_node_terms :] = np.eye(edges.shape[1])
     by_edge = solve(inside, edges, assume_a="pos") if edges.size else edges
-    sizes = layout.sizes[active]
+    sizes = layout.sizes[coordinates.active]
     for at, g in enumerate(inactive.tolist()):
         block = columns[layout.starts[g] : layout.starts[g + 1]] @ by_edge
-        numbers[0, at] = np.linalg.norm(block @ directions)
+        numbers[0, at] = np.linalg.norm(block @ coordinates.directions)
         numbers[1:, at] = largest_sum(block, sizes)
     return Irrepresentable(convexity, *numbers)
 

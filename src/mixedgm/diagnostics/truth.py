@@ -69,17 +69,19 @@ def truth_of(
     It is a DistributionError for separate regressions and where the precision is not positive
     definite, and a TooLargeError where the likelihood has no exact distribution.
     """
+    from mixedgm.joint.sampling import draw
+
     if fitted.schema.covariates:
         names = ", ".join(quoted(fitted.schema.nodes[k].name) for k in fitted.schema.covariates)
         raise ParameterError(
             f"consistency needs the distribution of all columns, and the model has none of its "
-            f"covariates {names}; give values of them first, model.condition({{...}}), or a model "
-            "without covariates."
+            f"covariates {names}; give their values first with model.condition({{...}}), or take a "
+            "model without covariates."
         )
     original = fitted.joint_params
     if not original.levels_possible.all():
         original = over_observed(original, original.levels_possible)
-    model, expected, draw = _distribution(original, loss, n_draws, rng)
+    model, expected, drawn = _distribution(original, loss, n_draws, rng)
     units = Units(expected.mean, np.sqrt(np.diagonal(expected.covariance)))
     params = units.to_standard(original)
     moments = _standardised(expected, units)
@@ -99,7 +101,9 @@ def truth_of(
         if states is not None:
             how = f"{states.n_rows:,} states of y" if original.n_levels else "from moments"
             return replace(truth, rows=states, notes=(f"exact, {how}",))
-    return _with_draws(truth, original, units, draw, n_draws, rng)
+    if drawn is None:
+        drawn = draw(original.joint, n_draws, rng=rng)
+    return _with_draws(truth, units, drawn)
 
 
 _NO_ROWS = MemoryRows(np.zeros((0, 0)), np.zeros((0, 0), dtype=np.int64), ())
@@ -168,19 +172,8 @@ def _largest_grid(truth: Truth, digits: float) -> int:
     return largest
 
 
-def _with_draws(
-    truth: Truth,
-    original: Params,
-    units: Units,
-    drawn: Draw | None,
-    n_draws: int,
-    rng: np.random.Generator,
-) -> Truth:
+def _with_draws(truth: Truth, units: Units, drawn: Draw) -> Truth:
     """Expectations over draws, in parts from which their error is estimated."""
-    from mixedgm.joint.sampling import draw
-
-    if drawn is None:
-        drawn = draw(original.joint, n_draws, rng=rng)
     numbers = np.ascontiguousarray((drawn.numbers - units.centre) / units.scale)
     cuts = np.linspace(0, len(numbers), N_BATCHES + 1).astype(int)
 

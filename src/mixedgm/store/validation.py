@@ -81,7 +81,7 @@ def whole(low: int = -(2**63)) -> Check:
 def text(*choices: str) -> Check:
     """Text: one of the choices, if there are any."""
     wanted = " or ".join(map(repr, choices)) or "text"
-    return _checked(wanted, lambda given: type(given) is str and given in (choices or (given,)))
+    return _checked(wanted, lambda s: type(s) is str and (not choices or s in choices))
 
 
 truth = _checked("true or false", lambda given: type(given) is bool)

@@ -57,7 +57,6 @@ def plot_path(
     _draw_lines(ax, fitted, lams, weights, order, named)
     set_lam_axis(ax, lams)
     ax.set_ylim(bottom=0.0)
-    ax.set_xlabel("lam")
     ax.set_ylabel("edge weight")
     ax.spines[["right"]].set_visible(False)
     _draw_chosen(ax, fitted, lams, weights, chosen)
@@ -145,6 +144,7 @@ def set_lam_axis(ax: Axes, lams: Floats) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     wide = len(lams) > 1
+    ax.set_xlabel("lam")
     ax.set_xscale("log")
     ax.set_xlim(*((lams[0], lams[-1]) if wide else (2.0 * lams[0], lams[0] / 2.0)))
     ratio = lams[0] / lams[-1]

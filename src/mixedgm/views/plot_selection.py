@@ -58,7 +58,6 @@ def plot_selection(fitted: FittedModel, *, ax: Axes | None = None, legend: bool 
     _draw_reference(ax, lams, scores, name)
     _draw_choice(ax, fitted, lams, scores[name])
     set_lam_axis(ax, lams)
-    ax.set_xlabel("lam")
     ax.set_ylabel(_LABELS.get(name, name))
     ax.set_title(fitted.report.criterion or "", loc="left", fontsize=10, color=INK)
     ax.spines[["right"]].set_visible(False)
@@ -156,7 +155,6 @@ def _plot_columns(
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(-0.2, len(columns) + (0.8 if legend else 0.1))
     set_lam_axis(ax, lams)
-    ax.set_xlabel("lam")
     title = f"{fitted.report.criterion} of every column's regression"
     ax.set_title(title, loc="left", fontsize=10, color=INK)
     ax.set_title("lam, neighbours", loc="right", fontsize=8, color=INK)
