@@ -472,6 +472,12 @@ class Layout:
         edge = spans(self.starts[:-1][groups], self.sizes[groups])
         return np.concatenate([np.arange(self.n_node_terms), edge])
 
+    def expanded(self, groups: Ints, terms: Floats) -> Floats:
+        """Theta with these terms of nodes and of groups, and zero elsewhere."""
+        theta = np.zeros(self.n_theta)
+        theta[self.positions(groups)] = terms
+        return theta
+
     # -- symmetric matrix of design columns ----------------------------------------------------
 
     def to_matrix(self, theta: Floats) -> Floats:
