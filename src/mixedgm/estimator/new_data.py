@@ -17,9 +17,9 @@ from mixedgm.estimator.base import HasModel
 from mixedgm.parallel import RandomState
 from mixedgm.printable import few, quoted
 from mixedgm.table import Schema, as_frame, decode
+from mixedgm.table.encode import UnseenArg
 from mixedgm.table.fill import filled
 from mixedgm.table.gaps import Gaps, read_gaps
-from mixedgm.table.match import UnseenArg
 
 if TYPE_CHECKING:
     from mixedgm.joint.sampling import Method
