@@ -128,7 +128,7 @@ class _Conditionals:
         self.bias = claim.theta[layout.bias_terms]
         self.precision = claim.theta[layout.diagonal]
         self.target = np.repeat(layout.is_target, layout.width)
-        self.place = _places(layout.n_numeric, rows.observed, design.schema.n_levels)
+        self.place = _places(layout.nodes.n_numeric, rows.observed, design.schema.n_levels)
         share = design.weights if design.weights is not None else np.ones(design.n_rows)
         self.share = share / share.sum()
 

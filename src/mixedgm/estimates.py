@@ -11,55 +11,41 @@ from mixedgm.certificate import ROUNDING, Claim, Standardised, kkt
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params
 from mixedgm.options import Options
+from mixedgm.path.criteria import assembled
 from mixedgm.path.evidence import Choice
-from mixedgm.path.open_edges import open_edges, open_numbers, worth_one_row
 from mixedgm.path.path import Path
-from mixedgm.path.per_node import assembled
 from mixedgm.path.recipe import Lam
-from mixedgm.path.refits import too_dense
+from mixedgm.path.refits import (
+    FINEST_TOL,
+    open_edges,
+    open_numbers,
+    too_dense,
+    unshrunken,
+    worth_one_row,
+)
 from mixedgm.path.task import Task, observed_levels
-from mixedgm.path.unshrunken import FINEST_TOL, unshrunken
 from mixedgm.printable import few, quoted
 from mixedgm.report import FitReport
 from mixedgm.rows.threads import single_threaded_blas
-from mixedgm.solve.account import Certificate, Cost
+from mixedgm.solve.account import Account, Certificate, Cost
 from mixedgm.solve.loop import Status
 from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.table.encode import Design
 
-__all__ = [
-    "Optimum",
-    "at_given_lams",
-    "certified",
-    "chosen_estimate",
-    "path_with_bounds_checked",
-    "refitted",
-    "with_bounds_checked",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """An estimate, the account of it, and what it minimises besides loss and penalty.
-
-    Parameters
-    ----------
-    theta : ndarray
-        In the solver's coordinates.
-    report : FitReport
-    groups : ndarray of int or None
-        Groups that were estimated alone, all others left out.  None: all are part of the problem.
-    ridge : ndarray (n_groups,) or None
-        Of a refit, for every group; see `Ridged`.
-    noise : ndarray (n_gaussian,) or None
-        Of a refit, for every number.
-    """
+    """An estimate, the account of it, and what it minimises besides loss and penalty."""
 
     theta: Floats
+    """In the solver's coordinates."""
     report: FitReport
     groups: Ints | None = None
+    """Groups that were estimated alone, all others left out.  None: all are part of the problem."""
     ridge: Floats | None = None
+    """(n_groups,) of a refit, for every group; see `Ridged`."""
     noise: Floats | None = None
+    """(n_gaussian,) of a refit, for every number."""
 
 
 def chosen_estimate(task: Task, path: Path, choice: Choice, options: Options) -> Optimum:
@@ -67,13 +53,7 @@ def chosen_estimate(task: Task, path: Path, choice: Choice, options: Options) ->
     if choice.by_node is not None:
         return _per_column(task, path, choice, options)
     point, theta = path.points[choice.index], path.theta(choice.index)
-    report = _report(task, point.lam, options, choice)
-    report = replace(
-        report,
-        certificate=point.certificate,
-        cost=point.cost,
-        notes=(*point.notes, *report.notes),
-    )
+    report = _report(task, point.lam, options, choice, point, point.notes)
     if choice.groups is None or np.array_equal(choice.groups, point.groups):
         return Optimum(theta, report)
     problem = task.problem(point.lam).restrict(choice.groups)
@@ -97,16 +77,12 @@ def _per_column(task: Task, path: Path, choice: Choice, options: Options) -> Opt
     optimality = task.problem(lam).optimality(theta)
     worst = max(points, key=lambda point: point.kkt)
     status = Status.CONVERGED if optimality.kkt <= options.tol else worst.status
-    report = replace(
-        _report(task, lam, options, choice),
-        certificate=Certificate.of(
-            status, optimality.objective + task.log_jacobian, optimality.kkt
-        ),
-        cost=Cost.total(point.cost for point in points),
+    account = Account(
+        Certificate.of(status, optimality.objective + task.log_jacobian, optimality.kkt),
+        Cost.total(point.cost for point in points),
     )
-    notes: Iterable[str] = (note for point in points for note in point.notes)
-    notes = tuple(dict.fromkeys((*notes, *report.notes)))
-    return Optimum(theta, replace(report, notes=notes))
+    notes = [note for point in points for note in point.notes]
+    return Optimum(theta, _report(task, lam, options, choice, account, notes))
 
 
 def at_given_lams(task: Task, lam: Lam, options: Options, start: Params | None) -> Optimum:
@@ -257,16 +233,23 @@ def _pairs(task: Task, groups: Ints) -> tuple[tuple[str, str], ...]:
     return tuple(dict.fromkeys((nodes[u].name, nodes[v].name) for u, v in pairs))
 
 
-def _report(task: Task, lam: Lam, options: Options, choice: Choice | None = None) -> FitReport:
-    """What is known before the certificate."""
+def _report(
+    task: Task,
+    lam: Lam,
+    options: Options,
+    choice: Choice | None = None,
+    account: Account | None = None,
+    notes: Iterable[str] = (),
+) -> FitReport:
+    """The report of an estimate; without an account, what is known before it is solved."""
     return FitReport(
-        Certificate.none(""),
-        Cost(),
+        account.certificate if account else Certificate.none(""),
+        account.cost if account else Cost(),
         lam=lam,
         tol=options.tol,
         n_rows=task.smooth.n_rows,
         total_weight=task.total_weight,
-        notes=(*_choice_notes(choice), *_degenerate_notes(task), *_left_out_notes(task)),
+        notes=tuple(dict.fromkeys((*notes, *_notes(task, choice)))),
         open_end=choice.open_end if choice else "",
         not_considered=choice.reasons if choice and any(choice.reasons) else (),
         criterion=(choice.label or None) if choice else None,
@@ -285,27 +268,21 @@ def _of_solution(report: FitReport, solution: Solution, task: Task, *notes: str)
     )
 
 
-def _choice_notes(choice: Choice | None) -> tuple[str, ...]:
-    if choice is None:
-        return ()
-    return (*choice.notes, choice.open_end) if choice.open_end else choice.notes
-
-
-def _left_out_notes(task: Task) -> tuple[str, ...]:
-    if not len(task.too_large):
-        return ()
-    nodes = task.schema.nodes
-    names = [f"{nodes[u].name} - {nodes[v].name}" for u, v in task.too_large[:3].tolist()]
-    more = len(task.too_large) - len(names)
-    return (
-        f"left out, because an edge with so many levels has too many parameters for "
-        f"{task.total_weight:,.6g} rows: {', '.join(names)}" + (f" and {more} more" * bool(more)),
-    )
-
-
-def _degenerate_notes(task: Task) -> tuple[str, ...]:
-    constant = task.node_scales == 0.0
-    names = [quoted(task.schema.nodes[v].name) for v in np.flatnonzero(constant)]
-    if not names:
-        return ()
-    return (f"constant in these rows, so without edges: {', '.join(names)}",)
+def _notes(task: Task, choice: Choice | None) -> tuple[str, ...]:
+    """Those of the choice, and what the rows left no edges for."""
+    notes = list(choice.notes) if choice else []
+    if choice and choice.open_end:
+        notes.append(choice.open_end)
+    names = [node.name for node in task.schema.nodes]
+    constant = [quoted(names[v]) for v in np.flatnonzero(task.node_scales == 0.0)]
+    if constant:
+        notes.append(f"constant in these rows, so without edges: {', '.join(constant)}")
+    if len(task.too_large):
+        pairs = [f"{names[u]} - {names[v]}" for u, v in task.too_large[:3].tolist()]
+        more = len(task.too_large) - len(pairs)
+        notes.append(
+            f"left out, because an edge with so many levels has too many parameters for "
+            f"{task.total_weight:,.6g} rows: {', '.join(pairs)}"
+            + (f" and {more} more" if more else "")
+        )
+    return tuple(notes)

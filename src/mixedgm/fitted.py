@@ -415,16 +415,16 @@ class FittedModel:
         return self.pairwise_params if terms is None else terms.put_into(self.pairwise_params)
 
     @property
-    def valid_params(self) -> Params:
+    def joint_params(self) -> Params:
         """The same where they are valid at these values of the moderators."""
         if self.report.at:
             self._refuse_indefinite()
         return self.matched_params
 
     @property
-    def joint_params(self) -> ConditionalGaussian:
+    def joint_density(self) -> ConditionalGaussian:
         """The same in the form in which `joint` computes."""
-        return self.valid_params.joint
+        return self.joint_params.joint
 
     def _refuse_indefinite(self) -> None:
         """Raise where the precision is not positive definite at these values of the moderators."""
@@ -446,4 +446,4 @@ class FittedModel:
                 "the model has no distribution of its covariates, so that rows can only be drawn "
                 "given their values."
             )
-        return with_names(self.schema, draw, self.joint_params, n, rng=rng, method=method)
+        return with_names(self.schema, draw, self.joint_density, n, rng=rng, method=method)

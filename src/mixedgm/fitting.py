@@ -114,26 +114,10 @@ def fit_design(
 ) -> FittedModel:
     """Path, choice of lam, refit if asked, and what was found on the way.
 
-    Parameters
-    ----------
-    design : Design
-        The rows: a whole table, or some rows of one.
-    options : Options
-    library : str
-        Frame library that the model's tables are made with.
-    reference : Reference, optional
-        Of the whole table, when `design` is a resample of it.
-    start : Params, optional
-        Where the first lam starts, in the data's own units.
-    runtime : Runtime, optional
-        By default one thread, one worker, and Ctrl-C is passed on.
-    certify : bool
-        Whether the KKT number is computed once more, apart from the solvers.
-
-    Returns
-    -------
-    FittedModel
-        Nothing else is warned about; `report.converged` and `path.converged` tell.
+    The rows are a whole table, or a resample of the one that `reference` describes.  The first lam
+    starts from `start`, in the data's own units.  By default there is one thread and one worker,
+    and Ctrl-C is passed on.  With `certify` the KKT number is computed once more, apart from the
+    solvers.  Nothing is warned about: `report.converged` and `path.converged` tell.
     """
     runtime = runtime or Runtime(show=options.verbose > 0)
     recipe = options.recipe(design.schema)
@@ -216,9 +200,8 @@ def encode(X: Any, options: Options, sample_weight: ArrayLike | None = None) -> 
         raise ParameterError("all columns are covariates; leave at least one to be modelled.")
     if options.moderator_names and len(design.schema.targets) < 2:
         raise ParameterError(
-            f"{quoted(design.schema.targets[0])} is the only column that is modelled, "
-            f"so no edge can "
-            "be moderated; name the others under covariates instead."
+            f"{quoted(design.schema.targets[0])} is the only column that is modelled, so no edge "
+            "can be moderated; name the others under covariates instead."
         )
     return design
 

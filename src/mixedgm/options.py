@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 
 from mixedgm.errors import NotYetError, ParameterError, near_matches
 from mixedgm.parallel import Runtime, check_n_jobs, n_workers, seeds
+from mixedgm.parameters import ensure, is_integer, is_real
 from mixedgm.path import grid
 from mixedgm.path.evidence import Criterion
-from mixedgm.path.moderated import Moderated
-from mixedgm.path.recipe import Lam, Loss, Recipe, Weights
+from mixedgm.path.recipe import Lam, Loss, Moderated, Recipe, Weights
 from mixedgm.path.selection import NAMED
 from mixedgm.penalty.factors import deviation_factors, factor_matrix
 from mixedgm.printable import few, number_of, quoted
@@ -70,17 +70,15 @@ class Options:
 
     def __post_init__(self) -> None:
         self._check_lam()
-        if not _integer(self.n_lams, 1):
-            raise ParameterError.must_be("n_lams", "an integer of at least 1", self.n_lams)
-        if not (_number(self.lam_min_ratio, 0.0, 1.0) and 0.0 < self.lam_min_ratio < 1.0):
-            raise ParameterError.must_be("lam_min_ratio", "a float in (0, 1)", self.lam_min_ratio)
-        if not (_number(self.tol, 0.0, np.inf) and self.tol > 0.0):
-            raise ParameterError.must_be("tol", "a float in (0, inf)", self.tol)
-        if not _integer(self.max_iter, 1):
-            raise ParameterError.must_be("max_iter", "an integer of at least 1", self.max_iter)
+        for name in ("n_lams", "max_iter"):
+            n = getattr(self, name)
+            ensure(is_integer(n, 1), name, "an integer of at least 1", n)
+        ratio, tol, verbose = self.lam_min_ratio, self.tol, self.verbose
+        inside = is_real(ratio) and 0.0 < ratio < 1.0
+        ensure(inside, "lam_min_ratio", "a float in (0, 1)", ratio)
+        ensure(is_real(tol) and 0.0 < tol < np.inf, "tol", "a float in (0, inf)", tol)
         check_n_jobs(self.n_jobs)
-        if not _integer(self.verbose, 0):
-            raise ParameterError.must_be("verbose", "0 or a positive integer", self.verbose)
+        ensure(is_integer(verbose, 0), "verbose", "0 or a positive integer", verbose)
         for name, allowed in _CHOICES.items():
             if not _among(getattr(self, name), allowed):
                 *first, last = map(repr, allowed)
@@ -88,8 +86,7 @@ class Options:
                 if len(allowed) < 4:
                     wanted = f"{', '.join(first)} or {last}"
                 raise ParameterError.must_be(name, wanted, getattr(self, name))
-        if not _names(self.covariates):
-            raise ParameterError.must_be("covariates", "a list of column names", self.covariates)
+        ensure(_names(self.covariates), "covariates", "a list of column names", self.covariates)
         if self.lams is not None:
             grid.given(self.lams)
         self._check_not_yet()
@@ -111,7 +108,7 @@ class Options:
             raise ParameterError(
                 "lam and lams were both given; give one value or the values of a path."
             )
-        if self.lam is None or _number(self.lam, 0.0, np.inf):
+        if self.lam is None or _is_lam(self.lam):
             return
         if not _by_column(self.lam):
             more = ", one such per column," if self.loss == "nodewise" else ""
@@ -124,7 +121,7 @@ class Options:
 
     def given_lam(self, schema: Schema) -> Lam | None:
         """The penalty that was given, or one per column of the table; None where it is chosen."""
-        if self.lam is None or _number(self.lam, 0.0, np.inf):
+        if self.lam is None or _is_lam(self.lam):
             return None if self.lam is None else float(self.lam)
         lams = tuple(float(value) for value in self.lam)
         if len(lams) != len(schema.columns):
@@ -280,9 +277,8 @@ def _moderator(schema: Schema, name: Any) -> int:
     return schema.node_index(name)
 
 
-def _number(value: object, low: float, high: float) -> bool:
-    real = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
-    return real and low <= float(value) < high  # type: ignore[arg-type]
+def _is_lam(value: object) -> bool:
+    return is_real(value) and 0.0 <= float(value) < np.inf
 
 
 def _among(value: object, allowed: tuple[Any, ...]) -> bool:
@@ -306,9 +302,4 @@ def _by_column(value: object) -> bool:
         value = value.tolist()
     if not isinstance(value, (list, tuple)):
         return False
-    return all(_number(x, 0.0, np.inf) or (isinstance(x, float) and np.isnan(x)) for x in value)
-
-
-def _integer(value: object, low: int) -> bool:
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_))
-    return whole and int(value) >= low  # type: ignore[call-overload]
+    return all(_is_lam(x) or (isinstance(x, float) and np.isnan(x)) for x in value)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numbers
 import os
 import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
@@ -18,26 +17,13 @@ import numpy as np
 
 from mixedgm.blas import single_threaded_blas
 from mixedgm.checkpoint import Checkpoint, Outcome, Record
-from mixedgm.errors import MixedGMError, ParameterError
+from mixedgm.errors import MixedGMError
+from mixedgm.parameters import ensure, is_integer
 from mixedgm.progress import track
 
-__all__ = [
-    "MOST_TASKS",
-    "Outcome",
-    "Record",
-    "Runtime",
-    "check_n_jobs",
-    "end_with",
-    "n_cores",
-    "n_workers",
-    "run",
-    "seeds",
-]
-
 T = TypeVar("T")
-RandomState = (
-    int | None | np.random.Generator | np.random.RandomState | np.random.SeedSequence
-)  # what the user may give as `random_state`
+RandomState = int | None | np.random.Generator | np.random.RandomState | np.random.SeedSequence
+"""What the user may give as `random_state`."""
 
 MOST_TASKS = 10_000_000
 """A larger number of resamples, permutations or simulations is taken for a mistake."""
@@ -54,24 +40,16 @@ def n_cores() -> int:
 
 @dataclass(frozen=True)
 class Runtime:
-    """How a fit runs; it changes the time, never the outcome.
-
-    Parameters
-    ----------
-    n_threads : int
-        For passes over the rows.
-    n_jobs : int, optional
-        Workers for folds and subsamples, as for `run`.
-    keep_interrupted : bool
-        Whether Ctrl-C leaves what is done, with a warning, or is passed on.
-    show : bool
-        Whether to draw progress bars.
-    """
+    """How a fit runs; it changes the time, never the outcome."""
 
     n_threads: int = 1
+    """For passes over the rows."""
     n_jobs: int | None = 1
+    """Workers for folds and subsamples, as for `run`."""
     keep_interrupted: bool = False
+    """Whether Ctrl-C leaves what is done, with a warning, or is passed on."""
     show: bool = False
+    """Whether to draw progress bars."""
 
 
 def seeds(random_state: RandomState, n: int) -> list[np.random.SeedSequence]:
@@ -102,21 +80,15 @@ def _root(given: RandomState) -> np.random.SeedSequence:
         return np.random.SeedSequence(given.integers(2**32, size=4).tolist())
     if isinstance(given, np.random.RandomState):
         return np.random.SeedSequence(given.randint(2**32, size=4, dtype=np.uint64).tolist())
-    whole = isinstance(given, numbers.Integral) and not isinstance(given, (bool, np.bool_))
-    if given is not None and not (whole and int(given) >= 0):
-        raise ParameterError.must_be(
-            "random_state", "None, an integer of at least 0, or a NumPy random generator", given
-        )
+    wanted = "None, an integer of at least 0, or a NumPy random generator"
+    ensure(given is None or is_integer(given, 0), "random_state", wanted, given)
     return np.random.SeedSequence(None if given is None else int(given))
 
 
 def check_n_jobs(n_jobs: object) -> None:
     """Raise ParameterError unless `n_jobs` is None or an integer other than 0."""
-    whole = isinstance(n_jobs, numbers.Integral) and not isinstance(n_jobs, (bool, np.bool_))
-    if n_jobs is not None and (not whole or n_jobs == 0):
-        raise ParameterError.must_be(
-            "n_jobs", "None, a positive integer, or -1 for all cores", n_jobs
-        )
+    wanted = "None, a positive integer, or -1 for all cores"
+    ensure(n_jobs is None or (is_integer(n_jobs) and n_jobs != 0), "n_jobs", wanted, n_jobs)
 
 
 def n_workers(n_jobs: int | None) -> int:
@@ -157,36 +129,18 @@ def run(
     checkpoint: str | os.PathLike[str] | None = None,
     identity: str = "",
 ) -> list[Outcome]:
-    """Call the function for every task.
+    """Call the function for every task; outcomes come in the order of the tasks.
 
-    Parameters
-    ----------
-    function : callable
-        Task -> dict of arrays.  A module's function, or `functools.partial` of one, so that other
-        processes can import it.  It must depend on its task alone.
-    tasks : iterable
-        Small things, best a seed each.
-    n_jobs : int, optional
-        Processes, as in `n_workers`; 1 stays in this one.  It never changes the outcomes.
-    what : str
-        What a task is called on the progress bar and in messages.
-    show : bool
-        Whether to draw the bar.
-    checkpoint : path of a folder, optional
-        Keep finished tasks there.  Given the same folder again, they are read, not done again.
-    identity : str
-        Says which work the folder belongs to: a fingerprint of data and options.
+    The function turns a task into a dict of arrays and depends on nothing else; it is a module's
+    own, or `functools.partial` of one, so that other processes can import it.  Tasks are small,
+    best a seed each.  `n_jobs` processes, as in `n_workers`, never change the outcomes.  `what`
+    names tasks on the progress bar, which is drawn if `show`, and in messages.  Finished tasks are
+    kept in the folder `checkpoint`, and read from it instead of done again; `identity`, a
+    fingerprint of data and options, says which work the folder belongs to.
 
-    Returns
-    -------
-    list of Outcome
-        In the order of the tasks.  A task that fails numerically, or by an error of this package,
-        has an outcome with a message; any other exception is raised.
-
-    Notes
-    -----
-    Ctrl-C keeps what is done, warns, and returns the finished outcomes; it is raised again only
-    when there are none.
+    A task that fails numerically, or by an error of this package, has an outcome with a message;
+    any other exception is raised.  Ctrl-C keeps what is done, warns, and returns the finished
+    outcomes; it is raised again only when there are none.
     """
     check_n_jobs(n_jobs)
     waiting = list(tasks)
@@ -194,12 +148,13 @@ def run(
     if checkpoint is not None:
         folder = Checkpoint.open(checkpoint, identity, len(waiting), what)
     done = {} if folder is None else folder.outcomes()
-    left = [(k, task) for k, task in enumerate(waiting) if k not in done]
+    left = {k: task for k, task in enumerate(waiting) if k not in done}
+    n_left = len(left)
     # -1 stays as it is: joblib's backend knows how many workers that is.
     stream = _stream(partial(_attempt, function), left, _configured(n_jobs))
     try:
         with single_threaded_blas():
-            for outcome in track(stream, show=show and bool(left), what=what, total=len(left)):
+            for outcome in track(stream, show=show and n_left > 0, what=what, total=n_left):
                 if folder is not None:
                     folder.keep(outcome)
                 done[outcome.index] = outcome
@@ -220,25 +175,19 @@ def run(
     return [done[k] for k in sorted(done)]
 
 
+# -- other processes -------------------------------------------------------------------------------
+
+
 def _stream(
-    attempt: Callable[[tuple[int, Any]], Outcome],
-    left: Sequence[tuple[int, Any]],
-    n_jobs: int,
-) -> Generator[Outcome, None, None]:
-    """Outcomes as they finish, from this process or through joblib."""
-    if n_jobs == 1 or len(left) <= 1:
-        yield from map(attempt, left)
-        return
-    yield from _in_parallel(attempt, dict(left), n_jobs)
-
-
-# -- other processes ------------------------------------------
-
-
-def _in_parallel(
     attempt: Callable[[tuple[int, Any]], Outcome], left: dict[int, Any], n_jobs: int
 ) -> Generator[Outcome, None, None]:
-    """Outcomes from joblib; tasks lost with a process that dies are repeated by others."""
+    """Outcomes as they finish, from this process or through joblib.
+
+    Tasks that are lost with a process that dies are repeated by others.
+    """
+    if n_jobs == 1 or len(left) <= 1:
+        yield from map(attempt, left.items())
+        return
     from concurrent.futures.process import BrokenProcessPool
 
     import joblib

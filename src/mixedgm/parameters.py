@@ -4,12 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from numbers import Integral, Real
+from typing import Any, TypeGuard
+
+import numpy as np
 
 from mixedgm.errors import ParameterError, near_matches
 from mixedgm.printable import quoted
 
-__all__ = ["HasParams", "with_options"]
+
+def ensure(holds: bool, name: str, wanted: str, value: object) -> None:
+    """Raise ParameterError "<name> must be <wanted>" unless the condition holds."""
+    if not holds:
+        raise ParameterError.must_be(name, wanted, value)
+
+
+def is_flag(value: object) -> bool:
+    """Whether a value is a truth value, and not merely equal to one."""
+    return isinstance(value, (bool, np.bool_))
+
+
+def is_real(value: object) -> TypeGuard[float]:
+    """Whether a value is a real number, and not a truth value."""
+    return isinstance(value, Real) and not is_flag(value)
+
+
+def is_integer(value: Any, low: float = -np.inf, high: float = np.inf) -> TypeGuard[int]:
+    """Whether a value is a whole number in [low, high], and not a truth value.
+
+    Examples
+    --------
+    >>> is_integer(2, 1), is_integer(2.0, 1), is_integer(True, 1), is_integer(7, 1, 5)
+    (True, False, False, False)
+    """
+    return isinstance(value, Integral) and not is_flag(value) and low <= int(value) <= high
 
 
 class HasParams:

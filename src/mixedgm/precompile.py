@@ -89,21 +89,13 @@ def _is_cached(kernel: Any) -> bool:
 
 def main() -> None:
     """Call every kernel once, on tiny arrays; compilation depends on types only."""
-    _curvature()
-    one, number, pair = np.zeros(1, dtype=np.int64), np.ones(1), np.array([[0, -1]])
-    blocks, nodes, start = (one, one + 1, pair, np.abs(pair)), (one, one + 1), np.array([0, 1])
-    runs = (start, one, one, one + 1)
-    _descent(blocks, (*nodes, number), runs, start)
-    _carried(blocks, nodes, start)
-
-
-def _curvature() -> None:
-    from mixedgm.model.incidence import Incidence
+    from mixedgm.model.layout import Incidence
     from mixedgm.model.nodes import Nodes
     from mixedgm.rows.contract import Coefficients
     from mixedgm.rows.memory import MemoryRows
+    from mixedgm.solve.kernels import assemble, carry, descend, node_products
 
-    nothing, zero = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64)
+    nothing, zero, one = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64), np.ones(1)
     alone = Incidence(
         np.zeros(3, dtype=np.int64), nothing, nothing, zero, nothing, nothing, nothing, nothing,
         Nodes.mixed(1, (2,)),
@@ -111,31 +103,14 @@ def _curvature() -> None:
     rows = MemoryRows(np.zeros((2, 1)), np.array([[0], [1]], dtype=np.uint8), (2,))
     rows.softmax_curvature(Coefficients(alone, np.zeros(0), np.zeros(2), zero), zero, 1)
 
-
-def _descent(blocks: Any, nodes: Any, runs: Any, start: Any) -> None:
-    from mixedgm.solve.descent import assemble, descend, node_products
-
-    number, eigen = np.ones(1), (np.array([0, 1]), np.ones(1), np.ones(1))
-    descend(
-        blocks, nodes, eigen, start, (number, number), (1e-5, 5, 1),
-        np.zeros(1), np.zeros(1), np.zeros(1),
-    )  # fmt: skip
-    node_products(nodes, runs, number, np.zeros(1))
-    assemble(nodes, runs, np.zeros(1, dtype=np.int64), np.zeros((1, 1)))
-
-
-def _carried(blocks: Any, nodes: Any, start: Any) -> None:
-    from mixedgm.solve.contrast_kernels import carry
-
-    zero, kept = np.zeros(1, dtype=np.int64), (np.ones(1), np.ones(1), np.ones(1))
-    carry(
-        (blocks, nodes, start, kept),
-        (blocks, nodes, start),
-        (start, zero, zero + 1, zero, zero),
-        zero,
-        np.zeros(1),
-        tuple(np.zeros(1) for _ in range(3)),
-    )
+    pair, start = np.array([[0, -1]]), np.array([0, 1])
+    blocks, nodes, runs = (zero, zero + 1, pair, abs(pair)), (zero, zero + 1), (start, zero, zero)
+    model, eigen, out = (*nodes, one), (start, one, one), [np.zeros(1) for _ in range(4)]
+    descend(blocks, model, eigen, start, (one, one), (1e-5, 5, 1), *out[:3])
+    node_products(model, (*runs, zero + 1), one, out[0])
+    assemble(model, (*runs, zero + 1), zero, np.zeros((1, 1)))
+    before, after = (blocks, nodes, start, (one, one, one)), (blocks, nodes, start)
+    carry(before, after, (start, zero, zero + 1, zero, zero), zero, out[0], tuple(out[1:]))
 
 
 if __name__ == "__main__":

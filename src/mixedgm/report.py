@@ -10,8 +10,6 @@ from mixedgm.model.layout import Floats
 from mixedgm.path.recipe import Lam
 from mixedgm.solve.account import Account, Certificate, Cost
 
-__all__ = ["FitReport"]
-
 
 @dataclass(frozen=True)
 class FitReport(Account):

@@ -12,9 +12,8 @@ from mixedgm.objective.contract import Evaluation, Smooth
 from mixedgm.objective.likelihood import Likelihood
 from mixedgm.objective.pseudolikelihood import Pseudolikelihood
 from mixedgm.objective.ridge import Ridged
-from mixedgm.objective.ridged_sample import RidgedSample
-from mixedgm.objective.sampled import SampledLikelihood
-from mixedgm.solve.limited_memory import ProductModel
+from mixedgm.objective.sampled import RidgedSample, SampledLikelihood
+from mixedgm.solve.proximal_newton import ProductModel
 from tests.reference import conditional, likelihood, plain
 from tests.support import dense
 from tests.support.moderated import moderated_task, written_out

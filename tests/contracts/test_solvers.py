@@ -256,16 +256,13 @@ def nearly_collinear():
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_diagonal_stays_positive_at_every_step(solver):
     task = nearly_collinear().task()
-    problem, seen = task.problem(1e-3 * task.lam_max), []
-
-    def watch(state):
-        seen.append(state.theta[task.layout.diagonal].min())
+    problem, method = task.problem(1e-3 * task.lam_max), SOLVERS[solver]
+    state, n_steps = method.init(problem, task.null.theta, task.null.evaluation, 1e-5), 0
+    while n_steps < 25 and state.measure > 1e-5 and not state.halted:
+        state, n_steps = method.step(problem, state), n_steps + 1
         assert np.isfinite(state.objective)
-
-    start = (task.null.theta, task.null.evaluation)
-    run(problem, SOLVERS[solver], start, tol=1e-5, max_iter=25, watch=watch)
-    assert len(seen) > 1
-    assert min(seen) > 0
+        assert state.theta[task.layout.diagonal].min() > 0
+    assert n_steps > 0
 
 
 @pytest.mark.parametrize("solver", ["newton-exact", "newton-sampled"])

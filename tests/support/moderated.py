@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mixedgm.path.moderated import Moderated
-from mixedgm.path.recipe import Recipe
+from mixedgm.path.recipe import Moderated, Recipe
 from mixedgm.path.task import Task, prepare
 from mixedgm.table.schema import Schema
 from tests.support import dense

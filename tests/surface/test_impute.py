@@ -184,7 +184,7 @@ def test_a_column_without_any_value_is_predicted():
         done = model.impute(frame.assign(group=empty, smoker=empty))
         assert done.dtypes.equals(frame.dtypes)
     # One missing cell in a row: what a model with the joint distribution's node terms predicts.
-    joint = mg.from_params(model.schema_, model.fitted_.valid_params)
+    joint = mg.from_params(model.schema_, model.fitted_.joint_params)
     alone = model.impute(frame.assign(group=None))["group"]
     assert alone.tolist() == joint.predict(frame, "group").tolist()
     weight = model.impute(frame.assign(weight=np.nan))["weight"]
@@ -199,7 +199,7 @@ def test_a_transform_is_undone_and_observed_cells_are_kept_to_the_bit():
     kept = gappy["weight"].notna()
     assert (done.loc[kept, "weight"] == frame.loc[kept, "weight"]).all()
     assert done["height"].equals(frame["height"])
-    joint = mg.from_params(model.schema_, model.fitted_.valid_params)
+    joint = mg.from_params(model.schema_, model.fitted_.joint_params)
     expected = joint.predict(frame, "weight")[~kept]
     np.testing.assert_allclose(done.loc[~kept, "weight"], expected, rtol=1e-9)
 

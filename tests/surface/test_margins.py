@@ -53,7 +53,7 @@ def test_margins_of_a_table_that_the_model_fits_badly(model, table):
     )
     # What the fit itself says is far off: without node terms of its own this is what is asked.
     assert np.abs(shares(model.params_.joint) - table_shares).max() > 0.4
-    np.testing.assert_allclose(shares(model.fitted_.joint_params), table_shares, atol=1e-8)
+    np.testing.assert_allclose(shares(model.fitted_.joint_density), table_shares, atol=1e-8)
     for at, name in enumerate(LETTERS):
         found = model.marginal(name).frame().set_index(name)["probability"]
         np.testing.assert_allclose(found[["no", "yes"]], table_shares[2 * at : 2 * at + 2])
@@ -72,7 +72,7 @@ def test_the_fit_itself_stays_as_it_was(table):
     assert model.kkt_ == before.kkt_
     assert model.edges().equals(before.edges())
     assert model.predict_proba(table, "a").equals(before.predict_proba(table, "a"))
-    joint, own = model.fitted_.valid_params, model.params_
+    joint, own = model.fitted_.joint_params, model.params_
     assert np.array_equal(joint.coef, own.coef)
 
 
@@ -81,12 +81,12 @@ def test_rows_and_densities_are_those_of_the_same_distribution(model, table):
     for name in LETTERS:  # standard error at most 0.0025
         share = (drawn[name] == "yes").mean()
         assert abs(share - (table[name] == "yes").mean()) < 0.0125
-    states = brute.enumerate_states(model.fitted_.joint_params)
+    states = brute.enumerate_states(model.fitted_.joint_density)
     assert model.log_partition() == pytest.approx(states.log_z, abs=1e-8)
     row = table.head(1)
     codes = tuple(int(row[name].iloc[0] == "yes") for name in LETTERS)
     x = row["x"].to_numpy()
-    expected = brute.exponent(model.fitted_.joint_params, x, codes) - states.log_z
+    expected = brute.exponent(model.fitted_.joint_density, x, codes) - states.log_z
     assert model.log_density(row)[0] == pytest.approx(expected, abs=1e-8)
     # More likely rows than by the node terms of the fit: that is what they maximise.
     assert model.log_likelihood(table) > mg.from_params(
@@ -97,7 +97,7 @@ def test_rows_and_densities_are_those_of_the_same_distribution(model, table):
 
 
 def test_conditions_are_on_the_same_distribution(model):
-    states = brute.enumerate_states(model.fitted_.joint_params)
+    states = brute.enumerate_states(model.fitted_.joint_density)
     of_b = states.prob[states.codes[:, 1] == 1]
     both = states.prob[(states.codes[:, 1] == 1) & (states.codes[:, 0] == 1)]
     found = model.conditional("a", {"b": "yes"}).frame().set_index("a")["probability"]["yes"]
@@ -118,7 +118,7 @@ def test_weights_count_as_rows(table):
 
 def test_the_likelihood_has_the_margins_already(table):
     model = mg.MixedGraphicalModel(lam=0.05, loss="likelihood", tol=1e-8).fit(table)
-    own, joint = model.params_, model.fitted_.valid_params
+    own, joint = model.params_, model.fitted_.joint_params
     np.testing.assert_allclose(joint.cat_bias, own.cat_bias, atol=1e-5)
     np.testing.assert_allclose(joint.precision, own.precision, rtol=1e-5)
     np.testing.assert_allclose(joint.cont_bias, own.cont_bias, rtol=1e-5)
@@ -260,11 +260,11 @@ def test_sampled_margins_are_told_and_kept(tmp_path):
 def test_given_models_covariates_and_separate_regressions_are_left_alone(model, table):
     given = mg.from_params(model.schema_, model.params_)
     assert given.fitted_.margins is None
-    assert given.fitted_.valid_params is given.params_
+    assert given.fitted_.joint_params is given.params_
     with pytest.raises(mg.ParameterError, match="its parameters were given"):
         given.joint_discrepancy()
     known = mg.MixedGraphicalModel(lam=0.05, covariates=["a"]).fit(table)
-    assert known.fitted_.valid_params is known.params_
+    assert known.fitted_.joint_params is known.params_
     with pytest.raises(mg.ParameterError, match="with covariates"):
         known.joint_discrepancy()
     apart = mg.MixedGraphicalModel(lam=0.05, loss="nodewise").fit(table)
@@ -273,7 +273,7 @@ def test_given_models_covariates_and_separate_regressions_are_left_alone(model, 
         apart.joint_discrepancy()
     varying = mg.MixedGraphicalModel(lam=0.1, moderators=["a"]).fit(table)
     at = varying.at({"a": "yes"})
-    assert at.fitted_.valid_params is at.params_
+    assert at.fitted_.joint_params is at.params_
 
 
 def indefinite() -> mg.MixedGraphicalModel:
@@ -302,7 +302,7 @@ def test_an_indefinite_precision_is_not_repaired_silently():
     repaired = model.repaired()
     sd = repaired.marginal("u").frame()["u_sd"][0]
     assert sd**2 == pytest.approx(model.fitted_.margins.variance[0], rel=1e-8)
-    joint = repaired.fitted_.joint_params.precision
+    joint = repaired.fitted_.joint_density.precision
     off = ~np.eye(3, dtype=bool)
     assert np.array_equal(joint[off], repaired.params_.precision[off])
 
@@ -326,7 +326,7 @@ def test_pairs_are_compared_with_the_table(shrunken):
     table = odd_table(19)
     rows = shrunken.joint_discrepancy().frame()
     assert len(rows) == 15
-    states = brute.enumerate_states(shrunken.fitted_.joint_params)
+    states = brute.enumerate_states(shrunken.fitted_.joint_density)
     for row in rows.to_dict("records"):
         second = LETTERS.index(row["target"])
         code = ["no", "yes"].index(row["target_level"])
@@ -361,7 +361,7 @@ def test_correlations_are_compared_with_the_table():
     worst = model.joint_discrepancy().largest
     assert (worst.source, worst.target, worst.notable) == ("u", "v", True)
     assert worst.table == pytest.approx(rows.corr().loc["u", "v"], abs=1e-8)
-    covariance = np.linalg.inv(model.fitted_.joint_params.precision)
+    covariance = np.linalg.inv(model.fitted_.joint_density.precision)
     assert worst.joint == pytest.approx(
         covariance[0, 1] / np.sqrt(covariance[0, 0] * covariance[1, 1]), abs=1e-8
     )

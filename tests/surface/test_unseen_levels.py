@@ -109,7 +109,7 @@ def test_an_unseen_level_beside_a_gap_is_conditioned_on_without_terms():
     rng = np.random.default_rng(4)
     frame = table().assign(shape=rng.choice(["o", "x"], 200))
     model = mg.MixedGraphicalModel(lam=0.0).fit(frame)
-    params = model.fitted_.valid_params
+    params = model.fitted_.joint_params
     rows = pd.DataFrame({"age": [45.0], "city": ["Bonn"], "size": [None], "shape": ["x"]})
     weights = []
     for size in range(2):  # columns: city 0-2, size 3-4, shape 5-6

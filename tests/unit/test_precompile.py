@@ -10,8 +10,7 @@ import pytest
 import mixedgm as mg
 from mixedgm import precompile
 from mixedgm.rows.curvature_kernels import curvature_sums
-from mixedgm.solve.contrast_kernels import carry
-from mixedgm.solve.descent import assemble, descend, node_products
+from mixedgm.solve.kernels import assemble, carry, descend, node_products
 
 
 def machine(monkeypatch, cores, cached):

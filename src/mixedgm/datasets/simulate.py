@@ -12,6 +12,7 @@ from mixedgm.errors import ParameterError
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.params import Params
 from mixedgm.parallel import RandomState
+from mixedgm.parameters import is_integer
 
 if TYPE_CHECKING:
     from mixedgm.estimator import MixedGraphicalModel
@@ -78,7 +79,7 @@ def make_ladder(
     """
     from mixedgm.estimator import from_params
 
-    if not isinstance(p, Integral) or isinstance(p, (bool, np.bool_)) or p < 1:
+    if not is_integer(p, 1):
         raise ParameterError.must_be("p", "an integer of at least 1", p)
     counts = _counts(n_levels, int(p))
     params = ladder_params(counts, beta, rho, phi)
@@ -106,8 +107,7 @@ def ladder_params(n_levels: tuple[int, ...], beta: float, rho: float, phi: float
 
 def _counts(n_levels: int | Sequence[int], p: int) -> tuple[int, ...]:
     counts = (n_levels,) * p if isinstance(n_levels, Integral) else tuple(n_levels)  # type: ignore[arg-type]
-    whole = all(isinstance(c, Integral) and not isinstance(c, (bool, np.bool_)) for c in counts)
-    if len(counts) != p or not whole or min(counts) < 2:
+    if len(counts) != p or not all(is_integer(count, 2) for count in counts):
         raise ParameterError.must_be(
             "n_levels", f"an integer of at least 2, or a sequence of {p} of them", n_levels
         )

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from mixedgm.diagnostics.states import StateRows
 from mixedgm.diagnostics.truth import Truth
-from mixedgm.model.incidence import spans
-from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.model.layout import Floats, Ints, Layout, spans
 from mixedgm.objective.contract import Smooth
 from mixedgm.objective.covariance import Covariance, distinct
 from mixedgm.objective.likelihood import Likelihood

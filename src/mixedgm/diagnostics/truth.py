@@ -100,7 +100,7 @@ def truth_of(
             f"covariates {names}; give values of them first, model.condition({{...}}), or a model "
             "without covariates."
         )
-    original = possible_levels(fitted.valid_params)
+    original = possible_levels(fitted.joint_params)
     model, expected, draw = _distribution(original, loss, n_draws, rng)
     units = Units(expected.mean, np.sqrt(np.diagonal(expected.covariance)))
     params = units.to_standard(original)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from mixedgm.deprecation import renamed_arguments
 from mixedgm.errors import ParameterError
 from mixedgm.estimator.base import HasModel
 from mixedgm.parallel import RandomState
+from mixedgm.parameters import is_integer
 from mixedgm.printable import few, quoted
 from mixedgm.table import Schema, as_frame, decode
 from mixedgm.table.encode import UnseenArg
@@ -278,8 +278,7 @@ class NewDataMethods(HasModel):
         if n_draws is None:
             complete = expected(model, gaps, how)
             return filled(X, frame, gaps, complete.numbers, complete.codes)
-        whole = isinstance(n_draws, Integral) and not isinstance(n_draws, (bool, np.bool_))
-        if not whole or n_draws < 1:
+        if not is_integer(n_draws, 1):
             raise ParameterError.must_be("n_draws", "an integer of at least 1, or None", n_draws)
         return [
             filled(X, frame, gaps, drawn.numbers, drawn.codes, rounded=True)

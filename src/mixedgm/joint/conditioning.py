@@ -79,15 +79,15 @@ def given_rows(
     left = np.setdiff1d(np.arange(len(params.n_levels)), known_states)
     inside, outside = _levels(params, known_states), _levels(params, left)
     numbers = np.ascontiguousarray(numbers, dtype=np.float64)
-    own = _select(params, known, known_states, inside)
+    inner = _select(params, known, known_states, inside)
     model = _select(params, rest, left, outside)
     linear = params.linear[rest] - numbers @ params.precision[np.ix_(known, rest)]
     shift = np.ascontiguousarray(params.shift[np.ix_(rest, inside)].T)
-    add_level_rows(linear, codes, own.level_start, shift)
+    add_level_rows(linear, codes, inner.level_start, shift)
     bias = params.bias[outside] + numbers @ params.shift[np.ix_(known, outside)]
     between = params.interaction[np.ix_(inside, outside)]
-    add_level_rows(bias, codes, own.level_start, between)
-    return Given(rest, left, model, linear, bias, log_weight(own, numbers, codes))
+    add_level_rows(bias, codes, inner.level_start, between)
+    return Given(rest, left, model, linear, bias, log_weight(inner, numbers, codes))
 
 
 def log_weight(params: ConditionalGaussian, numbers: Floats, codes: NDArray[np.integer]) -> Floats:

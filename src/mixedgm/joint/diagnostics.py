@@ -93,9 +93,9 @@ def diagnose(numbers: Floats, codes: NDArray[np.integer], n_levels: tuple[int, .
         for j, n in enumerate(n_levels)
         for level in range(n)
     ]
-    found = np.array([split_r_hat_and_ess(trace) for trace in traces]).reshape(-1, 2)
+    figures = np.array([split_r_hat_and_ess(trace) for trace in traces]).reshape(-1, 2)
     scale = n_keep / max(1, min(n_keep, _WINDOW))
-    return Diagnostics(found[:, 0], found[:, 1] * scale, n_keep * n_chains)
+    return Diagnostics(figures[:, 0], figures[:, 1] * scale, n_keep * n_chains)
 
 
 def split_r_hat_and_ess(trace: Floats) -> tuple[float, float]:

@@ -102,11 +102,11 @@ def discrete(model: ConditionalGaussian, unary: Floats | None = None) -> Discret
             "no level of {columns} has a chance: every bias is -inf", tuple(empty)
         )
     bias = (model.bias[None] if unary is None else unary).astype(np.float64)
-    found = Discrete(model.n_levels, labels, bias, model.interaction, np.zeros(len(bias)))
-    single = np.repeat(np.array([len(left) == 1 for left in labels], bool), found.n_levels)
-    if found.n_levels == found.n_declared and not single.any():
-        return found
-    bias, pairwise = bias[:, found.kept], model.interaction[np.ix_(found.kept, found.kept)]
+    field = Discrete(model.n_levels, labels, bias, model.interaction, np.zeros(len(bias)))
+    single = np.repeat(np.array([len(left) == 1 for left in labels], bool), field.n_levels)
+    if field.n_levels == field.n_declared and not single.any():
+        return field
+    bias, pairwise = bias[:, field.kept], model.interaction[np.ix_(field.kept, field.kept)]
     constant = bias[:, single].sum(axis=1) + 0.5 * pairwise[np.ix_(single, single)].sum()
     bias = np.where(single, 0.0, bias + pairwise[single].sum(axis=0))
     pairwise = np.where(single | single[:, None], 0.0, pairwise)

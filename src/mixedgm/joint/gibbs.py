@@ -177,12 +177,12 @@ def runs_of(field: ConditionalGaussian) -> Ints:
     """(q, m, 2) for every column the stretches of levels that it interacts with."""
     first = field.level_start[:-1]
     touched = np.logical_or.reduceat(field.interaction != 0, first, axis=0)
-    found = []
+    by_column = []
     for row in np.logical_or.reduceat(touched, first, axis=1):
         edge = np.flatnonzero(np.diff(np.concatenate([[False], row, [False]]).astype(np.int8)))
-        found.append(field.level_start[edge].reshape(-1, 2))
-    runs = np.zeros((len(found), max(map(len, found)), 2), dtype=np.int64)
-    for j, stretches in enumerate(found):
+        by_column.append(field.level_start[edge].reshape(-1, 2))
+    runs = np.zeros((len(by_column), max(map(len, by_column)), 2), dtype=np.int64)
+    for j, stretches in enumerate(by_column):
         runs[j, : len(stretches)] = stretches
     return runs
 

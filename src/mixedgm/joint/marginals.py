@@ -104,20 +104,20 @@ def marginal(
             f"{limit:,}. To fix: ask for fewer columns at a time, or raise limit=",
             tuple(params.n_gaussian + j for j in discrete),
         )
-    found = _states(params, numbers, discrete, method, rng or np.random.default_rng(0), limit)
+    states = _states(params, numbers, discrete, method, rng or np.random.default_rng(0), limit)
     hidden = set(hidden_columns(params, numbers).tolist()) - set(discrete)
     k = len(numbers)
     return Marginal(
         tuple(numbers),
         tuple(discrete),
-        found.prob.reshape(shape),
-        found.mean.reshape(*shape, k),
-        found.covariance.reshape(*shape, k, k),
+        states.prob.reshape(shape),
+        states.mean.reshape(*shape, k),
+        states.covariance.reshape(*shape, k, k),
         not hidden,
-        not found.note,
-        found.prob_error.reshape(shape),
-        found.mean_error.reshape(*shape, k),
-        found.note,
+        not states.note,
+        states.prob_error.reshape(shape),
+        states.mean_error.reshape(*shape, k),
+        states.note,
     )
 
 

@@ -141,16 +141,16 @@ class _Sweep:
     def _write(self, c: int, rows: _Rows) -> None:
         """Pairs of a column from outside with a residual column of clique c."""
         clique, table = self.plan.cliques[c], self.cliques[c]
-        own = _levels(self.field, clique.residual)
+        levels = _levels(self.field, clique.residual)
         parts = []
         for r in clique.residual:
             joint = marginal(table, clique.columns, (*clique.separator, r))
             parts.append(joint.reshape(len(joint), -1, self.field.n_levels[r]))
         weight = marginal(table, clique.columns, clique.separator)
         given = _divide(np.concatenate(parts, axis=2), weight.reshape(len(weight), -1, 1))
-        found = rows.values @ given
-        self.out[:, rows.who[:, None], own] = found
-        self.out[:, own[:, None], rows.who] = found.transpose(0, 2, 1)
+        probability = rows.values @ given
+        self.out[:, rows.who[:, None], levels] = probability
+        self.out[:, levels[:, None], rows.who] = probability.transpose(0, 2, 1)
 
     def _own(self, c: int, at: Columns, sources: set[int]) -> _Rows:
         """The residual columns of clique c with the states of the columns `at`."""

@@ -308,13 +308,13 @@ def log_density_of(
         extended = np.column_stack([numbers, values])
         with_value = _rest(params, [*known_numbers, node], known_discrete, extended, codes)
         try:
-            found = _log_weight(with_value, params, limit) - _log_weight(without, params, limit)
+            density = _log_weight(with_value, params, limit) - _log_weight(without, params, limit)
         except TooLargeError:
             if method == "exact":
                 raise
         else:
-            own = without.given.linear[:, at] - 0.5 * params.precision[node, node] * values
-            return found + own * values, True
+            linear = without.given.linear[:, at] - 0.5 * params.precision[node, node] * values
+            return density + linear * values, True
     return without.sample_log_density(at, values, rng or np.random.default_rng(0)), False
 
 

@@ -153,14 +153,14 @@ def _nearest(matrix: Floats, floor: float) -> Floats:
         gradient = weight * (part[rows, columns] - goal)
         return 0.5 * float((part**2).sum() - 2.0 * (weight * goal) @ y), gradient
 
-    found = minimize(
+    optimum = minimize(
         dual,
         np.zeros(len(rows)),
         jac=True,
         method="L-BFGS-B",
         options={"gtol": _TOLERANCE, "ftol": 0.0, "maxiter": _MOST_STEPS, "maxfun": _MOST_STEPS},
     )
-    part = positive_part(found.x)
+    part = positive_part(optimum.x)
     new = np.where((matrix != 0) & ~np.eye(p, dtype=bool), 0.5 * (part + part.T), np.eye(p))
     # The projection lies on the border; rounding must not leave it on the wrong side.
     smallest = smallest_eigenvalue(new)

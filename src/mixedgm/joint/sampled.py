@@ -46,11 +46,11 @@ class SamplingEffort:
 
     def run(self, params: ConditionalGaussian, rng: np.random.Generator) -> Chains:
         """Run the chains; warn when they have not mixed."""
-        found = chains(
+        sample = chains(
             params, self.n_chains, self.n_keep, rng=rng, burn_in=self.burn_in, thin=self.thin
         )
-        warn_unless_good(found.diagnostics)
-        return found
+        warn_unless_good(sample.diagnostics)
+        return sample
 
 
 def warn_unless_good(diagnostics: Diagnostics) -> None:

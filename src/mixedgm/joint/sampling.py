@@ -114,14 +114,14 @@ def _by_gibbs(
 ) -> Draw:
     """Rows picked at random among the kept states of many chains."""
     n_keep = max(_FEWEST_KEPT, -(-n // _CHAINS))
-    found = chains(params, _CHAINS, n_keep, rng=rng, burn_in=burn_in, thin=thin)
+    sample = chains(params, _CHAINS, n_keep, rng=rng, burn_in=burn_in, thin=thin)
     picked = rng.choice(n_keep * _CHAINS, n, replace=False)
-    numbers = found.numbers.reshape(n_keep * _CHAINS, -1)[picked]
-    codes = found.codes.reshape(n_keep * _CHAINS, -1)[picked]
+    numbers = sample.numbers.reshape(n_keep * _CHAINS, -1)[picked]
+    codes = sample.codes.reshape(n_keep * _CHAINS, -1)[picked]
     text = f"Gibbs: {_CHAINS} chains, {burn_in} sweeps of burn-in, every {thin}th sweep kept; "
-    text += str(found.diagnostics)
-    warn_unless_good(found.diagnostics)
-    return Draw(numbers, codes, "gibbs", (*notes, text), found.diagnostics)
+    text += str(sample.diagnostics)
+    warn_unless_good(sample.diagnostics)
+    return Draw(numbers, codes, "gibbs", (*notes, text), sample.diagnostics)
 
 
 def check_method(method: str) -> None:

@@ -109,5 +109,5 @@ def mean_loss(
     covariates: Sequence[int] = (),
 ) -> float:
     """Weighted mean of the negative log likelihood of rows."""
-    found = log_likelihood(params, numbers, codes, n_observed, covariates)
-    return -float(np.average(found, weights=weights))
+    log_density = log_likelihood(params, numbers, codes, n_observed, covariates)
+    return -float(np.average(log_density, weights=weights))

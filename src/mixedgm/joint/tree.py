@@ -100,11 +100,11 @@ class Tree:
         if holder is None:
             raise ValueError(f"no clique of this plan holds columns {tuple(columns)}")
         held = self.plan.cliques[holder].columns
-        found = marginal(self.cliques[holder], held, columns)
+        part = marginal(self.cliques[holder], held, columns)
         order = [j for j in held if j in set(columns)]
-        found = found.transpose(0, *(1 + order.index(j) for j in columns))
-        out = np.zeros((len(found), *(self.field.n_declared[j] for j in columns)))
-        out[np.ix_(np.arange(len(found)), *(self.field.labels[j] for j in columns))] = found
+        part = part.transpose(0, *(1 + order.index(j) for j in columns))
+        out = np.zeros((len(part), *(self.field.n_declared[j] for j in columns)))
+        out[np.ix_(np.arange(len(part)), *(self.field.labels[j] for j in columns))] = part
         return out
 
     def draw(self, n: int, rng: np.random.Generator) -> NDArray[np.int32]:

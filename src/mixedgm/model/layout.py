@@ -23,7 +23,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.model.incidence import Incidence, incidence_of, spans
 from mixedgm.model.nodes import Nodes
 
 Ints = NDArray[np.int64]
@@ -33,6 +32,51 @@ _MANY_GROUPS = 2000
 """From here on a compiled loop is worth loading the compiler for."""
 
 _RESTRICTED_KEPT = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Incidence:
+    """The same parameters seen from the conditional of each node.
+
+    Target node v has the predictor nodes ``predictor[target_ptr[v]:target_ptr[v + 1]]``.  The
+    k-th predictor, u, is joined to v by the edge ``group[k]`` and contributes the coefficients
+    ``entry_ptr[k]:entry_ptr[k + 1]``: a ``width[u] x width[v]`` block, row-major.  Coefficient e
+    equals ``theta[theta_index[e]]`` and stands at ``(entry_column[e], entry_target[e])`` of the
+    symmetric matrix of design columns.
+
+    A block of a deviation multiplies the columns of u by the moderators' feature ``feature[k]``
+    (-1: by nothing).  Its columns come after all plain ones: ``entry_column`` is
+    ``(1 + feature) * n_columns`` further on.
+    """
+
+    target_ptr: Ints
+    predictor: Ints
+    group: Ints
+    entry_ptr: Ints
+    theta_index: Ints
+    entry_column: Ints
+    entry_target: Ints
+    feature: Ints
+    nodes: Nodes
+
+    @cached_property
+    def node_entries(self) -> Ints:
+        """First coefficient of every node's conditional, and the end."""
+        return self.entry_ptr[self.target_ptr]
+
+    @property
+    def gaussian_entries(self) -> slice:
+        """Coefficients of Gaussian conditionals, which come first."""
+        return slice(0, int(self.node_entries[self.nodes.n_gaussian]))
+
+    @property
+    def softmax_entries(self) -> slice:
+        """Coefficients of softmax conditionals."""
+        return slice(self.gaussian_entries.stop, len(self.theta_index))
+
+    def entries_of(self, node: int) -> slice:
+        """Coefficients that belong to the conditional of `node`."""
+        return slice(int(self.node_entries[node]), int(self.node_entries[node + 1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,11 +169,6 @@ class Layout:
         return self.nodes.n_gaussian
 
     @property
-    def n_numeric(self) -> int:
-        """Number of design columns that are numbers, which come first."""
-        return self.nodes.n_numeric
-
-    @property
     def n_levels(self) -> tuple[int, ...]:
         """Number of values of every other node."""
         return self.nodes.n_levels
@@ -157,7 +196,7 @@ class Layout:
     @property
     def n_level_terms(self) -> int:
         """Number of biases of levels."""
-        return int(self.nodes.level_start[-1])
+        return int(self.nodes.n_biases[self.nodes.discrete].sum())
 
     @cached_property
     def n_groups(self) -> int:
@@ -216,8 +255,8 @@ class Layout:
     @cached_property
     def first_term(self) -> Ints:
         """Theta position of the first term of every node: its linear term, or its first bias."""
-        biases = self.biases.start + self.nodes.level_start[:-1]
-        return np.concatenate([np.arange(self.n_gaussian), biases])
+        sizes = self.nodes.n_biases
+        return np.cumsum(sizes) - sizes + np.where(self.nodes.gaussian_nodes, 0, self.n_gaussian)
 
     @cached_property
     def bias_terms(self) -> Ints:
@@ -235,7 +274,7 @@ class Layout:
         first = int(self.first_term[node])
         if self.nodes.is_gaussian(node):
             return np.array([first, self.diagonal.start + first])
-        return np.arange(first, first + self.nodes.n_values[node])
+        return np.arange(first, first + self.nodes.n_biases[node])
 
     @property
     def n_node_blocks(self) -> int:
@@ -251,8 +290,27 @@ class Layout:
         """
         single, discrete = np.arange(self.biases.start), self.nodes.discrete
         start = np.concatenate([single, self.first_term[discrete], self.starts[:-1]])
-        size = np.concatenate([np.ones_like(single), self.n_levels, self.sizes])
-        return start, size.astype(np.int64)
+        return start, np.concatenate(
+            [np.ones_like(single), self.nodes.n_biases[discrete], self.sizes]
+        )
+
+    def independent(self, column_mean: Floats) -> Floats:
+        """Theta without edges for standardised rows: mean 0, precision 1, log shares of levels."""
+        theta = np.zeros(self.n_theta)
+        theta[self.diagonal] = 1.0
+        theta[self.biases] = np.log(column_mean[self.nodes.indicators])
+        return self.centred(theta, np.zeros(0, dtype=np.int64))
+
+    def statistics(self, mean: Floats, second: Floats) -> Floats:
+        """(n_theta,) mean of what multiplies every parameter in the log density.
+
+        `mean` and `second` are those of the design columns z and of zz'.
+        """
+        out = np.empty(self.n_theta)
+        out[self.column_term] = mean
+        out[self.diagonal] = -0.5 * np.diagonal(second)[self.nodes.gaussian]
+        out[self.edges] = self.from_matrix(second)
+        return out
 
     # -- edge groups -------------------------------------------------------------------------
 
@@ -414,6 +472,12 @@ class Layout:
         edge = spans(self.starts[:-1][groups], self.sizes[groups])
         return np.concatenate([np.arange(self.n_node_terms), edge])
 
+    def expanded(self, groups: Ints, terms: Floats) -> Floats:
+        """Theta with these terms of nodes and of groups, and zero elsewhere."""
+        theta = np.zeros(self.n_theta)
+        theta[self.positions(groups)] = terms
+        return theta
+
     # -- symmetric matrix of design columns ----------------------------------------------------
 
     def to_matrix(self, theta: Floats) -> Floats:
@@ -479,8 +543,37 @@ class Layout:
 
     @cached_property
     def incidence(self) -> Incidence:
-        """Every coefficient of every conditional, sorted by target node, then predictor."""
-        return incidence_of(self)
+        """Every coefficient of every conditional: by target, then predictor, base edges first.
+
+        The blocks of a deviation that has several features stand together.
+        """
+        from mixedgm.model.kernels import incidence
+
+        times = self.conditionals
+        target_ptr = np.zeros(self.n_nodes + 1, dtype=np.int64)
+        blocks = np.empty((3, int(times @ self.n_blocks)), dtype=np.int64)
+        entry_ptr = np.zeros(blocks.shape[1] + 1, dtype=np.int64)
+        entries = np.empty((3, int(times @ self.sizes)), dtype=np.int64)
+        incidence(
+            (self.pairs, self.moderator, self.first_feature, self.n_blocks, self.starts),
+            (self.width, self.column_start, self.is_target),
+            (len(self.n_features), self.conditionals_at_most),
+            (target_ptr, blocks, entry_ptr, entries),
+            np.zeros_like(target_ptr),
+        )
+        predictor, group, feature = blocks
+        theta_index, column, target = entries
+        return Incidence(
+            target_ptr,
+            predictor,
+            group,
+            entry_ptr,
+            theta_index,
+            column,
+            target,
+            feature,
+            self.nodes,
+        )
 
     @cached_property
     def conditional(self) -> tuple[Ints, Ints]:
@@ -490,7 +583,7 @@ class Layout:
         the biases of its levels), then its entries of the incidence in their order.
         """
         nodes, incidence = self.nodes, self.incidence
-        n_terms = np.where(nodes.gaussian_nodes, 2, nodes.n_values)
+        n_terms = nodes.n_biases + nodes.gaussian_nodes
         n_entries = np.diff(incidence.entry_ptr[incidence.target_ptr])
         start = np.concatenate([[0], np.cumsum(n_terms + n_entries)]).astype(np.int64)
         index = np.empty(start[-1], dtype=np.int64)
@@ -498,3 +591,10 @@ class Layout:
         index[start[:-1][nodes.gaussian] + 1] = np.arange(self.n_theta)[self.diagonal]
         index[spans(start[:-1] + n_terms, n_entries)] = incidence.theta_index
         return start, index
+
+
+def spans(start: Ints, length: Ints) -> Ints:
+    """The concatenation of the ranges ``start[k] : start[k] + length[k]``."""
+    ends = np.cumsum(length)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.repeat(start - ends + length, length) + np.arange(total)

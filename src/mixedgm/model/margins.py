@@ -51,14 +51,14 @@ class Margins:
         d = p + len(observed)
         kept = np.concatenate([np.arange(p), p + np.flatnonzero(observed)])
         scale = np.concatenate([units.scale, np.ones(len(kept) - p)])
-        own, covariance = np.zeros(d), None
-        own[kept] = scale * mean
-        own[:p] += units.centre
+        columns, covariance = np.zeros(d), None
+        columns[kept] = scale * mean
+        columns[:p] += units.centre
         if d <= MOST_COLUMNS:
             covariance = np.zeros((d, d))
             spread = (second - np.outer(mean, mean)) * np.outer(scale, scale)
             covariance[np.ix_(kept, kept)] = spread
-        return cls(own, units.scale**2, covariance)
+        return cls(columns, units.scale**2, covariance)
 
     @property
     def units(self) -> Units:

@@ -116,7 +116,7 @@ class Moderators:
 
     def centre(self, layout: Layout) -> Floats:
         """Mean of every standardised design column."""
-        return np.concatenate([np.zeros(layout.n_numeric), self.share])
+        return np.concatenate([np.zeros(layout.nodes.n_numeric), self.share])
 
     def features(self, layout: Layout, numbers: Floats, codes: NDArray[np.integer]) -> Floats:
         """(n, F) the features of every row, centred; those of a moderator together."""

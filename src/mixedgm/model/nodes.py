@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from mixedgm.model.kinds import CATEGORICAL, CONTINUOUS, KINDS, Kind
 
+Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Item = TypeVar("Item")
@@ -202,7 +203,24 @@ class Nodes:
         return self._per_node("freedom")
 
     @cached_property
-    def signed(self) -> NDArray[np.bool_]:
+    def n_biases(self) -> Ints:
+        """Linear terms of every node's own."""
+        return self._per_node("n_biases")
+
+    def column_variance(self, mean: Floats, varies: Floats) -> Floats:
+        """Variances of the standardised design columns, from their means.
+
+        `varies` is 1 for a number that varies and 0 for a constant.
+        """
+        all_vary = np.concatenate([varies, np.ones(self.n_columns - self.n_numeric)])
+        out = np.empty(self.n_columns)
+        for kind in set(self.kinds):
+            columns = np.array([each is kind for each in self.kinds])[self.column_node]
+            out[columns] = kind.variance(mean[: self.n_columns][columns], all_vary[columns])
+        return out
+
+    @cached_property
+    def signed(self) -> Mask:
         """Whether "more" and "less" of every node have a meaning: its edges can have a sign."""
         return self._per_node("is_signed").astype(bool)
 

@@ -1,7 +1,7 @@
 """Rows, moments and a layout with covariates -> the mean negative log likelihood given these.
 
-All in standardised units.  With the continuous targets integrated out, log Z(f) is a quadratic
-form in the covariates f plus the logarithm of a sum over the K joint states of the categorical
+All in standardised units.  With the Gaussian targets integrated out, log Z(f) is a quadratic
+form in the covariates f plus the logarithm of a sum over the K joint states of the discrete
 targets, whose logits are linear in f:
 
     log p(x, y | f) = log p(y | f) + log p(x | y, f)
@@ -28,13 +28,12 @@ from mixedgm.objective.covariance import (
     factors,
     with_one,
 )
-from mixedgm.objective.moments import independent, statistics
 from mixedgm.objective.states import Softmax, States, StatesPoint
 from mixedgm.rows.contract import Coefficients, Moments, Rows
 from mixedgm.rows.memory import MemoryRows
 
 MOST_STATES = 4096
-"""Joint states of the categorical targets up to which all are summed over in every row."""
+"""Joint states of the discrete targets up to which all are summed over in every row."""
 
 # Rows and columns of the softmax's curvature, which has one for every state and covariate column.
 _LARGEST = 4096
@@ -51,9 +50,9 @@ class ConditionalLikelihood:
     moments : Moments
         Of the standardised rows.
     states : States
-        Roles of the design columns, and the joint states of the categorical targets.
+        Roles of the design columns, and the joint states of the discrete targets.
     rows : Rows
-        The covariates, and the joint state as their last categorical column.
+        The covariates, and the joint state as their last discrete column.
     effort : CovarianceCost
         Counters.
     """
@@ -120,12 +119,12 @@ class ConditionalLikelihood:
 
     def null(self) -> Floats:
         """Closed form: mean 0, precision 1, log frequencies."""
-        return independent(self.layout, self.moments)
+        return self.layout.independent(self.moments.mean)
 
     @cached_property
     def observed(self) -> Floats:
         """(n_theta,) mean of the sufficient statistics over the rows."""
-        return statistics(self.layout, self.moments.mean, self.moments.second)
+        return self.layout.statistics(self.moments.mean, self.moments.second)
 
     @cached_property
     def softmax(self) -> Softmax:
@@ -149,7 +148,7 @@ class ConditionalLikelihood:
             self._kept.clear()
             self._kept[theta.tobytes()] = sums
             expected = self._expected(point, sums)
-            grad = statistics(self.layout, expected.mean, expected.second) - self.observed
+            grad = self.layout.statistics(expected.mean, expected.second) - self.observed
         self.effort.evaluations += 1.0 if gradient else 0.5
         self.effort.seconds += time.perf_counter() - clock
         return Evaluation(value, grad)
@@ -163,7 +162,7 @@ class ConditionalLikelihood:
             return None
 
     def _sums(self, point: StatesPoint, gradient: bool) -> _Sums:
-        """The softmax pass; without categorical targets there is one state and nothing to do."""
+        """The softmax pass; without discrete targets there is one state and nothing to do."""
         used = self.softmax.columns
         if self.states.n_states == 1:
             return _Sums(0.0, np.ones(1), self.moments.mean[used][:, None])
@@ -200,8 +199,8 @@ class ConditionalLikelihood:
         mean[inside] = point.start + mean[others] @ lean
         second[np.ix_(others, inside)] = cross
         second[np.ix_(inside, others)] = cross.T
-        own = point.spread + np.outer(point.start, mean[inside]) + lean.T @ cross
-        second[np.ix_(inside, inside)] = 0.5 * (own + own.T)
+        square = point.spread + np.outer(point.start, mean[inside]) + lean.T @ cross
+        second[np.ix_(inside, inside)] = 0.5 * (square + square.T)
         return Moments(self.moments.total_weight, mean, second)
 
     # -- curvature ---------------------------------------------------------------------------------

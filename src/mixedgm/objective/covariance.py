@@ -82,7 +82,7 @@ class Covariance(Whole):
     layout : Layout
         Of the parameters.
     codes : ndarray (n, q)
-        States of the categorical columns.
+        States of the discrete columns.
     probability : ndarray (n,)
         What each state counts; they sum to one.
     start : ndarray (p,)

@@ -26,8 +26,10 @@ class GaussianSums:
 
     def slopes(self, layout: Layout) -> Floats:
         """Derivatives in the coefficients of Gaussian conditionals, in the incidence's order."""
-        own, incidence = layout.incidence.gaussian_entries, layout.incidence
-        return np.asarray(self.by_column[incidence.entry_column[own], incidence.entry_target[own]])
+        entries, incidence = layout.incidence.gaussian_entries, layout.incidence
+        return np.asarray(
+            self.by_column[incidence.entry_column[entries], incidence.entry_target[entries]]
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,6 @@ from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.params import from_theta
 from mixedgm.objective.contract import Evaluation
 from mixedgm.objective.covariance import Covariance, CovarianceCost, distinct
-from mixedgm.objective.moments import independent, statistics
 from mixedgm.rows.contract import Moments
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ _MOST_STATES = 2**16
 
 @dataclass(frozen=True, eq=False)
 class Likelihood:
-    """-log p(row), averaged over rows, by exact elimination of the categorical columns.
+    """-log p(row), averaged over rows, by exact elimination of the discrete columns.
 
     Parameters
     ----------
@@ -83,12 +82,12 @@ class Likelihood:
 
     def null(self) -> Floats:
         """Closed form: mean 0, precision 1, log frequencies."""
-        return independent(self.layout, self.moments)
+        return self.layout.independent(self.moments.mean)
 
     @cached_property
     def observed(self) -> Floats:
         """(n_theta,) mean of the sufficient statistics over the rows."""
-        return statistics(self.layout, self.moments.mean, self.moments.second)
+        return self.layout.statistics(self.moments.mean, self.moments.second)
 
     # -- value and gradient ------------------------------------------------------------------------
 
@@ -129,7 +128,7 @@ class Likelihood:
         from mixedgm.joint.moments import moments_from
 
         expected = moments_from(model.given_y, model.tree.pairs[0])
-        return statistics(self.layout, expected.column_mean, expected.column_second)
+        return self.layout.statistics(expected.column_mean, expected.column_second)
 
     # -- curvature ---------------------------------------------------------------------------------
 
@@ -177,5 +176,5 @@ class Likelihood:
 
 
 def _drawn_states(model: Exact, n: int) -> tuple[Ints, Floats]:
-    """The distinct ones among n draws of the categorical columns, and their shares."""
+    """The distinct ones among n draws of the discrete columns, and their shares."""
     return distinct(model.tree.draw(n, np.random.default_rng(n)), model.params.n_levels)

@@ -17,7 +17,6 @@ import numpy as np
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.objective.contract import Curvature, Evaluation
 from mixedgm.objective.gaussian_terms import GaussianSums, GaussianTerms
-from mixedgm.objective.moments import independent
 from mixedgm.objective.softmax_terms import SoftmaxTerms, SoftmaxValues
 from mixedgm.rows.contract import Gradient, Moments, Rows
 
@@ -90,7 +89,7 @@ class Pseudolikelihood:
 
     def null(self) -> Floats:
         """Closed form: mean 0, precision 1, log frequencies."""
-        return independent(self.layout, self.moments)
+        return self.layout.independent(self.moments.mean)
 
     @cached_property
     def _gaussian(self) -> GaussianTerms:
@@ -117,11 +116,8 @@ class Pseudolikelihood:
         grad = np.empty(self.layout.n_theta)
         grad[self.layout.gaussian_terms] = gaussian.node_slopes
         grad[self.layout.biases] = softmax.node_slopes
-        grad[self.layout.edges] = (
-            self._on_support(gaussian, softmax)
-            if self.working
-            else self._for_all_pairs(gaussian, softmax)
-        )
+        edges = self._on_support if self.working else self._for_all_pairs
+        edges(gaussian, softmax, grad[self.layout.edges])
         return Evaluation(value, grad)
 
     def _support(self, theta: Floats, groups: Ints | None) -> tuple[Layout, Floats]:
@@ -133,18 +129,16 @@ class Pseudolikelihood:
             return layout, theta
         return layout.restrict(groups), theta[layout.positions(groups)]
 
-    def _on_support(self, gaussian: GaussianSums, softmax: SoftmaxValues) -> Floats:
+    def _on_support(self, gaussian: GaussianSums, softmax: SoftmaxValues, out: Floats) -> None:
         """The gradient of the layout's own edges, added up over their conditionals."""
         layout = self.layout
         slopes = np.concatenate([gaussian.slopes(layout), softmax.slopes])
-        total = np.bincount(layout.incidence.theta_index, slopes, layout.n_theta)
-        return np.asarray(total[layout.edges], dtype=np.float64)
+        out[:] = np.bincount(layout.incidence.theta_index, slopes, layout.n_theta)[layout.edges]
 
-    def _for_all_pairs(self, gaussian: GaussianSums, softmax: SoftmaxValues) -> Floats:
+    def _for_all_pairs(self, gaussian: GaussianSums, softmax: SoftmaxValues, out: Floats) -> None:
         from mixedgm.objective.kernels import edge_gradient
 
         layout = self.layout
-        out = np.empty(layout.n_theta - layout.n_node_terms)
         edge_gradient(
             layout.pairs,
             (layout.first_feature, layout.n_blocks),
@@ -156,7 +150,6 @@ class Pseudolikelihood:
             self.moments.second,
             out,
         )
-        return out
 
     def curvature(self, theta: Floats, stride: int = 1, nodes: Ints | None = None) -> Curvature:
         """Exact second derivative; the softmax terms from every `stride`-th row."""

@@ -96,11 +96,11 @@ class Ridged:
         self, theta: Floats, gradient: bool = True, groups: Ints | None = None
     ) -> Evaluation:
         """Value and, if asked, gradient."""
-        found = self.smooth.evaluate(theta, gradient, groups)
-        value = found.value + self.added(theta)
-        if found.grad is None:
+        plain = self.smooth.evaluate(theta, gradient, groups)
+        value = plain.value + self.added(theta)
+        if plain.grad is None:
             return Evaluation(value)
-        return Evaluation(value, found.grad + self.push(theta))
+        return Evaluation(value, plain.grad + self.push(theta))
 
     def added(self, theta: Floats) -> float:
         """The ridge alone."""
@@ -118,11 +118,11 @@ class Ridged:
         self, theta: Floats, stride: int = 1, nodes: Ints | None = None
     ) -> Curvature | WholeCurvature:
         """Hessian at theta."""
-        found = self.smooth.curvature(theta, stride, nodes)
-        if not isinstance(found, Curvature):
-            return RidgedWhole(found, self.layout, self.edges)
+        hessian = self.smooth.curvature(theta, stride, nodes)
+        if not isinstance(hessian, Curvature):
+            return RidgedWhole(hessian, self.layout, self.edges)
         # Every conditional that an edge is in has its share.
-        return replace(found, ridge=self.edges / np.maximum(1, self.layout.conditionals))
+        return replace(hessian, ridge=self.edges / np.maximum(1, self.layout.conditionals))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
 """Moments and Gibbs chains -> estimates of the likelihood's gradient, with their errors.
 
-For fields that are too large to eliminate.  Only the categorical columns are sampled; given them,
-the moments of the continuous columns are known.  The chains persist: a small change of theta
+For fields that are too large to eliminate.  Only the discrete columns are sampled; given them,
+the moments of the Gaussian ones are known.  The chains persist: a small change of theta
 moves them little, so few sweeps bring them up to date.  They are independent of each other, and
 the spread between batches of them is the error, whatever the correlation along a chain.
 """
@@ -24,7 +24,6 @@ from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.params import from_theta
 from mixedgm.objective.contract import Evaluation, WholeCurvature
 from mixedgm.objective.covariance import Covariance, CovarianceCost, distinct
-from mixedgm.objective.moments import independent, statistics
 from mixedgm.objective.ridge import Ridged, RidgedWhole
 from mixedgm.rows.contract import Moments
 
@@ -35,7 +34,7 @@ _KEPT = 4096
 
 @dataclass(eq=False)
 class GradientChains:
-    """Gibbs chains over the categorical columns, which go on from wherever they are.
+    """Gibbs chains over the discrete columns, which go on from wherever they are.
 
     Parameters
     ----------
@@ -66,8 +65,8 @@ class GradientChains:
         for k in range(sweeps):
             sweep(field, self.codes, 1, self.rng, runs=runs)
             for b in range(_BATCHES):
-                own = self.codes[b * self.per_batch : (b + 1) * self.per_batch]
-                count_pairs(own, field.level_start, counts[b])
+                batch = self.codes[b * self.per_batch : (b + 1) * self.per_batch]
+                count_pairs(batch, field.level_start, counts[b])
             if (k + 1) % every == 0:
                 kept.append(self.codes.copy())
         self.sweeps += burn_in + sweeps
@@ -151,7 +150,7 @@ class SampledLikelihood:
 
     def null(self) -> Floats:
         """Closed form: mean 0, precision 1, log frequencies."""
-        return independent(self.layout, self.moments)
+        return self.layout.independent(self.moments.mean)
 
     def evaluate(
         self, theta: Floats, gradient: bool = True, groups: Ints | None = None
@@ -159,17 +158,17 @@ class SampledLikelihood:
         """Exactly where there is no edge; else an estimate of the gradient, the value unknown."""
         if not self.layout.group_norms(theta).any():
             return self._without_edges(theta)
-        found = self.estimate(theta, _KEPT // (_BATCHES * self.chains.per_batch))
-        return Evaluation(np.inf) if found is None else Evaluation(np.nan, found.grad)
+        estimated = self.estimate(theta, _KEPT // (_BATCHES * self.chains.per_batch))
+        return Evaluation(np.inf) if estimated is None else Evaluation(np.nan, estimated.grad)
 
     def curvature(
         self, theta: Floats, stride: int = 1, nodes: Ints | None = None
     ) -> StateCurvature:
         """From states that the chains visit."""
-        found = self.estimate(theta, _KEPT // (_BATCHES * self.chains.per_batch))
-        if found is None:
+        estimated = self.estimate(theta, _KEPT // (_BATCHES * self.chains.per_batch))
+        if estimated is None:
             raise ValueError("there is no curvature outside the domain")
-        return found.curvature
+        return estimated.curvature
 
     def estimate(self, theta: Floats, sweeps: int) -> GradientEstimate | None:
         """Let the chains go on at theta; None where the precision is not positive definite."""
@@ -180,9 +179,9 @@ class SampledLikelihood:
         pairs, states = self.chains.run(params, sweeps)
         expected = [moments_from(given_y, one) for one in pairs]
         batches = np.array(
-            [statistics(self.layout, one.column_mean, one.column_second) for one in expected]
+            [self.layout.statistics(one.column_mean, one.column_second) for one in expected]
         )
-        batches -= statistics(self.layout, self.moments.mean, self.moments.second)
+        batches -= self.layout.statistics(self.moments.mean, self.moments.second)
         error = np.zeros(self.layout.n_theta)
         if self.layout.n_levels:  # else nothing was sampled, and there is only rounding
             error = batches.std(axis=0, ddof=1) / np.sqrt(len(batches))
@@ -241,8 +240,8 @@ class RidgedSample(SampledLikelihood):
     @classmethod
     def of(cls, smooth: SampledLikelihood, edges: Floats, numbers: Floats) -> RidgedSample:
         """The likelihood with a ridge, and the same chains."""
-        own = {each.name: getattr(smooth, each.name) for each in fields(SampledLikelihood)}
-        return cls(**own, ridge=Ridged(smooth, edges, numbers))
+        parts = {each.name: getattr(smooth, each.name) for each in fields(SampledLikelihood)}
+        return cls(**parts, ridge=Ridged(smooth, edges, numbers))
 
     def restrict(self, groups: Ints) -> RidgedSample:
         """The same function with all other groups zero."""
@@ -255,15 +254,15 @@ class RidgedSample(SampledLikelihood):
 
     def estimate(self, theta: Floats, sweeps: int) -> GradientEstimate | None:
         """What the chains say, with what the ridge adds to derivatives."""
-        found = super().estimate(theta, sweeps)
-        if found is None:
+        plain = super().estimate(theta, sweeps)
+        if plain is None:
             return None
         push = self.ridge.push(theta)
         return replace(
-            found,
-            grad=found.grad + push,
-            batches=found.batches + push,
-            curvature=_RidgedStates(found.curvature, self.layout, self.ridge.edges),
+            plain,
+            grad=plain.grad + push,
+            batches=plain.batches + push,
+            curvature=_RidgedStates(plain.curvature, self.layout, self.ridge.edges),
         )
 
     def _without_edges(self, theta: Floats) -> Evaluation:

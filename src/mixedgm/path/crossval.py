@@ -11,18 +11,15 @@ import numpy as np
 
 from mixedgm.errors import MixedGMError, ParameterError
 from mixedgm.model.layout import Floats, Ints
-from mixedgm.parameters import HasParams
+from mixedgm.parameters import ensure, is_flag, is_integer
 from mixedgm.path.evidence import Choice, Evidence
-from mixedgm.path.path import PathPoint
-from mixedgm.path.refits import interpolates
 from mixedgm.path.resamples import (
+    ByResamples,
     Location,
     Split,
-    check_checkpoint,
     checkpoint_field,
     held_out,
 )
-from mixedgm.path.task import Task
 from mixedgm.printable import quoted
 from mixedgm.table.encode import Design
 
@@ -32,20 +29,15 @@ _LOOK_BELOW = 0.5
 _RISEN_BELOW, _RISEN_ERRORS = 0.8, 3.0
 
 
-class _ByPrediction(HasParams):
+class _ByPrediction(ByResamples):
     """What criteria that score rows held out have in common."""
 
-    by_parts = True
     part = 5
 
     @property
     def effort(self) -> float:
         """About how often the work of EBIC's path is done: these paths go further down."""
         return 5.0
-
-    def enough(self, task: Task, point: PathPoint) -> bool:
-        """Whether a column has as many predictors as rows, so that it is fitted perfectly."""
-        return interpolates(task, point.groups)
 
 
 @dataclass(frozen=True)
@@ -73,8 +65,8 @@ class Holdout(_ByPrediction):
 
     def __post_init__(self) -> None:
         share = self.fraction
-        if not (isinstance(share, Real) and 0.0 < float(share) < 1.0):
-            raise ParameterError.must_be("fraction", "a number in (0, 1)", share)
+        inside = isinstance(share, Real) and 0.0 < float(share) < 1.0
+        ensure(inside, "fraction", "a number in (0, 1)", share)
 
     @property
     def label(self) -> str:
@@ -149,25 +141,22 @@ class CV(_ByPrediction):
     checkpoint: Location = checkpoint_field()
 
     def __post_init__(self) -> None:
-        check_checkpoint(self.checkpoint)
-        whole = isinstance(self.cv, Integral) and not isinstance(self.cv, bool)
-        if whole and int(self.cv) < 2:
-            raise ParameterError.must_be("cv", "at least 2 folds", self.cv)
-        listed = isinstance(self.cv, Iterable) and not isinstance(self.cv, str)
-        if not (whole or listed or hasattr(self.cv, "split")) or isinstance(self.cv, str):
-            raise ParameterError.must_be(
-                "cv",
-                "an integer of at least 2, a splitter of scikit-learn, "
-                "or a list of (train, test) positions",
-                self.cv,
-            )
-        if not isinstance(self.one_se, (bool, np.bool_)):
-            raise ParameterError.must_be("one_se", "True or False", self.one_se)
+        super().__post_init__()
+        whole = is_integer(self.cv)
+        ensure(not whole or self.cv >= 2, "cv", "at least 2 folds", self.cv)
+        splits = whole or isinstance(self.cv, Iterable) or hasattr(self.cv, "split")
+        wanted = (
+            "an integer of at least 2, a splitter of scikit-learn, "
+            "or a list of (train, test) positions"
+        )
+        ensure(splits and not isinstance(self.cv, str), "cv", wanted, self.cv)
+        ensure(is_flag(self.one_se), "one_se", "True or False", self.one_se)
 
     @property
     def label(self) -> str:
         """How the choice is described."""
-        name = f"{self.cv}-fold" if isinstance(self.cv, Integral) else _name_of(self.cv)
+        name = type(self.cv).__name__ if hasattr(self.cv, "split") else "given"
+        name = f"{self.cv}-fold" if isinstance(self.cv, Integral) else name
         return f"{name} CV ({'one standard error' if self.one_se else 'lowest mean'})"
 
     @property
@@ -224,10 +213,6 @@ def _mean_and_error(folds: Floats, weights: Floats) -> tuple[Floats, Floats]:
     mean = share @ losses
     spread = share @ (losses - mean) ** 2
     return mean, np.sqrt(spread / max(len(losses) - 1, 1))
-
-
-def _name_of(cv: Any) -> str:
-    return type(cv).__name__ if hasattr(cv, "split") else "given"
 
 
 def _positions(design: Design) -> Ints:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from mixedgm.model.layout import Floats, Ints
-from mixedgm.parallel import Runtime, seeds
+from mixedgm.parallel import Runtime
 from mixedgm.path.path import Path
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.task import Reference, Task
@@ -18,99 +18,65 @@ from mixedgm.table.encode import Design
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """A chosen point of a path, with all scores.
-
-    Parameters
-    ----------
-    index : int
-        The chosen point.
-    label : str
-        How the choice is described.
-    scores : dict of str to ndarray
-        One value per point of the path; the first entry is the score that decided.
-    notes : tuple of str
-        What the user should know.
-    down_to : float, optional
-        How far down the path should go for the choice to be certain; None when it is.
-    by_node : ndarray (n_nodes,), optional
-        The chosen point of every node, where each has a lam of its own; `index` is then the last
-        of them.
-    uncertain : tuple of str
-        The columns for which the path should go further down, where each has a lam of its own.
-    groups : ndarray, optional
-        The chosen edges, where they are not just those of the point.
-    frequencies : ndarray (n_groups,), optional
-        How often each edge was selected in subsamples at the chosen lam.
-    open_end : str
-        What speaks for looking at smaller values of lam than the path has; empty if nothing does.
-    reasons : tuple of str
-        Why a point was not considered, one entry per point; empty where it was.
-    refit : ndarray, optional
-        Theta of the chosen graph without shrinkage, roughly, if it is known.
-    memory : optional
-        What the criterion needs again if the path is continued.
-    ends : tuple
-        Where the paths of folds or subsamples ended: their next parts start from there.
-    """
+    """A chosen point of a path, with all scores."""
 
     index: int
+    """The chosen point."""
     label: str
+    """How the choice is described."""
     scores: dict[str, Floats]
+    """One value per point of the path; the first entry is the score that decided."""
     notes: tuple[str, ...] = ()
+    """What the user should know."""
     down_to: float | None = None
+    """How far down the path should go for the choice to be certain; None when it is."""
     by_node: Ints | None = None
+    """(n_nodes,) the chosen point of every node, where each has a lam of its own; `index` is then
+    the last of them."""
     uncertain: tuple[str, ...] = ()
+    """The columns for which the path should go further down, where each has a lam of its own."""
     groups: Ints | None = None
+    """The chosen edges, where they are not just those of the point."""
     frequencies: Floats | None = None
+    """(n_groups,) how often each edge was selected in subsamples at the chosen lam."""
     open_end: str = ""
+    """What speaks for looking at smaller values of lam than the path has; empty if nothing does."""
     reasons: tuple[str, ...] = ()
+    """Why a point was not considered, one entry per point; empty where it was."""
     refit: Floats | None = None
+    """Theta of the chosen graph without shrinkage, roughly, if it is known."""
     memory: Any = None
+    """What the criterion needs again if the path is continued."""
     ends: tuple[Any, ...] = ()
+    """Where the paths of folds or subsamples ended: their next parts start from there."""
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Everything from which lam is chosen.
-
-    Parameters
-    ----------
-    design : Design
-        The rows.
-    recipe : Recipe
-        How to fit some of them.
-    task : Task
-        The problem on all rows.
-    path : Path
-        Its solutions so far.
-    seed : SeedSequence
-        For everything that is drawn.
-    table : Reference, optional
-        Of the table that the rows are a resample of; None when they are a whole table.
-    runtime : Runtime
-        Workers for folds and subsamples, progress bars, and what Ctrl-C does.
-    before : Choice, optional
-        The choice from the first `n_before` points, when the path has been continued since.
-    """
+    """Everything from which lam is chosen."""
 
     design: Design
+    """The rows."""
     recipe: Recipe
+    """How to fit some of them."""
     task: Task
+    """The problem on all rows."""
     path: Path
+    """Its solutions so far."""
     seed: np.random.SeedSequence
+    """For everything that is drawn."""
     table: Reference | None = None
+    """Of the table that the rows are a resample of; None when they are a whole table."""
     runtime: Runtime = field(default_factory=Runtime)
+    """Workers for folds and subsamples, progress bars, and what Ctrl-C does."""
     before: Choice | None = None
+    """The choice from the first `n_before` points, when the path has been continued since."""
     n_before: int = 0
 
     @cached_property
     def reference(self) -> Reference:
         """What folds and subsamples keep of the whole table."""
         return Reference.of(self.design) if self.table is None else self.table
-
-    def seeds(self, n: int) -> list[np.random.SeedSequence]:
-        """One seed for each of n tasks, the same at every call."""
-        return seeds(self.seed, n)
 
     @property
     def fresh(self) -> Floats:
@@ -152,4 +118,3 @@ class Criterion(Protocol):
 
     def choose(self, evidence: Evidence) -> Choice:
         """Score every point and choose one."""
-        ...

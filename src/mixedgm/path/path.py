@@ -39,6 +39,21 @@ class PathPoint(Account):
     notes: tuple[str, ...] = ()
     trace: tuple[TraceRow, ...] = ()
 
+    @property
+    def terms(self) -> Floats:
+        """Those of nodes, then those of active groups."""
+        return np.concatenate([self.node_terms, self.values])
+
+
+def _per_lam(name: str, doc: str) -> cached_property[Floats]:
+    """An attribute of every point, as an array over the points."""
+
+    def column(path: Path) -> Floats:
+        return np.array([getattr(point, name) for point in path.points], dtype=np.float64)
+
+    column.__doc__ = doc
+    return cached_property(column)
+
 
 @dataclass(frozen=True, eq=False)
 class Path:
@@ -122,13 +137,14 @@ class Path:
             f"{self.n_edges[0]} to {self.n_edges[-1]} edges, KKT at most {self.kkt.max():.1e}>"
         )
 
-    def _column(self, name: str) -> Floats:
-        return np.array([getattr(point, name) for point in self.points], dtype=np.float64)
-
-    @cached_property
-    def lams(self) -> Floats:
-        """Penalties, largest first."""
-        return self._column("lam")
+    lams = _per_lam("lam", "Penalties, largest first.")
+    objective = _per_lam("objective", "Objective in the data's own units.")
+    kkt = _per_lam("kkt", "Recomputed KKT number.")
+    passes = _per_lam("passes", "Passes over the rows.")
+    curvature_passes = _per_lam("curvature_passes", "Passes over the rows for curvature.")
+    seconds = _per_lam("seconds", "Wall time.")
+    pass_seconds = _per_lam("pass_seconds", "Wall time in passes over the rows.")
+    curvature_seconds = _per_lam("curvature_seconds", "Wall time in curvature from the rows.")
 
     @cached_property
     def n_edges(self) -> NDArray[np.int64]:
@@ -136,45 +152,10 @@ class Path:
         return np.array([len(self.pairs(k)) for k in range(len(self))], dtype=np.int64)
 
     @cached_property
-    def objective(self) -> Floats:
-        """Objective in the data's own units."""
-        return self._column("objective")
-
-    @cached_property
-    def kkt(self) -> Floats:
-        """Recomputed KKT number."""
-        return self._column("kkt")
-
-    @cached_property
     def kkt_relative(self) -> Floats:
         """KKT number divided by lam."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return self.kkt / self.lams
-
-    @cached_property
-    def passes(self) -> Floats:
-        """Passes over the rows."""
-        return self._column("passes")
-
-    @cached_property
-    def curvature_passes(self) -> Floats:
-        """Passes over the rows for curvature."""
-        return self._column("curvature_passes")
-
-    @cached_property
-    def seconds(self) -> Floats:
-        """Wall time."""
-        return self._column("seconds")
-
-    @cached_property
-    def pass_seconds(self) -> Floats:
-        """Wall time in passes over the rows."""
-        return self._column("pass_seconds")
-
-    @cached_property
-    def curvature_seconds(self) -> Floats:
-        """Wall time in curvature from the rows."""
-        return self._column("curvature_seconds")
 
     @property
     def converged(self) -> NDArray[np.bool_]:
@@ -184,11 +165,7 @@ class Path:
     def theta(self, k: int) -> Floats:
         """Solver coordinates at the k-th lam."""
         point = self.points[k]
-        theta = np.zeros(self.layout.n_theta)
-        theta[self.layout.positions(point.groups)] = np.concatenate(
-            [point.node_terms, point.values]
-        )
-        return theta
+        return self.layout.expanded(point.groups, point.terms)
 
     def params(self, k: int) -> Params:
         """Parameters at the k-th lam in the data's own units."""
@@ -231,9 +208,7 @@ class Path:
         norms = np.zeros((len(self), self.layout.n_groups))
         for k, point in enumerate(self.points):
             small = self.layout.restrict(point.groups)
-            norms[k, point.groups] = small.group_norms(
-                np.concatenate([point.node_terms, point.values])
-            )
+            norms[k, point.groups] = small.group_norms(point.terms)
         return norms
 
     def score(self, X: object, sample_weight: ArrayLike | None = None) -> Floats:
@@ -334,8 +309,7 @@ def solve_path(
 
     The first starts from parameters (by default, those of the model without edges), from an
     evaluated point, or where another path of the same task ends; its points are then the first of
-    the new path.  The path
-    ends after the first point that is `enough`.
+    the new path.  The path ends after the first point that is `enough`.
 
     Where the runtime keeps what is interrupted, Ctrl-C leaves what is solved and warns; it is
     raised again only when nothing is.  The same holds for a graph that is too dense for an exact

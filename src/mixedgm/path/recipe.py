@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 
-from mixedgm.model.layout import Floats
-from mixedgm.path.moderated import Moderated
+from mixedgm.model.layout import Floats, Layout
+from mixedgm.model.moderation import Moderators
+from mixedgm.rows.memory import MemoryRows
+from mixedgm.rows.products import Products
 from mixedgm.solve.choose import Auto
 from mixedgm.solve.loop import Solver
 
@@ -19,35 +21,58 @@ Lam = float | tuple[float, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Recipe:
-    """How rows become a task (`task.prepare`), and a task a path (`path.solve_path`).
+class Moderated:
+    """The wish for moderated edges."""
 
-    Parameters
-    ----------
-    solver : Solver
-    tol : float
-    max_iter : int
-    weights : {"calibrated", "uniform", "adaptive"}
-    factors : ndarray (p + q, p + q), optional
-        Penalty factors by pair of nodes; inf leaves an edge out.
-    loss : {"pseudolikelihood", "likelihood", "likelihood-mc", "nodewise"}
-    seed : SeedSequence, optional
-        For losses that are sampled.
-    rule : {"and", "or"}
-        Which edges separate regressions have.
-    moderated : Moderated, optional
-        Which columns moderate edges.
-    refits : bool
-        Whether graphs are refitted: edges that no refit could have are then left out.
-    """
+    nodes: tuple[int, ...]
+    """The moderators, all covariates."""
+    factors: Floats
+    """(moderators, p + q, p + q) penalty factors of the deviations; inf leaves one out."""
+
+    def layout(self, layout: Layout, moderators: Moderators, scales: Floats) -> Layout:
+        """The layout with the deviations that are wanted; a constant moderator has none."""
+        absent = np.isinf(self.factors)
+        absent[scales[list(self.nodes)] == 0.0] = True
+        return layout.moderated(moderators.n_features(layout), absent)
+
+    def rows(self, rows: MemoryRows, layout: Layout, moderators: Moderators) -> MemoryRows:
+        """The same rows with the features that design columns are multiplied by."""
+        features = moderators.features(layout, rows.numbers, rows.codes)
+        return replace(rows, products=Products(features, moderators.centre(layout)))
+
+    def weights(
+        self, layout: Layout, scales: Floats, weights: tuple[Floats, Floats]
+    ) -> tuple[Floats, Floats]:
+        """Yardstick and penalty weights: those of deviations times sqrt(tr cov) of the moderator.
+
+        The penalty's are multiplied by their factors, too.
+        """
+        deviating = np.flatnonzero(layout.moderator >= 0)
+        which = layout.moderator[deviating]
+        u, v = layout.pairs[deviating].T
+        yardstick, penalty = (part.copy() for part in weights)
+        spread = scales[list(self.nodes)][which]
+        yardstick[deviating] *= spread
+        penalty[deviating] *= spread * self.factors[which, u, v]
+        return yardstick, penalty
+
+
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """How rows become a task (`task.prepare`), and a task a path (`path.solve_path`)."""
 
     solver: Solver = field(default_factory=Auto)
     tol: float = 1e-5
     max_iter: int = 1000
     weights: Weights = "calibrated"
     factors: Floats | None = None
+    """(p + q, p + q) penalty factors by pair of nodes; inf leaves an edge out."""
     loss: Loss = "pseudolikelihood"
     seed: np.random.SeedSequence | None = None
+    """For losses that are sampled."""
     rule: str = "and"
+    """Which edges separate regressions have."""
     moderated: Moderated | None = None
+    """Which columns moderate edges."""
     refits: bool = False
+    """Whether graphs are refitted: edges that no refit could have are then left out."""

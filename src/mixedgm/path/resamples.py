@@ -16,13 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.checkpoint import Record, fingerprint, flattened
-from mixedgm.errors import MixedGMError, ParameterError
+from mixedgm.errors import MixedGMError
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.parallel import run
+from mixedgm.parameters import HasParams, ensure
 from mixedgm.path.evidence import Evidence
-from mixedgm.path.path import Path, solve_path
+from mixedgm.path.path import Path, PathPoint, solve_path
 from mixedgm.path.recipe import Recipe
-from mixedgm.path.task import Reference, prepare
+from mixedgm.path.refits import interpolates
+from mixedgm.path.task import Reference, Task, prepare
 from mixedgm.printable import quoted
 from mixedgm.solve.working_set import Start
 from mixedgm.table.encode import Design
@@ -39,10 +41,19 @@ def checkpoint_field() -> Any:
     return field(default=None, compare=False, repr=False)
 
 
-def check_checkpoint(given: object) -> None:
-    """Raise ParameterError unless it is None or the name of a folder."""
-    if given is not None and not isinstance(given, str | os.PathLike):
-        raise ParameterError.must_be("checkpoint", "the name of a folder or None", given)
+class ByResamples(HasParams):
+    """What criteria that fit subsets of the rows have in common."""
+
+    by_parts = True
+
+    def enough(self, task: Task, point: PathPoint) -> bool:
+        """Whether a column has as many predictors as rows, so that it is fitted perfectly."""
+        return interpolates(task, point.groups)
+
+    def __post_init__(self) -> None:
+        folder = getattr(self, "checkpoint", None)
+        named = folder is None or isinstance(folder, str | os.PathLike)
+        ensure(named, "checkpoint", "the name of a folder or None", folder)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +72,7 @@ class _Work:
         task = prepare(self.design.take(rows), self.recipe, self.reference)
         start = None
         if end is not None:
-            theta = np.zeros(task.layout.n_theta)
-            theta[task.layout.positions(end[0])] = end[1]
+            theta = task.layout.expanded(*end)
             start = Start(theta, task.smooth.evaluate(theta), self.lam)
         path = solve_path(task, self.lams, self.recipe, start=start)
         names = np.array([node.name for node in self.design.schema.nodes])
@@ -71,7 +81,7 @@ class _Work:
             "degenerate": np.isin(names, task.degenerate),
             "unconverged": np.array([not path.converged.all()]),
             "end_groups": last.groups,
-            "end_terms": np.concatenate([last.node_terms, last.values]),
+            "end_terms": last.terms,
         }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +14,8 @@ from mixedgm.path import grid
 from mixedgm.path.criteria import AIC, BIC, EBIC
 from mixedgm.path.crossval import CV, Holdout
 from mixedgm.path.evidence import Choice, Criterion, Evidence
-from mixedgm.path.path import Path, PathPoint, solve_path
+from mixedgm.path.path import Path, solve_path
 from mixedgm.path.stability import StabilitySelection, StARS
-from mixedgm.path.task import Task
 from mixedgm.printable import few
 
 NAMED: dict[str, Criterion] = {
@@ -43,20 +43,11 @@ class WholeGrid:
         """As the criterion chooses from these values."""
         return replace(self.criterion.choose(evidence), down_to=None)
 
-    @property
-    def per_node(self) -> bool:
-        """As the criterion has it."""
-        return bool(getattr(self.criterion, "per_node", False))
-
-    @property
-    def refit(self) -> bool:
-        """As the criterion has it."""
-        return bool(getattr(self.criterion, "refit", False))
-
-    def enough(self, task: Task, point: PathPoint) -> bool:
-        """As the criterion says."""
-        enough = getattr(self.criterion, "enough", None)
-        return enough is not None and bool(enough(task, point))
+    def __getattr__(self, name: str) -> Any:
+        """`per_node`, `refit` and `enough` are those of the criterion, if it has them."""
+        if name in ("per_node", "refit", "enough"):
+            return getattr(self.criterion, name)
+        raise AttributeError(name)
 
 
 @dataclass(frozen=True)

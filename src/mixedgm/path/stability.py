@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import numbers
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Floats, Ints
-from mixedgm.parameters import HasParams
+from mixedgm.parallel import seeds
+from mixedgm.parameters import ensure, is_integer, is_real
 from mixedgm.path.evidence import Choice, Evidence
-from mixedgm.path.path import PathPoint
-from mixedgm.path.refits import interpolates
 from mixedgm.path.resamples import (
+    ByResamples,
     Counts,
     Location,
-    check_checkpoint,
     checkpoint_field,
     edge_counts,
 )
@@ -26,19 +23,8 @@ from mixedgm.path.task import Task
 _ROUNDING = 1e-12
 
 
-class _BySubsamples(HasParams):
-    """What criteria that count edges in subsamples have in common."""
-
-    by_parts = True
-    refit = True
-
-    def enough(self, task: Task, point: PathPoint) -> bool:
-        """Whether a column has as many predictors as rows, so that it is fitted perfectly."""
-        return interpolates(task, point.groups)
-
-
 @dataclass(frozen=True)
-class StARS(_BySubsamples):
+class StARS(ByResamples):
     """Stability approach to regularisation selection.
 
     An edge that is in a share f of the subsamples' graphs has the instability 2 f (1 - f).  The
@@ -70,18 +56,20 @@ class StARS(_BySubsamples):
     'StARS (instability 0.1, 20 subsamples)'
     """
 
+    refit = True
+
     beta: float = 0.05
     n_subsamples: int = 20
     ratio: float | None = None
     checkpoint: Location = checkpoint_field()
 
     def __post_init__(self) -> None:
-        check_checkpoint(self.checkpoint)
-        if not (_is_real(self.beta) and 0.0 < self.beta < 0.5):
-            raise ParameterError.must_be("beta", "a number in (0, 0.5)", self.beta)
-        _check_count("n_subsamples", self.n_subsamples)
-        if self.ratio is not None and not (_is_real(self.ratio) and 0.0 < self.ratio < 1.0):
-            raise ParameterError.must_be("ratio", "a number in (0, 1) or None", self.ratio)
+        super().__post_init__()
+        inside = is_real(self.beta) and 0.0 < self.beta < 0.5
+        ensure(inside, "beta", "a number in (0, 0.5)", self.beta)
+        _check_count(self.n_subsamples)
+        share = self.ratio is None or (is_real(self.ratio) and 0.0 < self.ratio < 1.0)
+        ensure(share, "ratio", "a number in (0, 1) or None", self.ratio)
 
     @property
     def effort(self) -> float:
@@ -107,7 +95,7 @@ class StARS(_BySubsamples):
         }
         notes = counts.notes
         if not stable[0]:
-            notes = (*notes, "no lam is as stable as asked for; the largest was taken")
+            notes += ("no lam is as stable as asked for; the largest was taken",)
         index = max(int(stable.sum()) - 1, 0)
         return Choice(
             index,
@@ -127,7 +115,7 @@ class StARS(_BySubsamples):
         size = min(max(1, int(ratio * n + 1e-9)), n - 1)
         return [
             np.sort(np.random.default_rng(seed).permutation(n)[:size])
-            for seed in evidence.seeds(self.n_subsamples)
+            for seed in seeds(evidence.seed, self.n_subsamples)
         ]
 
 
@@ -155,7 +143,7 @@ def _instability(task: Task, counts: Counts) -> Floats:
 
 
 @dataclass(frozen=True)
-class StabilitySelection(_BySubsamples):
+class StabilitySelection(ByResamples):
     """Edges that are selected in at least a share `threshold` of half-samples.
 
     Rows are split at random into two halves, `n_subsamples` / 2 times, and each half is fitted at
@@ -191,6 +179,8 @@ class StabilitySelection(_BySubsamples):
     'stability selection (in 90% of 100 half-samples, at most 1 false edge expected)'
     """
 
+    refit = True
+
     threshold: float = 0.75
     max_false: float = 1.0
     n_subsamples: int = 100
@@ -198,18 +188,16 @@ class StabilitySelection(_BySubsamples):
     checkpoint: Location = checkpoint_field()
 
     def __post_init__(self) -> None:
-        check_checkpoint(self.checkpoint)
-        if not (_is_real(self.threshold) and 0.5 < self.threshold <= 1.0):
-            raise ParameterError.must_be("threshold", "a number in (0.5, 1]", self.threshold)
-        if not (_is_real(self.max_false) and 0.0 < self.max_false < np.inf):
-            raise ParameterError.must_be("max_false", "a positive number", self.max_false)
-        _check_count("n_subsamples", self.n_subsamples)
-        if self.n_subsamples % 2:
-            raise ParameterError.must_be(
-                "n_subsamples", "an even number, as rows are split in halves", self.n_subsamples
-            )
-        if self.bound not in ("unimodal", "worst-case"):
-            raise ParameterError.must_be("bound", "'unimodal' or 'worst-case'", self.bound)
+        super().__post_init__()
+        inside = is_real(self.threshold) and 0.5 < self.threshold <= 1.0
+        ensure(inside, "threshold", "a number in (0.5, 1]", self.threshold)
+        positive = is_real(self.max_false) and 0.0 < self.max_false < np.inf
+        ensure(positive, "max_false", "a positive number", self.max_false)
+        _check_count(self.n_subsamples)
+        even, wanted = self.n_subsamples % 2 == 0, "an even number, as rows are split in halves"
+        ensure(even, "n_subsamples", wanted, self.n_subsamples)
+        offered = self.bound in ("unimodal", "worst-case")
+        ensure(offered, "bound", "'unimodal' or 'worst-case'", self.bound)
 
     @property
     def effort(self) -> float:
@@ -243,12 +231,14 @@ class StabilitySelection(_BySubsamples):
             ),
         }
         index = max(int(allowed.sum()) - 1, 0)
-        frequencies = _frequencies(evidence, counts, index)
+        frequencies, notes = _frequencies(evidence, counts, index), counts.notes
+        if not allowed[0]:
+            notes += ("the bound exceeds max_false at every lam; the largest was taken",)
         return Choice(
             index,
             self.label,
             scores,
-            evidence.all_notes((*counts.notes, *self._notes(allowed))),
+            evidence.all_notes(notes),
             down_to=_next_part(evidence, counts, bool(allowed[-1])),
             groups=np.flatnonzero(frequencies >= self.threshold - _ROUNDING),
             frequencies=frequencies,
@@ -279,23 +269,12 @@ class StabilitySelection(_BySubsamples):
     def _halves(self, evidence: Evidence) -> list[Ints]:
         n = evidence.design.n_rows
         halves = []
-        for seed in evidence.seeds(self.n_subsamples // 2):
+        for seed in seeds(evidence.seed, self.n_subsamples // 2):
             order = np.random.default_rng(seed).permutation(n)
             half = max(1, n // 2)
             halves += [np.sort(order[:half]), np.sort(order[half : 2 * half])]
         return halves
 
-    def _notes(self, allowed: Ints) -> tuple[str, ...]:
-        if allowed[0]:
-            return ()
-        return ("the bound exceeds max_false at every lam; the largest was taken",)
 
-
-def _is_real(value: object) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
-
-
-def _check_count(name: str, value: object) -> None:
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_))
-    if not whole or int(value) < 2:  # type: ignore[call-overload]
-        raise ParameterError.must_be(name, "an integer of at least 2", value)
+def _check_count(n: object) -> None:
+    ensure(is_integer(n, 2), "n_subsamples", "an integer of at least 2", n)

@@ -42,22 +42,15 @@ PILOT_TOL = 1e-8
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """What a resample keeps of the table it was drawn from.
-
-    Parameters
-    ----------
-    mean, variance : ndarray (p,)
-        Of the continuous columns: the node term of a column that is constant in the resample.
-    observed : bool array (sum of declared levels,)
-        Levels that have rows.
-    layout : Layout, optional
-        Of the whole table.  Resamples with the same edges share it, and what it has computed.
-    """
+    """What a resample keeps of the table it was drawn from."""
 
     mean: Floats
     variance: Floats
+    """Of the continuous columns: the node term of a column that is constant in the resample."""
     observed: NDArray[np.bool_]
+    """(declared levels,) those that have rows."""
     layout: Layout | None = None
+    """Of the whole table.  Resamples with the same edges share it, and what it has computed."""
 
     @classmethod
     def of(cls, design: Design) -> Reference:
@@ -68,38 +61,26 @@ class Reference:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One table, one objective, one penalty: a problem for every lam.
-
-    Parameters
-    ----------
-    units : Units
-        Centre and scale of the continuous columns.
-    observed : bool array (sum of declared levels,)
-        Levels that have rows.
-    schema : Schema
-        Columns and declared levels.
-    smooth : Smooth
-        In standardised units, over observed levels.
-    penalty : Penalty
-        As seen by standardised parameters.
-    yardstick : ndarray (n_groups,)
-        Calibrated weight of every edge, standardised.
-    total_weight : float
-        Number of observations, n.
-    degenerate : tuple of str
-        Columns that are constant here or lack a level that the reference (without one, the
-        schema) has.
-    """
+    """One table, one objective, one penalty: a problem for every lam."""
 
     units: Units
+    """Centre and scale of the continuous columns."""
     observed: NDArray[np.bool_]
+    """(declared levels,) those that have rows."""
     schema: Schema
+    """Columns and declared levels."""
     smooth: Smooth
+    """In standardised units, over observed levels."""
     penalty: Penalty
+    """As seen by standardised parameters."""
     yardstick: Floats
+    """(n_groups,) calibrated weight of every edge, standardised."""
     node_scales: Floats
     total_weight: float
+    """Number of observations, n."""
     degenerate: tuple[str, ...] = ()
+    """Columns that are constant here or lack a level that the reference (without one, the schema)
+    has."""
     loss: Loss = "pseudolikelihood"
     rule: str = "and"
     solver: Solver = field(default_factory=Auto)
@@ -205,9 +186,7 @@ class Task:
             theta = problem.smooth.null()
             begin = Start(theta, problem.smooth.evaluate(theta))
         solution = solve(problem, solver, begin, tol=tol, max_iter=max_iter)
-        theta = np.zeros(self.layout.n_theta)
-        theta[index] = solution.theta
-        return replace(solution, theta=theta)
+        return replace(solution, theta=self.layout.expanded(groups, solution.theta))
 
     @cached_property
     def lam_max(self) -> float:
@@ -237,8 +216,10 @@ def prepare(
     moments = _with_unit_variances(rows.moments(), nodes.n_gaussian)
     varies = (numbers != 0.0).any(axis=0).astype(np.float64)
     scales = edge_weights.node_scales(nodes, moments.mean, varies)
-    absent, fixed = _absent(scales, factors), design.schema.covariates
-    layout = Layout.complete(nodes, absent, fixed, nodewise=recipe.loss == "nodewise")
+    # A weight of zero would make the edges of a constant column free instead of absent.
+    absent = np.logical_or.outer(scales == 0.0, scales == 0.0) | np.isinf(factors)
+    fixed, nodewise = design.schema.covariates, recipe.loss == "nodewise"
+    layout = Layout.complete(nodes, absent, fixed, nodewise=nodewise)
     moderators, moderated = None, recipe.moderated
     if moderated is not None:
         share = moments.mean[nodes.indicators]
@@ -324,15 +305,6 @@ def too_large(
     pairs = many | many.T | (np.multiply.outer(free, free) >= n)
     pairs[np.diag_indices(len(free))] = False
     return np.asarray(pairs & (factors > 0.0) & np.isfinite(factors))
-
-
-def _absent(scales: Floats, factors: Floats) -> NDArray[np.bool_]:
-    """Pairs without an edge: those of a column without variation, and those left out.
-
-    A weight of zero would make the edges of a constant column free instead.
-    """
-    constant: NDArray[np.bool_] = np.logical_or.outer(scales == 0.0, scales == 0.0)
-    return constant | np.isinf(factors)
 
 
 def _weights(layout: Layout, scales: Floats, units: Units, recipe: Recipe) -> tuple[Floats, Floats]:

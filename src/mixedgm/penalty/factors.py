@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mixedgm.errors import ParameterError
-from mixedgm.model.kinds import edge_kinds, ends_of, pair_name
+from mixedgm.model.kinds import KINDS, edge_kinds, ends_of, pair_name
 from mixedgm.model.layout import Floats
 from mixedgm.printable import quoted
 from mixedgm.table.schema import Schema
@@ -18,11 +18,12 @@ FactorsArg = Mapping[Any, float] | None
 PairsArg = Iterable[Any] | None
 
 EDGE_KINDS = edge_kinds()
+_EDGE_KIND = {(first, second): pair_name(first, second) for first in KINDS for second in KINDS}
 
 
 def edge_kind(schema: Schema, u: int, v: int) -> str:
     """Name of the kind of edge between two nodes (positions in ``schema.nodes``)."""
-    return pair_name(schema.nodes[u].kind, schema.nodes[v].kind)
+    return _EDGE_KIND[schema.nodes[u].kind, schema.nodes[v].kind]
 
 
 def factor_matrix(

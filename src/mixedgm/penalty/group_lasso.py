@@ -15,16 +15,11 @@ class GroupLasso:
     """The penalty lam * sum over groups of w_g * norm(theta_g).
 
     Node terms and groups of weight zero are free.
-
-    Parameters
-    ----------
-    layout : Layout
-    weights : ndarray (n_groups,)
-        w_g >= 0, in the units of theta.
     """
 
     layout: Layout
     weights: Floats
+    """(n_groups,) w_g >= 0, in the units of theta."""
 
     @classmethod
     def none(cls, layout: Layout) -> GroupLasso:

@@ -17,16 +17,10 @@ class GroupMCP(GroupLasso):
     p_g(t) = a t - t^2 / (2 gamma) up to t = gamma a, and constant from there on; a = lam * w_g.
     Groups enter as with the group lasso.  Solvers find stationary points, which need not be minima;
     the two accelerated gradient methods that add up gradients need a convex penalty and find none.
-
-    Parameters
-    ----------
-    layout, weights
-        As of the group lasso.
-    gamma : float
-        The larger, the closer to the group lasso.
     """
 
     gamma: float = 3.0
+    """The larger, the closer to the group lasso."""
 
     def value(self, theta: Floats, lam: float) -> float:
         """The penalty at theta."""

@@ -12,14 +12,7 @@ def scaled_prox(pull: Floats, metric: Floats, point: Floats, starts: Ints) -> Fl
 
     A group is x_i = d_i y_i / (d_i + m) with metric d, point y and m = pull / |x|.  The root in m
     of 1 / |x| = m / pull is found by Newton's method: both sides are almost straight lines.
-
-    Parameters
-    ----------
-    pull : ndarray (n_groups,)
-    metric, point : ndarray (n,)
-        Of the coordinates of all groups, one group after the other.
-    starts : ndarray (n_groups + 1,)
-        Where every group begins, and the end.
+    Coordinates of one group follow those of another; `starts` says where each begins, and the end.
     """
     if not pull.any():
         return point

@@ -15,14 +15,13 @@ from mixedgm.model.layout import Floats, Layout
 from mixedgm.model.nodes import Nodes
 
 
-def node_scales(nodes: Nodes, column_mean: Floats, number_variance: Floats) -> Floats:
+def node_scales(nodes: Nodes, column_mean: Floats, varies: Floats) -> Floats:
     """sqrt(tr cov(z_v)) of every node: a standard deviation, or sqrt(sum p (1 - p)).
 
-    `number_variance` is that of the design columns that are numbers.
+    `varies` is 1 for a number that varies and 0 for a constant.
     """
-    share = column_mean[nodes.indicators]
-    trace = np.concatenate([number_variance, share * (1.0 - share)])
-    return np.sqrt(np.add.reduceat(trace, nodes.column_start[:-1]))
+    variance = nodes.column_variance(column_mean, varies)
+    return np.sqrt(np.add.reduceat(variance, nodes.column_start[:-1]))
 
 
 def calibrated(layout: Layout, scales: Floats, *, one_term: bool = False) -> Floats:

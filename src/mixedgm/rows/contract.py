@@ -15,8 +15,7 @@ from typing import Literal, Protocol, overload
 
 import numpy as np
 
-from mixedgm.model.incidence import Incidence
-from mixedgm.model.layout import Floats, Ints
+from mixedgm.model.layout import Floats, Incidence, Ints
 
 Gradient = Literal["none", "support", "all"]
 
@@ -37,9 +36,9 @@ class Moments:
 
 @dataclass(frozen=True, eq=False)
 class Coefficients:
-    """Linear predictors of categorical nodes, by blocks.
+    """Linear predictors of discrete nodes, by blocks.
 
-    `values` covers all entries of `incidence`; those whose target is categorical are used.
+    `values` covers all entries of `incidence`; those whose target is discrete are used.
     """
 
     incidence: Incidence
@@ -47,7 +46,7 @@ class Coefficients:
     bias: Floats
     """(sum of levels,)"""
     nodes: Ints
-    """Categorical nodes that are predicted; what is returned for the others means nothing."""
+    """Discrete nodes that are predicted; what is returned for the others means nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +54,7 @@ class SoftmaxSums:
     """What one pass returns."""
 
     loss: Floats
-    """(q,) mean negative log probability of the observed level, per categorical node."""
+    """(q,) mean negative log probability of the observed level, per discrete node."""
     mean_prob: Floats | None
     """(sum of levels,) mean probabilities."""
     support: Floats | None
@@ -66,7 +65,7 @@ class SoftmaxSums:
 
 @dataclass(frozen=True, eq=False)
 class SoftmaxCurvature(Sequence[Floats]):
-    """Second derivatives of the mean losses of some categorical nodes: a sequence of matrices.
+    """Second derivatives of the mean losses of some discrete nodes: a sequence of matrices.
 
     They are kept as the sums that were made, which are smaller, until somebody takes one out.
     """
@@ -137,7 +136,7 @@ class Rows(Protocol):
         ...
 
     def softmax_curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> SoftmaxCurvature:
-        """Second derivative of each named categorical node's mean loss.
+        """Second derivative of each named discrete node's mean loss.
 
         Rows and columns of a node's matrix: its L biases, then its entries of the incidence in
         their order.  `stride` k takes every k-th row (their mean stands for the whole).

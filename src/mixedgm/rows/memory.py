@@ -17,8 +17,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.model.incidence import Incidence
-from mixedgm.model.layout import Floats, Ints
+from mixedgm.model.layout import Floats, Incidence, Ints
 from mixedgm.rows.contract import (
     Coefficients,
     Gradient,
@@ -46,11 +45,11 @@ class MemoryRows:
     Parameters
     ----------
     numbers : ndarray (n, p)
-        Standardised continuous columns, C order.
+        Standardised design columns that are numbers, C order.
     codes : ndarray (n, q)
         Level codes, unsigned integers, C order.
     n_levels : tuple of int
-        Levels of every categorical column.
+        Number of values of every discrete column.
     weights : ndarray (n,) or None
         Frequencies.
     n_threads : int
@@ -178,7 +177,7 @@ class MemoryRows:
     # -- passes ----------------------------------------------------------------------------------
 
     def softmax(self, coef: Coefficients, gradient: Gradient) -> SoftmaxSums:
-        """Loss per categorical node and the mean of z P' as asked."""
+        """Loss per discrete node and the mean of z P' as asked."""
         from mixedgm.rows.kernels import softmax_chunks
 
         whole_rows = self._is_dense(coef)
@@ -305,7 +304,7 @@ class MemoryRows:
     # -- curvature -------------------------------------------------------------------------------
 
     def softmax_curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> SoftmaxCurvature:
-        """Second derivatives of the mean loss of categorical nodes, from every stride-th row."""
+        """Second derivatives of the mean loss of discrete nodes, from every stride-th row."""
         clock = time.perf_counter()
         self.curvature_passes += len(nodes) / len(self.n_levels) / stride
         curvature = summed_curvature(

@@ -49,14 +49,14 @@ def cell_losses(
 def predictions(
     params: Params, numbers: Floats, codes: NDArray[np.integer], n_observed: float = np.inf
 ) -> tuple[Floats, NDArray[np.int64]]:
-    """Conditional mean of every continuous, most probable level of every categorical column."""
+    """Conditional mean of every Gaussian node, most probable level of every discrete one."""
     means = np.empty(numbers.shape)
     modes = np.empty(codes.shape, dtype=np.int64)
     for block in _blocks(params, len(numbers)):
-        found = conditionals(params, numbers[block], codes[block], n_observed)
-        means[block] = found.mean
+        given = conditionals(params, numbers[block], codes[block], n_observed)
+        means[block] = given.mean
         for j in range(codes.shape[1]):
-            modes[block, j] = found.log_prob[:, params.levels_of(j)].argmax(axis=1)
+            modes[block, j] = given.log_prob[:, params.levels_of(j)].argmax(axis=1)
     return means, modes
 
 
@@ -67,9 +67,9 @@ def probabilities(
     discrete: int,
     n_observed: float = np.inf,
 ) -> Floats:
-    """(n, L) probability of every level of categorical column number `discrete`."""
+    """(n, L) probability of every level of discrete column number `discrete`."""
     out = np.empty((len(numbers), params.n_levels[discrete]))
     for block in _blocks(params, len(numbers)):
-        found = conditionals(params, numbers[block], codes[block], n_observed)
-        out[block] = np.exp(found.log_prob[:, params.levels_of(discrete)])
+        given = conditionals(params, numbers[block], codes[block], n_observed)
+        out[block] = np.exp(given.log_prob[:, params.levels_of(discrete)])
     return out

@@ -46,12 +46,12 @@ class Products:
         mean, second = np.empty((n, d)), np.empty((n, d, n, d))
         by_feature = [np.ones(len(self.features)), *self.features.T]
         centre = [np.zeros(d), *[self.centre] * self.n_features]
-        own = by_feature[0] if weights is None else weights
+        base = by_feature[0] if weights is None else weights
         for k in range(n):
             for m in range(k, n):
-                weight = None if m == 0 else own * by_feature[k] * by_feature[m]
+                weight = None if m == 0 else base * by_feature[k] * by_feature[m]
                 first, both = sums(weights if m == 0 else weight)
-                total = float(own.sum() if weight is None else weight.sum())
+                total = float(base.sum() if weight is None else weight.sum())
                 if k == 0:
                     mean[m] = first - total * centre[m]
                 both = both - np.outer(centre[k], first) - np.outer(first, centre[m])

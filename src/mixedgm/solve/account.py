@@ -12,8 +12,6 @@ import numpy as np
 from mixedgm.objective.contract import Smooth
 from mixedgm.solve.loop import Status
 
-__all__ = ["Account", "Certificate", "Cost"]
-
 T = TypeVar("T")
 
 

@@ -15,8 +15,7 @@ from functools import cache, cached_property
 import numpy as np
 from scipy.linalg import block_diag
 
-from mixedgm.model.incidence import spans
-from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.model.layout import Floats, Ints, Layout, spans
 from mixedgm.model.moderation import level_basis
 from mixedgm.objective.contract import Curvature, Smooth
 from mixedgm.rows.contract import SoftmaxCurvature
@@ -52,6 +51,11 @@ class Runs:
     side: Ints
     """1 where the node is the edge's second end."""
 
+    @property
+    def places(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """The runs of every node, their places within it and among all contrasts, and lengths."""
+        return self.ptr, self.local, self.position, self.length
+
 
 @dataclass(frozen=True, eq=False)
 class Contrasts:
@@ -86,7 +90,7 @@ class Contrasts:
         self, values: Floats, size: int, one: tuple[Ints, ...], other: tuple[Ints, ...]
     ) -> Floats:
         """Node terms and edges in one kind of coordinates -> those in the other."""
-        from mixedgm.solve.contrast_kernels import turn
+        from mixedgm.solve.kernels import turn
 
         out, layout = np.empty(size), self.layout
         out[layout.gaussian_terms] = values[layout.gaussian_terms]
@@ -113,7 +117,7 @@ class Contrasts:
     @cached_property
     def _indexed(self) -> tuple[Runs, tuple[Ints, Ints]]:
         """The runs, and what every block touches."""
-        from mixedgm.solve.contrast_kernels import index
+        from mixedgm.solve.kernels import index
 
         full, small, incidence = self.layout, self.reduced, self.layout.incidence
         ptr, node_size = (np.empty(full.n_nodes + n, dtype=np.int64) for n in (1, 0))
@@ -173,7 +177,7 @@ class Contrasts:
 
     def _project(self, curvature: Curvature, start: Ints, out: Floats) -> None:
         """Write the curvature of nodes to their places in `out`."""
-        from mixedgm.solve.contrast_kernels import project
+        from mixedgm.solve.kernels import project
 
         runs, (of_width, bases) = self.runs, _bases(self.layout.n_levels)
         table = (runs.ptr, runs.local, runs.columns, runs.contrasts, runs.own_first, of_width)

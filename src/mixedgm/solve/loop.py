@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
@@ -71,32 +70,26 @@ class State(Protocol):
     @property
     def theta(self) -> Floats:
         """The point that would be returned."""
-        ...
 
     @property
     def objective(self) -> float:
         """Smooth value plus penalty."""
-        ...
 
     @property
     def measure(self) -> float:
         """KKT number at theta as known to the solver; +inf when unknown."""
-        ...
 
     @property
     def halted(self) -> bool:
         """The solver cannot go on."""
-        ...
 
     @property
     def memory(self) -> Any:
         """What a later run on the same layout may use; None if nothing."""
-        ...
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What the user should know, e.g. that a line search fell back."""
-        ...
 
 
 class Solver(Protocol):
@@ -109,11 +102,9 @@ class Solver(Protocol):
 
         `memory` is what an earlier state on the same layout remembered, or None.
         """
-        ...
 
     def step(self, problem: Problem, state: Any) -> Any:
         """Return the next state."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +128,6 @@ def run(
     tol: float,
     max_iter: int,
     memory: Any = None,
-    watch: Callable[[State], None] | None = None,
 ) -> Run:
     """Step until the solver's KKT number is at most `tol`, it halts, or `max_iter` steps.
 
@@ -148,16 +138,8 @@ def run(
     trace: list[TraceRow] = []
     n_iter = 0
     while True:
-        trace.append(
-            TraceRow(
-                state.objective,
-                state.measure,
-                problem.smooth.passes - passes,
-                time.perf_counter() - clock,
-            )
-        )
-        if watch is not None:
-            watch(state)
+        spent = problem.smooth.passes - passes, time.perf_counter() - clock
+        trace.append(TraceRow(state.objective, state.measure, *spent))
         if state.measure <= tol:
             status = Status.CONVERGED
         elif state.halted:

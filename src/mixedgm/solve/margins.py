@@ -51,19 +51,9 @@ _CHANCE = 4.0
 def matched(params: Params, margins: Margins, *, limit: int = LIMIT) -> NodeTerms | None:
     """Node terms with which the joint distribution has the margins; None where there is none.
 
-    Parameters
-    ----------
-    params : Params
-        The model.  Its edges stay as they are; its node terms are where the search starts.
-    margins : Margins
-        Of the table, in the units of the parameters.
-    limit : int
-        Entries of the tables of exact expectations; beyond it, they are sampled.
-
-    Warns
-    -----
-    SamplingWarning
-        When the margins could not be reached.
+    Edges stay as they are; the node terms are where the search starts.  Margins are in the units
+    of the parameters.  Beyond so many entries (`limit`) of the tables of exact expectations, these
+    are sampled.  A SamplingWarning says where the margins could not be reached.
 
     Examples
     --------
@@ -71,14 +61,17 @@ def matched(params: Params, margins: Margins, *, limit: int = LIMIT) -> NodeTerm
     >>> params.coef[0, 2] = params.coef[2, 0] = 1.0
     >>> margins = Margins(np.array([2.0, 0.75, 0.25]), np.array([4.0]))
     >>> from mixedgm.joint import expectations
-    >>> found = expectations(matched(params, margins).put_into(params).joint)
-    >>> found.mean.round(9), found.covariance.round(9), found.share.round(9)
+    >>> expected = expectations(matched(params, margins).put_into(params).joint)
+    >>> expected.mean.round(9), expected.covariance.round(9), expected.share.round(9)
     (array([2.]), array([[4.]]), array([0.75, 0.25]))
     """
     start = margins.units.to_standard(params)
     try:
         with single_threaded_blas():
-            point = _matched(start.joint, margins.share, limit)
+            try:
+                point = _by_newton(start.joint, margins.share, limit)
+            except TooLargeError:
+                point = _by_chains(start.joint, margins.share)
     except DistributionError:
         return None
     _warn_unless_reached(point)
@@ -97,13 +90,6 @@ def matched(params: Params, margins: Margins, *, limit: int = LIMIT) -> NodeTerm
         point.sampled,
         point.covariance * np.outer(scale, scale) if small else None,
     )
-
-
-def _matched(start: ConditionalGaussian, share: Floats, limit: int) -> _Point:
-    try:
-        return _by_newton(start, share, limit)
-    except TooLargeError:
-        return _by_chains(start, share)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +118,7 @@ class _Point:
     @cached_property
     def off(self) -> Floats:
         """(p + K + p,) expectations of x, of levels and of x^2, less those of the table."""
-        return _off(self.expected, self.share)
+        return _difference(self.expected, self.share)
 
     @property
     def n_columns(self) -> int:
@@ -175,8 +161,7 @@ class _Point:
         p = self.params.n_gaussian
         out = self.covariance
         table = np.concatenate([np.ones(p), self.share * (1.0 - self.share)])
-        own = np.diagonal(out)
-        floor = np.maximum(table - own, 0.0) + 1e-12
+        floor = np.maximum(table - np.diagonal(out), 0.0) + 1e-12
         floor[p:] += self.share == 0.0
         out[np.diag_indices(len(out))] += floor
         out[p:, p:] += _same_column(self.params)
@@ -188,10 +173,10 @@ class _Point:
         nodes = Layout.without_edges(Nodes.mixed(p, self.params.n_levels))
         whole = Covariance.of(nodes, self.states, self.given_y, self.expected).dense()
         linear = np.r_[nodes.linear, nodes.biases]
-        own, mixed = whole[np.ix_(linear, linear)], whole[nodes.diagonal, :][:, linear]
-        own[p:, p:] += _same_column(self.params)
-        own[np.diag_indices(len(own))] += 1e-9
-        slope = _solved(own, mixed.T).T
+        among, mixed = whole[np.ix_(linear, linear)], whole[nodes.diagonal, :][:, linear]
+        among[p:, p:] += _same_column(self.params)
+        among[np.diag_indices(len(among))] += 1e-9
+        slope = _solved(among, mixed.T).T
         return slope, whole[nodes.diagonal, nodes.diagonal] - slope @ mixed.T
 
     def moved(self, step: Floats) -> ConditionalGaussian:
@@ -203,9 +188,9 @@ class _Point:
         return replace(self.params, precision=precision, linear=linear, bias=bias)
 
 
-def _off(found: Expectations, share: Floats) -> Floats:
-    square = np.diagonal(found.second)
-    return np.concatenate([found.mean, found.share - share, square - 1.0])
+def _difference(expected: Expectations, share: Floats) -> Floats:
+    square = np.diagonal(expected.second)
+    return np.concatenate([expected.mean, expected.share - share, square - 1.0])
 
 
 def _same_column(params: ConditionalGaussian) -> Floats:
@@ -293,7 +278,8 @@ def _by_chains(start: ConditionalGaussian, share: Floats) -> _Point:
     chains, sweeps, params = GradientChains(np.random.default_rng(0)), _FEWEST_SWEEPS, start
     while True:
         point = _estimated(params, share, chains, sweeps)
-        settled = _settled(point)
+        # Whether all that is left may be chance.
+        settled = np.all(np.abs(point.off) <= _CHANCE * point.noise + _TARGET)
         precise = np.max(point.noise, initial=0.0) <= ACCURACY
         if (settled and precise) or chains.sweeps >= _MOST_SWEEPS:
             return point
@@ -310,15 +296,10 @@ def _estimated(
 
     given_y = gaussian(params)
     pairs, states = chains.run(params, sweeps)
-    batches = [_off(moments_from(given_y, one), share) for one in pairs]
+    batches = [_difference(moments_from(given_y, one), share) for one in pairs]
     noise = np.std(batches, axis=0, ddof=1) / np.sqrt(len(batches))
     some = distinct(states, params.n_levels)
     return _Point(params, given_y, pairs.mean(axis=0), some, share, noise=noise)
-
-
-def _settled(point: _Point) -> bool:
-    """Whether all that is left may be chance."""
-    return bool(np.all(np.abs(point.off) <= _CHANCE * point.noise + _TARGET))
 
 
 def _within_reach(point: _Point) -> ConditionalGaussian:

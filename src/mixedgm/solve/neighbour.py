@@ -15,11 +15,11 @@ from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.objective.contract import Evaluation
 from mixedgm.solve.choose import Auto
 from mixedgm.solve.contrasts import Contrasts
-from mixedgm.solve.known_curvature import KnownCurvature
+from mixedgm.solve.curvature import KnownCurvature, flatten
 from mixedgm.solve.loop import Solver, State
 from mixedgm.solve.problem import Problem
 from mixedgm.solve.proximal_newton import NewtonState, ProximalNewton
-from mixedgm.solve.subproblem import QuadraticModel, flatten
+from mixedgm.solve.subproblem import QuadraticModel
 from mixedgm.solve.working_set import Memory, Start
 
 _NEAR = 0.5
@@ -28,21 +28,14 @@ _MOST_STEPS = 5
 
 @dataclass(frozen=True, eq=False)
 class Neighbour:
-    """What is known from a solved problem.
-
-    Parameters
-    ----------
-    layout : Layout
-        Of that problem.
-    working : ndarray
-        Its active groups, and those that are closest to becoming active.
-    memory : Memory or None
-        Its curvature on these groups, where the solver uses one.
-    """
+    """What is known from a solved problem."""
 
     layout: Layout
+    """Of that problem."""
     working: Ints
+    """Its active groups, and those that are closest to becoming active."""
     memory: Memory | None
+    """Its curvature on these groups, where the solver uses one."""
 
     def start(self, theta: Floats, evaluation: Evaluation, layout: Layout) -> Start:
         """A start for a problem on `layout`; on another layout than its own, a plain one."""
@@ -105,14 +98,10 @@ class Chord:
 
     A step is taken as it is, without a line search: what counts is that the KKT number falls.  When
     it falls too slowly to reach the tolerance within a few steps, `solver` goes on from there.
-
-    Parameters
-    ----------
-    solver : Solver
-        For problems of which no neighbour is known, and for those that are too far from theirs.
     """
 
     solver: Solver
+    """For problems of which no neighbour is known, and for those that are too far from theirs."""
 
     def init(
         self, problem: Problem, theta: Floats, here: Evaluation, tol: float, memory: Any = None

@@ -35,19 +35,12 @@ class Optimality:
 
 @dataclass(frozen=True, eq=False)
 class Conditions:
-    """The penalty's side of optimality: what is asked of a gradient, of whatever function.
-
-    Parameters
-    ----------
-    penalty : Penalty
-    lam : float
-    yardstick : ndarray (n_groups,)
-        Calibrated weight c_g of every edge, whatever the penalty is.
-    """
+    """The penalty's side of optimality: what is asked of a gradient, of whatever function."""
 
     penalty: Penalty
     lam: float
     yardstick: Floats
+    """(n_groups,) calibrated weight c_g of every edge, whatever the penalty is."""
 
     def edge_distance(self, theta: Floats, grad: Floats) -> Floats:
         """Violation of the optimality condition per edge, on the calibrated scale."""
@@ -70,24 +63,15 @@ class Conditions:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Minimise smooth(theta) + penalty(theta) at lam.
-
-    Parameters
-    ----------
-    smooth : Smooth
-    penalty : Penalty
-    lam : float
-    yardstick : ndarray (n_groups,)
-        As in `Conditions`.
-    whole : Problem or None
-        The problem that this one is a restriction of, to `groups` at the theta positions `index`.
-    """
+    """Minimise smooth(theta) + penalty(theta) at lam."""
 
     smooth: Smooth
     penalty: Penalty
     lam: float
     yardstick: Floats
+    """As in `Conditions`."""
     whole: Problem | None = None
+    """The problem that this one is a restriction of, to `groups` at the theta positions `index`."""
     index: Ints | None = None
     groups: Ints | None = None
     _last: list[tuple[Floats, Evaluation]] = field(default_factory=list, init=False, repr=False)
@@ -101,8 +85,8 @@ class Problem:
         """
         if not final or self.whole is None:
             return self.smooth.evaluate(theta)
-        found = self.whole._evaluated(self.lifted(theta), self.groups)
-        return found if found.grad is None else Evaluation(found.value, found.grad[self.index])
+        there = self.whole._evaluated(self.lifted(theta), self.groups)
+        return there if there.grad is None else Evaluation(there.value, there.grad[self.index])
 
     def _evaluated(self, theta: Floats, groups: Ints | None = None) -> Evaluation:
         """The evaluation at theta, zero but for `groups`; the last is kept for a second call."""

@@ -20,10 +20,9 @@ from typing import Literal
 
 import numpy as np
 
-from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Floats
 from mixedgm.objective.contract import Evaluation
-from mixedgm.parameters import HasParams
+from mixedgm.parameters import HasParams, ensure, is_flag
 from mixedgm.solve.problem import Problem
 
 ZRule = Literal["chained", "accumulated", "implied", "none"]
@@ -67,16 +66,13 @@ class ProximalGradient(HasParams):
     restart: bool = True
 
     def __post_init__(self) -> None:
-        if self.variant not in tuple(VARIANTS):
-            raise ParameterError.must_be(
-                "variant", f"one of {', '.join(map(repr, VARIANTS))}", self.variant
-            )
-        if not (isinstance(self.lengthen, numbers.Real) and 0.0 < self.lengthen <= 1.0):
-            raise ParameterError.must_be("lengthen", "in (0, 1]", self.lengthen)
-        if not (isinstance(self.shorten, numbers.Real) and self.shorten > 1.0):
-            raise ParameterError.must_be("shorten", "above 1", self.shorten)
-        if not isinstance(self.restart, (bool, np.bool_)):
-            raise ParameterError.must_be("restart", "True or False", self.restart)
+        offered = f"one of {', '.join(map(repr, VARIANTS))}"
+        ensure(self.variant in tuple(VARIANTS), "variant", offered, self.variant)
+        inside = isinstance(self.lengthen, numbers.Real) and 0.0 < self.lengthen <= 1.0
+        ensure(inside, "lengthen", "in (0, 1]", self.lengthen)
+        above = isinstance(self.shorten, numbers.Real) and self.shorten > 1.0
+        ensure(above, "shorten", "above 1", self.shorten)
+        ensure(is_flag(self.restart), "restart", "True or False", self.restart)
 
     @property
     def rules(self) -> tuple[ZRule, XRule]:
@@ -97,10 +93,6 @@ class ProximalGradient(HasParams):
             z=theta,
             origin=theta,
             pulled=np.zeros_like(theta),
-            pull=0.0,
-            curvature=1.0,
-            momentum=1.0,
-            fresh=True,
         )
 
     def step(self, problem: Problem, state: GradientState) -> GradientState:
@@ -203,10 +195,10 @@ class GradientState:
     z: Floats
     origin: Floats
     pulled: Floats
-    pull: float
-    curvature: float
-    momentum: float
-    fresh: bool
+    pull: float = 0.0
+    curvature: float = 1.0
+    momentum: float = 1.0
+    fresh: bool = True
     speed: float = 0.0
     age: int = 0
     fine: bool = False
@@ -269,11 +261,8 @@ def _local_curvature(
 def _test_answer(problem: Problem, state: GradientState, trial: _Trial) -> GradientState:
     """Spend a pass on the exact KKT number only when the step length says it may be small."""
     mapping = trial.bound * (trial.y - trial.answer)
-    layout = problem.smooth.layout
-    estimate = max(
-        (layout.group_norms(mapping) / problem.yardstick).max(initial=0.0),
-        np.abs(mapping[: layout.n_node_terms]).max(initial=0.0),
-    )
+    norms = problem.smooth.layout.group_norms(mapping)
+    estimate = problem.conditions.worst(norms / problem.yardstick, mapping)
     if estimate > min(state.tol, state.next_test):
         return state
     at_answer = problem.smooth.evaluate(trial.answer)

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from functools import cached_property
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
 from mixedgm.errors import ParameterError
-from mixedgm.model.layout import Floats
-from mixedgm.objective.contract import Evaluation
-from mixedgm.parameters import HasParams
+from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.objective.contract import Curvature, Evaluation, Smooth
+from mixedgm.parameters import HasParams, ensure
 from mixedgm.solve.contrasts import Contrasts
-from mixedgm.solve.known_curvature import KnownCurvature
-from mixedgm.solve.limited_memory import LimitedMemory, minimise_by_products
+from mixedgm.solve.curvature import KnownCurvature, flatten
+from mixedgm.solve.loop import run
 from mixedgm.solve.problem import Problem
-from mixedgm.solve.subproblem import QuadraticModel, flatten
+from mixedgm.solve.proximal_gradient import ProximalGradient
+from mixedgm.solve.subproblem import QuadraticModel
 
 _SLOW = 0.3
 # What exact curvature makes of a KKT number: this times its square, on survey data and on
 # simulated graphs.
 _QUADRATIC = 0.4
-
-# Share of the decrease that the model promises which a step must bring.
-_SUFFICIENT = 1e-4
 
 # After a direction along which no step is good, or one that keeps little of what it promises,
 # curvature is added to the model: so much at first.
@@ -65,13 +65,9 @@ class ProximalNewton(HasParams):
     memory: int = 20
 
     def __post_init__(self) -> None:
-        for name, value, allowed in (
-            ("hessian", self.hessian, ("exact", "sampled", "limited-memory")),
-            ("subproblem", self.subproblem, ("coordinate-descent", "proximal-gradient")),
-        ):
-            if value not in allowed:
-                wanted = f"one of {', '.join(map(repr, allowed))}"
-                raise ParameterError.must_be(name, wanted, value)
+        for name, offered in (("hessian", get_args(Hessian)), ("subproblem", get_args(Subproblem))):
+            value, wanted = getattr(self, name), f"one of {', '.join(map(repr, offered))}"
+            ensure(value in offered, name, wanted, value)
         for count in (self.sample_rows, self.memory):
             if not (isinstance(count, numbers.Integral) and count >= 1):
                 raise ParameterError("sample_rows and memory must be positive integers.")
@@ -119,17 +115,17 @@ class ProximalNewton(HasParams):
         target, memory = self._model_minimiser(problem, state)
         begin = (state.theta, state.evaluation, state.objective)
         final = self._expected(problem, state) <= _certainty(problem) * state.tol
-        found = _armijo(problem, begin, target - state.theta, _TRIALS, final=final)
-        if found is None:
+        accepted = _armijo(problem, begin, target - state.theta, _TRIALS, final=final)
+        if accepted is None:
             return self._fall_back(problem, state, stale)
-        theta, evaluation, objective, kept = found
+        theta, evaluation, objective, kept = accepted
         measure = problem.measure(theta, evaluation.gradient)
         gain = measure / state.measure
         slow = gain > _SLOW and measure > state.tol
         rough = state.memory.rough if state.memory is not None else state.first > state.stride
-        # Three more steps like this one are about as dear as fresh curvature and a step.
+        # Three more steps like this one are about as expensive as fresh curvature and a step.
         lasting = not rough and not slow and gain**3 * measure <= state.tol
-        keep = memory is not None and lasting and self._dear(problem, state.stride)
+        keep = memory is not None and lasting and self._expensive(problem, state.stride)
         return replace(
             state,
             theta=theta,
@@ -163,15 +159,15 @@ class ProximalNewton(HasParams):
         fresh = state.first == state.stride == 1 and problem.smooth.exact_curvature
         return _QUADRATIC * state.measure**2 if fresh and problem.smooth.by_nodes else np.inf
 
-    def _dear(self, problem: Problem, stride: int) -> bool:
+    def _expensive(self, problem: Problem, stride: int) -> bool:
         """Whether curvature costs more than the pass that an outdated one may cost in addition.
 
         A row costs about eight times as much in curvature as in a pass.  One matrix for
-        everything is always dear.
+        everything is always expensive.
         """
         smooth = problem.smooth
-        dear = not smooth.by_nodes or 8 * (1 + smooth.n_rows // stride) > smooth.n_rows
-        return self.hessian == "sampled" and dear
+        many = not smooth.by_nodes or 8 * (1 + smooth.n_rows // stride) > smooth.n_rows
+        return self.hessian == "sampled" and many
 
     def _model_minimiser(
         self, problem: Problem, state: NewtonState
@@ -212,9 +208,9 @@ class ProximalNewton(HasParams):
                 state.theta - state.evaluation.gradient / bound, problem.lam, 1.0 / bound
             )
             begin = (state.theta, state.evaluation, state.objective)
-            found = _armijo(problem, begin, target - state.theta, trials=1)
-            if found is not None:
-                theta, evaluation, objective, _ = found
+            accepted = _armijo(problem, begin, target - state.theta, trials=1)
+            if accepted is not None:
+                theta, evaluation, objective, _ = accepted
                 note = "a Newton line search failed; a proximal gradient step was taken instead"
                 return replace(
                     state,
@@ -226,55 +222,6 @@ class ProximalNewton(HasParams):
                 )
             bound *= 4.0
         return replace(state, halted=True)
-
-
-class LineStep(NamedTuple):
-    """An accepted point, its evaluation, and the objective there."""
-
-    theta: Floats
-    evaluation: Evaluation
-    objective: float
-    kept: float
-    """How much of what the gradient promises for a full step came true; half of it, if the function
-    is quadratic and the direction leads to its minimum."""
-
-
-def armijo(
-    problem: Problem,
-    begin: tuple[Floats, Evaluation, float],
-    direction: Floats,
-    trials: int = 30,
-    *,
-    final: bool = False,
-) -> LineStep | None:
-    """Halve the step from 1 until the objective falls by a fraction of what the model promises.
-
-    `begin` is the point, its evaluation, and the objective there.  Every trial computes the
-    gradient too: the first one is almost always accepted and its gradient is the next step's.
-    With `final` a full step is expected to reach the solution.  Returns None when no step is
-    accepted.
-    """
-    theta, here, objective = begin
-    full = problem.penalty.value(theta + direction, problem.lam)
-    promise = float(here.gradient @ direction) + full - (objective - here.value)
-    # Near the optimum the promised decrease drowns in rounding; there the KKT number decides.
-    rounding = 1e-12 * max(1.0, abs(objective))
-    if promise > rounding or not np.isfinite(promise):
-        return None
-    step = 1.0
-    for _ in range(trials):
-        point = theta + step * direction
-        there = problem.evaluate(point, final=final and step == 1.0)
-        if np.isfinite(there.value):
-            new = there.value + full if step == 1.0 else problem.objective(there, point)
-            if new - objective <= _SUFFICIENT * step * promise and promise < 0.0:
-                return LineStep(point, there, new, (new - objective) / promise)
-            if abs(new - objective) <= rounding and problem.measure(
-                point, there.gradient
-            ) < problem.measure(theta, here.gradient):
-                return LineStep(point, there, new, 0.5)
-        step *= 0.5
-    return None
 
 
 def _next_damping(damping: float, kept: float) -> float:
@@ -379,3 +326,93 @@ def _armijo(
                 return _Step(point, there, new, 0.5)
         step *= 0.5
     return None
+
+
+# -- limited-memory curvature and models that are known by products --------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class LimitedMemory:
+    """B = s I - W M W', the compact form of BFGS over the last `size` pairs."""
+
+    size: int
+    pairs: tuple[tuple[Floats, Floats], ...] = ()
+
+    def updated(self, move: Floats, change: Floats) -> LimitedMemory:
+        """Take in one step and its gradient change (skipped when it carries no curvature)."""
+        if float(move @ change) <= 1e-10 * float(move @ move):
+            return self
+        return LimitedMemory(self.size, (*self.pairs, (move, change))[-self.size :])
+
+    def product(self, delta: Floats) -> Floats:
+        """B times delta."""
+        if not self.pairs:
+            return delta
+        scale, wide, inverse = self._compact
+        return np.asarray(scale * delta - wide @ (inverse @ (wide.T @ delta)))
+
+    @cached_property
+    def _compact(self) -> tuple[float, Floats, Floats]:
+        """Return s, W and M."""
+        moves = np.column_stack([s for s, _ in self.pairs])
+        changes = np.column_stack([y for _, y in self.pairs])
+        last_s, last_y = self.pairs[-1]
+        scale = float(last_y @ last_y) / float(last_s @ last_y)
+        cross = moves.T @ changes
+        lower = np.tril(cross, -1)
+        middle = np.block(
+            [[scale * moves.T @ moves, lower], [lower.T, -np.diag(np.diagonal(cross))]]
+        )
+        wide = np.hstack([scale * moves, changes])
+        return scale, wide, np.linalg.inv(middle)
+
+
+@dataclass(eq=False)
+class ProductModel:
+    """The quadratic model as a smooth function that needs products with the Hessian only."""
+
+    layout: Layout
+    product: Callable[[Floats], Floats]
+    theta: Floats
+    grad: Floats
+    passes: float = 0.0
+    curvature_passes: float = 0.0
+    part_seconds: tuple[float, float] = (0.0, 0.0)
+    n_rows: int = 0
+    terms_per_edge: int = 1
+    by_nodes: bool = True
+    curvature_rows: int = 0
+    exact_curvature: bool = False
+
+    def evaluate(
+        self, theta: Floats, gradient: bool = True, groups: Ints | None = None
+    ) -> Evaluation:
+        """Model value relative to the centre, and its gradient."""
+        if not np.all(theta[self.layout.diagonal] > 0.0):
+            return Evaluation(np.inf)
+        delta = theta - self.theta
+        bent = self.product(delta)
+        return Evaluation(float(self.grad @ delta + 0.5 * delta @ bent), self.grad + bent)
+
+    def curvature(self, theta: Floats, stride: int = 1, nodes: Ints | None = None) -> Curvature:
+        """Not available."""
+        raise NotImplementedError("a product model has no node blocks")
+
+    def restrict(self, groups: Ints) -> Smooth:
+        """Not available."""
+        raise NotImplementedError("a product model is not restricted")
+
+    def null(self) -> Floats:
+        """The centre of the model."""
+        return self.theta
+
+
+def minimise_by_products(
+    problem: Problem, product: Callable[[Floats], Floats], at: tuple[Floats, Floats], tol: float
+) -> Floats:
+    """Minimise the model around theta = at[0], gradient at[1], by accelerated proximal gradient."""
+    theta, grad = at
+    model = ProductModel(problem.smooth.layout, product, theta, grad)
+    inner = Problem(model, problem.penalty, problem.lam, problem.yardstick)
+    start = (theta, Evaluation(0.0, grad))
+    return run(inner, ProximalGradient("nesterov-1983"), start, tol=tol, max_iter=500).theta

@@ -8,6 +8,7 @@ and their length is that of Barzilai and Borwein (1988): what the last step says
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -18,6 +19,7 @@ from mixedgm.model.layout import Floats, Ints
 from mixedgm.objective.contract import Evaluation, Smooth
 from mixedgm.objective.ridge import Ridged
 from mixedgm.penalty.scaled_prox import scaled_prox
+from mixedgm.solve.contrasts import offsets
 from mixedgm.solve.problem import Problem
 
 _REMEMBERED = 6
@@ -54,25 +56,25 @@ class SpectralGradient:
             target = eta - slope / (bound * scale.values)
             target[edges] = scaled_prox(pull, bound * scale.values[edges], target[edges], starts)
             theta = scale.up(target)
-            found = problem.smooth.evaluate(theta)
+            there = problem.smooth.evaluate(theta)
             move = target - eta
             squared = float(scale.values @ move**2)
             if squared == 0.0:
                 return replace(state, halted=True)
-            if found.grad is not None:
-                objective = problem.objective(found, theta)
+            if there.grad is not None:
+                objective = problem.objective(there, theta)
                 if objective <= highest - 0.5 * _SUFFICIENT * bound * squared:
                     break
             bound *= 3.0
         else:
             return replace(state, halted=True)
-        turn = float(move @ (scale.slope_down(found.gradient) - slope))
+        turn = float(move @ (scale.slope_down(there.gradient) - slope))
         return replace(
             state,
             theta=theta,
             objective=objective,
-            measure=problem.measure(theta, found.gradient),
-            evaluation=found,
+            measure=problem.measure(theta, there.gradient),
+            evaluation=there,
             recent=(*state.recent, objective)[-_REMEMBERED:],
             bound=min(max(turn / squared, _LONGEST), _SHORTEST),
         )
@@ -115,23 +117,16 @@ class IndependentScale:
 
     Those of a group are its contrasts in the eigenvectors of both columns' covariances.  Those of
     a node's own terms are what it would have in the mean over its predictors.
-
-    Parameters
-    ----------
-    smooth : Smooth
-    share : list of ndarray
-        Level frequencies of every node; empty for a number.
-    bases, spread : list of ndarray
-        Eigenvectors and eigenvalues of every node's covariance; 1 for a number.
-    precision : ndarray (n_gaussian,)
-        Of the numbers, given the others.
     """
 
     smooth: Smooth
     share: list[Floats]
+    """Level frequencies of every node; empty for a number."""
     bases: list[Floats]
     spread: list[Floats]
+    """Eigenvectors and eigenvalues of every node's covariance; 1 for a number."""
     precision: Floats
+    """(n_gaussian,) of the numbers, given the others."""
 
     @classmethod
     def at(cls, smooth: Smooth, theta: Floats) -> IndependentScale:
@@ -194,7 +189,7 @@ class IndependentScale:
         sizes = np.zeros(self.smooth.layout.n_groups, dtype=np.int64)
         for block in self._blocks:
             sizes[block.group] += block.to.stop - block.to.start
-        return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return offsets(sizes)
 
     @cached_property
     def n_node_terms(self) -> int:
@@ -206,7 +201,7 @@ class IndependentScale:
         nodes = self.smooth.layout.nodes
         return range(len(nodes))[nodes.discrete]
 
-    def _own(self, v: int) -> slice:
+    def _terms(self, v: int) -> slice:
         first = self.smooth.layout.nodes.place(v)
         return slice(int(self._node_starts[first]), int(self._node_starts[first + 1]))
 
@@ -221,7 +216,7 @@ class IndependentScale:
         explained = np.maximum(0.0, 1.0 - 1.0 / self.precision)
         out[layout.diagonal] = 0.5 / self.precision**2 + explained / self.precision
         for v in self._discrete:
-            out[self._own(v)] = self.spread[v]
+            out[self._terms(v)] = self.spread[v]
         within = [*(1.0 / self.precision), *self.spread[layout.nodes.discrete]]
         ridge = self.smooth.edges if isinstance(self.smooth, Ridged) else np.zeros(layout.n_groups)
         for block in self._blocks:
@@ -236,15 +231,20 @@ class IndependentScale:
 
     def down(self, theta: Floats) -> Floats:
         """Theta in these coordinates."""
+        values = [theta[block.at].reshape(block.shape) for block in self._blocks]
+        terms = theta[: self.smooth.layout.n_node_terms].copy()
+        for block, value in zip(self._blocks, values, strict=True):
+            self._shift(terms, block, value)
+        return self._turned(terms, values)
+
+    def _turned(self, terms: Floats, values: Iterable[Floats]) -> Floats:
+        """Terms of nodes and the values of all blocks in the bases of their nodes."""
         layout, out = self.smooth.layout, np.empty(len(self.values))
-        own = theta[: layout.n_node_terms].copy()
-        for block in self._blocks:
-            values = theta[block.at].reshape(block.shape)
-            out[block.to] = (self.bases[block.u].T @ values @ self.bases[block.v]).ravel()
-            self._shift(own, block, values)
-        out[layout.gaussian_terms] = own[layout.gaussian_terms]
+        out[layout.gaussian_terms] = terms[layout.gaussian_terms]
         for v in self._discrete:
-            out[self._own(v)] = self.bases[v].T @ own[layout.node_terms_of(v)]
+            out[self._terms(v)] = self.bases[v].T @ terms[layout.node_terms_of(v)]
+        for block, value in zip(self._blocks, values, strict=True):
+            out[block.to] = (self.bases[block.u].T @ value @ self.bases[block.v]).ravel()
         return out
 
     def up(self, eta: Floats) -> Floats:
@@ -253,7 +253,7 @@ class IndependentScale:
         theta = np.empty(layout.n_theta)
         theta[layout.gaussian_terms] = eta[layout.gaussian_terms]
         for v in self._discrete:
-            theta[layout.node_terms_of(v)] = self.bases[v] @ eta[self._own(v)]
+            theta[layout.node_terms_of(v)] = self.bases[v] @ eta[self._terms(v)]
         for block in self._blocks:
             small = eta[block.to].reshape(len(self.spread[block.u]), len(self.spread[block.v]))
             values = self.bases[block.u] @ small @ self.bases[block.v].T
@@ -275,18 +275,16 @@ class IndependentScale:
 
     def slope_down(self, grad: Floats) -> Floats:
         """A gradient with respect to theta as one with respect to these coordinates."""
-        layout, out = self.smooth.layout, np.empty(len(self.values))
-        out[layout.gaussian_terms] = grad[layout.gaussian_terms]
-        for v in self._discrete:
-            out[self._own(v)] = self.bases[v].T @ grad[layout.node_terms_of(v)]
-        for block in self._blocks:
-            values = grad[block.at].reshape(block.shape).copy()
+
+        def without_mean(block: _Block) -> Floats:
+            value = grad[block.at].reshape(block.shape).copy()
             if block.moves_v:
-                values -= np.multiply.outer(self.share[block.u], grad[self._bias(block.v)])
+                value -= np.multiply.outer(self.share[block.u], grad[self._bias(block.v)])
             if block.moves_u:
-                values -= np.multiply.outer(grad[self._bias(block.u)], self.share[block.v])
-            out[block.to] = (self.bases[block.u].T @ values @ self.bases[block.v]).ravel()
-        return out
+                value -= np.multiply.outer(grad[self._bias(block.u)], self.share[block.v])
+            return value
+
+        return self._turned(grad, map(without_mean, self._blocks))
 
 
 @lru_cache(maxsize=64)

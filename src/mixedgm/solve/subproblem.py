@@ -1,124 +1,53 @@
 """Curvature + gradient + penalty at theta -> approximate minimiser of the quadratic model.
 
 Group coordinate descent finds which groups are active; once they are settled, Newton steps on
-them (the penalty is smooth away from zero) finish the job, which matters when few rows and a small
-lam make coordinate descent crawl.
+them finish the job, which matters when few rows and a small lam make coordinate descent crawl.
+Away from zero the norm of a group is smooth, so on active groups the model's optimality is a linear
+system: H plus the curvature of the penalty.  Small systems are assembled and factorised; large
+sparse graphs take conjugate gradients on the node blocks, preconditioned block by block.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 
 from mixedgm.model.layout import Floats, Ints, Layout
-from mixedgm.objective.contract import Smooth
-from mixedgm.solve.active_system import ActiveSystem, Blocks
-from mixedgm.solve.contrasts import Contrasts, offsets
-from mixedgm.solve.problem import Problem
+from mixedgm.solve.contrasts import offsets
+from mixedgm.solve.curvature import Blocks
+from mixedgm.solve.problem import Conditions, Problem
 
 # Active groups are settled when so few of them have changed; of so many, those that were active
 # before the first sweep are a good guess.
 _CHANGES = 0.01
 _LARGE = 500
-
-
-def flatten(contrasts: Contrasts, smooth: Smooth, theta: Floats, stride: int) -> Blocks:
-    """Curvature at theta, in contrasts and laid out for the kernels."""
-    if not smooth.by_nodes:
-        return one_matrix(contrasts, contrasts.whole_curvature(smooth, theta, stride))
-    layout, runs, blocks = contrasts.reduced, contrasts.runs, contrasts.blocks
-    node_size, matrix_start, matrices = contrasts.curvature(smooth, theta, stride)
-    eigen_start, vectors, values = _block_eigen(blocks, (matrix_start, node_size, matrices))
-    return Blocks(
-        *blocks,
-        matrix_start=matrix_start,
-        node_size=node_size,
-        node_start=offsets(node_size),
-        runs=(runs.ptr, runs.local, runs.position, runs.length),
-        matrices=matrices,
-        eigen_start=eigen_start,
-        vectors=vectors,
-        values=values,
-        n_node_blocks=layout.n_node_blocks,
-    )
-
-
-def one_matrix(contrasts: Contrasts, matrix: Floats) -> Blocks:
-    """A dense Hessian, laid out as the curvature of a single node that every block touches."""
-    layout = contrasts.reduced
-    start, size, _, _ = contrasts.blocks
-    n = layout.n_theta
-    touch_node = np.column_stack([np.zeros(len(start), dtype=np.int64), np.full(len(start), -1)])
-    touch_at = np.column_stack([start, np.zeros_like(start)])
-    node = (np.zeros(1, dtype=np.int64), np.array([n]), matrix.ravel())
-    eigen_start, vectors, values = _block_eigen((start, size, touch_node, touch_at), node)
-    return Blocks(
-        start,
-        size,
-        touch_node,
-        touch_at,
-        matrix_start=node[0],
-        node_size=node[1],
-        node_start=np.array([0, n]),
-        runs=(np.array([0, len(start)]), start, start, size),
-        matrices=node[2],
-        eigen_start=eigen_start,
-        vectors=vectors,
-        values=values,
-        n_node_blocks=layout.n_node_blocks,
-    )
-
-
-def _block_eigen(
-    blocks: tuple[Ints, Ints, Ints, Ints], nodes: tuple[Ints, Ints, Floats]
-) -> tuple[Ints, Floats, Floats]:
-    """Eigendecomposition of the diagonal block of H for every block: (start, vectors, values)."""
-    from mixedgm.solve.contrast_kernels import diagonal_blocks
-
-    start, size, _, _ = blocks
-    eigen_start = offsets(size**2)
-    vectors, values = np.ones(eigen_start[-1]), np.empty(int(size.sum()))
-    for m in (1 + np.bincount(size)[1:].nonzero()[0]).tolist():
-        which = np.flatnonzero(size == m)
-        found = np.zeros((len(which), m, m))
-        diagonal_blocks(which, blocks, nodes, found)
-        if m > 1:
-            lam, basis = np.linalg.eigh(found)
-            vectors[eigen_start[which][:, None] + np.arange(m * m)] = basis.reshape(-1, m * m)
-        else:
-            lam = found[:, :, 0]
-        floor = np.maximum(1e-12, 1e-10 * lam[:, -1:])
-        values[start[which][:, None] + np.arange(m)] = np.maximum(lam, floor)
-    return eigen_start, vectors, values
+# Share of nonzero entries below which a system is not assembled, and products to solve it then.
+_SPARSE = 0.05
+_MOST_PRODUCTS = 200
 
 
 @dataclass(eq=False)
 class QuadraticModel:
-    """The quadratic model at `theta` and its minimisation by blocks.
-
-    Parameters
-    ----------
-    problem : Problem
-        Gives the penalty, lam and the scale of the KKT number.
-    layout : Layout
-        Of theta, with the same groups as the problem's.
-    theta, grad : ndarray (n_theta,)
-        Where the model is taken, and the gradient there.
-    blocks : Blocks
-        From `flatten`, which may serve several models.
-    """
+    """The quadratic model at `theta` and its minimisation by blocks."""
 
     problem: Problem
+    """Gives the penalty, lam and the scale of the KKT number."""
     layout: Layout
+    """Of theta, with the same groups as the problem's."""
     theta: Floats
     grad: Floats
+    """Where the model is taken, and the gradient there."""
     blocks: Blocks
+    """From `flatten`, which may serve several models."""
 
     def minimise(self, tol: float, max_sweeps: int = 200) -> Floats:
         """A point whose model KKT number is at most `tol` (or the best found)."""
-        from mixedgm.solve.descent import descend
+        from mixedgm.solve.kernels import descend, node_products
 
         blocks, layout = self.blocks, self.layout
         ends = blocks.n_node_blocks
@@ -155,17 +84,10 @@ class QuadraticModel:
                 better = self._newton(new, settled, tol)
                 if better is not None:
                     new, jumped = better, True
-                    product = self._node_products(new - self.theta)
+                    node_products(blocks.nodes, blocks.runs, new - self.theta, product)
                     norms = layout.group_norms(new)
             before = settled
         return new
-
-    def _node_products(self, delta: Floats) -> Floats:
-        from mixedgm.solve.descent import node_products
-
-        out = np.empty(int(self.blocks.node_start[-1]))
-        node_products(self.blocks.nodes, self.blocks.runs, delta, out)
-        return out
 
     def _without_penalty(self, tol: float) -> Floats | None:
         """The minimiser where nothing is penalised: a linear system; None if that fails."""
@@ -222,9 +144,7 @@ class QuadraticModel:
         else:
             if now > before:
                 return None
-        out = np.zeros(layout.n_theta)
-        out[index] = x
-        return out
+        return layout.expanded(active, x)
 
 
 def _alike(settled: Ints, before: Ints) -> bool:
@@ -248,3 +168,166 @@ def _without(layout: Layout, x: Floats, groups: NDArray[np.bool_]) -> Floats:
     new = x.copy()
     new[layout.edges] *= 1.0 - layout.spread(groups.astype(np.float64))
     return new
+
+
+@dataclass(frozen=True, eq=False)
+class ActiveSystem:
+    """The Hessian on node terms and active groups."""
+
+    blocks: Blocks
+    """Curvature of the working set."""
+    where: Ints
+    """(n_theta,) row of every theta position in the system, or -1."""
+    layout: Layout
+    """Of the active groups."""
+    active: Ints
+    """Their numbers in the working set."""
+    largest: int = 600
+    """Rows up to which it may be factorised."""
+
+    @cached_property
+    def _dense(self) -> Floats | None:
+        from mixedgm.solve.kernels import assemble
+
+        n = self.layout.n_theta
+        if n > self.largest or (self.blocks.node_size**2).sum() < _SPARSE * n**2:
+            return None
+        out = np.zeros((self.layout.n_theta, self.layout.n_theta))
+        assemble(self.blocks.nodes, self.blocks.runs, self.where, out)
+        return out
+
+    @cached_property
+    def _taken_out(self) -> tuple[Ints, Ints, Ints, Floats]:
+        """The active part of every node's matrix by itself, for many products."""
+        from mixedgm.solve.kernels import take_out
+
+        ptr, _, position, length = self.blocks.runs
+        there = (length > 0) & (self.where[np.minimum(position, len(self.where) - 1)] >= 0)
+        first = offsets(there * length)[ptr]
+        starts = offsets(np.diff(first) ** 2)
+        places, matrices = np.empty(int(first[-1]), dtype=np.int64), np.empty(int(starts[-1]))
+        take_out(self.blocks.nodes, self.blocks.runs, self.where, first, places, starts, matrices)
+        return first, places, starts, matrices
+
+    def product(self, delta: Floats) -> Floats:
+        """H times delta."""
+        from mixedgm.solve.kernels import active_product
+
+        if self._dense is not None:
+            return np.asarray(self._dense @ delta)
+        out = np.empty(len(delta))
+        active_product(*self._taken_out, delta, out)
+        return out
+
+    def newton_direction(self, asked: Conditions, x: Floats, slope: Floats) -> Floats | None:
+        """Solve (H + penalty'') d = -(slope + penalty'); None if that fails."""
+        layout = self.layout
+        norms = layout.group_norms(x)
+        safe = np.where(norms > 0.0, norms, 1.0)
+        pull = asked.penalty.pull(norms, asked.lam) / safe
+        bend = asked.penalty.bend(norms, asked.lam)
+        right = -slope
+        right[layout.edges] -= layout.spread(pull) * x[layout.edges]
+        unit = x[layout.edges] / layout.spread(safe)
+        if self._dense is not None:
+            return self._factorised(pull, bend, unit, right)
+        return self._by_products(pull, bend, unit, right)
+
+    def _factorised(self, pull: Floats, bend: Floats, unit: Floats, right: Floats) -> Floats | None:
+        assert self._dense is not None
+        scale = float(np.mean(self._dense.diagonal()))
+        for ridge in (1e-11, 1e-8, 1e-5):
+            matrix = self._with_penalty(pull, bend, unit)
+            matrix.flat[:: len(matrix) + 1] += ridge * scale
+            try:
+                # Transposed, the symmetric matrix is in the order that LAPACK works on in place.
+                factor = linalg.cho_factor(
+                    matrix.T, lower=True, overwrite_a=True, check_finite=False
+                )
+            except linalg.LinAlgError:
+                continue
+            return np.asarray(linalg.cho_solve(factor, right, check_finite=False))
+        return None
+
+    def _with_penalty(self, pull: Floats, bend: Floats, unit: Floats) -> Floats:
+        """A copy of H plus, per group, pull * (I - unit unit') + bend * unit unit'."""
+        layout, first = self.layout, self.layout.n_node_terms
+        matrix = np.array(self._dense)
+        diagonal = np.arange(first, layout.n_theta)
+        # The norm of a single number has no curvature: only the penalty of the norm may have.
+        bent = layout.sizes > 1
+        matrix[diagonal, diagonal] += layout.spread(np.where(bent, pull, bend))
+        for g in np.flatnonzero(bent).tolist():
+            at = slice(layout.starts[g], layout.starts[g + 1])
+            along = unit[at.start - first : at.stop - first]
+            matrix[at, at] -= (pull[g] - bend[g]) * np.outer(along, along)
+        return matrix
+
+    def _by_products(
+        self, pull: Floats, bend: Floats, unit: Floats, right: Floats
+    ) -> Floats | None:
+        """Preconditioned conjugate gradients, to a hundredth of the right-hand side."""
+        layout, weight = self.layout, self.layout.spread(pull)
+        inward = self.layout.spread(bend)
+        preconditioned = self._preconditioner(pull, unit)
+
+        def product(d: Floats) -> Floats:
+            out = self.product(d)
+            edges = d[layout.edges]
+            along = layout.spread(layout.group_sums(unit * edges))
+            out[layout.edges] += weight * (edges - unit * along) + inward * unit * along
+            return out
+
+        x, residual = np.zeros(len(right)), right.copy()
+        z = preconditioned(residual)
+        direction, size = z, float(residual @ z)
+        goal = 1e-4 * size
+        for _ in range(_MOST_PRODUCTS):
+            if size <= goal:
+                break
+            image = product(direction)
+            curvature = float(direction @ image)
+            if curvature <= 0.0:
+                return None
+            x = x + size / curvature * direction
+            residual = residual - size / curvature * image
+            z = preconditioned(residual)
+            before, size = size, float(residual @ z)
+            direction = z + size / before * direction
+        return x
+
+    def _preconditioner(self, pull: Floats, unit: Floats) -> Callable[[Floats], Floats]:
+        """The inverse of every diagonal block of the system.
+
+        A norm has no curvature along its group: where a group is small its pull is large, and a
+        preconditioner that had it in that direction, too, would be of little use.
+        """
+        from mixedgm.solve.kernels import precondition
+
+        layout, blocks = self.layout, self.blocks
+        start, vectors, values = blocks.eigen
+        there = self.where >= 0
+        on_edges, at = np.zeros(layout.n_theta), np.zeros(len(self.where))
+        on_edges[layout.edges] = layout.spread(pull)
+        at[there] = on_edges[self.where[there]]
+        with_pull = values + at
+
+        def divided(r: Floats, by: Floats) -> Floats:
+            out = np.zeros(len(r))
+            precondition(blocks.blocks, (start, vectors, by), self.where, r, out)
+            return out
+
+        # (M^-1 - pull u u')^-1 = M + pull (M u) (M u)' / (1 - pull u' M u).  The divisor is the sum
+        # of (v'u)^2 value / (value + pull) over the eigenvectors v, which loses no digits.
+        on_edges[layout.edges] = unit
+        along = divided(on_edges, with_pull)[layout.edges]
+        left = layout.group_sums(unit * divided(on_edges, with_pull / values)[layout.edges])
+        factor = pull / np.where(left > 0.0, left, 1.0)
+
+        def preconditioned(r: Floats) -> Floats:
+            out = divided(r, with_pull)
+            share = factor * layout.group_sums(along * r[layout.edges])
+            out[layout.edges] += layout.spread(share) * along
+            return out
+
+        return preconditioned

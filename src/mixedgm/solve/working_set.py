@@ -142,7 +142,7 @@ def _approached(
     """A start that is not far away: rough solutions for larger lam on the way, one after the other.
 
     Without edges (or far from the solution) most groups violate their conditions, and most of them
-    no longer do so once a few others are active; curvature of all of them would be dear.
+    no longer do so once a few others are active; curvature of all of them would be expensive.
     """
     begun = start
     while so_far.left > 0 and (lam := _reachable(problem, start)) > problem.lam:

@@ -15,6 +15,7 @@ from mixedgm.model.kinds import indicator_ends
 from mixedgm.model.layout import Floats
 from mixedgm.model.nodes import Nodes
 from mixedgm.parallel import MOST_TASKS, RandomState
+from mixedgm.parameters import is_integer
 from mixedgm.penalty.factors import edge_kind
 from mixedgm.printable import cut
 from mixedgm.studies.discrepancy import MOMENTS, Oddity, Statistics, holm, oddity, statistics
@@ -39,8 +40,7 @@ def check_model(
     show: bool = False,
 ) -> ModelCheck:
     """Compare rows with tables of as many rows drawn from the model; covariates stay."""
-    whole = isinstance(n_sim, numbers.Integral) and not isinstance(n_sim, (bool, np.bool_))
-    if not whole or not _FEWEST <= n_sim <= MOST_TASKS:
+    if not is_integer(n_sim, _FEWEST, MOST_TASKS):
         wanted = f"an integer from {_FEWEST} to {MOST_TASKS:,}"
         raise ParameterError.must_be("n_sim", wanted, n_sim)
     if not (isinstance(alpha, numbers.Real) and 0.0 < alpha < 1.0):
@@ -61,8 +61,8 @@ def _require_distribution(fitted: FittedModel) -> None:
     schema = fitted.schema
     inside = schema.gaussian_targets
     try:
-        # Asked for here once, and not in every process that simulates.
-        factor(fitted.joint_params.precision[np.ix_(inside, inside)])
+        # Checked here once rather than in every process that simulates.
+        factor(fitted.joint_density.precision[np.ix_(inside, inside)])
     except DistributionError as error:
         raise error.named([schema.nodes[s].name for s in inside]) from None
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, cast
 
 import numpy as np
@@ -19,6 +19,7 @@ from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.options import Options
 from mixedgm.parallel import MOST_TASKS, RandomState, check_n_jobs, run, seeds
+from mixedgm.parameters import is_integer
 from mixedgm.printable import quoted
 from mixedgm.settings import to_plain
 from mixedgm.studies.bootstrap_replicates import Failure, Replicates
@@ -120,7 +121,8 @@ def bootstrap(
     >>> edge["source"], edge["target"], float(edge["inclusion"])
     ('x', 'y', 1.0)
     """
-    _check_n_boot(n_boot)
+    if not is_integer(n_boot, 1, MOST_TASKS):
+        raise ParameterError.must_be("n_boot", f"an integer from 1 to {MOST_TASKS:,}", n_boot)
     check_n_jobs(n_jobs)
     if checkpoint is not None and random_state is None:
         raise ParameterError(
@@ -184,12 +186,6 @@ def _checked_model(model: Any) -> tuple[FittedModel, Options]:
 def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
         raise ParameterError.must_be(name, " or ".join(map(quoted, allowed)), value)
-
-
-def _check_n_boot(n_boot: object) -> None:
-    whole = isinstance(n_boot, Integral) and not isinstance(n_boot, (bool, np.bool_))
-    if not (whole and 1 <= int(cast(int, n_boot)) <= MOST_TASKS):
-        raise ParameterError.must_be("n_boot", f"an integer from 1 to {MOST_TASKS:,}", n_boot)
 
 
 def _design(

@@ -18,6 +18,7 @@ from mixedgm.fitting import encode, fit_design
 from mixedgm.notices import warn_about, warn_unless_converged
 from mixedgm.options import Options
 from mixedgm.parallel import MOST_TASKS, RandomState, check_n_jobs, run, seeds
+from mixedgm.parameters import is_integer
 from mixedgm.studies.bootstrap import plan_of
 from mixedgm.studies.bootstrap_result import Failure
 from mixedgm.studies.compare_result import GroupComparison
@@ -49,10 +50,10 @@ class Request:
     def __post_init__(self) -> None:
         if self.penalty not in PENALTIES:
             raise ParameterError.must_be("penalty", " or ".join(map(repr, PENALTIES)), self.penalty)
-        n, alpha = cast(object, self.n_perm), cast(object, self.alpha)
-        whole = isinstance(n, numbers.Integral) and not isinstance(n, (bool, np.bool_))
-        if not (whole and 0 <= self.n_perm <= MOST_TASKS):
-            raise ParameterError.must_be("n_perm", f"an integer from 0 to {MOST_TASKS:,}", n)
+        if not is_integer(self.n_perm, 0, MOST_TASKS):
+            wanted = f"an integer from 0 to {MOST_TASKS:,}"
+            raise ParameterError.must_be("n_perm", wanted, self.n_perm)
+        alpha = cast(object, self.alpha)
         if not (isinstance(alpha, numbers.Real) and 0.0 < self.alpha < 1.0):
             raise ParameterError.must_be("alpha", "a number in (0, 1)", alpha)
         check_n_jobs(self.n_jobs)

@@ -222,7 +222,7 @@ class GroupComparison:
         concerned = np.flatnonzero(odd["constant"] + odd["lacking"] + here)
         every = self.estimates
         constant = (every.scales == 0.0) & (self.observed["constant"] > 0)
-        # Of levels that the whole table has: some group has them.
+        # Only of levels that some group has, and so the whole table.
         lacking = every.lacking(np.any(~every.lost_levels, axis=0, keepdims=True))
 
         def where(holds: NDArray[np.bool_]) -> list[str | None]:

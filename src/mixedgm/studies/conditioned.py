@@ -104,7 +104,7 @@ def model_at(fitted: FittedModel, values: Mapping[Any, Any] | None) -> FittedMod
     Raises
     ------
     ParameterError
-        When the model has no moderators, a name is none of them, or a value is missing or wrong.
+        When the model has no moderators, a name is not one of them, or a value is missing or wrong.
     """
     names = _moderator_names(fitted)
     if not names:

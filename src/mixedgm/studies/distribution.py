@@ -217,7 +217,7 @@ class Distribution:
         log_p = with_names(
             self.model.schema,
             log_marginal,
-            self.model.joint_params,
+            self.model.joint_density,
             known_numbers,
             known_discrete,
             numbers,

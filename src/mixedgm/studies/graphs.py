@@ -122,11 +122,11 @@ def read_graph(graph: Any, what: str) -> tuple[dict[frozenset[str], Pair], tuple
         raise ParameterError.must_be(
             what, "a fitted model, a networkx graph, or a sequence of pairs of names", graph
         )
-    found: dict[frozenset[str], Pair] = {}
+    by_ends: dict[frozenset[str], Pair] = {}
     for pair in pairs:
         a, b = _ends(pair, what)
-        found.setdefault(frozenset((a, b)), (a, b))
-    return found, nodes
+        by_ends.setdefault(frozenset((a, b)), (a, b))
+    return by_ends, nodes
 
 
 def _ends(pair: Any, what: str) -> Pair:
@@ -144,7 +144,7 @@ def _check_nodes(
     known: tuple[str, ...] | None,
     other: str,
 ) -> None:
-    """Raise where a column of one graph is none of the other's: a typo or another table."""
+    """Raise where a column of one graph is not one of the other's: a typo or another table."""
     if known is None:
         return
     for name in nodes if nodes is not None else [end for pair in pairs.values() for end in pair]:

@@ -57,7 +57,7 @@ def expected(fitted: FittedModel, gaps: Gaps, how: How) -> Completed:
     from mixedgm.joint import posterior
 
     out = Completed(gaps.numbers.copy(), gaps.codes.copy())
-    params, codes = with_unseen_levels(fitted.valid_params, gaps)
+    params, codes = with_unseen_levels(fitted.joint_params, gaps)
     n_sampled, worst = 0, 0.0
     for pattern in _patterns(gaps):
         answer: Posterior = with_names(
@@ -89,7 +89,7 @@ def draws(fitted: FittedModel, gaps: Gaps, n_draws: int, how: How) -> Iterator[C
     from mixedgm.joint import posterior_draw
 
     patterns = list(_patterns(gaps))
-    params, codes = with_unseen_levels(fitted.valid_params, gaps)
+    params, codes = with_unseen_levels(fitted.joint_params, gaps)
     for seed in seeds(how.random_state, n_draws):
         rng = np.random.default_rng(seed)
         out = Completed(gaps.numbers.copy(), gaps.codes.copy())

@@ -40,7 +40,7 @@ About = tuple[int, Ints, Floats]
 
 # Entries of the tables of one row, beyond which Gibbs chains are faster than exact answers.
 _ENTRIES = 2**16
-# A level that no chain visited: as probable as half a visit among those that chains make.
+# Probability of a level that no chain visited: half a visit among those that the chains make.
 _LEAST = 0.5 / 1600
 
 
@@ -87,10 +87,12 @@ class JointCells:
     def means(self, nodes: Sequence[int]) -> Iterator[About]:
         """Yield the means of the Gaussian ones of these nodes."""
         for question in self._questions(nodes, gaussian=True):
-            rows, found = self._posterior(question)
-            unknown = self.fitted.schema.spans.places(question.unknown)[0]
+            rows, answer = self._posterior(question)
+            spans = self.fitted.schema.spans
+            unknown = spans.places(question.unknown)[0]
             for node, asked in question.rows.items():
-                yield node, asked, found.mean[np.searchsorted(rows, asked), unknown.index(node)]
+                at = unknown.index(spans.place(node))
+                yield node, asked, answer.mean[np.searchsorted(rows, asked), at]
 
     def log_probs(self, nodes: Sequence[int], *, observed: bool = False) -> Iterator[About]:
         """Yield (levels, rows) log probabilities of the discrete ones of these nodes.
@@ -99,18 +101,18 @@ class JointCells:
         """
         spans, params = self.fitted.schema.spans, self.fitted.params
         for question in self._questions(nodes, gaussian=False, observed=observed):
-            rows, found = self._posterior(question)
+            rows, answer = self._posterior(question)
             unknown = spans.places(question.unknown)[1]
             ends = np.cumsum([0, *(self._table[0].n_levels[at] for at in unknown)])
             for node, asked in question.rows.items():
                 at = spans.place(node)
                 first, n_levels = ends[unknown.index(at)], params.n_levels[at]
-                chance = found.levels[np.searchsorted(rows, asked), first : first + n_levels]
+                chance = answer.levels[np.searchsorted(rows, asked), first : first + n_levels]
                 bias = params.bias_of(node)
                 # What is possible has a probability, though it may be too small for a double.
-                least = np.finfo(np.float64).tiny if found.exact else _LEAST
+                least = np.finfo(np.float64).tiny if answer.exact else _LEAST
                 chance = np.maximum(chance, np.where(np.isneginf(bias), 0.0, least))
-                if not found.exact:
+                if not answer.exact:
                     chance /= chance.sum(axis=1, keepdims=True)
                 with np.errstate(divide="ignore"):
                     log_prob = np.log(chance.T)
@@ -123,20 +125,21 @@ class JointCells:
 
         for question in self._questions(nodes, gaussian=True, observed=True):
             for node, rows in question.rows.items():
-                part, values = self._part(question, rows), self.gaps.numbers[rows, node]
+                place = self.fitted.schema.spans.place(node)
+                part, values = self._part(question, rows), self.gaps.numbers[rows, place]
                 at = int(np.searchsorted(part.nodes, node))
-                found, exact = self._ask(log_density_of, part, at, values)
+                log_density, exact = self._ask(log_density_of, part, at, values)
                 self.sampled[rows] |= not exact
-                yield node, rows, found
+                yield node, rows, log_density
 
     def _posterior(self, question: _Question) -> tuple[Ints, Posterior]:
         from mixedgm.joint import posterior
 
         rows = question.all_rows
-        found = self._ask(posterior, self._part(question, rows))
-        self.sampled[rows] |= not found.exact
-        self.worst = max(self.worst, float(found.levels_error.max(initial=0.0)))
-        return rows, found
+        answer = self._ask(posterior, self._part(question, rows))
+        self.sampled[rows] |= not answer.exact
+        self.worst = max(self.worst, float(answer.levels_error.max(initial=0.0)))
+        return rows, answer
 
     def _questions(
         self, nodes: Sequence[int], *, gaussian: bool, observed: bool = False
@@ -144,7 +147,7 @@ class JointCells:
         is_gaussian = self.fitted.schema.spans.is_gaussian
         wanted = np.zeros(len(self._used), dtype=bool)
         wanted[[node for node in nodes if is_gaussian(node) == gaussian]] = True
-        found: dict[tuple[int, ...], dict[int, list[Ints]]] = {}
+        questions: dict[tuple[int, ...], dict[int, list[Ints]]] = {}
         for rows, gap in self.gaps.patterns():
             missing = np.flatnonzero(gap)
             asked = wanted & self._used[missing].any(axis=0) & ~(gap & observed)
@@ -154,9 +157,9 @@ class JointCells:
             for node in np.flatnonzero(asked).tolist():
                 touched = part[self._used[missing, node] | (missing == node)]
                 unknown = {node, *missing[np.isin(part, touched)].tolist()}
-                by_node = found.setdefault(tuple(sorted(unknown)), {})
+                by_node = questions.setdefault(tuple(sorted(unknown)), {})
                 by_node.setdefault(node, []).append(rows)
-        for together, by_node in found.items():
+        for together, by_node in questions.items():
             yield _Question(
                 together, {node: np.sort(np.concatenate(rows)) for node, rows in by_node.items()}
             )
@@ -201,7 +204,7 @@ class JointCells:
     def _table(self) -> tuple[ConditionalGaussian, NDArray[np.int32]]:
         """Parameters of the joint distribution, and codes that have a place in them."""
         try:
-            params = self.fitted.valid_params
+            params = self.fitted.joint_params
         except (DistributionError, ParameterError) as error:
             raise self._refusal(error) from None
         return with_unseen_levels(params, self.gaps)
@@ -216,9 +219,9 @@ class JointCells:
         )
         named = [f"{quoted(node.name)} ({count})" for count, node in ranked if count]
         listed = ", ".join(named[:5]) + (f" and {len(named) - 5} more" if len(named) > 5 else "")
-        found = f"{rows_text(int(gaps.any(axis=1).sum()))} with gaps, in {listed}"
+        gappy = f"{rows_text(int(gaps.any(axis=1).sum()))} with gaps, in {listed}"
         return type(error)(
-            f"{found}: what has an edge to a missing cell is answered through the joint "
+            f"{gappy}: what has an edge to a missing cell is answered through the joint "
             f"distribution, but {str(error).rstrip('.')}; or drop these rows, or fill them in first"
         )
 

@@ -168,14 +168,14 @@ def joint_discrepancy(fitted: FittedModel) -> JointDiscrepancy:
         )
     if fitted.margins is None:
         raise ParameterError(
-            "the model knows of no table: its parameters were given, or its file is older than "
-            "this comparison. model.check_fit(X) compares rows with simulated ones."
+            "the model has no table to compare with: its parameters were given, or its file is "
+            "older than this comparison. model.check_fit(X) compares rows with simulated ones."
         )
     terms = fitted.joint_terms
     if terms is None:
         from mixedgm.joint.field import gaussian
 
-        with_names(fitted.schema, gaussian, fitted.joint_params)
+        with_names(fitted.schema, gaussian, fitted.joint_density)
         raise DistributionError("there is no joint distribution to compare with the table")
     if terms.covariance is None or fitted.margins.covariance is None:
         raise ParameterError(

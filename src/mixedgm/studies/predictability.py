@@ -59,7 +59,7 @@ def predictability(fitted: FittedModel, gaps: Gaps) -> tuple[NodePredictability,
     means, modes = predicted(fitted, gaps, targets)
     predictions = Design(schema, means, modes.astype(np.int32))
     observed, missing, losses = gaps.design, gaps.missing, node_losses(fitted, gaps)
-    # Sums of whole weights are exact, so that no gain is exactly 0 rather than rounding.
+    # Whole weights add up exactly, so that a gain of nothing is 0 and not a rounding error.
     weights = np.ones(len(missing)) if gaps.weights is None else gaps.weights
     entries = []
     for node in targets:

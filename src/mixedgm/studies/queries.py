@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from mixedgm.errors import ParameterError, TooLargeError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.parallel import RandomState, seeds
+from mixedgm.parameters import is_integer
 from mixedgm.printable import quoted
 from mixedgm.studies.conditioned import asked_model, rows_at
 from mixedgm.studies.distribution import Distribution
@@ -42,6 +42,7 @@ __all__ = [
 ]
 
 GivenArg = Mapping[Any, Any] | None
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,7 @@ class How:
     def __post_init__(self) -> None:
         if self.method not in ("auto", "exact", "gibbs"):
             raise ParameterError.must_be("method", "'auto', 'exact' or 'gibbs'", self.method)
-        whole = isinstance(self.limit, Integral) and not isinstance(self.limit, bool)
-        if self.limit is not None and not (whole and self.limit > 0):
+        if self.limit is not None and not is_integer(self.limit, 1):
             raise ParameterError.must_be("limit", "a positive integer, or None", self.limit)
 
     @property
@@ -81,13 +81,20 @@ class How:
 
         return LIMIT if self.limit is None else int(self.limit)
 
+    def ask(
+        self, fitted: FittedModel, function: Callable[..., Answer], *args: Any, **more: Any
+    ) -> Answer:
+        """What a function says about the joint distribution; errors name the columns."""
+        params = fitted.joint_density
+        return with_names(fitted.schema, function, params, *args, limit=self.entries, **more)
+
 
 def log_partition_of(fitted: FittedModel, how: How) -> float:
     """Logarithm of the partition function."""
     from mixedgm.joint import log_partition
 
     _, rest = asked_model(fitted, None)
-    return with_names(rest.schema, log_partition, rest.joint_params, limit=how.entries)
+    return how.ask(rest, log_partition)
 
 
 def log_densities(fitted: FittedModel, design: Design, how: How) -> Floats:
@@ -96,15 +103,8 @@ def log_densities(fitted: FittedModel, design: Design, how: How) -> Floats:
 
     if fitted.moderators:
         return _moderated_densities(fitted, design, how)
-    return with_names(
-        fitted.schema,
-        log_likelihood,
-        fitted.joint_params,
-        design.numbers,
-        design.codes,
-        covariates=fitted.schema.covariates,
-        limit=how.entries,
-    )
+    rows, covariates = (design.numbers, design.codes), fitted.schema.covariates
+    return how.ask(fitted, log_likelihood, *rows, covariates=covariates)
 
 
 def _moderated_densities(fitted: FittedModel, design: Design, how: How) -> Floats:
@@ -122,20 +122,11 @@ def distribution_of(fitted: FittedModel, columns: Any, given: GivenArg, how: How
     wanted = read_columns(fitted.schema, columns)
     evidence, rest = asked_model(fitted, given)
     _refuse_known(wanted, evidence)
-    numbers, discrete = column_positions(rest.schema, wanted)
-    found = with_names(
-        rest.schema,
-        marginal,
-        rest.joint_params,
-        numbers,
-        discrete,
-        method=how.method,
-        rng=how.rng,
-        limit=how.entries,
-    )
+    places = column_positions(rest.schema, wanted)
+    moments = how.ask(rest, marginal, *places, method=how.method, rng=how.rng)
     names = {column.name for column in wanted} | set(evidence.values)
     notes = (*margin_notes(fitted), *pair_notes(fitted, names))
-    return Distribution(wanted, evidence, found, rest, how.entries, notes)
+    return Distribution(wanted, evidence, moments, rest, how.entries, notes)
 
 
 def means_of(fitted: FittedModel, given: GivenArg, how: How) -> Means:
@@ -160,8 +151,8 @@ def _moments(fitted: FittedModel, how: How) -> tuple[Floats, Floats, Floats, Flo
     if how.method != "gibbs":
         nothing = np.zeros((1, 0))
         try:
-            found = posterior(
-                fitted.joint_params,
+            answer = posterior(
+                fitted.joint_density,
                 [],
                 [],
                 nothing,
@@ -169,12 +160,12 @@ def _moments(fitted: FittedModel, how: How) -> tuple[Floats, Floats, Floats, Flo
                 method="exact",
                 limit=how.entries,
             )
-            mean, levels = found.mean[0], found.levels[0]
+            mean, levels = answer.mean[0], answer.levels[0]
             return mean, levels, np.zeros_like(mean), np.zeros_like(levels), True
         except TooLargeError:
             if how.method == "exact":
                 raise
-    mean, error = sampled_expectations(fitted.joint_params, rng=how.rng)
+    mean, error = sampled_expectations(fitted.joint_density, rng=how.rng)
     return mean.mean, mean.share, error.mean, error.share, False
 
 
@@ -184,9 +175,7 @@ def entropy_of(fitted: FittedModel, columns: Any, given: GivenArg, how: How) -> 
 
     evidence, rest = asked_model(fitted, given)
     asked = None if columns is None else _side(fitted, rest, columns, evidence, "columns")
-    return with_names(
-        rest.schema, entropy, rest.joint_params, asked, rng=how.rng, limit=how.entries
-    )
+    return how.ask(rest, entropy, asked, rng=how.rng)
 
 
 def information_of(fitted: FittedModel, a: Any, b: Any, given: GivenArg, how: How) -> Estimate:
@@ -202,15 +191,7 @@ def information_of(fitted: FittedModel, a: Any, b: Any, given: GivenArg, how: Ho
     }
     if common:
         raise ParameterError(f"column {quoted(sorted(common)[0])} is in both a and b.")
-    return with_names(
-        rest.schema,
-        mutual_information,
-        rest.joint_params,
-        first,
-        second,
-        rng=how.rng,
-        limit=how.entries,
-    )
+    return how.ask(rest, mutual_information, first, second, rng=how.rng)
 
 
 def _side(
@@ -251,22 +232,12 @@ def sample_rows(
     from mixedgm.joint import draw
 
     for name, value in {"n": n, **sweeps}.items():
-        whole = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
-        if not whole or value < 1:
+        if not is_integer(value, 1):
             raise ParameterError.must_be(name, "an integer of at least 1", value)
     evidence, rest = asked_model(fitted, given)
     schema = fitted.schema
     whole_names = rest.schema.names if rounded else ()
-    drawn = with_names(
-        rest.schema,
-        draw,
-        rest.joint_params,
-        int(n),
-        rng=how.rng,
-        method=how.method,
-        limit=how.entries,
-        **sweeps,
-    )
+    drawn = how.ask(rest, draw, int(n), rng=how.rng, method=how.method, **sweeps)
     if not evidence.values:
         table = decode(schema, drawn.numbers, drawn.codes, fitted.library, rounded=whole_names)
         return table, drawn, schema
@@ -304,7 +275,7 @@ def expectation_of(
             f"f must return one number for each of {n} rows. Got an array of shape {values.shape} "
             "instead."
         )
-    # Rows of Gibbs chains are worth as many independent ones as the chains say.
+    # Rows of Gibbs chains count as their effective number of independent ones.
     worth = n if drawn.diagnostics is None else min(n, drawn.diagnostics.worst_ess)
     spread = float(values.std(ddof=1)) if n > 1 else np.nan
     return Estimate(float(values.mean()), spread / float(np.sqrt(worth)), exact=False)

@@ -20,9 +20,8 @@ from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.params import Params, to_theta
 from mixedgm.options import Options
 from mixedgm.path.recipe import Lam, Recipe
-from mixedgm.path.refits import too_dense
+from mixedgm.path.refits import stabilised, too_dense, unshrunken
 from mixedgm.path.task import Reference, Task, prepare
-from mixedgm.path.unshrunken import held, unshrunken
 from mixedgm.solve.account import Account
 from mixedgm.solve.neighbour import Chord, Neighbour, neighbour_of
 from mixedgm.solve.working_set import Solution, Start, solve
@@ -31,7 +30,7 @@ from mixedgm.table.encode import Design
 Kind = Literal["nonparametric", "case-dropping"]
 Seed = np.random.SeedSequence
 
-# Plans that this process has seen: what they have computed serves all resamples that run here.
+# Plans that this process has seen: resamples that run here share what a plan has computed.
 _plans: dict[str, ResamplingPlan] = {}
 
 
@@ -264,9 +263,9 @@ def _refitted(plan: ResamplingPlan, task: Task, solution: Solution) -> Solution:
     if too_dense(task, groups):
         return solution
     if layout is plan.whole.layout:
-        # What is stable in the table is stable here, unless a cell has lost its rows.
+        # An edge that the whole table settles is settled here, unless a cell has lost its rows.
         loose = ~plan.free[groups] | _emptied(task, plan.whole, groups)
-        known = held(task, groups, start, groups[loose], tol=how[0], max_iter=how[1]).solution
+        known = stabilised(task, groups, start, groups[loose], tol=how[0], max_iter=how[1]).solution
         if known.converged:
             return known
     return unshrunken(task, groups, start, tol=how[0], max_iter=how[1]).solution

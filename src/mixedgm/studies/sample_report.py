@@ -45,14 +45,14 @@ class SampleReport:
         """Put names to the diagnostics of chains."""
         names: list[tuple[str, str | None]] = [(c.name, None) for c in schema.gaussian]
         names += [(c.name, level) for c in schema.discrete for level in c.level_names]
-        found = draw.diagnostics
+        chains = draw.diagnostics
         columns: Columns = {
-            "column": [name for name, _ in names if found is not None],
-            "level": [level for _, level in names if found is not None],
-            "r_hat": [] if found is None else found.r_hat,
-            "ess": [] if found is None else found.ess,
+            "column": [name for name, _ in names if chains is not None],
+            "level": [level for _, level in names if chains is not None],
+            "r_hat": [] if chains is None else chains.r_hat,
+            "ess": [] if chains is None else chains.ess,
         }
-        return cls(draw.method, draw.notes, columns, found is None or found.good, library)
+        return cls(draw.method, draw.notes, columns, chains is None or chains.good, library)
 
     def frame(self) -> Any:
         """R-hat and effective sample size of every column and level, as a frame."""

@@ -149,7 +149,7 @@ def _targets_drawn(fitted: FittedModel, design: Design, rng: np.random.Generator
     drawn = with_names(
         schema,
         posterior_draw,
-        fitted.joint_params,
+        fitted.joint_density,
         known_numbers,
         known_discrete,
         numbers[:, known_numbers],

@@ -17,7 +17,6 @@ from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Layout
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params, from_theta, to_theta
-from mixedgm.objective.moments import statistics
 from tests.unit.joint import brute
 
 CLOSE = 1e-10
@@ -76,7 +75,7 @@ def test_expectations_are_the_gradient_of_the_log_partition_function(seed):
     layout = Layout.complete(Nodes.mixed(2, (3, 2, 2)))
     theta = to_theta(layout, Params.of_joint(params))
     expected = expectations(params)
-    gradient = statistics(layout, expected.column_mean, expected.column_second)
+    gradient = layout.statistics(expected.column_mean, expected.column_second)
     step = 1e-5
     for k in range(layout.n_theta):
         ends = []

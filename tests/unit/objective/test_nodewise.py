@@ -39,7 +39,7 @@ def case(request):
 
 def problem_at(smooth, lam):
     layout = smooth.layout
-    scales = weights.node_scales(layout, smooth.moments.mean, np.ones(layout.n_gaussian))
+    scales = weights.node_scales(layout.nodes, smooth.moments.mean, np.ones(layout.n_gaussian))
     calibrated = weights.calibrated(layout, scales)
     return Problem(smooth, GroupLasso(layout, calibrated), lam, calibrated)
 

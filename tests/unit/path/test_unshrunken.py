@@ -5,8 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mixedgm.path.open_edges import least_curvature, open_edges, worth_one_row
-from mixedgm.path.unshrunken import ROWS_OF_A_STABLE_EDGE, stabilised, unshrunken
+from mixedgm.path.refits import (
+    ROWS_OF_A_STABLE_EDGE,
+    least_curvature,
+    open_edges,
+    stabilised,
+    unshrunken,
+    worth_one_row,
+)
 from mixedgm.solve.working_set import Start
 from tests.reference import conic, likelihood, plain
 from tests.support.problems import Table, draw, random_theta

@@ -5,9 +5,9 @@ from functools import cached_property
 import numpy as np
 import pytest
 
-from mixedgm.solve.active_system import ActiveSystem
 from mixedgm.solve.contrasts import Contrasts
-from mixedgm.solve.subproblem import flatten
+from mixedgm.solve.curvature import flatten
+from mixedgm.solve.subproblem import ActiveSystem
 from tests.support.problems import draw, random_theta
 
 

@@ -7,10 +7,9 @@ from mixedgm.model.layout import Layout
 from mixedgm.model.nodes import Nodes
 from mixedgm.objective.pseudolikelihood import Pseudolikelihood
 from mixedgm.rows.memory import MemoryRows
-from mixedgm.solve.active_system import ActiveSystem
 from mixedgm.solve.contrasts import Contrasts, _triangle, _turn_triangles
-from mixedgm.solve.known_curvature import KnownCurvature
-from mixedgm.solve.subproblem import flatten
+from mixedgm.solve.curvature import KnownCurvature, flatten
+from mixedgm.solve.subproblem import ActiveSystem
 from tests.support.moderated import moderated_task
 from tests.support.problems import draw, random_theta
 

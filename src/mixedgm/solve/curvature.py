@@ -1,0 +1,187 @@
+"""Curvature at theta -> the same in contrasts, laid out for kernels, for several steps and lams."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from mixedgm.model.layout import Floats, Ints, spans
+from mixedgm.objective.contract import Smooth
+from mixedgm.solve.contrasts import Contrasts, offsets
+from mixedgm.solve.problem import Problem
+
+_MOST_NEW = 0.35
+_OF_NODE_TERMS = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Node curvatures flattened for the kernels."""
+
+    start: Ints
+    size: Ints
+    touch_node: Ints
+    touch_at: Ints
+    runs: tuple[Ints, Ints, Ints, Ints]
+    node_size: Ints
+    matrices: Floats
+    vectors: Floats
+    values: Floats
+    n_node_blocks: int
+
+    @cached_property
+    def matrix_start(self) -> Ints:
+        """Where the matrix of every node begins."""
+        return offsets(self.node_size**2)
+
+    @cached_property
+    def node_start(self) -> Ints:
+        """Where the rows of every node begin, all nodes in a row."""
+        return offsets(self.node_size)
+
+    @cached_property
+    def eigen_start(self) -> Ints:
+        """Where the eigenvectors of every block begin."""
+        return offsets(self.size**2)
+
+    @property
+    def blocks(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """Where every block of theta is."""
+        return self.start, self.size, self.touch_node, self.touch_at
+
+    @property
+    def nodes(self) -> tuple[Ints, Ints, Floats]:
+        """The matrices."""
+        return self.matrix_start, self.node_size, self.matrices
+
+    @property
+    def eigen(self) -> tuple[Ints, Floats, Floats]:
+        """Eigendecompositions of the diagonal blocks."""
+        return self.eigen_start, self.vectors, self.values
+
+
+def flatten(contrasts: Contrasts, smooth: Smooth, theta: Floats, stride: int) -> Blocks:
+    """Curvature at theta, in contrasts and laid out for the kernels."""
+    if not smooth.by_nodes:
+        return one_matrix(contrasts, contrasts.whole_curvature(smooth, theta, stride))
+    node_size, _, matrices = contrasts.curvature(smooth, theta, stride)
+    ends = contrasts.reduced.n_node_blocks
+    return _decomposed(contrasts.blocks, contrasts.runs.places, node_size, matrices, ends)
+
+
+def one_matrix(contrasts: Contrasts, matrix: Floats) -> Blocks:
+    """A dense Hessian, laid out as the curvature of a single node that every block touches."""
+    start, size, _, _ = contrasts.blocks
+    zero = np.zeros_like(start)
+    blocks = (start, size, np.column_stack([zero, zero - 1]), np.column_stack([start, zero]))
+    runs = (np.array([0, len(start)]), start, start, size)
+    ends = contrasts.reduced.n_node_blocks
+    return _decomposed(blocks, runs, np.array([len(matrix)]), matrix.ravel(), ends)
+
+
+def _decomposed(
+    blocks: tuple[Ints, Ints, Ints, Ints],
+    runs: tuple[Ints, Ints, Ints, Ints],
+    node_size: Ints,
+    matrices: Floats,
+    n_node_blocks: int,
+) -> Blocks:
+    """These with the eigendecomposition of the diagonal block of H for every block."""
+    from mixedgm.solve.kernels import diagonal_blocks
+
+    start, size, _, _ = blocks
+    nodes, eigen_start = (offsets(node_size**2), node_size, matrices), offsets(size**2)
+    vectors, values = np.ones(eigen_start[-1]), np.empty(int(size.sum()))
+    for m in (1 + np.bincount(size)[1:].nonzero()[0]).tolist():
+        which = np.flatnonzero(size == m)
+        squares = np.zeros((len(which), m, m))
+        diagonal_blocks(which, blocks, nodes, squares)
+        if m > 1:
+            lam, basis = np.linalg.eigh(squares)
+            vectors[eigen_start[which][:, None] + np.arange(m * m)] = basis.reshape(-1, m * m)
+        else:
+            lam = squares[:, :, 0]
+        floor = np.maximum(1e-12, 1e-10 * lam[:, -1:])
+        values[start[which][:, None] + np.arange(m)] = np.maximum(lam, floor)
+    return Blocks(*blocks, runs, node_size, matrices, vectors, values, n_node_blocks)
+
+
+@dataclass(frozen=True, eq=False)
+class KnownCurvature:
+    """Curvature in contrasts that may serve several steps, and the next lam."""
+
+    contrasts: Contrasts
+    blocks: Blocks
+    rough: bool = False
+    """Good for the first step on a new working set, not for the last ones."""
+
+    def extended(self, before: Ints, groups: Ints, problem: Problem) -> KnownCurvature | None:
+        """What is known of the groups `before`, carried over to the problem on `groups`.
+
+        A group that is new gets the mean curvature that independent columns would give it, and
+        none together with others.  For a first step that serves as well as the curvature of a few
+        hundred rows, and no row is visited; not where most groups are new (None).
+        """
+        if not problem.smooth.by_nodes:
+            return None
+        contrasts = Contrasts(problem.smooth.layout)
+        known = np.full(len(groups), -1)
+        if len(before):
+            at = np.minimum(np.searchsorted(before, groups), len(before) - 1)
+            known = np.where(before[at] == groups, at, -1)
+        if np.count_nonzero(known < 0) > _MOST_NEW * len(groups):
+            return None
+        blocks = _carried(self.blocks, contrasts, known, problem.yardstick)
+        return KnownCurvature(contrasts, blocks, rough=True)
+
+    def damped(self, amount: float, yardstick: Floats) -> Blocks:
+        """The curvature plus `amount` times that of independent columns, in every conditional.
+
+        Where fitted probabilities are 0 or 1 there is next to no curvature, and a model without
+        any would take an unbounded step.
+        """
+        old, ends = self.blocks, self.blocks.n_node_blocks
+        level = np.full(len(old.size), amount * _OF_NODE_TERMS)
+        level[ends:] = amount * _independent(yardstick, old.size[ends:])
+        at = np.zeros(int(old.size.sum()))
+        at[spans(old.start, old.size)] = np.repeat(level, old.size)
+        ptr, local, position, length = old.runs
+        node = np.repeat(np.arange(len(old.node_size)), np.diff(ptr))
+        row, size = spans(local, length), np.repeat(old.node_size[node], length)
+        matrices, values = old.matrices.copy(), old.values.copy()
+        of_run = np.repeat(old.matrix_start[node], length)
+        matrices[of_run + row * (size + 1)] += at[spans(position, length)]
+        touches = np.count_nonzero(old.touch_node >= 0, axis=1)
+        values[spans(old.start, old.size)] += np.repeat(touches * level, old.size)
+        return replace(old, matrices=matrices, values=values)
+
+
+def _independent(yardstick: Floats, size: Ints) -> Floats:
+    """Mean curvature of groups in each of their conditionals, if all columns were independent."""
+    return np.asarray(yardstick**2 / np.maximum(1, size))
+
+
+def _carried(old: Blocks, contrasts: Contrasts, known: Ints, yardstick: Floats) -> Blocks:
+    """Blocks on the layout of `contrasts`; `known` is every group's number among the old ones."""
+    from mixedgm.solve.kernels import carry
+
+    runs, blocks, ends = contrasts.runs, contrasts.blocks, old.n_node_blocks
+    size = blocks[1]
+    source = np.concatenate([np.arange(ends), np.where(known >= 0, ends + known, -1)])
+    level = np.zeros(len(size))
+    level[ends:] = _independent(yardstick, size[ends:])
+    matrix_start, eigen_start = offsets(runs.node_size**2), offsets(size**2)
+    matrices, vectors = np.zeros(int(matrix_start[-1])), np.zeros(int(eigen_start[-1]))
+    values = np.empty(int(size.sum()))
+    was = (old.matrices, old.vectors, old.values)
+    carry(
+        (old.blocks, (old.matrix_start, old.node_size), old.eigen_start, was),
+        (blocks, (matrix_start, runs.node_size), eigen_start),
+        (runs.ptr, runs.local, runs.length, runs.block, runs.side),
+        source,
+        level,
+        (matrices, vectors, values),
+    )
+    return Blocks(*blocks, runs.places, runs.node_size, matrices, vectors, values, ends)
