@@ -16,9 +16,9 @@ from mixedgm.parallel import RandomState
 from mixedgm.parameters import is_integer
 from mixedgm.printable import few, quoted
 from mixedgm.table import Schema, as_frame, decode
+from mixedgm.table.encode import UnseenArg
 from mixedgm.table.fill import filled
 from mixedgm.table.gaps import Gaps, read_gaps
-from mixedgm.table.match import UnseenArg
 from mixedgm.views.tables import probability_frame
 
 if TYPE_CHECKING:

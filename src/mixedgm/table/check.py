@@ -379,7 +379,7 @@ class Inspection:
             if declared is None and values.family != "number":
                 factor = values.factor()
                 finding, reason = text_finding(values, factor, factor.counts(self.present))
-                self._note(finding)
+                self.findings += [] if finding is None else [finding]
                 if reason is not None:
                     self.left_out.append(LeftOut(name, reason, at))
                     continue
@@ -403,9 +403,6 @@ class Inspection:
             self.findings.append(Finding(column.name, what, remedy))
         else:
             self.factors[values.name] = Factor(codes, column.levels, column.ordered)
-
-    def _note(self, finding: Finding | None) -> None:
-        self.findings += [] if finding is None else [finding]
 
     def gaps(self) -> Iterable[tuple[str, Mask]]:
         """Yield where each column has missing values."""

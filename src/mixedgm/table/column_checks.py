@@ -137,7 +137,7 @@ class Shape:
     skewness: float
     excess_kurtosis: float  # the fourth standardised moment less 3: 0 for a normal column
     common: float  # the value that occurs most often
-    share: float  # of the rows, that have the common value
+    share: float  # of the rows that have the common value
     at_bound: str  # "smallest" or "largest" when the common value is that, else empty
     n_distinct: int  # of a sample when there are many
     n_rows: int
