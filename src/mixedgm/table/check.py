@@ -29,15 +29,18 @@ from mixedgm.table.column_checks import (
     Shape,
     broken,
     closeness_finding,
+    family_finding,
     infinite_finding,
+    kind_of_numbers,
     level_findings,
+    numbering_finding,
     shape_findings,
     shape_of,
     spread_finding,
+    text_finding,
 )
 from mixedgm.table.dependence import FEWEST_ROWS, Sample, dependence_findings, sample_rows
 from mixedgm.table.effort import effort
-from mixedgm.table.infer import family_finding, kind_of_numbers, numbering_finding, text_finding
 from mixedgm.table.missing import Missing, check_missing, present_rows, read_weights
 from mixedgm.table.read import Frame, as_frame
 from mixedgm.table.schema import Column, Kind, LeftOut, Level, Role, Schema, types_line

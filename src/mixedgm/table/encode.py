@@ -19,8 +19,12 @@ from mixedgm.table.check import (
     raise_or_warn,
     size_findings,
 )
-from mixedgm.table.column_checks import infinite_finding, size_finding
-from mixedgm.table.infer import family_finding, is_numeric
+from mixedgm.table.column_checks import (
+    family_finding,
+    infinite_finding,
+    is_numeric,
+    size_finding,
+)
 from mixedgm.table.missing import check_missing, present_rows, read_weights
 from mixedgm.table.read import Frame, as_frame
 from mixedgm.table.schema import Column, Schema
