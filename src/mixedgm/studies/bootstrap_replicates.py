@@ -129,10 +129,6 @@ class Replicates:
         """Where the parameters of every pair begin in `values`; one more entry marks the end."""
         return self.small.starts - self.small.n_node_terms
 
-    def columns_of(self, at: int) -> slice:
-        """Where the parameters of the pair at this position are in `values`."""
-        return slice(int(self.starts[at]), int(self.starts[at + 1]))
-
     @cached_property
     def standardised(self) -> Floats:
         """`values` times the scales of both ends, as in the edge weights."""
