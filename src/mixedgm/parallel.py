@@ -17,7 +17,7 @@ import numpy as np
 
 from mixedgm.blas import single_threaded_blas
 from mixedgm.checkpoint import Checkpoint, Outcome, Record
-from mixedgm.errors import MixedGMError
+from mixedgm.errors import MixedGMError, ParameterError
 from mixedgm.parameters import ensure, is_integer
 from mixedgm.progress import track
 
@@ -25,9 +25,7 @@ T = TypeVar("T")
 RandomState = int | None | np.random.Generator | np.random.RandomState | np.random.SeedSequence
 """What the user may give as `random_state`."""
 
-MOST_TASKS = 10_000_000
-"""A larger number of resamples, permutations or simulations is taken for a mistake."""
-
+_MOST_TASKS = 10_000_000  # a larger number is taken for a mistake
 _MOST_LOSSES = 3
 
 
@@ -89,6 +87,21 @@ def check_n_jobs(n_jobs: object) -> None:
     """Raise ParameterError unless `n_jobs` is None or an integer other than 0."""
     wanted = "None, a positive integer, or -1 for all cores"
     ensure(n_jobs is None or (is_integer(n_jobs) and n_jobs != 0), "n_jobs", wanted, n_jobs)
+
+
+def check_n_tasks(name: str, n_tasks: object, fewest: int) -> None:
+    """Raise ParameterError unless this is a number of resamples, permutations or simulations."""
+    wanted = f"an integer from {fewest} to {_MOST_TASKS:,}"
+    ensure(is_integer(n_tasks, fewest, _MOST_TASKS), name, wanted, n_tasks)
+
+
+def check_checkpoint(checkpoint: object, random_state: object, repeated: str) -> None:
+    """Raise ParameterError where work that is resumed would not draw the same again."""
+    if checkpoint is not None and random_state is None:
+        raise ParameterError(
+            f"a checkpoint needs random_state, so that {repeated} when the work goes on; give an "
+            "integer, for example random_state=0."
+        )
 
 
 def n_workers(n_jobs: int | None) -> int:

@@ -15,7 +15,7 @@ from mixedgm.fitting import encode
 from mixedgm.options import Options
 from mixedgm.parallel import seeds
 from mixedgm.studies.bootstrap import plan_of
-from mixedgm.studies.compare_shuffle import Shuffle
+from mixedgm.studies.compare import Shuffle
 from mixedgm.studies.row_groups import Groups
 from tests.support.solvers import Faulty, nth, tables
 

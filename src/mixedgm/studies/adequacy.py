@@ -9,13 +9,13 @@ from itertools import combinations
 
 import numpy as np
 
-from mixedgm.errors import DistributionError, ParameterError
+from mixedgm.errors import DistributionError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.kinds import indicator_ends
 from mixedgm.model.layout import Floats
 from mixedgm.model.nodes import Nodes
-from mixedgm.parallel import MOST_TASKS, RandomState
-from mixedgm.parameters import is_integer
+from mixedgm.parallel import RandomState, check_n_tasks
+from mixedgm.parameters import ensure
 from mixedgm.penalty.factors import edge_kind
 from mixedgm.printable import cut
 from mixedgm.studies.discrepancy import MOMENTS, Oddity, Statistics, holm, oddity, statistics
@@ -40,11 +40,9 @@ def check_model(
     show: bool = False,
 ) -> ModelCheck:
     """Compare rows with tables of as many rows drawn from the model; covariates stay."""
-    if not is_integer(n_sim, _FEWEST, MOST_TASKS):
-        wanted = f"an integer from {_FEWEST} to {MOST_TASKS:,}"
-        raise ParameterError.must_be("n_sim", wanted, n_sim)
-    if not (isinstance(alpha, numbers.Real) and 0.0 < alpha < 1.0):
-        raise ParameterError.must_be("alpha", "a float in (0, 1)", alpha)
+    check_n_tasks("n_sim", n_sim, _FEWEST)
+    between = isinstance(alpha, numbers.Real) and 0.0 < alpha < 1.0
+    ensure(between, "alpha", "a float in (0, 1)", alpha)
     n_rows = max(2, round(design.total_weight))
     _require_distribution(fitted)
     observed = statistics(fitted, design)

@@ -16,13 +16,20 @@ from numpy.typing import ArrayLike
 from mixedgm.checkpoint import Outcome, Record, fingerprint
 from mixedgm.errors import MixedGMError, NotYetError, ParameterError
 from mixedgm.fitted import FittedModel
-from mixedgm.model.layout import Floats, Ints
+from mixedgm.model.layout import Ints
 from mixedgm.options import Options
-from mixedgm.parallel import MOST_TASKS, RandomState, check_n_jobs, run, seeds
-from mixedgm.parameters import is_integer
+from mixedgm.parallel import (
+    RandomState,
+    check_checkpoint,
+    check_n_jobs,
+    check_n_tasks,
+    run,
+    seeds,
+)
+from mixedgm.parameters import ensure
 from mixedgm.printable import quoted
 from mixedgm.settings import to_plain
-from mixedgm.studies.bootstrap_replicates import Failure, Replicates
+from mixedgm.studies.bootstrap_replicates import Failure, Replicates, all_pairs
 from mixedgm.studies.bootstrap_result import Bootstrap
 from mixedgm.studies.resampling import (
     Kind,
@@ -121,18 +128,12 @@ def bootstrap(
     >>> edge["source"], edge["target"], float(edge["inclusion"])
     ('x', 'y', 1.0)
     """
-    if not is_integer(n_boot, 1, MOST_TASKS):
-        raise ParameterError.must_be("n_boot", f"an integer from 1 to {MOST_TASKS:,}", n_boot)
+    check_n_tasks("n_boot", n_boot, 1)
     check_n_jobs(n_jobs)
-    if checkpoint is not None and random_state is None:
-        raise ParameterError(
-            "a checkpoint needs random_state, so that the same resamples are drawn when the work "
-            "goes on; give an integer, for example random_state=0."
-        )
+    check_checkpoint(checkpoint, random_state, "the same resamples are drawn")
     fitted, plan = prepared(model, X, kind, select, groups, sample_weight)
-    tasks = list(
-        zip(seeds(random_state, n_boot), _shares(kind, drop, int(n_boot), plan), strict=True)
-    )
+    drawn, shares = seeds(random_state, n_boot), _shares(plan, drop, int(n_boot))
+    tasks = list(zip(drawn, shares, strict=True))
     if plan.options.lam is not None:
         _check_same_table(plan, fitted)
     outcomes = run(
@@ -142,7 +143,7 @@ def bootstrap(
         what="resamples",
         show=bool(verbose),
         checkpoint=checkpoint,
-        identity=fingerprint(plan.key, tasks[0][0].entropy, tasks[0][0].spawn_key, _shared(tasks)),
+        identity=fingerprint(plan.key, drawn[0].entropy, drawn[0].spawn_key, np.array(shares)),
     )
     return _result(fitted, plan, select, outcomes, tasks)
 
@@ -159,8 +160,8 @@ def prepared(
     sample_weight: ArrayLike | None = None,
 ) -> tuple[FittedModel, ResamplingPlan]:
     """Check what `bootstrap` is given; return the model and what all its resamples share."""
-    _check_choice("kind", kind, _KINDS)
-    _check_choice("select", select, _SELECTS)
+    for name, value, allowed in (("kind", kind, _KINDS), ("select", select, _SELECTS)):
+        ensure(value in allowed, name, " or ".join(map(quoted, allowed)), value)
     fitted, options = _checked_model(model)
     frame = as_frame(X)
     design = _design(frame, fitted, options, sample_weight)
@@ -171,8 +172,8 @@ def prepared(
 def _checked_model(model: Any) -> tuple[FittedModel, Options]:
     from sklearn.utils.validation import check_is_fitted
 
-    if not (hasattr(model, "get_params") and hasattr(model, "fit")):
-        raise ParameterError.must_be("model", "a fitted MixedGraphicalModel", model)
+    estimator = hasattr(model, "get_params") and hasattr(model, "fit")
+    ensure(estimator, "model", "a fitted MixedGraphicalModel", model)
     check_is_fitted(model, "fitted_")
     fitted: FittedModel = model.fitted_
     if fitted.moderators:
@@ -181,11 +182,6 @@ def _checked_model(model: Any) -> tuple[FittedModel, Options]:
             "its moderators as covariates to resample the edges themselves."
         )
     return fitted, Options(**model.get_params(deep=False))
-
-
-def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise ParameterError.must_be(name, " or ".join(map(quoted, allowed)), value)
 
 
 def _design(
@@ -217,28 +213,22 @@ def _clusters(groups: Any, frame: Frame, design: Design) -> Ints:
     return np.array(codes, dtype=np.int64)
 
 
-def _shares(
-    kind: str, drop: Sequence[float] | None, n_boot: int, plan: ResamplingPlan
-) -> list[float]:
+def _shares(plan: ResamplingPlan, drop: Sequence[float] | None, n_boot: int) -> list[float]:
     """Share of the units that each resample leaves out."""
-    if kind == "nonparametric":
+    if plan.kind == "nonparametric":
         if drop is not None:
             raise ParameterError("drop is for kind='case-dropping'; leave it out.")
         return [0.0] * n_boot
     shares = list(_SHARES if drop is None else drop)
     for share in shares:
-        if not (isinstance(share, Real) and 0.0 < float(share) < 1.0):
-            raise ParameterError.must_be("drop", "a list of numbers in (0, 1)", drop)
+        between = isinstance(share, Real) and 0.0 < float(share) < 1.0
+        ensure(between, "drop", "a list of numbers in (0, 1)", drop)
     if not shares or (1.0 - max(shares)) * plan.n_units < 2.0:
         raise ParameterError(
             f"drop must leave at least two of the {plan.n_units} rows or groups. Got "
             f"{quoted(drop)}."
         )
     return [float(shares[k % len(shares)]) for k in range(n_boot)]
-
-
-def _shared(tasks: list[tuple[Any, float]]) -> Floats:
-    return np.array([share for _, share in tasks])
 
 
 # -- what is done ------------------------------------------------------------------------------
@@ -249,8 +239,8 @@ def plan_of(
     options: Options,
     design: Design,
     select: str,
-    kind: Kind,
-    clusters: Ints | None,
+    kind: Kind = "nonparametric",
+    clusters: Ints | None = None,
 ) -> ResamplingPlan:
     """What all resamples share; `select` "fixed" keeps the lam of the model, "again" does not."""
     given = {name: getattr(options, name) for name in options.__dataclass_fields__}
@@ -320,7 +310,7 @@ def _result(
         )
     records: list[Record] = [record for _, record in done]
     whole = estimate_record(plan, fitted)
-    pairs = np.unique(np.concatenate([r["pairs"] for r in (*records, whole)])).astype(np.int64)
+    pairs = all_pairs([*records, whole])
     dropped = np.array([tasks[index][1] for index, _ in done])
     return Bootstrap(
         fitted=fitted,

@@ -35,6 +35,11 @@ def sign_names(signs: Floats) -> list[str | None]:
     return [_SIGNS.get(sign) for sign in signs.tolist()]
 
 
+def all_pairs(records: Iterable[Record]) -> Ints:
+    """Numbers of the pairs that have an edge in some record."""
+    return np.unique(np.concatenate([record["pairs"] for record in records])).astype(np.int64)
+
+
 def failure_lines(failures: Iterable[Failure]) -> list[str]:
     """What went wrong and how often, as lines of a summary."""
     counted = Counter(failure.message for failure in failures)
@@ -77,23 +82,20 @@ class Replicates:
     account: Floats
 
     @classmethod
-    def gather(cls, layout: Layout, records: Sequence[Record], pairs: Ints) -> Replicates:
-        """Lay the records out over the given pairs, which must cover all of theirs."""
+    def gather(
+        cls, layout: Layout, records: Sequence[Record], pairs: Ints | None = None
+    ) -> Replicates:
+        """Lay the records out over these pairs, which must cover theirs; by default just theirs."""
+        pairs = all_pairs(records) if pairs is None else pairs
         small = layout.restrict(pairs)
         first = layout.n_node_terms
         values = np.zeros((len(records), small.n_theta - first))
         for row, record in zip(values, records, strict=True):
             at = small.positions(np.searchsorted(pairs, record["pairs"]))[first:] - first
             row[at] = record["values"]
-        n_terms, n_nodes = first, layout.n_nodes
-        return cls(
-            layout,
-            pairs,
-            values,
-            np.array([r["node_terms"] for r in records]).reshape(-1, n_terms),
-            np.array([r["scales"] for r in records]).reshape(-1, n_nodes),
-            np.array([r["account"] for r in records]).reshape(-1, 3),
-        )
+        sizes = {"node_terms": first, "scales": layout.n_nodes, "account": 3}
+        parts = (np.array([r[name] for r in records]).reshape(-1, n) for name, n in sizes.items())
+        return cls(layout, pairs, values, *parts)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -128,10 +130,6 @@ class Replicates:
     def starts(self) -> Ints:
         """Where the parameters of every pair begin in `values`; one more entry marks the end."""
         return self.small.starts - self.small.n_node_terms
-
-    def columns_of(self, at: int) -> slice:
-        """Where the parameters of the pair at this position are in `values`."""
-        return slice(int(self.starts[at]), int(self.starts[at + 1]))
 
     @cached_property
     def standardised(self) -> Floats:

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mixedgm.errors import ParameterError, near_matches
 from mixedgm.fitted import FittedModel
-from mixedgm.model.layout import Floats
+from mixedgm.model.layout import Floats, Ints
 from mixedgm.printable import quoted
-from mixedgm.studies import bootstrap_tables as tables
-from mixedgm.studies.bootstrap_replicates import Failure, Replicates, failure_lines
-from mixedgm.studies.bootstrap_tables import EdgeDifference, Material
+from mixedgm.studies.bootstrap_replicates import (
+    Failure,
+    Replicates,
+    edge_names,
+    failure_lines,
+    sign_names,
+)
 from mixedgm.studies.centrality import MEASURES
 from mixedgm.table.assemble import Columns, frame
 from mixedgm.views.canvas import known_options
@@ -23,6 +29,51 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["Bootstrap", "Failure"]
+
+
+class EdgeDifference(NamedTuple):
+    """How much heavier the first edge is than the second, with its interval.
+
+    `significant` means that the interval leaves zero out.
+    """
+
+    first: tuple[str, str]
+    second: tuple[str, str]
+    difference: float
+    lower: float
+    upper: float
+    significant: bool
+
+
+def interval(samples: Floats, level: float) -> tuple[Floats, Floats]:
+    """Percentile interval of every column of the samples."""
+    if not (isinstance(level, (float, int)) and 0.0 < level < 1.0):
+        raise ParameterError.must_be("level", "a number in (0, 1)", level)
+    tail = (1.0 - level) / 2.0
+    # "lower" and "higher" take values as they are, so that -inf does not become NaN.
+    with np.errstate(invalid="ignore"):
+        low, high = np.quantile(samples, [tail, 1.0 - tail], axis=0)
+    if np.isnan(low).any() or np.isnan(high).any():
+        low = np.where(np.isnan(low), np.quantile(samples, tail, axis=0, method="lower"), low)
+        high = np.where(
+            np.isnan(high), np.quantile(samples, 1.0 - tail, axis=0, method="higher"), high
+        )
+    return low, high
+
+
+def _interval_columns(estimate: Floats, samples: Floats, level: float) -> dict[str, Floats]:
+    low, high = interval(samples, level)
+    return {"estimate": estimate, "mean": samples.mean(axis=0), "lower": low, "upper": high}
+
+
+def _correlation(here: Floats, samples: Floats) -> Floats:
+    if len(here) < 3 or np.ptp(here) == 0.0:
+        return np.full(len(samples), np.nan)
+    x = here - here.mean()
+    y = samples - samples.mean(axis=1, keepdims=True)
+    scale = np.sqrt((x @ x) * (y**2).sum(axis=1))
+    varies = np.ptp(samples, axis=1) > 0.0
+    return np.where(varies, (y @ x) / np.where(varies, scale, 1.0), 0.0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,10 +134,6 @@ class Bootstrap:
         """Memory that the replicates take."""
         return self.replicates.nbytes
 
-    @cached_property
-    def _material(self) -> Material:
-        return Material(self.fitted.schema, self.estimate, self.replicates)
-
     def _frame(self, columns: Columns) -> Any:
         return frame(columns, self.fitted.library)
 
@@ -114,7 +161,7 @@ class Bootstrap:
         lengths, so that lower is never below zero.
         """
         self._only("nonparametric", "edges()")
-        return self._frame(tables.edges_columns(self._material, level))
+        return self._frame(self._edges(level))
 
     def parameters(self, level: float = 0.95) -> Any:
         """Single parameters with their intervals, in the data's own units.
@@ -124,17 +171,20 @@ class Bootstrap:
         rows in a resample has interactions 0 and bias minus infinity there.
         """
         self._only("nonparametric", "parameters()")
-        return self._frame(tables.parameters_columns(self._material, level))
+        return self._frame(self._parameters(level))
 
     def difference(
         self, first: tuple[str, str], second: tuple[str, str], level: float = 0.95
     ) -> EdgeDifference:
         """Test whether two edges differ in weight, each given by its two columns."""
         self._only("nonparametric", "difference()")
-        pair = tuple(tables.position(self._material, edge) for edge in (first, second))
-        if pair[0] == pair[1]:
+        a, b = (self._position(edge) for edge in (first, second))
+        if a == b:
             raise ParameterError(f"a difference needs two edges. Got {quoted(first)} twice.")
-        return tables.difference(self._material, (pair[0], pair[1]), level)
+        columns = self._weight_differences([(a, b)], level)
+        here, low, high = (float(column[0]) for column in columns)
+        edge, other = self._ends([a, b])
+        return EdgeDifference(edge, other, here, low, high, not low <= 0.0 <= high)
 
     def differences(self, level: float = 0.95) -> Any:
         """Tests between every two edges of the model.
@@ -144,7 +194,7 @@ class Bootstrap:
         tests.
         """
         self._only("nonparametric", "differences()")
-        return self._frame(tables.differences_columns(self._material, level))
+        return self._frame(self._differences(level))
 
     def centrality(self, level: float = 0.95) -> Any:
         """Centrality of every column of the table.
@@ -154,7 +204,7 @@ class Bootstrap:
         levels, and for one that has an edge to such a column.
         """
         self._only("nonparametric", "centrality()")
-        return self._frame(tables.centrality_columns(self._material, level))
+        return self._frame(self._centrality(level))
 
     def degenerate(self) -> Any:
         """Columns that were constant, or lacked one of the table's levels, in some resamples.
@@ -163,9 +213,152 @@ class Bootstrap:
         """
         return self._frame(self._degenerate)
 
+    # -- columns of the tables ---------------------------------------------------------------------
+
+    @cached_property
+    def _strongest_first(self) -> Ints:
+        """Positions of the pairs: by weight in the estimate, then by how often they are found."""
+        inclusion = (self.replicates.weights > 0.0).mean(axis=0)
+        return np.lexsort((-inclusion, -self.estimate.weights[0]))
+
+    def _edges(self, level: float) -> Columns:
+        """One entry per pair that has an edge in the estimate or in any resample."""
+        estimate, samples, order = self.estimate, self.replicates, self._strongest_first
+        signed, here = samples.signed[:, order], estimate.signed[0, order]
+        sign = np.where(samples.has_sign[order], np.sign(here), 0.0)
+        agrees = (np.sign(signed) == sign).mean(axis=0)
+        return {
+            **edge_names(self.fitted.schema, samples.ends[order]),
+            "weight": estimate.weights[0, order],
+            "sign": sign_names(sign),
+            "inclusion": (signed != 0.0).mean(axis=0),
+            "same_sign": np.where(sign != 0.0, agrees, np.nan),
+            **_interval_columns(here, signed, level),
+        }
+
+    def _parameters(self, level: float) -> Columns:
+        """One entry per parameter: edges as in `_edges`, then biases and precisions."""
+        samples, nodes = self.replicates, self.fitted.schema.nodes
+        rows: list[tuple[str, str | None, str, str | None, str | None]] = []
+        at: list[int] = []
+        for k in self._strongest_first.tolist():
+            source, target = (nodes[end] for end in samples.ends[k])
+            rows += [
+                (source.name, target.name, "interaction", a, b)
+                for a in source.level_names or (None,)
+                for b in target.level_names or (None,)
+            ]
+            at += range(samples.starts[k], samples.starts[k + 1])
+        terms = self._node_terms()
+        rows += [(name, None, parameter, level, None) for _, name, parameter, level in terms]
+        edge, node = np.array(at, dtype=np.int64), [position for position, *_ in terms]
+        here, values = (
+            np.hstack([part.values[:, edge], part.node_terms[:, node]])
+            for part in (self.estimate, samples)
+        )
+        headings = ("source", "target", "parameter", "source_level", "target_level")
+        return {
+            **{name: [row[k] for row in rows] for k, name in enumerate(headings)},
+            **_interval_columns(here[0], values, level),
+        }
+
+    def _node_terms(self) -> list[tuple[int, str, str, str | None]]:
+        """Position, column, name and level of every term of a target (covariates have none)."""
+        schema, terms = self.fitted.schema, list[tuple[int, str, str, str | None]]()
+        for node, column in enumerate(schema.nodes):
+            labels = [("bias", level) for level in column.level_names or (None,)]
+            if schema.spans.is_gaussian(node):
+                labels.append(("precision", None))
+            if node not in schema.covariates:
+                at = self.estimate.layout.node_terms_of(node).tolist()
+                terms += [(k, column.name, *label) for k, label in zip(at, labels, strict=True)]
+        return sorted(terms)
+
+    def _position(self, edge: tuple[str, str]) -> int:
+        """Where this pair is among the replicates; an error says which pairs there are."""
+        if not (isinstance(edge, (tuple, list)) and len(edge) == 2):
+            raise ParameterError.must_be("an edge", "a pair of column names", edge)
+        wanted = sorted(self.fitted.schema.node_index(name) for name in edge)
+        places = np.flatnonzero((self.replicates.ends == wanted).all(axis=1))
+        if len(places) == 0:
+            raise ParameterError(
+                f"{quoted(edge[0])} and {quoted(edge[1])} have no edge, neither in the model nor "
+                "in any resample; edges() lists those that there are."
+            )
+        return int(places[0])
+
+    def _ends(self, positions: list[int]) -> list[tuple[str, str]]:
+        nodes, ends = self.fitted.schema.nodes, self.replicates.ends
+        return [(nodes[ends[k, 0]].name, nodes[ends[k, 1]].name) for k in positions]
+
+    def _differences(self, level: float) -> Columns:
+        """Every two edges of the estimate, heaviest first."""
+        present = self.estimate.weights[0] > 0.0
+        pairs = list(combinations([k for k in self._strongest_first.tolist() if present[k]], 2))
+        here, low, high = self._weight_differences(pairs, level)
+        first, second = (self._ends([pair[side] for pair in pairs]) for side in (0, 1))
+        return {
+            "first_source": [source for source, _ in first],
+            "first_target": [target for _, target in first],
+            "second_source": [source for source, _ in second],
+            "second_target": [target for _, target in second],
+            "difference": here,
+            "lower": low,
+            "upper": high,
+            "significant": (low > 0.0) | (high < 0.0),
+        }
+
+    def _weight_differences(
+        self, pairs: list[tuple[int, int]], level: float
+    ) -> tuple[Floats, Floats, Floats]:
+        """Differences of weights and their intervals, a few pairs at a time."""
+        first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        weights, here = self.replicates.weights, self.estimate.weights[0]
+        low, high = np.empty(len(pairs)), np.empty(len(pairs))
+        step = max(1, 2**22 // max(1, len(weights)))
+        for at in range(0, len(pairs), step):
+            part = slice(at, at + step)
+            gaps = weights[:, first[part]] - weights[:, second[part]]
+            low[part], high[part] = interval(gaps, level)
+        return here[first] - here[second], low, high
+
+    @property
+    def _has_influence(self) -> NDArray[np.bool_]:
+        """Nodes whose edges all have a sign in the estimate: they have an expected influence."""
+        estimate = self.estimate
+        unsigned = (estimate.weights[0] > 0.0) & ~estimate.has_sign
+        signed = estimate.layout.nodes.signed.copy()
+        signed[estimate.ends[unsigned].ravel()] = False
+        return signed
+
+    def _centrality(self, level: float) -> Columns:
+        """One entry per measure and column of the table."""
+        schema = self.fitted.schema
+        at = [schema.node_index(column.name) for column in schema.columns]
+        here, samples = (
+            np.hstack([part.centrality[measure][:, at] for measure in MEASURES])
+            for part in (self.estimate, self.replicates)
+        )
+        influence = [measure == "expected_influence" for measure in MEASURES]
+        missing = np.outer(influence, ~self._has_influence[at]).ravel()
+        columns = _interval_columns(here[0], samples, level)
+        return {
+            "column": list(schema.names) * len(MEASURES),
+            "measure": [measure for measure in MEASURES for _ in at],
+            **{name: np.where(missing, np.nan, values) for name, values in columns.items()},
+        }
+
     @cached_property
     def _degenerate(self) -> Columns:
-        return tables.degenerate_columns(self._material)
+        estimate, samples = self.estimate, self.replicates
+        constant = ((samples.scales == 0.0) & (estimate.scales[0] > 0.0)).sum(axis=0)
+        lacking = samples.lacking(~estimate.lost_levels[0]).sum(axis=0)
+        nodes = np.flatnonzero(constant + lacking)
+        return {
+            "column": [self.fitted.schema.nodes[k].name for k in nodes],
+            "constant": constant[nodes],
+            "missing_levels": lacking[nodes],
+        }
 
     # -- case-dropping -----------------------------------------------------------------------------
 
@@ -179,8 +372,48 @@ class Bootstrap:
 
     def _stability(self, level: float) -> Columns:
         self._only("case-dropping", "stability()")
+        tail, cells = (1.0 - level) / 2.0, self._correlations
+        return {
+            "statistic": [statistic for statistic, _ in cells],
+            "dropped": np.array([share for _, share in cells]),
+            "n_resamples": np.array([len(values) for values in cells.values()], dtype=np.int64),
+            "mean": np.array([values.mean() for values in cells.values()]),
+            "lower": np.array([np.quantile(values, tail) for values in cells.values()]),
+            "upper": np.array([np.quantile(values, 1.0 - tail) for values in cells.values()]),
+        }
+
+    @cached_property
+    def _correlations(self) -> dict[tuple[str, float], Floats]:
+        """Pearson correlations of resamples with the whole table, by statistic and share dropped.
+
+        Edge weights are compared over all pairs of columns, those without an edge included, and
+        with their signs where they have one.  A correlation that does not exist, because all values
+        of a resample are equal, counts as 0; where the whole table has none, or fewer than three
+        values, it is NaN.
+        """
         assert self.dropped is not None
-        return tables.stability_columns(self._material, self.dropped, level)
+        estimate, samples = self.estimate, self.replicates
+        absent = estimate.layout.n_groups - samples.signed.shape[1]
+        whole, signed = (np.pad(part.signed, ((0, 0), (0, absent))) for part in (estimate, samples))
+        by_statistic = {"edge_weights": _correlation(whole[0], signed)}
+        for measure in MEASURES:
+            nodes = self._has_influence if measure == "expected_influence" else slice(None)
+            by_statistic[measure] = _correlation(
+                estimate.centrality[measure][0, nodes], samples.centrality[measure][:, nodes]
+            )
+        return {
+            (name, share): values[self.dropped == share]
+            for name, values in by_statistic.items()
+            for share in np.unique(self.dropped).tolist()
+        }
+
+    def _cs_coefficients(self, correlation: float, probability: float) -> dict[str, float]:
+        coefficients: dict[str, float] = {}
+        for (name, share), values in self._correlations.items():
+            high = (values >= correlation).mean() >= probability
+            largest = max(coefficients.get(name, 0.0), share if high else 0.0)
+            coefficients[name] = np.nan if np.isnan(values).any() else largest
+        return coefficients
 
     def cs_coefficient(
         self, statistic: str | None = None, *, correlation: float = 0.7, probability: float = 0.95
@@ -203,11 +436,10 @@ class Bootstrap:
             NaN where the whole table has fewer than three values, or all are the same.
         """
         self._only("case-dropping", "cs_coefficient()")
-        assert self.dropped is not None
         for name, value in (("correlation", correlation), ("probability", probability)):
             if not 0.0 < value <= 1.0:
                 raise ParameterError.must_be(name, "a number in (0, 1]", value)
-        cs = tables.cs_coefficients(self._material, self.dropped, correlation, probability)
+        cs = self._cs_coefficients(correlation, probability)
         if statistic is None:
             values = np.array(list(cs.values()))
             return self._frame({"statistic": list(cs), "cs_coefficient": values})
@@ -226,7 +458,7 @@ class Bootstrap:
         from mixedgm.views.plot_bootstrap import plot_edges
 
         self._only("nonparametric", "plot_edges()")
-        return plot_edges(tables.edges_columns(self._material, level), max_edges=max_edges, ax=ax)
+        return plot_edges(self._edges(level), max_edges=max_edges, ax=ax)
 
     @known_options
     def plot_differences(
@@ -236,8 +468,7 @@ class Bootstrap:
         from mixedgm.views.plot_bootstrap import plot_differences
 
         self._only("nonparametric", "plot_differences()")
-        edges = tables.edges_columns(self._material, level)
-        columns = tables.differences_columns(self._material, level)
+        edges, columns = self._edges(level), self._differences(level)
         return plot_differences(edges, columns, max_edges=max_edges, ax=ax)
 
     @known_options
@@ -251,7 +482,7 @@ class Bootstrap:
         if measure not in MEASURES:
             hint = near_matches(measure, MEASURES, "measures")
             raise ParameterError(f"there is no measure {quoted(measure)}; {hint}")
-        return plot_centrality(tables.centrality_columns(self._material, level), measure, ax=ax)
+        return plot_centrality(self._centrality(level), measure, ax=ax)
 
     @known_options
     def plot_stability(self, *, level: float = 0.95, ax: Axes | None = None) -> Axes:
@@ -266,13 +497,9 @@ class Bootstrap:
         return f"<Bootstrap: {self._counts()}>"
 
     def _counts(self) -> str:
-        done = f"{self.n_done} of {self.n_boot} resamples" if self._partial else str(self.n_done)
-        text = f"{done}{'' if self._partial else ' resamples'}, {self.kind}, lam {self.select}"
-        return text + (f", {self.n_failed} failed" if self.failures else "")
-
-    @property
-    def _partial(self) -> bool:
-        return self.n_done < self.n_boot
+        done = str(self.n_done) if self.n_done == self.n_boot else f"{self.n_done} of {self.n_boot}"
+        failed = f", {self.n_failed} failed" if self.failures else ""
+        return f"{done} resamples, {self.kind}, lam {self.select}{failed}"
 
     def summary(self) -> str:
         """What was done, what went wrong, and the main numbers, as text."""
@@ -280,7 +507,7 @@ class Bootstrap:
 
         lines = [f"Bootstrap: {self._counts()}", *self._troubles()]
         if self.kind == "nonparametric":
-            columns = tables.edges_columns(self._material, 0.95)
+            columns = self._edges(0.95)
             top: dict[str, Any] = {name: columns[name][:12] for name in ("source", "target")}
             for name in ("inclusion", "estimate", "lower", "upper"):
                 top[name] = [f"{value: .3f}" for value in columns[name][:12]]
@@ -290,10 +517,8 @@ class Bootstrap:
             lines += ["", f"Edges, 95 % intervals of {what}{shown}"]
             lines.append(table_text(top, 80) if n_edges else "none in any resample")
         else:
-            assert self.dropped is not None
-            cs = tables.cs_coefficients(self._material, self.dropped, 0.7, 0.95)
             lines += ["", "CS-coefficients (correlation 0.7, probability 0.95)"]
-            for name, value in cs.items():
+            for name, value in self._cs_coefficients(0.7, 0.95).items():
                 text = "none: too few different values" if np.isnan(value) else f"{value:.2f}"
                 lines.append(f"  {name:<20}{text}")
         return "\n".join(lines)

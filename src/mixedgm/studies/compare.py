@@ -5,25 +5,32 @@ from __future__ import annotations
 import numbers
 import os
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, cast
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.checkpoint import Outcome, Record, fingerprint
 from mixedgm.errors import NotYetError, ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.fitting import encode, fit_design
+from mixedgm.model.layout import Ints
 from mixedgm.notices import warn_about, warn_unless_converged
 from mixedgm.options import Options
-from mixedgm.parallel import MOST_TASKS, RandomState, check_n_jobs, run, seeds
-from mixedgm.parameters import is_integer
+from mixedgm.parallel import (
+    RandomState,
+    check_checkpoint,
+    check_n_jobs,
+    check_n_tasks,
+    run,
+    seeds,
+)
+from mixedgm.parameters import ensure
 from mixedgm.studies.bootstrap import plan_of
-from mixedgm.studies.bootstrap_result import Failure
-from mixedgm.studies.compare_result import GroupComparison
-from mixedgm.studies.compare_shuffle import Shuffle, gathered, shuffled, statistics
-from mixedgm.studies.resampling import ResamplingPlan, Seed, estimate_record
+from mixedgm.studies.bootstrap_replicates import Failure, Replicates
+from mixedgm.studies.compare_result import GroupComparison, differences
+from mixedgm.studies.resampling import ResamplingPlan, Seed, drawn_record, estimate_record
 from mixedgm.studies.row_groups import Groups, read_groups, without_labels
 from mixedgm.table import as_frame
 from mixedgm.table.encode import Design
@@ -48,20 +55,14 @@ class Request:
     verbose: int = 0
 
     def __post_init__(self) -> None:
-        if self.penalty not in PENALTIES:
-            raise ParameterError.must_be("penalty", " or ".join(map(repr, PENALTIES)), self.penalty)
-        if not is_integer(self.n_perm, 0, MOST_TASKS):
-            wanted = f"an integer from 0 to {MOST_TASKS:,}"
-            raise ParameterError.must_be("n_perm", wanted, self.n_perm)
-        alpha = cast(object, self.alpha)
-        if not (isinstance(alpha, numbers.Real) and 0.0 < self.alpha < 1.0):
-            raise ParameterError.must_be("alpha", "a number in (0, 1)", alpha)
+        wanted = " or ".join(map(repr, PENALTIES))
+        ensure(self.penalty in PENALTIES, "penalty", wanted, self.penalty)
+        check_n_tasks("n_perm", self.n_perm, 0)
+        between = isinstance(self.alpha, numbers.Real) and 0.0 < self.alpha < 1.0
+        ensure(between, "alpha", "a number in (0, 1)", self.alpha)
         check_n_jobs(self.n_jobs)
-        if self.checkpoint is not None and self.random_state is None:
-            raise ParameterError(
-                "a checkpoint needs random_state, so that the labels are shuffled in the same way "
-                "when the work goes on; give an integer, for example random_state=0."
-            )
+        same = "the labels are shuffled in the same way"
+        check_checkpoint(self.checkpoint, self.random_state, same)
 
 
 def compare_groups(
@@ -81,18 +82,12 @@ def compare_groups(
     design = encode(without_labels(frame, request.groups, request.blocks), options, sample_weight)
     groups = read_groups(frame, request.groups, request.blocks, design)
     pooled, options = _pooled(design, options, request, len(groups), frame.library)
-    plan = plan_of(
-        pooled,
-        options,
-        design,
-        "fixed" if request.penalty == "common" else "again",
-        "nonparametric",
-        None,
-    )
+    select = "fixed" if request.penalty == "common" else "again"
+    plan = plan_of(pooled, options, design, select)
     fits = _fits(plan, groups, pooled, options)
     records = [estimate_record(plan, fitted) for fitted in fits]
-    every = gathered(plan.declared, records)
-    observed = statistics(plan, records, every.pairs)
+    every = Replicates.gather(plan.declared, records)
+    observed = _statistics(plan, every, every.pairs)
     outcomes = _shuffles(Shuffle(plan, groups, every.pairs), rest, request)
     done = [outcome.record for outcome in outcomes if outcome.record is not None]
     return GroupComparison(
@@ -177,6 +172,84 @@ def _shuffles(shuffle: Shuffle, rest: list[Seed], request: Request) -> list[Outc
             rest[0].spawn_key,
         ),
     )
+
+
+# -- one shuffle -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Shuffle:
+    """The same for all shuffles: the whole table and its fit, from which all groups start."""
+
+    plan: ResamplingPlan
+    groups: Groups
+    pairs: Ints  # that have an edge in some group, by number in ``plan.declared``
+
+    @cached_property
+    def members(self) -> list[Ints]:
+        """Rows of every block."""
+        blocks = self.groups.blocks
+        if blocks is None:
+            return [np.arange(len(self.groups.codes))]
+        return [np.flatnonzero(blocks == block) for block in range(int(blocks.max()) + 1)]
+
+    def draw(self, seed: Seed) -> list[Design]:
+        """The rows of every group after one shuffle.
+
+        Weights that are whole numbers count identical rows, which change places one by one.
+        """
+        rng = np.random.default_rng(seed)
+        if self.plan.frequencies is not None:
+            return self._dealt(rng, self.plan.frequencies)
+        codes = self.groups.codes.copy()
+        for rows in self.members:
+            codes[rows] = codes[rng.permutation(rows)]
+        shuffled = replace(self.groups, codes=codes)
+        return [self.plan.design.take(shuffled.rows(g)) for g in range(len(self.groups))]
+
+    def _dealt(self, rng: np.random.Generator, counts: NDArray[np.int64]) -> list[Design]:
+        weights = np.zeros((len(self.groups), len(counts)), dtype=np.int64)
+        for rows in self.members:
+            left = counts[rows].copy()
+            for group, part in enumerate(weights[:-1]):
+                wanted = int(counts[rows][self.groups.codes[rows] == group].sum())
+                part[rows] = rng.multivariate_hypergeometric(left, wanted, method="marginals")
+                left -= part[rows]
+            weights[-1, rows] = left
+        return [self.plan.folded(part) for part in weights]
+
+
+def shuffled(shuffle: Shuffle, seed: Seed) -> Record:
+    """Shuffle the labels, fit every group, and keep the statistics."""
+    plan = shuffle.plan
+    records = [drawn_record(plan, design, seed) for design in shuffle.draw(seed)]
+    return _statistics(plan, Replicates.gather(plan.declared, records), shuffle.pairs)
+
+
+def _statistics(plan: ResamplingPlan, every: Replicates, pairs: Ints) -> Record:
+    """What is kept of one set of groups, which have a row each.
+
+    `edges` are the largest differences between two groups for these pairs; `tests` the statistics
+    of the whole graphs, over all pairs; `constant` and `lacking` say which nodes are constant, or
+    lack a level of the whole table, in how many groups; `converged` whether all groups are.
+    """
+    apart = differences(every).max(axis=0, initial=0.0)
+    of_pair = np.zeros(plan.declared.n_groups)
+    of_pair[every.pairs] = apart
+    spread = every.standardised.var(axis=0).sum()
+    strength = every.weights.sum(axis=1)
+    present = every.weights > 0.0
+    disagree = present.any(axis=0) & ~present.all(axis=0)
+    tests = (apart.max(initial=0.0), np.ptp(strength), spread, disagree.sum())
+    constant = (every.scales == 0.0) & (plan.whole.node_scales > 0.0)
+    lacking = every.lacking(plan.reference.observed)
+    return {
+        "edges": of_pair[pairs],
+        "tests": np.array(tests, dtype=np.float64),
+        "constant": constant.sum(axis=0, dtype=np.int64),
+        "lacking": lacking.sum(axis=0, dtype=np.int64),
+        "converged": np.array([every.converged.all()]),
+    }
 
 
 def _stacked(records: list[Record], like: Record) -> dict[str, Any]:

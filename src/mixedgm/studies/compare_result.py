@@ -23,7 +23,6 @@ from mixedgm.studies.bootstrap_replicates import (
     failure_lines,
     sign_names,
 )
-from mixedgm.studies.compare_shuffle import TESTS, differences
 from mixedgm.studies.discrepancy import holm
 from mixedgm.table.assemble import Columns, frame
 from mixedgm.views.canvas import known_options
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
 __all__ = ["GroupComparison", "p_values"]
 
 _SHOWN = 12
+TESTS = ("largest edge difference", "strength difference", "variance among groups", "Hamming")
+"""Statistics of whole graphs, in the order in which they are kept."""
 
 
 def p_values(observed: Floats, permuted: Floats) -> Floats:
@@ -47,6 +48,20 @@ def p_values(observed: Floats, permuted: Floats) -> Floats:
     if len(permuted) == 0:
         return np.full(observed.shape, np.nan)
     return np.asarray((1.0 + (permuted >= observed).sum(axis=0)) / (1.0 + len(permuted)))
+
+
+def differences(every: Replicates) -> Floats:
+    """(pairs of groups, U): length of the difference of each edge's standardised parameters.
+
+    For an edge that has a sign this is the difference of the signed weights; for others a change
+    of direction counts as well as one of length.
+    """
+    values, start = every.standardised, every.starts[:-1]
+    couples = list(combinations(range(len(values)), 2))
+    if len(start) == 0:
+        return np.zeros((len(couples), 0))
+    squares = np.array([(values[a] - values[b]) ** 2 for a, b in couples])
+    return np.asarray(np.sqrt(np.add.reduceat(squares, start, axis=1)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

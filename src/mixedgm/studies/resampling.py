@@ -36,32 +36,15 @@ _plans: dict[str, ResamplingPlan] = {}
 
 @dataclass(frozen=True, eq=False)
 class ResamplingPlan:
-    """Everything that is the same for all resamples.
+    """Everything that is the same for all resamples: the whole table, its model, how to draw."""
 
-    Parameters
-    ----------
-    key : str
-        A fingerprint of all the rest.
-    design : Design
-        The whole table.
-    options : Options
-        Of the model; with `lam` given where it is kept.
-    params : Params
-        Of the model: where every resample starts.
-    kind : {"nonparametric", "case-dropping"}
-    clusters : ndarray (n,) or None
-        Number of the cluster of every row; clusters are drawn whole.
-    ridge : tuple of pairs of str
-        Edges of the model that have a ridge.
-    """
-
-    key: str
+    key: str  # a fingerprint of all the rest
     design: Design
-    options: Options
-    params: Params
+    options: Options  # of the model; with `lam` given where it is kept
+    params: Params  # of the model: where every resample starts
     kind: Kind
-    clusters: Ints | None = None
-    ridge: tuple[tuple[str, str], ...] = ()
+    clusters: Ints | None = None  # (n,) number of every row's cluster; clusters are drawn whole
+    ridge: tuple[tuple[str, str], ...] = ()  # edges of the model that have a ridge
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         fields = (self.design, self.options, self.params, self.kind, self.clusters, self.ridge)
@@ -153,16 +136,14 @@ class ResamplingPlan:
         n = self.n_units
         kept = n if self.kind == "nonparametric" else max(1, round((1.0 - share) * n))
         if self.clusters is None and self.frequencies is not None:
-            return self._folded(self._frequencies_drawn(rng, kept))
+            return self.folded(self._frequencies_drawn(rng, kept))
         if self.kind == "nonparametric":
             count = np.bincount(rng.integers(n, size=n), minlength=n)
         else:
             count = np.zeros(n, dtype=np.int64)
             count[rng.permutation(n)[:kept]] = 1
         count = count if self.clusters is None else count[self.clusters]
-        if self.design.weights is None:
-            return self._folded(count)
-        return self._folded(count * self.design.weights)
+        return self.folded(count if self.design.weights is None else count * self.design.weights)
 
     def _frequencies_drawn(self, rng: np.random.Generator, kept: int) -> NDArray[np.int64]:
         assert self.frequencies is not None
@@ -172,7 +153,8 @@ class ResamplingPlan:
             rng.multivariate_hypergeometric(self.frequencies, kept, method="marginals")
         )
 
-    def _folded(self, weights: NDArray[Any]) -> Design:
+    def folded(self, weights: NDArray[Any]) -> Design:
+        """The rows that have a weight, with these weights."""
         rows = np.flatnonzero(weights)
         return replace(self.design.take(rows), weights=weights[rows].astype(np.float64))
 
@@ -197,23 +179,23 @@ def resample(plan: ResamplingPlan, task: tuple[Seed, float]) -> Record:
     and whether it is within tol.
     """
     seed, share = task
-    design = plan.draw(seed, share)
+    return drawn_record(plan, plan.draw(seed, share), seed)
+
+
+def drawn_record(plan: ResamplingPlan, design: Design, seed: Seed) -> Record:
+    """Fit rows that were drawn by this seed, at the plan's lam or choosing it."""
     if plan.options.lam is not None:
         return fitted_record(plan, design)
-    fitted = fit_design(design, selecting(plan, seed), reference=plan.reference)
-    return estimate_record(plan, fitted)
-
-
-def selecting(plan: ResamplingPlan, seed: Seed) -> Options:
-    """Options of a fit that chooses lam: folds and the like are drawn by a seed of their own."""
+    # Folds and the like have a seed of their own.
     folds = Seed(seed.entropy, spawn_key=(*seed.spawn_key, 0))
-    return replace(plan.options, random_state=folds)
+    options = replace(plan.options, random_state=folds)
+    return estimate_record(plan, fit_design(design, options, reference=plan.reference))
 
 
 def estimate_record(plan: ResamplingPlan, fitted: FittedModel) -> Record:
     """The record of a fitted model."""
     report = fitted.report
-    return _record(plan, fitted.params, fitted.node_scales, _account(report.lam, report))
+    return _record(plan, fitted.params, fitted.node_scales, report.lam, report)
 
 
 def fitted_record(plan: ResamplingPlan, design: Design) -> Record:
@@ -222,20 +204,14 @@ def fitted_record(plan: ResamplingPlan, design: Design) -> Record:
     solution = _solved(task, plan.options, plan.start(task, plan.penalised), plan.neighbour)
     if plan.options.refits:
         solution = _refitted(plan, task, solution)
-    account = _account(_lam(plan.options, task), solution)
-    return _record(plan, task.params(solution.theta), task.node_scales, account)
+    lam, params = _lam(plan.options, task), task.params(solution.theta)
+    return _record(plan, params, task.node_scales, lam, solution)
 
 
 def _lam(options: Options, task: Task) -> Lam:
     lam = options.given_lam(task.schema)
     assert lam is not None
     return lam
-
-
-def _account(lam: Lam, end: Account) -> tuple[float, float, float]:
-    """Of the fit of a resample; lam is NaN where every column has its own."""
-    single = np.nan if isinstance(lam, tuple) else lam
-    return single, end.kkt, float(end.converged)
 
 
 def _solved(
@@ -259,16 +235,17 @@ def _refitted(plan: ResamplingPlan, task: Task, solution: Solution) -> Solution:
     new = groups[layout.group_norms(theta)[groups] == 0.0]
     at = layout.positions(new)[layout.n_node_terms :]
     theta[at] = solution.theta[at]
-    start, how = Start(theta, solution.evaluation), (options.tol, options.max_iter)
+    start, tol, max_iter = Start(theta, solution.evaluation), options.tol, options.max_iter
     if too_dense(task, groups):
         return solution
     if layout is plan.whole.layout:
         # An edge that the whole table settles is settled here, unless a cell has lost its rows.
         loose = ~plan.free[groups] | _emptied(task, plan.whole, groups)
-        known = stabilised(task, groups, start, groups[loose], tol=how[0], max_iter=how[1]).solution
-        if known.converged:
-            return known
-    return unshrunken(task, groups, start, tol=how[0], max_iter=how[1]).solution
+        ridged = groups[loose]
+        stable = stabilised(task, groups, start, ridged, tol=tol, max_iter=max_iter).solution
+        if stable.converged:
+            return stable
+    return unshrunken(task, groups, start, tol=tol, max_iter=max_iter).solution
 
 
 def _emptied(task: Task, whole: Task, groups: Ints) -> NDArray[np.bool_]:
@@ -280,18 +257,17 @@ def _emptied(task: Task, whole: Task, groups: Ints) -> NDArray[np.bool_]:
     return np.array([lost[columns(u), columns(v)].any() for u, v in pairs], dtype=bool)
 
 
-def _record(
-    plan: ResamplingPlan, params: Params, scales: Floats, account: tuple[float, float, float]
-) -> Record:
+def _record(plan: ResamplingPlan, params: Params, scales: Floats, lam: Lam, end: Account) -> Record:
     declared = plan.declared
     theta = to_theta(declared, replace(params, coef=params.edge_coef(plan.options.rule)))
     values = theta[declared.edges]
     pairs = np.flatnonzero(declared.group_sums(values**2))
     kept = declared.positions(pairs)[declared.n_node_terms :] - declared.n_node_terms
+    single = np.nan if isinstance(lam, tuple) else lam  # where every column has its own
     return {
         "pairs": pairs.astype(np.int32),
         "values": values[kept],
         "node_terms": theta[: declared.n_node_terms],
         "scales": scales,
-        "account": np.array(account),
+        "account": np.array([single, end.kkt, float(end.converged)]),
     }
