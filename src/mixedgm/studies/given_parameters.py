@@ -32,12 +32,7 @@ IN_TURN = ("continuous", 2)
 
 
 def schema_of(columns: ColumnsArg) -> Schema:
-    """Return the schema that a mapping of column names describes.
-
-    Parameters
-    ----------
-    columns : Schema or mapping of name to "continuous", number of levels, or sequence of levels
-        A number of levels makes the levels "a", "b", "c", ...
+    """Return the schema that a mapping of column names describes; numbers count levels.
 
     Examples
     --------
