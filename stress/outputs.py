@@ -55,9 +55,10 @@ def _model(lam: float) -> Any:
 
 
 def _picture(model: Any, path: Path) -> None:
-    from mixedgm.cli.output import draw, prepare_drawing
+    from mixedgm.cli.output import draw
+    from mixedgm.views.canvas import draw_without_window
 
-    prepare_drawing()
+    draw_without_window()
     draw(model.fitted_, "network", path)
 
 

@@ -6,12 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from mixedgm.errors import (
-    LongFitWarning,
-    OutOfMemoryError,
-    SelectionWarning,
-    level_of_caller,
-)
+from mixedgm.errors import LongFitWarning, OutOfMemoryError, SelectionWarning, level_of_caller
 from mixedgm.fitted import FittedModel
 from mixedgm.options import Options
 from mixedgm.path import grid

@@ -50,27 +50,13 @@ _WIDE = 10_000
 
 @dataclass
 class Console:
-    """Where one command writes: results to standard output, everything else to standard error.
+    """Where one command writes: results to standard output, everything else to standard error."""
 
-    Parameters
-    ----------
-    command : str
-        Its name, for error messages.
-    quiet : bool
-        Whether to leave out notes and progress.
-    keeps_partial : bool
-        Whether Ctrl-C during a path keeps the part that is solved rather than ending the command.
-    interrupted : bool
-        Whether that has happened.
-    noted : set of str
-        Warnings that were shown; none is shown twice.
-    """
-
-    command: str
-    quiet: bool = False
-    keeps_partial: bool = False
-    interrupted: bool = False
-    noted: set[str] = field(default_factory=set)
+    command: str  # its name, for error messages
+    quiet: bool = False  # no notes and no progress
+    keeps_partial: bool = False  # whether Ctrl-C during a path keeps the part that is solved
+    interrupted: bool = False  # whether that has happened
+    noted: set[str] = field(default_factory=set)  # warnings that were shown; none is shown twice
 
     @property
     def shows_progress(self) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mixedgm.cli.console import Console
 from mixedgm.cli.lists import LIST_RULE, cut_items, listed
-from mixedgm.cli.options import add_jobs, add_quiet, add_seed
+from mixedgm.cli.options import add_choice, add_jobs, add_list, add_number, add_quiet, add_seed
 from mixedgm.errors import ParameterError, near_matches
 from mixedgm.printable import quoted
 
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 _TRANSFORMS = ("nonparanormal", "nonparanormal-extrapolated")
-_PASSED_ON = (
+_PASSED_ON = [
     "n_lams",
     "lam_min_ratio",
     "loss",
@@ -40,34 +40,30 @@ _PASSED_ON = (
     "solver",
     "tol",
     "max_iter",
-)
+]
 
 
 def add_columns(parser: ArgumentParser) -> None:
     """How the columns of a table are understood, and which are left out."""
     group = parser.add_argument_group("columns", fill(LIST_RULE, 76))
-    group.add_argument(
+    add_list(
+        group,
         "--types",
-        metavar="NAME=KIND,...",
-        action="append",
-        help="kinds that differ from what `mixedgm check` shows: categorical or continuous",
+        "NAME=KIND,...",
+        "kinds that differ from what `mixedgm check` shows: categorical or continuous",
     )
-    group.add_argument(
+    add_list(
+        group,
         "--transform",
-        metavar="HOW",
-        action="append",
-        help="'nonparanormal' makes all continuous columns normal by rank, "
+        "HOW",
+        "'nonparanormal' makes all continuous columns normal by rank, "
         "NAME=nonparanormal,... only these: for skewed columns; values that are drawn or imputed "
         "stay within the range of the data, unless it is 'nonparanormal-extrapolated'; NAME=none "
         "silences the warning about a column",
     )
-    group.add_argument(
-        "--missing",
-        choices=("error", "drop"),
-        default="error",
-        help="what to do about rows with missing values (default: stop with an error)",
-    )
-    group.add_argument("--drop", metavar="NAME,...", action="append", help="columns to leave out")
+    text = "what to do about rows with missing values (default: stop with an error)"
+    add_choice(group, "--missing", "error", "drop", text=text)
+    add_list(group, "--drop", "NAME,...", "columns to leave out")
     group.add_argument(
         "--weights-column",
         metavar="NAME",
@@ -104,45 +100,21 @@ def _add_grid(group: Any, select: str) -> None:
     )
     add_seed(group, "which folds and subsamples are drawn")
     group.add_argument("--lams", metavar="L1,L2,...", help="the penalties to try")
-    group.add_argument(
-        "--n-lams",
-        type=int,
-        default=50,
-        metavar="N",
-        help="how many down to --lam-min-ratio: their spacing (default: 50)",
-    )
-    group.add_argument(
-        "--lam-min-ratio",
-        type=float,
-        default=0.01,
-        metavar="R",
-        help="smallest penalty as a share of the one that leaves no edges (default: 0.01)",
-    )
+    text = "how many down to --lam-min-ratio: their spacing"
+    add_number(group, "--n-lams", default=50, text=text)
+    text = "smallest penalty as a share of the one that leaves no edges"
+    add_number(group, "--lam-min-ratio", default=0.01, metavar="R", text=text)
 
 
 def _add_model_form(group: Any) -> None:
     """What may have an edge, and what is minimised."""
-    group.add_argument(
-        "--covariates",
-        metavar="NAME,...",
-        action="append",
-        help="columns that predict the others and are not predicted themselves",
-    )
-    group.add_argument(
-        "--moderators",
-        metavar="NAME,...",
-        action="append",
-        help="columns that the edges between all others vary with; covariates as well",
-    )
-    group.add_argument(
-        "--require",
-        metavar="A:B,...",
-        action="append",
-        help="edges that are not penalised, so that they are always there",
-    )
-    group.add_argument(
-        "--forbid", metavar="A:B,...", action="append", help="edges that may not be there"
-    )
+    text = "columns that predict the others and are not predicted themselves"
+    add_list(group, "--covariates", "NAME,...", text)
+    text = "columns that the edges between all others vary with; covariates as well"
+    add_list(group, "--moderators", "NAME,...", text)
+    text = "edges that are not penalised, so that they are always there"
+    add_list(group, "--require", "A:B,...", text)
+    add_list(group, "--forbid", "A:B,...", "edges that may not be there")
     group.add_argument(
         "--loss",
         default="pseudolikelihood",
@@ -150,12 +122,8 @@ def _add_model_form(group: Any) -> None:
         help="pseudolikelihood (default), likelihood, likelihood-mc (sampled, for dense graphs) or "
         "nodewise (a separate regression for every column)",
     )
-    group.add_argument(
-        "--rule",
-        choices=("and", "or"),
-        default="and",
-        help="edges of --loss nodewise: those in both regressions (default), or in either",
-    )
+    text = "edges of --loss nodewise: those in both regressions (default), or in either"
+    add_choice(group, "--rule", "and", "or", text=text)
     group.add_argument(
         "--per-node",
         action="store_true",
@@ -176,19 +144,10 @@ def _add_solver(group: Any) -> None:
     group.add_argument(
         "--solver", default="auto", help="auto (default), proximal-newton or proximal-gradient"
     )
-    group.add_argument(
-        "--tol",
-        type=float,
-        default=1e-5,
-        help="how far from optimal a solution may be (default: 1e-5)",
-    )
-    group.add_argument(
-        "--max-iter",
-        type=int,
-        default=1000,
-        metavar="N",
-        help="most iterations of the solver at each penalty (default: 1000)",
-    )
+    text = "how far from optimal a solution may be (default: 1e-5)"
+    group.add_argument("--tol", type=float, default=1e-5, help=text)
+    text = "most iterations of the solver at each penalty"
+    add_number(group, "--max-iter", default=1000, text=text)
     add_jobs(group)
 
 

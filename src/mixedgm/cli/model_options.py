@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mixedgm.cli.console import Console
 from mixedgm.cli.lists import cut_items
-from mixedgm.cli.options import add_quiet, add_seed
+from mixedgm.cli.options import add_choice, add_list, add_quiet, add_seed
 
 if TYPE_CHECKING:
     from mixedgm.estimator import MixedGraphicalModel
@@ -27,6 +27,8 @@ __all__ = [
     "usable_model",
 ]
 
+_QUOTES = "quotes keep a comma, as in 'city=\"Bath, UK\"'"
+
 
 def add_model(parser: ArgumentParser) -> None:
     """The model that a command reads."""
@@ -35,54 +37,35 @@ def add_model(parser: ArgumentParser) -> None:
 
 def add_at(parser: ArgumentParser) -> None:
     """Where a model with moderated edges is looked at."""
-    _add_values(parser, "--at", "values of the moderators, such as age=40: the graph there")
+    text = f"values of the moderators, such as age=40: the graph there; {_QUOTES}"
+    add_list(parser, "--at", "NAME=VALUE,...", text)
 
 
 def add_given(parser: ArgumentParser) -> None:
     """What is known about a row."""
-    _add_values(parser, "--given", "known values, such as sex=Female,age=40")
-
-
-def _add_values(parser: ArgumentParser, option: str, text: str) -> None:
-    text += "; quotes keep a comma, as in 'city=\"Bath, UK\"'"
-    parser.add_argument(option, metavar="NAME=VALUE,...", action="append", help=text)
+    text = f"known values, such as sex=Female,age=40; {_QUOTES}"
+    add_list(parser, "--given", "NAME=VALUE,...", text)
 
 
 def add_unseen(parser: ArgumentParser) -> None:
     """Levels that a model does not have."""
-    parser.add_argument(
-        "--unseen",
-        choices=("error", "ignore"),
-        default="error",
-        help="levels that the model does not have: stop (default), or ignore such cells when the "
-        "others of a row are predicted",
-    )
+    text = "levels that the model does not have: stop (default), or ignore such cells when the "
+    add_choice(parser, "--unseen", "error", "ignore", text=f"{text}others of a row are predicted")
 
 
 def add_repair(parser: _ActionsContainer) -> None:
     """The way out for a model without a joint distribution."""
-    parser.add_argument(
-        "--repair",
-        action="store_true",
-        help="take the nearest model that has a joint distribution, where the model has none",
-    )
+    text = "take the nearest model that has a joint distribution, where the model has none"
+    parser.add_argument("--repair", action="store_true", help=text)
 
 
 def add_computation(parser: ArgumentParser, seeded: str) -> None:
     """How an answer from the joint distribution is computed; `seeded` is what --seed decides."""
     group = parser.add_argument_group("computation")
-    group.add_argument(
-        "--method",
-        choices=("auto", "exact", "gibbs"),
-        default="auto",
-        help="exactly, by Gibbs chains, or exactly where that fits the limit (default: auto)",
-    )
-    group.add_argument(
-        "--limit",
-        type=int,
-        metavar="N",
-        help="most entries of the tables of an exact answer (default: 16777216)",
-    )
+    text = "exactly, by Gibbs chains, or exactly where that fits the limit (default: auto)"
+    add_choice(group, "--method", "auto", "exact", "gibbs", text=text)
+    text = "most entries of the tables of an exact answer (default: 16777216)"
+    group.add_argument("--limit", type=int, metavar="N", help=text)
     add_seed(group, seeded)
     add_repair(group)
     add_quiet(parser)

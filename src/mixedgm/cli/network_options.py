@@ -8,6 +8,7 @@ from textwrap import fill
 from typing import Any
 
 from mixedgm.cli.lists import LIST_RULE, cut_items, cut_list, listed
+from mixedgm.cli.options import add_list
 from mixedgm.errors import ParameterError
 
 __all__ = ["add_network", "network_options"]
@@ -28,29 +29,17 @@ def add_network(parser: ArgumentParser) -> None:
         choices=("spring", "circle", "kamada-kawai"),
         help="where the network has its nodes (default: spring)",
     )
-    group.add_argument(
-        "--columns",
-        metavar="A,B,...",
-        action="append",
-        help="draw only these columns and the edges between them",
-    )
+    text = "draw only these columns and the edges between them"
+    add_list(group, "--columns", "A,B,...", text)
     group.add_argument("--max-edges", type=int, metavar="N", help="only the N heaviest edges")
     for option, text in _NUMBERS.items():
         group.add_argument(option, type=float, metavar="W", help=text)
     group.add_argument("--edge-labels", action="store_true", help="write the weights on the lines")
     group.add_argument("--no-labels", action="store_true", help="no names at the nodes")
-    group.add_argument(
-        "--node-group",
-        metavar="GROUP=A,B,...",
-        action="append",
-        help="columns that get a colour of their own; once for each group",
-    )
-    group.add_argument(
-        "--node-color",
-        metavar="GROUP=COLOR,...",
-        action="append",
-        help="colors of groups instead of the usual ones, such as health=gold",
-    )
+    text = "columns that get a colour of their own; once for each group"
+    add_list(group, "--node-group", "GROUP=A,B,...", text)
+    text = "colors of groups instead of the usual ones, such as health=gold"
+    add_list(group, "--node-color", "GROUP=COLOR,...", text)
 
 
 def network_options(args: Namespace, names: Sequence[str]) -> dict[str, Any]:

@@ -10,9 +10,12 @@ from mixedgm.printable import quoted
 
 __all__ = [
     "add_checkpoint",
+    "add_choice",
     "add_format",
     "add_formulas",
     "add_jobs",
+    "add_list",
+    "add_number",
     "add_output",
     "add_quiet",
     "add_result",
@@ -20,6 +23,24 @@ __all__ = [
     "add_table",
     "check_checkpoint",
 ]
+
+
+def add_choice(parser: _ActionsContainer, option: str, *choices: str, text: str) -> None:
+    """An option with a few values, the first of them by default."""
+    parser.add_argument(option, choices=choices, default=choices[0], help=text)
+
+
+def add_list(parser: _ActionsContainer, option: str, metavar: str, text: str) -> None:
+    """An option with a list (`mixedgm.cli.lists`), which may be given several times."""
+    parser.add_argument(option, metavar=metavar, action="append", help=text)
+
+
+def add_number(
+    parser: _ActionsContainer, *options: str, default: float, text: str, metavar: str = "N"
+) -> None:
+    """An option with a number of the type of its default, which the help names."""
+    text += f" (default: {default})"
+    parser.add_argument(*options, type=type(default), default=default, metavar=metavar, help=text)
 
 
 def add_table(parser: ArgumentParser) -> None:
@@ -48,13 +69,10 @@ def add_format(parser: ArgumentParser, default: str = "table") -> None:
 
 def add_formulas(parser: ArgumentParser) -> None:
     """What becomes of text that a spreadsheet would run."""
-    parser.add_argument(
-        "--formulas",
-        choices=("keep", "mark"),
-        default="keep",
-        help="text in CSV that a spreadsheet would run, such as =1+2: as it is (default), or "
-        "marked by an apostrophe",
+    text = (
+        "text in CSV that a spreadsheet would run, such as =1+2: as it is (default), or marked by "
     )
+    add_choice(parser, "--formulas", "keep", "mark", text=f"{text}an apostrophe")
 
 
 def add_quiet(parser: ArgumentParser) -> None:
@@ -70,7 +88,7 @@ def add_jobs(parser: _ActionsContainer) -> None:
 
 def add_seed(parser: _ActionsContainer, text: str) -> None:
     """Where random numbers start; `text` is what they decide."""
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help=f"{text} (default: 0)")
+    add_number(parser, "--seed", default=0, text=text)
 
 
 def add_checkpoint(parser: _ActionsContainer, text: str) -> None:

@@ -148,15 +148,18 @@ def can_draw(console: Console) -> bool:
 
 def draw(fitted: FittedModel, kind: str, output: str | Path, **style: Any) -> None:
     """Draw one kind of picture into a file; `style` belongs to networks."""
-    from mixedgm import views
+    from mixedgm.views.plot import plot_network
+    from mixedgm.views.plot_parameters import plot_parameters
+    from mixedgm.views.plot_path import plot_path
+    from mixedgm.views.plot_selection import plot_selection
 
     if kind == "network":
-        ax = views.plot_network(fitted, **style).ax
+        ax = plot_network(fitted, **style).ax
     else:
         drawings = {
-            "path": views.plot_path,
-            "parameters": views.plot_parameters,
-            "selection": views.plot_selection,
+            "path": plot_path,
+            "parameters": plot_parameters,
+            "selection": plot_selection,
         }
         ax = drawings[kind](fitted)
     save_picture(ax, output)

@@ -26,15 +26,10 @@ _INSTALL = 'pip install "mixedgm[frames]"'
 
 @dataclass(frozen=True)
 class BundledTable:
-    """A table shipped with the package.
+    """A table shipped with the package: a file under ``datasets/files``, Parquet or packed CSV.
 
-    Attributes
-    ----------
-    file : str
-        Name under ``datasets/files``; Parquet, or CSV packed with gzip.
-    levels : mapping of str to tuple of str
-        The categorical columns and the order of their levels. Stated here because CSV has no
-        levels and polars does not keep the order that a Parquet file gives them.
+    The categorical columns have the order of their levels stated here because CSV has no levels and
+    polars does not keep the order that a Parquet file gives them.
     """
 
     file: str
@@ -57,13 +52,7 @@ WAGE = BundledTable(
     "wage.parquet",
     {
         "year": ("2003", "2004", "2005", "2006", "2007", "2008", "2009"),
-        "marital": (
-            "1. Never Married",
-            "2. Married",
-            "3. Widowed",
-            "4. Divorced",
-            "5. Separated",
-        ),
+        "marital": ("1. Never Married", "2. Married", "3. Widowed", "4. Divorced", "5. Separated"),
         "race": ("1. White", "2. Black", "3. Asian", "4. Other"),
         "education": (
             "1. < HS Grad",
@@ -95,12 +84,9 @@ TAXUNITS = BundledTable(
             "Pacific",
         ),
         "children": ("0", "1", "2", "3+"),
-        "self_emp": _NO_YES,
-        "interest": _NO_YES,
-        "dividends": _NO_YES,
-        "snap": _NO_YES,
-        "mcaid": _NO_YES,
-        "blind": _NO_YES,
+        **dict.fromkeys(
+            ("self_emp", "interest", "dividends", "snap", "mcaid", "blind"), ("No", "Yes")
+        ),
     },
 )
 
@@ -250,19 +236,15 @@ def load_penguins(frame: FrameName = "auto") -> IntoDataFrame:
 
 
 def _read(table: BundledTable, frame: FrameName) -> IntoDataFrame:
-    """Read a bundled table with the library that ``frame`` names."""
+    """Read a bundled table with the library that ``frame`` names, or the first that can."""
     if frame not in ("auto", *get_args(Library)):
         raise ParameterError.must_be("frame", "'auto', 'pandas', 'polars' or 'pyarrow'", frame)
-    return _READERS[_choose(table, frame)](table)
-
-
-def _choose(table: BundledTable, frame: FrameName) -> Library:
-    """Return an installed library that can read the table and that ``frame`` allows."""
     candidates: tuple[Library, ...] = get_args(Library) if frame == "auto" else (frame,)
-    missing = {library: _missing(table, library) for library in candidates}
-    for library, packages in missing.items():
-        if not packages:
-            return library
+    for library in candidates:
+        needs = [library, "pyarrow"] if library == "pandas" and table.is_parquet else [library]
+        missing = [package for package in needs if find_spec(package) is None]
+        if not missing:
+            return _READERS[library](table)
     if frame == "auto":
         raise MixedGMError(
             f"Reading {table.file} needs pandas with pyarrow, or polars, or pyarrow, and none of "
@@ -270,17 +252,9 @@ def _choose(table: BundledTable, frame: FrameName) -> Library:
         )
     remedy = "pip install polars" if frame == "polars" else _INSTALL
     raise MixedGMError(
-        f"frame={frame!r} cannot read {table.file}: {' and '.join(missing[frame])} not installed. "
+        f"frame={frame!r} cannot read {table.file}: {' and '.join(missing)} not installed. "
         f"To fix: {remedy}"
     )
-
-
-def _missing(table: BundledTable, library: Library) -> list[str]:
-    """Return the packages that are missing for reading the table with this library."""
-    needs: list[str] = [library]
-    if library == "pandas" and table.is_parquet:
-        needs.append("pyarrow")
-    return [package for package in needs if find_spec(package) is None]
 
 
 def _read_pandas(table: BundledTable) -> pd.DataFrame:

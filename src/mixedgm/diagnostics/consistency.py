@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from mixedgm.errors import ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.parallel import RandomState, seeds
+from mixedgm.parameters import is_integer
 from mixedgm.penalty.factors import edge_kind
 from mixedgm.table.naming import with_names
 
@@ -87,28 +87,11 @@ def consistency(
     >>> answer.verdict, round(answer.upper, 3), answer.pairs[0][:2]
     ('holds', 0.34, ('a', 'c'))
     """
-    from mixedgm.diagnostics.curvature import ContrastCoordinates
-    from mixedgm.diagnostics.truth import truth_of
-
     fitted = getattr(model, "fitted_", model)
     _check(fitted, loss, penalty_weights, n_draws)
     rng = np.random.default_rng(seeds(random_state, 1)[0])
-    truth = with_names(
-        fitted.schema,
-        truth_of,
-        fitted,
-        loss=loss,
-        weights=penalty_weights,
-        n_draws=int(n_draws),
-        rng=rng,
-    )
     return with_names(
-        fitted.schema,
-        _measured,
-        fitted,
-        ContrastCoordinates(truth),
-        loss=loss,
-        weights=penalty_weights,
+        fitted.schema, _measured, fitted, loss, penalty_weights, n_draws=int(n_draws), rng=rng
     )
 
 
@@ -121,20 +104,22 @@ def _check(fitted: Any, loss: str, weights: str, n_draws: int) -> None:
         raise ParameterError.must_be("loss", "'pseudolikelihood' or 'likelihood'", loss)
     if weights not in ("calibrated", "uniform"):
         raise ParameterError.must_be("penalty_weights", "'calibrated' or 'uniform'", weights)
-    whole = isinstance(n_draws, Integral) and not isinstance(n_draws, bool)
-    if not whole or n_draws < _FEWEST_DRAWS:
+    if not is_integer(n_draws, _FEWEST_DRAWS):
         raise ParameterError.must_be(
             "n_draws", f"an integer of at least {_FEWEST_DRAWS:,}", n_draws
         )
 
 
 def _measured(
-    fitted: FittedModel, coordinates: ContrastCoordinates, *, loss: str, weights: str
+    fitted: FittedModel, loss: str, weights: str, *, n_draws: int, rng: np.random.Generator
 ) -> Consistency:
-    from mixedgm.diagnostics.curvature import smooth_of
+    from mixedgm.diagnostics.curvature import ContrastCoordinates, smooth_of
     from mixedgm.diagnostics.lipschitz import curvature_change, gradient_change
+    from mixedgm.diagnostics.truth import truth_of
 
-    truth, layout = coordinates.truth, coordinates.layout
+    truth = truth_of(fitted, loss=loss, weights=weights, n_draws=n_draws, rng=rng)
+    coordinates = ContrastCoordinates(truth)
+    layout = coordinates.layout
     bounds, errors = _numbers(coordinates, loss)
     constants = Constants(
         tau=1.0 - float(bounds.worst[3]),
@@ -179,17 +164,12 @@ def _numbers(coordinates: ContrastCoordinates, loss: str) -> tuple[Irrepresentab
     from mixedgm.diagnostics.curvature import expected_curvature
     from mixedgm.diagnostics.irrepresentable import irrepresentable
 
-    def of(columns: Floats) -> Irrepresentable:
-        return irrepresentable(
-            columns, coordinates.layout, coordinates.active, coordinates.directions
-        )
-
     batches = coordinates.truth.batches
     if not batches:
-        return of(expected_curvature(coordinates, loss)), np.zeros(4)
+        return irrepresentable(coordinates, expected_curvature(coordinates, loss)), np.zeros(4)
     parts = [expected_curvature(coordinates, loss, rows) for rows in batches]
-    total = np.sum(parts, axis=0)
-    n = len(parts)
-    left = np.array([of((total - part) / (n - 1)).worst for part in parts])
+    total, n = np.sum(parts, axis=0), len(parts)
+    others = [irrepresentable(coordinates, (total - part) / (n - 1)) for part in parts]
+    left = np.array([numbers.worst for numbers in others])
     errors = np.sqrt((n - 1) / n * np.sum((left - left.mean(axis=0)) ** 2, axis=0))
-    return of(total / n), errors
+    return irrepresentable(coordinates, total / n), errors

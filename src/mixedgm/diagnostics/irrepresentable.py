@@ -21,7 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import solve
 
-from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.diagnostics.curvature import ContrastCoordinates
+from mixedgm.model.layout import Floats, Ints
 
 __all__ = ["Irrepresentable", "irrepresentable", "largest_sum"]
 
@@ -35,13 +36,9 @@ _STARTS = 8
 class Irrepresentable:
     """What the curvature says about a truth.
 
-    Parameters
-    ----------
-    convexity : float
-        Smallest eigenvalue on M.
-    at_truth, lower, upper : ndarray (missing edges,)
-        The number of every missing edge: with the directions of the true edges, and bounds of the
-        largest over all directions.  Infinite without convexity on M.
+    Convexity is the smallest eigenvalue on M. Every missing edge has a number with the directions
+    of the true edges, and bounds of the largest over all directions; all infinite without convexity
+    on M.
     """
 
     convexity: float
@@ -56,23 +53,12 @@ class Irrepresentable:
         return np.array([self.convexity, *largest])
 
 
-def irrepresentable(
-    columns: Floats, layout: Layout, active: Ints, directions: Floats
-) -> Irrepresentable:
+def irrepresentable(coordinates: ContrastCoordinates, columns: Floats) -> Irrepresentable:
     """Find the numbers of all missing edges.
 
-    Parameters
-    ----------
-    columns : ndarray (n, |M|)
-        Curvature of every coordinate with those of M.
-    layout : Layout
-        Of the coordinates.
-    active : ndarray
-        Edges of the truth.
-    directions : ndarray
-        Them as unit vectors, in a row.
+    Columns (n, |M|) are the curvature of every coordinate with those of M.
     """
-    model, inactive = layout.positions(active), np.setdiff1d(np.arange(layout.n_groups), active)
+    layout, model, inactive = coordinates.layout, coordinates.model, coordinates.inactive
     inside = 0.5 * (columns[model] + columns[model].T)
     convexity = float(np.linalg.eigvalsh(inside)[0]) if len(model) else np.inf
     numbers = np.full((3, len(inactive)), np.inf)
@@ -81,10 +67,10 @@ def irrepresentable(
     edges = np.zeros((len(model), len(model) - layout.n_node_terms))
     edges[layout.n_node_terms :] = np.eye(edges.shape[1])
     by_edge = solve(inside, edges, assume_a="pos") if edges.size else edges
-    sizes = layout.sizes[active]
+    sizes = layout.sizes[coordinates.active]
     for at, g in enumerate(inactive.tolist()):
         block = columns[layout.starts[g] : layout.starts[g + 1]] @ by_edge
-        numbers[0, at] = np.linalg.norm(block @ directions)
+        numbers[0, at] = np.linalg.norm(block @ coordinates.directions)
         numbers[1:, at] = largest_sum(block, sizes)
     return Irrepresentable(convexity, *numbers)
 
@@ -92,17 +78,8 @@ def irrepresentable(
 def largest_sum(block: Floats, sizes: Ints) -> tuple[float, float]:
     """Bounds of ``max ||sum_a block_a z_a||`` over unit vectors z_a.
 
-    Parameters
-    ----------
-    block : ndarray (k, n)
-        The parts side by side.
-    sizes : ndarray of int
-        Widths of the parts; they add up to n.
-
-    Returns
-    -------
-    lower, upper : float
-        Equal when the block has one row or one part, and mostly otherwise.
+    `sizes` are the widths of the parts of a block (k, n). The bounds are equal when it has one row
+    or one part, and mostly otherwise.
 
     Examples
     --------

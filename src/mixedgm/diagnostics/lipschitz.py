@@ -8,6 +8,7 @@ largest along any three.  It is sought by a power method, so the number is a low
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +17,6 @@ from scipy.sparse.linalg import eigsh
 from mixedgm.diagnostics.curvature import ContrastCoordinates, smooth_of, statistics_covariance
 from mixedgm.diagnostics.states import DIGITS, StateRows
 from mixedgm.model.layout import Floats
-from mixedgm.objective.contract import Smooth
 from mixedgm.rows.contract import Rows
 
 __all__ = ["curvature_change", "gradient_change"]
@@ -44,19 +44,24 @@ def curvature_change(coordinates: ContrastCoordinates, loss: str) -> float:
     if isinstance(rows, StateRows):
         # Enough for second differences, and for an estimate.
         rows = replace(rows, digits=min(rows.digits, DIGITS[-1]))
-    smooth = smooth_of(truth, loss, rows)
-    centre = smooth.evaluate(truth.theta).gradient
+    smooth, theta = smooth_of(truth, loss, rows), truth.theta
+    centre = smooth.evaluate(theta).gradient
+
+    def slope_along(direction: Floats) -> Floats:
+        """Second derivative of the gradient along a direction, by differences."""
+        step = _STEP * coordinates.up(direction)
+        ahead, behind = (smooth.evaluate(theta + sign * step).gradient for sign in (1.0, -1.0))
+        return coordinates.down((ahead - 2.0 * centre + behind) / _STEP**2)
+
     rng = np.random.default_rng(0)
     n = coordinates.layout.n_theta
-    return max(_climb(coordinates, smooth, centre, rng.normal(size=n)) for _ in range(_STARTS))
+    return max(_climb(slope_along, rng.normal(size=n)) for _ in range(_STARTS))
 
 
-def _climb(
-    coordinates: ContrastCoordinates, smooth: Smooth, centre: Floats, start: Floats
-) -> float:
+def _climb(slope_along: Callable[[Floats], Floats], start: Floats) -> float:
     """The power method for a symmetric form of degree three, shifted where it would fall."""
     direction, best, shift = start / np.linalg.norm(start), 0.0, 0.0
-    slope = _along(coordinates, smooth, centre, direction)
+    slope = slope_along(direction)
     value = float(direction @ slope)
     for _ in range(_TURNS):
         if value < 0.0:
@@ -66,7 +71,7 @@ def _climb(
         if size == 0.0:
             break
         trial = moved / size
-        trial_slope = _along(coordinates, smooth, centre, trial)
+        trial_slope = slope_along(trial)
         trial_value = abs(float(trial @ trial_slope))
         if trial_value < value * (1.0 - _SETTLED):
             shift = max(2.0 * shift, value)
@@ -77,12 +82,3 @@ def _climb(
         if settled:
             break
     return max(best, abs(value))
-
-
-def _along(
-    coordinates: ContrastCoordinates, smooth: Smooth, centre: Floats, direction: Floats
-) -> Floats:
-    """Second derivative of the gradient along a direction, by differences."""
-    theta, step = coordinates.truth.theta, _STEP * coordinates.up(direction)
-    ahead, behind = (smooth.evaluate(theta + sign * step).gradient for sign in (1.0, -1.0))
-    return coordinates.down((ahead - 2.0 * centre + behind) / _STEP**2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -13,7 +12,7 @@ from mixedgm.table.assemble import Columns, frame
 from mixedgm.views.canvas import known_options
 from mixedgm.views.plot_consistency import plot_consistency
 from mixedgm.views.result import result_html
-from mixedgm.views.text import table_text
+from mixedgm.views.text import facts_lines, table_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Consistency", "MissingEdge"]
 
 _SHOWN = 10
-_WIDTH = 80
-_TWO = 2.0
+_ALLOWED_ERRORS = 2.0
 
 
 class MissingEdge(NamedTuple):
@@ -149,7 +147,7 @@ class Consistency:
             ("expectations", "; ".join(one_line(note) for note in self.notes)),
         ]
         off = f"the expected gradient at the truth is off by {self.gradient_at_truth:.1g}"
-        return [*facts, ("check", off)]
+        return [(name, value) for name, value in [*facts, ("check", off)] if value]
 
     def _condition(self) -> str:
         if not self.pairs:
@@ -197,17 +195,7 @@ class Consistency:
 
     def summary(self) -> str:
         """All of this as text."""
-        facts = [(name, value) for name, value in self._facts() if value]
-        indent = 4 + max(len(name) for name, _ in facts)
-        lines = [self._title()]
-        for name, value in facts:
-            lines += textwrap.wrap(
-                value,
-                _WIDTH,
-                initial_indent=f"  {name}".ljust(indent),
-                subsequent_indent=" " * indent,
-                break_on_hyphens=False,
-            )
+        lines = facts_lines(self._title(), self._facts())
         if self.pairs:
             lines += ["", self._heading(), table_text(self._shown())]
         return "\n".join(lines)
@@ -233,7 +221,7 @@ class Consistency:
 
     def _repr_html_(self) -> str:
         """Return the same as HTML, with everything from the data escaped."""
-        facts = [(name, value) for name, value in self._facts() if value]
+        facts = self._facts()
         quantities: Columns = {
             "quantity": [name for name, _ in facts],
             "value": [value for _, value in facts],
@@ -243,9 +231,9 @@ class Consistency:
 
 
 def _verdict(lower: float, upper: float, error: float) -> Literal["holds", "fails", "undecided"]:
-    if upper + _TWO * error < 1.0:
+    if upper + _ALLOWED_ERRORS * error < 1.0:
         return "holds"
-    return "fails" if lower - _TWO * error >= 1.0 else "undecided"
+    return "fails" if lower - _ALLOWED_ERRORS * error >= 1.0 else "undecided"
 
 
 def _with_error(value: float, error: float) -> str:

@@ -22,19 +22,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.joint.field import Gaussian
 from mixedgm.model.layout import Floats, Ints
-from mixedgm.rows.contract import (
-    Coefficients,
-    Gradient,
-    Moments,
-    SoftmaxCurvature,
-    SoftmaxSums,
-)
+from mixedgm.rows.contract import Coefficients, Gradient, Moments, SoftmaxCurvature, SoftmaxSums
 from mixedgm.rows.memory import MemoryRows
 
 __all__ = ["DIGITS", "StateRows", "axis_points", "grid_size"]
@@ -45,35 +40,20 @@ DIGITS = (25.0, 20.0, 16.0, 12.0)
 _CHUNK = 2**16
 
 
-@dataclass(frozen=True, eq=False)
-class _Split:
-    """x given y, split by what the logits of one column see of it."""
+class _Split(NamedTuple):
+    """x given y, split by what the logits of one column see of it: A (p, k), and a rest (p, p)."""
 
     axes: Floats
-    """A, (p, k)"""
     steps: tuple[float, ...]
     rest: Floats
-    """(p, p)"""
 
 
 @dataclass(eq=False)
 class StateRows:
-    """All rows that a model can produce, as states of y and points of x.
+    """All rows that a model can produce, as states of y (codes, with their probability) and of x.
 
-    Parameters
-    ----------
-    given_y : Gaussian
-        x given y.
-    codes : ndarray (n, q)
-        States of y.
-    probability : ndarray (n,)
-        Of the states.
-    n_levels : tuple of int
-        Levels of every categorical column.
-    expected : Moments
-        Of the design columns.
-    digits : float
-        c: errors of integrals over x are about exp(-c).
+    `expected` are the moments of the design columns; errors of integrals over x are about
+    exp(-digits).
     """
 
     given_y: Gaussian
@@ -106,7 +86,7 @@ class StateRows:
             first = sum(self.n_levels[:node])
             block = slice(first, first + self.n_levels[node])
             entries = coef.incidence.entries_of(p + node)
-            for share, rows in self._tables(_split(self.given_y, coef, node, self)):
+            for share, rows in self._tables(self._split(coef, node)):
                 sums = rows.softmax(alone, gradient)
                 loss[node] += share * sums.loss[node]
                 # Only what belongs to the node: the other parts of these sums mean nothing.
@@ -130,7 +110,7 @@ class StateRows:
         clock = time.perf_counter()
         sums, widths, n_columns = [], [], []
         for node in nodes.tolist():
-            split = _split(self.given_y, coef, node, self)
+            split = self._split(coef, node)
             parts = [
                 (share, rows.softmax_curvature(coef, np.array([node]), 1))
                 for share, rows in self._tables(split)
@@ -170,6 +150,20 @@ class StateRows:
             means += self.given_y.shift[begin + self.codes[:, j]]
         return means
 
+    def _split(self, coef: Coefficients, node: int) -> _Split:
+        """What the logits of a categorical node see of x."""
+        p, incidence = len(self.given_y.start), coef.incidence
+        slopes = np.zeros((p, self.n_levels[node]))
+        entries = incidence.entries_of(p + node)
+        column = incidence.entry_column[entries]
+        is_number = column < p
+        first_level = p + sum(self.n_levels[:node])
+        level = incidence.entry_target[entries][is_number] - first_level
+        slopes[column[is_number], level] = coef.values[entries][is_number]
+        slopes -= slopes.mean(axis=1, keepdims=True)
+        axes, steps = axes_of(self.given_y, slopes, self.digits)
+        return _Split(axes, steps, self.given_y.covariance - axes @ axes.T)
+
     def _tables(self, split: _Split) -> Iterator[tuple[float, MemoryRows]]:
         """The states times the grid as tables of bounded size, with their probabilities."""
         points, weights = _grid(split.steps, self.digits)
@@ -183,22 +177,6 @@ class StateRows:
             total = float(share.sum())
             if total > 0.0:
                 yield total, MemoryRows(numbers, codes, self.n_levels, share)
-
-
-def _split(given_y: Gaussian, coef: Coefficients, node: int, rows: StateRows) -> _Split:
-    """What the logits of a categorical node see of x."""
-    covariance, p = given_y.covariance, len(given_y.start)
-    incidence, width = coef.incidence, rows.n_levels[node]
-    slopes = np.zeros((p, width))
-    entries = incidence.entries_of(p + node)
-    column = incidence.entry_column[entries]
-    is_number = column < p
-    first_level = p + sum(rows.n_levels[:node])
-    level = incidence.entry_target[entries][is_number] - first_level
-    slopes[column[is_number], level] = coef.values[entries][is_number]
-    slopes -= slopes.mean(axis=1, keepdims=True)
-    axes, steps = axes_of(given_y, slopes, rows.digits)
-    return _Split(axes, steps, covariance - axes @ axes.T)
 
 
 def axes_of(given_y: Gaussian, slopes: Floats, digits: float) -> tuple[Floats, tuple[float, ...]]:

@@ -111,7 +111,7 @@ class Constants:
 
     @property
     def n_rows(self) -> float:
-        """Rows from which on the theorem holds; NaN where it does not apply."""
+        """Rows from which the theorem holds; NaN where it does not apply."""
         if not self.applies:
             return float("nan")
         return float(self._needed(np.array([self.radius_share]))[0])

@@ -40,26 +40,9 @@ N_BATCHES = 10
 class Truth:
     """A distribution with everything in standardised units and over the levels that can occur.
 
-    Parameters
-    ----------
-    params : Params
-        The parameters.
-    layout : Layout
-        Of all pairs of columns that vary.
-    theta : ndarray (n_theta,)
-        The parameters, edges summing to zero over levels.
-    weights : ndarray (n_groups,)
-        Penalty weight of every pair, as standardised theta sees it.
-    moments : Moments
-        Of the design columns.
-    given_y : Gaussian
-        x given y.
-    rows : Rows
-        All states, or draws.
-    batches : tuple of Rows
-        The draws in parts; empty for all states.
-    notes : tuple of str
-        How expectations were found.
+    The layout has all pairs of columns that vary; edges in theta sum to zero over levels, and every
+    pair has its penalty weight. Rows are all states, or draws, which are in `batches` again, in
+    parts; `notes` say how expectations were found.
     """
 
     params: Params
@@ -83,30 +66,33 @@ def truth_of(
 ) -> Truth:
     """Standardise a model by its own moments, and prepare expectations over its distribution.
 
-    Raises
-    ------
-    DistributionError
-        For separate regressions, and where the precision is not positive definite.
-    ParameterError
-        For a model with covariates, of which it has no distribution.
-    TooLargeError
-        With more than `MOST_PARAMETERS` parameters; for the likelihood also where there is no exact
-        one.
+    It is a DistributionError for separate regressions and where the precision is not positive
+    definite, and a TooLargeError where the likelihood has no exact distribution.
     """
+    from mixedgm.joint.sampling import draw
+
     if fitted.schema.covariates:
         names = ", ".join(quoted(fitted.schema.nodes[k].name) for k in fitted.schema.covariates)
         raise ParameterError(
             f"consistency needs the distribution of all columns, and the model has none of its "
-            f"covariates {names}; give values of them first, model.condition({{...}}), or a model "
-            "without covariates."
+            f"covariates {names}; give their values first with model.condition({{...}}), or take a "
+            "model without covariates."
         )
-    original = possible_levels(fitted.joint_params)
-    model, expected, draw = _distribution(original, loss, n_draws, rng)
+    original = fitted.joint_params
+    if not original.levels_possible.all():
+        original = over_observed(original, original.levels_possible)
+    model, expected, drawn = _distribution(original, loss, n_draws, rng)
     units = Units(expected.mean, np.sqrt(np.diagonal(expected.covariance)))
     params = units.to_standard(original)
     moments = _standardised(expected, units)
     layout, edges = _layout(params, moments, units, weights)
-    _refuse_many(layout)
+    free = Layout(layout.nodes.contrasts, layout.pairs).n_theta
+    if free > MOST_PARAMETERS:
+        raise TooLargeError(
+            f"the model has {free:,} free parameters, and their covariance would be a matrix of "
+            f"{free**2 * 8 / 1e9:.1f} GB; the limit is {MOST_PARAMETERS:,}. To fix: take a model "
+            "of fewer columns or levels"
+        )
     theta = to_theta(layout, params)
     theta = layout.centred(theta, np.flatnonzero(layout.group_norms(theta)))
     truth = Truth(params, layout, theta, edges, moments, gaussian(params.joint), _NO_ROWS)
@@ -115,16 +101,12 @@ def truth_of(
         if states is not None:
             how = f"{states.n_rows:,} states of y" if original.n_levels else "from moments"
             return replace(truth, rows=states, notes=(f"exact, {how}",))
-    return _with_draws(truth, original, units, draw, n_draws, rng)
+    if drawn is None:
+        drawn = draw(original.joint, n_draws, rng=rng)
+    return _with_draws(truth, units, drawn)
 
 
 _NO_ROWS = MemoryRows(np.zeros((0, 0)), np.zeros((0, 0), dtype=np.int64), ())
-
-
-def possible_levels(params: Params) -> Params:
-    """The same distribution without the levels that cannot occur."""
-    possible = params.levels_possible
-    return params if possible.all() else over_observed(params, possible)
 
 
 def _distribution(
@@ -165,16 +147,6 @@ def _layout(params: Params, moments: Moments, units: Units, weights: str) -> tup
     return layout, edge_weights.calibrated(layout, scales)
 
 
-def _refuse_many(layout: Layout) -> None:
-    free = Layout(layout.nodes.contrasts, layout.pairs).n_theta
-    if free > MOST_PARAMETERS:
-        raise TooLargeError(
-            f"the model has {free:,} free parameters, and their covariance would be a matrix of "
-            f"{free**2 * 8 / 1e9:.1f} GB; the limit is {MOST_PARAMETERS:,}. To fix: take a model "
-            "of fewer columns or levels"
-        )
-
-
 def _states(truth: Truth, model: Exact) -> StateRows | None:
     """All states of y with grids for x; None where that would be too many points."""
     from mixedgm.joint.exact import all_states
@@ -185,14 +157,8 @@ def _states(truth: Truth, model: Exact) -> StateRows | None:
     for digits in DIGITS:
         if n_states * _largest_grid(truth, digits) <= MOST_ROWS:
             codes, probability = all_states(model)
-            return StateRows(
-                truth.given_y,
-                codes,
-                probability,
-                truth.params.n_levels,
-                truth.moments,
-                digits,
-            )
+            levels, moments = truth.params.n_levels, truth.moments
+            return StateRows(truth.given_y, codes, probability, levels, moments, digits)
     return None
 
 
@@ -206,19 +172,8 @@ def _largest_grid(truth: Truth, digits: float) -> int:
     return largest
 
 
-def _with_draws(
-    truth: Truth,
-    original: Params,
-    units: Units,
-    drawn: Draw | None,
-    n_draws: int,
-    rng: np.random.Generator,
-) -> Truth:
+def _with_draws(truth: Truth, units: Units, drawn: Draw) -> Truth:
     """Expectations over draws, in parts from which their error is estimated."""
-    from mixedgm.joint.sampling import draw
-
-    if drawn is None:
-        drawn = draw(original.joint, n_draws, rng=rng)
     numbers = np.ascontiguousarray((drawn.numbers - units.centre) / units.scale)
     cuts = np.linspace(0, len(numbers), N_BATCHES + 1).astype(int)
 

@@ -5,11 +5,4 @@ from mixedgm.estimator.groups import compare
 from mixedgm.estimator.imputer import MixedImputer
 from mixedgm.estimator.model import MixedGraphicalModel, load
 
-__all__ = [
-    "MixedGraphicalModel",
-    "MixedImputer",
-    "compare",
-    "from_params",
-    "load",
-    "random_model",
-]
+__all__ = ["MixedGraphicalModel", "MixedImputer", "compare", "from_params", "load", "random_model"]

@@ -10,8 +10,8 @@ from mixedgm.deprecation import renamed
 from mixedgm.estimator.base import HasModel
 from mixedgm.parallel import RandomState
 from mixedgm.table import apply, as_frame
+from mixedgm.table.encode import UnseenArg
 from mixedgm.table.gaps import read_gaps
-from mixedgm.table.match import UnseenArg
 
 if TYPE_CHECKING:
     from mixedgm.studies.model_check import ModelCheck

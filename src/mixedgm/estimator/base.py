@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from mixedgm import store, views
+from mixedgm import store
 from mixedgm.fitted import FittedModel
-from mixedgm.settings import from_plain, to_plain
+from mixedgm.settings import to_plain
 from mixedgm.studies.joint_discrepancy import summary_notes
+from mixedgm.views.notebook import html
+from mixedgm.views.summary import summarise
 
 
 class HasModel(BaseEstimator):
@@ -58,15 +59,10 @@ class HasModel(BaseEstimator):
         plain = {name: to_plain(value) for name, value in self.get_params(deep=False).items()}
         store.save(self._model, path, settings=plain)
 
-    @classmethod
-    def _from_store(cls, fitted: FittedModel, settings: Mapping[str, Any]) -> Self:
-        names = cls._get_param_names()
-        return cls(**{k: from_plain(v) for k, v in settings.items() if k in names})._adopt(fitted)
-
     def _repr_html_(self) -> str:
         if not hasattr(self, "fitted_"):
             return str(BaseEstimator._repr_html_.__get__(self)())
-        return views.html(views.summarise(self.fitted_, summary_notes(self.fitted_)))
+        return html(summarise(self.fitted_, summary_notes(self.fitted_)))
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         return {"text/plain": repr(self), "text/html": self._repr_html_()}

@@ -5,10 +5,17 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Literal
 
-from mixedgm import views
 from mixedgm.estimator.base import HasModel
 from mixedgm.studies.joint_discrepancy import summary_notes
 from mixedgm.studies.predictability import ring_shares
+from mixedgm.table.assemble import frame
+from mixedgm.views.export import to_adjacency, to_networkx, write
+from mixedgm.views.plot import plot_network
+from mixedgm.views.plot_parameters import plot_parameters
+from mixedgm.views.plot_path import plot_path
+from mixedgm.views.plot_selection import plot_selection
+from mixedgm.views.summary import Summary, summarise
+from mixedgm.views.tables import edges_columns, interaction_frame, nodes_columns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,11 +43,12 @@ class GraphMethods(HasModel):
             Whether to add the column shrunken_weight: weights of the penalised estimate at `lam_`,
             which ``refit=False`` returns.
         """
-        return views.edges_frame(self._model, shrunken=shrunken)
+        model = self._model
+        return frame(edges_columns(model, shrunken=shrunken), model.library)
 
     def nodes(self) -> Any:
         """Columns with kind, levels, number of edges and total edge weight, as a frame."""
-        return views.nodes_frame(self._model)
+        return frame(nodes_columns(self._model), self._model.library)
 
     def interaction(
         self, a: str, b: str, moderator: str | None = None, *, standardised: bool = False
@@ -81,23 +89,23 @@ class GraphMethods(HasModel):
         >>> bool(np.isclose(standardised, model.edges()["weight"][0]))
         True
         """
-        return views.interaction_frame(self._model, a, b, moderator, standardised=standardised)
+        return interaction_frame(self._model, a, b, moderator, standardised=standardised)
 
-    def summary(self) -> views.Summary:
+    def summary(self) -> Summary:
         """What was fitted, how well it converged, and the heaviest edges; prints as text.
 
         Where the joint distribution is exact and small, and notably far from the table in a pair of
         columns (see `joint_discrepancy`), a note names the worst pair.
         """
-        return views.summarise(self._model, summary_notes(self._model))
+        return summarise(self._model, summary_notes(self._model))
 
     def to_networkx(self) -> Graph[str]:
         """The graph with the columns as nodes; kind, weight and sign as attributes."""
-        return views.to_networkx(self._model)
+        return to_networkx(self._model)
 
     def to_adjacency(self, *, signed: bool = False) -> Any:
         """Symmetric table of edge weights (negative where signed and the sign is "-")."""
-        return views.to_adjacency(self._model, signed=signed)
+        return to_adjacency(self._model, signed=signed)
 
     def export(
         self, path: str | os.PathLike[str], *, formulas: Literal["keep", "mark"] = "keep"
@@ -113,7 +121,7 @@ class GraphMethods(HasModel):
             "keep" writes such names as they are, so that they can be read back; "mark" puts an
             apostrophe before them.
         """
-        views.write(self._model, path, formulas)
+        write(self._model, path, formulas)
 
     def plot(
         self,
@@ -168,16 +176,16 @@ class GraphMethods(HasModel):
         model = self._model
         if predictability is not None:
             options["rings"] = ring_shares(model, predictability)
-        return views.plot_network(model, layout=layout, ax=ax, **options)
+        return plot_network(model, layout=layout, ax=ax, **options)
 
     def plot_path(self, *, ax: Axes | None = None, **options: Any) -> Any:
         """Draw edge weights against lam, with the chosen value marked."""
-        return views.plot_path(self._model, ax=ax, **options)
+        return plot_path(self._model, ax=ax, **options)
 
     def plot_selection(self, *, ax: Axes | None = None, **options: Any) -> Any:
         """Draw the scores from which lam was chosen, with the choice marked."""
-        return views.plot_selection(self._model, ax=ax, **options)
+        return plot_selection(self._model, ax=ax, **options)
 
     def plot_parameters(self, *, ax: Axes | None = None, **options: Any) -> Any:
         """Draw the symmetric matrix of all parameters."""
-        return views.plot_parameters(self._model, ax=ax, **options)
+        return plot_parameters(self._model, ax=ax, **options)

@@ -108,12 +108,7 @@ def compare(
     )
     chosen = Options(lam=lam, select=select, random_state=random_state, **options)
     comparison = compare_groups(X, chosen, request, sample_weight)
-    given: dict[str, Any] = {
-        "select": select,
-        "n_jobs": n_jobs,
-        "random_state": random_state,
-        **options,
-    }
+    given = {**options, "select": select, "n_jobs": n_jobs, "random_state": random_state}
     if penalty == "common":
         given["lams"] = None
     models = {}

@@ -14,7 +14,7 @@ from mixedgm.errors import ParameterError
 from mixedgm.estimator.model import MixedGraphicalModel
 from mixedgm.parallel import RandomState
 from mixedgm.table import Schema
-from mixedgm.table.match import UnseenArg
+from mixedgm.table.encode import UnseenArg
 
 __all__ = ["MixedImputer"]
 

@@ -19,15 +19,12 @@ from mixedgm.estimator.new_data import NewDataMethods
 from mixedgm.fitting import fit_table
 from mixedgm.options import RENAMED, Options
 from mixedgm.parameters import with_options
+from mixedgm.settings import from_plain
 from mixedgm.table import as_frame
 
 
 class MixedGraphicalModel(
-    GraphMethods,
-    ModerationMethods,
-    NewDataMethods,
-    AdequacyMethods,
-    JointMethods,
+    GraphMethods, ModerationMethods, NewDataMethods, AdequacyMethods, JointMethods
 ):
     """Sparse graphical model over continuous and categorical columns.
 
@@ -253,4 +250,6 @@ def load(path: str | os.PathLike[str]) -> MixedGraphicalModel:
     Nothing in the file is executed; a damaged or foreign file raises ModelFileError.
     """
     fitted, settings = store.load(path)
-    return MixedGraphicalModel._from_store(fitted, settings)
+    names = MixedGraphicalModel._get_param_names()
+    given = {name: from_plain(value) for name, value in settings.items() if name in names}
+    return MixedGraphicalModel(**given)._adopt(fitted)

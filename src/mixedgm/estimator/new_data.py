@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 
-from mixedgm import views
 from mixedgm.deprecation import renamed_arguments
 from mixedgm.errors import ParameterError
 from mixedgm.estimator.base import HasModel
@@ -17,9 +16,10 @@ from mixedgm.parallel import RandomState
 from mixedgm.parameters import is_integer
 from mixedgm.printable import few, quoted
 from mixedgm.table import Schema, as_frame, decode
+from mixedgm.table.encode import UnseenArg
 from mixedgm.table.fill import filled
 from mixedgm.table.gaps import Gaps, read_gaps
-from mixedgm.table.match import UnseenArg
+from mixedgm.views.tables import probability_frame
 
 if TYPE_CHECKING:
     from mixedgm.joint.sampling import Method
@@ -101,11 +101,7 @@ class NewDataMethods(HasModel):
         return node_losses(self._model, self._rows(X, sample_weight=sample_weight, unseen=unseen))
 
     def predict(
-        self,
-        X: Any,
-        columns: str | Sequence[str] | None = None,
-        *,
-        unseen: UnseenArg = "error",
+        self, X: Any, columns: str | Sequence[str] | None = None, *, unseen: UnseenArg = "error"
     ) -> Any:
         """Predict columns given all others.
 
@@ -170,11 +166,7 @@ class NewDataMethods(HasModel):
     @available_if(_has_discrete_target)
     @renamed_arguments({"column": "columns"})
     def predict_proba(
-        self,
-        X: Any,
-        columns: str | Sequence[str] | None = None,
-        *,
-        unseen: UnseenArg = "error",
+        self, X: Any, columns: str | Sequence[str] | None = None, *, unseen: UnseenArg = "error"
     ) -> Any:
         """Level probabilities of categorical columns given all others.
 
@@ -205,7 +197,7 @@ class NewDataMethods(HasModel):
         gaps = self._rows(frame, unseen=unseen, absent=names)
         node = model.schema.nodes[model.schema.node_index(names[0])]
         shares = level_probabilities(model, gaps, node.name)
-        return _aligned(views.probability_frame(node.level_names, shares, frame.library), X)
+        return _aligned(probability_frame(node.level_names, shares, frame.library), X)
 
     def impute(
         self,

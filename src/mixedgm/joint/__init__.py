@@ -4,7 +4,7 @@ Everything here works on `ConditionalGaussian` with column positions and level c
 and frames are the business of the rooms below.
 """
 
-from mixedgm.joint.conditioning import among
+from mixedgm.joint.conditioning import KnownColumns, among
 from mixedgm.joint.field import integrate_out
 from mixedgm.joint.information import Columns, Estimate, entropy, mutual_information
 from mixedgm.joint.marginals import Marginal, marginal
@@ -28,6 +28,7 @@ __all__ = [
     "SamplingEffort",
     "Estimate",
     "Expectations",
+    "KnownColumns",
     "Marginal",
     "Posterior",
     "Repair",

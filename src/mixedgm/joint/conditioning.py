@@ -1,8 +1,4 @@
-"""A model and known values of many rows -> the models of the remaining columns.
-
-Knowing some columns leaves the family: the interactions among the others stay as they are, and
-every known value adds its terms to their biases.
-"""
+"""A model and values of some numbers and states -> the terms among these, and their log weight."""
 
 from __future__ import annotations
 
@@ -18,76 +14,32 @@ from mixedgm.model.layout import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
-    """Many models of the remaining columns that differ in their biases only.
+class KnownColumns:
+    """The same numbers and states known in n rows: positions in the model, and their values.
 
-    Parameters
-    ----------
-    numbers, discrete : ndarray
-        Positions of the remaining continuous and categorical columns in the whole model.
-    model : ConditionalGaussian
-        Model of the remaining columns; its biases are those of the whole model.
-    linear : ndarray (n, p')
-        Linear terms, one row per row of known values.
-    bias : ndarray (n, sum of remaining levels)
-        Biases of the remaining levels; ``-inf`` where the whole model has it.
-    log_constant : ndarray (n,)
-        The known columns' own terms: partition function times exp of this = density of the known
-        values times the whole model's partition function.
+    `values` (n, number of known numbers) and `codes` (n, number of known states) have one column
+    for every position in `numbers` and in `discrete`.
     """
 
-    numbers: Ints
-    discrete: Ints
-    model: ConditionalGaussian
-    linear: Floats
-    bias: Floats
-    log_constant: Floats
+    numbers: Sequence[int]
+    discrete: Sequence[int]
+    values: Floats
+    codes: NDArray[np.integer]
 
+    @classmethod
+    def none(cls, n: int = 1) -> KnownColumns:
+        """Nothing known in n rows."""
+        return cls((), (), np.zeros((n, 0)), np.zeros((n, 0), dtype=np.int64))
 
-def given_rows(
-    params: ConditionalGaussian,
-    known_numbers: Sequence[int],
-    known_discrete: Sequence[int],
-    numbers: Floats,
-    codes: NDArray[np.integer],
-) -> Given:
-    """Condition on the same columns in many rows.
-
-    Parameters
-    ----------
-    params : ConditionalGaussian
-        The whole model.
-    known_numbers, known_discrete : sequence of int
-        Positions of the known columns.
-    numbers : ndarray (n, number of known continuous columns)
-        Their values.
-    codes : ndarray (n, number of known categorical columns)
-        Their level codes.
-
-    Examples
-    --------
-    >>> params = ConditionalGaussian.independent(n_gaussian=2, n_levels=(2,))
-    >>> params.precision[0, 1] = params.precision[1, 0] = 0.5
-    >>> given = given_rows(params, [0], [], np.array([[2.0], [4.0]]), np.zeros((2, 0), int))
-    >>> given.linear
-    array([[-1.],
-           [-2.]])
-    """
-    known = np.asarray(known_numbers, dtype=np.int64)
-    known_states = np.asarray(known_discrete, dtype=np.int64)
-    rest = np.setdiff1d(np.arange(params.n_gaussian), known)
-    left = np.setdiff1d(np.arange(len(params.n_levels)), known_states)
-    inside, outside = _levels(params, known_states), _levels(params, left)
-    numbers = np.ascontiguousarray(numbers, dtype=np.float64)
-    inner = _select(params, known, known_states, inside)
-    model = _select(params, rest, left, outside)
-    linear = params.linear[rest] - numbers @ params.precision[np.ix_(known, rest)]
-    shift = np.ascontiguousarray(params.shift[np.ix_(rest, inside)].T)
-    add_level_rows(linear, codes, inner.level_start, shift)
-    bias = params.bias[outside] + numbers @ params.shift[np.ix_(known, outside)]
-    between = params.interaction[np.ix_(inside, outside)]
-    add_level_rows(bias, codes, inner.level_start, between)
-    return Given(rest, left, model, linear, bias, log_weight(inner, numbers, codes))
+    @classmethod
+    def among(
+        cls,
+        places: tuple[Sequence[int], Sequence[int]],
+        rows: tuple[Floats, NDArray[np.integer]],
+    ) -> KnownColumns:
+        """The numbers and states at these places of whole rows."""
+        (numbers, discrete), (values, codes) = places, rows
+        return cls(numbers, discrete, values[:, list(numbers)], codes[:, list(discrete)])
 
 
 def log_weight(params: ConditionalGaussian, numbers: Floats, codes: NDArray[np.integer]) -> Floats:
@@ -107,15 +59,15 @@ def log_weight(params: ConditionalGaussian, numbers: Floats, codes: NDArray[np.i
         return np.asarray((linear * numbers).sum(axis=1) + discrete)
 
 
-def _levels(params: ConditionalGaussian, columns: Ints) -> Ints:
-    """Level columns of some categorical columns."""
+def levels_of(params: ConditionalGaussian, discrete: Ints) -> Ints:
+    """Positions of the levels of some states among all levels."""
     start = params.level_start
-    spans = [np.arange(start[j], start[j + 1]) for j in columns]
+    spans = [np.arange(start[j], start[j + 1]) for j in discrete]
     return np.concatenate([*spans, np.zeros(0, dtype=np.int64)])
 
 
 def among(params: ConditionalGaussian, numbers: Ints, discrete: Ints) -> ConditionalGaussian:
-    """The terms among some columns only, as if there were no others.
+    """The terms among some numbers and states only, as if there were no others.
 
     Examples
     --------
@@ -123,13 +75,7 @@ def among(params: ConditionalGaussian, numbers: Ints, discrete: Ints) -> Conditi
     >>> among(params, np.array([1]), np.array([1])).n_levels
     (3,)
     """
-    return _select(params, numbers, discrete, _levels(params, discrete))
-
-
-def _select(
-    params: ConditionalGaussian, numbers: Ints, discrete: Ints, levels: Ints
-) -> ConditionalGaussian:
-    """The terms among some columns only."""
+    levels = levels_of(params, discrete)
     return ConditionalGaussian(
         tuple(params.n_levels[j] for j in discrete),
         params.precision[np.ix_(numbers, numbers)],

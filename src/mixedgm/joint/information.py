@@ -1,7 +1,7 @@
 """A model and sets of columns -> entropy and mutual information, with their error if sampled.
 
-A set of columns has a closed form when its continuous columns are Gaussian in every state of its
-categorical ones.  Otherwise they are a mixture, whose entropy has none: in one dimension it is
+A set of columns has a closed form when its numbers are Gaussian in every one of its joint states.
+Otherwise they are a mixture, whose entropy has none: in one dimension it is
 integrated numerically, to about 1e-8; in more, the mean of the exact log density over exact draws
 is taken, and its standard error is told.
 """
@@ -16,6 +16,7 @@ import numpy as np
 from scipy.special import entr, xlogy
 
 from mixedgm.errors import ParameterError
+from mixedgm.joint.conditioning import KnownColumns
 from mixedgm.joint.exact import exact
 from mixedgm.joint.field import gaussian
 from mixedgm.joint.marginals import check_columns, hidden_columns, marginal
@@ -38,7 +39,7 @@ _POINTS, _REACH = 8, 9
 
 @dataclass(frozen=True)
 class Columns:
-    """A set of columns: positions of the continuous and of the categorical ones."""
+    """A set of columns: positions of the numbers and of the states."""
 
     numbers: tuple[int, ...] = ()
     discrete: tuple[int, ...] = ()
@@ -53,21 +54,12 @@ class Columns:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number and how well it is known.
-
-    Parameters
-    ----------
-    value : float
-        The number; entropies and information are in nats.
-    error : float
-        Its standard error; 0 when exact.
-    exact : bool
-        False when it was sampled.
-    """
+    """A number (entropies and information are in nats) and its standard error, 0 when exact."""
 
     value: float
     error: float = 0.0
     exact: bool = True
+    """False when it was sampled."""
 
     def __float__(self) -> float:
         """Return the number."""
@@ -81,18 +73,9 @@ def entropy(
     rng: np.random.Generator | None = None,
     limit: int = LIMIT,
 ) -> Estimate:
-    """Entropy of a set of columns, differential in the continuous ones.
+    """Entropy of a set of columns, by default all, differential in the numbers.
 
-    Parameters
-    ----------
-    params : ConditionalGaussian
-        The model.
-    columns : Columns, optional
-        The set; all columns by default.
-    rng : numpy.random.Generator, optional
-        Used where there is no closed form.
-    limit : int
-        Most entries of all tables together.
+    Where there is no closed form, `rng` is used; `limit` is the most entries of all tables.
 
     Examples
     --------
@@ -115,18 +98,9 @@ def mutual_information(
     rng: np.random.Generator | None = None,
     limit: int = LIMIT,
 ) -> Estimate:
-    """Mutual information of two sets of columns, all other columns averaged out.
+    """Mutual information of two sets without a common column, all others averaged out.
 
-    Parameters
-    ----------
-    params : ConditionalGaussian
-        The model.
-    first, second : Columns
-        Two sets without a common column.
-    rng : numpy.random.Generator, optional
-        Used where there is no closed form.
-    limit : int
-        Most entries of all tables together.
+    Where there is no closed form, `rng` is used; `limit` is the most entries of all tables.
 
     Examples
     --------
@@ -163,7 +137,7 @@ def _closed_form(params: ConditionalGaussian, columns: Columns, limit: int) -> f
 
 
 def _integral(params: ConditionalGaussian, columns: Columns, limit: int) -> float | None:
-    """Entropy of one continuous column with some categorical ones; None when too much work."""
+    """Entropy of one number with some states; None when too much work."""
     (s,) = columns.numbers
     given_y = gaussian(params)
     alive = np.where(np.isneginf(params.bias), np.nan, given_y.shift[:, s])
@@ -180,14 +154,14 @@ def _integral(params: ConditionalGaussian, columns: Columns, limit: int) -> floa
     n_states = prod(shape)
     states = np.indices(shape, dtype=np.int64).reshape(len(shape), n_states).T
     x, y = np.repeat(points, n_states)[:, None], np.tile(states, (n_points, 1))
-    log_p = log_marginal(params, (s,), columns.discrete, x, y, limit=limit)
+    log_p = log_marginal(params, KnownColumns((s,), columns.discrete, x, y), limit=limit)
     density = np.exp(log_p)
     inner = np.where(density > 0, density * np.where(density > 0, log_p, 0.0), 0.0)
     return -float(inner.sum() * (points[1] - points[0]))
 
 
 def _tree_entropy(tree: Tree) -> float:
-    """Entropy of the categorical columns: every residual given its separator."""
+    """Entropy of the states: every residual given its separator."""
     total = 0.0
     for table, given in zip(tree.cliques, tree.given, strict=True):
         total -= float(xlogy(table[0].ravel(), given[0].ravel()).sum())
@@ -212,6 +186,7 @@ def _sampled(
     rows = draw(params, n, rng=rng or np.random.default_rng(0), method="exact", limit=limit)
     total: Floats = np.zeros(n)
     for columns, sign in parts:
-        x, y = rows.numbers[:, list(columns.numbers)], rows.codes[:, list(columns.discrete)]
-        total += sign * log_marginal(params, columns.numbers, columns.discrete, x, y, limit=limit)
+        places = columns.numbers, columns.discrete
+        known = KnownColumns.among(places, (rows.numbers, rows.codes))
+        total += sign * log_marginal(params, known, limit=limit)
     return Estimate(float(total.mean()), float(total.std(ddof=1) / np.sqrt(n)), False)

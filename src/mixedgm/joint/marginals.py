@@ -10,52 +10,40 @@ import numpy as np
 from scipy.special import logsumexp
 
 from mixedgm.errors import DistributionError, ParameterError, TooLargeError
-from mixedgm.joint.conditioning import given_rows
+from mixedgm.joint.conditioning import KnownColumns
 from mixedgm.joint.exact import exact, renumbered
 from mixedgm.joint.field import gaussian, integrate_out
 from mixedgm.joint.plan import LIMIT
 from mixedgm.joint.sampled import StateMoments, sampled_states
-from mixedgm.joint.sampling import Method, check_method
-from mixedgm.joint.unknown_columns import Rest
+from mixedgm.joint.sampling import Method, check_method, exact_if_possible
+from mixedgm.joint.unknown_columns import UnknownColumns
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
 class Marginal:
-    """Distribution of some columns, the others integrated and summed out.
-
-    Parameters
-    ----------
-    numbers, discrete : tuple of int
-        Positions of the continuous (k of them) and the categorical columns, as asked for.
-    prob : ndarray (levels of the categorical columns)
-        Probability of every state; a scalar array 1 without categorical columns.
-    mean : ndarray (levels..., k)
-        Mean of the continuous columns in every state; NaN in a state that cannot occur.
-    covariance : ndarray (levels..., k, k)
-        Covariance in every state.
-    gaussian : bool
-        True when the continuous columns are Gaussian in every state.  Otherwise they are a
-        mixture over the states of categorical columns outside, with these moments.
-    exact : bool
-        False when it was sampled.
-    prob_error, mean_error : ndarray
-        Standard errors, of the shapes of `prob` and `mean`; zero when exact.
-    note : str
-        How it was sampled; empty when exact.
-    """
+    """Distribution of k numbers and some states, the others integrated and summed out."""
 
     numbers: tuple[int, ...]
     discrete: tuple[int, ...]
+    """Positions of the numbers and of the states, as asked for."""
     prob: Floats
+    """(levels...) probability of every joint state; a scalar array 1 without states."""
     mean: Floats
+    """(levels..., k) mean of the numbers in every state; NaN in one that cannot occur."""
     covariance: Floats
+    """(levels..., k, k) their covariance in every state."""
     gaussian: bool
+    """True when the numbers are Gaussian in every state.  Otherwise they are a mixture over
+    states outside, with these moments."""
     exact: bool
+    """False when it was sampled."""
     prob_error: Floats
     mean_error: Floats
+    """Standard errors, of the shapes of `prob` and `mean`; zero when exact."""
     note: str = ""
+    """How it was sampled; empty when exact."""
 
 
 def marginal(
@@ -67,25 +55,11 @@ def marginal(
     rng: np.random.Generator | None = None,
     limit: int = LIMIT,
 ) -> Marginal:
-    """Marginal of some columns.
+    """Marginal of the numbers and states at these positions.
 
-    Parameters
-    ----------
-    params : ConditionalGaussian
-        The model.
-    numbers, discrete : sequence of int
-        Positions of the continuous and of the categorical columns.
-    method : {"auto", "exact", "gibbs"}
-        "auto" is exact when the tables fit the limit, else sampled.
-    rng : numpy.random.Generator, optional
-        Used when sampling; by default a generator with a fixed seed.
-    limit : int
-        Most entries of all tables together.
-
-    Raises
-    ------
-    TooLargeError
-        When the table asked for, or with method="exact" one on the way, exceeds the limit.
+    Method "auto" is exact when all tables together have at most `limit` entries, else sampled with
+    `rng`, by default with a fixed seed.  TooLargeError when the table asked for, or with
+    method="exact" one on the way, exceeds the limit.
 
     Examples
     --------
@@ -104,7 +78,9 @@ def marginal(
             f"{limit:,}. To fix: ask for fewer columns at a time, or raise limit=",
             tuple(params.n_gaussian + j for j in discrete),
         )
-    states = _states(params, numbers, discrete, method, rng or np.random.default_rng(0), limit)
+    states = exact_if_possible(method, lambda: _exact_states(params, numbers, discrete, limit))
+    if states is None:
+        states = sampled_states(params, numbers, discrete, rng=rng or np.random.default_rng(0))
     hidden = set(hidden_columns(params, numbers).tolist()) - set(discrete)
     k = len(numbers)
     return Marginal(
@@ -121,34 +97,21 @@ def marginal(
     )
 
 
-def _states(
-    params: ConditionalGaussian,
-    numbers: Sequence[int],
-    discrete: Sequence[int],
-    method: Method,
-    rng: np.random.Generator,
-    limit: int,
+def _exact_states(
+    params: ConditionalGaussian, numbers: Sequence[int], discrete: Sequence[int], limit: int
 ) -> StateMoments:
-    """Exact or sampled, as the method says."""
-    if method == "gibbs":
-        return sampled_states(params, numbers, discrete, rng=rng)
-    try:
-        if len(numbers) == 0:
-            prob = _probabilities(params, discrete, limit)
-            mean, covariance = np.zeros((prob.size, 0)), np.zeros((prob.size, 0, 0))
-        else:
-            prob, mean, covariance = _per_state(params, numbers, discrete, limit)
-    except TooLargeError:
-        if method == "exact":
-            raise
-        return sampled_states(params, numbers, discrete, rng=rng)
+    if len(numbers) == 0:
+        prob = _probabilities(params, discrete, limit)
+        mean, covariance = np.zeros((prob.size, 0)), np.zeros((prob.size, 0, 0))
+    else:
+        prob, mean, covariance = _per_state(params, numbers, discrete, limit)
     return StateMoments(
         prob, np.zeros_like(prob), mean, np.where(np.isnan(mean), np.nan, 0.0), covariance, ""
     )
 
 
 def _probabilities(params: ConditionalGaussian, discrete: Sequence[int], limit: int) -> Floats:
-    """Table of some categorical columns."""
+    """Table of some states."""
     try:
         return np.asarray(exact(params, together=discrete, limit=limit).tree.table(discrete)[0])
     except TooLargeError:
@@ -160,19 +123,20 @@ def _probabilities(params: ConditionalGaussian, discrete: Sequence[int], limit: 
 def _per_state(
     params: ConditionalGaussian, numbers: Sequence[int], discrete: Sequence[int], limit: int
 ) -> tuple[Floats, Floats, Floats]:
-    """Probability, mean and covariance in every state of the categorical columns."""
+    """Probability, mean and covariance in every joint state of these."""
     kept = np.asarray(sorted(numbers), dtype=np.int64)
     gaussian(params)  # the whole model must be valid, not only what is left of it
     reduced, _ = integrate_out(params, np.setdiff1d(np.arange(params.n_gaussian), kept).tolist())
     n_states = prod(params.n_levels[j] for j in discrete)
     grid = np.indices([params.n_levels[j] for j in discrete], dtype=np.int64)
     codes = np.ascontiguousarray(grid.reshape(len(discrete), n_states).T)
-    rest = Rest.of(given_rows(reduced, [], discrete, np.zeros((n_states, 0)), codes))
+    known = KnownColumns((), discrete, np.zeros((n_states, 0)), codes)
+    rest = UnknownColumns.of(reduced, known)
     shift, k = rest.given_y.shift, len(kept)
     log_weight, mean = rest.log_constant.copy(), rest.start.copy()
     covariance = np.empty((n_states, k, k))
     try:
-        for block, tree in rest.trees(reduced, limit):
+        for block, tree in rest.trees(limit):
             log_weight[block] += tree.log_z
             mean[block] += tree.levels @ shift
             if k:
@@ -188,7 +152,7 @@ def _per_state(
 
 
 def hidden_columns(params: ConditionalGaussian, numbers: Sequence[int]) -> Ints:
-    """Categorical columns on which the mean of these continuous columns depends."""
+    """States on which the mean of these numbers depends."""
     shift = gaussian(params).shift[:, list(numbers)]
     dead = np.isneginf(params.bias)
     moves = []

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats
 
 Method = Literal["auto", "exact", "gibbs"]
+T = TypeVar("T")
 
 # Many chains are cheap, and their agreement is what shows convergence.
 _CHAINS = 64
@@ -25,27 +27,15 @@ _FEWEST_KEPT = 100
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """Rows drawn from the joint distribution.
-
-    Parameters
-    ----------
-    numbers : ndarray (n, p)
-        Continuous columns.
-    codes : ndarray (n, q)
-        Level codes, uint8, uint16 or int32.
-    method : {"exact", "gibbs"}
-        How they were drawn.
-    notes : tuple of str
-        What to know about them: why not exact, how well the chains mixed.
-    diagnostics : Diagnostics or None
-        R-hat and effective sample sizes; None for exact draws.
-    """
+    """Rows drawn from the joint distribution: numbers (n, p) and level codes (n, q)."""
 
     numbers: Floats
     codes: Codes
     method: Literal["exact", "gibbs"]
     notes: tuple[str, ...] = ()
+    """What to know about them: why not exact, how well the chains mixed."""
     diagnostics: Diagnostics | None = None
+    """R-hat and effective sample sizes; None for exact draws."""
 
 
 def draw(
@@ -58,29 +48,12 @@ def draw(
     burn_in: int = 500,
     thin: int = 5,
 ) -> Draw:
-    """Draw rows.
+    """Draw n rows of a model with a positive definite precision.
 
-    Parameters
-    ----------
-    params : ConditionalGaussian
-        The model; its precision must be positive definite.
-    n : int
-        Number of rows.
-    rng : numpy.random.Generator
-        Source of randomness; equal states give equal rows.
-    method : {"auto", "exact", "gibbs"}
-        Exact draws go through the clique tree of the categorical columns, then draw the
-        continuous ones from their Gaussian.  "auto" takes Gibbs chains when the tree exceeds the
-        limit.
-    limit : int
-        Most entries of all tables together.
-    burn_in, thin : int
-        Sweeps of the Gibbs chains before the first and between two kept states.
-
-    Warns
-    -----
-    SamplingWarning
-        When R-hat exceeds 1.01 or the effective sample size is below 400.
+    Exact draws go through the clique tree of the states, then draw the numbers from their
+    Gaussian.  Method "auto" takes Gibbs chains when all tables together have more entries than
+    `limit`: `burn_in` sweeps before the first kept state, `thin` from one to the next, and a
+    SamplingWarning when R-hat exceeds 1.01 or the effective sample size is below 400.
 
     Examples
     --------
@@ -128,3 +101,15 @@ def check_method(method: str) -> None:
     """Raise ParameterError for a method that there is not."""
     if method not in ("auto", "exact", "gibbs"):
         raise ParameterError.must_be("method", "'auto', 'exact' or 'gibbs'", method)
+
+
+def exact_if_possible(method: Method, compute: Callable[[], T]) -> T | None:
+    """The exact answer; None where the method is to sample, because of the size or always."""
+    if method == "gibbs":
+        return None
+    try:
+        return compute()
+    except TooLargeError:
+        if method == "exact":
+            raise
+        return None

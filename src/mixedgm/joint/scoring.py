@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.joint.conditioning import log_weight
+from mixedgm.joint.conditioning import KnownColumns, log_weight
 from mixedgm.joint.moments import log_partition
 from mixedgm.joint.plan import LIMIT
-from mixedgm.joint.posteriors import known_log_weight
+from mixedgm.joint.unknown_columns import UnknownColumns
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats
 
@@ -27,22 +27,13 @@ def log_likelihood(
 ) -> Floats:
     """(n,) log density of rows, some of which may have levels that no training row had.
 
-    Parameters
-    ----------
-    params : ConditionalGaussian
-        The model; the precision of all but the covariates must be positive definite.
-    numbers, codes : ndarray (n, p), (n, q)
-        The rows.
-    n_observed : float
-        As for the conditionals, a level with bias ``-inf`` gets the probability of half a row
-        among so many rows, and the other levels of its column share the rest.  It says nothing
-        about the other columns: these keep their joint distribution with that column left out.
-        By default such a level has no probability.
-    covariates : sequence of int
-        Nodes that are given: the density is that of the others.  A level of theirs without rows
-        says nothing.
-    limit : int
-        Most entries of the tables of one row.
+    As for the conditionals, a level with bias ``-inf`` gets the probability of half a row among
+    `n_observed` rows, and the other levels of its column share the rest.  It says nothing about
+    the other columns: these keep their joint distribution with that column left out.  By default
+    such a level has no probability.
+
+    Covariates are nodes that are given: the density is that of the others, whose precision must
+    be positive definite.  A level of theirs without rows says nothing.
 
     Examples
     --------
@@ -51,19 +42,12 @@ def log_likelihood(
     >>> np.exp(log_likelihood(params, np.zeros((3, 0)), np.array([[0], [1], [2]]), 9.5))
     array([0.475, 0.475, 0.05 ])
     """
-    known_numbers, known_discrete = params.nodes.places(covariates)
-    params = _without_own_levels(params, known_discrete)
-
-    def constant(
-        rows: NDArray[np.integer] | slice, discrete: Sequence[int], x: Sequence[int]
-    ) -> Floats:
-        """Log weight of the known columns of some rows, the others summed out."""
-        values = numbers[rows][:, list(x)], codes[rows][:, list(discrete)]
-        return known_log_weight(params, x, discrete, *values, limit=limit)
-
+    places = params.nodes.places(covariates)
+    params = _without_own_levels(params, places[1])
     log_z: Floats | float
     if covariates:
-        log_z = constant(slice(None), known_discrete, known_numbers)
+        given = KnownColumns.among(places, (numbers, codes))
+        log_z = UnknownColumns.of(params, given).log_weight(limit)
     else:
         log_z = log_partition(params, limit=limit)
     unseen = np.isneginf(params.bias)
@@ -74,7 +58,9 @@ def log_likelihood(
     for pattern in np.unique(met, axis=0):
         rows = np.flatnonzero((met == pattern).all(axis=1))
         if pattern.any():
-            out[rows] += constant(rows, np.flatnonzero(~pattern).tolist(), range(params.n_gaussian))
+            seen = range(params.n_gaussian), np.flatnonzero(~pattern).tolist()
+            given = KnownColumns.among(seen, (numbers[rows], codes[rows]))
+            out[rows] += UnknownColumns.of(params, given).log_weight(limit)
         else:
             out[rows] += log_weight(params, numbers[rows], codes[rows])
     return out

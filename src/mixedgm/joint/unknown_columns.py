@@ -1,7 +1,8 @@
-"""Rows with the same columns known -> the fields of their unknown categorical columns.
+"""A model and rows with the same columns known -> the fields of their unknown states.
 
-The rows' models share all interactions, so their trees are worked through side by side, and so
-are their Gibbs chains.
+Knowing some columns leaves the family: the interactions among the others stay as they are, and
+every known value adds its terms to their biases.  The rows' models share all interactions, so
+their trees are worked through side by side, and so are their Gibbs chains.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.errors import DistributionError
-from mixedgm.joint.conditioning import Given
+from mixedgm.joint.conditioning import KnownColumns, among, levels_of, log_weight
 from mixedgm.joint.exact import renumbered, side_by_side
 from mixedgm.joint.field import Gaussian, gaussian, integrate_out
 from mixedgm.joint.gibbs import random_start, sweep
@@ -21,7 +22,7 @@ from mixedgm.joint.kernels import add_level_rows, count_levels
 from mixedgm.joint.tree import Tree
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.density import LOG_TWO_PI
-from mixedgm.model.layout import Floats
+from mixedgm.model.layout import Floats, Ints
 
 # Chains of every row, their sweeps before and while they are counted, and rows worked on at once.
 _CHAINS = 16
@@ -31,62 +32,100 @@ _BLOCK = 2**12
 
 
 @dataclass(frozen=True, eq=False)
-class Rest:
-    """The unknown columns with the continuous ones integrated out, row by row.
+class UnknownColumns:
+    """The unknown numbers and states of n rows, the numbers integrated out row by row."""
 
-    Parameters
-    ----------
-    given : Given
-        The models of the rows.
-    given_y : Gaussian
-        Unknown continuous columns given the unknown categorical ones; its `start` is not used.
-    field : ConditionalGaussian
-        What the rows share: interactions, and which levels can occur.
-    start : ndarray (n, p')
-        Mean of x without the shift of any unknown level.
-    unary : ndarray (n, levels)
-        Biases of the unknown levels.
-    log_constant : ndarray (n,)
-        What was integrated out, and the terms of the known columns.
-    """
-
-    given: Given
+    numbers: Ints
+    discrete: Ints
+    """Positions of the unknown numbers and states in the whole model."""
+    n_gaussian: int
+    """Numbers of the whole model."""
+    linear: Floats
+    """(n, p') linear terms of the unknown numbers."""
     given_y: Gaussian
+    """Unknown numbers given the unknown states; its `start` is not used."""
     field: ConditionalGaussian
+    """What the rows share: interactions, and which levels can occur."""
     start: Floats
+    """(n, p') mean of x without the shift of any unknown level."""
     unary: Floats
+    """(n, levels) biases of the unknown levels."""
     log_constant: Floats
+    """(n,) what was integrated out, and the terms of the known columns."""
 
     @classmethod
-    def of(cls, given: Given) -> Rest:
-        """Integrate the unknown continuous columns out."""
-        model = given.model
+    def of(
+        cls, params: ConditionalGaussian, known: KnownColumns, known_terms: bool = True
+    ) -> UnknownColumns:
+        """Condition on the known columns and integrate the unknown numbers out.
+
+        Without `known_terms`, what the known ones say about each other is left out.
+
+        Examples
+        --------
+        >>> params = ConditionalGaussian.independent(n_gaussian=2, n_levels=(2,))
+        >>> params.precision[0, 1] = params.precision[1, 0] = 0.5
+        >>> known = KnownColumns([0], [], np.array([[2.0], [4.0]]), np.zeros((2, 0), int))
+        >>> UnknownColumns.of(params, known).linear
+        array([[-1.],
+               [-2.]])
+        """
+        numbers, discrete = (np.asarray(k, np.int64) for k in (known.numbers, known.discrete))
+        rest = np.setdiff1d(np.arange(params.n_gaussian), numbers)
+        left = np.setdiff1d(np.arange(len(params.n_levels)), discrete)
+        inside, outside = levels_of(params, discrete), levels_of(params, left)
+        values = np.ascontiguousarray(known.values, dtype=np.float64)
+        inner, model = among(params, numbers, discrete), among(params, rest, left)
+        linear = params.linear[rest] - values @ params.precision[np.ix_(numbers, rest)]
+        shift = np.ascontiguousarray(params.shift[np.ix_(rest, inside)].T)
+        add_level_rows(linear, known.codes, inner.level_start, shift)
+        bias = params.bias[outside] + values @ params.shift[np.ix_(numbers, outside)]
+        between = params.interaction[np.ix_(inside, outside)]
+        add_level_rows(bias, known.codes, inner.level_start, between)
         try:
             given_y = gaussian(model)
         except DistributionError as error:  # about what is left of the whole model
-            raise renumbered(error, given.numbers) from None
+            raise renumbered(error, rest) from None
         field, _ = integrate_out(model, range(model.n_gaussian))
         root = given_y.factor.root
-        rho, alpha = root @ model.shift, given.linear @ root.T
+        rho, alpha = root @ model.shift, linear @ root.T
+        own = log_weight(inner, values, known.codes) if known_terms else np.zeros(len(values))
         constant = 0.5 * (model.n_gaussian * LOG_TWO_PI - given_y.factor.log_det)
         return cls(
-            given,
+            rest,
+            left,
+            params.n_gaussian,
+            linear,
             given_y,
             field,
             alpha @ root,
-            given.bias + alpha @ rho + 0.5 * (rho**2).sum(axis=0),
-            given.log_constant + constant + 0.5 * (alpha**2).sum(axis=1),
+            bias + alpha @ rho + 0.5 * (rho**2).sum(axis=0),
+            own + constant + 0.5 * (alpha**2).sum(axis=1),
         )
 
-    def trees(self, params: ConditionalGaussian, limit: int) -> Iterator[tuple[slice, Tree]]:
-        """Trees of the rows, block by block; errors have the node numbers of `params`."""
+    def trees(self, limit: int) -> Iterator[tuple[slice, Tree]]:
+        """Trees of the rows, block by block; errors have the node numbers of the whole model."""
         try:
             yield from side_by_side(self.field, self.unary, limit=limit)
         except DistributionError as error:
-            raise renumbered(error, params.n_gaussian + self.given.discrete) from None
+            raise renumbered(error, self.n_gaussian + self.discrete) from None
+
+    def log_weight(self, limit: int) -> Floats:
+        """(n,) log density of the known values, plus the whole model's log partition function."""
+        out = self.log_constant.copy()
+        for block, tree in self.trees(limit):
+            out[block] += tree.log_z
+        return out
+
+    def draw_exactly(self, rng: np.random.Generator, limit: int) -> NDArray[np.int32]:
+        """Codes of the unknown states."""
+        codes = np.empty((len(self.unary), len(self.discrete)), dtype=np.int32)
+        for block, tree in self.trees(limit):
+            codes[block] = tree.draw(block.stop - block.start, rng)
+        return codes
 
     def draw_by_gibbs(self, sweeps: int, rng: np.random.Generator) -> NDArray[np.int32]:
-        """Codes of the unknown categorical columns, each row the end of a chain of its own."""
+        """Codes of the unknown states, each row the end of a chain of its own."""
         codes = random_start(self.field, len(self.unary), rng)
         sweep(self.field, codes, sweeps, rng, self.unary)
         return codes.astype(np.int32)
@@ -111,7 +150,7 @@ class Rest:
         return levels, error, spread
 
     def sample_log_density(self, at: int, values: Floats, rng: np.random.Generator) -> Floats:
-        """(n,) log density of unknown continuous column number `at`, averaged over the chains."""
+        """(n,) log density of unknown number `at`, averaged over the chains."""
         variance = self.given_y.covariance[at, at]
         shift = np.ascontiguousarray(self.given_y.shift[:, [at]])
         out = np.empty(len(values))

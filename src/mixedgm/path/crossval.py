@@ -13,13 +13,7 @@ from mixedgm.errors import MixedGMError, ParameterError
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.parameters import ensure, is_flag, is_integer
 from mixedgm.path.evidence import Choice, Evidence
-from mixedgm.path.resamples import (
-    ByResamples,
-    Location,
-    Split,
-    checkpoint_field,
-    held_out,
-)
+from mixedgm.path.resamples import ByResamples, Location, Split, checkpoint_field, held_out
 from mixedgm.printable import quoted
 from mixedgm.table.encode import Design
 

@@ -11,13 +11,7 @@ from mixedgm.model.layout import Floats, Ints
 from mixedgm.parallel import seeds
 from mixedgm.parameters import ensure, is_integer, is_real
 from mixedgm.path.evidence import Choice, Evidence
-from mixedgm.path.resamples import (
-    ByResamples,
-    Counts,
-    Location,
-    checkpoint_field,
-    edge_counts,
-)
+from mixedgm.path.resamples import ByResamples, Counts, Location, checkpoint_field, edge_counts
 from mixedgm.path.task import Task
 
 _ROUNDING = 1e-12

@@ -115,16 +115,8 @@ def _plain(value: object) -> object:
 class Archive:
     """A model file that is open for reading.
 
-    Parameters
-    ----------
-    stream : binary file
-        The open file.
-
-    Attributes
-    ----------
-    document : dict
-        What ``model.json`` says, of a format version that this library reads; the values are not
-        checked yet.
+    `document` is what ``model.json`` says, of a format version that this library reads; its values
+    are not checked yet.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -181,6 +173,10 @@ class Archive:
         spec.check_values(name, values)
         return values.astype(dtype.newbyteorder("="))
 
+    def get(self, name: str, sizes: Sizes) -> NDArray[Any] | None:
+        """Read an array as `array` does; None where there is no such array."""
+        return self.array(name, sizes) if name in self.arrays else None
+
     def _header(self, name: str, sizes: Sizes) -> tuple[tuple[int, ...], int]:
         """The shape that the header of an array claims, and where its values start."""
         spec = array_spec(name)
@@ -230,7 +226,19 @@ class Archive:
             raise ModelFileError(f"its part {quoted(name)} is {what}")
 
     def _read_document(self) -> dict[str, Any]:
-        content = self._content_of_document()
+        """Parse the document, if it has no more values than its square arrays justify.
+
+        Parsed, many tiny values take thirty times the size of their text.
+        """
+        columns = self._length("precision") + self._length("cat_interaction")
+        most = _MOST_VALUES + _MOST_PER_COLUMN * columns
+        n_bytes = self._members[_DOCUMENT].file_size
+        if n_bytes > most * _BYTES_PER_VALUE:
+            raise ModelFileError(f"its part {_DOCUMENT!r} has {n_bytes:,} bytes: too many")
+        content = self._content(_DOCUMENT)
+        n_values = count_values(content)
+        if n_values > most:
+            raise ModelFileError(f"its part {_DOCUMENT!r} has {n_values:,} values: too many")
         document = json.loads(content, object_pairs_hook=_unique)
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise ForeignFileError("is a zip archive, but not a model file of mixedgm.")
@@ -244,22 +252,6 @@ class Archive:
                 f"{FORMAT_VERSION}. To fix: open it with a newer version of mixedgm"
             )
         return document
-
-    def _content_of_document(self) -> bytes:
-        """The text of the document, if it has no more values than its square arrays justify.
-
-        Parsed, many tiny values take thirty times the size of their text.
-        """
-        columns = self._length("precision") + self._length("cat_interaction")
-        most = _MOST_VALUES + _MOST_PER_COLUMN * columns
-        n_bytes = self._members[_DOCUMENT].file_size
-        if n_bytes > most * _BYTES_PER_VALUE:
-            raise ModelFileError(f"its part {_DOCUMENT!r} has {n_bytes:,} bytes: too many")
-        content = self._content(_DOCUMENT)
-        n_values = count_values(content)
-        if n_values > most:
-            raise ModelFileError(f"its part {_DOCUMENT!r} has {n_values:,} values: too many")
-        return content
 
     def _length(self, name: str) -> int:
         """How long the sides of a square array can be."""

@@ -25,7 +25,7 @@ from mixedgm.printable import quoted
 from mixedgm.report import FitReport
 from mixedgm.settings import from_plain
 from mixedgm.solve.account import Certificate, Cost
-from mixedgm.store.archive import Archive, Arrays, ForeignFileError, count_values, write_archive
+from mixedgm.store.archive import Archive, ForeignFileError, count_values, write_archive
 from mixedgm.store.moderation_parts import moderation_to_arrays, with_moderation
 from mixedgm.store.path_parts import path_from_archive, path_to_parts
 from mixedgm.store.validation import DOCUMENT, SHARES, Sizes, check_array, check_certificate
@@ -62,45 +62,29 @@ _DAMAGE = (
 
 
 def save(
-    fitted: FittedModel,
-    path: str | os.PathLike[str],
-    *,
-    settings: Mapping[str, Any] | None = None,
+    fitted: FittedModel, path: str | os.PathLike[str], *, settings: Mapping[str, Any] | None = None
 ) -> None:
-    """Write a model to one file, completely or not at all.
+    """Write a model to one file, completely or not at all; `settings` are the options of its fit.
 
-    Parameters
-    ----------
-    fitted : FittedModel
-        The model. Its path, when it has one, shares its schema.
-    path : str or path
-        The file; any ending, by custom ``.mgm``. An existing file is replaced.
-    settings : mapping of str, optional
-        The options of the fit, as values that JSON can hold; tuples come back as lists.
-
-    Raises
-    ------
-    ModelFileError
-        When the blocks do not fit the schema or hold impossible numbers, which `load` would
-        refuse.
+    A model that `load` would refuse is a ModelFileError: blocks that do not fit the schema, or
+    impossible numbers. Tuples in settings come back as lists.
     """
     params, given = fitted.params, _shortened(settings or {})
-    effect = ("level_effect",) if params.nodewise else ()
-    arrays: Arrays = {name: getattr(params, name) for name in (*_BLOCKS, *effect)}
-    arrays |= moderation_to_arrays(params)
-    arrays["node_scales"] = fitted.node_scales
-    for at, scores in enumerate(fitted.scores.values()):
-        arrays[f"scores_{at}"] = np.asarray(scores, dtype=np.float64)
-    if fitted.selection_frequency is not None:
-        arrays["selection_frequency"] = fitted.selection_frequency
+    blocks = (*_BLOCKS, "level_effect") if params.nodewise else _BLOCKS
     joint_document, joint_arrays = _margins_to_parts(fitted)
-    arrays |= joint_arrays
-    if fitted.shrunken_weights is not None:
-        arrays["shrunken_weights"] = fitted.shrunken_weights
-    path_document = None
-    if fitted.path is not None:
-        path_document, path_arrays = path_to_parts(fitted.path)
-        arrays |= path_arrays
+    path_document, path_arrays = path_to_parts(fitted.path)
+    scores = {f"scores_{at}": np.asarray(s, float) for at, s in enumerate(fitted.scores.values())}
+    parts = {
+        **{name: getattr(params, name) for name in blocks},
+        **moderation_to_arrays(params),
+        "node_scales": fitted.node_scales,
+        "selection_frequency": fitted.selection_frequency,
+        "shrunken_weights": fitted.shrunken_weights,
+        **scores,
+        **joint_arrays,
+        **path_arrays,
+    }
+    arrays = {name: array for name, array in parts.items() if array is not None}
     document = {
         "schema": fitted.schema.to_dict(),
         "library": fitted.library,
@@ -122,24 +106,10 @@ def save(
 
 
 def load(path: str | os.PathLike[str]) -> tuple[FittedModel, dict[str, Any]]:
-    """Read a model that `save` wrote. Nothing in the file is executed.
+    """Return the model that `save` wrote and its settings; nothing in the file is executed.
 
-    Parameters
-    ----------
-    path : str or path
-        The file.
-
-    Returns
-    -------
-    FittedModel
-        Equal to the one that was saved.
-    dict
-        The settings that were saved with it.
-
-    Raises
-    ------
-    ModelFileError
-        When there is no such file, or it is not a model file, is damaged, or has a newer format.
+    It is a ModelFileError when there is no such file, or it is not a model file, is damaged, or has
+    a newer format.
     """
     file = FilePath(path)
     name = repr(str(file))
@@ -195,8 +165,8 @@ def _read(stream: BinaryIO) -> tuple[FittedModel, dict[str, Any]]:
         scores={
             name: archive.array(f"scores_{at}", sizes) for at, name in enumerate(document["scores"])
         },
-        selection_frequency=_if_stored(archive, "selection_frequency", sizes),
-        shrunken_weights=_if_stored(archive, "shrunken_weights", sizes),
+        selection_frequency=archive.get("selection_frequency", sizes),
+        shrunken_weights=archive.get("shrunken_weights", sizes),
         margins=_margins(archive, sizes),
         known_terms=_node_terms(archive, document["joint"], params, sizes),
     )
@@ -221,10 +191,6 @@ def _sizes(document: Mapping[str, Any], n_moderators: int) -> dict[str, int]:
     if n_moderators:
         sizes |= {"m": n_moderators, "h": 1 + n_moderators}
     return sizes
-
-
-def _if_stored(archive: Archive, name: str, sizes: Sizes) -> Floats | None:
-    return archive.array(name, sizes) if name in archive.arrays else None
 
 
 def _params(archive: Archive, schema: Schema, sizes: Sizes) -> Params:
@@ -318,37 +284,37 @@ def _check_settings(settings: Mapping[str, Any], fitted: FittedModel) -> None:
 
 def _shortened(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings, with only the text of a very long one, such as lists of rows for every fold."""
-    return {
-        name: {"text": quoted(value)} if _values_in(value) > _LONGEST_SETTING else value
-        for name, value in settings.items()
-    }
-
-
-def _values_in(value: object) -> int:
-    return count_values(json.dumps(value, default=str).encode())
+    stored = {}
+    for name, value in settings.items():
+        too_long = count_values(json.dumps(value, default=str).encode()) > _LONGEST_SETTING
+        stored[name] = {"text": quoted(value)} if too_long else value
+    return stored
 
 
 # -- margins of the table, node terms of the joint distribution ------------------------------------
 
 
-def _margins_to_parts(fitted: FittedModel) -> tuple[dict[str, Any] | None, Arrays]:
+def _margins_to_parts(
+    fitted: FittedModel,
+) -> tuple[dict[str, Any] | None, dict[str, Floats | None]]:
     """Return what the document says about the node terms, and the arrays of both.
 
     Node terms that were not needed yet are not there.
     """
-    arrays: Arrays = {}
-    if fitted.margins is not None:
-        arrays = {"table_mean": fitted.margins.mean, "table_variance": fitted.margins.variance}
-        if fitted.margins.covariance is not None:
-            arrays["table_covariance"] = fitted.margins.covariance
+    margins, arrays = fitted.margins, {}
+    if margins is not None:
+        names = ("mean", "variance", "covariance")
+        arrays = {f"table_{name}": getattr(margins, name) for name in names}
     terms: NodeTerms | None = vars(fitted).get("joint_terms", fitted.known_terms)
     if terms is None:
         return None, arrays
     joint = terms.put_into(fitted.params)
-    arrays["joint_cont_bias"], arrays["joint_cat_bias"] = joint.cont_bias, joint.cat_bias
-    arrays["joint_diagonal"] = terms.diagonal
-    if terms.covariance is not None:
-        arrays["joint_covariance"] = terms.covariance
+    arrays |= {
+        "joint_cont_bias": joint.cont_bias,
+        "joint_cat_bias": joint.cat_bias,
+        "joint_diagonal": terms.diagonal,
+        "joint_covariance": terms.covariance,
+    }
     return {"error": terms.error, "sampled": terms.sampled}, arrays
 
 
@@ -384,6 +350,4 @@ def _node_terms(
 
 
 def _covariance(archive: Archive, name: str, sizes: Sizes) -> Floats | None:
-    if sizes["d"] > MOST_COLUMNS or name not in archive.arrays:
-        return None
-    return archive.array(name, sizes)
+    return None if sizes["d"] > MOST_COLUMNS else archive.get(name, sizes)

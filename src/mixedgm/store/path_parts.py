@@ -27,12 +27,14 @@ __all__ = ["path_from_archive", "path_to_parts"]
 _ERRORS = ("kkt_error", "objective_error")
 
 
-def path_to_parts(path: Path) -> tuple[dict[str, Any], Arrays]:
+def path_to_parts(path: Path | None) -> tuple[dict[str, Any] | None, Arrays]:
     """Return what JSON holds of a path, and its arrays.
 
     Groups and values of all points follow one another; ``path_group_ends`` says where each ends.
     The permitted edges are one bit per pair of nodes.
     """
+    if path is None:
+        return None, {}
     points, n_nodes = path.points, path.layout.n_nodes
     permitted = np.zeros((n_nodes, n_nodes), dtype=bool)
     u, v = path.layout.pairs.T

@@ -50,48 +50,41 @@ _MOST = sys.float_info.max
 # -- values ------------------------------------------------------------------------------------
 
 
-def number(low: float = -_MOST, high: float = _MOST, *, nan: bool = False) -> Check:
-    """A number in [low, high], or NaN where that is allowed."""
+def _checked(wanted: str, fits: Callable[[Any], bool]) -> Check:
+    """A value that fits; the error says what was wanted."""
 
-    def check(value: Any, where: str) -> float:
-        if type(value) not in (int, float) or not (
-            low <= value <= high or (nan and value != value)
-        ):
-            least = "" if low == -_MOST else f" of at least {low:g}"
-            raise _refused(value, where, f"a number{least}")
-        return float(value)
+    def check(value: Any, where: str) -> Any:
+        if not fits(value):
+            raise _refused(value, where, wanted)
+        return value
 
     return check
+
+
+def number(low: float = -_MOST, high: float = _MOST, *, nan: bool = False) -> Check:
+    """A number in [low, high], or NaN where that is allowed; returned as a float."""
+    least = "" if low == -_MOST else f" of at least {low:g}"
+
+    def fits(value: Any) -> bool:
+        return type(value) in (int, float) and (low <= value <= high or (nan and value != value))
+
+    check = _checked(f"a number{least}", fits)
+    return lambda given, where: float(check(given, where))
 
 
 def whole(low: int = -(2**63)) -> Check:
     """A whole number of at least `low`."""
-
-    def check(value: Any, where: str) -> int:
-        if type(value) is not int or not low <= value < 2**63:
-            least = f" of at least {low}" if low > -(2**63) else ""
-            raise _refused(value, where, f"a whole number{least}")
-        return value
-
-    return check
+    least = f" of at least {low}" if low > -(2**63) else ""
+    return _checked(f"a whole number{least}", lambda n: type(n) is int and low <= n < 2**63)
 
 
 def text(*choices: str) -> Check:
     """Text: one of the choices, if there are any."""
-
-    def check(value: Any, where: str) -> str:
-        if type(value) is not str or (choices and value not in choices):
-            raise _refused(value, where, " or ".join(map(repr, choices)) or "text")
-        return value
-
-    return check
+    wanted = " or ".join(map(repr, choices)) or "text"
+    return _checked(wanted, lambda s: type(s) is str and (not choices or s in choices))
 
 
-def truth(value: Any, where: str) -> bool:
-    """True or False."""
-    if type(value) is not bool:
-        raise _refused(value, where, "true or false")
-    return value
+truth = _checked("true or false", lambda given: type(given) is bool)
 
 
 def maybe(inner: Check) -> Check:
@@ -111,8 +104,10 @@ def list_of(inner: Check, length: int | None = None) -> Check:
     return check
 
 
-def record(fields: Mapping[str, Check], **absent: Any) -> Check:
-    """An object with these fields; those in `absent` may be missing, and then have that value."""
+def record(fields: Mapping[str, Check | tuple[Check, Any]]) -> Check:
+    """An object with these fields; one with a second value may be missing, and then has that."""
+    checks = {name: each[0] if isinstance(each, tuple) else each for name, each in fields.items()}
+    absent = {name: each[1] for name, each in fields.items() if isinstance(each, tuple)}
 
     def check(value: Any, where: str) -> dict[str, Any]:
         if type(value) is not dict:
@@ -122,7 +117,7 @@ def record(fields: Mapping[str, Check], **absent: Any) -> Check:
                 raise ModelFileError(f"{where} has no field {name!r}")
         return {
             name: inner(value[name], f"{where}.{name}") if name in value else absent[name]
-            for name, inner in fields.items()
+            for name, inner in checks.items()
         }
 
     return check
@@ -135,10 +130,10 @@ def _refused(value: object, where: str, wanted: str) -> ModelFileError:
 # -- the document ------------------------------------------------------------------------------
 
 
-def _level(value: Any, where: str) -> str | bool | int | float:
-    if type(value) not in (str, bool, int, float) or value != value:
-        raise _refused(value, where, "text, a number, true or false")
-    return value  # type: ignore[no-any-return]
+_level = _checked(
+    "text, a number, true or false",
+    lambda level: type(level) in (str, bool, int, float) and level == level,
+)
 
 
 def _lam(value: Any, where: str) -> float | tuple[float, ...]:
@@ -181,19 +176,16 @@ SCHEMA = record(
                                 "name": text("nonparanormal"),
                                 "values": list_of(number()),
                                 "scores": list_of(number()),
-                                "extrapolate": truth,
-                            },
-                            extrapolate=False,
+                                "extrapolate": (truth, False),
+                            }
                         )
                     ),
-                    "label": maybe(whole()),
-                },
-                label=None,
+                    "label": (maybe(whole()), None),
+                }
             )
         ),
-        "left_out": list_of(record({"name": text(), "reason": text(), "position": whole(0)})),
-    },
-    left_out=[],
+        "left_out": (list_of(record({"name": text(), "reason": text(), "position": whole(0)})), []),
+    }
 )
 
 _FORMS: dict[tuple[str, ...], dict[str, Check]] = {
@@ -204,7 +196,7 @@ _FORMS: dict[tuple[str, ...], dict[str, Check]] = {
     ("object", "options"): {"object": text(*OBJECTS), "options": _settings},
 }
 
-_RULE, _LOSS = text("and", "or"), text(*get_args(Loss))
+_RULE, _LOSS = (text("and", "or"), "and"), (text(*get_args(Loss)), "pseudolikelihood")
 
 REPORT = record(
     {
@@ -215,36 +207,24 @@ REPORT = record(
         "converged": truth,
         "message": text(),
         "n_iter": whole(0),
-        **dict.fromkeys(COST, number(0.0)),
         "n_rows": whole(0),
         "total_weight": number(0.0),
         "notes": list_of(text()),
         "criterion": maybe(text()),
+        # What the first files did not say.
+        **dict.fromkeys(COST, (number(0.0), 0.0)),
         "rule": _RULE,
         "loss": _LOSS,
-        "kkt_error": number(0.0, np.inf),
-        "objective_error": number(0.0, np.inf),
-        "at": text(),
-        "refitted": truth,
-        "ridge": list_of(list_of(text(), 2)),
-        "noisy": list_of(text()),
-        "unbounded": list_of(text()),
-        "open_end": text(),
-        "not_considered": list_of(text()),
-    },
-    # What the first files did not say.
-    **dict.fromkeys(COST, 0.0),
-    rule="and",
-    loss="pseudolikelihood",
-    kkt_error=0.0,
-    objective_error=0.0,
-    at="",
-    refitted=None,
-    ridge=[],
-    noisy=[],
-    unbounded=[],
-    open_end="",
-    not_considered=[],
+        "kkt_error": (number(0.0, np.inf), 0.0),
+        "objective_error": (number(0.0, np.inf), 0.0),
+        "at": (text(), ""),
+        "refitted": (truth, None),
+        "ridge": (list_of(list_of(text(), 2)), []),
+        "noisy": (list_of(text()), []),
+        "unbounded": (list_of(text()), []),
+        "open_end": (text(), ""),
+        "not_considered": (list_of(text()), []),
+    }
 )
 
 PATH = record(
@@ -256,9 +236,7 @@ PATH = record(
         "status": list_of(text(*(status.name for status in Status))),
         "notes": list_of(list_of(text())),
         "traced": truth,
-    },
-    loss="pseudolikelihood",
-    rule="and",
+    }
 )
 
 DOCUMENT = record(
@@ -269,10 +247,9 @@ DOCUMENT = record(
         "settings": _settings,
         "scores": list_of(text()),
         "path": maybe(PATH),
-        "joint": maybe(record({"error": number(0.0, np.inf), "sampled": truth})),
+        "joint": (maybe(record({"error": number(0.0, np.inf), "sampled": truth})), None),
         "arrays": list_of(text()),
-    },
-    joint=None,
+    }
 )
 
 
@@ -293,24 +270,15 @@ def _anything(values: NDArray[Any]) -> NDArray[np.bool_]:
     return np.ones(values.shape, dtype=bool)
 
 
-def _positive(values: NDArray[Any]) -> NDArray[np.bool_]:
-    return np.asarray(np.isfinite(values) & (values > 0.0))
+def _between(low: float, high: float = _MOST) -> Callable[[NDArray[Any]], NDArray[np.bool_]]:
+    return lambda values: np.asarray((values >= low) & (values <= high))
 
 
-def _size(values: NDArray[Any]) -> NDArray[np.bool_]:
-    return np.asarray(np.isfinite(values) & (values >= 0.0))
-
-
-def _violation(values: NDArray[Any]) -> NDArray[np.bool_]:
-    return np.asarray(values >= 0.0)
-
-
-def _share(values: NDArray[Any]) -> NDArray[np.bool_]:
-    return np.asarray((values >= 0.0) & (values <= 1.0 + 1e-9))
-
-
-def _bias(values: NDArray[Any]) -> NDArray[np.bool_]:
-    return np.asarray(np.isfinite(values) | np.isneginf(values))
+_positive = _between(np.nextafter(0.0, 1.0))
+_size = _between(0.0)
+_violation = _between(0.0, np.inf)
+_share = _between(0.0, 1.0 + 1e-9)
+_bias = _between(-np.inf)
 
 
 @dataclass(frozen=True)
@@ -389,16 +357,11 @@ ARRAYS = {
     "path_groups": Array("a", _size, "int64"),
     "path_group_ends": Array("k", _size, "int64"),
     "path_values": Array("v"),
-    "path_lam": Array("k", _size),
+    **{f"path_{name}": Array("k", _size) for name in ("lam", *COST)},
     "path_objective": Array("k"),
     "path_kkt": Array("k", _violation),
     "path_kkt_error": Array("k", _violation),
     "path_objective_error": Array("k", _violation),
-    "path_passes": Array("k", _size),
-    "path_curvature_passes": Array("k", _size),
-    "path_seconds": Array("k", _size),
-    "path_pass_seconds": Array("k", _size),
-    "path_curvature_seconds": Array("k", _size),
     "path_trace": Array("r 4", _anything),
     "path_trace_ends": Array("k", _size, "int64"),
     "path_moderators": Array("m", _size, "int64"),

@@ -210,20 +210,12 @@ class Distribution:
         TooLargeError
             Where exact tables do not fit the limit.
         """
-        from mixedgm.joint import log_marginal
+        from mixedgm.joint import KnownColumns, log_marginal
 
         numbers, codes, single = self._points(x, self.schema)
-        known_numbers, known_discrete = column_positions(self.model.schema, self.columns)
-        log_p = with_names(
-            self.model.schema,
-            log_marginal,
-            self.model.joint_density,
-            known_numbers,
-            known_discrete,
-            numbers,
-            codes,
-            limit=self.limit,
-        )
+        schema, params = self.model.schema, self.model.joint_density
+        known = KnownColumns(*column_positions(schema, self.columns), numbers, codes)
+        log_p = with_names(schema, log_marginal, params, known, limit=self.limit)
         return float(np.exp(log_p[0])) if single else np.exp(log_p)
 
     def _points(self, x: Any, schema: Schema) -> tuple[Floats, Any, bool]:

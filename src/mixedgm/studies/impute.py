@@ -24,7 +24,7 @@ from mixedgm.table.gaps import Gaps
 from mixedgm.table.naming import with_names
 
 if TYPE_CHECKING:
-    from mixedgm.joint import Posterior
+    from mixedgm.joint import KnownColumns, Posterior
 
 __all__ = ["Completed", "draws", "expected"]
 
@@ -42,8 +42,7 @@ class _Pattern:
     """Rows with the same columns known, and the positions of the known and the unknown columns."""
 
     rows: Ints
-    known_numbers: list[int]
-    known_discrete: list[int]
+    known: tuple[list[int], list[int]]
     numbers: list[int]
     discrete: list[int]
 
@@ -64,7 +63,7 @@ def expected(fitted: FittedModel, gaps: Gaps, how: How) -> Completed:
             fitted.schema,
             posterior,
             params,
-            *_known(gaps.numbers, codes, pattern),
+            _known(gaps.numbers, codes, pattern),
             method=how.method,
             rng=how.rng,
             limit=how.entries,
@@ -98,7 +97,7 @@ def draws(fitted: FittedModel, gaps: Gaps, n_draws: int, how: How) -> Iterator[C
                 fitted.schema,
                 posterior_draw,
                 params,
-                *_known(gaps.numbers, codes, pattern),
+                _known(gaps.numbers, codes, pattern),
                 rng=rng,
                 method=how.method,
                 limit=how.entries,
@@ -111,19 +110,14 @@ def _patterns(gaps: Gaps) -> Iterator[_Pattern]:
     """Yield groups of rows with the same gaps; rows without gaps are left out."""
     places = gaps.schema.spans.places
     for rows, gap in gaps.patterns():
-        yield _Pattern(rows, *places(np.flatnonzero(~gap)), *places(np.flatnonzero(gap)))
+        yield _Pattern(rows, places(np.flatnonzero(~gap)), *places(np.flatnonzero(gap)))
 
 
-def _known(
-    numbers: Floats, codes: NDArray[np.int32], pattern: _Pattern
-) -> tuple[list[int], list[int], Floats, NDArray[np.int32]]:
-    """Positions and values of the known columns."""
-    return (
-        pattern.known_numbers,
-        pattern.known_discrete,
-        numbers[pattern.rows[:, None], pattern.known_numbers],
-        codes[pattern.rows[:, None], pattern.known_discrete],
-    )
+def _known(numbers: Floats, codes: NDArray[np.int32], pattern: _Pattern) -> KnownColumns:
+    from mixedgm.joint import KnownColumns
+
+    rows, at = pattern.rows[:, None], pattern.known
+    return KnownColumns(*at, numbers[rows, at[0]], codes[rows, at[1]])
 
 
 def _write(out: Completed, pattern: _Pattern, numbers: Floats, codes: NDArray[Any]) -> None:

@@ -30,7 +30,7 @@ from mixedgm.table.naming import with_names
 from mixedgm.table.schema import Schema
 
 if TYPE_CHECKING:
-    from mixedgm.joint import Posterior
+    from mixedgm.joint import KnownColumns, Posterior
 
 __all__ = ["JointCells", "sampled_note", "with_unseen_levels"]
 
@@ -62,10 +62,7 @@ class _Part:
 
     nodes: Ints
     params: ConditionalGaussian
-    known_numbers: list[int]
-    known_discrete: list[int]
-    numbers: Floats
-    codes: NDArray[np.int32]
+    known: KnownColumns
 
 
 class JointCells:
@@ -165,28 +162,26 @@ class JointCells:
             )
 
     def _part(self, question: _Question, rows: Ints) -> _Part:
-        from mixedgm.joint import among
+        from mixedgm.joint import KnownColumns, among
 
         params, codes = self._table
         unknown = np.array(question.unknown)
         nodes = np.union1d(unknown, np.flatnonzero(self._used[:, unknown].any(axis=1)))
         spans = self.fitted.schema.spans
         numbers, discrete = (np.array(part, dtype=np.int64) for part in spans.places(nodes))
-        known = spans.places(np.setdiff1d(nodes, unknown))
-        return _Part(
-            nodes,
-            among(params, numbers, discrete),
-            np.flatnonzero(np.isin(numbers, known[0])).tolist(),
-            np.flatnonzero(np.isin(discrete, known[1])).tolist(),
-            self.gaps.numbers[rows[:, None], known[0]],
-            codes[rows[:, None], known[1]],
+        places = spans.places(np.setdiff1d(nodes, unknown))
+        known = KnownColumns(
+            np.flatnonzero(np.isin(numbers, places[0])).tolist(),
+            np.flatnonzero(np.isin(discrete, places[1])).tolist(),
+            self.gaps.numbers[rows[:, None], places[0]],
+            codes[rows[:, None], places[1]],
         )
+        return _Part(nodes, among(params, numbers, discrete), known)
 
     def _ask(self, function: Callable[..., T], part: _Part, *first: Any) -> T:
         columns = Schema(tuple(self.fitted.schema.nodes[node] for node in part.nodes))
-        known = part.known_numbers, part.known_discrete, part.numbers, part.codes
         try:
-            return with_names(columns, function, part.params, *first, *known, limit=_ENTRIES)
+            return with_names(columns, function, part.params, *first, part.known, limit=_ENTRIES)
         except DistributionError as error:
             raise self._refusal(error) from None
 

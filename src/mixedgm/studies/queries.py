@@ -146,20 +146,12 @@ def _notes_of_given(fitted: FittedModel, evidence: KnownValues) -> tuple[str, ..
 
 def _moments(fitted: FittedModel, how: How) -> tuple[Floats, Floats, Floats, Floats, bool]:
     """Means, level probabilities, the errors of both, and whether they are exact."""
-    from mixedgm.joint import posterior, sampled_expectations
+    from mixedgm.joint import KnownColumns, posterior, sampled_expectations
 
     if how.method != "gibbs":
-        nothing = np.zeros((1, 0))
+        params, nothing = fitted.joint_density, KnownColumns.none()
         try:
-            answer = posterior(
-                fitted.joint_density,
-                [],
-                [],
-                nothing,
-                nothing.astype(int),
-                method="exact",
-                limit=how.entries,
-            )
+            answer = posterior(params, nothing, method="exact", limit=how.entries)
             mean, levels = answer.mean[0], answer.levels[0]
             return mean, levels, np.zeros_like(mean), np.zeros_like(levels), True
         except TooLargeError:

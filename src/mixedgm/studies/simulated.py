@@ -140,21 +140,12 @@ def _rows(
 
 def _targets_drawn(fitted: FittedModel, design: Design, rng: np.random.Generator) -> Design:
     """The same rows with their targets drawn given their covariates."""
-    from mixedgm.joint import posterior_draw
+    from mixedgm.joint import KnownColumns, posterior_draw
 
     schema, places = fitted.schema, fitted.schema.spans.places
-    known_numbers, known_discrete = places(schema.covariates)
     drawn_numbers, drawn_discrete = places(set(range(len(schema.nodes))) - {*schema.covariates})
     numbers, codes = design.numbers.copy(), design.codes.copy()
-    drawn = with_names(
-        schema,
-        posterior_draw,
-        fitted.joint_density,
-        known_numbers,
-        known_discrete,
-        numbers[:, known_numbers],
-        codes[:, known_discrete],
-        rng=rng,
-    )
+    known = KnownColumns.among(places(schema.covariates), (numbers, codes))
+    drawn = with_names(schema, posterior_draw, fitted.joint_density, known, rng=rng)
     numbers[:, drawn_numbers], codes[:, drawn_discrete] = drawn
     return Design(schema, numbers, codes)

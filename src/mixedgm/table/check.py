@@ -29,15 +29,18 @@ from mixedgm.table.column_checks import (
     Shape,
     broken,
     closeness_finding,
+    family_finding,
     infinite_finding,
+    kind_of_numbers,
     level_findings,
+    numbering_finding,
     shape_findings,
     shape_of,
     spread_finding,
+    text_finding,
 )
 from mixedgm.table.dependence import FEWEST_ROWS, Sample, dependence_findings, sample_rows
 from mixedgm.table.effort import effort
-from mixedgm.table.infer import family_finding, kind_of_numbers, numbering_finding, text_finding
 from mixedgm.table.missing import Missing, check_missing, present_rows, read_weights
 from mixedgm.table.read import Frame, as_frame
 from mixedgm.table.schema import Column, Kind, LeftOut, Level, Role, Schema, types_line
@@ -379,7 +382,7 @@ class Inspection:
             if declared is None and values.family != "number":
                 factor = values.factor()
                 finding, reason = text_finding(values, factor, factor.counts(self.present))
-                self._note(finding)
+                self.findings += [] if finding is None else [finding]
                 if reason is not None:
                     self.left_out.append(LeftOut(name, reason, at))
                     continue
@@ -403,9 +406,6 @@ class Inspection:
             self.findings.append(Finding(column.name, what, remedy))
         else:
             self.factors[values.name] = Factor(codes, column.levels, column.ordered)
-
-    def _note(self, finding: Finding | None) -> None:
-        self.findings += [] if finding is None else [finding]
 
     def gaps(self) -> Iterable[tuple[str, Mask]]:
         """Yield where each column has missing values."""

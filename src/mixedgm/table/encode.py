@@ -2,24 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mixedgm.errors import Finding, ParameterError
-from mixedgm.table.check import MissingArg, TransformArg, TypesArg, check_table, raise_or_warn
-from mixedgm.table.match import Matched, match
-from mixedgm.table.schema import Schema
+from mixedgm.errors import Finding, ParameterError, near_matches
+from mixedgm.printable import quoted, rows
+from mixedgm.table.check import (
+    MissingArg,
+    TransformArg,
+    TypesArg,
+    check_table,
+    raise_or_warn,
+    size_findings,
+)
+from mixedgm.table.column_checks import (
+    family_finding,
+    infinite_finding,
+    is_numeric,
+    size_finding,
+)
+from mixedgm.table.missing import check_missing, present_rows, read_weights
+from mixedgm.table.read import Frame, as_frame
+from mixedgm.table.schema import Column, Schema
 from mixedgm.table.transform import Nonparanormal
+from mixedgm.table.values import Values, read_values
 
-__all__ = ["Design", "apply", "code_dtype", "encoded", "learn"]
+__all__ = [
+    "Design",
+    "UnseenArg",
+    "apply",
+    "code_dtype",
+    "encoded",
+    "find_columns",
+    "learn",
+    "match",
+]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.uint8 | np.uint16 | np.int32]
 Mask = NDArray[np.bool_]
+UnseenArg = Literal["error", "ignore"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,16 +184,16 @@ def encoded(
 
     One column is written after the other, so that at most one is held twice.
     """
-    rows: Mask | slice = slice(None) if matched.keep is None else matched.keep
+    kept: Mask | slice = slice(None) if matched.keep is None else matched.keep
     numbers = np.full((matched.n_kept, schema.n_gaussian), number)
     for at, column in enumerate(schema.gaussian):
         values = matched.values.get(column.name)
         if values is not None and values.family != "empty":
-            numbers[:, at] = column.encoded(values.numbers()[rows])
+            numbers[:, at] = column.encoded(values.numbers()[kept])
     codes = np.full((matched.n_kept, schema.n_discrete), code, dtype)
     for at, column in enumerate(schema.discrete):
         if column.name in matched.codes:
-            codes[:, at] = matched.codes[column.name][rows]
+            codes[:, at] = matched.codes[column.name][kept]
     return numbers, codes
 
 
@@ -177,3 +203,155 @@ def code_dtype(schema: Schema) -> type[np.uint8] | type[np.uint16] | type[np.int
     if most <= 2**8:
         return np.uint8
     return np.uint16 if most <= 2**16 else np.int32
+
+
+# -- new data against a schema ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Matched:
+    """A table, column by column of a schema.
+
+    Codes are positions in the schema's levels, for all rows; -1 where a value is missing, -2 where
+    its level is not among the schema's.
+    """
+
+    findings: tuple[Finding, ...]  # everything that does not fit
+    values: Mapping[str, Values]  # the columns that were read and fit
+    codes: Mapping[str, NDArray[np.int32]]
+    keep: Mask | None  # rows with positive weight and no missing value; None when that is all rows
+    weights: NDArray[np.float64] | None  # of the rows that are kept
+    n_rows: int  # before any is left out
+
+    @property
+    def n_kept(self) -> int:
+        """Number of rows that are kept."""
+        return self.n_rows if self.keep is None else int(np.count_nonzero(self.keep))
+
+
+def match(
+    X: object,
+    schema: Schema,
+    missing: str,
+    sample_weight: ArrayLike | None,
+    require: Collection[str] | None,
+    unseen: UnseenArg | None = None,
+) -> Matched:
+    """Find a schema's columns in new data and compare their types, levels and values.
+
+    Nothing is raised for what is found. `missing` is "error", "drop" or "keep", `require` names the
+    columns to read, None for all; `unseen` says whether levels that the schema does not have are an
+    error, None for an error that offers no choice.
+    """
+    if unseen not in ("error", "ignore", None):
+        raise ParameterError.must_be("unseen", "'error' or 'ignore'", unseen)
+    frame = as_frame(X)
+    needed = {schema.nodes[schema.node_index(name)].name for name in require or ()}
+    columns = [c for c in schema.columns if require is None or c.name in needed]
+    positions, findings = find_columns(frame, schema, columns)
+    findings += [f for f in size_findings(frame, 1) if f.column is None or f.column in positions]
+    weights, weight_findings = read_weights(sample_weight, frame.n_rows)
+    findings += [finding for finding in weight_findings if finding.severity == "error"]
+    present = present_rows(weights)
+    values: dict[str, Values] = {}
+    codes: dict[str, NDArray[np.int32]] = {}
+    gaps: dict[str, Mask] = {}
+    for column in columns if frame.n_rows else ():
+        if column.name not in positions:
+            continue
+        read = read_values(column.name, frame.columns[positions[column.name]], frame.library)
+        obstacle = _type_finding(read, column)
+        if obstacle is not None:
+            findings.append(obstacle)
+            continue
+        values[column.name] = read
+        if column.has_levels:
+            coded, problem = _coded(read, column, present, unseen)
+            codes[column.name], gaps[column.name] = coded, coded == -1
+        else:
+            empty = read.family == "empty"
+            numbers = np.full(frame.n_rows, np.nan) if empty else read.numbers()
+            gaps[column.name] = np.isnan(numbers)
+            in_use = numbers if present is None else numbers[present]
+            problem = infinite_finding(column.name, in_use)
+            if problem is None and column.transform is None:
+                problem = size_finding(column.name, in_use)
+        findings += [] if problem is None else [problem]
+    gap = check_missing(gaps.items(), weights, missing, learning=False)
+    findings += gap.findings
+    return Matched(tuple(findings), values, codes, gap.keep, gap.kept(weights), frame.n_rows)
+
+
+def find_columns(
+    frame: Frame, schema: Schema, columns: list[Column]
+) -> tuple[dict[str, int], list[Finding]]:
+    """Return where each column is: by name in a frame, by position in an array.
+
+    An array has all columns of the table that the schema was learnt from, or those of the model.
+    """
+    learnt_from_array = all(column.dtype.startswith("numpy:") for column in schema.columns)
+    known = sum(name in frame.positions for name in schema.names)
+    if not frame.named or (learnt_from_array and known == 0):
+        for names in (schema.table_names, schema.names):
+            if len(frame.names) == len(names):
+                return {name: at for at, name in enumerate(names) if name in schema.names}, []
+        what = (
+            f"X has {len(frame.names)} features, but MixedGraphicalModel is expecting "
+            f"{len(schema.table_names)} features as input."
+        )
+        return {}, [Finding(None, what, "")]
+    absent = [column.name for column in columns if column.name not in frame.positions]
+    known_names = set(schema.table_names)
+    unknown = [name for name in frame.names if name not in known_names]
+    findings = [_absent_finding(name, unknown) for name in absent]
+    return {c.name: frame.positions[c.name] for c in columns if c.name in frame.positions}, findings
+
+
+def _absent_finding(name: str, unknown: list[str]) -> Finding:
+    hint = near_matches(name, unknown)
+    if not hint.startswith("did"):
+        hint = "add it, or rename the column that holds it" if unknown else "add it"
+    return Finding(name, "the model was fitted with it, but the table lacks it", hint)
+
+
+def _type_finding(values: Values, column: Column) -> Finding | None:
+    """Return why the values cannot be those of the schema's column, or None."""
+    if values.family == "empty":
+        return None  # reported among the missing values
+    if values.family == "other":
+        return family_finding(values, None)
+    if not column.has_levels:
+        if is_numeric(values):
+            return None
+        what = f"numbers are expected, but it holds text: {values.shown(text=True)}"
+        return Finding(column.name, what, "convert the column to numbers")
+    expects_text = any(isinstance(level, str) for level in column.levels)
+    if values.family != "mixed" and (
+        expects_text != is_numeric(values) or (values.factor().codes < 0).all()
+    ):
+        return None
+    wanted, got = ("text is", "numbers") if expects_text else ("numbers are", "text")
+    what = f"{wanted} expected, but it holds {got}: {values.shown(text=not expects_text)}"
+    return Finding(column.name, what, f"use its levels {_levels(column)}")
+
+
+def _levels(column: Column) -> str:
+    shown = ", ".join(quoted(level) for level in column.levels[:10])
+    return f"{shown}, ..." if len(column.levels) > 10 else shown
+
+
+def _coded(
+    values: Values, column: Column, present: Mask | None, choice: UnseenArg | None
+) -> tuple[NDArray[np.int32], Finding | None]:
+    """Return positions in the schema's levels (-1 missing, -2 unseen), and the unseen levels."""
+    if values.family == "empty":
+        return np.full(len(values.column), -1, dtype=np.int32), None
+    factor = values.factor()
+    codes = factor.recoded(column.levels, unknown=-2)
+    unseen = codes == -2 if present is None else (codes == -2) & present
+    if choice == "ignore" or not unseen.any():
+        return codes, None
+    n_rows = rows(int(np.count_nonzero(unseen)))
+    what = f"levels that the model has not seen, in {n_rows}: {factor.listed(unseen)}"
+    other = '; unseen="ignore" ignores such cells' if choice == "error" else ""
+    return codes, Finding(column.name, what, f"use its levels {_levels(column)}{other}")

@@ -35,29 +35,18 @@ _ENDINGS = ".csv, .csv.gz, .tsv, .tsv.gz or .parquet"
 def read_table(path: str | PathLike[str]) -> Any:
     """Read a table file with pandas, polars or pyarrow, the first of them that is installed.
 
-    Parameters
-    ----------
-    path : str or path
-        A file ending in .csv, .csv.gz, .tsv, .tsv.gz or .parquet. Text files have one line of
-        column names; empty fields and NA, N/A, NaN, nan, NULL, null are missing values.
-
-    Returns
-    -------
-    pandas.DataFrame, polars.DataFrame or pyarrow.Table
-        The table.
-
-    Raises
-    ------
-    TableError
-        When the file is not there, is empty, or cannot be read.
+    Its name ends in .csv, .csv.gz, .tsv, .tsv.gz or .parquet. Text files have one line of column
+    names; empty fields and NA, N/A, NaN, nan, NULL, null are missing values. A file that is not
+    there, is empty, or cannot be read raises TableError.
     """
     file = Path(fspath(path))
     ending = _checked(file)
-    reader = _reader(ending)
+    read = {"pandas": _with_pandas, "polars": _with_polars, "pyarrow": _with_pyarrow}
+    library = _library(ending)
     try:
         if ending != ".parquet":
             _check_start(file, _SEPARATORS[ending])
-        return reader(file)
+        return read[library](file, ending)
     except TableError:
         raise
     except Exception as error:  # each library has its own family of parsing errors
@@ -137,17 +126,11 @@ def _check_start(file: Path, separator: str) -> None:
     if not header:
         raise TableError(f"the file {_path(file)} has no line of column names.")
     _check_separator(file, header, separator)
-    repeated = [
-        Finding(
-            name,
-            f"{count} columns have this name in {quoted(file.name, _LONGEST_PATH)}",
-            "give each its own name",
-        )
-        for name, count in Counter(header).items()
-        if count > 1
-    ]
+    repeated = {name: count for name, count in Counter(header).items() if count > 1}
     if repeated:
-        raise TableError(repeated)
+        what = f"columns have this name in {quoted(file.name, _LONGEST_PATH)}"
+        remedy = "give each its own name"
+        raise TableError(Finding(name, f"{n} {what}", remedy) for name, n in repeated.items())
     if len(first) > len(header):  # pandas would take the first fields for names of the rows
         raise _long_line(file, line, first, header)
     if _looks_like_data(header):
@@ -236,23 +219,16 @@ def _not_utf8(file: Path) -> TableError:
     return _refusal(f"the file {_path(file)} is not UTF-8 text", "save it as UTF-8")
 
 
-def _reader(ending: str) -> Callable[[Path], Any]:
-    """Return the reading function of the first library that is installed."""
-    parquet = ending == ".parquet"
-    if _installed("pandas") and (not parquet or _installed("pyarrow")):
-        return lambda file: _with_pandas(file, ending)
-    if _installed("polars"):
-        return lambda file: _with_polars(file, ending)
-    if _installed("pyarrow"):
-        return lambda file: _with_pyarrow(file, ending)
+def _library(ending: str) -> str:
+    """Return the first library that is installed, and able to read such a file."""
+    for library in ("pandas", "polars", "pyarrow"):
+        able = library != "pandas" or ending != ".parquet" or find_spec("pyarrow") is not None
+        if able and find_spec(library) is not None:
+            return library
     raise TableError(
         "reading files needs a data frame library, and none is installed. "
         'Install one with: pip install "mixedgm[frames]"'
     )
-
-
-def _installed(library: str) -> bool:
-    return find_spec(library) is not None
 
 
 def _with_pandas(file: Path, ending: str) -> Any:
@@ -300,8 +276,6 @@ def _with_pyarrow(file: Path, ending: str) -> Any:
             null_values=list(MISSING_TEXT), strings_can_be_null=True
         ),
     )
-    if any(
-        types.is_binary(each) for each in table.schema.types
-    ):  # what pyarrow cannot read as text
+    if any(map(types.is_binary, table.schema.types)):  # what pyarrow cannot read as text
         raise _not_utf8(file)
     return table

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from mixedgm.table.assemble import assembled
 from mixedgm.table.decode import as_whole, decode, within
+from mixedgm.table.encode import find_columns
 from mixedgm.table.gaps import Gaps
-from mixedgm.table.match import find_columns
 from mixedgm.table.read import Frame
 from mixedgm.table.schema import Column, Schema
 from mixedgm.table.values import as_levels

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from mixedgm.errors import Finding
 from mixedgm.printable import number_of, rows
 from mixedgm.table.check import raise_or_warn
-from mixedgm.table.encode import Design, encoded
-from mixedgm.table.match import UnseenArg, match
+from mixedgm.table.encode import Design, UnseenArg, encoded, match
 from mixedgm.table.read import Frame
 from mixedgm.table.schema import Schema
 

@@ -37,7 +37,7 @@ class Frame:
     columns: tuple[RawColumn, ...]
     n_rows: int
     library: str  # "pandas", "polars", "pyarrow" or "numpy"
-    labels: tuple[int | None, ...] = ()  # numbers for names in pandas, None for text; () if all are
+    labels: tuple[int | None, ...] = ()  # whole numbers as names in pandas, None for text; often ()
 
     @property
     def shape(self) -> tuple[int, int]:

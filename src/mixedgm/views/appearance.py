@@ -11,6 +11,7 @@ from typing import Any, Self
 from mixedgm.deprecation import warn_renamed
 from mixedgm.errors import ParameterError, near_matches
 from mixedgm.fitted import Edge, FittedModel
+from mixedgm.parameters import is_integer
 from mixedgm.printable import quoted
 from mixedgm.table.schema import Schema
 from mixedgm.views.canvas import check_options
@@ -24,32 +25,7 @@ EdgeLabels = bool | Mapping[tuple[str, str], str] | Callable[[str, str], str | N
 
 @dataclass(frozen=True)
 class Appearance:
-    """What pictures of networks have in common, however many are in a figure.
-
-    Parameters
-    ----------
-    columns : sequence of str, optional
-        Draw these columns only, and the edges between them.
-    labels : bool or mapping of name to text
-        Whether to write the names, or what to write instead; names not in the mapping stay.
-    edge_labels : bool, mapping of (name, name) to text, or callable
-        True writes the weights; a callable gets the two names of an edge and returns its text.
-    max_edges : int, optional
-        Draw this many of the heaviest edges only.
-    minimum : float
-        Edges with a smaller weight are not drawn.
-    maximum : float, optional
-        Weight of the widest line; heavier edges are just as wide. See `widest_weight` for what it
-        is by default.
-    cut : float, optional
-        Lighter edges are thin and faint, the others solid.
-    groups : mapping, optional
-        Group to columns, or column to group: nodes get the colours of their groups.
-    colors : mapping or sequence, optional
-        Colours of the groups, by name or in their order; without groups, of columns by name.
-    node_size : float, optional
-        Width of a node in points; by default it shrinks with the number of nodes.
-    """
+    """What pictures of networks have in common: the options of `MixedGraphicalModel.plot`."""
 
     columns: Sequence[str] | None = None
     labels: bool | Mapping[str, str] = True
@@ -64,13 +40,7 @@ class Appearance:
 
     @classmethod
     def of(cls, options: Mapping[str, Any], others: Sequence[str] = (), name: str = "plot") -> Self:
-        """Check the names and values of options; `others` are further ones that the picture has.
-
-        Raises
-        ------
-        ParameterError
-            For an unknown option or an impossible value.
-        """
+        """Check the names and values of options; `others` are further ones that the picture has."""
         given = dict(options)
         if "heaviest" in given:
             warn_renamed("heaviest", "maximum")
@@ -83,7 +53,7 @@ class Appearance:
 
     def _check(self) -> None:
         most = self.max_edges
-        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 0):
+        if most is not None and not is_integer(most, 0):
             raise ParameterError.must_be("max_edges", "an integer of at least 0, or None", most)
         if not _number(self.minimum) or self.minimum < 0.0:
             raise ParameterError.must_be("minimum", "a number of at least 0", self.minimum)
@@ -110,22 +80,20 @@ class Appearance:
 
     def edges(self, fitted: FittedModel) -> tuple[Edge, ...]:
         """Return the edges that are drawn, heaviest first."""
-        return self._candidates(fitted)[: self.max_edges]
+        edges = fitted.edges
+        if self.columns is not None or self.minimum > 0.0:
+            names = set(self.names(fitted.schema))
+            edges = tuple(
+                edge
+                for edge in edges
+                if edge.weight >= self.minimum and edge.source in names and edge.target in names
+            )
+        return edges[: self.max_edges]
 
     def n_hidden(self, fitted: FittedModel) -> int:
         """Return how many edges between the columns are too light to be drawn."""
         every = replace(self, max_edges=None, minimum=0.0)
         return len(every.edges(fitted)) - len(self.edges(fitted))
-
-    def _candidates(self, fitted: FittedModel) -> tuple[Edge, ...]:
-        if self.columns is None and self.minimum == 0.0:
-            return fitted.edges
-        names = set(self.names(fitted.schema))
-        return tuple(
-            edge
-            for edge in fitted.edges
-            if edge.weight >= self.minimum and edge.source in names and edge.target in names
-        )
 
     def scale(self, edges: Sequence[Edge]) -> Scale:
         """Return what the widths of these edges mean."""
@@ -187,12 +155,8 @@ class Appearance:
         names = list(dict.fromkeys(self.group_of_columns(schema).values()))
         if isinstance(self.colors, Mapping):
             given = {str(name): colour for name, colour in self.colors.items()}
-            absent, extra = (
-                [n for n in names if n not in given],
-                [n for n in given if n not in names],
-            )
-            wrong = [f"has no colour for the group {quoted(name)}" for name in absent]
-            wrong += [f"names {quoted(name)}, which is not a group" for name in extra]
+            wrong = [f"has no colour for the group {quoted(n)}" for n in names if n not in given]
+            wrong += [f"names {quoted(n)}, which is not a group" for n in given if n not in names]
             if wrong:
                 raise ParameterError(f"colors {' and '.join(wrong)}.")
             return {name: _colour(name, given[name]) for name in names}

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from numpy.typing import NDArray
 
 from mixedgm.errors import MixedGMError, ParameterError, near_matches
+from mixedgm.parameters import is_integer
 from mixedgm.printable import cut, one_line, quoted
+from mixedgm.table.assemble import Columns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,13 +23,12 @@ __all__ = [
     "axes",
     "check_options",
     "draw_without_window",
-    "halo",
     "known_options",
     "label",
     "n_shown",
     "name_rows",
     "note_row",
-    "pair_label",
+    "pair_labels",
     "picture_of",
     "pixel_in_points",
     "require_matplotlib",
@@ -122,13 +123,6 @@ def picture_of(ax: Axes, kind: str, dpi: int) -> bytes:
     return buffer.getvalue()
 
 
-def halo(width: float = 2.5) -> list[Any]:
-    """Return the path effect that keeps text readable on top of lines."""
-    from matplotlib.patheffects import withStroke
-
-    return [withStroke(linewidth=width, foreground="white")]
-
-
 def pixel_in_points(ax: Axes) -> float:
     """Return the size of a pixel of the figure in points, 1/72 inch."""
     return 72.0 / float(ax.get_figure(root=True).dpi)  # type: ignore[union-attr]
@@ -148,9 +142,9 @@ def label(text: str, longest: int = 24) -> str:
     return cut(one_line(text), longest).replace("$", r"\$")
 
 
-def pair_label(source: str, target: str) -> str:
-    """Return the name of a pair of columns as it is drawn."""
-    return label(f"{source} – {target}", 40)
+def pair_labels(columns: Columns, rows: Iterable[int]) -> list[str]:
+    """Return the pairs of columns in these rows, "source" and "target", as they are drawn."""
+    return [label(f"{columns['source'][k]} – {columns['target'][k]}", 40) for k in rows]
 
 
 # -- pictures with one row per edge or column ------------------------------------------------------
@@ -160,7 +154,7 @@ def n_shown(total: int, option: str, most: int | None) -> int:
     """Return how many of all rows are drawn: at most as many as the option says."""
     if most is None:
         return total
-    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
+    if not is_integer(most, 1):
         raise ParameterError.must_be(option, "an integer of at least 1, or None", most)
     return min(total, most)
 

@@ -5,21 +5,13 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Sequence
-from typing import Literal, get_args
+from typing import Literal
 
-from mixedgm.errors import ParameterError
-
-__all__ = ["Formulas", "check_formulas", "csv_text"]
+__all__ = ["Formulas", "csv_text"]
 
 Formulas = Literal["keep", "mark"]
 
 _STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-
-
-def check_formulas(formulas: str) -> None:
-    """Raise ParameterError for any other choice."""
-    if formulas not in get_args(Formulas):
-        raise ParameterError.must_be("formulas", "'keep' or 'mark'", formulas)
 
 
 def csv_text(rows: Iterable[Sequence[object]], formulas: Formulas = "keep") -> str:
@@ -28,15 +20,9 @@ def csv_text(rows: Iterable[Sequence[object]], formulas: Formulas = "keep") -> s
     A carriage return is quoted, too: Python's writer quotes what ends its own lines only, and its
     reader then takes the rest of the cell for another row.
 
-    Parameters
-    ----------
-    rows : iterable of sequence
-        Text, numbers, truth values; None is an empty cell.
-    formulas : {"keep", "mark"}
-        A spreadsheet runs text that starts with =, +, -, @, a tab or a line break as a formula.
-        "keep" writes it as it is, so that reading gives it back; "mark" puts an apostrophe before
-        it, so that a spreadsheet shows it as text. Numbers, and a sign on its own, stay as they
-        are.
+    A spreadsheet runs text that starts with =, +, -, @, a tab or a line break as a formula. "keep"
+    writes it as it is, so that reading gives it back; "mark" puts an apostrophe before it, so that
+    a spreadsheet shows it as text. Numbers, and a sign on its own, stay as they are.
 
     Examples
     --------

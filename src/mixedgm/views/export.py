@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from mixedgm.errors import ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.printable import json_text
 from mixedgm.table.assemble import unused_name
-from mixedgm.views.comma_separated import Formulas, check_formulas, csv_text
+from mixedgm.views.comma_separated import Formulas, csv_text
 from mixedgm.views.result import square_frame
 from mixedgm.views.tables import edges_columns
 
@@ -111,7 +111,8 @@ def write(fitted: FittedModel, path: str | os.PathLike[str], formulas: Formulas 
     parameters with level names, lam, certificate), ``.csv`` the list of edges. `formulas` is as in
     `csv_text`.
     """
-    check_formulas(formulas)
+    if formulas not in get_args(Formulas):
+        raise ParameterError.must_be("formulas", "'keep' or 'mark'", formulas)
     writers: dict[str, Callable[[FittedModel], bytes]]
     writers = {".graphml": _graphml, ".json": _json, ".csv": partial(_csv, formulas=formulas)}
     suffix = Path(path).suffix.lower()
@@ -144,43 +145,25 @@ def _xml_text(text: str) -> str:
 def _csv(fitted: FittedModel, formulas: Formulas) -> bytes:
     columns = edges_columns(fitted)
     cells = zip(*columns.values(), strict=True)
-    rows = [["" if _missing(value) else value for value in row] for row in cells]
+    rows = [["" if value is None or value != value else value for value in row] for row in cells]
     return csv_text([list(columns), *rows], formulas).encode("utf-8", "backslashreplace")
 
 
-def _missing(value: object) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))
-
-
 def _json(fitted: FittedModel) -> bytes:
-    content = _finite(
-        {
-            "format": JSON_FORMAT,
-            "version": JSON_VERSION,
-            "fit": _fit(fitted),
-            "schema": fitted.schema.to_dict(),
-            "edges": _edges(fitted),
-            "nodes": _node_terms(fitted),
-        }
+    told = (
+        *("criterion", "objective", "kkt", "tol", "converged", "message"),
+        *("n_iter", "n_rows", "total_weight", "notes"),
     )
-    return json_text(content, indent=1).encode("utf-8")
-
-
-def _fit(fitted: FittedModel) -> dict[str, Any]:
-    report = fitted.report
-    return {
-        "lam": _lam(fitted),
-        "criterion": report.criterion,
-        "objective": report.objective,
-        "kkt": report.kkt,
-        "tol": report.tol,
-        "converged": report.converged,
-        "message": report.message,
-        "n_iter": report.n_iter,
-        "n_rows": report.n_rows,
-        "total_weight": report.total_weight,
-        "notes": list(report.notes),
+    fit = {"lam": _lam(fitted), **{name: getattr(fitted.report, name) for name in told}}
+    content = {
+        "format": JSON_FORMAT,
+        "version": JSON_VERSION,
+        "fit": fit,
+        "schema": fitted.schema.to_dict(),
+        "edges": _edges(fitted),
+        "nodes": _node_terms(fitted),
     }
+    return json_text(_finite(content), indent=1).encode("utf-8")
 
 
 def _edges(fitted: FittedModel) -> list[dict[str, Any]]:
@@ -189,8 +172,8 @@ def _edges(fitted: FittedModel) -> list[dict[str, Any]]:
     for edge in fitted.edges:
         block = fitted.interaction(edge.source, edge.target, edge.moderator)
         parameters = {
-            "source_levels": list(block.row_names),
-            "target_levels": list(block.column_names),
+            "source_levels": block.row_names,
+            "target_levels": block.column_names,
             "values": block.values.tolist(),
         }
         edges.append({**edge._asdict(), "parameters": parameters})

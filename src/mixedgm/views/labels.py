@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixedgm.model.layout import Floats
-from mixedgm.views.canvas import INK, halo, label, pixel_in_points
+from mixedgm.views.canvas import INK, label, pixel_in_points
 from mixedgm.views.positions import Positions
 
 if TYPE_CHECKING:
@@ -37,8 +37,11 @@ def label_nodes(
     Nodes (n, 2) and ends of edges (m, 2, 2) are in data coordinates; `radius` is half the width of
     a node and `size` that of the font, in points. The axes have their limits set.
     """
+    from matplotlib.patheffects import withStroke
+
     shown = [at for at, text in enumerate(texts) if text]
-    look = {"zorder": 4, "path_effects": halo()}
+    # A halo keeps names readable on top of lines.
+    look = {"zorder": 4, "path_effects": [withStroke(linewidth=2.5, foreground="white")]}
     notes = [_note(ax, texts[at], places[at], size, **look) for at in shown]
     if not notes:
         return []
@@ -48,7 +51,7 @@ def label_nodes(
     halves = np.array([(box.width, box.height) for box in boxes]) * scale / 2.0
     nodes = ax.transData.transform(places) * scale
     frame = np.array(ax.bbox.extents).reshape(2, 2) * scale
-    offsets = _offsets(halves, radius)
+    offsets = _SIDES[None] * (halves[:, None] + radius + _GAP)  # (labels, sides, 2) from a node
     centres = nodes[shown][:, None] + offsets
     fixed = _fixed_costs(centres, halves, nodes, radius, frame, _sampled(ax, edges) * scale)
     fixed += _inward(nodes)[shown]
@@ -69,11 +72,6 @@ def _note(ax: Axes, text: str, spot: Floats, size: float, **look: Any) -> Annota
         color=INK,
         **look,
     )
-
-
-def _offsets(halves: Floats, radius: float) -> Floats:
-    """(labels, sides, 2) distance from the node's centre to the label's centre in points."""
-    return np.asarray(_SIDES[None] * (halves[:, None] + radius + _GAP))
 
 
 def _sampled(ax: Axes, edges: Floats) -> Floats:

@@ -8,18 +8,13 @@ from mixedgm.fitted import Edge
 from mixedgm.model.kinds import KINDS
 from mixedgm.printable import cut, one_line
 from mixedgm.views.colours import SIGN_COLOURS
+from mixedgm.views.result import CELL, TABLE
 from mixedgm.views.summary import Summary
 from mixedgm.views.text import NO_SIGN, facts, heading, top_edges
 
 __all__ = ["html"]
 
-# Text takes the notebook's own colour; borders and bars are half transparent, so both a light
-# and a dark background show through.
-_TABLE = "border-collapse:collapse;margin:.3em 0 .6em 0;color:inherit;background:transparent"
-_CELL = (
-    "text-align:left;padding:.15em .9em .15em 0;border:0;background:transparent;color:inherit;"
-    "vertical-align:top"
-)
+_CELL = CELL.format(align="left") + ";vertical-align:top"
 _HEAD = _CELL + ";font-weight:600;border-bottom:1px solid rgba(128,128,128,.5)"
 _NUMBER = _CELL + ";font-variant-numeric:tabular-nums;white-space:nowrap"
 _BAR = (
@@ -55,7 +50,7 @@ def _facts(summary: Summary) -> str:
         rows.append(
             f'<tr><td style="{_CELL};opacity:.7">{name}</td><td style="{_CELL}">{text}</td></tr>'
         )
-    return f'<table style="{_TABLE}"><tbody>{"".join(rows)}</tbody></table>'
+    return f'<table style="{TABLE}"><tbody>{"".join(rows)}</tbody></table>'
 
 
 def _edges(edges: tuple[Edge, ...]) -> str:
@@ -66,7 +61,7 @@ def _edges(edges: tuple[Edge, ...]) -> str:
     head = "".join(f'<th style="{_HEAD}">{name}</th>' for name in names)
     heaviest = max(edge.weight for edge in edges)
     rows = "".join(_edge(edge, heaviest, moderated) for edge in edges)
-    table = f'<table style="{_TABLE}"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+    table = f'<table style="{TABLE}"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
     if all(edge.sign is not None for edge in edges):
         return table
     return f'{table}<div style="opacity:.7;margin-bottom:.5em">{NO_SIGN}</div>'

@@ -14,7 +14,7 @@ from mixedgm.views.appearance import Appearance
 from mixedgm.views.canvas import INK, axes, label, pixel_in_points, require_matplotlib
 from mixedgm.views.colours import SIGN_COLOURS, SIGN_NAMES
 from mixedgm.views.labels import label_edges, label_nodes
-from mixedgm.views.positions import LayoutArg, Positions, positions
+from mixedgm.views.positions import LayoutArg, Positions, height_to_width, positions
 from mixedgm.views.scale import Scale
 
 if TYPE_CHECKING:
@@ -75,7 +75,8 @@ def plot_network(
         layout = layout.positions
     places = positions(fitted, layout, style.names(fitted.schema))
     rings = {name: share for name, share in (rings or {}).items() if name in places}
-    node_size = style.node_size or _node_size(len(places)) * (0.75 if rings else 1.0)
+    usual = float(np.clip(75.0 / np.sqrt(max(len(places), 1)), 8.0, 22.0))
+    node_size = style.node_size or usual * (0.75 if rings else 1.0)
     reach = node_size * _RING_WIDTH if rings else node_size
     texts = _texts(list(places), fitted, style.labels)
     edge_texts = style.edge_texts(edges, fitted.schema)
@@ -103,10 +104,6 @@ def plot_network(
     return NetworkDrawing(ax, places)
 
 
-def _node_size(count: int) -> float:
-    return float(np.clip(75.0 / np.sqrt(max(count, 1)), 8.0, 22.0))
-
-
 def _network_axes(ax: Axes | None, places: Positions, margin: Floats, below: float) -> Axes:
     """Return axes shaped like the layout with its margins, with inches for the legend below."""
     if ax is not None:
@@ -114,9 +111,8 @@ def _network_axes(ax: Axes | None, places: Positions, margin: Floats, below: flo
     across, above = 2.0 * margin / 72.0
     width = float(np.clip(5.0 + 0.55 * np.sqrt(len(places)), 6.0, 12.0))
     width = max(width, 0.65 * width + across)  # long names leave room for the nodes
-    extent = np.ptp(np.array(list(places.values()) or [(0.0, 0.0)]), axis=0)
-    shape = float(extent[1] / extent[0]) if extent[0] > 0.0 else 1.0
-    height = float(np.clip(max(width - across, 1.0) * shape + above, 1.5, 0.95 * width))
+    height = max(width - across, 1.0) * height_to_width(places) + above
+    height = float(np.clip(height, 1.5, 0.95 * width))
     ax = axes(None, (width, height + below))
     ax.set_position((0.02, below / (height + below), 0.96, (height - 0.1) / (height + below)))
     return ax
@@ -155,17 +151,28 @@ def _segments(places: Positions, edges: Sequence[Edge]) -> Floats:
 
 
 def _draw_edges(ax: Axes, places: Positions, edges: Sequence[Edge], scale: Scale) -> None:
-    """Draw one collection per sign, labelled by it; heavy edges on top of light ones."""
+    """Draw one collection per sign, heavy edges on top, and dotted lines where edges vary."""
     from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgba
 
-    _draw_deviations(ax, places, [edge for edge in edges if edge.moderator], scale)
+    def add(chosen: Sequence[Edge], **look: Any) -> None:
+        if chosen:
+            lines = LineCollection(list(_segments(places, chosen)), **look)
+            ax.add_collection(lines, autolim=False)
+
+    moderated = [edge for edge in edges if edge.moderator]
+    add(
+        moderated,
+        linewidths=[max(1.2, 0.6 * scale.width(edge.weight)) for edge in moderated],
+        colors=[INK],
+        linestyles=[_MODERATED],
+        zorder=2,
+        label="moderated",
+    )
     for sign, colour in SIGN_COLOURS.items():
         chosen = [edge for edge in reversed(edges) if edge.sign == sign and not edge.moderator]
-        if not chosen:
-            continue
-        lines = LineCollection(
-            list(_segments(places, chosen)),
+        add(
+            chosen,
             linewidths=[scale.width(edge.weight) for edge in chosen],
             colors=[to_rgba(colour, scale.opacity(edge.weight)) for edge in chosen],
             linestyles=[_DASHES[sign]],
@@ -173,24 +180,6 @@ def _draw_edges(ax: Axes, places: Positions, edges: Sequence[Edge], scale: Scale
             zorder=1,
             label=SIGN_NAMES[sign],
         )
-        ax.add_collection(lines, autolim=False)
-
-
-def _draw_deviations(ax: Axes, places: Positions, edges: Sequence[Edge], scale: Scale) -> None:
-    """Draw a dotted line for every edge that varies, on top of the edge itself."""
-    from matplotlib.collections import LineCollection
-
-    if not edges:
-        return
-    lines = LineCollection(
-        list(_segments(places, edges)),
-        linewidths=[max(1.2, 0.6 * scale.width(edge.weight)) for edge in edges],
-        colors=[INK],
-        linestyles=[_MODERATED],
-        zorder=2,
-        label="moderated",
-    )
-    ax.add_collection(lines, autolim=False)
 
 
 def _draw_heads(

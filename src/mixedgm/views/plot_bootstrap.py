@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.table.assemble import Columns
-from mixedgm.views.canvas import INK, axes, label, n_shown, name_rows, note_row, pair_label
+from mixedgm.views.canvas import INK, axes, label, n_shown, name_rows, note_row, pair_labels
 from mixedgm.views.colours import SIGN_COLOURS, SIGN_NAMES
 
 if TYPE_CHECKING:
@@ -33,11 +33,10 @@ def plot_edges(columns: Columns, *, max_edges: int | None = 40, ax: Axes | None 
     first = np.arange(n_shown(len(columns["source"]), "max_edges", max_edges))
     estimate = np.asarray(columns["estimate"])[first]
     order = first[np.lexsort((np.asarray(columns["inclusion"])[first], estimate))]
-    names = [pair_label(columns["source"][k], columns["target"][k]) for k in order]
     ax = _rows_axes(ax, len(order))
     signs = [columns["sign"][k] for k in order]
     _draw_intervals(ax, columns, order, [SIGN_COLOURS[sign] for sign in signs])
-    name_rows(ax, range(len(order)), names)
+    name_rows(ax, range(len(order)), pair_labels(columns, order))
     for row, k in enumerate(order):
         note_row(ax, row, f"{100.0 * float(columns['inclusion'][k]):.0f} %")
     ax.set_xlabel("edge weight, negative for negative edges")
@@ -80,10 +79,9 @@ def plot_differences(
         if (a, b) in at and (c, d) in at:
             i, j = at[a, b], at[c, d]
             matrix[i, j] = matrix[j, i] = float(significant)
-    texts = [pair_label(source, target) for source, target in at]
     side = float(np.clip(2.5 + 0.3 * len(shown), 4.0, 14.0))
     ax = axes(ax, (side + 1.0, side), layout="constrained")
-    _draw_cells(ax, matrix, texts)
+    _draw_cells(ax, matrix, pair_labels(edges, shown))
     if len(shown) <= 25:
         for row, k in enumerate(shown):
             ax.text(row, row, f"{weights[k]:.2f}", ha="center", va="center", fontsize=6, color=INK)

@@ -24,18 +24,11 @@ _ODD = SIGN_COLOURS["-"]
 
 @dataclass(frozen=True, eq=False)
 class CheckPicture:
-    """What is drawn.
+    """What is drawn: columns and their pairs, with matrices (n, n) over pairs.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Columns.
-    distance : ndarray (n, n)
-        Of every pair, 1 as expected; NaN on the diagonal.
-    flagged, edge : bool ndarray (n, n)
-        Pairs that are not as the model says; pairs that have an edge in it.
-    nodes : sequence of (float, bool, str)
-        Distance of every column, whether it is flagged, and why.
+    A distance is 1 where it is as expected, NaN on the diagonal; `flagged` pairs are not as the
+    model says, `edge` pairs have an edge in it. `nodes` are the distance of every column, whether
+    it is flagged, and why.
     """
 
     names: Sequence[str]

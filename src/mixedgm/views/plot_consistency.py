@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mixedgm.table.assemble import Columns
-from mixedgm.views.canvas import INK, axes, n_shown, name_rows, pair_label
+from mixedgm.views.canvas import INK, axes, n_shown, name_rows, pair_labels
 from mixedgm.views.colours import SIGN_COLOURS
 
 if TYPE_CHECKING:
@@ -40,8 +40,7 @@ def plot_consistency(
     ax.scatter(
         truth, rows, s=26, facecolors="white", edgecolors=INK, label="true directions", zorder=3
     )
-    pairs = zip(columns["source"][:count], columns["target"][:count], strict=True)
-    name_rows(ax, rows, [pair_label(*pair) for pair in pairs])
+    name_rows(ax, rows, pair_labels(columns, range(count)))
     ax.set_xlim(left=0.0)
     ax.set_xlabel("irrepresentability of the missing edge (must be below 1)")
     if count:

@@ -19,11 +19,11 @@ from mixedgm.views.canvas import (
     n_shown,
     name_rows,
     note_row,
-    pair_label,
+    pair_labels,
     require_matplotlib,
 )
 from mixedgm.views.plot import NetworkDrawing, legend_keys, legend_rows, plot_network
-from mixedgm.views.positions import LayoutArg, Positions, positions
+from mixedgm.views.positions import LayoutArg, Positions, height_to_width, positions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,7 +55,12 @@ def plot_groups(
     require_matplotlib()
     style = Appearance.of(options, ("layout",))
     columns = style.names(fitted[0].schema)
-    _refuse_crowd(len(columns), len(fitted), style)
+    if len(columns) > _MOST_NAMES and style.labels is not False:
+        raise ParameterError(
+            f"{len(columns)} columns in each of {len(fitted)} networks would be unreadable; at "
+            f"most {_MOST_NAMES} can be drawn. To fix: choose some with columns=[...], leave the "
+            "names out with labels=False, or draw one network at a time with models[group].plot()."
+        )
     places = layout.positions if isinstance(layout, NetworkDrawing) else layout
     if isinstance(places, str):
         places = positions(_together(fitted), places, columns)
@@ -75,15 +80,6 @@ def plot_groups(
     return drawn
 
 
-def _refuse_crowd(n_columns: int, n_groups: int, style: Appearance) -> None:
-    if n_columns > _MOST_NAMES and style.labels is not False:
-        raise ParameterError(
-            f"{n_columns} columns in each of {n_groups} networks would be unreadable; at "
-            f"most {_MOST_NAMES} can be drawn. To fix: choose some with columns=[...], leave the "
-            "names out with labels=False, or draw one network at a time with models[group].plot()."
-        )
-
-
 def _panels(count: int, places: Positions, keys: Sequence[Any]) -> tuple[Any, Any, int]:
     """A figure with axes for this many networks, shaped like their common layout.
 
@@ -91,10 +87,8 @@ def _panels(count: int, places: Positions, keys: Sequence[Any]) -> tuple[Any, An
     """
     across = 2 if count == 4 else min(count, _MOST_IN_A_ROW)
     down = -(-count // across)
-    extent = np.ptp(np.array(list(places.values()) or [(0.0, 0.0)]), axis=0)
-    shape = float(extent[1] / extent[0]) if extent[0] > 0.0 else 1.0
     side = _SIDE * float(np.clip(np.sqrt(len(places) / _FITTING), 1.0, 2.2))
-    height = side * float(np.clip(shape, 0.5, 0.9)) + 0.5
+    height = side * float(np.clip(height_to_width(places), 0.5, 0.9)) + 0.5
     rows = legend_rows(keys, int(side * across / _KEY_INCHES))
     below = 0.2 + 0.2 * rows
     figure: Any = axes(None, (side * across, height * down + below)).get_figure(root=True)
@@ -114,11 +108,7 @@ def _together(fitted: Sequence[FittedModel]) -> FittedModel:
 
 
 def plot_differences(
-    columns: Columns,
-    names: Sequence[str],
-    *,
-    max_edges: int | None = 40,
-    ax: Axes | None = None,
+    columns: Columns, names: Sequence[str], *, max_edges: int | None = 40, ax: Axes | None = None
 ) -> Axes:
     """Draw one row per edge with its weight in every group, the most different on top.
 
@@ -128,7 +118,10 @@ def plot_differences(
     count = n_shown(len(columns["source"]), "max_edges", max_edges)
     ax = axes(ax, (7.0, float(np.clip(1.2 + 0.24 * count, 2.0, 40.0))), layout="constrained")
     rows = np.arange(count)[::-1]
-    signed = np.array([_signed(columns, name)[:count] for name in names]).reshape(len(names), count)
+    signed = np.zeros((len(names), count))
+    for values, name in zip(signed, names, strict=True):
+        negative = [sign == "-" for sign in columns[f"sign_{name}"][:count]]
+        values[:] = np.asarray(columns[f"weight_{name}"])[:count] * np.where(negative, -1.0, 1.0)
     dark = np.asarray(columns["significant"], dtype=bool)[:count]
     low, high = signed.min(axis=0), signed.max(axis=0)
     ax.axvline(0.0, color="#BBBBBB", linewidth=0.8, zorder=0)
@@ -148,13 +141,7 @@ def plot_differences(
     ]
     for row, p in zip(rows, np.asarray(columns["p_max"])[:count], strict=True):
         note_row(ax, row, "" if np.isnan(p) else f"p = {p:.2g}")
-    pairs = zip(columns["source"][:count], columns["target"][:count], strict=True)
-    name_rows(ax, rows, [pair_label(*pair) for pair in pairs])
+    name_rows(ax, rows, pair_labels(columns, range(count)))
     ax.set_xlabel("weight, negative for negative edges")
     ax.legend(handles=dots, frameon=False, fontsize=8, loc="best")
     return ax
-
-
-def _signed(columns: Columns, name: str) -> Any:
-    weights, signs = np.asarray(columns[f"weight_{name}"]), columns[f"sign_{name}"]
-    return weights * np.where([sign == "-" for sign in signs], -1.0, 1.0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mixedgm.fitted import FittedModel
 from mixedgm.model.kinds import KINDS
@@ -48,23 +47,12 @@ def parameter_matrix(fitted: FittedModel) -> Floats:
 def plot_parameters(fitted: FittedModel, *, ax: Axes | None = None) -> Axes:
     """Draw the parameter matrix: continuous columns first, one row per level of the others.
 
-    Parameters
-    ----------
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
-
-    Returns
-    -------
-    matplotlib Axes
-        With a colour bar beside it.
-
-    Notes
-    -----
     Continuous columns are in standard deviations, which makes the blocks comparable. Blue is a
-    positive relation, vermilion a negative one. The colours span the edges; the diagonal of the
-    continuous block, the precision of each column given all others, is grey with its number. The
-    block of a categorical column with itself has no parameters, nor has that of two covariates.
-    Separate regressions have two copies of an edge: a row predicts, a column is predicted.
+    positive relation, vermilion a negative one, as the colour bar beside them says. The colours
+    span the edges; the diagonal of the continuous block, the precision of each column given all
+    others, is grey with its number. The block of a categorical column with itself has no
+    parameters, nor has that of two covariates. Separate regressions have two copies of an edge: a
+    row predicts, a column is predicted.
     """
     matrix = parameter_matrix(fitted)
     p, d = fitted.schema.n_gaussian, len(matrix)
@@ -78,7 +66,7 @@ def plot_parameters(fitted: FittedModel, *, ax: Axes | None = None) -> Axes:
     )
     _draw_lines(ax, fitted)
     _draw_ticks(ax, fitted)
-    cell = _cell_size(ax, _starts(fitted))
+    cell = _cell_size(ax, fitted)
     if fitted.params.nodewise:
         ax.set_ylabel("predictor")
         ax.set_xlabel("predicted")
@@ -103,15 +91,10 @@ def _colours() -> Colormap:
     return colours.with_extremes(bad="#E4E4E4")
 
 
-def _starts(fitted: FittedModel) -> NDArray[np.int64]:
-    """Return the first row of every column, and the end."""
-    return fitted.params.nodes.column_start
-
-
 def _draw_lines(ax: Axes, fitted: FittedModel) -> None:
     """Separate columns by thin lines, kinds of columns by thick ones."""
-    starts = _starts(fitted)
-    wide = _cell_size(ax, starts) * np.diff(starts) >= _SMALLEST_BLOCK
+    starts = fitted.params.nodes.column_start
+    wide = _cell_size(ax, fitted) * np.diff(starts) >= _SMALLEST_BLOCK
     width = 0.6 if len(starts) <= 30 else 0.2
     for line in (ax.axhline, ax.axvline):
         for node in np.flatnonzero(wide):
@@ -124,14 +107,15 @@ def _draw_lines(ax: Axes, fitted: FittedModel) -> None:
         spine.set_color(INK)
 
 
-def _cell_size(ax: Axes, starts: NDArray[np.int64]) -> float:
+def _cell_size(ax: Axes, fitted: FittedModel) -> float:
     """Return the height of one row of the matrix in points."""
-    return float(ax.get_window_extent().height * pixel_in_points(ax) / max(starts[-1], 1))
+    n_rows = max(fitted.params.nodes.n_columns, 1)
+    return float(ax.get_window_extent().height * pixel_in_points(ax) / n_rows)
 
 
 def _draw_ticks(ax: Axes, fitted: FittedModel) -> None:
     """Name levels at the left and below, columns above and at the right, where there is room."""
-    nodes, cell = fitted.schema.nodes, _cell_size(ax, _starts(fitted))
+    nodes, cell = fitted.schema.nodes, _cell_size(ax, fitted)
     rows = [label(name, 18) for node in nodes for name in node.level_names or (node.name,)]
     detailed = cell >= _SMALLEST_TEXT
     at = np.arange(len(rows)) if detailed else np.zeros(0)
@@ -154,7 +138,7 @@ def _column_names(
 
     A kind whose columns are too narrow for a name each gets one for all of them.
     """
-    starts = _starts(fitted)
+    starts = fitted.params.nodes.column_start
     places, names = [], []
     for kind, nodes in _nodes_by_kind(fitted).items():
         if KINDS[kind].is_numeric and detailed:

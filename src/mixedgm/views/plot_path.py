@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mixedgm.errors import ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats, Ints
+from mixedgm.parameters import is_integer
 from mixedgm.penalty.factors import edge_kind
 from mixedgm.views.canvas import INK, axes, known_options, label
 from mixedgm.views.colours import KIND_COLOURS
@@ -17,7 +19,7 @@ from mixedgm.views.tables import path_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_counts", "path_weights", "plot_path", "set_lam_axis"]
+__all__ = ["draw_counts", "drawn_lams", "path_weights", "plot_path", "set_lam_axis"]
 
 _TOP_TICKS = 8
 
@@ -40,31 +42,12 @@ def plot_path(
 ) -> Axes:
     """Draw how the edges enter as lam falls.
 
-    Parameters
-    ----------
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
-    n_labels : int
-        Number of edges that are named: the heaviest at the chosen lam.
-    legend : bool
-        Whether to explain the colours.
-
-    Returns
-    -------
-    matplotlib Axes
-        Weights on the vertical axis; lam, falling, on the horizontal one; numbers of edges above.
-        Separate regressions have two lines for an edge, one for each end that is predicted.
-
-    Raises
-    ------
-    ParameterError
-        When the model has no path with a lam above zero.
+    Weights are on the vertical axis, lam, falling, on the horizontal one, numbers of edges above.
+    The `n_labels` edges that are heaviest at the chosen lam are named. Separate regressions have
+    two lines for an edge, one for each end that is predicted.
     """
-    path = path_of(fitted)
-    keep = path.lams > 0.0
-    if not keep.any():
-        raise ParameterError("this path has no lam above zero, so there is no axis to draw it on.")
-    if isinstance(n_labels, bool) or not isinstance(n_labels, int) or n_labels < 0:
+    path, keep = path_of(fitted), drawn_lams(fitted)
+    if not is_integer(n_labels, 0):
         raise ParameterError.must_be("n_labels", "an integer of at least 0", n_labels)
     lams, weights = path.lams[keep], path_weights(fitted)[keep]
     ax = axes(ax, (8.0, 5.0), layout="constrained")
@@ -74,7 +57,6 @@ def plot_path(
     _draw_lines(ax, fitted, lams, weights, order, named)
     set_lam_axis(ax, lams)
     ax.set_ylim(bottom=0.0)
-    ax.set_xlabel("lam")
     ax.set_ylabel("edge weight")
     ax.spines[["right"]].set_visible(False)
     _draw_chosen(ax, fitted, lams, weights, chosen)
@@ -83,6 +65,14 @@ def plot_path(
     if legend and len(order):
         _draw_legend(ax, fitted, order)
     return ax
+
+
+def drawn_lams(fitted: FittedModel) -> NDArray[np.bool_]:
+    """Return which lams of the path a logarithmic axis can show."""
+    keep = path_of(fitted).lams > 0.0
+    if not keep.any():
+        raise ParameterError("this path has no lam above zero, so there is no axis to draw it on.")
+    return np.asarray(keep)
 
 
 def _chosen(fitted: FittedModel) -> Floats:
@@ -154,6 +144,7 @@ def set_lam_axis(ax: Axes, lams: Floats) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     wide = len(lams) > 1
+    ax.set_xlabel("lam")
     ax.set_xscale("log")
     ax.set_xlim(*((lams[0], lams[-1]) if wide else (2.0 * lams[0], lams[0] / 2.0)))
     ratio = lams[0] / lams[-1]

@@ -11,7 +11,7 @@ from mixedgm.fitted import FittedModel
 from mixedgm.model.kinds import KINDS
 from mixedgm.model.layout import Floats
 from mixedgm.views.canvas import INK, axes, known_options, label
-from mixedgm.views.plot_path import draw_counts, set_lam_axis
+from mixedgm.views.plot_path import draw_counts, drawn_lams, set_lam_axis
 from mixedgm.views.tables import path_of
 
 if TYPE_CHECKING:
@@ -38,34 +38,17 @@ _LABELS = {
 def plot_selection(fitted: FittedModel, *, ax: Axes | None = None, legend: bool = True) -> Axes:
     """Draw the scores against lam, with the choice marked.
 
-    Parameters
-    ----------
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
-    legend : bool
-        Whether to explain the lines.
-
-    Returns
-    -------
-    matplotlib Axes
-        Scores on the vertical axis; lam, falling, on the horizontal one; numbers of edges above.
-        Cross-validation has error bars of one standard error; StARS and stability selection have
-        their limit as a line.  With one lam per column every column has its own row: how far its
-        score is above its lowest, on a logarithmic scale that all rows share.
-
-    Raises
-    ------
-    ParameterError
-        When the model has no scores, as with a given lam.
+    Scores are on the vertical axis, lam, falling, on the horizontal one, numbers of edges above.
+    Cross-validation has error bars of one standard error; StARS and stability selection have their
+    limit as a line. With one lam per column every column has its own row: how far its score is
+    above its lowest, on a logarithmic scale that all rows share.
     """
     path = path_of(fitted)
     if not fitted.scores:
         raise ParameterError(
             "this model has no selection scores; fit it without lam, so that one is chosen."
         )
-    keep = path.lams > 0.0
-    if not keep.any():
-        raise ParameterError("this path has no lam above zero, so there is no axis to draw it on.")
+    keep = drawn_lams(fitted)
     scores = {name: np.asarray(values)[keep] for name, values in fitted.scores.items()}
     lams, name = path.lams[keep], next(iter(scores))
     if isinstance(fitted.report.lam, tuple):
@@ -75,7 +58,6 @@ def plot_selection(fitted: FittedModel, *, ax: Axes | None = None, legend: bool 
     _draw_reference(ax, lams, scores, name)
     _draw_choice(ax, fitted, lams, scores[name])
     set_lam_axis(ax, lams)
-    ax.set_xlabel("lam")
     ax.set_ylabel(_LABELS.get(name, name))
     ax.set_title(fitted.report.criterion or "", loc="left", fontsize=10, color=INK)
     ax.spines[["right"]].set_visible(False)
@@ -173,7 +155,6 @@ def _plot_columns(
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(-0.2, len(columns) + (0.8 if legend else 0.1))
     set_lam_axis(ax, lams)
-    ax.set_xlabel("lam")
     title = f"{fitted.report.criterion} of every column's regression"
     ax.set_title(title, loc="left", fontsize=10, color=INK)
     ax.set_title("lam, neighbours", loc="right", fontsize=8, color=INK)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from mixedgm.views.scale import widest_weight
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["LAYOUTS", "LayoutArg", "Positions", "positions"]
+__all__ = ["LAYOUTS", "LayoutArg", "Positions", "height_to_width", "positions"]
 
 Positions = dict[str, tuple[float, float]]
 LayoutArg = str | Mapping[str, Any]
@@ -59,30 +60,26 @@ def _given(names: tuple[str, ...], layout: Mapping[str, Any]) -> Positions:
     for name in names:
         try:
             x, y = (float(value) for value in layout[name])
+            if not (math.isfinite(x) and math.isfinite(y)):
+                raise ValueError
         except (TypeError, ValueError):
-            raise _not_a_place(name, layout[name]) from None
-        if not (math.isfinite(x) and math.isfinite(y)):
-            raise _not_a_place(name, layout[name])
+            raise ParameterError.must_be(
+                f"layout[{quoted(name)}]", "two finite numbers (x, y)", layout[name]
+            ) from None
         places[name] = (x, y)
     return places
 
 
-def _not_a_place(name: str, got: object) -> ParameterError:
-    return ParameterError.must_be(f"layout[{quoted(name)}]", "two finite numbers (x, y)", got)
+def height_to_width(places: Positions) -> float:
+    """Return the shape of a layout; 1 where it has no width."""
+    width, height = np.ptp(np.array(list(places.values()) or [(0.0, 0.0)]), axis=0)
+    return float(height / width) if width > 0.0 else 1.0
 
 
 def _circle(graph: nx.Graph[str]) -> Floats:
     """Return places on a circle, clockwise from the top, in the table's order."""
     turn = 2.0 * np.pi * np.arange(len(graph)) / len(graph)
     return np.column_stack([np.sin(turn), np.cos(turn)]) * (len(graph) > 1)
-
-
-def _spring(graph: nx.Graph[str]) -> Floats:
-    return _packed(graph, _spring_part)
-
-
-def _kamada_kawai(graph: nx.Graph[str]) -> Floats:
-    return _packed(graph, _stress_part)
 
 
 def _stress_part(part: nx.Graph[int]) -> Floats:
@@ -106,13 +103,6 @@ def _spring_part(part: nx.Graph[int]) -> Floats:
         hold = 1.0 + 2.0 / min(part.degree[u], part.degree[v])
         edge["pull"] = hold * (0.5 + 0.5 * math.sqrt(min(edge["weight"] / heaviest, 1.0)))
     return _as_array(nx.spring_layout(part, pos=start, weight="pull", iterations=60, seed=_SEED))
-
-
-LAYOUTS: dict[str, Callable[[nx.Graph[str]], Floats]] = {
-    "spring": _spring,
-    "circle": _circle,
-    "kamada-kawai": _kamada_kawai,
-}
 
 
 def _as_array(places: Mapping[int, Any]) -> Floats:
@@ -197,3 +187,10 @@ def _shelved(shapes: list[Floats]) -> list[Floats]:
             left += float(boxes[at][0])
         top -= height
     return placed
+
+
+LAYOUTS: dict[str, Callable[[nx.Graph[str]], Floats]] = {
+    "spring": partial(_packed, place=_spring_part),
+    "circle": _circle,
+    "kamada-kawai": partial(_packed, place=_stress_part),
+}

@@ -18,11 +18,11 @@ __all__ = ["how_found", "result_html", "result_text", "square_frame"]
 _SHOWN = 24
 _WIDTH = 80
 _LONGEST = 200
-_TABLE = "border-collapse:collapse;margin:.3em 0 .6em 0;color:inherit;background:transparent"
-_CELL = (
-    "text-align:{align};padding:.15em .9em .15em 0;border:0;background:transparent;color:inherit"
-)
-_HEAD = _CELL + ";font-weight:600;border-bottom:1px solid rgba(128,128,128,.5)"
+# Text takes the notebook's own colour; borders and bars are half transparent, so both a light
+# and a dark background show through.
+TABLE = "border-collapse:collapse;margin:.3em 0 .6em 0;color:inherit;background:transparent"
+CELL = "text-align:{align};padding:.15em .9em .15em 0;border:0;background:transparent;color:inherit"
+_HEAD = CELL + ";font-weight:600;border-bottom:1px solid rgba(128,128,128,.5)"
 
 
 def how_found(exact: bool, note: str = "") -> str:
@@ -61,13 +61,13 @@ def result_html(title: str, columns: Columns, notes: Sequence[str]) -> str:
     head = _row("th", _HEAD, list(columns), align) if n_rows else ""
     shown = [list(values)[:_SHOWN] for values in columns.values()]
     body = "".join(
-        _row("td", _CELL, [cell_text(cell) for cell in row], align)
+        _row("td", CELL, [cell_text(cell) for cell in row], align)
         for row in zip(*shown, strict=True)
     )
     below = [f"{_SHOWN} of {n_rows:,} rows; frame() has all"] if n_rows > _SHOWN else []
     return (
         f'<div style="color:inherit;line-height:1.35"><strong>{escape(_one_title(title))}</strong>'
-        f'<table style="{_TABLE}"><thead>{head}</thead><tbody>{body}</tbody></table>'
+        f'<table style="{TABLE}"><thead>{head}</thead><tbody>{body}</tbody></table>'
         f'<div style="opacity:.7">{escape(one_line("; ".join([*below, *notes])))}</div></div>'
     )
 

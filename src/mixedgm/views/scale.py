@@ -51,15 +51,9 @@ def weight_text(weight: float) -> str:
 class Scale:
     """What the widths of lines mean.
 
-    Parameters
-    ----------
-    maximum : float
-        Weight of the widest line; heavier edges are just as wide.
-    heaviest : float
-        The heaviest weight that is drawn.
-    cut : float or None
-        Lighter edges are thin, and the fainter the lighter; the others are solid, and only their
-        widths differ. None: width and strength of the colour grow together.
+    Edges heavier than `maximum` are no wider than it; `heaviest` is the heaviest weight that is
+    drawn. Edges lighter than `cut` are thin, and the fainter the lighter; the others are solid, and
+    only their widths differ. Without it width and strength of the colour grow together.
     """
 
     maximum: float

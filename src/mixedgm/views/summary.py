@@ -116,13 +116,10 @@ class Summary(Account):
         """Number of columns of the table."""
         return sum(map(len, self.columns.values()))
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         from mixedgm.views.text import summary_text
 
         return summary_text(self)
-
-    def __repr__(self) -> str:
-        return str(self)
 
     def _repr_html_(self) -> str:
         """Return the summary as HTML for a notebook."""

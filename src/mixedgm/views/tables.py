@@ -16,20 +16,27 @@ from mixedgm.table.assemble import Columns, frame, frame_library, named_rows_fra
 __all__ = [
     "chosen_columns",
     "edges_columns",
-    "edges_frame",
     "interaction_frame",
     "nodes_columns",
-    "nodes_frame",
     "path_columns",
-    "path_frame",
     "path_of",
     "probability_frame",
     "score_columns",
 ]
 
 
+_ALONG_PATH = (
+    *("n_edges", "objective", "kkt", "kkt_relative", "passes", "curvature_passes"),
+    *("seconds", "pass_seconds", "curvature_seconds"),
+)
+
+
 def edges_columns(fitted: FittedModel, *, shrunken: bool = False) -> Columns:
-    """Return the edges, heaviest first: source, target, kind, weight, sign, partial_correlation."""
+    """Return the edges, heaviest first: source, target, kind, weight, sign, partial_correlation.
+
+    Where they say something, `directed` (from a covariate), `moderator` (the row is about how an
+    edge varies with it), `frequency` (of the subsamples that have the edge) and `ridge`, too.
+    """
     edges = fitted.edges
     columns: dict[str, Any] = {
         "source": [edge.source for edge in edges],
@@ -54,20 +61,6 @@ def edges_columns(fitted: FittedModel, *, shrunken: bool = False) -> Columns:
     return columns
 
 
-def edges_frame(fitted: FittedModel, *, shrunken: bool = False) -> Any:
-    """Return the edges as a tidy frame of the library of the training table, heaviest first.
-
-    `weight` is free of units. `sign` is "+" or "-", and missing where an end has three or more
-    levels; `partial_correlation` is missing unless both ends are continuous. Where the model has
-    covariates, `directed` edges lead from a covariate to what it predicts. Where edges are
-    moderated, rows with a `moderator` are about how an edge varies with it. Where subsamples chose
-    the graph, `frequency` is the share of them that have the edge. Where some edges have a ridge,
-    because the rows alone leave them open, `ridge` says which. With `shrunken`, there is also the
-    weight of the penalised estimate at the chosen lam, before the refit.
-    """
-    return frame(edges_columns(fitted, shrunken=shrunken), fitted.library)
-
-
 def nodes_columns(fitted: FittedModel) -> Columns:
     """Return the columns of the table as nodes of the graph, in the table's order."""
     columns = fitted.schema.columns
@@ -86,23 +79,8 @@ def nodes_columns(fitted: FittedModel) -> Columns:
     }
 
 
-def nodes_frame(fitted: FittedModel) -> Any:
-    """Return one row per column of the table: kind, role, levels, degree and strength.
-
-    `degree` is the number of edges at the node, `strength` the sum of their weights. `levels` is
-    text, and missing for a continuous column. Where every column has a penalty of its own, `lam`
-    is that.
-    """
-    return frame(nodes_columns(fitted), fitted.library)
-
-
 def interaction_frame(
-    fitted: FittedModel,
-    a: str,
-    b: str,
-    moderator: str | None = None,
-    *,
-    standardised: bool = False,
+    fitted: FittedModel, a: str, b: str, moderator: str | None = None, *, standardised: bool = False
 ) -> Any:
     """Return the parameters between two columns: levels of `a` in rows, of `b` in columns.
 
@@ -132,15 +110,7 @@ def path_columns(fitted: FittedModel) -> Columns:
     path = path_of(fitted)
     columns: dict[str, Any] = {
         "lam": path.lams,
-        "n_edges": path.n_edges,
-        "objective": path.objective,
-        "kkt": path.kkt,
-        "kkt_relative": path.kkt_relative,
-        "passes": path.passes,
-        "curvature_passes": path.curvature_passes,
-        "seconds": path.seconds,
-        "pass_seconds": path.pass_seconds,
-        "curvature_seconds": path.curvature_seconds,
+        **{name: getattr(path, name) for name in _ALONG_PATH},
         "n_iter": np.array([point.n_iter for point in path.points], dtype=np.int64),
         "converged": path.converged,
     }
@@ -166,11 +136,6 @@ def chosen_columns(fitted: FittedModel) -> list[str]:
     named = list(zip(fitted.schema.names, fitted.report.lam_by_column, strict=True))  # type: ignore[arg-type]
     lams = path_of(fitted).lams
     return [", ".join(name for name, chosen in named if chosen == lam) for lam in lams]
-
-
-def path_frame(fitted: FittedModel) -> Any:
-    """Return the path as a frame with the columns of `path_columns`."""
-    return frame(path_columns(fitted), fitted.library)
 
 
 def probability_frame(level_names: Sequence[str], probability: Floats, library: str) -> Any:

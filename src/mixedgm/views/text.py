@@ -37,9 +37,16 @@ _SHORT_KINDS = {name: "-".join(kind.short for kind in ends_of(name)) for name in
 
 def summary_text(summary: Summary, width: int = 80) -> str:
     """Return facts about the fit, then the heaviest edges, in lines of at most `width`."""
-    named = facts(summary)
-    indent = 2 + max(len(name) for name, _ in named) + 2
-    lines = ["Mixed graphical model"]
+    lines = facts_lines("Mixed graphical model", facts(summary), width)
+    lines += ["", heading(summary)]
+    if summary.edges:
+        lines.append(edges_text(top_edges(summary), width))
+    return "\n".join(lines)
+
+
+def facts_lines(title: str, named: Sequence[tuple[str, str]], width: int = 80) -> list[str]:
+    """Return a title, then names and values beside each other, wrapped to the width."""
+    indent, lines = 4 + max(len(name) for name, _ in named), [title]
     for name, value in named:
         lines += textwrap.wrap(
             value,
@@ -48,10 +55,7 @@ def summary_text(summary: Summary, width: int = 80) -> str:
             subsequent_indent=" " * indent,
             break_on_hyphens=False,
         )
-    lines += ["", heading(summary)]
-    if summary.edges:
-        lines.append(edges_text(top_edges(summary), width))
-    return "\n".join(lines)
+    return lines
 
 
 def top_edges(summary: Summary) -> list[Edge]:
@@ -84,40 +88,30 @@ def heading(summary: Summary) -> str:
 
 def facts(summary: Summary) -> list[tuple[str, str]]:
     """Return names and values of everything except the edges, as text."""
+    columns, edges = ("columns", _columns(summary)), ("edges", _edges(summary))
     if summary.n_rows == 0:
-        return _given_facts(summary)
-    rows = f"{summary.n_rows:,}"
-    if summary.total_weight != summary.n_rows:
-        rows += f" with a total weight of {summary.total_weight:,.6g}"
-    named = [
-        ("rows", rows),
-        ("columns", _columns(summary)),
-        ("edges", _edges(summary)),
-        ("lam", _lam(summary)),
-        ("estimates", _estimates(summary)),
-        ("objective", _objective(summary)),
-        ("certificate", _certificate(summary)),
-    ]
-    if summary.loss != "pseudolikelihood":
-        named.insert(5, ("loss", summary.loss))
-    if summary.covariates:
-        named.insert(2, ("covariates", few(summary.covariates, _MOST_NAMES, _short)))
-    if summary.moderators:
-        at = 1 + [name for name, _ in named].index("edges")
-        counts = f"{summary.n_deviations} of {summary.n_possible_deviations} possible"
-        named.insert(at, ("moderated", f"{counts}, by {few(summary.moderators, show=_short)}"))
+        named = [("parameters", summary.message), columns, edges]
+    else:
+        rows, varying = f"{summary.n_rows:,}", ""
+        if summary.total_weight != summary.n_rows:
+            rows += f" with a total weight of {summary.total_weight:,.6g}"
+        if summary.moderators:
+            varying = f"{summary.n_deviations} of {summary.n_possible_deviations} possible"
+            varying += f", by {few(summary.moderators, show=_short)}"
+        named = [
+            ("rows", rows),
+            columns,
+            ("covariates", few(summary.covariates, _MOST_NAMES, _short)),
+            edges,
+            ("moderated", varying),
+            ("lam", _lam(summary)),
+            ("estimates", _estimates(summary)),
+            ("loss", "" if summary.loss == "pseudolikelihood" else summary.loss),
+            ("objective", _objective(summary)),
+            ("certificate", _certificate(summary)),
+        ]
     named += [("note", note) for note in summary.notes]
-    return [(name, one_line(bounded(value))) for name, value in named]
-
-
-def _given_facts(summary: Summary) -> list[tuple[str, str]]:
-    """Return what is known about parameters that were not fitted."""
-    named = [
-        ("parameters", one_line(summary.message)),
-        ("columns", _columns(summary)),
-        ("edges", _edges(summary)),
-    ]
-    return named + [("note", one_line(note)) for note in summary.notes]
+    return [(name, one_line(bounded(value))) for name, value in named if value]
 
 
 def _columns(summary: Summary) -> str:

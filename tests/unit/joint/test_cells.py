@@ -6,7 +6,7 @@ from scipy import stats
 
 from mixedgm.errors import TooLargeError
 from mixedgm.joint import log_density_of
-from mixedgm.joint.conditioning import among
+from mixedgm.joint.conditioning import KnownColumns, among
 from tests.unit.joint import brute
 
 
@@ -18,13 +18,13 @@ def enumerated(params, values):
     return np.log(each @ states.prob)
 
 
-NOTHING, NO_CODES = np.zeros((3, 0)), np.zeros((3, 0), dtype=np.int32)
+NOTHING = KnownColumns.none(3)
 VALUES = np.array([-1.0, 0.3, 40.0])  # the last is far from every state
 
 
 def test_it_is_the_mixture_of_the_states():
     params = brute.random_params(3, 2, (2, 3), strength=0.8)
-    found, exact = log_density_of(params, 0, VALUES, [], [], NOTHING, NO_CODES)
+    found, exact = log_density_of(params, 0, VALUES, NOTHING)
     assert exact
     np.testing.assert_allclose(found[:2], enumerated(params, VALUES[:2]), rtol=1e-9)
     assert np.isfinite(found).all()
@@ -33,7 +33,7 @@ def test_it_is_the_mixture_of_the_states():
 def test_known_columns_give_the_model_of_the_others():
     params = brute.random_params(4, 3, (2, 3, 2), strength=0.8)
     numbers, codes = np.array([[0.4], [-1.0], [2.0]]), np.array([[2], [0], [1]], dtype=np.int32)
-    found, _ = log_density_of(params, 1, VALUES[:3] / 10, [2], [1], numbers, codes)
+    found, _ = log_density_of(params, 1, VALUES[:3] / 10, KnownColumns([2], [1], numbers, codes))
     for at in range(3):
         left = brute.conditioned(params, {2: numbers[at, 0]}, {1: int(codes[at, 0])})
         states = brute.enumerate_states(left)
@@ -50,17 +50,15 @@ def test_chains_average_to_the_same():
     """
     params = brute.random_params(3, 2, (2, 3), strength=0.8)
     rng = np.random.default_rng(0)
-    found, exact = log_density_of(
-        params, 0, VALUES, [], [], NOTHING, NO_CODES, method="gibbs", rng=rng
-    )
+    found, exact = log_density_of(params, 0, VALUES, NOTHING, method="gibbs", rng=rng)
     assert not exact
     np.testing.assert_allclose(found[:2], enumerated(params, VALUES[:2]), atol=0.1)
     assert np.isfinite(found).all()
-    again, exact = log_density_of(params, 0, VALUES, [], [], NOTHING, NO_CODES, limit=1)
+    again, exact = log_density_of(params, 0, VALUES, NOTHING, limit=1)
     assert not exact
     np.testing.assert_allclose(again[:2], found[:2], atol=0.2)
     with pytest.raises(TooLargeError):
-        log_density_of(params, 0, VALUES, [], [], NOTHING, NO_CODES, limit=1, method="exact")
+        log_density_of(params, 0, VALUES, NOTHING, limit=1, method="exact")
 
 
 def test_terms_among_some_columns():

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mixedgm.errors import DistributionError, ParameterError
+from mixedgm.joint.conditioning import KnownColumns
 from mixedgm.joint.exact import exact
 from mixedgm.joint.field import integrate_out
 from mixedgm.joint.marginals import marginal
@@ -135,8 +136,9 @@ def test_conditioning_gives_the_same_density_of_the_rest(params, seed):
         gaps.append(joint - brute.exponent(rest, x_new[free], tuple(code)))
     np.testing.assert_allclose(gaps, gaps[0], atol=CLOSE)
     # ... which with the constant of the rest is the density of what is known.
+    at = list(values), list(levels)
     known = posterior(
-        params, list(values), list(levels), np.array([list(values.values())]), y[None, list(levels)]
+        params, KnownColumns(*at, np.array([list(values.values())]), y[None, list(levels)])
     )
     assert known.log_weight[0] == pytest.approx(gaps[0] + rest_states.log_z, abs=CLOSE)
     np.testing.assert_allclose(known.mean[0], rest_states.prob @ rest_states.mean, atol=CLOSE)
@@ -151,8 +153,8 @@ def test_many_rows_at_once_equal_one_by_one():
     params = brute.random_params(3, 3, (3, 2, 4, 2), density=0.6, dead_level=True)
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(700, 2)), rng.integers(0, 2, size=(700, 2))
-    found = posterior(params, [2, 0], [3, 1], x, y)
-    density = log_marginal(params, [2, 0], [3, 1], x, y)
+    known = KnownColumns([2, 0], [3, 1], x, y)
+    found, density = posterior(params, known), log_marginal(params, known)
     np.testing.assert_allclose(density, found.log_weight - log_partition(params), atol=CLOSE)
     for i in (0, 350, 699):
         rest = brute.conditioned(params, {2: x[i, 0], 0: x[i, 1]}, {3: y[i, 0], 1: y[i, 1]})
@@ -164,7 +166,9 @@ def test_many_rows_at_once_equal_one_by_one():
 def test_density_of_one_column_integrates_to_one():
     params = brute.random_params(8, 2, (2, 3))
     grid = np.linspace(-40, 40, 20001)
-    density = log_marginal(params, [1], [], grid[:, None], np.zeros((len(grid), 0), int))
+    density = log_marginal(
+        params, KnownColumns([1], [], grid[:, None], np.zeros((len(grid), 0), int))
+    )
     assert np.trapezoid(np.exp(density), grid) == pytest.approx(1.0, abs=1e-8)
 
 

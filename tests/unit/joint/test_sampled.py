@@ -9,6 +9,7 @@ import pytest
 
 from mixedgm.errors import ParameterError, SamplingWarning, TooLargeError
 from mixedgm.joint import (
+    KnownColumns,
     SamplingEffort,
     expectations,
     marginal,
@@ -62,15 +63,16 @@ def test_the_method_is_obeyed():
     with pytest.raises(ParameterError, match="method must be"):
         marginal(params, method="best")  # type: ignore[arg-type]
     with pytest.raises(TooLargeError):
-        posterior(params, [], [], np.zeros((1, 0)), np.zeros((1, 0), int), method="exact", limit=5)
+        posterior(params, KnownColumns.none(), method="exact", limit=5)
 
 
 def test_unknown_columns_of_rows():
     params = brute.random_params(9, 3, (3, 2, 4, 2), strength=0.4, dead_level=True)
     rng = np.random.default_rng(5)
     x, y = rng.normal(size=(40, 1)), rng.integers(0, 2, size=(40, 1))
-    truth = posterior(params, [1], [3], x, y)
-    found = posterior(params, [1], [3], x, y, limit=5, rng=rng)
+    known = KnownColumns([1], [3], x, y)
+    truth = posterior(params, known)
+    found = posterior(params, known, limit=5, rng=rng)
     assert truth.exact
     assert not found.exact
     # The errors come from 16 chains each: at 3,600 numbers, Student's t with 15 degrees exceeds
@@ -86,10 +88,9 @@ def test_draws_of_unknown_columns():
     params = brute.random_params(9, 3, (3, 2, 4, 2), strength=0.4, dead_level=True)
     n = 5_000
     x, y = np.tile([[0.3], [-0.8]], (n // 2, 1)), np.tile([[0], [1]], (n // 2, 1))
-    truth = posterior(params, [1], [3], x[:2], y[:2])
-    numbers, codes = posterior_draw(
-        params, [1], [3], x, y, limit=5, sweeps=50, rng=np.random.default_rng(2)
-    )
+    truth = posterior(params, KnownColumns([1], [3], x[:2], y[:2]))
+    known = KnownColumns([1], [3], x, y)
+    numbers, codes = posterior_draw(params, known, limit=5, sweeps=50, rng=np.random.default_rng(2))
     start = np.array([0, 3, 5])
     for row in range(2):
         share = np.zeros(9)

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from mixedgm.errors import ParameterError, SamplingWarning, TooLargeError
+from mixedgm.joint.conditioning import KnownColumns
 from mixedgm.joint.diagnostics import _correlation_time, split_r_hat_and_ess
 from mixedgm.joint.gibbs import chains
 from mixedgm.joint.posteriors import posterior_draw
@@ -108,7 +109,9 @@ def test_draws_given_known_columns():
     n = 8_000
     x, y = np.tile([[0.7]], (n, 1)), np.tile([[1]], (n, 1))
     x[n // 2 :], y[n // 2 :] = -1.0, 0
-    numbers, codes = posterior_draw(params, [1], [1], x, y, rng=np.random.default_rng(1))
+    numbers, codes = posterior_draw(
+        params, KnownColumns([1], [1], x, y), rng=np.random.default_rng(1)
+    )
     for half, value, level in ((slice(n // 2), 0.7, 1), (slice(n // 2, n), -1.0, 0)):
         rest = brute.conditioned(params, {1: value}, {1: level})
         states = brute.enumerate_states(rest)

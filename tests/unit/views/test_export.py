@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mixedgm.errors import OutputError, ParameterError
-from mixedgm.views import to_adjacency, to_networkx, write
+from mixedgm.views.export import to_adjacency, to_networkx, write
 
 ORDER = ["sex", "age", "edu", "wage"]
 ODD = ("<&\"'>", "nul\x00 bell\x07", "tab\tline\nend", "nul\\x00 bell\\x07")

@@ -16,11 +16,13 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from mixedgm import views
 from mixedgm.errors import ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.printable import one_line
 from mixedgm.views.comma_separated import csv_text
+from mixedgm.views.export import write
+from mixedgm.views.plot import plot_network
+from mixedgm.views.plot_parameters import plot_parameters
 from mixedgm.views.summary import summarise
 from mixedgm.views.text import edges_text, table_text
 from tests.unit.views.models import REPORT, by_hand, chain
@@ -99,7 +101,7 @@ def test_html(fitted: FittedModel) -> None:
 
 def test_files(fitted: FittedModel, tmp_path: Path) -> None:
     for ending in ("graphml", "json", "csv"):
-        views.write(fitted, tmp_path / f"graph.{ending}")
+        write(fitted, tmp_path / f"graph.{ending}")
     root = ElementTree.parse(tmp_path / "graph.graphml").getroot()
     assert len(root.findall(".//{*}node")) == 4
     assert nx.read_graphml(tmp_path / "graph.graphml").number_of_edges() == len(fitted.edges)
@@ -118,7 +120,7 @@ def test_pictures(fitted: FittedModel, tmp_path: Path, ending: str) -> None:
     import matplotlib.pyplot as plt
 
     start = time.perf_counter()
-    for at, draw in enumerate((views.plot_network, views.plot_parameters)):
+    for at, draw in enumerate((plot_network, plot_parameters)):
         file = tmp_path / f"{at}.{ending}"
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Glyph")  # the font has not every letter
@@ -144,16 +146,16 @@ def test_formulas_are_marked_where_asked(tmp_path: Path) -> None:
     assert kept == [list(map(str, row)) for row in rows]
     assert marked == [[f"'{cell}" for cell in rows[0]], kept[1]]
     model = by_hand("numpy", ("=1+2", "age", "edu", "wage"))
-    views.write(model, tmp_path / "e.csv", formulas="mark")
+    write(model, tmp_path / "e.csv", formulas="mark")
     text = (tmp_path / "e.csv").read_text()
     assert "'=1+2" in text
     assert text.replace("'=", "=") == _written(model, tmp_path)
     with pytest.raises(ParameterError, match="formulas must be 'keep' or 'mark'. Got 'x' instead"):
-        views.write(model, tmp_path / "e.csv", formulas="x")  # type: ignore[arg-type]
+        write(model, tmp_path / "e.csv", formulas="x")  # type: ignore[arg-type]
 
 
 def _written(model: FittedModel, folder: Path) -> str:
-    views.write(model, folder / "kept.csv")
+    write(model, folder / "kept.csv")
     return (folder / "kept.csv").read_text()
 
 

@@ -12,10 +12,13 @@ from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import to_hex
 
 from mixedgm.errors import ParameterError
-from mixedgm.views import plot_network, plot_parameters, plot_path, plot_selection
+from mixedgm.views.plot import plot_network
 from mixedgm.views.plot_bootstrap import plot_edges
 from mixedgm.views.plot_check import CheckPicture, plot_check
 from mixedgm.views.plot_groups import plot_differences, plot_groups
+from mixedgm.views.plot_parameters import plot_parameters
+from mixedgm.views.plot_path import plot_path
+from mixedgm.views.plot_selection import plot_selection
 from mixedgm.views.positions import positions
 from mixedgm.views.scale import widest_weight
 from tests.unit.views.models import chain

@@ -10,9 +10,10 @@ from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import to_hex
 
 from mixedgm.errors import MixedGMError, ParameterError
-from mixedgm.views import plot_network, plot_parameters, plot_path, positions
-from mixedgm.views.plot_parameters import parameter_matrix
-from mixedgm.views.plot_path import path_weights
+from mixedgm.views.plot import plot_network
+from mixedgm.views.plot_parameters import parameter_matrix, plot_parameters
+from mixedgm.views.plot_path import path_weights, plot_path
+from mixedgm.views.positions import positions
 from tests.unit.views.models import chain
 
 PLOTS = [plot_network, plot_path, plot_parameters]

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from mixedgm.views import plot_network
-from mixedgm.views.plot import _arc
+from mixedgm.views.plot import _arc, plot_network
 
 
 def arcs(ax):

@@ -10,8 +10,9 @@ from mixedgm.fitted import Edge
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params
 from mixedgm.solve.account import Certificate
-from mixedgm.views import edges_text, html, summarise, table_text
-from mixedgm.views.text import facts
+from mixedgm.views.notebook import html
+from mixedgm.views.summary import summarise
+from mixedgm.views.text import edges_text, facts, table_text
 
 
 def test_the_summary_holds_the_facts(hand):

@@ -13,14 +13,19 @@ from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params
 from mixedgm.table import assemble
 from mixedgm.table.assemble import frame
-from mixedgm.views import (
-    edges_frame,
+from mixedgm.views.tables import (
+    edges_columns,
     interaction_frame,
-    nodes_frame,
-    path_frame,
+    nodes_columns,
+    path_columns,
     probability_frame,
 )
 from tests.support.moderated import people
+
+
+def framed(columns, fitted):
+    return frame(columns(fitted), fitted.library)
+
 
 LIBRARIES = ["pandas", "polars", "pyarrow"]
 
@@ -41,7 +46,7 @@ def columns_of(native):
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_edges_heaviest_first_with_missing_signs_as_missing(hand, library):
-    found = edges_frame(hand(library))
+    found = framed(edges_columns, hand(library))
     assert type(found).__module__.split(".")[0] == library
     columns = columns_of(found)
     assert list(columns) == ["source", "target", "kind", "weight", "sign", "partial_correlation"]
@@ -57,7 +62,7 @@ def test_edges_heaviest_first_with_missing_signs_as_missing(hand, library):
 def test_a_graph_without_edges_keeps_its_column_types(hand, library):
     model = hand(library)
     model = replace(model, params=Params.independent(Nodes.mixed(2, (2, 3))))
-    schema = nw.from_native(edges_frame(model), eager_only=True).schema
+    schema = nw.from_native(framed(edges_columns, model), eager_only=True).schema
     assert schema["source"] == nw.String
     assert schema["sign"] == nw.String
     assert schema["weight"] == nw.Float64
@@ -66,7 +71,7 @@ def test_a_graph_without_edges_keeps_its_column_types(hand, library):
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_nodes_in_the_order_of_the_table(hand, library):
-    columns = columns_of(nodes_frame(hand(library)))
+    columns = columns_of(framed(nodes_columns, hand(library)))
     assert columns["column"] == ["sex", "age", "edu", "wage"]
     assert columns["kind"] == ["categorical", "continuous", "categorical", "continuous"]
     assert columns["role"] == ["target"] * 4
@@ -144,7 +149,7 @@ def test_standardised_deviations_give_the_weight_of_a_deviation():
 
 
 def test_path_has_one_row_per_lam_and_the_scores(solved):
-    found = path_frame(solved)
+    found = framed(path_columns, solved)
     assert found.columns.tolist() == [
         "lam", "n_edges", "objective", "kkt", "kkt_relative", "passes", "curvature_passes",
         "seconds", "pass_seconds", "curvature_seconds", "n_iter", "converged", "ebic",
@@ -159,7 +164,7 @@ def test_path_has_one_row_per_lam_and_the_scores(solved):
 
 def test_a_model_without_path_says_how_to_get_one(hand):
     with pytest.raises(ParameterError, match="without lam, or with lams"):
-        path_frame(hand())
+        framed(path_columns, hand())
 
 
 def test_probabilities_are_named_by_level():
@@ -201,19 +206,19 @@ def test_an_array_takes_the_first_library_that_is_installed(monkeypatch, hand):
         monkeypatch.setattr(assemble, "find_spec", lambda name: name in names or None)
 
     installed("polars", "pyarrow")
-    assert type(edges_frame(hand("numpy"))).__module__.startswith("polars")
+    assert type(framed(edges_columns, hand("numpy"))).__module__.startswith("polars")
     installed("pyarrow")
-    assert type(edges_frame(hand("numpy"))).__module__.startswith("pyarrow")
+    assert type(framed(edges_columns, hand("numpy"))).__module__.startswith("pyarrow")
     installed()
     with pytest.raises(TableError, match=r'pip install "mixedgm\[frames\]"'):
-        edges_frame(hand("numpy"))
+        framed(edges_columns, hand("numpy"))
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_a_library_that_is_gone_is_named(monkeypatch, hand, library):
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(TableError, match=f"pip install {library}"):
-        edges_frame(hand(library))
+        framed(edges_columns, hand(library))
 
 
 def test_an_unknown_library_is_refused():

@@ -11,8 +11,10 @@ from mixedgm.cli.fitting_options import read_columns
 from mixedgm.cli.model_options import add_model
 from mixedgm.cli.options import (
     add_checkpoint,
+    add_choice,
     add_formulas,
     add_jobs,
+    add_number,
     add_output,
     add_quiet,
     add_seed,
@@ -51,27 +53,15 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_model(parser)
     add_table(parser)
     add_output(parser, "FOLDER", "where to write tables and pictures", required=True)
-    parser.add_argument(
-        "--n-boot", type=int, default=1000, metavar="N", help="resamples (default: 1000)"
-    )
-    parser.add_argument(
-        "--kind",
-        choices=("nonparametric", "case-dropping"),
-        default="nonparametric",
-        help="draw rows with replacement (default), or leave more and more rows out",
-    )
-    parser.add_argument(
-        "--select",
-        choices=("fixed", "again"),
-        default="fixed",
-        help="keep the penalty of the model (default), or choose it again in every resample",
-    )
-    parser.add_argument(
-        "--groups", metavar="NAME", help="column that says which rows belong together"
-    )
-    parser.add_argument(
-        "--weights-column", metavar="NAME", help="column with the weights of the fit"
-    )
+    add_number(parser, "--n-boot", default=1000, text="resamples")
+    text = "draw rows with replacement (default), or leave more and more rows out"
+    add_choice(parser, "--kind", *_TABLES, text=text)
+    text = "keep the penalty of the model (default), or choose it again in every resample"
+    add_choice(parser, "--select", "fixed", "again", text=text)
+    text = "column that says which rows belong together"
+    parser.add_argument("--groups", metavar="NAME", help=text)
+    text = "column with the weights of the fit"
+    parser.add_argument("--weights-column", metavar="NAME", help=text)
     add_seed(parser, "which resamples are drawn")
     add_jobs(parser)
     add_checkpoint(parser, "where finished resamples are kept")

@@ -11,7 +11,9 @@ from mixedgm.cli.fitting_options import add_fitting, fit_options, read_columns
 from mixedgm.cli.network_options import add_network, network_options
 from mixedgm.cli.options import (
     add_checkpoint,
+    add_choice,
     add_formulas,
+    add_number,
     add_output,
     add_table,
     check_checkpoint,
@@ -49,25 +51,15 @@ def add_arguments(parser: ArgumentParser) -> None:
     """The table, its groups, how to fit and shuffle, and where to write."""
     add_table(parser)
     add_output(parser, "FOLDER", "where to write models, tables and pictures", required=True)
-    parser.add_argument(
-        "--groups", metavar="NAME", required=True, help="column that says who is in which group"
-    )
-    parser.add_argument(
-        "--permutations", type=int, default=500, metavar="N", help="shuffles (default: 500)"
-    )
-    parser.add_argument(
-        "--penalty",
-        choices=("common", "own"),
-        default="common",
-        help="one penalty for all groups (default), or one chosen in each, which takes longer",
-    )
+    text = "column that says who is in which group"
+    parser.add_argument("--groups", metavar="NAME", required=True, help=text)
+    add_number(parser, "--permutations", default=500, text="shuffles")
+    text = "one penalty for all groups (default), or one chosen in each, which takes longer"
+    add_choice(parser, "--penalty", "common", "own", text=text)
     parser.add_argument("--lam", type=float, help="the penalty, instead of choosing it")
-    parser.add_argument(
-        "--blocks", metavar="NAME", help="column: labels are shuffled within its values only"
-    )
-    parser.add_argument(
-        "--alpha", type=float, default=0.05, help="level of significance (default: 0.05)"
-    )
+    text = "column: labels are shuffled within its values only"
+    parser.add_argument("--blocks", metavar="NAME", help=text)
+    add_number(parser, "--alpha", default=0.05, metavar="ALPHA", text="level of significance")
     add_checkpoint(parser, "where finished shuffles are kept")
     add_formulas(parser)
     add_fitting(parser)

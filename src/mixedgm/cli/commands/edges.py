@@ -43,7 +43,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace, console: Console) -> None:
     """List the edges of a model."""
-    from mixedgm.views import write
+    from mixedgm.views.export import write
     from mixedgm.views.tables import edges_columns
     from mixedgm.views.text import edges_text, lam_text, weights_text
 

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from mixedgm.cli.console import Console
 from mixedgm.cli.model_options import add_at, add_model, model_at_values
 from mixedgm.cli.network_options import add_network, network_options
-from mixedgm.cli.options import add_output
+from mixedgm.cli.options import add_choice, add_output
 from mixedgm.cli.output import check_output, check_picture, draw
 from mixedgm.errors import ParameterError
 
@@ -32,13 +32,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_model(parser)
     add_at(parser)
     add_output(parser, "PICTURE", "the picture to write: .png, .svg or .pdf", required=True)
-    parser.add_argument(
-        "--kind",
-        choices=("network", "path", "parameters", "selection"),
-        default="network",
-        help="the network (default), the edges against the penalty, all parameters as a matrix, "
-        "or the scores from which the penalty was chosen",
+    text = (
+        "the network (default), the edges against the penalty, all parameters as a matrix, "
+        "or the scores from which the penalty was chosen"
     )
+    add_choice(parser, "--kind", "network", "path", "parameters", "selection", text=text)
     add_network(parser)
 
 

@@ -15,7 +15,7 @@ from mixedgm.cli.model_options import (
     known_values,
     usable_model,
 )
-from mixedgm.cli.options import add_result
+from mixedgm.cli.options import add_list, add_result
 from mixedgm.cli.output import check_output, columns_of, deliver
 from mixedgm.errors import ParameterError
 from mixedgm.printable import quoted
@@ -45,31 +45,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_model(parser)
     question = parser.add_argument_group("question", fill(f"One of these. {LIST_RULE}", 76))
     either = question.add_mutually_exclusive_group(required=True)
-    either.add_argument(
-        "--marginal", metavar="A,B,...", action="append", help="the distribution of these columns"
-    )
-    either.add_argument(
-        "--mean",
-        action="store_true",
-        help="means of all continuous columns, probabilities of all levels",
-    )
-    either.add_argument(
-        "--entropy",
-        metavar="A,B,...",
-        action="append",
-        help="the entropy of these columns, in nats",
-    )
-    either.add_argument(
-        "--mutual-information",
-        metavar="A,B",
-        action="append",
-        help="the mutual information of two columns, in nats",
-    )
-    either.add_argument(
-        "--discrepancy",
-        action="store_true",
-        help="how far pairs of columns are from the table of the fit, the worst first",
-    )
+    add_list(either, "--marginal", "A,B,...", "the distribution of these columns")
+    text = "means of all continuous columns, probabilities of all levels"
+    either.add_argument("--mean", action="store_true", help=text)
+    add_list(either, "--entropy", "A,B,...", "the entropy of these columns, in nats")
+    text = "the mutual information of two columns, in nats"
+    add_list(either, "--mutual-information", "A,B", text)
+    text = "how far pairs of columns are from the table of the fit, the worst first"
+    either.add_argument("--discrepancy", action="store_true", help=text)
     add_given(parser)
     add_result(parser)
     add_computation(parser, "the chains where an answer is sampled")

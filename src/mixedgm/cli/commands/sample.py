@@ -12,7 +12,7 @@ from mixedgm.cli.model_options import (
     known_values,
     usable_model,
 )
-from mixedgm.cli.options import add_result
+from mixedgm.cli.options import add_number, add_result
 from mixedgm.cli.output import check_output, columns_of, deliver
 
 USAGE = "MODEL [-n N] [-o FILE] [--given A=X,...]"
@@ -31,21 +31,12 @@ mixedgm sample survey.mgm -n 10 --given sex=Female --seed 7
 def add_arguments(parser: ArgumentParser) -> None:
     """The model, how many rows, given what, and where to write."""
     add_model(parser)
-    parser.add_argument(
-        "-n", "--rows", type=int, default=1000, metavar="N", help="how many (default: 1000)"
-    )
+    add_number(parser, "-n", "--rows", default=1000, text="how many")
     add_given(parser)
     add_result(parser, "csv")
-    parser.add_argument(
-        "--burn-in",
-        type=int,
-        default=500,
-        metavar="N",
-        help="sweeps of Gibbs chains before a row is kept (default: 500)",
-    )
-    parser.add_argument(
-        "--thin", type=int, default=5, metavar="N", help="sweeps between kept rows (default: 5)"
-    )
+    text = "sweeps of Gibbs chains before a row is kept"
+    add_number(parser, "--burn-in", default=500, text=text)
+    add_number(parser, "--thin", default=5, text="sweeps between kept rows")
     add_computation(parser, "which rows are drawn")
 
 
