@@ -18,14 +18,7 @@ from mixedgm.errors import MixedGMError, NotYetError, ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Ints
 from mixedgm.options import Options
-from mixedgm.parallel import (
-    RandomState,
-    check_checkpoint,
-    check_n_jobs,
-    check_n_tasks,
-    run,
-    seeds,
-)
+from mixedgm.parallel import RandomState, check_checkpoint, check_n_jobs, check_n_tasks, run, seeds
 from mixedgm.parameters import ensure
 from mixedgm.printable import quoted
 from mixedgm.settings import to_plain

@@ -19,14 +19,7 @@ from mixedgm.model.layout import Ints
 from mixedgm.model.params import Params
 from mixedgm.notices import warn_about, warn_unless_converged
 from mixedgm.options import Options
-from mixedgm.parallel import (
-    RandomState,
-    check_checkpoint,
-    check_n_jobs,
-    check_n_tasks,
-    run,
-    seeds,
-)
+from mixedgm.parallel import RandomState, check_checkpoint, check_n_jobs, check_n_tasks, run, seeds
 from mixedgm.parameters import ensure
 from mixedgm.path.task import Reference
 from mixedgm.studies.bootstrap import plan_of

@@ -22,14 +22,7 @@ from mixedgm.table.encode import Design
 from mixedgm.table.naming import with_names
 from mixedgm.table.schema import Schema
 
-__all__ = [
-    "asked_model",
-    "conditioned",
-    "model_at",
-    "models_along",
-    "repaired_model",
-    "rows_at",
-]
+__all__ = ["asked_model", "conditioned", "model_at", "models_along", "repaired_model", "rows_at"]
 
 _LISTED = 5
 _GIVEN = "those of a larger model given "

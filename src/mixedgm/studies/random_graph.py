@@ -75,12 +75,7 @@ def _by_attribute(graph: Any) -> dict[str, Any]:
 
 
 def random_params(
-    graph: Any,
-    schema: Schema,
-    rng: np.random.Generator,
-    *,
-    strength: Any = None,
-    bias: float = 0.0,
+    graph: Any, schema: Schema, rng: np.random.Generator, *, strength: Any = None, bias: float = 0.0
 ) -> tuple[Params, tuple[str, ...]]:
     """Return parameters with exactly these edges, and what had to be changed.
 
