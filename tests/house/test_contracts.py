@@ -39,7 +39,8 @@ def fulfils(each: type, protocol: type) -> bool:
     members = {
         name for base in each.__mro__ for name in (*vars(base), *inspect.get_annotations(base))
     }
-    return {name for name in vars(protocol) if not name.startswith("_")} <= members
+    asked = {name for base in protocol.__mro__ for name in vars(base)}
+    return {name for name in asked if not name.startswith("_")} <= members
 
 
 @pytest.mark.parametrize("protocol", SUITES)

@@ -1,4 +1,4 @@
-"""Kept states of many chains -> R-hat and effective sample size of every column and level.
+"""Kept states of many chains -> R-hat and effective sample size of every number and level.
 
 Each chain is cut in two halves.  R-hat is the plain split form, the square root of the ratio of
 the variance of all halves pooled to the mean variance within a half; ranks are not needed, since
@@ -27,22 +27,14 @@ _WINDOW = 2_000
 
 @dataclass(frozen=True, eq=False)
 class Diagnostics:
-    """How well the chains agree with each other and how much their states are worth.
-
-    Parameters
-    ----------
-    r_hat : ndarray (p + sum of levels,)
-        One for every continuous column and every level; NaN for a level that was never or always
-        drawn.
-    ess : ndarray (p + sum of levels,)
-        Effective sample sizes, of all kept states together.
-    n_states : int
-        Number of kept states.
-    """
+    """How well the chains agree with each other and how much their states are worth."""
 
     r_hat: Floats
+    """One for every number and every level; NaN for a level that was never or always drawn."""
     ess: Floats
+    """Effective sample sizes of the same, of all kept states together."""
     n_states: int
+    """Number of kept states."""
 
     @property
     def worst_r_hat(self) -> float:
@@ -75,17 +67,7 @@ class Diagnostics:
 
 
 def diagnose(numbers: Floats, codes: NDArray[np.integer], n_levels: tuple[int, ...]) -> Diagnostics:
-    """Diagnose the chains of a Gibbs sampler.
-
-    Parameters
-    ----------
-    numbers : ndarray (n_keep, n_chains, p)
-        Continuous columns.
-    codes : ndarray (n_keep, n_chains, q)
-        Level codes.
-    n_levels : tuple of int
-        Levels of every categorical column.
-    """
+    """Diagnose chains: `numbers` (n_keep, n_chains, p) and level codes (n_keep, n_chains, q)."""
     n_keep, n_chains = numbers.shape[:2]
     traces = [numbers[-_WINDOW:, :, s] for s in range(numbers.shape[2])]
     traces += [
@@ -99,12 +81,9 @@ def diagnose(numbers: Floats, codes: NDArray[np.integer], n_levels: tuple[int, .
 
 
 def split_r_hat_and_ess(trace: Floats) -> tuple[float, float]:
-    """R-hat and effective sample size of one quantity.
+    """R-hat and effective sample size of one quantity, whose values are `trace` (n_keep, n_chains).
 
-    Parameters
-    ----------
-    trace : ndarray (n_keep, n_chains)
-        Its values; fewer than eight per chain cannot be judged.
+    Fewer than eight per chain cannot be judged.
 
     Examples
     --------

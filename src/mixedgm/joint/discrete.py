@@ -1,4 +1,4 @@
-"""A model of categorical columns only -> the same over the levels that can occur."""
+"""A model of states only -> the same over the levels that can occur."""
 
 from __future__ import annotations
 
@@ -20,26 +20,19 @@ class Discrete:
     Levels of probability zero are taken out and columns with a single level left are folded into
     the others, so that all numbers are finite and such columns have no neighbours.  Fields side
     by side share the interactions and differ in their biases: rows with the same columns known.
-
-    Parameters
-    ----------
-    n_declared : tuple of int
-        Levels of every column in the model.
-    labels : tuple of ndarray
-        For every column the codes that are left.
-    unary : ndarray (b, K)
-        Biases of the K levels that are left, one row per field.
-    pairwise : ndarray (K, K)
-        Interactions, symmetric, zero within a column.
-    log_constant : ndarray (b,)
-        What folding took out.
+    A column is a state of the model.
     """
 
     n_declared: tuple[int, ...]
+    """Levels of every column in the model."""
     labels: tuple[Ints, ...]
+    """For every column the codes that are left."""
     unary: Floats
+    """(b, K) biases of the K levels that are left, one row per field."""
     pairwise: Floats
+    """(K, K) interactions, symmetric, zero within a column."""
     log_constant: Floats
+    """(b,) what folding took out."""
 
     @cached_property
     def n_levels(self) -> tuple[int, ...]:
@@ -79,14 +72,10 @@ class Discrete:
 
 
 def discrete(model: ConditionalGaussian, unary: Floats | None = None) -> Discrete:
-    """Keep the levels that can occur.
+    """Keep the levels that can occur in a model without numbers, as `integrate_out` leaves it.
 
-    Parameters
-    ----------
-    model : ConditionalGaussian
-        A model without continuous columns, as `integrate_out` leaves it.
-    unary : ndarray (b, sum of levels), optional
-        Biases of b fields with the same interactions, in place of the model's.
+    `unary` (b, sum of levels) are biases of b fields with the same interactions, in place of the
+    model's.
 
     Examples
     --------

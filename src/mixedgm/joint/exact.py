@@ -22,46 +22,25 @@ _BLOCK_ENTRIES = 2**19
 
 @dataclass(frozen=True, eq=False)
 class Exact:
-    """A model in the form that exact answers need.
-
-    Parameters
-    ----------
-    params : ConditionalGaussian
-        The model.
-    given_y : Gaussian
-        Continuous columns given the categorical ones.
-    tree : Tree
-        Categorical columns with the continuous ones integrated out.
-    log_partition : float
-        Logarithm of the partition function of the whole model.
-    """
+    """A model in the form that exact answers need."""
 
     params: ConditionalGaussian
     given_y: Gaussian
+    """Numbers given the states."""
     tree: Tree
+    """States with the numbers integrated out."""
     log_partition: float
+    """Logarithm of the partition function of the whole model."""
 
 
 def exact(
     params: ConditionalGaussian, *, together: Sequence[int] = (), limit: int = LIMIT
 ) -> Exact:
-    """Integrate x out and calibrate the tree of the categorical columns.
+    """Integrate x out and calibrate the tree of the states.
 
-    Parameters
-    ----------
-    params : ConditionalGaussian
-        The model.
-    together : sequence of int
-        Categorical columns whose joint table will be asked for.
-    limit : int
-        Most entries of all tables together.
-
-    Raises
-    ------
-    DistributionError
-        When the precision is not positive definite.
-    TooLargeError
-        When the tables exceed the limit.
+    The joint table of the states `together` will be asked for.  DistributionError when the
+    precision is not positive definite; TooLargeError when all tables together have more entries
+    than `limit`.
 
     Examples
     --------
@@ -80,7 +59,7 @@ def exact(
 
 
 def all_states(model: Exact) -> tuple[Ints, Floats]:
-    """Every state of the categorical columns, over the levels that can occur, and its probability.
+    """Every joint state, over the levels that can occur, and its probability.
 
     Examples
     --------
@@ -108,21 +87,10 @@ def all_states(model: Exact) -> tuple[Ints, Floats]:
 def side_by_side(
     field: ConditionalGaussian, unary: Floats, *, limit: int = LIMIT
 ) -> Iterator[tuple[slice, Tree]]:
-    """Trees of many fields with the same interactions, block by block.
+    """Trees of many fields with the same interactions: which ones, and the tree of these.
 
-    Parameters
-    ----------
-    field : ConditionalGaussian
-        A model without continuous columns; its biases say which levels can occur.
-    unary : ndarray (n, sum of levels)
-        Biases of the n fields.
-    limit : int
-        Most entries of the tables of one field.
-
-    Yields
-    ------
-    slice, Tree
-        Which fields, and the tree of them side by side.
+    `field` has no numbers, and its biases say which levels can occur; `unary` (n, sum of levels)
+    are the biases of the n fields.  The tables of one field have at most `limit` entries.
     """
     entries = plan_for(discrete(field), limit=limit, small=0).entries
     size = max(1, _BLOCK_ENTRIES // max(1, entries))
@@ -132,5 +100,5 @@ def side_by_side(
 
 
 def renumbered(error: DistributionError, nodes: Sequence[int] | Ints) -> DistributionError:
-    """The error about categorical columns of a tree with the numbers of the caller's nodes."""
+    """The error about columns of a tree with the numbers of the caller's nodes."""
     return type(error)(error.message, tuple(int(nodes[j]) for j in error.columns))

@@ -1,13 +1,13 @@
-"""A model -> what is left when continuous columns are integrated out, and x given y.
+"""A model -> what is left when numbers are integrated out, and x given y.
 
-Integrating the columns x_O out of ``exp(-x'Bx/2 + (a + rho(y))'x)`` is one Gaussian integral for
-every state y of the categorical columns.  The result is quadratic in the indicators of y, so the
+Integrating the numbers x_O out of ``exp(-x'Bx/2 + (a + rho(y))'x)`` is one Gaussian integral for
+every joint state y.  The result is quadratic in the indicators of y, so the
 pairwise family is not left: with C the inverse of B_OO,
 
     phi_jj(a)    gains  a_O' C rho_Oj(a) + rho_Oj(a)' C rho_Oj(a) / 2
     phi_rj(a, b) gains  rho_Or(a)' C rho_Oj(b)
 
-and the other continuous columns get the Schur complement.
+and the other numbers get the Schur complement.
 """
 
 from __future__ import annotations
@@ -24,26 +24,13 @@ from mixedgm.model.layout import Floats
 
 
 def integrate_out(
-    params: ConditionalGaussian, columns: Sequence[int]
+    params: ConditionalGaussian, numbers: Sequence[int]
 ) -> tuple[ConditionalGaussian, float]:
-    """Integrate continuous columns out.
+    """Integrate numbers out, whose block of the precision must be positive definite.
 
-    Parameters
-    ----------
-    params : ConditionalGaussian
-        The model.
-    columns : sequence of int
-        Positions of the continuous columns to integrate out; their block of the precision must
-        be positive definite.
-
-    Returns
-    -------
-    ConditionalGaussian
-        The model of the remaining columns, in their order.  Categorical columns that were
-        attached to one connected set of the columns are now neighbours; others are not.
-    float
-        The logarithm of the constant: both models have the same partition function when it is
-        multiplied in.
+    Returns the model of the remaining numbers and states, in their order, and the logarithm of the
+    constant with which both models have the same partition function.  States that were attached to
+    one connected set of the numbers are now neighbours; others are not.
 
     Examples
     --------
@@ -52,7 +39,7 @@ def integrate_out(
     >>> rest.n_gaussian, round(log_constant, 6)
     (0, 1.837877)
     """
-    out = np.asarray(sorted(columns), dtype=np.int64)
+    out = np.asarray(sorted(numbers), dtype=np.int64)
     rest = np.setdiff1d(np.arange(params.n_gaussian), out)
     made = factor(params.precision[np.ix_(out, out)])
     # Everything is a product with the root: exact zeros stay zeros and symmetry is kept.
@@ -73,37 +60,30 @@ def integrate_out(
 
 
 def _without_own_blocks(params: ConditionalGaussian, matrix: Floats) -> Floats:
-    """Zero the blocks of one column with itself."""
+    """Zero the blocks of one state with itself."""
     column = np.repeat(np.arange(len(params.n_levels)), params.n_levels)
     return np.where(column[:, None] == column, 0.0, matrix)
 
 
 @dataclass(frozen=True, eq=False)
 class Gaussian:
-    """The continuous columns given the categorical ones.
-
-    Parameters
-    ----------
-    factor : TriangularFactor
-        Of the precision.
-    start : ndarray (p,)
-        Mean without any level's shift.
-    shift : ndarray (sum of levels, p)
-        What each level adds to the mean.
-    """
+    """The numbers given the states."""
 
     factor: TriangularFactor
+    """Of the precision."""
     start: Floats
+    """(p,) mean without any level's shift."""
     shift: Floats
+    """(sum of levels, p) what each level adds to the mean."""
 
     @property
     def covariance(self) -> Floats:
-        """The same for every state of the categorical columns."""
+        """The same for every joint state."""
         return self.factor.inverse
 
 
 def gaussian(params: ConditionalGaussian) -> Gaussian:
-    """Distribution of the continuous columns given all categorical ones.
+    """Distribution of the numbers given all states.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """A model and a seed -> approximate draws by Gibbs sampling, many chains at once.
 
-The continuous columns are integrated out first, so the chains walk over the categorical columns
-only and x is drawn at the end, in one piece, from its Gaussian given y.  That mixes at least as
-well as drawing x in every sweep, and costs less.
+The numbers x are integrated out first, so the chains walk over the states y only and x is drawn at
+the end, in one piece, from its Gaussian given y.  That mixes at least as well as drawing x in every
+sweep, and costs less.
 """
 
 from __future__ import annotations
@@ -26,26 +26,10 @@ Codes = NDArray[np.uint8 | np.uint16 | np.int32]
 def draw(
     params: ConditionalGaussian, n: int, *, rng: np.random.Generator, sweeps: int = 200
 ) -> tuple[Floats, Codes]:
-    """Draw rows, each the end of a Gibbs chain of its own.
+    """Draw numbers (n, p) and level codes (n, q), each row the end of a Gibbs chain of its own.
 
-    Parameters
-    ----------
-    params : ConditionalGaussian
-        The model; its precision must be positive definite.
-    n : int
-        Number of rows.
-    rng : numpy.random.Generator
-        Source of randomness; equal states give equal rows.
-    sweeps : int
-        Times that every categorical column is redrawn before the chain ends.  Without
-        categorical columns the draws are exact whatever its value.
-
-    Returns
-    -------
-    numbers : ndarray (n, p)
-        Continuous columns.
-    codes : ndarray (n, q)
-        Level codes, uint8, uint16 or int32.  A level with bias ``-inf`` never appears.
+    Every state is redrawn `sweeps` times before the chain ends; without states the draws are
+    exact.  A level with bias ``-inf`` never appears.
 
     Examples
     --------
@@ -63,17 +47,7 @@ def draw(
 
 @dataclass(frozen=True, eq=False)
 class Chains:
-    """Kept states of many chains.
-
-    Parameters
-    ----------
-    numbers : ndarray (n_keep, n_chains, p)
-        Continuous columns.
-    codes : ndarray (n_keep, n_chains, q)
-        Level codes.
-    diagnostics : Diagnostics
-        R-hat and effective sample size of every continuous column and every level.
-    """
+    """Kept `numbers` (n_keep, n_chains, p) and `codes` (n_keep, n_chains, q) of many chains."""
 
     numbers: Floats
     codes: Codes
@@ -91,18 +65,7 @@ def chains(
 ) -> Chains:
     """Run Gibbs chains side by side and keep several states of each.
 
-    Parameters
-    ----------
-    params : ConditionalGaussian
-        The model; its precision must be positive definite.
-    n_chains, n_keep : int
-        Chains, and states kept of each.
-    rng : numpy.random.Generator
-        Source of randomness.
-    burn_in : int
-        Sweeps before the first kept state.
-    thin : int
-        Sweeps from one kept state to the next.
+    There are `burn_in` sweeps before the first kept state, and `thin` from one to the next.
 
     Examples
     --------
@@ -146,22 +109,11 @@ def sweep(
     unary: Floats | None = None,
     runs: Ints | None = None,
 ) -> None:
-    """Redraw all categorical columns of all chains `times` times, in place.
+    """Redraw all states of all chains `times` times, in place: `codes` is (chains, q).
 
-    Parameters
-    ----------
-    field : ConditionalGaussian
-        The model with its continuous columns integrated out.
-    codes : ndarray (n, q)
-        States of the chains.
-    times : int
-        Number of sweeps.
-    rng : numpy.random.Generator
-        Source of randomness.
-    unary : ndarray (m, sum of levels), optional
-        Biases of m fields with the same interactions, for chains in m equal consecutive blocks.
-    runs : ndarray, optional
-        What `runs_of` says of the field; computed when not given.
+    The field is a model with its numbers integrated out.  `unary` (m, sum of levels) are biases of
+    m fields with the same interactions, for chains in m equal consecutive blocks; `runs` is what
+    `runs_of` says of the field, computed when not given.
     """
     if codes.size == 0:
         return
@@ -174,7 +126,7 @@ def sweep(
 
 
 def runs_of(field: ConditionalGaussian) -> Ints:
-    """(q, m, 2) for every column the stretches of levels that it interacts with."""
+    """(q, m, 2) for every state the stretches of levels that it interacts with."""
     first = field.level_start[:-1]
     touched = np.logical_or.reduceat(field.interaction != 0, first, axis=0)
     by_column = []

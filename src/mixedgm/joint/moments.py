@@ -24,30 +24,20 @@ from mixedgm.model.layout import Floats
 
 @dataclass(frozen=True, eq=False)
 class Expectations:
-    """Expected sufficient statistics.
-
-    Parameters
-    ----------
-    mean : ndarray (p,)
-        E[x].
-    second : ndarray (p, p)
-        E[x x'].
-    cross : ndarray (p, sum of levels)
-        E[x_s 1(y_j = a)].
-    pairs : ndarray (sum of levels, sum of levels)
-        P(y_r = a, y_j = b), zero for a state with itself.
-    share : ndarray (sum of levels,)
-        P(y_j = a).
-    log_partition : float
-        Logarithm of the partition function at the same parameters.
-    """
+    """Expected sufficient statistics."""
 
     mean: Floats
+    """(p,) E[x]."""
     second: Floats
+    """(p, p) E[x x']."""
     cross: Floats
+    """(p, sum of levels) E[x_s 1(y_j = a)]."""
     pairs: Floats
+    """(sum of levels, sum of levels) P(y_r = a, y_j = b), zero for a state with itself."""
     share: Floats
+    """(sum of levels,) P(y_j = a)."""
     log_partition: float = np.nan
+    """Logarithm of the partition function at the same parameters."""
 
     @property
     def covariance(self) -> Floats:
@@ -85,20 +75,7 @@ def log_density(
     log_z: float | None = None,
     limit: int = LIMIT,
 ) -> Floats:
-    """(n,) joint log density of rows.
-
-    Parameters
-    ----------
-    params : ConditionalGaussian
-        The model.
-    numbers : ndarray (n, p)
-        Continuous columns.
-    codes : ndarray (n, q)
-        Level codes.
-    log_z : float, optional
-        The log partition function where it is known already.
-    limit : int
-        Most entries of all tables together.
+    """(n,) joint log density of rows; `log_z` is the log partition function, where it is known.
 
     Examples
     --------
@@ -126,16 +103,8 @@ def expectations(params: ConditionalGaussian, *, limit: int = LIMIT) -> Expectat
 def moments_from(given_y: Gaussian, pairs: Floats, log_z: float = np.nan) -> Expectations:
     """Expectations from the probabilities of all pairs of levels, exact or estimated.
 
-    The continuous columns need no draws: given y their moments are known.
-
-    Parameters
-    ----------
-    given_y : Gaussian
-        The numbers of a model given its states.
-    pairs : ndarray (sum of levels, sum of levels)
-        Probabilities of pairs of levels; own blocks diagonal.
-    log_z : float
-        Log partition function, where it is known.
+    The numbers need no draws: given y their moments are known.  The blocks of a state with itself
+    in `pairs` (sum of levels, sum of levels) are diagonal.
     """
     levels, shift = np.diagonal(pairs).copy(), given_y.shift
     moved = shift.T @ levels

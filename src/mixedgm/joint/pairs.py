@@ -26,16 +26,9 @@ Columns = tuple[int, ...]
 
 
 def all_pairs(field: Discrete, plan: Plan, cliques: list[Floats]) -> Floats:
-    """(b, K, K) probability of every pair of levels.
+    """(b, K, K) probability of every pair of levels, from the marginals of the cliques.
 
-    Parameters
-    ----------
-    field : Discrete
-        The field: K levels in all.
-    plan : Plan
-        Its clique tree.
-    cliques : list of ndarray (b, one axis per column)
-        Marginals of the cliques.
+    These are (b, one axis per column).
     """
     within = []
     single = np.empty((field.n_fields, field.start[-1]))

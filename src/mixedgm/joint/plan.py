@@ -23,21 +23,14 @@ LIMIT = 2**24
 
 @dataclass(frozen=True)
 class Clique:
-    """A set of columns with one table over their states.
-
-    Parameters
-    ----------
-    separator : tuple of int
-        Columns shared with the parent.
-    residual : tuple of int
-        The others; every column is in the residual of exactly one clique.
-    parent : int
-        Number of the parent, which comes earlier in the plan; -1 for a root.
-    """
+    """A set of columns with one table over their states."""
 
     separator: tuple[int, ...]
+    """Columns shared with the parent."""
     residual: tuple[int, ...]
+    """The others; every column is in the residual of exactly one clique."""
     parent: int
+    """Number of the parent, which comes earlier in the plan; -1 for a root."""
 
     @cached_property
     def columns(self) -> tuple[int, ...]:
@@ -83,24 +76,11 @@ class Plan:
 def make_plan(
     masks: tuple[int, ...], n_levels: tuple[int, ...], limit: int = LIMIT, small: int = 0
 ) -> Plan:
-    """Plan an elimination.
+    """Plan an elimination; `masks` are the neighbours of every column, as the bits of an integer.
 
-    Parameters
-    ----------
-    masks : tuple of int
-        Neighbours of every column, as the bits of an integer.
-    n_levels : tuple of int
-        Levels of every column.
-    limit : int
-        Most entries that all tables together may have.
-    small : int
-        A clique is joined with its parent when the table of both has at most this many entries:
-        a few more numbers for fewer steps.
-
-    Raises
-    ------
-    TooLargeError
-        When no order that was tried fits; it names the columns of the largest table.
+    A clique is joined with its parent when the table of both has at most `small` entries: a few
+    more numbers for fewer steps.  TooLargeError, which names the columns of the largest table, when
+    no order that was tried has at most `limit` entries in all tables together.
 
     Examples
     --------

@@ -22,26 +22,18 @@ _MOST_STEPS = 2_000
 
 @dataclass(frozen=True, eq=False)
 class Repair:
-    """What `repaired` did.
-
-    Parameters
-    ----------
-    before, after : float
-        Smallest eigenvalue of the precision, scaled to a unit diagonal.
-    changed : ndarray (m, 2)
-        Pairs of continuous columns whose relation was changed.
-    partial_before, partial_after : ndarray (m,)
-        Their partial correlations.
-    distance : float
-        Frobenius norm of the change of the scaled precision.
-    """
+    """What `repaired` did."""
 
     before: float
     after: float
+    """Smallest eigenvalue of the precision, scaled to a unit diagonal."""
     changed: Floats
+    """(m, 2) pairs of numbers whose relation was changed."""
     partial_before: Floats
     partial_after: Floats
+    """(m,) their partial correlations."""
     distance: float
+    """Frobenius norm of the change of the scaled precision."""
 
     @property
     def needed(self) -> bool:
@@ -67,19 +59,7 @@ def repaired(precision: Floats, *, floor: float = FLOOR) -> tuple[Floats, Repair
     the diagonal, that is every column's variance given the others, stays as it is.  The
     scaled matrix holds partial correlations, so the result does not depend on the units.
 
-    Parameters
-    ----------
-    precision : ndarray (p, p)
-        Of the model.  If it is valid it comes back unchanged, whatever its smallest eigenvalue.
-    floor : float
-        Smallest eigenvalue of a repaired model, in (0, 1).
-
-    Returns
-    -------
-    ndarray (p, p)
-        The repaired precision.
-    Repair
-        What was changed.
+    A valid precision comes back unchanged, whatever its smallest eigenvalue.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """A model too large for exact answers -> the same answers from Gibbs chains, with their error.
 
-Only the categorical columns are sampled: given them, means and covariances of the continuous
-columns are known and averaged.  Chains are independent of each other, so the spread of their
+Only the states are sampled: given them, means and covariances of the numbers are known and
+averaged.  Chains are independent of each other, so the spread of their
 averages gives the standard error whatever the correlation within a chain.
 """
 
@@ -27,17 +27,7 @@ from mixedgm.model.layout import Floats, Ints
 
 @dataclass(frozen=True)
 class SamplingEffort:
-    """How long to run the chains.
-
-    Parameters
-    ----------
-    n_chains : int
-        Chains side by side.
-    n_keep : int
-        States kept of each.
-    burn_in, thin : int
-        Sweeps before the first and between two kept states.
-    """
+    """How many chains, states kept of each, and sweeps before the first and between two."""
 
     n_chains: int = 64
     n_keep: int = 400
@@ -67,14 +57,9 @@ def warn_unless_good(diagnostics: Diagnostics) -> None:
 def sampled_expectations(
     params: ConditionalGaussian, *, rng: np.random.Generator, effort: SamplingEffort | None = None
 ) -> tuple[Expectations, Expectations]:
-    """Estimate the expectations of all sufficient statistics.
+    """Estimates of the expectations of all sufficient statistics, and their standard errors.
 
-    Returns
-    -------
-    Expectations
-        The estimates; `log_partition` is NaN.
-    Expectations
-        Their standard errors.
+    The `log_partition` is NaN.
 
     Examples
     --------
@@ -102,26 +87,18 @@ def sampled_expectations(
 
 @dataclass(frozen=True, eq=False)
 class StateMoments:
-    """Estimates for every state of some categorical columns.
-
-    Parameters
-    ----------
-    prob, prob_error : ndarray (states,)
-        Probabilities and their standard errors.
-    mean, mean_error : ndarray (states, k)
-        Means of continuous columns; NaN in a state that was not drawn.
-    covariance : ndarray (states, k, k)
-        Covariances.
-    note : str
-        How they were found.
-    """
+    """Probabilities of joint states, moments of k numbers in each, and standard errors."""
 
     prob: Floats
     prob_error: Floats
+    """(states,)"""
     mean: Floats
     mean_error: Floats
+    """(states, k), NaN in a state that was not drawn."""
     covariance: Floats
+    """(states, k, k)"""
     note: str
+    """How they were sampled; empty when exact."""
 
 
 def sampled_states(
@@ -132,7 +109,7 @@ def sampled_states(
     rng: np.random.Generator,
     effort: SamplingEffort | None = None,
 ) -> StateMoments:
-    """Estimate the marginal of some columns, state by state of the categorical ones."""
+    """Estimate the marginal of some numbers and states, by joint state."""
     run = (effort or SamplingEffort()).run(params, rng)
     n_keep, n_chains = run.codes.shape[:2]
     codes = run.codes.reshape(n_keep * n_chains, -1)

@@ -61,21 +61,10 @@ def marginal(table: Floats, columns: Sequence[int], keep: Sequence[int]) -> Floa
 
 
 def pair_sums(table: Floats, n_levels: Sequence[int], first: int) -> Floats:
-    """Marginals of every pair of columns of a table, as one matrix over their levels.
+    """Marginals of every pair of columns of a table (b, states), as (b, K, K) over their levels.
 
-    Parameters
-    ----------
-    table : ndarray (b, states)
-        Probabilities.
-    n_levels : sequence of int
-        Levels of the table's columns.
-    first : int
-        Pairs of two columns before this one are left out.
-
-    Returns
-    -------
-    ndarray (b, K, K)
-        Symmetric; the block of a column with itself holds its marginal on the diagonal.
+    Symmetric; the block of a column with itself holds its marginal on the diagonal.  Pairs of two
+    columns before `first` are left out.
     """
     b = len(table)
     start = np.concatenate([[0], np.cumsum(n_levels)])

@@ -29,24 +29,14 @@ _SMALL = 2**8
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """A field with its plan and, for every clique, probabilities given the separator.
-
-    Parameters
-    ----------
-    field : Discrete
-        One or many fields over the levels that can occur.
-    plan : Plan
-        Cliques, parents first.
-    log_z : ndarray (b,)
-        Logarithm of the partition function.
-    given : list of ndarray (b, |S|, |R|)
-        For every clique the probabilities of the residual given the separator.
-    """
+    """One or many fields with their plan and, for every clique, probabilities."""
 
     field: Discrete
     plan: Plan
     log_z: Floats
+    """(b,) logarithm of the partition function."""
     given: list[Floats]
+    """For every clique the probabilities (b, |S|, |R|) of the residual given the separator."""
 
     @cached_property
     def cliques(self) -> list[Floats]:
@@ -125,16 +115,10 @@ class Tree:
 def calibrate(
     model: ConditionalGaussian | Discrete, *, together: Sequence[int] = (), limit: int = LIMIT
 ) -> Tree:
-    """Build the clique tree of a model of categorical columns.
+    """Build the clique tree of a model without numbers, or of the field made of it.
 
-    Parameters
-    ----------
-    model : ConditionalGaussian or Discrete
-        A model without continuous columns, or the field made of it.
-    together : sequence of int
-        Columns that must be in one clique, so that `Tree.table` can give their joint table.
-    limit : int
-        Most entries of all tables together.
+    The columns `together` must be in one clique, so that `Tree.table` can give their joint table;
+    all tables together have at most `limit` entries.
 
     Examples
     --------

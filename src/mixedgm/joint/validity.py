@@ -19,19 +19,13 @@ SMALLEST_PIVOT = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class TriangularFactor:
-    """A positive definite matrix B in the form that its uses need.
-
-    Parameters
-    ----------
-    root : ndarray (p, p)
-        The inverse of the lower Cholesky factor: ``root.T @ root`` is the inverse of B, and
-        ``z @ root`` has that covariance when z is standard normal.
-    log_det : float
-        The logarithm of the determinant of B.
-    """
+    """A positive definite matrix B in the form that its uses need."""
 
     root: Floats
+    """(p, p) inverse of the lower Cholesky factor: ``root.T @ root`` is the inverse of B, and
+    ``z @ root`` has that covariance when z is standard normal."""
     log_det: float
+    """The logarithm of the determinant of B."""
 
     @property
     def inverse(self) -> Floats:
@@ -43,7 +37,7 @@ def smallest_eigenvalue(precision: Floats) -> float:
     """Smallest eigenvalue of the precision matrix, scaled to a unit diagonal.
 
     The scaling makes the number free of units: a positive one means that the joint distribution
-    exists, 1 that no two continuous columns are related.
+    exists, 1 that no two numbers are related.
 
     Examples
     --------
@@ -66,11 +60,8 @@ def _smallest_pair(precision: Floats) -> tuple[float, Floats]:
 def factor(precision: Floats) -> TriangularFactor:
     """Factor of a positive definite precision matrix.
 
-    Raises
-    ------
-    DistributionError
-        When it is not positive definite; the error names the smallest eigenvalue and the columns
-        with the largest part in its eigenvector.
+    DistributionError when it is not positive definite; the error names the smallest eigenvalue and
+    the columns with the largest part in its eigenvector.
 
     Examples
     --------
@@ -104,7 +95,7 @@ def _no_distribution(precision: Floats) -> DistributionError:
 
 
 def allowed_levels(params: ConditionalGaussian) -> list[np.ndarray]:
-    """Codes of every categorical column that have a chance: those without bias ``-inf``."""
+    """Codes of every state that have a chance: those without bias ``-inf``."""
     return [
         np.flatnonzero(~np.isneginf(params.bias[params.levels_of(j)]))
         for j in range(len(params.n_levels))

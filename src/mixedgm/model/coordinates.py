@@ -21,24 +21,15 @@ from mixedgm.model.params import (
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """What solver coordinates leave out: units, levels without rows, moderators.
-
-    Parameters
-    ----------
-    layout : Layout
-        Over observed levels.
-    units : Units
-    observed : bool array (sum of declared levels,)
-        Levels that have rows.
-    n_levels : tuple of int
-        Declared levels.
-    moderators : Moderators or None
-    """
+    """What solver coordinates leave out: units, levels without rows, moderators."""
 
     layout: Layout
+    """Over observed levels."""
     units: Units
     observed: NDArray[np.bool_]
+    """Which of all declared levels have rows."""
     n_levels: tuple[int, ...]
+    """Declared levels."""
     moderators: Moderators | None = None
 
     def params(self, theta: Floats) -> Params:

@@ -65,6 +65,11 @@ class Incidence:
         return self.entry_ptr[self.target_ptr]
 
     @property
+    def blocks(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """The predictors of every target and where their coefficients are, for kernels."""
+        return self.target_ptr, self.predictor, self.entry_ptr, self.feature
+
+    @property
     def gaussian_entries(self) -> slice:
         """Coefficients of Gaussian conditionals, which come first."""
         return slice(0, int(self.node_entries[self.nodes.n_gaussian]))
@@ -563,17 +568,8 @@ class Layout:
         )
         predictor, group, feature = blocks
         theta_index, column, target = entries
-        return Incidence(
-            target_ptr,
-            predictor,
-            group,
-            entry_ptr,
-            theta_index,
-            column,
-            target,
-            feature,
-            self.nodes,
-        )
+        by_block = target_ptr, predictor, group, entry_ptr
+        return Incidence(*by_block, theta_index, column, target, feature, self.nodes)
 
     @cached_property
     def conditional(self) -> tuple[Ints, Ints]:

@@ -16,36 +16,22 @@ MOST_COLUMNS = 200
 
 @dataclass(frozen=True, eq=False)
 class Margins:
-    """What a table says about its columns one by one and, where it is small, two by two.
-
-    Parameters
-    ----------
-    mean : ndarray (d,)
-        Means of the design columns: the continuous ones (normal scores where a column has a
-        transform), then all declared levels, whose means are their shares of the rows.
-    variance : ndarray (p,)
-        Variances of the continuous columns, with divisor n.  A constant column has that of its
-        node term, as in the fit.
-    covariance : ndarray (d, d) or None
-        Of the design columns; None for more than `MOST_COLUMNS` of them.
-    """
+    """What a table says about its columns one by one and, where it is small, two by two."""
 
     mean: Floats
+    """(d,) means of the design columns: the numbers (normal scores where a column has a transform),
+    then all declared levels, whose means are their shares of the rows."""
     variance: Floats
+    """(p,) variances of the numbers, with divisor n.  A constant column has that of its node term,
+    as in the fit."""
     covariance: Floats | None = None
+    """(d, d) of the design columns; None for more than `MOST_COLUMNS` of them."""
 
     @classmethod
     def of(cls, mean: Floats, second: Floats, units: Units, observed: NDArray[np.bool_]) -> Margins:
-        """From the moments of standardised rows over the observed levels.
+        """From the means of z (c,) and z z' (c, c) of standardised rows over the observed levels.
 
-        Parameters
-        ----------
-        mean, second : ndarray (c,), (c, c)
-            Mean of the design columns z, and of z z'.
-        units : Units
-            Of the continuous columns.
-        observed : bool array (sum of declared levels,)
-            Which levels the moments are over.
+        `observed` says for all declared levels which these are.
         """
         p = len(units.centre)
         d = p + len(observed)
@@ -73,28 +59,20 @@ class Margins:
 
 @dataclass(frozen=True, eq=False)
 class NodeTerms:
-    """Node terms with which a joint distribution has the margins of a table.
-
-    Parameters
-    ----------
-    bias : ndarray
-        In place of the linear terms and the biases of levels.
-    diagonal : ndarray (p,)
-        In place of the diagonal of the precision.
-    error : float
-        Largest difference left between the margins: of probabilities, and of means and variances
-        of standardised columns.  Sampled ones: the largest that is likely.
-    sampled : bool
-        Whether expectations came from Gibbs chains.
-    covariance : ndarray (d, d) or None
-        Of the design columns under the joint distribution; None for more than `MOST_COLUMNS`.
-    """
+    """Node terms with which a joint distribution has the margins of a table."""
 
     bias: Floats
+    """In place of the linear terms and the biases of levels."""
     diagonal: Floats
+    """(p,) in place of the diagonal of the precision."""
     error: float
+    """Largest difference left between the margins: of probabilities, and of means and variances of
+    standardised columns.  Sampled ones: the largest that is likely."""
     sampled: bool = False
+    """Whether expectations came from Gibbs chains."""
     covariance: Floats | None = None
+    """(d, d) of the design columns under the joint distribution; None for more than
+    `MOST_COLUMNS`."""
 
     def put_into(self, params: Params) -> Params:
         """The same edges with these node terms."""

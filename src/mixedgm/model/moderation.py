@@ -82,21 +82,13 @@ class Moderation:
 
 @dataclass(frozen=True, eq=False)
 class Moderators:
-    """The moderators of a solver's rows: standardised columns, observed levels.
-
-    Parameters
-    ----------
-    nodes : tuple of int
-        Their positions.
-    share : ndarray (sum of observed levels,)
-        Frequency of every level.
-    span : ndarray (moderators, 2)
-        Lowest and highest standardised value; NaN for a categorical moderator.
-    """
+    """The moderators of a solver's rows: standardised columns, observed levels."""
 
     nodes: tuple[int, ...]
     share: Floats
+    """(sum of observed levels,) frequency of every level."""
     span: Floats
+    """(moderators, 2) lowest and highest standardised value; NaN for a moderator with levels."""
 
     @classmethod
     def of(

@@ -20,7 +20,7 @@ import numpy as np
 
 from mixedgm.errors import DistributionError, TooLargeError
 from mixedgm.model.layout import Floats, Ints, Layout
-from mixedgm.objective.contract import Evaluation
+from mixedgm.objective.contract import Evaluation, RowsCounted
 from mixedgm.objective.covariance import (
     CovarianceCost,
     Whole,
@@ -28,6 +28,7 @@ from mixedgm.objective.covariance import (
     factors,
     with_one,
 )
+from mixedgm.objective.likelihood import WholeLikelihood
 from mixedgm.objective.states import Softmax, States, StatesPoint
 from mixedgm.rows.contract import Coefficients, Moments, Rows
 from mixedgm.rows.memory import MemoryRows
@@ -40,28 +41,13 @@ _LARGEST = 4096
 
 
 @dataclass(frozen=True, eq=False)
-class ConditionalLikelihood:
-    """-log p(targets of a row | its covariates), averaged over rows.
+class ConditionalLikelihood(RowsCounted, WholeLikelihood):
+    """-log p(targets of a row | its covariates), averaged over rows; the layout has covariates."""
 
-    Parameters
-    ----------
-    layout : Layout
-        Which parameters exist; it has covariates.
-    moments : Moments
-        Of the standardised rows.
-    states : States
-        Roles of the design columns, and the joint states of the discrete targets.
-    rows : Rows
-        The covariates, and the joint state as their last discrete column.
-    effort : CovarianceCost
-        Counters.
-    """
-
-    layout: Layout
-    moments: Moments
     states: States
+    """Roles of the design columns, and the joint states of the discrete targets."""
     rows: Rows
-    effort: CovarianceCost = field(default_factory=CovarianceCost)
+    """The covariates, and the joint state as their last discrete column."""
     _kept: dict[bytes, _Sums] = field(default_factory=dict, init=False)
 
     @classmethod
@@ -81,50 +67,6 @@ class ConditionalLikelihood:
         )
         kept = rows.with_joint_state(numbers, discrete, layout.softmax_targets)
         return cls(layout, moments, states, kept)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.rows.n_rows
-
-    @property
-    def passes(self) -> float:
-        """Passes over the rows so far."""
-        return self.rows.passes
-
-    @property
-    def curvature_passes(self) -> float:
-        """Passes over the rows for curvature so far."""
-        return self.rows.curvature_passes
-
-    @property
-    def part_seconds(self) -> tuple[float, float]:
-        """Wall time so far in evaluations, and in curvature."""
-        return self.effort.seconds, self.effort.curvature_seconds
-
-    @property
-    def terms_per_edge(self) -> int:
-        """There is one term, with everything in it."""
-        return 1
-
-    @property
-    def by_nodes(self) -> bool:
-        """All statistics depend on each other: the curvature is one matrix."""
-        return False
-
-    def restrict(self, groups: Ints) -> ConditionalLikelihood:
-        """The same function with all other groups zero."""
-        layout = self.layout.restrict(groups)
-        return ConditionalLikelihood(layout, self.moments, self.states, self.rows, self.effort)
-
-    def null(self) -> Floats:
-        """Closed form: mean 0, precision 1, log frequencies."""
-        return self.layout.independent(self.moments.mean)
-
-    @cached_property
-    def observed(self) -> Floats:
-        """(n_theta,) mean of the sufficient statistics over the rows."""
-        return self.layout.statistics(self.moments.mean, self.moments.second)
 
     @cached_property
     def softmax(self) -> Softmax:
@@ -154,7 +96,7 @@ class ConditionalLikelihood:
         return Evaluation(value, grad)
 
     def _at(self, theta: Floats) -> StatesPoint | None:
-        if not np.all(theta[self.layout.diagonal] > 0.0) or not np.isfinite(theta).all():
+        if not self.is_candidate(theta):
             return None
         try:
             return StatesPoint.of(self.layout, self.states, theta)
@@ -280,31 +222,17 @@ class ConditionalCovariance(Whole):
     linear in (1, f), with coefficients for every state, so its covariance follows from the
     curvature of the softmax over states.  What x adds given state and covariates is as in the
     likelihood without covariates.
-
-    Parameters
-    ----------
-    layout : Layout
-        Of the parameters.
-    states : States
-        Roles of the columns.
-    point : StatesPoint
-        The model.
-    expected : Moments
-        Of all design columns, the targets being the model's given the covariates.
-    used : ndarray of int
-        Design columns of the covariates that have an edge.
-    softmax : ndarray or None
-        Curvature of the softmax over states: rows and columns are a state, for the constant and
-        then for every used covariate column.  None where there is one state only.
-    effort : CovarianceCost
-        Counters.
     """
 
     states: States
     point: StatesPoint
     expected: Moments
+    """Of all design columns, the targets being the model's given the covariates."""
     used: Ints
+    """Design columns of the covariates that have an edge."""
     softmax: Floats | None
+    """Curvature of the softmax over states: rows and columns are a state, for the constant and
+    then for every used covariate column.  None where there is one state only."""
     effort: CovarianceCost = field(default_factory=CovarianceCost)
 
     def on(self, layout: Layout, columns: Floats) -> Floats:

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from mixedgm.model.layout import Floats, Ints, Layout
-from mixedgm.rows.contract import SoftmaxCurvature
+from mixedgm.rows.contract import Counted, Rows, SoftmaxCurvature
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,59 +100,54 @@ class Curvature:
         return out
 
 
+class RowsCounted:
+    """A function that passes over a store of rows, which counts."""
+
+    rows: Rows
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.rows.n_rows
+
+    @property
+    def passes(self) -> float:
+        """Passes over the rows so far."""
+        return self.rows.passes
+
+    @property
+    def curvature_passes(self) -> float:
+        """Passes over the rows for curvature so far."""
+        return self.rows.curvature_passes
+
+
 class WholeCurvature(Protocol):
     """A Hessian in which everything may touch everything: one dense matrix."""
 
     def product(self, delta: Floats) -> Floats:
         """Hessian times `delta`."""
-        ...
 
     def dense(self) -> Floats:
         """The matrix."""
-        ...
 
     def on(self, layout: Layout, columns: Floats) -> Floats:
         """The matrix for the design columns ``z @ columns``, laid out as `layout`."""
-        ...
 
 
-class Smooth(Protocol):
+class Smooth(Counted, Protocol):
     """A convex smooth function of theta on a layout."""
 
     @property
     def layout(self) -> Layout:
         """Which parameters exist."""
-        ...
-
-    @property
-    def passes(self) -> float:
-        """Passes over the rows so far (a value alone counts one half; 0 if it needs none)."""
-        ...
-
-    @property
-    def curvature_passes(self) -> float:
-        """Passes over the rows for curvature so far."""
-        ...
-
-    @property
-    def part_seconds(self) -> tuple[float, float]:
-        """Wall time so far in evaluations, and in curvature."""
-        ...
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows behind the function."""
-        ...
 
     @property
     def terms_per_edge(self) -> int:
         """How many of the terms that the function adds up have an edge between targets in them."""
-        ...
 
     @property
     def by_nodes(self) -> bool:
         """Whether the Hessian is a sum over nodes; else it is one matrix."""
-        ...
 
     @property
     def curvature_rows(self) -> int:
@@ -160,18 +155,15 @@ class Smooth(Protocol):
 
         Zero where curvature would be too large to be had.
         """
-        ...
 
     @property
     def exact_curvature(self) -> bool:
         """Whether curvature with a stride of 1 is exact."""
-        ...
 
     def evaluate(
         self, theta: Floats, gradient: bool = True, groups: Ints | None = None
     ) -> Evaluation:
         """Value and, if asked, gradient; all but `groups` (if given) are known to be zero."""
-        ...
 
     def curvature(
         self, theta: Floats, stride: int = 1, nodes: Ints | None = None
@@ -180,12 +172,9 @@ class Smooth(Protocol):
 
         With `by_nodes` it is a Curvature, else a WholeCurvature.
         """
-        ...
 
     def restrict(self, groups: Ints) -> Smooth:
         """The same function of the node terms and these groups, all others being zero."""
-        ...
 
     def null(self) -> Floats:
         """The minimiser over the node terms with all edges zero."""
-        ...

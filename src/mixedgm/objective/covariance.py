@@ -46,13 +46,7 @@ class CovarianceCost:
 
 @dataclass(frozen=True, eq=False)
 class Whole(ABC):
-    """One dense matrix over all parameters, given by what it is for other design columns.
-
-    Parameters
-    ----------
-    layout : Layout
-        Of the parameters.
-    """
+    """One dense matrix over all parameters, given by what it is for other design columns."""
 
     layout: Layout
 
@@ -75,38 +69,23 @@ class Whole(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Covariance(Whole):
-    """Second derivative of the log partition function at one point.
-
-    Parameters
-    ----------
-    layout : Layout
-        Of the parameters.
-    codes : ndarray (n, q)
-        States of the discrete columns.
-    probability : ndarray (n,)
-        What each state counts; they sum to one.
-    start : ndarray (p,)
-        Mean of x without any level's shift.
-    shift : ndarray (sum of levels, p)
-        What each level adds to the mean of x.
-    spread : ndarray (p, p)
-        Covariance of x given y.
-    mean, second : ndarray (d,), (d, d)
-        E[m] and E[m m'] over the design columns, exactly.
-    n_draws : int
-        Size of the sample of states; 0 when they are all there.
-    effort : CovarianceCost
-        Counters.
-    """
+    """Second derivative of the log partition function at one point."""
 
     codes: NDArray[np.integer]
+    """(n, q) states of the discrete columns."""
     probability: Floats
+    """(n,) what each state counts; they sum to one."""
     start: Floats
+    """(p,) mean of x without any level's shift."""
     shift: Floats
+    """(sum of levels, p) what each level adds to the mean of x."""
     spread: Floats
+    """(p, p) covariance of x given y."""
     mean: Floats
     second: Floats
+    """(d,), (d, d) E[m] and E[m m'] over the design columns, exactly."""
     n_draws: int = 0
+    """Size of the sample of states; 0 when they are all there."""
     effort: CovarianceCost = field(default_factory=CovarianceCost)
 
     @classmethod
@@ -211,16 +190,10 @@ def with_one(mean: Floats, second: Floats) -> Floats:
 
 
 def covariance_given_y(moments: Floats, first: Ints, second: Ints, spread: Floats) -> Floats:
-    """Mean covariance, given y, of the products of two entries of v.
+    """Mean covariance, given y, of the products of two entries of v = (1, x, ...).
 
-    Parameters
-    ----------
-    moments : ndarray (1 + d, 1 + d)
-        E[m m'] of v = (1, x, ...).
-    first, second : ndarray of int
-        The two entries of every product.
-    spread : ndarray (p, p)
-        Covariance of x given y.
+    `moments` (1 + d, 1 + d) is E[m m'], `first` and `second` are the two entries of every product,
+    and `spread` (p, p) is the covariance of x given y.
     """
     p = len(spread)
     out = np.zeros((len(first), len(first)))

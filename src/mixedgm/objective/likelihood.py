@@ -8,10 +8,10 @@ gradient is the difference of the model's and the rows' expectations of them.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -31,54 +31,26 @@ _MOST_STATES = 2**16
 
 
 @dataclass(frozen=True, eq=False)
-class Likelihood:
-    """-log p(row), averaged over rows, by exact elimination of the discrete columns.
-
-    Parameters
-    ----------
-    layout : Layout
-        Which parameters exist.
-    moments : Moments
-        Of the standardised rows.
-    n_rows : int
-        Number of rows behind the moments.
-    effort : CovarianceCost
-        Counters.
-    """
+class WholeLikelihood:
+    """What likelihoods share: one term with all edges in it, and one matrix of curvature."""
 
     layout: Layout
     moments: Moments
-    n_rows: int
-    effort: CovarianceCost = field(default_factory=CovarianceCost)
+    """Of the standardised rows."""
+    effort: CovarianceCost = field(default_factory=CovarianceCost, kw_only=True)
+    """Shared by all restrictions."""
 
-    @property
-    def passes(self) -> float:
-        """None: the rows are not needed again."""
-        return 0.0
-
-    @property
-    def curvature_passes(self) -> float:
-        """None."""
-        return 0.0
-
-    @property
-    def terms_per_edge(self) -> int:
-        """There is one term, with everything in it."""
-        return 1
-
-    @property
-    def by_nodes(self) -> bool:
-        """All statistics depend on each other: the curvature is one matrix."""
-        return False
+    terms_per_edge = 1
+    by_nodes = False
 
     @property
     def part_seconds(self) -> tuple[float, float]:
         """Wall time so far in evaluations, and in curvature."""
         return self.effort.seconds, self.effort.curvature_seconds
 
-    def restrict(self, groups: Ints) -> Likelihood:
+    def restrict(self, groups: Ints) -> Self:
         """The same function with all other groups zero."""
-        return Likelihood(self.layout.restrict(groups), self.moments, self.n_rows, self.effort)
+        return replace(self, layout=self.layout.restrict(groups))
 
     def null(self) -> Floats:
         """Closed form: mean 0, precision 1, log frequencies."""
@@ -88,6 +60,20 @@ class Likelihood:
     def observed(self) -> Floats:
         """(n_theta,) mean of the sufficient statistics over the rows."""
         return self.layout.statistics(self.moments.mean, self.moments.second)
+
+    def is_candidate(self, theta: Floats) -> bool:
+        """Whether theta is finite with a positive diagonal, as one with a distribution must be."""
+        return bool((theta[self.layout.diagonal] > 0.0).all() and np.isfinite(theta).all())
+
+
+@dataclass(frozen=True, eq=False)
+class Likelihood(WholeLikelihood):
+    """-log p(row), averaged over rows, by exact elimination of the discrete columns."""
+
+    n_rows: int
+
+    passes = 0.0  # the rows are not needed again
+    curvature_passes = 0.0
 
     # -- value and gradient ------------------------------------------------------------------------
 
@@ -109,7 +95,7 @@ class Likelihood:
     def _exact(self, theta: Floats) -> Exact | None:
         from mixedgm.joint.exact import exact
 
-        if not np.all(theta[self.layout.diagonal] > 0.0) or not np.isfinite(theta).all():
+        if not self.is_candidate(theta):
             return None
         try:
             return exact(from_theta(self.layout, theta).joint)
@@ -162,19 +148,14 @@ class Likelihood:
             raise ValueError("there is no curvature outside the domain")
         n_draws = 0
         if stride <= 1 and self.exact_curvature:
-            codes, probability = all_states(model)
+            states = all_states(model)
         else:
             n_draws = max(1, self.curvature_rows // stride)
-            codes, probability = _drawn_states(model, n_draws)
+            draws = model.tree.draw(n_draws, np.random.default_rng(n_draws))
+            states = distinct(draws, model.params.n_levels)
         expected = moments_from(model.given_y, model.tree.pairs[0])
-        states = (codes, probability)
         out = Covariance.of(
             self.layout, states, model.given_y, expected, n_draws=n_draws, effort=self.effort
         )
         self.effort.curvature_seconds += time.perf_counter() - clock
         return out
-
-
-def _drawn_states(model: Exact, n: int) -> tuple[Ints, Floats]:
-    """The distinct ones among n draws of the discrete columns, and their shares."""
-    return distinct(model.tree.draw(n, np.random.default_rng(n)), model.params.n_levels)

@@ -9,49 +9,32 @@ the softmax terms, which take a pass over the rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from mixedgm.model.layout import Floats, Ints, Layout
-from mixedgm.objective.contract import Curvature, Evaluation
+from mixedgm.objective.contract import Curvature, Evaluation, RowsCounted
 from mixedgm.objective.gaussian_terms import GaussianSums, GaussianTerms
 from mixedgm.objective.softmax_terms import SoftmaxTerms, SoftmaxValues
 from mixedgm.rows.contract import Gradient, Moments, Rows
 
 
 @dataclass(frozen=True, eq=False)
-class Pseudolikelihood:
-    """Sum over columns of -log p(column | all other columns), averaged over rows.
-
-    Parameters
-    ----------
-    rows : Rows
-        The store of standardised rows.
-    layout : Layout
-        Which parameters exist.
-    moments : Moments
-        Of those rows.
-    working : bool
-        True for a restriction to a working set: gradients are then collected on the layout's own
-        edges only, instead of for all pairs at once.
-    """
+class Pseudolikelihood(RowsCounted):
+    """Sum over columns of -log p(column | all other columns), averaged over standardised rows."""
 
     rows: Rows
     layout: Layout
     moments: Moments
-    working: bool = field(default=False)
+    working: bool = False
+    """True for a restriction to a working set: gradients are then collected on the layout's own
+    edges only, instead of for all pairs at once."""
 
-    @property
-    def passes(self) -> float:
-        """Passes over the rows so far."""
-        return self.rows.passes
-
-    @property
-    def curvature_passes(self) -> float:
-        """Passes over the rows for curvature so far."""
-        return self.rows.curvature_passes
+    terms_per_edge = 2  # the conditionals of both its ends
+    by_nodes = True
+    exact_curvature = True
 
     @property
     def part_seconds(self) -> tuple[float, float]:
@@ -59,29 +42,9 @@ class Pseudolikelihood:
         return self.rows.part_seconds
 
     @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.rows.n_rows
-
-    @property
-    def terms_per_edge(self) -> int:
-        """Every edge is in the conditionals of both its ends."""
-        return 2
-
-    @property
-    def by_nodes(self) -> bool:
-        """The curvature is a sum over nodes."""
-        return True
-
-    @property
     def curvature_rows(self) -> int:
         """All rows."""
         return self.rows.n_rows
-
-    @property
-    def exact_curvature(self) -> bool:
-        """Exact when it is taken from all rows."""
-        return True
 
     def restrict(self, groups: Ints) -> Pseudolikelihood:
         """The same function with all other groups zero."""

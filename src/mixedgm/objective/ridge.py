@@ -20,20 +20,13 @@ __all__ = ["Ridged", "RidgedWhole"]
 
 @dataclass(frozen=True, eq=False)
 class Ridged:
-    """The sum of a smooth function and a ridge.
-
-    Parameters
-    ----------
-    smooth : Smooth
-    edges : ndarray (n_groups,)
-        r_g >= 0.
-    numbers : ndarray (n_gaussian,)
-        t_s >= 0.
-    """
+    """The sum of a smooth function and a ridge."""
 
     smooth: Smooth
     edges: Floats
+    """(n_groups,) r_g >= 0."""
     numbers: Floats
+    """(n_gaussian,) t_s >= 0."""
 
     @property
     def layout(self) -> Layout:

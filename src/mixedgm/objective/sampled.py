@@ -9,8 +9,8 @@ the spread between batches of them is the error, whatever the correlation along 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, fields, replace
-from typing import Protocol
+from dataclasses import dataclass, fields, replace
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -20,12 +20,12 @@ from mixedgm.joint.gibbs import Codes, random_start, runs_of, sweep
 from mixedgm.joint.kernels import count_pairs
 from mixedgm.joint.moments import moments_from
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
-from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import from_theta
 from mixedgm.objective.contract import Evaluation, WholeCurvature
-from mixedgm.objective.covariance import Covariance, CovarianceCost, distinct
+from mixedgm.objective.covariance import Covariance, distinct
+from mixedgm.objective.likelihood import Likelihood, WholeLikelihood
 from mixedgm.objective.ridge import Ridged, RidgedWhole
-from mixedgm.rows.contract import Moments
 
 _BATCHES = 64
 # States that curvature is estimated from.
@@ -79,26 +79,16 @@ class StateCurvature(WholeCurvature, Protocol):
 
     def variance_of(self, delta: Floats) -> float:
         """Its quadratic form: the variance of the statistics that `delta` weighs."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
 class GradientEstimate:
-    """What the chains say at one theta.
-
-    Parameters
-    ----------
-    grad, error : ndarray (n_theta,)
-        Gradient and its standard errors.
-    batches : ndarray (64, n_theta)
-        The gradient by each batch of chains.
-    curvature : StateCurvature
-        From states that the chains visited.
-    """
+    """What the chains say at one theta: gradient, standard errors, curvature at states visited."""
 
     grad: Floats
     error: Floats
     batches: Floats
+    """(64, n_theta) the gradient by each batch of chains."""
     curvature: StateCurvature
 
     def variance_along(self, direction: Floats) -> float:
@@ -107,50 +97,17 @@ class GradientEstimate:
 
 
 @dataclass(frozen=True, eq=False)
-class SampledLikelihood:
-    """-log p(row), averaged over rows; only its derivatives are known, up to sampling error.
+class SampledLikelihood(WholeLikelihood):
+    """-log p(row), averaged over rows; only its derivatives are known, up to sampling error."""
 
-    Parameters
-    ----------
-    layout : Layout
-        Which parameters exist.
-    moments : Moments
-        Of the standardised rows.
-    n_rows : int
-        Number of rows behind the moments.
-    chains : GradientChains
-        Shared by all restrictions.
-    effort : CovarianceCost
-        Counters.
-    """
-
-    layout: Layout
-    moments: Moments
     n_rows: int
     chains: GradientChains
-    effort: CovarianceCost = field(default_factory=CovarianceCost)
+    """Shared by all restrictions."""
 
     passes = 0.0
     curvature_passes = 0.0
-    terms_per_edge = 1
-    by_nodes = False
     curvature_rows = _KEPT
     exact_curvature = False
-
-    @property
-    def part_seconds(self) -> tuple[float, float]:
-        """Wall time so far in sampling, and in curvature."""
-        return self.effort.seconds, self.effort.curvature_seconds
-
-    def restrict(self, groups: Ints) -> SampledLikelihood:
-        """The same function with all other groups zero."""
-        return SampledLikelihood(
-            self.layout.restrict(groups), self.moments, self.n_rows, self.chains, self.effort
-        )
-
-    def null(self) -> Floats:
-        """Closed form: mean 0, precision 1, log frequencies."""
-        return self.layout.independent(self.moments.mean)
 
     def evaluate(
         self, theta: Floats, gradient: bool = True, groups: Ints | None = None
@@ -181,25 +138,28 @@ class SampledLikelihood:
         batches = np.array(
             [self.layout.statistics(one.column_mean, one.column_second) for one in expected]
         )
-        batches -= self.layout.statistics(self.moments.mean, self.moments.second)
+        batches -= self.observed
         error = np.zeros(self.layout.n_theta)
         if self.layout.n_levels:  # else nothing was sampled, and there is only rounding
             error = batches.std(axis=0, ddof=1) / np.sqrt(len(batches))
         self.effort.evaluations += 1.0
         self.effort.seconds += time.perf_counter() - clock
-        return GradientEstimate(
-            batches.mean(axis=0),
-            error,
-            batches,
-            self._covariance(params, given_y, pairs.mean(axis=0), states),
+        curvature = Covariance.of(
+            self.layout,
+            distinct(states, params.n_levels),
+            given_y,
+            moments_from(given_y, pairs.mean(axis=0)),
+            n_draws=len(states),
+            effort=self.effort,
         )
+        return GradientEstimate(batches.mean(axis=0), error, batches, curvature)
 
     def valid(self, theta: Floats) -> bool:
         """Whether theta has a distribution."""
         return self._model(theta)[0] is not None
 
     def _model(self, theta: Floats) -> tuple[ConditionalGaussian | None, Gaussian | None]:
-        if not np.all(theta[self.layout.diagonal] > 0.0) or not np.isfinite(theta).all():
+        if not self.is_candidate(theta):
             return None, None
         params = from_theta(self.layout, theta).joint
         try:
@@ -207,35 +167,16 @@ class SampledLikelihood:
         except DistributionError:
             return None, None
 
-    def _covariance(
-        self, params: ConditionalGaussian, given_y: Gaussian, pairs: Floats, states: Codes
-    ) -> Covariance:
-        return Covariance.of(
-            self.layout,
-            distinct(states, params.n_levels),
-            given_y,
-            moments_from(given_y, pairs),
-            n_draws=len(states),
-            effort=self.effort,
-        )
-
     def _without_edges(self, theta: Floats) -> Evaluation:
-        from mixedgm.objective.likelihood import Likelihood
-
         return Likelihood(self.layout, self.moments, self.n_rows).evaluate(theta)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RidgedSample(SampledLikelihood):
-    """The sum of a sampled likelihood and a ridge, which is known without error.
-
-    Parameters
-    ----------
-    ridge : Ridged
-        The ridge; its smooth function is the likelihood without it.
-    """
+    """The sum of a sampled likelihood and a ridge, which is known without error."""
 
     ridge: Ridged
+    """Its smooth function is the likelihood without the ridge."""
 
     @classmethod
     def of(cls, smooth: SampledLikelihood, edges: Floats, numbers: Floats) -> RidgedSample:
@@ -243,10 +184,9 @@ class RidgedSample(SampledLikelihood):
         parts = {each.name: getattr(smooth, each.name) for each in fields(SampledLikelihood)}
         return cls(**parts, ridge=Ridged(smooth, edges, numbers))
 
-    def restrict(self, groups: Ints) -> RidgedSample:
+    def restrict(self, groups: Ints) -> Self:
         """The same function with all other groups zero."""
-        small, ridge = super().restrict(groups), self.ridge
-        return RidgedSample.of(small, ridge.edges[groups], ridge.numbers)
+        return replace(super().restrict(groups), ridge=self.ridge.restrict(groups))
 
     def null(self) -> Floats:
         """The minimiser over the node terms with all edges zero."""

@@ -21,28 +21,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Softmax:
-    """The regression of the joint state on some covariates.
-
-    Parameters
-    ----------
-    layout : Layout
-        Of a table of all covariates and the joint state, which is the only target.
-    columns : ndarray of int
-        Design columns of the covariates that are in use, in the numbers of the whole model.
-    """
+    """The regression of the joint state on some covariates."""
 
     layout: Layout
+    """Of a table of all covariates and the joint state, which is the only target."""
     columns: Ints
+    """Design columns of the covariates that are in use, in the numbers of the whole model."""
 
 
 @dataclass(frozen=True, eq=False)
 class States:
     """Which design columns are what, and every joint state of the discrete targets.
 
-    Parameters
-    ----------
-    layout : Layout
-        Of the whole model; which edges it has does not matter.
+    The layout is that of the whole model; which edges it has does not matter.
 
     Examples
     --------
@@ -109,29 +100,18 @@ class States:
 
 @dataclass(frozen=True, eq=False)
 class StatesPoint:
-    """The model at one theta: a softmax over states, and x given state and covariates.
-
-    Parameters
-    ----------
-    states : States
-        Roles of the columns.
-    factor : TriangularFactor
-        Of the targets' precision.
-    linear : ndarray (p',)
-        Linear terms of the Gaussian targets.
-    pull : ndarray (d, p')
-        What every design column adds to the linear terms; for the targets themselves, minus the
-        precision.
-    bias, slope : ndarray (n_states,), (covariate columns, n_states)
-        The logits of the states: bias + f @ slope.
-    """
+    """The model at one theta: a softmax over states, and x given state and covariates."""
 
     states: States
     factor: TriangularFactor
+    """Of the targets' precision."""
     linear: Floats
+    """(p',) linear terms of the Gaussian targets."""
     pull: Floats
+    """(d, p') what every design column adds to these; for the targets, minus the precision."""
     bias: Floats
     slope: Floats
+    """(n_states,), (covariate columns, n_states): the states have logits bias + f @ slope."""
 
     @classmethod
     def of(cls, layout: Layout, states: States, theta: Floats) -> StatesPoint:

@@ -104,36 +104,34 @@ class SoftmaxCurvature(Sequence[Floats]):
         return matrix
 
 
-class Rows(Protocol):
-    """A store of standardised rows."""
+class Counted(Protocol):
+    """What has rows behind it, and counts the passes over them."""
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        ...
 
     @property
     def passes(self) -> float:
-        """Passes so far: 1 for value and gradient, 0.5 for a value alone."""
-        ...
+        """Passes so far: 1 for value and gradient, 0.5 for a value alone; 0 if it needs none."""
 
     @property
     def curvature_passes(self) -> float:
         """Share of the rows visited for curvature, summed over calls."""
-        ...
 
     @property
     def part_seconds(self) -> tuple[float, float]:
-        """Wall time so far in passes, and in curvature."""
-        ...
+        """Wall time so far in passes or evaluations, and in curvature."""
+
+
+class Rows(Counted, Protocol):
+    """A store of standardised rows."""
 
     def moments(self) -> Moments:
         """Weighted means and second moments of the design columns."""
-        ...
 
     def softmax(self, coef: Coefficients, gradient: Gradient) -> SoftmaxSums:
         """Loss and, as asked, the mean of z P' on the support or for all pairs."""
-        ...
 
     def softmax_curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> SoftmaxCurvature:
         """Second derivative of each named discrete node's mean loss.
@@ -141,4 +139,3 @@ class Rows(Protocol):
         Rows and columns of a node's matrix: its L biases, then its entries of the incidence in
         their order.  `stride` k takes every k-th row (their mean stands for the whole).
         """
-        ...

@@ -43,7 +43,6 @@ def summed_curvature(
 
     coef, bias, nodes = asked
     incidence, n_rows = coef.incidence, len(data[1])
-    blocks = (incidence.target_ptr, incidence.predictor, incidence.entry_ptr, incidence.feature)
     sizes = _Sizes(coef, bias, level_start, nodes, blas_cost)
     starts = np.zeros(len(nodes) + 1, dtype=np.int64)
     np.cumsum(sizes.n_columns**2 * sizes.n_packed, out=starts[1:])
@@ -60,7 +59,7 @@ def summed_curvature(
             (nodes[first:last], by_blas[first:last]),
             level_start,
             bias,
-            blocks,
+            incidence.blocks,
             coef.values,
             starts[first : last + 1],
             sizes.work(slice(first, last)),

@@ -40,34 +40,23 @@ _WANT = {"none": 0, "support": 1, "all": 2}
 
 @dataclass(eq=False)
 class MemoryRows:
-    """Rows held in memory.
-
-    Parameters
-    ----------
-    numbers : ndarray (n, p)
-        Standardised design columns that are numbers, C order.
-    codes : ndarray (n, q)
-        Level codes, unsigned integers, C order.
-    n_levels : tuple of int
-        Number of values of every discrete column.
-    weights : ndarray (n,) or None
-        Frequencies.
-    n_threads : int
-        Threads to use; it changes the time only.
-    products : Products or None
-        Features that design columns are multiplied by, where edges are moderated.
-    blas_cost : float
-        Nanoseconds per row that BLAS takes for a pair of columns; by it curvature is summed one way
-        or the other.
-    """
+    """Rows held in memory."""
 
     numbers: Floats
+    """(n, p) standardised design columns that are numbers, C order."""
     codes: NDArray[np.integer]
+    """(n, q) level codes, unsigned integers, C order."""
     n_levels: tuple[int, ...]
+    """Number of values of every discrete column."""
     weights: Floats | None = None
+    """(n,) frequencies."""
     n_threads: int = 1
+    """Threads to use; it changes the time only."""
     products: Products | None = None
+    """Features that design columns are multiplied by, where edges are moderated."""
     blas_cost: float = BLAS_COST
+    """Nanoseconds per row that BLAS takes for a pair of columns; by it curvature is summed one way
+    or the other."""
     passes: float = field(default=0.0, init=False)
     curvature_passes: float = field(default=0.0, init=False)
     part_seconds: tuple[float, float] = field(default=(0.0, 0.0), init=False)
@@ -194,15 +183,8 @@ class MemoryRows:
         out = _accumulators(n_chunks, sizes, gradient)
         block = self._block(d + width, products=whole_rows or gradient == "all")
         work = self.n_rows * (len(coef.values) + (d * levels if gradient == "all" else 0))
-        n_shares = min(self._threads_for(work), n_chunks)
+        n_shares = min(threads_for(work, self.n_threads), n_chunks)
         shares = [k * n_chunks // n_shares for k in range(n_shares + 1)]
-        incidence = coef.incidence
-        blocks = (
-            incidence.target_ptr,
-            incidence.predictor,
-            incidence.entry_ptr,
-            incidence.feature,
-        )
         dense = self._dense(coef, (len(bias), d, width)) if whole_rows else _NO_MATRICES
 
         def share(k: int) -> Callable[[], object]:
@@ -214,7 +196,7 @@ class MemoryRows:
                 coef.nodes,
                 bias,
                 dense,
-                blocks,
+                coef.incidence.blocks,
                 coef.values,
                 _WANT[gradient],
                 (block, d),
@@ -319,10 +301,6 @@ class MemoryRows:
             curvature = self.products.centre_curvatures(curvature, coef, nodes)
         self._spend(0.0, time.perf_counter() - clock)
         return curvature
-
-    def _threads_for(self, work: int) -> int:
-        """One thread for what takes less time than handing it over."""
-        return threads_for(work, self.n_threads)
 
     def _spend(self, passes: float, curvature: float) -> None:
         self.part_seconds = (self.part_seconds[0] + passes, self.part_seconds[1] + curvature)

@@ -19,18 +19,12 @@ Sums = Callable[[Floats | None], tuple[Floats, Floats]]
 
 @dataclass(frozen=True, eq=False)
 class Products:
-    """What design columns are multiplied by, and what is taken from them before.
-
-    Parameters
-    ----------
-    features : ndarray (n, F)
-        One column per feature, C order.
-    centre : ndarray (d,)
-        Of the design columns.
-    """
+    """What design columns are multiplied by, and what is taken from them before."""
 
     features: Floats
+    """(n, F), C order."""
     centre: Floats
+    """(d,) of the design columns."""
 
     @property
     def n_features(self) -> int:

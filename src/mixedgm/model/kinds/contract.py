@@ -16,11 +16,9 @@ class Transform(Protocol):
 
     def forward(self, values: Any) -> Floats:
         """Return the values on the scale of the model."""
-        ...
 
     def inverse(self, scores: Any) -> Floats:
         """Return the values on the scale of the table."""
-        ...
 
 
 class Kind(ABC):
@@ -96,8 +94,6 @@ class Kind(ABC):
     def point(self, conditional: Floats) -> NDArray[Any]:
         """The value that stands for a conditional in predictions and imputations.
 
-        Parameters
-        ----------
-        conditional : ndarray
-            Means of a Gaussian kind (n,); else probabilities, or their logarithms, (n, n_values).
+        This is the means (n,) of a Gaussian kind; else probabilities, or their logarithms,
+        (n, n_values).
         """
