@@ -82,25 +82,14 @@ class _Comparison:
         pairs = [(u, v) for u, v in combinations(range(len(schema.nodes)), 2) if {u, v} & {*order}]
         pair_odds = [self._pair(u, v) for u, v in pairs]
         odds = (*node_odds, *(odd for odd, _, _ in pair_odds))
-        adjusted = holm(np.array([odd.p_value for odd in odds]))
-        nodes = tuple(
-            self._node_check(node, odd, float(p), alpha)
-            for node, odd, p in zip(order, node_odds, adjusted[: len(order)], strict=True)
-        )
-        checks = [
-            self._pair_check(pair, odd, float(p), alpha)
-            for pair, odd, p in zip(pairs, pair_odds, adjusted[len(order) :], strict=True)
-        ]
+        adjusted = holm(np.array([odd.p_value for odd in odds])).tolist()
+        of_nodes = zip(order, node_odds, adjusted[: len(order)], strict=True)
+        of_pairs = zip(pairs, pair_odds, adjusted[len(order) :], strict=True)
+        nodes = tuple(self._node_check(*node, alpha) for node in of_nodes)
+        checks = [self._pair_check(*pair, alpha) for pair in of_pairs]
         checks.sort(key=lambda pair: (pair.p_value, -pair.distance))
-        return ModelCheck(
-            nodes,
-            tuple(checks),
-            self._levels(),
-            self.n_rows,
-            self.simulated.n_tables,
-            alpha,
-            self.fitted.library,
-        )
+        how = (self.n_rows, self.simulated.n_tables, alpha, self.fitted.library)
+        return ModelCheck(nodes, tuple(checks), self._levels(), *how)
 
     @property
     def _spans(self) -> Nodes:
@@ -170,11 +159,7 @@ class _Comparison:
         )
 
     def _pair_check(
-        self,
-        pair: tuple[int, int],
-        pair_odds: _PairOddity,
-        adjusted: float,
-        alpha: float,
+        self, pair: tuple[int, int], pair_odds: _PairOddity, adjusted: float, alpha: float
     ) -> PairCheck:
         schema, (u, v), (odd, observed, simulated) = self.fitted.schema, pair, pair_odds
         rows, columns = (schema.nodes[node].level_names for node in pair)

@@ -18,14 +18,7 @@ from mixedgm.errors import MixedGMError, NotYetError, ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Ints
 from mixedgm.options import Options
-from mixedgm.parallel import (
-    RandomState,
-    check_checkpoint,
-    check_n_jobs,
-    check_n_tasks,
-    run,
-    seeds,
-)
+from mixedgm.parallel import RandomState, check_checkpoint, check_n_jobs, check_n_tasks, run, seeds
 from mixedgm.parameters import ensure
 from mixedgm.printable import quoted
 from mixedgm.settings import to_plain
@@ -133,19 +126,18 @@ def bootstrap(
     check_checkpoint(checkpoint, random_state, "the same resamples are drawn")
     fitted, plan = prepared(model, X, kind, select, groups, sample_weight)
     drawn, shares = seeds(random_state, n_boot), _shares(plan, drop, int(n_boot))
-    tasks = list(zip(drawn, shares, strict=True))
     if plan.options.lam is not None:
         _check_same_table(plan, fitted)
     outcomes = run(
         partial(resample, plan),
-        tasks,
+        list(zip(drawn, shares, strict=True)),
         n_jobs=n_jobs,
         what="resamples",
         show=bool(verbose),
         checkpoint=checkpoint,
         identity=fingerprint(plan.key, drawn[0].entropy, drawn[0].spawn_key, np.array(shares)),
     )
-    return _result(fitted, plan, select, outcomes, tasks)
+    return _result(fitted, plan, select, outcomes, shares)
 
 
 # -- what is given -----------------------------------------------------------------------------
@@ -300,7 +292,7 @@ def _result(
     plan: ResamplingPlan,
     select: str,
     outcomes: list[Outcome],
-    tasks: list[Any],
+    shares: list[float],
 ) -> Bootstrap:
     done = [(outcome.index, outcome.record) for outcome in outcomes if outcome.record is not None]
     failures = [Failure(o.index, o.error) for o in outcomes if o.error is not None]
@@ -311,12 +303,12 @@ def _result(
     records: list[Record] = [record for _, record in done]
     whole = estimate_record(plan, fitted)
     pairs = all_pairs([*records, whole])
-    dropped = np.array([tasks[index][1] for index, _ in done])
+    dropped = np.array([shares[index] for index, _ in done])
     return Bootstrap(
         fitted=fitted,
         kind=plan.kind,
         select=select,
-        n_boot=len(tasks),
+        n_boot=len(shares),
         estimate=Replicates.gather(plan.declared, [whole], pairs),
         replicates=Replicates.gather(plan.declared, records, pairs),
         failures=tuple(failures),

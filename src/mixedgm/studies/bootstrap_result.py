@@ -336,7 +336,7 @@ class Bootstrap:
         schema = self.fitted.schema
         at = [schema.node_index(column.name) for column in schema.columns]
         here, samples = (
-            np.hstack([part.centrality[measure][:, at] for measure in MEASURES])
+            np.hstack([part.centrality[measure].take(at, axis=1) for measure in MEASURES])
             for part in (self.estimate, self.replicates)
         )
         influence = [measure == "expected_influence" for measure in MEASURES]

@@ -16,17 +16,12 @@ from mixedgm.errors import NotYetError, ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.fitting import encode, fit_design
 from mixedgm.model.layout import Ints
+from mixedgm.model.params import Params
 from mixedgm.notices import warn_about, warn_unless_converged
 from mixedgm.options import Options
-from mixedgm.parallel import (
-    RandomState,
-    check_checkpoint,
-    check_n_jobs,
-    check_n_tasks,
-    run,
-    seeds,
-)
+from mixedgm.parallel import RandomState, check_checkpoint, check_n_jobs, check_n_tasks, run, seeds
 from mixedgm.parameters import ensure
+from mixedgm.path.task import Reference
 from mixedgm.studies.bootstrap import plan_of
 from mixedgm.studies.bootstrap_replicates import Failure, Replicates
 from mixedgm.studies.compare_result import GroupComparison, differences
@@ -76,7 +71,7 @@ def compare_groups(
             "the comparison of groups does not cover deviations of moderated edges yet; name the "
             "moderators under covariates, or make the groups a moderator of one model."
         )
-    first, *rest = seeds(request.random_state, int(request.n_perm) + 1)
+    first, *drawn = seeds(request.random_state, int(request.n_perm) + 1)
     options = replace(options, random_state=first, n_jobs=request.n_jobs, verbose=0)
     frame = as_frame(X)
     design = encode(without_labels(frame, request.groups, request.blocks), options, sample_weight)
@@ -84,11 +79,13 @@ def compare_groups(
     pooled, options = _pooled(design, options, request, len(groups), frame.library)
     select = "fixed" if request.penalty == "common" else "again"
     plan = plan_of(pooled, options, design, select)
-    fits = _fits(plan, groups, pooled, options)
+    start = None if options.lam is None else plan.penalised
+    parts = (design.take(groups.rows(group)) for group in range(len(groups)))
+    fits = tuple(_fitted(part, options, frame.library, plan.reference, start) for part in parts)
     records = [estimate_record(plan, fitted) for fitted in fits]
     every = Replicates.gather(plan.declared, records)
     observed = _statistics(plan, every, every.pairs)
-    outcomes = _shuffles(Shuffle(plan, groups, every.pairs), rest, request)
+    outcomes = _shuffles(Shuffle(plan, groups, every.pairs), drawn, request)
     done = [outcome.record for outcome in outcomes if outcome.record is not None]
     return GroupComparison(
         groups=groups.labels,
@@ -113,63 +110,47 @@ def _pooled(
     Where it is chosen, rows are weighted such that the whole table counts as much as a mean group:
     EBIC and its like then choose the graph that so many rows support.
     """
-    runtime = replace(options.runtime, n_jobs=request.n_jobs, keep_interrupted=False)
     if request.penalty == "common" and options.lam is None:
         weights = np.ones(design.n_rows) if design.weights is None else design.weights
         as_group = replace(design, weights=weights / n_groups)
-        chosen = fit_design(as_group, options, library=library, runtime=runtime)
-        _warn(chosen, options)
-        lam, refits = chosen.report.lam, options.refits
+        lam, refits = _fitted(as_group, options, library).report.lam, options.refits
         options = replace(options, lam=lam, lams=None, select="ebic", refit=refits)
-    pooled = fit_design(design, options, library=library, runtime=runtime)
-    _warn(pooled, options)
-    return pooled, options
+    return _fitted(design, options, library), options
 
 
-def _fits(
-    plan: ResamplingPlan, groups: Groups, pooled: FittedModel, options: Options
-) -> tuple[FittedModel, ...]:
-    fits = []
-    for group in range(len(groups)):
-        fitted = fit_design(
-            plan.design.take(groups.rows(group)),
-            options,
-            library=pooled.library,
-            reference=plan.reference,
-            start=None if options.lam is None else plan.penalised,
-            runtime=replace(options.runtime, keep_interrupted=False),
-        )
-        _warn(fitted, options)
-        fits.append(fitted)
-    return tuple(fits)
-
-
-def _warn(fitted: FittedModel, options: Options) -> None:
+def _fitted(
+    design: Design,
+    options: Options,
+    library: str,
+    reference: Reference | None = None,
+    start: Params | None = None,
+) -> FittedModel:
+    """Fit rows, and warn where the optimum was not reached."""
+    runtime = replace(options.runtime, keep_interrupted=False)
+    fitted = fit_design(
+        design, options, library=library, reference=reference, start=start, runtime=runtime
+    )
     if fitted.path is not None:
         warn_unless_converged(fitted.path, options.tol)
     elif not fitted.report.converged:
         warn_about(fitted.report)
+    return fitted
 
 
-def _shuffles(shuffle: Shuffle, rest: list[Seed], request: Request) -> list[Outcome]:
-    if not rest:
+def _shuffles(shuffle: Shuffle, drawn: list[Seed], request: Request) -> list[Outcome]:
+    if not drawn:
         return []
     groups = shuffle.groups
+    labels, seed = (groups.codes, groups.blocks, groups.names), drawn[0]
     return run(
         partial(shuffled, shuffle),
-        rest,
+        drawn,
         n_jobs=request.n_jobs,
         what="permutations",
         show=bool(request.verbose),
         checkpoint=request.checkpoint,
         identity=fingerprint(
-            shuffle.plan.key,
-            groups.codes,
-            groups.blocks,
-            groups.names,
-            shuffle.pairs,
-            rest[0].entropy,
-            rest[0].spawn_key,
+            shuffle.plan.key, *labels, shuffle.pairs, seed.entropy, seed.spawn_key
         ),
     )
 

@@ -153,10 +153,7 @@ class GroupComparison:
         standardised parameters of edges; the Hamming distance, the number of pairs of columns that
         have an edge in some groups and none in others.
         """
-        p = p_values(self.observed["tests"], self.permutations["tests"])
-        return self._frame(
-            {"statistic": list(TESTS), "value": self.observed["tests"], "p_value": p}
-        )
+        return self._frame(self._tests("statistic"))
 
     def group_table(self) -> Any:
         """One row per group: group, n_rows, lam, n_edges, strength, kkt, converged.
@@ -177,6 +174,11 @@ class GroupComparison:
     def _frame(self, columns: Columns) -> Any:
         return frame(columns, self.fitted[0].library)
 
+    def _tests(self, heading: str) -> Columns:
+        observed = self.observed["tests"]
+        p = p_values(observed, self.permutations["tests"])
+        return {heading: TESTS, "value": observed, "p_value": p}
+
     @cached_property
     def _edges(self) -> Columns:
         every, schema = self.estimates, self.fitted[0].schema
@@ -190,15 +192,16 @@ class GroupComparison:
         for row, name in enumerate(self._names):
             columns[f"weight_{name}"] = weights[row]
             columns[f"sign_{name}"] = sign_names(sign[row])
-        columns["present_in"] = [
-            ", ".join(n for n, w in zip(self._names, column, strict=True) if w > 0.0)
-            for column in weights.T
-        ]
-        columns["difference"] = self.observed["edges"][order]
-        columns["between"] = [couples[k] for k in apart[:, order].argmax(axis=0)]
-        columns |= {"p_value": p[order], "p_holm": p_holm[order], "p_max": p_max[order]}
-        columns["significant"] = p_max[order] <= self.alpha
-        return columns
+        return {
+            **columns,
+            "present_in": [", ".join(compress(self._names, column)) for column in weights.T > 0.0],
+            "difference": self.observed["edges"][order],
+            "between": [couples[k] for k in apart[:, order].argmax(axis=0)],
+            "p_value": p[order],
+            "p_holm": p_holm[order],
+            "p_max": p_max[order],
+            "significant": p_max[order] <= self.alpha,
+        }
 
     @cached_property
     def _edge_p_values(self) -> tuple[Floats, Floats, Floats]:
@@ -300,10 +303,7 @@ class GroupComparison:
         lines = [f"Comparison of {len(self.groups)} groups: {self._counts()}", *self._troubles()]
         names = ("group", "n_rows", "lam", "n_edges", "strength")
         lines += ["", table_text({name: self._groups[name] for name in names}, 80)]
-        p = p_values(self.observed["tests"], self.permutations["tests"])
-        tests: dict[str, Any] = {"whole graphs": TESTS}
-        tests |= {"value": self.observed["tests"], "p_value": p}
-        lines += ["", table_text(tests, 80)]
+        lines += ["", table_text(self._tests("whole graphs"), 80)]
         n_edges = len(self._edges["source"])
         shown = f", {_SHOWN} of {n_edges}" if n_edges > _SHOWN else ""
         lines += ["", f"Edges, the most different first{shown}"]

@@ -22,15 +22,7 @@ from mixedgm.table.encode import Design
 from mixedgm.table.naming import with_names
 from mixedgm.table.schema import Schema
 
-__all__ = [
-    "asked_model",
-    "conditioned",
-    "is_conditioned",
-    "model_at",
-    "models_along",
-    "repaired_model",
-    "rows_at",
-]
+__all__ = ["asked_model", "conditioned", "model_at", "models_along", "repaired_model", "rows_at"]
 
 _LISTED = 5
 _GIVEN = "those of a larger model given "
@@ -39,13 +31,7 @@ _GIVEN = "those of a larger model given "
 def asked_model(
     fitted: FittedModel, given: Mapping[Any, Any] | None
 ) -> tuple[KnownValues, FittedModel]:
-    """Read known values; return them and the model of the other columns.
-
-    Raises
-    ------
-    ParameterError
-        When a covariate is not among the known values: the model says nothing about covariates.
-    """
+    """Read known values, all covariates among them; return them and the model of the rest."""
     evidence = read_evidence(fitted.schema, given)
     fitted.require_joint()
     covariates = [fitted.schema.nodes[node].name for node in fitted.schema.covariates]
@@ -66,11 +52,13 @@ def conditioned(fitted: FittedModel, evidence: KnownValues) -> FittedModel:
     """
     if not evidence.values:
         return fitted
-    if fitted.moderators:
-        return _moderated(fitted, evidence)
-    schema = fitted.schema
-    rest = tuple(column for column in schema.columns if column.name not in evidence.values)
-    if not rest:
+    schema, names = fitted.schema, _moderator_names(fitted)
+    if names:  # first what is known about moderators, then the rest
+        moderators = {name: value for name, value in evidence.values.items() if name in names}
+        others = {name: value for name, value in evidence.values.items() if name not in names}
+        at = model_at(fitted, moderators)
+        return conditioned(at, read_evidence(at.schema, others))
+    if all(column.name in evidence.values for column in schema.columns):
         raise ParameterError("all columns are given, so that nothing is left; give fewer.")
     _refuse_impossible(fitted, evidence)
     values = evidence.by_node(schema)
@@ -82,11 +70,11 @@ def _of_rest(fitted: FittedModel, evidence: KnownValues, params: Params, at: str
     """The model of the columns that are not known, with these parameters."""
     schema = fitted.schema
     left = Schema(tuple(c for c in schema.columns if c.name not in evidence.values))
-    before = fitted.report.message.removeprefix(_GIVEN) if is_conditioned(fitted) else ""
-    message = f"{_GIVEN}{before}{', ' if before else ''}{evidence}"
+    told = fitted.report.message
+    before = f"{told}, " if told.startswith(_GIVEN) else _GIVEN
     report = replace(
         FitReport.given(fitted.report.notes),
-        certificate=Certificate.none(message),
+        certificate=Certificate.none(f"{before}{evidence}"),
         at=at,
         loss=fitted.report.loss,
         rule=fitted.report.rule,
@@ -99,13 +87,7 @@ def _of_rest(fitted: FittedModel, evidence: KnownValues, params: Params, at: str
 
 
 def model_at(fitted: FittedModel, values: Mapping[Any, Any] | None) -> FittedModel:
-    """Return the ordinary model at given values of all moderators.
-
-    Raises
-    ------
-    ParameterError
-        When the model has no moderators, a name is not one of them, or a value is missing or wrong.
-    """
+    """Return the ordinary model at given values of all moderators and nothing else."""
     names = _moderator_names(fitted)
     if not names:
         raise ParameterError(
@@ -137,21 +119,12 @@ def models_along(
 ) -> tuple[list[FittedModel], list[str]]:
     """Return the models at several values of a moderator, and what to call them.
 
-    Parameters
-    ----------
-    fitted : FittedModel
-        With moderated edges.
-    moderator : str
-        The one that varies.
-    values : sequence, optional
-        Its values.  By default its mean and one standard deviation below and above, or all levels
-        that have rows.
-    f : mapping of column name to value, optional
-        Values of the other moderators; by default their mean or most frequent level.
+    By default these are its mean and one standard deviation below and above, or all levels that
+    have rows.  Other moderators have the values in `f`, else their mean or most frequent level.
     """
     node = fitted.schema.node_index(moderator)
     if node not in fitted.moderators:
-        names = ", ".join(quoted(fitted.schema.nodes[m].name) for m in fitted.moderators)
+        names = ", ".join(map(quoted, _moderator_names(fitted)))
         raise ParameterError(
             f"{quoted(moderator)} is not a moderator; "
             + (f"the edges vary with {names}." if names else "the edges do not vary.")
@@ -219,15 +192,6 @@ def rows_at(
         yield rows, here, replace(part, schema=here.schema, numbers=x, codes=y)
 
 
-def _moderated(fitted: FittedModel, evidence: KnownValues) -> FittedModel:
-    """The rest given evidence: first that about moderators, then that about other columns."""
-    names = _moderator_names(fitted)
-    moderators = {name: value for name, value in evidence.values.items() if name in names}
-    others = {name: value for name, value in evidence.values.items() if name not in names}
-    at = model_at(fitted, moderators)
-    return conditioned(at, read_evidence(at.schema, others))
-
-
 def _moderator_names(fitted: FittedModel) -> list[str]:
     return [fitted.schema.nodes[node].name for node in fitted.moderators]
 
@@ -243,17 +207,11 @@ def _warn_outside(fitted: FittedModel, evidence: KnownValues) -> None:
         column = fitted.schema.nodes[node]
         lowest, highest = column.decoded(np.array([low, high]))
         warnings.warn(
-            f"{quoted(column.name)} was between {lowest:.6g} and {highest:.6g} in the "
-            f"rows of the fit; at "
-            f"{evidence.values[column.name]:.6g} the edges are extrapolated.",
+            f"{quoted(column.name)} was between {lowest:.6g} and {highest:.6g} in the rows of the "
+            f"fit; at {evidence.values[column.name]:.6g} the edges are extrapolated.",
             ExtrapolationWarning,
             stacklevel=level_of_caller(),
         )
-
-
-def is_conditioned(fitted: FittedModel) -> bool:
-    """Whether the model came out of `conditioned`."""
-    return fitted.report.message.startswith(_GIVEN)
 
 
 def _refuse_impossible(fitted: FittedModel, evidence: KnownValues) -> None:

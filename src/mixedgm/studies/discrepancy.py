@@ -24,38 +24,21 @@ _ENOUGH = 10  # simulated tables beyond the observed one, for their share to be 
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """What one table looks like to a model.
+    """What one table of p Gaussian and q discrete columns looks like to a model.
 
-    Parameters
-    ----------
-    covariance : ndarray (d, d)
-        Of Gaussian columns, each standardised within this table, and of level indicators: its
-        blocks are the correlation of two Gaussian columns, the group means of a mixed pair (times
-        the groups' shares), and a table less the product of its margins.
-    moments : ndarray (p, 6)
-        The `MOMENTS` of Gaussian columns.
-    largest : ndarray (p,)
-        Largest standardised residual in size.
-    n_outliers : ndarray (p,)
-        Total weight of rows whose residual is beyond `OUTLIER`.
-    shares : ndarray (sum of levels,)
-        Of the levels.
-    expected : ndarray (sum of levels,)
-        Mean probability of each level given the other columns.
-    spread : ndarray (sum of levels,)
-        Mean of p(1 - p) over those probabilities.
-    dispersion : ndarray (q,)
-        Mean squared Pearson residual of a discrete column, 1 when the model is right.
+    The covariance is that of Gaussian columns, each standardised within this table, and of level
+    indicators: its blocks are the correlation of two Gaussian columns, the group means of a mixed
+    pair (times the groups' shares), and a table less the product of its margins.
     """
 
-    covariance: Floats
-    moments: Floats
-    largest: Floats
-    n_outliers: Floats
-    shares: Floats
-    expected: Floats
-    spread: Floats
-    dispersion: Floats
+    covariance: Floats  # (d, d)
+    moments: Floats  # (p, 6), the `MOMENTS`
+    largest: Floats  # (p,) standardised residual, in size
+    n_outliers: Floats  # (p,) total weight of rows whose residual is beyond `OUTLIER`
+    shares: Floats  # (sum of levels,)
+    expected: Floats  # (sum of levels,) mean probability given the other columns
+    spread: Floats  # (sum of levels,) mean of p(1 - p) over those probabilities
+    dispersion: Floats  # (q,) mean squared Pearson residual, 1 when the model is right
 
 
 def statistics(fitted: FittedModel, design: Design) -> Statistics:
@@ -127,15 +110,9 @@ def _moments(centre: Floats, scale: Floats, powers: Floats) -> Floats:
 class Oddity:
     """How far the observed statistics of one column or pair are from simulated ones.
 
-    Parameters
-    ----------
-    scaled : ndarray (k,)
-        Observed minus simulated mean of every entry, in standard deviations of the simulation.
-    distance : float
-        Root mean square of `scaled`, divided by what it is in simulated tables: about 1 when the
-        model is right.
-    p_value : float
-        Chance of a larger distance under the model.
+    `scaled` is observed minus simulated mean, in standard deviations of the simulation; `distance`
+    its root mean square, divided by what that is in simulated tables: about 1 when the model is
+    right; `p_value` the chance of a larger distance under the model.
     """
 
     scaled: Floats

@@ -27,16 +27,10 @@ _SHOWN_LEVELS = 10
 
 @dataclass(frozen=True)
 class KnownValues:
-    """Known values of some columns.
+    """Known values of some columns: by name, in the table's order and in the data's own units.
 
-    Parameters
-    ----------
-    values : mapping of str to float or level
-        By column name, in the table's order and in the data's own units.
-    numbers : mapping of int to float
-        Values of Gaussian columns by position; normal scores where a column has a transform.
-    discrete : mapping of int to int
-        Level codes of all other columns by position.
+    `numbers` has those of Gaussian columns by position, normal scores where a column has a
+    transform; `discrete` the level codes of all other columns by position.
     """
 
     values: Mapping[str, float | Level] = field(default_factory=dict)
@@ -73,20 +67,9 @@ class KnownValues:
 
 
 def read_evidence(schema: Schema, given: Mapping[Any, Any] | None) -> KnownValues:
-    """Return known values as numbers and level codes.
+    """Return known values as numbers and level codes, or raise one error with all that is wrong.
 
-    Parameters
-    ----------
-    schema : Schema
-        The columns.
-    given : mapping of column name to value, or None
-        A number for a continuous column, in the data's own units; a level for a categorical one,
-        as it is in the table or as its text.  None and NaN mean that nothing is known.
-
-    Raises
-    ------
-    ParameterError
-        With everything that is wrong.
+    A level is given as it is in the table or as its text.  None and NaN mean that nothing is known.
 
     Examples
     --------
@@ -162,13 +145,7 @@ def level_code(column: Column, value: Any) -> int:
 
 
 def read_columns(schema: Schema, columns: Any, option: str = "columns") -> tuple[Column, ...]:
-    """Return the columns that a name or a sequence of names stands for, in that order.
-
-    Raises
-    ------
-    ParameterError
-        For an unknown name, a name that comes twice, and for no name at all.
-    """
+    """Return the columns that a name or a sequence of different names stands for, in that order."""
     single = isinstance(columns, (str, Integral))
     names = [columns] if single else list(columns) if np.iterable(columns) else []
     if not names:

@@ -32,12 +32,7 @@ IN_TURN = ("continuous", 2)
 
 
 def schema_of(columns: ColumnsArg) -> Schema:
-    """Return the schema that a mapping of column names describes.
-
-    Parameters
-    ----------
-    columns : Schema or mapping of name to "continuous", number of levels, or sequence of levels
-        A number of levels makes the levels "a", "b", "c", ...
+    """Return the schema that a mapping of column names describes; numbers count levels.
 
     Examples
     --------
@@ -50,11 +45,8 @@ def schema_of(columns: ColumnsArg) -> Schema:
     if isinstance(columns, Schema):
         return columns
     if not isinstance(columns, Mapping) or not columns:
-        raise ParameterError.must_be(
-            "schema",
-            "a Schema, or a dict such as {'age': 'continuous', 'sex': ['F', 'M']}",
-            columns,
-        )
+        wanted = "a Schema, or a dict such as {'age': 'continuous', 'sex': ['F', 'M']}"
+        raise ParameterError.must_be("schema", wanted, columns)
     return Schema(tuple(_column(str(name), what) for name, what in columns.items()))
 
 
@@ -67,11 +59,8 @@ def _column(name: str, what: object) -> Column:
     elif isinstance(what, Sequence) and not isinstance(what, str):
         levels = tuple(what)
     if len(levels) < 2 or not all(isinstance(level, (str, bool, int, float)) for level in levels):
-        raise ParameterError.must_be(
-            f"column {quoted(name)}",
-            "'continuous', a number of levels, or at least two levels",
-            what,
-        )
+        wanted = "'continuous', a number of levels, or at least two levels"
+        raise ParameterError.must_be(f"column {quoted(name)}", wanted, what)
     return Column(name, "categorical", levels=levels)
 
 

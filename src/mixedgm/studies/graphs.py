@@ -57,15 +57,11 @@ class GraphComparison:
         return len(self.false_edges) + len(self.missed_edges)
 
     def __repr__(self) -> str:
-        counts = (
+        lines = [
             f"{len(self.true_edges)} true, {len(self.false_edges)} false, "
-            f"{len(self.missed_edges)} missed edges"
-        )
-        scores = (
-            f"precision {self.precision:.3g}, recall {self.recall:.3g}, F1 {self.f1:.3g}, "
-            f"Hamming distance {self.hamming}"
-        )
-        lines = [f"{counts}: {scores}"]
+            f"{len(self.missed_edges)} missed edges: precision {self.precision:.3g}, recall "
+            f"{self.recall:.3g}, F1 {self.f1:.3g}, Hamming distance {self.hamming}"
+        ]
         for name, pairs in (("false", self.false_edges), ("missed", self.missed_edges)):
             if pairs:
                 lines.append(f"  {name:<6}  {_listed(pairs)}")
@@ -95,8 +91,8 @@ def compare_graphs(truth: Any, estimate: Any) -> GraphComparison:
     """
     true_pairs, true_nodes = read_graph(truth, "truth")
     pairs, nodes = read_graph(estimate, "estimate")
-    _check_nodes(true_pairs, true_nodes, nodes, "estimate")
-    _check_nodes(pairs, nodes, true_nodes, "truth")
+    _check_names(true_nodes or _names(true_pairs), nodes, "estimate")
+    _check_names(nodes or _names(pairs), true_nodes, "truth")
     return GraphComparison(
         tuple(pair for key, pair in true_pairs.items() if key in pairs),
         tuple(pair for key, pair in pairs.items() if key not in true_pairs),
@@ -138,19 +134,16 @@ def _ends(pair: Any, what: str) -> Pair:
     raise ParameterError.must_be(f"an edge of {what}", "a pair of two different names", pair)
 
 
-def _check_nodes(
-    pairs: dict[frozenset[str], Pair],
-    nodes: tuple[str, ...] | None,
-    known: tuple[str, ...] | None,
-    other: str,
-) -> None:
+def _names(pairs: dict[frozenset[str], Pair]) -> tuple[str, ...]:
+    return tuple(end for pair in pairs.values() for end in pair)
+
+
+def _check_names(names: tuple[str, ...], nodes: tuple[str, ...] | None, graph: str) -> None:
     """Raise where a column of one graph is not one of the other's: a typo or another table."""
-    if known is None:
-        return
-    for name in nodes if nodes is not None else [end for pair in pairs.values() for end in pair]:
-        if name not in known:
+    for name in names:
+        if nodes is not None and name not in nodes:
             raise ParameterError(
-                f"{other} has no column {quoted(name)}; {near_matches(name, known)}"
+                f"{graph} has no column {quoted(name)}; {near_matches(name, nodes)}"
             )
 
 

@@ -151,15 +151,7 @@ _TITLE = "Joint distribution and table, pairs furthest apart first"
 
 
 def joint_discrepancy(fitted: FittedModel) -> JointDiscrepancy:
-    """Compare the joint distribution of a model with the table it was fitted to.
-
-    Raises
-    ------
-    DistributionError
-        Where there is no joint distribution.
-    ParameterError
-        Where the table's pairs are not known.
-    """
+    """Compare the joint distribution of a model with the table it was fitted to."""
     fitted.require_joint()
     if fitted.schema.covariates:
         raise ParameterError(
@@ -289,24 +281,10 @@ class _Entries:
         (u, v), (joint, table, error) = self.pairs[at], self.values[at].tolist()
         source, target = schema.nodes[u], schema.nodes[v]
         kind = edge_kind(schema, int(u), int(v))
-        first, second = (
-            None if end.is_numeric else column.level_names[code]
-            for end, column, code in zip(
-                ends_of(kind), (source, target), self.levels[at], strict=True
-            )
-        )
-        return PairGap(
-            source.name,
-            target.name,
-            kind,
-            first,
-            second,
-            joint,
-            table,
-            joint - table,
-            error,
-            bool(self.notable[at]),
-        )
+        ends = zip(ends_of(kind), (source, target), self.levels[at], strict=True)
+        first, second = (None if end.is_numeric else c.level_names[code] for end, c, code in ends)
+        names, notable = (source.name, target.name), bool(self.notable[at])
+        return PairGap(*names, kind, first, second, joint, table, joint - table, error, notable)
 
 
 def _values(fitted: FittedModel, terms: NodeTerms) -> tuple[Floats, Floats, Floats, Floats]:

@@ -196,30 +196,27 @@ class ModelCheck:
         pairs = [pair for pair in self.pair_checks if pair.flagged]
         nodes = [node for node in self.node_checks if node.flagged]
         parts = [textwrap.fill(head, 80, subsequent_indent="  ")]
-        if nodes:
-            shown: Columns = {
-                "column": [node.column for node in nodes[:_SHOWN]],
-                "distance": [node.distance for node in nodes[:_SHOWN]],
-                "where": [node.where for node in nodes[:_SHOWN]],
-            }
-            parts += ["", _heading("Columns", len(nodes)), table_text(shown)]
-        if pairs:
-            shown = {
-                "pair": [f"{pair.source} - {pair.target}" for pair in pairs[:_SHOWN]],
-                "edge": ["yes" if pair.edge else "no" for pair in pairs[:_SHOWN]],
-                "observed": [f"{pair.observed:.2f}" for pair in pairs[:_SHOWN]],
-                "simulated": [f"{pair.simulated:.2f}" for pair in pairs[:_SHOWN]],
-                "distance": [pair.distance for pair in pairs[:_SHOWN]],
-                "where": [pair.where for pair in pairs[:_SHOWN]],
-            }
-            parts += ["", _heading("Pairs", len(pairs)), table_text(shown)]
+        parts += _listed("Columns", {"column": [node.column for node in nodes]}, nodes)
+        shown = {
+            "pair": [f"{pair.source} - {pair.target}" for pair in pairs],
+            "edge": ["yes" if pair.edge else "no" for pair in pairs],
+            "observed": [f"{pair.observed:.2f}" for pair in pairs],
+            "simulated": [f"{pair.simulated:.2f}" for pair in pairs],
+        }
+        parts += _listed("Pairs", shown, pairs)
         if nodes or pairs:
             parts += ["", meanings_text(nodes, pairs)]
         return "\n".join(parts)
 
 
-def _heading(what: str, total: int) -> str:
-    return f"{what} ({_SHOWN} of {total})" if total > _SHOWN else what
+def _listed(
+    what: str, columns: dict[str, list[str]], checks: Sequence[NodeCheck | PairCheck]
+) -> list[str]:
+    """A heading and the first checks with how far off they are, and where."""
+    off: Columns = {"distance": [c.distance for c in checks], "where": [c.where for c in checks]}
+    shown = {name: values[:_SHOWN] for name, values in {**columns, **off}.items()}
+    heading = f"{what} ({_SHOWN} of {len(checks)})" if len(checks) > _SHOWN else what
+    return ["", heading, table_text(shown)] if checks else []
 
 
 def meanings_text(nodes: Sequence[NodeCheck], pairs: Sequence[PairCheck]) -> str:
@@ -234,11 +231,8 @@ def meanings_text(nodes: Sequence[NodeCheck], pairs: Sequence[PairCheck]) -> str
     for text, names in flagged.items():
         shown = ", ".join(cut(one_line(name), 40) for name in names[:_NAMED])
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        lines.append(
-            textwrap.fill(
-                f"{shown}{more}: {text}", 80, initial_indent="  ", subsequent_indent="    "
-            )
-        )
+        paragraph = f"{shown}{more}: {text}"
+        lines.append(textwrap.fill(paragraph, 80, initial_indent="  ", subsequent_indent="    "))
     note = "With many rows even differences that do not matter are flagged: compare the numbers."
     return "\n".join([*lines, textwrap.fill(note, 80)])
 

@@ -111,15 +111,7 @@ def predictability_frame(fitted: FittedModel, gaps: Gaps) -> Any:
 
 
 def ring_shares(fitted: FittedModel, given: Any) -> dict[str, float]:
-    """Return the share of every ring, from rows, from a frame of `predictability`, or as given.
-
-    Parameters
-    ----------
-    fitted : FittedModel
-        The model.
-    given : data frame or mapping
-        Rows to predict, what `predictability_frame` returned, or numbers by column name.
-    """
+    """Return the share of every ring: from rows, from a frame of `predictability`, or as given."""
     if isinstance(given, Mapping):
         shares = {_column(fitted, name).name: _number(name, x) for name, x in given.items()}
     else:

@@ -32,16 +32,10 @@ _SMALLEST = 0.25  # eigenvalue of a random precision matrix with a unit diagonal
 
 
 def schema_of_graph(graph: Any, types: Any = None) -> Schema:
-    """Return one column per node.
+    """Return one column per node, named by the text that it prints as.
 
-    Parameters
-    ----------
-    graph : networkx.Graph or sequence of pairs
-        Nodes are named by the text that they print as.
-    types : mapping of node, or sequence in the order of the nodes, optional
-        "continuous", a number of levels, or the levels.  Nodes that it does not name have what
-        their attributes `kind` and `levels` say, as in ``model.to_networkx()``; where a graph has
-        no such attributes, its nodes are continuous and binary in turn.
+    Nodes that `types` does not name have what their attributes `kind` and `levels` say, as in
+    ``model.to_networkx()``; where a graph has none, its nodes are continuous and binary in turn.
     """
     pairs, nodes = read_graph(graph, "graph")
     names = list(nodes or dict.fromkeys(end for pair in pairs.values() for end in pair))
@@ -81,12 +75,7 @@ def _by_attribute(graph: Any) -> dict[str, Any]:
 
 
 def random_params(
-    graph: Any,
-    schema: Schema,
-    rng: np.random.Generator,
-    *,
-    strength: Any = None,
-    bias: float = 0.0,
+    graph: Any, schema: Schema, rng: np.random.Generator, *, strength: Any = None, bias: float = 0.0
 ) -> tuple[Params, tuple[str, ...]]:
     """Return parameters with exactly these edges, and what had to be changed.
 

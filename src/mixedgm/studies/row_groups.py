@@ -19,21 +19,11 @@ _FEWEST = 2
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """The rows of a design in groups.
+    """The rows of a design in groups."""
 
-    Parameters
-    ----------
-    labels : tuple
-        One label per group, sorted; as the user gave them.
-    codes : ndarray (n,)
-        Number of the group of every row.
-    blocks : ndarray (n,) or None
-        Number of the block of every row; labels are shuffled within blocks only.
-    """
-
-    labels: tuple[Any, ...]
-    codes: Ints
-    blocks: Ints | None = None
+    labels: tuple[Any, ...]  # one per group, sorted; as the user gave them
+    codes: Ints  # (n,) number of the group of every row
+    blocks: Ints | None = None  # (n,) of the block; labels are shuffled within blocks only
 
     def __len__(self) -> int:
         return len(self.labels)
