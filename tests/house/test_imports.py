@@ -171,6 +171,16 @@ def test_stores_are_made_where_the_architecture_says() -> None:
     assert found == fits | {"diagnostics/states.py", "diagnostics/truth.py", "precompile.py"}
 
 
+def test_no_two_classes_share_a_name() -> None:
+    classes = [
+        node.name
+        for path in sources(PACKAGE)
+        for node in ast.walk(parse(path))
+        if isinstance(node, ast.ClassDef)
+    ]
+    assert sorted({name for name in classes if classes.count(name) > 1}) == []
+
+
 def test_importing_the_package_stays_light() -> None:
     heavy = sorted(LATE | {"numba", "scipy.optimize"})
     # scikit-learn loads some of them by itself where they are installed; that is not ours to save.

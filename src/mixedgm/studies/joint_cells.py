@@ -57,7 +57,7 @@ class _Question:
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
+class _Neighbourhood:
     """The unknown columns and those that they have edges to, all of which are known."""
 
     nodes: Ints
@@ -161,7 +161,7 @@ class JointCells:
                 together, {node: np.sort(np.concatenate(rows)) for node, rows in by_node.items()}
             )
 
-    def _part(self, question: _Question, rows: Ints) -> _Part:
+    def _part(self, question: _Question, rows: Ints) -> _Neighbourhood:
         from mixedgm.joint import KnownColumns, among
 
         params, codes = self._table
@@ -176,9 +176,9 @@ class JointCells:
             self.gaps.numbers[rows[:, None], places[0]],
             codes[rows[:, None], places[1]],
         )
-        return _Part(nodes, among(params, numbers, discrete), known)
+        return _Neighbourhood(nodes, among(params, numbers, discrete), known)
 
-    def _ask(self, function: Callable[..., T], part: _Part, *first: Any) -> T:
+    def _ask(self, function: Callable[..., T], part: _Neighbourhood, *first: Any) -> T:
         columns = Schema(tuple(self.fitted.schema.nodes[node] for node in part.nodes))
         try:
             return with_names(columns, function, part.params, *first, part.known, limit=_ENTRIES)
