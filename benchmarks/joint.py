@@ -13,7 +13,7 @@ from benchmarks.peers import fields
 from benchmarks.peers.external import UnavailableError
 from benchmarks.report import Result, Row, at_most, shown
 from benchmarks.timing import interleaved, seconds_of
-from mixedgm.model.params import Params
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 
 LEVELS = 3
 COLUMNS = {"full": 60, "quick": 30, "smoke": 6}
@@ -65,7 +65,9 @@ def _field(result: Result, name: str, graph: nx.Graph[Any], context: Context) ->
         result.add(_agreement(f"{name}: largest difference to {peer}", params, answer))
 
 
-def _afresh(question: Callable[[Params], object], params: Params) -> object:
+def _afresh(
+    question: Callable[[ConditionalGaussian], object], params: ConditionalGaussian
+) -> object:
     """With the elimination order to be found, too: plans are remembered otherwise."""
     from mixedgm.joint.plan import make_plan
 
@@ -73,14 +75,14 @@ def _afresh(question: Callable[[Params], object], params: Params) -> object:
     return question(params)
 
 
-def _agreement(what: str, params: Params, answer: fields.Answer) -> Row:
+def _agreement(what: str, params: ConditionalGaussian, answer: fields.Answer) -> Row:
     """Log Z and all probabilities of pairs."""
     from mixedgm.joint import expectations
 
     found = expectations(params)
     gap = max(
         abs(found.log_partition - answer.log_z),
-        float(np.abs(found.cat_interaction - answer.pairs).max()),
+        float(np.abs(found.pairs - answer.pairs).max()),
     )
     return Row(what, f"<= {AGREE:g}", f"{gap:.1e}", gap <= AGREE)
 
@@ -94,10 +96,10 @@ def _samplers(result: Result, n_rows: int) -> None:
     rng = np.random.default_rng(0)
     figures = result.figures["rows per second"] = dict[str, float]()
     for method in ("exact", "gibbs"):
-        draw(model.params_, 100, rng=rng, method=method)
+        draw(model.params_.joint, 100, rng=rng, method=method)
 
         def rows(method: Any = method) -> object:
-            return draw(model.params_, n_rows, rng=rng, method=method)
+            return draw(model.params_.joint, n_rows, rng=rng, method=method)
 
         figures[method] = n_rows / min(seconds_of(rows) for _ in range(3))
         name = {"exact": "exact sampler", "gibbs": "Gibbs sampler"}[method]

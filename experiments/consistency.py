@@ -20,6 +20,7 @@ from matplotlib.axes import Axes
 
 import mixedgm as mg
 from experiments.common import BLACK, BLUE, ORANGE, Run, start, wilson
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 
 STRENGTHS = {
     "star": (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
@@ -43,21 +44,22 @@ def model(family: str, strength: float) -> mg.MixedGraphicalModel:
     """One of the family, and a weak edge u - v apart from it."""
     if family == "star":
         columns: dict[str, Any] = {"hub": 3} | dict.fromkeys(("a", "b", "c"), "continuous")
-        params = mg.Params.independent(3, (3,))
-        params.category_shift[:] = strength * np.array([1.0, 0.0, -1.0])
+        params = ConditionalGaussian.independent(3, (3,))
+        params.shift[:] = strength * np.array([1.0, 0.0, -1.0])
     else:
         sizes = {"beta": 0.25 * strength, "rho": 0.5 * strength, "phi": 0.5 * strength}
         _, ladder = mg.datasets.make_ladder(1, 4, random_state=0, **sizes)
-        params = ladder.params_
+        params = ladder.params_.joint
         columns = {c.name: len(c.levels) or "continuous" for c in ladder.schema_.nodes}
     p, n_levels = params.n_gaussian, params.n_levels
-    whole = mg.Params.independent(p + 1, (*n_levels, 2))
+    whole = ConditionalGaussian.independent(p + 1, (*n_levels, 2))
     inside = slice(0, sum(n_levels))
     whole.precision[:p, :p] = params.precision
-    whole.category_shift[:p, inside] = params.category_shift
-    whole.cat_interaction[inside, inside] = params.cat_interaction
-    whole.category_shift[p, -2:] = WEAK, -WEAK
-    return mg.from_params({**columns, "u": "continuous", "v": 2}, whole)
+    whole.shift[:p, inside] = params.shift
+    whole.interaction[inside, inside] = params.interaction
+    whole.shift[p, -2:] = WEAK, -WEAK
+    columns |= {"u": "continuous", "v": 2}
+    return mg.from_params(columns, mg.Params.of_joint(whole))
 
 
 def numbers(family: str, strength: float, loss: str) -> list[dict[str, Any]]:

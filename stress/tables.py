@@ -229,7 +229,7 @@ def _look_at(model: Any) -> None:
     for each in fields(model.params_):
         value = getattr(model.params_, each.name)
         if isinstance(value, np.ndarray):
-            fine = np.isfinite(value) | (np.isneginf(value) & (each.name == "cat_bias"))
+            fine = np.isfinite(value) | (np.isneginf(value) & (each.name == "bias"))
             if not fine.all():
                 raise WrongAnswerError(f"{each.name} is not finite (converged: {model.converged_})")
     if not np.isfinite(fitted.edge_weights).all() or not np.isfinite(fitted.node_scales).all():

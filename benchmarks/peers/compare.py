@@ -106,7 +106,7 @@ def _walk(
 
 def _standardised(task: Task, solved: product.Solved) -> product.Floats:
     """Objectives in the units that the yardstick uses."""
-    return solved.path.objective - task.units.log_jacobian
+    return solved.path.objective - task.log_jacobian
 
 
 def _against_yardstick(

@@ -43,14 +43,14 @@ class Table:
     @classmethod
     def of(cls, task: Task, lams: NDArray[np.float64]) -> Table:
         rows: Any = task.smooth.rows  # type: ignore[attr-defined]
-        p = task.layout.n_cont
+        p = task.layout.n_gaussian
         share = np.bincount(
             (rows.codes + (task.layout.column_start[p:-1] - p)).ravel().astype(np.int64),
             minlength=task.layout.n_cat_columns,
         ) / len(rows.codes)
         trace = np.add.reduceat(share * (1.0 - share), task.layout.column_start[p:-1] - p)
         scale = np.concatenate([np.ones(p), np.sqrt(trace)])
-        return cls(rows.cont, rows.codes.astype(np.int64), task.layout.n_levels, scale, lams)
+        return cls(rows.numbers, rows.codes.astype(np.int64), task.layout.n_levels, scale, lams)
 
 
 def adelie(table: Table) -> dict[str, Any]:

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from benchmarks.peers.external import UnavailableError
 from benchmarks.peers.field_env import PACKAGES, python_of
-from mixedgm.model.nodes import Nodes
-from mixedgm.model.params import Params
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 
 HERE = Path(__file__).parent
 PEERS = tuple(PACKAGES)
@@ -33,21 +32,23 @@ class Answer:
     pairs: NDArray[np.float64]
 
 
-def field(graph: nx.Graph[Any], n_levels: int, seed: int = 0) -> tuple[Params, list[Any]]:
+def field(
+    graph: nx.Graph[Any], n_levels: int, seed: int = 0
+) -> tuple[ConditionalGaussian, list[Any]]:
     """A random field on a graph, and its edges."""
     rng = np.random.default_rng(seed)
     at = {node: k for k, node in enumerate(graph)}
-    params = Params.independent(Nodes.mixed(0, (n_levels,) * len(at)))
+    params = ConditionalGaussian.independent(0, (n_levels,) * len(at))
     edges = sorted(tuple(sorted((at[u], at[v]))) for u, v in graph.edges)
     for r, j in edges:
         block = rng.normal(scale=0.7, size=(n_levels, n_levels))
-        params.cat_interaction[params.levels_of(r), params.levels_of(j)] = block
-        params.cat_interaction[params.levels_of(j), params.levels_of(r)] = block.T
-    params.cat_bias[:] = rng.normal(scale=0.5, size=len(params.cat_bias))
+        params.interaction[params.levels_of(r), params.levels_of(j)] = block
+        params.interaction[params.levels_of(j), params.levels_of(r)] = block.T
+    params.bias[:] = rng.normal(scale=0.5, size=len(params.bias))
     return params, edges
 
 
-def ask(peer: str, params: Params, edges: list[Any]) -> Answer:
+def ask(peer: str, params: ConditionalGaussian, edges: list[Any]) -> Answer:
     """Let a peer work on the field."""
     python = python_of(peer)
     if not python.exists():
@@ -59,9 +60,9 @@ def ask(peer: str, params: Params, edges: list[Any]) -> Answer:
         np.savez(
             problem,
             levels=np.array(params.n_levels),
-            unary=params.cat_bias,
+            unary=params.bias,
             edges=np.array(edges, dtype=np.int64).reshape(-1, 2),
-            pairs=params.cat_interaction,
+            pairs=params.interaction,
         )
         command = [str(python), str(HERE / f"{peer}_field.py"), str(problem), str(answer)]
         try:

@@ -31,11 +31,11 @@ def compare(result: Result, context: Context) -> None:
     clock = time.perf_counter()
     solved = product.solve(product.task_of(design), lams)
     own = time.perf_counter() - clock
-    theirs, failed = _graphical_lasso(design.cont, lams / 2.0)
+    theirs, failed = _graphical_lasso(design.numbers, lams / 2.0)
     text = f"mixedgm {own:.3g} s, GraphicalLasso {theirs:.3g} s"
     if failed:
         text += f" ({failed} of {len(lams)} values did not converge)"
-    name = f"{shape.n_cont} continuous columns, {shape.n_rows:,} rows, {len(lams)} lams"
+    name = f"{shape.n_gaussian} continuous columns, {shape.n_rows:,} rows, {len(lams)} lams"
     result.add(shown(name, text))
     result.add(certified(name, worst_kkt(task, solved.path, len(lams)), TOL))
     result.figures[name] = {"mixedgm seconds": own, "GraphicalLasso seconds": theirs}

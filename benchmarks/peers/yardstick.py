@@ -42,7 +42,7 @@ def walk(module: Any, design: Design, lams: Floats, tol: float) -> Walked:
     n_levels = np.array(design.schema.n_levels, dtype=np.int64)
     objective, kkt = [], 0.0
     clock = time.perf_counter()
-    problem = module.Problem(design.cont, design.codes.astype(np.int64), n_levels)
+    problem = module.Problem(design.numbers, design.codes.astype(np.int64), n_levels)
     seconds = time.perf_counter() - clock
     theta, step = problem.null(), 1.0
     for lam in lams:

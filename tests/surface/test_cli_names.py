@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import mixedgm as mg
+import mixedgm.views.plot as picture
 from mixedgm.cli import main
 from mixedgm.cli.console import in_options
 from mixedgm.cli.lists import cut_items, list_item, listed
@@ -107,13 +108,13 @@ def test_plot_takes_the_options_of_the_picture(
 ) -> None:
     assert main(["fit", "t.csv", "-o", "t.mgm", "--lam", "0.05", "--quiet"]) == 0
     asked: dict[str, object] = {}
-    drawn = mg.views.plot_network
+    drawn = picture.plot_network
 
     def spy(fitted: object, **options: object) -> object:
         asked.update(options)
         return drawn(fitted, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(mg.views, "plot_network", spy)
+    monkeypatch.setattr(picture, "plot_network", spy)
     plot = ["plot", "t.mgm", "-o", "t.png"]
     options = ["--node-group", 'body="height, cm",a=b', "--node-group", "place=city"]
     options += ["--node-color", "body=gold,place=#44BB99", "--columns", '"height, cm",a=b,city']

@@ -1,6 +1,5 @@
 """loss="nodewise" through the estimator: rules, files, scores, and what it does not claim."""
 
-from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -89,7 +88,7 @@ def test_subsamples_count_edges_by_the_rule(table, rule, covariates):
     ).fit(table)
     evidence = SimpleNamespace(
         design=SimpleNamespace(n_rows=len(table)),
-        seeds=partial(seeds, seeds(0, 1)[0]),
+        seed=seeds(0, 1)[0],
     )
     count = np.zeros((5, 5))
     for rows in select._halves(evidence):

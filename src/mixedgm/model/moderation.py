@@ -72,7 +72,7 @@ class Moderation:
         """(moderators, nodes, nodes) norms of the deviations on the calibrated scale."""
         strengths = []
         for node, deviation in zip(self.nodes, self.deviations, strict=True):
-            if len(deviation) > 1:  # the penalty sees them less their mean over levels that occur
+            if not params.nodes.is_gaussian(node):  # the penalty sees contrasts of levels
                 seen = params.levels_possible[params.levels_of(params.nodes.place(node))]
                 deviation = deviation[seen] - deviation[seen].mean(axis=0)
             by_node = params.block_norms(np.sqrt((deviation**2).sum(axis=0)))
