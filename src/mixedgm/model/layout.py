@@ -163,42 +163,42 @@ class Layout:
 
     # -- nodes, as `Nodes` has them ------------------------------------------------------------
 
-    @property
+    @cached_property
     def n_nodes(self) -> int:
         """Number of columns of the table."""
         return len(self.nodes)
 
-    @property
+    @cached_property
     def n_gaussian(self) -> int:
         """Number of nodes with a Gaussian conditional, which come first."""
         return self.nodes.n_gaussian
 
-    @property
+    @cached_property
     def n_levels(self) -> tuple[int, ...]:
         """Number of values of every other node."""
         return self.nodes.n_levels
 
-    @property
+    @cached_property
     def width(self) -> Ints:
         """Design columns per node."""
         return self.nodes.width
 
-    @property
+    @cached_property
     def column_start(self) -> Ints:
         """First design column of every node, and the end."""
         return self.nodes.column_start
 
-    @property
+    @cached_property
     def column_node(self) -> Ints:
         """Node of every design column."""
         return self.nodes.column_node
 
-    @property
+    @cached_property
     def n_columns(self) -> int:
         """Number of design columns, d."""
         return self.nodes.n_columns
 
-    @property
+    @cached_property
     def n_level_terms(self) -> int:
         """Number of biases of levels."""
         return int(self.nodes.n_biases[self.nodes.discrete].sum())
@@ -232,17 +232,17 @@ class Layout:
 
     # -- node terms --------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def linear(self) -> slice:
         """Theta positions of the linear terms of Gaussian nodes."""
         return slice(0, self.n_gaussian)
 
-    @property
+    @cached_property
     def diagonal(self) -> slice:
         """Theta positions of the diagonal of the precision."""
         return slice(self.n_gaussian, 2 * self.n_gaussian)
 
-    @property
+    @cached_property
     def biases(self) -> slice:
         """Theta positions of the biases of all levels."""
         return slice(2 * self.n_gaussian, self.n_node_terms)
@@ -337,7 +337,7 @@ class Layout:
         """Number of all parameters."""
         return int(self.starts[-1])
 
-    @property
+    @cached_property
     def edges(self) -> slice:
         """Theta positions of all edge parameters."""
         return slice(self.n_node_terms, self.n_theta)
@@ -365,7 +365,7 @@ class Layout:
         """Moderator that the deviations of a group belong to; -1 for an edge itself."""
         return np.full(self.n_groups, -1) if self.deviates is None else self.deviates
 
-    @property
+    @cached_property
     def n_products(self) -> int:
         """Number of design columns and of their products with every feature."""
         return (1 + sum(self.n_features)) * self.n_columns
@@ -432,7 +432,7 @@ class Layout:
         count = self.is_target[self.pairs[:, 1]].astype(np.int64)
         return count if self.nodewise else count + self.is_target[self.pairs[:, 0]]
 
-    @property
+    @cached_property
     def conditionals_at_most(self) -> int:
         """In how many conditionals a group can be."""
         return 1 if self.nodewise else 2

@@ -85,12 +85,12 @@ class Nodes:
         """Number of values of every node that has finitely many: of every softmax."""
         return self.n_values[self.n_gaussian :]
 
-    @property
+    @cached_property
     def gaussian(self) -> slice:
         """The nodes with a Gaussian conditional."""
         return slice(0, self.n_gaussian)
 
-    @property
+    @cached_property
     def discrete(self) -> slice:
         """The nodes with finitely many values."""
         return slice(self.n_gaussian, len(self))
@@ -151,7 +151,7 @@ class Nodes:
         """Node of every design column."""
         return np.repeat(np.arange(len(self)), self.width)
 
-    @property
+    @cached_property
     def n_columns(self) -> int:
         """Number of design columns, d."""
         return int(self.column_start[-1])
@@ -171,12 +171,12 @@ class Nodes:
         """Nodes of several columns that always add up to one: edges need contrasts of them only."""
         return np.asarray((self.freedom < self.width) & (self.width > 1))
 
-    @property
+    @cached_property
     def numeric(self) -> slice:
         """The design columns that are numbers."""
         return slice(0, self.n_numeric)
 
-    @property
+    @cached_property
     def indicators(self) -> slice:
         """The design columns that are indicators."""
         return slice(self.n_numeric, self.n_columns)

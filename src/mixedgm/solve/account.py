@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Generic, Literal, TypeVar
 
 import numpy as np
@@ -63,13 +63,13 @@ class Cost:
 
     def since(self, before: Cost, n_iter: int = 0) -> Cost:
         """What was added to the counters after `before`, in so many steps."""
-        spent = (now - then for now, then in zip(astuple(self), astuple(before), strict=True))
-        return Cost(n_iter, *list(spent)[1:])
+        counters = zip(vars(self).values(), vars(before).values(), strict=True)
+        return Cost(n_iter, *[now - then for now, then in counters][1:])
 
     @classmethod
     def total(cls, costs: Iterable[Cost]) -> Cost:
         """Of several solves."""
-        return cls(*map(sum, zip(*map(astuple, costs), strict=True)))
+        return cls(*map(sum, zip(*(vars(cost).values() for cost in costs), strict=True)))
 
 
 class _Part(Generic[T]):
