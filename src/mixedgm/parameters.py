@@ -1,4 +1,4 @@
-"""Frozen options -> their names and values, read and changed in scikit-learn's manner."""
+"""Options of criteria and solvers -> their names and values as scikit-learn asks; their checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Path -> one score per lam by an information criterion, and the lam with the lowest.
+"""Path -> scores by an information criterion, and the lam with the lowest, for all or per column.
 
 Every support on the path is scored at its *unshrunken refit*: shrinkage makes a sparse support
 fit worse than it can, so scores at the shrunken estimates favour far too small a lam.  Separate

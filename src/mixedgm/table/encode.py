@@ -1,4 +1,4 @@
-"""A table in -> Design: continuous columns, level codes and weights; learnt once, then applied."""
+"""A table in -> Design: numbers, level codes and weights; a schema learnt once, then matched."""
 
 from __future__ import annotations
 
