@@ -74,10 +74,13 @@ class GroupLasso:
 
     def subgradient_distance(self, theta: Floats, grad: Floats, lam: float) -> Floats:
         """Per group: distance from -grad_g to the subdifferential of the penalty at theta_g."""
+        return self._distance(theta, grad, self.bound(lam))
+
+    def _distance(self, theta: Floats, grad: Floats, pull: Floats) -> Floats:
+        """The same where the penalty's derivatives in the norms are known."""
         from mixedgm.penalty.kernels import subgradient_distances
 
         out = np.empty(self.layout.n_groups)
-        pull = self.pull(self.layout.group_norms(theta), lam)
         subgradient_distances(self.layout.starts, theta, grad, pull, out)
         return out
 

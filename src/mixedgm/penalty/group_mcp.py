@@ -48,3 +48,7 @@ class GroupMCP(GroupLasso):
     def bend(self, norms: Floats, lam: float) -> Floats:
         """Per group: the second derivative of the penalty in the norm, -1 / gamma or zero."""
         return np.where(norms < self.gamma * self.bound(lam), -1.0 / self.gamma, 0.0)
+
+    def subgradient_distance(self, theta: Floats, grad: Floats, lam: float) -> Floats:
+        """Per group: distance from -grad_g to the subdifferential of the penalty at theta_g."""
+        return self._distance(theta, grad, self.pull(self.layout.group_norms(theta), lam))
