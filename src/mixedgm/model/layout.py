@@ -33,6 +33,13 @@ _MANY_GROUPS = 2000
 
 _RESTRICTED_KEPT = 8
 
+_SAME_FOR_ALL_GROUPS = (
+    *("n_nodes", "n_gaussian", "n_levels", "width", "column_start", "column_node", "n_columns"),
+    *("n_level_terms", "n_node_terms", "is_target", "softmax_nodes", "softmax_targets", "linear"),
+    *("diagonal", "biases", "first_term", "bias_terms", "conditionals_at_most", "n_products"),
+)
+"""What a layout computes from its nodes alone: a restriction takes it over."""
+
 
 @dataclass(frozen=True, eq=False)
 class Incidence:
@@ -459,6 +466,8 @@ class Layout:
         if small is None:
             deviates = None if self.deviates is None else self.deviates[groups]
             small = replace(self, pairs=self.pairs[groups], deviates=deviates)
+            mine = vars(self)
+            vars(small).update((name, mine[name]) for name in _SAME_FOR_ALL_GROUPS if name in mine)
             # A new dict each time: another thread may be reading the old one.
             last = list(self._restricted.items())[1 - _RESTRICTED_KEPT :]
             vars(self)["_restricted"] = dict([*last, (key, small)])
