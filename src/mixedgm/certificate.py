@@ -64,10 +64,10 @@ class Standardised:
 
     Parameters
     ----------
-    centre, scale : ndarray (p,)
-        Of the numbers.
+    centre, scale : ndarray
+        Of the numbers, and of the scores of values.
     observed : bool array
-        Which declared levels have rows.
+        Which declared values have rows, or can do without.
     features : ndarray (n, F) or None
         What deviations are multiplied by.
     middle : ndarray (d,) or None
@@ -125,53 +125,74 @@ class _Conditionals:
         self.n_copies = 1 + sum(layout.n_features)
         self.coef = _coefficients(layout, claim.theta)
         self.norms = np.sqrt(layout.group_sums(np.square(claim.theta[layout.edges])))
-        self.bias = claim.theta[layout.bias_terms]
+        self.linear = claim.theta[layout.linear]
+        self.own = layout.nodes.own_logits(claim.theta[layout.biases])
+        self.scores = layout.nodes.scores
         self.precision = claim.theta[layout.diagonal]
         self.target = np.repeat(layout.is_target, layout.width)
-        self.place = _places(layout.nodes.n_numeric, rows.observed, design.schema.n_levels)
+        self.code = _counted(rows.observed, design.schema.n_levels)
         share = design.weights if design.weights is not None else np.ones(design.n_rows)
         self.share = share / share.sum()
 
-    def _parts(self) -> Iterator[tuple[Floats, Floats, Floats]]:
-        """Shares of rows, design columns with products, residuals; a row of a matrix per column."""
+    def _parts(self) -> Iterator[tuple[Floats, Floats, Floats, Floats]]:
+        """Shares of rows, design columns with products, residuals; a row of a matrix per column.
+
+        And the sums over the rows of the residuals of all values of scored nodes.
+        """
         size = max(1, self.cells // (self.d * self.n_copies))
         for at in range(0, self.design.n_rows, size):
             part = slice(at, min(at + size, self.design.n_rows))
             columns = self._columns(part)
-            yield self.share[part], columns, self._residuals(columns)
+            yield self.share[part], columns, *self._residuals(part, columns)
+
+    def _codes(self, part: slice, discrete: int) -> Ints:
+        """Values of a discrete column, counted over those that are observed."""
+        return np.asarray(self.code[discrete][self.design.codes[part, discrete]])
 
     def _columns(self, part: slice) -> Floats:
-        numbers = (self.design.numbers[part] - self.rows.centre) / self.rows.scale
+        nodes, p = self.layout.nodes, self.p
+        numbers = (self.design.numbers[part] - self.rows.centre[:p]) / self.rows.scale[:p]
         out = np.zeros((self.n_copies, self.d, len(numbers)))
-        out[0, self.layout.nodes.numeric] = numbers.T
+        out[0, :p] = numbers.T
         rows = np.arange(len(numbers))
-        for j, place in enumerate(self.place):
-            out[0, place[self.design.codes[part, j]], rows] = 1.0
+        for j in range(len(self.code)):
+            if nodes.scored_nodes[p + j]:
+                out[0, p + j] = self.scores[nodes.levels_of(j)][self._codes(part, j)]
+            else:
+                out[0, self.start[p + j] + self._codes(part, j), rows] = 1.0
         if self.rows.features is not None and self.rows.middle is not None:
             moved = out[0] - self.rows.middle[:, None]
             out[1:] = self.rows.features[part].T[:, None, :] * moved
         return out.reshape(-1, len(numbers))
 
-    def _residuals(self, columns: Floats) -> Floats:
-        """Derivative of every conditional's loss in its linear predictors."""
+    def _residuals(self, part: slice, columns: Floats) -> tuple[Floats, Floats]:
+        """Derivative of every conditional's loss in its linear predictors, and in scored values."""
+        nodes, p, share = self.layout.nodes, self.p, self.share[part]
         out: Floats = self.coef @ columns
-        out += self.bias[:, None]
-        out[: self.p] /= self.precision[:, None]
-        out[: self.p] -= columns[: self.p]
-        for v in range(self.p, self.layout.n_nodes):
-            chance = out[int(self.start[v]) : int(self.start[v + 1])]
+        out[:p] += self.linear[:, None]
+        out[:p] /= self.precision[:, None]
+        out[:p] -= columns[:p]
+        by_value = np.zeros(int(nodes.level_start[nodes.n_scored]))
+        for j in range(len(self.code)):
+            at, values = slice(int(self.start[p + j]), int(self.start[p + j + 1])), nodes.levels_of(j)
+            scored, own = bool(nodes.scored_nodes[p + j]), self.own[values, None]
+            chance = own + (np.outer(self.scores[values], out[at]) if scored else out[at])
             chance -= chance.max(axis=0)
             np.exp(chance, out=chance)
             chance /= chance.sum(axis=0)
-        out[self.p :] -= columns[self.p : self.d]
+            out[at] = self.scores[values] @ chance if scored else chance
+            if scored:
+                seen = np.bincount(self._codes(part, j), share, len(chance))
+                by_value[values] = chance @ share - seen
+        out[p:] -= columns[p : self.d]
         out[~self.target] = 0.0
-        return out
+        return out, by_value
 
     def worst(self, nodes: slice) -> float:
         """The largest violation of the own terms of these nodes, and of groups that end in one."""
         layout, claim = self.layout, self.claim
         block = slice(int(self.start[nodes.start]), int(self.start[nodes.stop]))
-        gradient, node_terms = self._gradients(block)
+        gradient, node_terms = self._gradients(nodes, block)
         worst = float(np.abs(node_terms).max(initial=0.0))
         chosen = self._groups(nodes)
         if len(chosen) == 0:
@@ -193,16 +214,17 @@ class _Conditionals:
         chosen = np.flatnonzero((second >= nodes.start) & (second < nodes.stop))
         return chosen if claim.groups is None else np.intersect1d(chosen, claim.groups)
 
-    def _gradients(self, block: slice) -> tuple[Floats, Floats]:
-        """Derivatives in the coefficients of all columns and products with these columns.
+    def _gradients(self, nodes: slice, block: slice) -> tuple[Floats, Floats]:
+        """Derivatives in the coefficients of all columns and products with columns of `nodes`.
 
-        Both conditionals of an edge are in them.  And those in the own terms of these columns.
+        Both conditionals of an edge are in them.  And those in the own terms of these nodes.
         """
         p, width, whole = self.p, block.stop - block.start, block == slice(0, self.d)
         out = np.zeros((self.n_copies * self.d, width))
         bias, precision = np.zeros(width), np.zeros(p)
-        varies = np.zeros(p, dtype=bool)
-        for share, columns, residual in self._parts():
+        varies, by_value = np.zeros(p, dtype=bool), np.zeros(0)
+        for share, columns, residual, of_values in self._parts():
+            by_value = of_values if len(by_value) == 0 else by_value + of_values
             weighted = share * residual
             out += columns @ weighted[block].T
             if not (self.layout.nodewise or whole):
@@ -218,7 +240,17 @@ class _Conditionals:
         if self.claim.noise is not None:
             precision += 0.5 * self.claim.noise
         precision[~(varies & self.target[:p])] = 0.0  # a constant has a precision by custom
-        return out, np.concatenate([bias, precision[block.start : block.stop]])
+        bias[self.layout.nodes.scored_nodes[self.layout.column_node[block]]] = 0.0
+        precision = precision[block.start : block.stop]
+        return out, np.concatenate([bias, precision, *self._own_terms(nodes, by_value)])
+
+    def _own_terms(self, nodes: slice, by_value: Floats) -> Iterator[Floats]:
+        """Derivatives in the own terms of those of these nodes that are scored and predicted."""
+        of = self.layout.nodes
+        for v in range(nodes.start, nodes.stop):
+            if of.scored_nodes[v] and self.layout.is_target[v]:
+                j = v - self.p
+                yield of.term_features(j).T @ by_value[of.levels_of(j)]
 
     def _add_pull(self, gradient: Floats, block: slice) -> None:
         """Add to the gradient how penalty and ridge pull groups that are not zero."""
@@ -249,10 +281,10 @@ def _coefficients(layout: Layout, theta: Floats) -> sparse.csr_array | Floats:
     return matrix.toarray() if matrix.nnz > _DENSE * n_columns * d else matrix
 
 
-def _places(first: int, observed: NDArray[np.bool_], n_levels: tuple[int, ...]) -> list[Ints]:
-    """The design column of every declared level of every category; they begin at `first`."""
-    column = first + np.cumsum(observed) - 1
-    return list(np.split(column, np.cumsum(n_levels)[:-1])) if n_levels else []
+def _counted(observed: NDArray[np.bool_], n_values: tuple[int, ...]) -> list[Ints]:
+    """Of every declared value of every discrete column, its number among the observed ones."""
+    parts = np.split(observed, np.cumsum(n_values)[:-1]) if n_values else []
+    return [np.cumsum(part) - 1 for part in parts]
 
 
 def _blocks(width: Ints, most: int) -> Iterator[slice]:

@@ -100,7 +100,7 @@ def main() -> None:
         np.zeros(3, dtype=np.int64), nothing, nothing, zero, nothing, nothing, nothing, nothing,
         Nodes.mixed(1, (2,)),
     )  # fmt: skip
-    rows = MemoryRows(np.zeros((2, 1)), np.array([[0], [1]], dtype=np.uint8), (2,))
+    rows = MemoryRows(np.zeros((2, 1)), np.array([[0], [1]], dtype=np.uint8), Nodes.mixed(1, (2,)))
     rows.softmax_curvature(Coefficients(alone, np.zeros(0), np.zeros(2), zero), zero, 1)
 
     pair, start = np.array([[0, -1]]), np.array([0, 1])

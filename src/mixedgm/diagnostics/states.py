@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from mixedgm.joint.field import Gaussian
 from mixedgm.model.layout import Floats, Ints
+from mixedgm.model.nodes import Nodes
 from mixedgm.rows.contract import Coefficients, Gradient, Moments, SoftmaxCurvature, SoftmaxSums
 from mixedgm.rows.memory import MemoryRows
 
@@ -167,6 +168,7 @@ class StateRows:
     def _tables(self, split: _Split) -> Iterator[tuple[float, MemoryRows]]:
         """The states times the grid as tables of bounded size, with their probabilities."""
         points, weights = _grid(split.steps, self.digits)
+        p = len(self.given_y.start)
         moved = points @ split.axes.T
         size = max(1, _CHUNK // len(points))
         for at in range(0, len(self.codes), size):
@@ -176,7 +178,7 @@ class StateRows:
             share = (self.probability[block, None] * weights).ravel()
             total = float(share.sum())
             if total > 0.0:
-                yield total, MemoryRows(numbers, codes, self.n_levels, share)
+                yield total, MemoryRows(numbers, codes, Nodes.mixed(p, self.n_levels), share)
 
 
 def axes_of(given_y: Gaussian, slopes: Floats, digits: float) -> tuple[Floats, tuple[float, ...]]:

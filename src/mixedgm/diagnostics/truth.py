@@ -14,6 +14,7 @@ from mixedgm.fitted import FittedModel
 from mixedgm.joint.field import Gaussian, gaussian
 from mixedgm.joint.moments import Expectations, moments_from
 from mixedgm.model.layout import Floats, Layout
+from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params, Units, over_observed, to_theta
 from mixedgm.penalty import weights as edge_weights
 from mixedgm.printable import quoted
@@ -106,7 +107,7 @@ def truth_of(
     return _with_draws(truth, units, drawn)
 
 
-_NO_ROWS = MemoryRows(np.zeros((0, 0)), np.zeros((0, 0), dtype=np.int64), ())
+_NO_ROWS = MemoryRows(np.zeros((0, 0)), np.zeros((0, 0), dtype=np.int64), Nodes.mixed(0, ()))
 
 
 def _distribution(
@@ -122,7 +123,9 @@ def _distribution(
         if loss == "likelihood":
             raise
         drawn = draw(original.joint, n_draws, rng=rng, method="gibbs")
-        pairs = MemoryRows(drawn.numbers[:, :0], drawn.codes, original.n_levels).moments().second
+        pairs = MemoryRows(
+            drawn.numbers[:, :0], drawn.codes, Nodes.mixed(0, original.n_levels)
+        ).moments().second
         return None, moments_from(gaussian(original.joint), pairs), drawn
     return model, moments_from(model.given_y, model.tree.pairs[0]), None
 
@@ -133,7 +136,9 @@ def _standardised(expected: Expectations, units: Units) -> Moments:
     centre = np.concatenate([units.centre, np.zeros(len(expected.share))])
     mean = expected.column_mean
     second = expected.column_second - np.outer(centre, mean) - np.outer(mean - centre, centre)
-    return Moments(1.0, (mean - centre) / scale, second / np.outer(scale, scale))
+    return Moments(
+        1.0, (mean - centre) / scale, second / np.outer(scale, scale), np.asarray(expected.share)
+    )
 
 
 def _layout(params: Params, moments: Moments, units: Units, weights: str) -> tuple[Layout, Floats]:
@@ -178,7 +183,7 @@ def _with_draws(truth: Truth, units: Units, drawn: Draw) -> Truth:
     cuts = np.linspace(0, len(numbers), N_BATCHES + 1).astype(int)
 
     def part(first: int, last: int) -> MemoryRows:
-        return MemoryRows(numbers[first:last], drawn.codes[first:last], truth.params.n_levels)
+        return MemoryRows(numbers[first:last], drawn.codes[first:last], truth.params.nodes)
 
     batches = tuple(part(int(a), int(b)) for a, b in zip(cuts[:-1], cuts[1:], strict=True))
     how = "exact" if drawn.method == "exact" else "Gibbs"

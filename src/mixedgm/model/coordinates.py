@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Layout
 from mixedgm.model.moderation import Moderators, deviations_over_observed
+from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import (
     Params,
     Units,
@@ -28,8 +29,8 @@ class Coordinates:
     units: Units
     observed: NDArray[np.bool_]
     """Which of all declared levels have rows."""
-    n_levels: tuple[int, ...]
-    """Declared levels."""
+    nodes: Nodes
+    """With all declared levels, in the data's own units."""
     moderators: Moderators | None = None
 
     def params(self, theta: Floats) -> Params:
@@ -38,7 +39,7 @@ class Coordinates:
         if self.moderators is not None:
             moderation = self.moderators.to_own(self.layout, theta, self.units)
             params = replace(params, moderation=moderation)
-        return with_all_levels(params, self.observed, self.n_levels)
+        return with_all_levels(params, self.observed, self.nodes)
 
     def over_observed(self, params: Params) -> Params:
         """The data's own units and all declared levels -> standardised, observed levels only."""

@@ -47,16 +47,29 @@ def conditionals(
     linear = _linear(params, params.coef, numbers, codes)
     if params.moderation is not None:
         _add_deviations(params, params.moderation, numbers, codes, linear)
-    linear += params.bias
-    mean = linear[:, params.nodes.gaussian] / params.diagonal
+    nodes = params.nodes
+    mean = (linear[:, nodes.gaussian] + params.cont_bias) / params.diagonal
     # Levels by rows: reductions over a few neighbours in memory would be several times slower.
-    log_prob = np.ascontiguousarray(linear[:, params.nodes.n_gaussian :].T)
+    log_prob = _logits(params, linear)
     for j in range(len(params.n_levels)):
         part = log_prob[params.levels_of(j)]
         part -= part.max(axis=0)
         part -= np.log(np.exp(part).sum(axis=0))
         share_with_unseen(part, params.bias_of(params.nodes.n_gaussian + j), n_observed)
     return Conditionals(mean, 1.0 / params.diagonal, log_prob.T)
+
+
+def _logits(params: Params, linear: Floats) -> Floats:
+    """(sum of values, n) logits, up to a constant, from the predictors of all design columns."""
+    nodes = params.nodes
+    out = np.empty((int(nodes.level_start[-1]), len(linear)))
+    first = int(nodes.level_start[nodes.n_scored])
+    out[first:] = linear[:, nodes.indicators].T
+    for j in range(nodes.n_scored):
+        at = nodes.levels_of(j)
+        np.multiply(nodes.scores[at][:, None], linear[:, nodes.n_gaussian + j], out=out[at])
+    out += params.logits[:, None]
+    return out
 
 
 def share_with_unseen(log_prob: Floats, bias: Floats, n_observed: float) -> None:
@@ -74,8 +87,11 @@ def log_half_row(n_unseen: int, n_observed: float) -> float:
 
 def _linear(params: Params, coef: Floats, numbers: Floats, codes: NDArray[np.integer]) -> Floats:
     """(n, d) what the design columns of every row predict."""
-    linear = numbers @ coef[params.nodes.numeric]
-    for j, start in enumerate(params.nodes.column_start[:-1][params.nodes.discrete]):
+    nodes = params.nodes
+    linear = nodes.numbers(numbers, codes) @ coef[nodes.numeric]
+    first = nodes.column_start[:-1][nodes.discrete]
+    for j in range(nodes.n_scored, len(first)):
+        start = first[j]
         terms = coef[start + np.maximum(codes[:, j], 0)]  # int64, whatever type codes have
         terms[codes[:, j] < 0] = 0.0
         linear += terms
@@ -96,9 +112,10 @@ def _add_deviations(
             if not deviation.any():
                 continue
             at = params.nodes.place(node)
-            if params.nodes.is_gaussian(node):
+            if params.nodes.numeric_nodes[node]:
+                seen = params.nodes.numbers(numbers, codes)[:, [node]]
                 change = _linear(params, deviation, numbers, codes) - middle @ deviation
-                linear += (numbers[:, [at]] - middle[node]) * change
+                linear += (seen - middle[node]) * change
             else:
                 rows = np.flatnonzero(codes[:, at] == level)
                 change = _linear(params, deviation, numbers[rows], codes[rows]) - middle @ deviation

@@ -2,7 +2,8 @@
 
 This is the only owner of offsets.  Theta is
 
-    [ linear terms of Gaussian nodes | diagonal of the precision | biases of levels | edge groups ]
+    [ linear terms of Gaussian nodes | diagonal of the precision | own terms of discrete nodes
+      (biases of levels, for instance) | edge groups ]
 
 with one contiguous group per permitted edge (u, v), u < v, holding the ``width[u] x width[v]``
 block in row-major order.  For two Gaussian nodes the entry is *minus* the precision, so that
@@ -278,7 +279,10 @@ class Layout:
 
     @cached_property
     def column_term(self) -> Ints:
-        """Theta position of the linear term of every design column, or of the bias of its level."""
+        """Theta position of the linear term of every design column, or of the bias of its level.
+
+        Only where no node is scored: those have other terms.
+        """
         return spans(self.first_term, self.width)
 
     def node_terms_of(self, node: int) -> Ints:
@@ -306,11 +310,11 @@ class Layout:
             [np.ones_like(single), self.nodes.n_biases[discrete], self.sizes]
         )
 
-    def independent(self, column_mean: Floats) -> Floats:
-        """Theta without edges for standardised rows: mean 0, precision 1, log shares of levels."""
+    def independent(self, shares: Floats) -> Floats:
+        """Theta without edges for standardised rows: mean 0, precision 1, these shares of values."""
         theta = np.zeros(self.n_theta)
         theta[self.diagonal] = 1.0
-        theta[self.biases] = np.log(column_mean[self.nodes.indicators])
+        theta[self.biases] = self.nodes.marginal_terms(shares)
         return self.centred(theta, np.zeros(0, dtype=np.int64))
 
     def statistics(self, mean: Floats, second: Floats) -> Floats:
@@ -528,16 +532,16 @@ class Layout:
             small = self if whole else self.restrict(groups)
             small._centre_blocks(theta, self.positions(groups)[small.edges])
         if self.n_levels:
-            biases = theta[self.biases]
-            means = np.add.reduceat(biases, self.nodes.level_start[:-1]) / self.n_levels
-            theta[self.biases] = biases - np.repeat(means, self.n_levels)
+            biases, count = theta[self.biases], self.nodes.n_biases[self.nodes.discrete]
+            means = np.add.reduceat(biases, self.nodes.term_start[:-1]) / count
+            theta[self.biases] = biases - np.repeat(np.where(self.nodes.free, means, 0.0), count)
         return theta
 
     def _centre_blocks(self, theta: Floats, at: Ints) -> None:
         """Centre all groups, which stand at these positions of a larger theta, in place."""
         ends, is_edge = self.pairs[self.block_group], self.block_feature < 0
         sizes = self.width[ends].prod(axis=1)
-        values, terms = theta[at], np.zeros(self.n_node_terms)
+        values, moved = theta[at], np.zeros(self.n_columns)
         for end, position in enumerate(self.edge_position):
             # A line is what a block has in one design column of the node at this end.
             node, other = ends[:, end], ends[:, 1 - end]
@@ -546,12 +550,12 @@ class Layout:
             line = np.repeat(first, sizes) + position % self.n_columns
             share = np.repeat(self.nodes.sums_to_one[other] / self.width[other], sizes)
             if end == 1 or not self.nodewise:  # else no conditional changes
-                term = self.column_term[spans(self.column_start[node], lines)]
+                column = spans(self.column_start[node], lines)
                 common = np.repeat(is_edge, lines) * np.bincount(line, share * theta[at])
-                terms += np.bincount(term, common, len(terms))
+                moved += np.bincount(column, common, len(moved))
             values -= np.bincount(line, share * values)[line]
         theta[at] = values
-        theta[: len(terms)] += terms
+        theta[self.bias_terms] += self.nodes.moved_terms(moved)
 
     # -- conditionals ---------------------------------------------------------------------------
 

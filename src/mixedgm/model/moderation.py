@@ -72,7 +72,7 @@ class Moderation:
         """(moderators, nodes, nodes) norms of the deviations on the calibrated scale."""
         strengths = []
         for node, deviation in zip(self.nodes, self.deviations, strict=True):
-            if not params.nodes.is_gaussian(node):  # the penalty sees contrasts of levels
+            if not params.nodes.numeric_nodes[node]:  # the penalty sees contrasts of levels
                 seen = params.levels_possible[params.levels_of(params.nodes.place(node))]
                 deviation = deviation[seen] - deviation[seen].mean(axis=0)
             by_node = params.block_norms(np.sqrt((deviation**2).sum(axis=0)))
@@ -97,8 +97,8 @@ class Moderators:
         """Read their range from standardised rows."""
         span = np.full((len(moderators), 2), np.nan)
         for at, node in enumerate(moderators):
-            if nodes.is_gaussian(node):
-                values = numbers[:, nodes.place(node)]
+            if nodes.numeric_nodes[node]:
+                values = numbers[:, nodes.column_start[node]]
                 span[at] = values.min(), values.max()
         return cls(moderators, share, span)
 
@@ -114,18 +114,19 @@ class Moderators:
         """(n, F) the features of every row, centred; those of a moderator together."""
         parts = []
         for m in self.nodes:
-            values, at = self._values(layout, m), layout.nodes.place(m)
-            parts.append(numbers[:, [at]] if values is None else values[codes[:, at]])
+            values = self._values(layout, m)
+            if values is None:
+                parts.append(numbers[:, [layout.column_start[m]]])
+            else:
+                parts.append(values[codes[:, layout.nodes.place(m)]])
         return np.ascontiguousarray(np.hstack(parts))
 
     def _values(self, layout: Layout, node: int) -> Floats | None:
         """(levels, features) what the features are at every level; None for a number."""
-        if layout.nodes.is_gaussian(node):
+        if layout.nodes.numeric_nodes[node]:
             return None
-        basis = level_basis(int(layout.width[node]))
-        return np.asarray(
-            basis - self.share[layout.nodes.levels_of(layout.nodes.place(node))] @ basis
-        )
+        basis, columns = level_basis(int(layout.width[node])), layout.nodes.columns_of(node)
+        return np.asarray(basis - self.centre(layout)[columns] @ basis)
 
     def to_own(self, layout: Layout, theta: Floats, units: Units) -> Moderation:
         """Solver coordinates -> the data's own units, over observed levels."""
@@ -148,7 +149,7 @@ class Moderators:
         d, scale = layout.n_columns, units.of_columns(layout.nodes)
         parts = [
             deviation * units.scale[node]
-            if layout.nodes.is_gaussian(node)
+            if layout.nodes.numeric_nodes[node]
             else np.tensordot(level_basis(int(layout.width[node])).T, deviation, 1)
             for node, deviation in zip(moderation.nodes, moderation.deviations, strict=True)
         ]
@@ -181,7 +182,7 @@ def deviations_over_observed(declared: Moderation, nodes: Nodes, observed: Mask)
 
 def _seen(nodes: Nodes, node: int, observed: Mask) -> Mask:
     """Which entries of a moderator's deviations there are: its levels, or the one there is."""
-    if nodes.is_gaussian(node):
+    if nodes.numeric_nodes[node]:
         return np.ones(1, dtype=bool)
     return observed[nodes.levels_of(nodes.place(node))]
 
@@ -210,11 +211,12 @@ def at_values(params: Params, values: Sequence[float]) -> Params:
     change = np.zeros_like(params.coef)
     moderators = zip(moderation.nodes, values, moderation.deviations, strict=True)
     for node, value, deviation in moderators:
-        if params.nodes.is_gaussian(node):
-            change += (value - moderation.middle[node]) * deviation[0]
+        if params.nodes.numeric_nodes[node]:
+            score = params.nodes.score_of(node, value)
+            change += (score - moderation.middle[node]) * deviation[0]
         else:
             change += deviation[int(value)]
-    bias = params.bias - moderation.middle @ change
+    bias = params.bias - params.nodes.moved_terms(moderation.middle @ change)
     return replace(params, moderation=None, bias=bias, coef=params.coef + change)
 
 
@@ -226,9 +228,10 @@ def without(params: Params, nodes: Sequence[int], values: Sequence[float]) -> Pa
     bias = params.bias
     for node, value in zip(nodes, values, strict=True):
         columns = params.nodes.columns_of(node)
-        if params.nodes.is_gaussian(node):
-            bias = bias + value * params.coef[columns.start]
+        if params.nodes.numeric_nodes[node]:
+            said = params.nodes.score_of(node, value) * params.coef[columns.start]
         else:
-            bias = bias + params.coef[columns.start + int(value)]
+            said = params.coef[columns.start + int(value)]
+        bias = bias + params.nodes.moved_terms(said)
     others = np.setdiff1d(np.arange(len(params.nodes)), nodes)
     return replace(params, bias=bias).take(others)

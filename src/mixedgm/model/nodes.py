@@ -1,10 +1,14 @@
 """Kinds of columns and their numbers of values -> Nodes: where each stands, in one fixed order.
 
-The nodes of a model are its columns in the order of `KINDS`: Gaussian ones first.  Node v is seen
-by all others as the *design columns* ``column_start[v]:column_start[v + 1]``.  Because of the
-order, the nodes with a Gaussian conditional are the first `n_gaussian`, all others have a softmax
-over finitely many values, and the first `n_numeric` design columns are numbers, which have units,
-while all others are indicators.  No other module relies on which kind comes where.
+The nodes of a model are its columns in the order of `KINDS`: Gaussian ones first, then scored ones,
+then those with indicators.  Node v is seen by all others as the *design columns*
+``column_start[v]:column_start[v + 1]``.  Because of the order, the nodes with a Gaussian
+conditional are the first `n_gaussian`, all others have a softmax over finitely many values, and the
+first `n_numeric` design columns are numbers, which have units, while all others are indicators.
+No other module relies on which kind comes where.
+
+The own terms of discrete nodes stand one after the other (`term_start`); where every value has a
+term of its own they are the logits of the values, elsewhere `own_logits` makes logits of them.
 """
 
 from __future__ import annotations
@@ -12,12 +16,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.model.kinds import CATEGORICAL, CONTINUOUS, KINDS, Kind
+from mixedgm.model.kinds import CATEGORICAL, CONTINUOUS, KINDS, Kind, Scored
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -70,8 +74,8 @@ class Nodes:
         return len(self.kinds)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Kinds travel by name; what is computed from them is not sent."""
-        return _restored, (tuple(kind.name for kind in self.kinds), self.n_values)
+        """What is computed from kinds and numbers of values is not sent."""
+        return Nodes, (self.kinds, self.n_values)
 
     # -- what has a Gaussian conditional, and what has a softmax -----------------------------------
 
@@ -126,9 +130,161 @@ class Nodes:
         return [node for node in at if node < p], [node - p for node in at if node >= p]
 
     @cached_property
+    def scored_nodes(self) -> Mask:
+        """Whether every node has finitely many values that are numbers to the others."""
+        return self.numeric_nodes & ~self.gaussian_nodes
+
+    @cached_property
+    def n_scored(self) -> int:
+        """How many these are: they are the first of the discrete nodes."""
+        return int(np.count_nonzero(self.scored_nodes))
+
+    @cached_property
+    def _scored(self) -> list[tuple[int, Scored, int]]:
+        """Of every scored node its number among the discrete ones, its kind and number of values."""
+        pairs = zip(self.kinds[self.discrete], self.n_levels, strict=True)
+        return [(j, kind, n) for j, (kind, n) in enumerate(pairs) if isinstance(kind, Scored)]
+
+    @cached_property
     def level_start(self) -> Ints:
         """First value of every discrete node among the values of all of them, and the end."""
         return np.concatenate([[0], np.cumsum(self.n_levels)]).astype(np.int64)
+
+    # -- values and own terms ----------------------------------------------------------------------
+
+    @cached_property
+    def term_start(self) -> Ints:
+        """First own term of every discrete node among those of all of them, and the end."""
+        return np.concatenate([[0], np.cumsum(self.n_biases[self.discrete])]).astype(np.int64)
+
+    def terms_of(self, discrete: int) -> slice:
+        """Own terms of the discrete node number `discrete` among those of all of them."""
+        return slice(int(self.term_start[discrete]), int(self.term_start[discrete + 1]))
+
+    @cached_property
+    def free(self) -> Mask:
+        """Whether every value of every discrete node has a term of its own."""
+        return np.array([kind.is_free for kind in self.kinds[self.discrete]], dtype=bool)
+
+    @cached_property
+    def free_values(self) -> Mask:
+        """The same for all values: one that is free and without rows cannot occur."""
+        return np.repeat(self.free, self.n_levels)
+
+    @cached_property
+    def scores(self) -> Floats:
+        """(sum of values,) score of every value of every scored node; zero for all others."""
+        out = np.zeros(int(self.level_start[-1]))
+        for j, kind, n in self._scored:
+            out[self.levels_of(j)] = kind.scores(n)
+        return out
+
+    @cached_property
+    def _features(self) -> tuple[Any, Any, Floats] | None:
+        """Own terms to logits and its transpose, and what is added; None where all are free."""
+        if self.free.all():
+            return None
+        from scipy import sparse
+
+        tables, base = [], np.zeros(int(self.level_start[-1]))
+        scored = {j: kind for j, kind, _ in self._scored}
+        for j, n in enumerate(self.n_levels):
+            kind = scored.get(j)
+            if kind is None or kind.is_free:
+                tables.append(sparse.eye_array(n, format="csr"))
+                continue
+            tables.append(sparse.csr_array(kind.features(n)))
+            base[self.levels_of(j)] = kind.base(n)
+        matrix = sparse.block_diag(tables, format="csr")
+        return matrix, matrix.T.tocsr(), base
+
+    def own_logits(self, terms: Floats) -> Floats:
+        """(..., sum of values) logits of every value without neighbours, from (..., own terms)."""
+        if self._features is None:
+            return terms
+        matrix, _, base = self._features
+        return np.asarray((matrix @ terms.T).T + base)
+
+    def term_sums(self, per_value: Floats) -> Floats:
+        """(own terms,) the transpose: sums over values of what multiplies every own term."""
+        return per_value if self._features is None else np.asarray(self._features[1] @ per_value)
+
+    def term_features(self, discrete: int) -> Floats:
+        """(values, own terms) what multiplies the own terms of a scored node, number `discrete`."""
+        kind, n = self.kinds[self.n_gaussian + discrete], self.n_levels[discrete]
+        assert isinstance(kind, Scored)
+        return kind.features(n)
+
+    def marginal_terms(self, shares: Floats) -> Floats:
+        """(own terms,) of discrete nodes without neighbours that have these shares of values."""
+        if self._features is None:
+            return np.log(shares)
+        scored = {j: kind for j, kind, _ in self._scored}
+        parts = [shares[self.levels_of(j)] for j in range(len(self.n_levels))]
+        return np.concatenate(
+            [scored[j].marginal(part) if j in scored else np.log(part) for j, part in enumerate(parts)]
+        )
+
+    def moved_terms(self, predictors: Floats) -> Floats:
+        """(own linear terms,) what they rise by when predictors of design columns (d,) do.
+
+        Own linear terms are those of Gaussian nodes, then those of discrete ones.
+        """
+        if not self.n_scored:
+            return predictors
+        p, parts = self.n_gaussian, [predictors[: self.n_gaussian]]
+        for j, kind, n in self._scored:
+            column = kind.scores(n) if kind.is_free else np.eye(kind.n_biases(n))[0]
+            parts.append(column * predictors[p + j])
+        return np.concatenate([*parts, predictors[self.indicators]])
+
+    @cached_property
+    def quadratic_terms(self) -> tuple[Ints, Ints]:
+        """Of nodes whose own terms are quadratic: which own linear term is theirs, which column.
+
+        The term of the square stands behind the linear one.
+        """
+        at = [(j, kind) for j, kind, _ in self._scored if not kind.is_free]
+        terms = [self.n_gaussian + int(self.term_start[j]) for j, _ in at]
+        columns = [self.n_gaussian + j for j, _ in at]
+        return np.array(terms, dtype=np.int64), np.array(columns, dtype=np.int64)
+
+    def score_of(self, node: int, value: float) -> float:
+        """What the other columns see of a node that is numeric: its number, or a value's score."""
+        if self.is_gaussian(node):
+            return value
+        return float(self.scores[self.levels_of(self.place(node))][int(value)])
+
+    def numbers(self, gaussian: Floats, codes: NDArray[np.integer]) -> Floats:
+        """(n, n_numeric) design columns that are numbers, from values and value codes.
+
+        A code that is negative, of no value that is known, has the score of the middle.
+        """
+        if not self.n_scored:
+            return gaussian
+        columns = []
+        for j, kind, n in self._scored:
+            scores = kind.scores(n)
+            column = scores[np.maximum(codes[:, j], 0)]
+            unknown = codes[:, j] < 0
+            if unknown.any():
+                column[unknown] = kind.unknown_score(n)
+            columns.append(column)
+        return np.column_stack([gaussian, *columns])
+
+    def standardised(self, centre: Floats, scale: Floats) -> Nodes:
+        """The same nodes with scores in these units, given for all design columns with numbers."""
+        if not self.n_scored:
+            return self
+        kinds, p = list(self.kinds), self.n_gaussian
+        for j, kind, _ in self._scored:
+            kinds[p + j] = kind.standardised(centre[p + j], scale[p + j])
+        return Nodes(tuple(kinds), self.n_values)
+
+    @cached_property
+    def in_own_units(self) -> Nodes:
+        """The same nodes with the scores of the table."""
+        return self.standardised(np.zeros(self.n_numeric), np.ones(self.n_numeric))
 
     def levels_of(self, discrete: int) -> slice:
         """Values of the discrete node number `discrete` among those of all of them."""
@@ -191,9 +347,28 @@ class Nodes:
         return slice(int(self.column_start[node]), int(self.column_start[node + 1]))
 
     def columns_kept(self, observed: Mask) -> Ints:
-        """Design columns that are left when levels that are not observed go."""
+        """Design columns that are left when values that are not observed go."""
         p = self.n_numeric
-        return np.concatenate([np.arange(p), p + np.flatnonzero(observed)])
+        of_indicators = observed[int(self.level_start[self.n_scored]) :]
+        return np.concatenate([np.arange(p), p + np.flatnonzero(of_indicators)])
+
+    def terms_kept(self, observed: Mask) -> Ints:
+        """Own terms of discrete nodes that are left then."""
+        kept = np.ones(int(self.term_start[-1]), dtype=bool)
+        kept[np.repeat(self.free, self.n_biases[self.discrete])] = observed[self.free_values]
+        return np.flatnonzero(kept)
+
+    def kept(self, observed: Mask) -> Nodes:
+        """The nodes with only those values that are observed; all, where values are not free."""
+        if observed.all():
+            return self
+        kinds, count, p = list(self.kinds), [], self.n_gaussian
+        for j, kind in enumerate(self.kinds[self.discrete]):
+            there = observed[self.levels_of(j)]
+            count.append(int(there.sum()) if kind.is_free else len(there))
+            if isinstance(kind, Scored) and kind.is_free:
+                kinds[p + j] = kind.kept(there)
+        return Nodes(tuple(kinds), (0,) * p + tuple(count))
 
     # -- counts ------------------------------------------------------------------------------------
 
@@ -214,8 +389,8 @@ class Nodes:
         """
         all_vary = np.concatenate([varies, np.ones(self.n_columns - self.n_numeric)])
         out = np.empty(self.n_columns)
-        for kind in set(self.kinds):
-            columns = np.array([each is kind for each in self.kinds])[self.column_node]
+        for kind in {type(each): each for each in self.kinds}.values():
+            columns = np.array([type(each) is type(kind) for each in self.kinds])[self.column_node]
             out[columns] = kind.variance(mean[: self.n_columns][columns], all_vary[columns])
         return out
 
@@ -225,14 +400,30 @@ class Nodes:
         return self._per_node("is_signed").astype(bool)
 
     @cached_property
+    def contrasted(self) -> tuple[int, ...]:
+        """Numbers of values of the nodes whose values have terms of their own."""
+        return tuple(n for n, is_free in zip(self.n_levels, self.free, strict=True) if is_free)
+
+    @cached_property
     def contrasts(self) -> Nodes:
         """The same nodes with as many values as they have directions."""
         free = tuple(max(n - 1, 0) if n else 0 for n in self.n_values)
         return Nodes(self.kinds, free)
 
-    def with_values(self, n_levels: Sequence[int]) -> Nodes:
-        """The same nodes with other numbers of values of the discrete ones."""
-        return Nodes(self.kinds, (0,) * self.n_gaussian + tuple(n_levels))
+    @cached_property
+    def expanded(self) -> Nodes:
+        """The same with every discrete node as one with an indicator for each value."""
+        return Nodes.mixed(self.n_gaussian, self.n_levels)
+
+    @cached_property
+    def expansion(self) -> Any:
+        """(d of the expanded nodes, d): design columns as sums over those of the expanded nodes."""
+        from scipy import sparse
+
+        tables = [sparse.eye_array(self.n_gaussian)]
+        tables += [sparse.csr_array(kind.scores(n)[:, None]) for _, kind, n in self._scored]
+        tables.append(sparse.eye_array(self.n_columns - self.n_numeric))
+        return sparse.block_diag(tables, format="csr")
 
     def with_state(self, n_values: int) -> Nodes:
         """These nodes and a last one with so many values, without order."""
@@ -249,6 +440,3 @@ class Nodes:
         ]
         return np.array(count, dtype=np.int64)
 
-
-def _restored(kinds: tuple[str, ...], n_values: tuple[int, ...]) -> Nodes:
-    return Nodes(tuple(KINDS[name] for name in kinds), n_values)

@@ -71,8 +71,8 @@ class Params(metaclass=_OldForm):
     @classmethod
     def independent(cls, nodes: Nodes) -> Params:
         """Standard normal and uniform columns without any edge."""
-        p, d = nodes.n_gaussian, nodes.n_columns
-        return cls(nodes, np.zeros(p + sum(nodes.n_levels)), np.ones(p), np.zeros((d, d)))
+        p, d, n_terms = nodes.n_gaussian, nodes.n_columns, int(nodes.n_biases.sum())
+        return cls(nodes, np.zeros(n_terms), np.ones(p), np.zeros((d, d)))
 
     @classmethod
     def of_blocks(
@@ -115,7 +115,7 @@ class Params(metaclass=_OldForm):
 
     @property
     def n_levels(self) -> tuple[int, ...]:
-        """Levels of every categorical column."""
+        """Values of every discrete column."""
         return self.nodes.n_levels
 
     @property
@@ -141,8 +141,13 @@ class Params(metaclass=_OldForm):
 
     @property
     def cat_bias(self) -> Floats:
-        """(sum of levels,) biases of the levels."""
+        """(own terms,) of discrete columns: the biases of the levels, for instance."""
         return self.bias[self.nodes.n_gaussian :]
+
+    @cached_property
+    def logits(self) -> Floats:
+        """(sum of values,) logits of the values of discrete columns without their neighbours."""
+        return self.nodes.own_logits(self.cat_bias)
 
     @property
     def category_shift(self) -> Floats:
@@ -161,8 +166,8 @@ class Params(metaclass=_OldForm):
 
     @property
     def levels_possible(self) -> NDArray[np.bool_]:
-        """Which levels can occur."""
-        return ~np.isneginf(self.cat_bias)
+        """Which values can occur."""
+        return ~np.isneginf(self.logits)
 
     def block(self, u: int, v: int) -> Floats:
         """Edge block of two nodes: what u says about v; separate regressions: mean of both.
@@ -179,11 +184,18 @@ class Params(metaclass=_OldForm):
         return self.coef[self.nodes.columns_of(u), self.nodes.columns_of(v)]
 
     def bias_of(self, node: int) -> Floats:
-        """Linear terms of a node: its one, or those of its levels."""
+        """Linear terms of a node: its one, or the logits of its values without neighbours."""
         at = self.nodes.place(node)
         if self.nodes.is_gaussian(node):
             return self.cont_bias[at : at + 1]
-        return self.cat_bias[self.nodes.levels_of(at)]
+        return self.logits[self.nodes.levels_of(at)]
+
+    def terms_of(self, node: int) -> Floats:
+        """Own linear terms of a node: those of theta."""
+        at = self.nodes.place(node)
+        if self.nodes.is_gaussian(node):
+            return self.cont_bias[at : at + 1]
+        return self.cat_bias[self.nodes.terms_of(at)]
 
     def edge_coef(self, rule: str) -> Floats:
         """Symmetric d x d matrix of the edges.
@@ -214,14 +226,18 @@ class Params(metaclass=_OldForm):
 
     @cached_property
     def joint(self) -> ConditionalGaussian:
-        """The density in the form in which the joint distribution is computed."""
+        """The density in the form in which the joint distribution is computed.
+
+        A scored column is one of states: what another column says to its score it says to every
+        state in proportion to the score of that state.
+        """
+        p, coef = self.nodes.n_gaussian, self.coef
+        if self.nodes.n_scored:
+            wide = self.nodes.expansion
+            coef = np.asarray((wide @ (wide @ coef).T).T)
+        linear, shift, between = self.cont_bias, coef[:p, p:], coef[p:, p:]
         return ConditionalGaussian(
-            self.n_levels,
-            self.precision,
-            self.cont_bias,
-            self.category_shift,
-            self.cat_interaction,
-            self.cat_bias,
+            self.n_levels, self.precision, linear, shift, between, self.logits
         )
 
     @classmethod
@@ -236,7 +252,7 @@ class Params(metaclass=_OldForm):
         wanted = np.isin(np.arange(len(self.nodes)), nodes)
         columns = np.flatnonzero(np.repeat(wanted, self.nodes.width))
         numbers, levels = wanted[self.nodes.gaussian], wanted[self.nodes.discrete]
-        terms = np.concatenate([numbers, np.repeat(levels, self.n_levels)])
+        terms = np.concatenate([numbers, np.repeat(levels, self.nodes.n_biases[self.nodes.discrete])])
         return replace(
             self,
             nodes=kept,
@@ -272,24 +288,31 @@ class Units:
 
     def to_own(self, params: Params) -> Params:
         """Standardised units -> the data's own units."""
-        nodes, p = params.nodes, params.nodes.n_gaussian
+        nodes, p = params.nodes.in_own_units, params.nodes.n_gaussian
         scale = self.of_columns(nodes)
         coef = params.coef / np.outer(scale, scale)
         diagonal = params.diagonal / self.scale[:p] ** 2
         bias = params.bias.copy()
         bias[:p] /= self.scale[:p]
-        bias -= self.centre @ coef[: nodes.n_numeric]
+        linear, at = nodes.quadratic_terms
+        bias[linear + 1] /= self.scale[at] ** 2
+        bias[linear] = bias[linear] / self.scale[at] - 2.0 * bias[linear + 1] * self.centre[at]
+        bias -= nodes.moved_terms(self.centre @ coef[: nodes.n_numeric])
         bias[:p] += diagonal * self.centre[:p]
-        return replace(params, bias=bias, diagonal=diagonal, coef=coef)
+        return replace(params, nodes=nodes, bias=bias, diagonal=diagonal, coef=coef)
 
     def to_standard(self, params: Params) -> Params:
         """The data's own units -> standardised units."""
         nodes, p = params.nodes, params.nodes.n_gaussian
         scale = self.of_columns(nodes)
-        bias = params.bias + self.centre @ params.coef[: nodes.n_numeric]
+        bias = params.bias + nodes.moved_terms(self.centre @ params.coef[: nodes.n_numeric])
         bias[:p] = (bias[:p] - params.diagonal * self.centre[:p]) * self.scale[:p]
+        linear, at = nodes.quadratic_terms
+        bias[linear] = (bias[linear] + 2.0 * bias[linear + 1] * self.centre[at]) * self.scale[at]
+        bias[linear + 1] *= self.scale[at] ** 2
         return replace(
             params,
+            nodes=nodes.standardised(self.centre, self.scale),
             bias=bias,
             diagonal=params.diagonal * self.scale[:p] ** 2,
             coef=params.coef * np.outer(scale, scale),
@@ -318,22 +341,19 @@ def to_theta(layout: Layout, params: Params, deviations: Floats | None = None) -
     )
 
 
-def with_all_levels(
-    params: Params, observed: NDArray[np.bool_], n_levels: tuple[int, ...]
-) -> Params:
-    """Parameters over observed levels -> over all declared levels.
+def with_all_levels(params: Params, observed: NDArray[np.bool_], nodes: Nodes) -> Params:
+    """Parameters over observed values -> over all declared ones, which `nodes` have.
 
     A level without rows gets edge parameters zero and bias ``-inf``: probability zero in the
     fitted distribution, so the objective at the result is the objective that was minimised.
     """
     if observed.all():
         return params
-    nodes = params.nodes.with_values(n_levels)
     p, keep = nodes.n_gaussian, nodes.columns_kept(observed)
     coef = np.zeros((nodes.n_columns, nodes.n_columns))
     coef[np.ix_(keep, keep)] = params.coef
-    bias = np.full(p + len(observed), -np.inf)
-    bias[:p], bias[p:][observed] = params.cont_bias, params.cat_bias
+    bias = np.full(int(nodes.n_biases.sum()), -np.inf)
+    bias[:p], bias[p + nodes.terms_kept(observed)] = params.cont_bias, params.cat_bias
     moderation = params.moderation
     if moderation is not None:
         moderation = over_levels(moderation, nodes, observed)
@@ -341,14 +361,13 @@ def with_all_levels(
 
 
 def over_observed(params: Params, observed: NDArray[np.bool_]) -> Params:
-    """Parameters over all declared levels -> over observed levels; deviations are left out."""
+    """Parameters over all declared values -> over observed ones; deviations are left out."""
     nodes, p = params.nodes, params.nodes.n_gaussian
     keep = nodes.columns_kept(observed)
-    count = [int(observed[nodes.levels_of(j)].sum()) for j in range(len(nodes.n_levels))]
     return replace(
         params,
-        nodes=nodes.with_values(count),
-        bias=np.concatenate([params.cont_bias, params.bias[p:][observed]]),
+        nodes=nodes.kept(observed),
+        bias=np.concatenate([params.cont_bias, params.bias[p + nodes.terms_kept(observed)]]),
         coef=params.coef[np.ix_(keep, keep)],
         moderation=None,
     )

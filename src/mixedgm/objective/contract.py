@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from mixedgm.model.layout import Floats, Ints, Layout
-from mixedgm.rows.contract import Counted, Rows, SoftmaxCurvature
+from mixedgm.rows.contract import Counted, NodeMatrices, Rows, SoftmaxCurvature
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,21 +39,6 @@ class NodeCurvature:
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianCurvature:
-    """Second derivatives of some Gaussian nodes' terms, one matrix after the other."""
-
-    nodes: Ints
-    start: Ints
-    """Where every matrix begins in `matrices`, and the end."""
-    matrices: Floats
-
-    def __getitem__(self, at: int) -> Floats:
-        flat = self.matrices[self.start[at] : self.start[at + 1]]
-        size = round(len(flat) ** 0.5)
-        return flat.reshape(size, size)
-
-
-@dataclass(frozen=True, eq=False)
 class Curvature:
     """The Hessian as a sum over nodes, each touching only its own terms and edges.
 
@@ -63,7 +48,8 @@ class Curvature:
     layout: Layout
     asked: Ints
     """The nodes whose part this is."""
-    gaussian: GaussianCurvature
+    single: NodeMatrices
+    """Of nodes with one predictor: Gaussian and scored ones."""
     discrete: Ints
     """The nodes of `softmax`."""
     softmax: SoftmaxCurvature | None
@@ -76,7 +62,7 @@ class Curvature:
         start, index = self.layout.conditional
         places = {v: index[start[v] : start[v + 1]] for v in self.asked.tolist()}
         matrices = {v: np.zeros((len(at), len(at))) for v, at in places.items()}
-        matrices |= {v: self.gaussian[k] for k, v in enumerate(self.gaussian.nodes.tolist())}
+        matrices |= {v: self.single[k] for k, v in enumerate(self.single.nodes.tolist())}
         if self.softmax is not None:
             matrices |= zip(self.discrete.tolist(), self.softmax, strict=True)
         if self.ridge is not None:

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mixedgm.model.layout import Floats, Ints, Layout
-from mixedgm.objective.contract import GaussianCurvature
-from mixedgm.rows.contract import Moments
+from mixedgm.rows.contract import Moments, NodeMatrices
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +65,7 @@ class GaussianTerms:
 
     def curvature(
         self, layout: Layout, theta: Floats, values: Floats, nodes: Ints
-    ) -> GaussianCurvature:
+    ) -> NodeMatrices:
         """Second derivative of these nodes' terms, in the order of ``layout.conditional``."""
         from mixedgm.objective.kernels import gaussian_curvatures
 
@@ -85,4 +84,4 @@ class GaussianTerms:
             start,
             out,
         )
-        return GaussianCurvature(nodes, start, out)
+        return NodeMatrices(nodes, start, out)

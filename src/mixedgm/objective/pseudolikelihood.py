@@ -52,7 +52,7 @@ class Pseudolikelihood(RowsCounted):
 
     def null(self) -> Floats:
         """Closed form: mean 0, precision 1, log frequencies."""
-        return self.layout.independent(self.moments.mean)
+        return self.layout.independent(self.moments.shares)
 
     @cached_property
     def _gaussian(self) -> GaussianTerms:
@@ -119,9 +119,14 @@ class Pseudolikelihood(RowsCounted):
         layout = self.layout
         nodes = np.arange(layout.n_nodes) if nodes is None else nodes
         targets = nodes[layout.is_target[nodes]]
-        is_gaussian = layout.nodes.gaussian_nodes[targets]
-        numbers, discrete = targets[is_gaussian], targets[~is_gaussian]
+        is_gaussian, is_scored = (
+            mask[targets] for mask in (layout.nodes.gaussian_nodes, layout.nodes.scored_nodes)
+        )
+        scored, discrete = targets[is_scored], targets[~is_gaussian & ~is_scored]
         values = theta[layout.incidence.theta_index]
-        gaussian = self._gaussian.curvature(layout, theta, values, numbers)
+        single = self._gaussian.curvature(layout, theta, values, targets[is_gaussian])
+        single = single.followed_by(
+            self._softmax.scored_curvature(layout, theta, values, scored, stride)
+        )
         softmax = self._softmax.curvature(layout, theta, values, discrete, stride)
-        return Curvature(layout, nodes, gaussian, discrete, softmax)
+        return Curvature(layout, nodes, single, discrete, softmax)

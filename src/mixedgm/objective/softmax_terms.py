@@ -6,12 +6,19 @@ means of design columns times probabilities.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from mixedgm.model.layout import Floats, Ints, Layout
-from mixedgm.rows.contract import Coefficients, Gradient, Moments, Rows, SoftmaxCurvature
+from mixedgm.rows.contract import (
+    Coefficients,
+    Gradient,
+    Moments,
+    NodeMatrices,
+    Rows,
+    SoftmaxCurvature,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,11 +27,11 @@ class SoftmaxValues:
 
     value: float
     node_slopes: Floats = field(default_factory=lambda: np.zeros(0))
-    """Derivatives in the biases."""
+    """Derivatives in the own terms."""
     slopes: Floats = field(default_factory=lambda: np.zeros(0))
     """Derivatives in the coefficients of softmax conditionals, in the incidence's order."""
     all_pairs: Floats | None = None
-    """(c, softmax columns) mean of z P', where derivatives for all pairs were asked for."""
+    """(c, softmax columns) mean of z E', where derivatives for all pairs were asked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,10 +52,10 @@ class SoftmaxTerms:
         value = float(sums.loss.sum())
         if sums.mean_prob is None:
             return SoftmaxValues(value)
-        biases = sums.mean_prob - self.moments.mean[layout.nodes.indicators]
+        biases = layout.nodes.term_sums(sums.mean_prob - self.moments.shares)
         if layout.covariates:
             unpredicted = ~layout.is_target[layout.nodes.discrete]
-            biases[np.repeat(unpredicted, layout.n_levels)] = 0.0
+            biases[np.repeat(unpredicted, layout.nodes.n_biases[layout.nodes.discrete])] = 0.0
         if sums.support is None:
             return SoftmaxValues(value, biases, all_pairs=sums.all_pairs)
         incidence, entries = layout.incidence, layout.incidence.softmax_entries
@@ -59,12 +66,23 @@ class SoftmaxTerms:
     def curvature(
         self, layout: Layout, theta: Floats, values: Floats, nodes: Ints, stride: int
     ) -> SoftmaxCurvature | None:
-        """Second derivative of these nodes' terms, from every `stride`-th row."""
+        """Second derivative of the terms of these nodes with indicators."""
         if not len(nodes):
             return None
         places = layout.nodes.node_place[nodes]
         return self.rows.softmax_curvature(_coefficients(layout, theta, values), places, stride)
 
+    def scored_curvature(
+        self, layout: Layout, theta: Floats, values: Floats, nodes: Ints, stride: int
+    ) -> NodeMatrices | None:
+        """The same of these nodes that are scored, from every `stride`-th row."""
+        if not len(nodes):
+            return None
+        places = layout.nodes.node_place[nodes]
+        coef = _coefficients(layout, theta, values)
+        return replace(self.rows.scored_curvature(coef, places, stride), nodes=nodes)
+
 
 def _coefficients(layout: Layout, theta: Floats, values: Floats) -> Coefficients:
-    return Coefficients(layout.incidence, values, theta[layout.biases], layout.softmax_targets)
+    logits = layout.nodes.own_logits(theta[layout.biases])
+    return Coefficients(layout.incidence, values, logits, layout.softmax_targets)

@@ -170,7 +170,7 @@ class Path:
     def params(self, k: int) -> Params:
         """Parameters at the k-th lam in the data's own units."""
         coordinates = Coordinates(
-            self.layout, self.units, self.observed, self.schema.n_levels, self.moderators
+            self.layout, self.units, self.observed, self.schema.spans, self.moderators
         )
         return coordinates.params(self.theta(k))
 

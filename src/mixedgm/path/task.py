@@ -95,8 +95,8 @@ class Task:
     @property
     def coordinates(self) -> Coordinates:
         """From solver coordinates to the user's, and back."""
-        n_levels = self.schema.n_levels
-        return Coordinates(self.layout, self.units, self.observed, n_levels, self.moderators)
+        nodes = self.schema.spans
+        return Coordinates(self.layout, self.units, self.observed, nodes, self.moderators)
 
     @property
     def scoring(self) -> Task:
@@ -210,9 +210,8 @@ def prepare(
     factors, left_out = _factors(design, recipe, reference)
     observed, codes = observed_levels(design)
     units, numbers = _standardised(design, reference)
-    kept = _counted(observed, design.schema)
-    rows = MemoryRows(numbers, codes, kept, design.weights, n_threads)
-    nodes = design.schema.spans.with_values(kept)
+    nodes = design.schema.spans.kept(observed).standardised(units.centre, units.scale)
+    rows = MemoryRows(numbers, codes, nodes, design.weights, n_threads)
     moments = _with_unit_variances(rows.moments(), nodes.n_gaussian)
     varies = (numbers != 0.0).any(axis=0).astype(np.float64)
     scales = edge_weights.node_scales(nodes, moments.mean, varies)
@@ -298,7 +297,7 @@ def too_large(
     """
     schema, n = design.schema, design.total_weight
     observed = observed_levels(design)[0] if reference is None else reference.observed
-    free = schema.spans.with_values(_counted(observed, schema)).freedom
+    free = schema.spans.kept(observed).freedom
     target = np.ones(len(free), dtype=bool)
     target[list(schema.covariates)] = False
     many = np.logical_and.outer(free >= 0.5 * n, target)
@@ -341,12 +340,13 @@ def _sampler(recipe: Recipe) -> MonteCarlo:
 
 
 def _standardised(design: Design, reference: Reference | None = None) -> tuple[Units, Floats]:
-    """Population moments (ddof = 0, weighted) and the standardised copy of the columns."""
+    """Population moments (ddof = 0, weighted) and a standardised copy of all numbers and scores."""
     share = np.full(design.n_rows, 1.0 / design.n_rows)
     if design.weights is not None:
         share = design.weights / design.total_weight
-    centre = share @ design.numbers
-    numbers = design.numbers - centre
+    own = design.schema.spans.numbers(design.numbers, design.codes)
+    centre = share @ own
+    numbers = own - centre
     scale = np.sqrt(share @ numbers**2)
     constant = scale <= 1e-13 * np.abs(centre)
     scale[constant] = 1.0
@@ -367,11 +367,15 @@ def _with_unit_variances(moments: Moments, n_gaussian: int) -> Moments:
 
 
 def observed_levels(design: Design) -> tuple[NDArray[np.bool_], NDArray[np.integer]]:
-    """Levels with rows, and codes counted over those only."""
-    masks, columns = [], []
+    """Levels with rows, and codes counted over those only.
+
+    Values that have no term of their own are possible without rows, and count as observed.
+    """
+    masks, columns, free = [], [], design.schema.spans.free
     for at, count in enumerate(design.schema.n_levels):
         column = design.codes[:, at]
         seen = np.bincount(column, minlength=count) > 0
+        seen |= not free[at]
         masks.append(seen)
         if not seen.all():
             column = (np.cumsum(seen) - 1).astype(design.codes.dtype)[column]
@@ -383,13 +387,8 @@ def observed_levels(design: Design) -> tuple[NDArray[np.bool_], NDArray[np.integ
 
 
 def _by_column(observed: NDArray[np.bool_], schema: Schema) -> list[NDArray[np.bool_]]:
-    """The mask of every categorical column by itself."""
+    """The mask of every discrete column by itself."""
     return np.split(observed, np.cumsum(schema.n_levels)[:-1]) if schema.n_levels else []
-
-
-def _counted(observed: NDArray[np.bool_], schema: Schema) -> tuple[int, ...]:
-    """Observed levels of every categorical column."""
-    return tuple(int(part.sum()) for part in _by_column(observed, schema))
 
 
 def _degenerate(

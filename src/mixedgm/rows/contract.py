@@ -32,6 +32,8 @@ class Moments:
     """(c,) weighted column means."""
     second: Floats
     """(c, c) weighted mean of z z'."""
+    shares: Floats
+    """(sum of values,) weighted shares of the values of discrete nodes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +46,7 @@ class Coefficients:
     incidence: Incidence
     values: Floats
     bias: Floats
-    """(sum of levels,)"""
+    """(sum of values,) logits without any neighbour."""
     nodes: Ints
     """Discrete nodes that are predicted; what is returned for the others means nothing."""
 
@@ -56,16 +58,42 @@ class SoftmaxSums:
     loss: Floats
     """(q,) mean negative log probability of the observed level, per discrete node."""
     mean_prob: Floats | None
-    """(sum of levels,) mean probabilities."""
+    """(sum of values,) mean probabilities."""
     support: Floats | None
-    """(entries,) mean of z_a P_l for every entry of the incidence (zero for other targets)."""
+    """(entries,) mean of z_a E_t for every entry of the incidence (zero for other targets), with
+    E_t the expected design column of the target: the probability of its level, or its score."""
     all_pairs: Floats | None
-    """(c, sum of levels) mean of z P', products with features included."""
+    """(c, softmax columns) mean of z E', products with features included."""
+
+
+@dataclass(frozen=True, eq=False)
+class NodeMatrices:
+    """Second derivatives of some nodes' terms, one matrix after the other."""
+
+    nodes: Ints
+    start: Ints
+    """Where every matrix begins in `matrices`, and the end."""
+    matrices: Floats
+
+    def __getitem__(self, at: int) -> Floats:
+        flat = self.matrices[self.start[at] : self.start[at + 1]]
+        size = round(len(flat) ** 0.5)
+        return flat.reshape(size, size)
+
+    def followed_by(self, others: NodeMatrices | None) -> NodeMatrices:
+        """These and others behind them."""
+        if others is None:
+            return self
+        return NodeMatrices(
+            np.concatenate([self.nodes, others.nodes]),
+            np.concatenate([self.start, self.start[-1] + others.start[1:]]),
+            np.concatenate([self.matrices, others.matrices]),
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class SoftmaxCurvature(Sequence[Floats]):
-    """Second derivatives of the mean losses of some discrete nodes: a sequence of matrices.
+    """Second derivatives of the mean losses of nodes with indicators: a sequence of matrices.
 
     They are kept as the sums that were made, which are smaller, until somebody takes one out.
     """
@@ -131,11 +159,14 @@ class Rows(Counted, Protocol):
         """Weighted means and second moments of the design columns."""
 
     def softmax(self, coef: Coefficients, gradient: Gradient) -> SoftmaxSums:
-        """Loss and, as asked, the mean of z P' on the support or for all pairs."""
+        """Loss and, as asked, the mean of z E' on the support or for all pairs."""
 
     def softmax_curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> SoftmaxCurvature:
-        """Second derivative of each named discrete node's mean loss.
+        """Second derivative of the mean loss of each named discrete node that has indicators.
 
         Rows and columns of a node's matrix: its L biases, then its entries of the incidence in
         their order.  `stride` k takes every k-th row (their mean stands for the whole).
         """
+
+    def scored_curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> NodeMatrices:
+        """The same for discrete nodes that are scored: their own terms, then their entries."""

@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Ints
-from mixedgm.rows.contract import Coefficients, SoftmaxCurvature
+from mixedgm.model.nodes import Nodes
+from mixedgm.rows.contract import Coefficients, NodeMatrices, SoftmaxCurvature
+from mixedgm.rows.products import Products
 from mixedgm.rows.threads import run_all, single_threaded_blas, threads_for
 
 # Rows of a block; level by level they are half as many.
@@ -32,18 +34,18 @@ BLAS_COST, _NUMBERS, _MIXED, _LEVELS, _PAIR = 0.07, 0.24, 0.19, 0.3, 2.5
 
 def summed_curvature(
     data: tuple[Floats, NDArray[np.integer], Floats, Floats],
-    level_start: Ints,
+    shape: tuple[Ints, Ints, Floats, int],
     asked: tuple[Coefficients, Floats, Ints],
     stride: int,
     n_threads: int,
     blas_cost: float,
 ) -> SoftmaxCurvature:
-    """From every stride-th row; asked = (coefficients, biases, nodes)."""
+    """From every stride-th row; asked = (coefficients, biases, nodes), shape as in `kernels`."""
     from mixedgm.rows.curvature_kernels import curvature_sums
 
     coef, bias, nodes = asked
     incidence, n_rows = coef.incidence, len(data[1])
-    sizes = _Sizes(coef, bias, level_start, nodes, blas_cost)
+    sizes = _Sizes(coef, bias, shape[0], nodes, blas_cost)
     starts = np.zeros(len(nodes) + 1, dtype=np.int64)
     np.cumsum(sizes.n_columns**2 * sizes.n_packed, out=starts[1:])
     work = (n_rows // stride + 1) * (sizes.n_predictors * sizes.width) ** 2
@@ -57,7 +59,7 @@ def summed_curvature(
             data,
             (*parts[part], stride),
             (nodes[first:last], by_blas[first:last]),
-            level_start,
+            shape,
             bias,
             incidence.blocks,
             coef.values,
@@ -74,6 +76,122 @@ def summed_curvature(
     total = float(weights[::stride].sum()) if len(weights) else float(-(-n_rows // stride))
     packed = sums[0] if len(parts) == 1 else sums.sum(axis=0)
     return SoftmaxCurvature(packed, starts, sizes.width, sizes.n_columns, 1.0 / total)
+
+
+def scored_curvature(
+    data: tuple[Floats, NDArray[np.integer], Floats, Floats],
+    shape: tuple[Ints, Ints, Floats, int],
+    of_columns: Nodes,
+    asked: tuple[Coefficients, Floats, Ints],
+    products: Products | None,
+    stride: int,
+    n_threads: int,
+) -> NodeMatrices:
+    """The same for scored nodes, as whole matrices: own terms, then entries of the incidence."""
+    from mixedgm.rows.curvature_kernels import scored_sums
+
+    coef, bias, nodes = asked
+    incidence, n_rows = coef.incidence, len(data[1])
+    sizes = _ScoredSizes(coef, len(bias), of_columns, nodes)
+    starts = np.zeros(len(nodes) + 1, dtype=np.int64)
+    np.cumsum(sizes.n_columns**2 + sizes.n_terms**2, out=starts[1:])
+    work = (n_rows // stride + 1) * (sizes.narrow**2 + 10 * sizes.n_values)
+    parts = _row_parts(n_rows, int(work.sum()), int(starts[-1]), stride)
+    n_threads = threads_for(int(work.sum()), n_threads)
+    shares = _shares(work, 1 if len(parts) >= 4 or n_threads == 1 else 2 * n_threads)
+    sums = np.zeros((len(parts), int(starts[-1])))
+    table_start, tables = sizes.tables
+
+    def task(part: int, first: int, last: int) -> None:
+        scored_sums(
+            data,
+            (*parts[part], stride),
+            nodes[first:last],
+            shape,
+            (sizes.n_terms[first:last], table_start[first : last + 1], tables),
+            bias,
+            incidence.blocks,
+            coef.values,
+            starts[first : last + 1],
+            sizes.work(slice(first, last)),
+            sums[part],
+        )
+
+    tasks = [(part, *share) for part in range(len(parts)) for share in shares]
+    with single_threaded_blas():
+        run_all([partial(task, *one) for one in tasks], n_threads)
+    weights = data[2]
+    total = float(weights[::stride].sum()) if len(weights) else float(-(-n_rows // stride))
+    packed = (sums[0] if len(parts) == 1 else sums.sum(axis=0)) / total
+    matrices = []
+    for k, (size, n_terms) in enumerate(zip(sizes.n_columns, sizes.n_terms, strict=True)):
+        part = packed[starts[k] : starts[k + 1]]
+        upper = np.triu(part[: size**2].reshape(size, size))
+        matrix = upper + np.triu(upper, 1).T
+        if products is None:
+            matrix = matrix[1:, 1:]
+        else:
+            node = of_columns.n_gaussian + int(nodes[k])
+            column = incidence.entry_column[incidence.entries_of(node)]
+            matrix = products.centre_matrix(matrix, int(n_terms), column)
+        matrix[:n_terms, :n_terms] += part[size**2 :].reshape(n_terms, n_terms)
+        matrices.append(matrix.ravel())
+    ends = np.cumsum([0, *map(len, matrices)])
+    return NodeMatrices(nodes, ends, np.concatenate(matrices))
+
+
+class _ScoredSizes:
+    """How much of everything scored nodes have."""
+
+    def __init__(self, coef: Coefficients, n_intercepts: int, of_columns: Nodes, nodes: Ints) -> None:
+        incidence = coef.incidence
+        target = of_columns.n_gaussian + nodes
+        first, last = incidence.target_ptr[target], incidence.target_ptr[target + 1]
+        entries = incidence.entry_ptr[last] - incidence.entry_ptr[first]
+        is_number = of_columns.numeric_nodes[incidence.predictor]
+        self.nodes, self.of_columns = nodes, of_columns
+        self.n_terms = of_columns.n_biases[target]
+        self.n_values = np.array(of_columns.n_levels, dtype=np.int64)[nodes]
+        self.n_predictors = n_intercepts + self.n_terms + last - first
+        self.n_columns = n_intercepts + self.n_terms + entries
+        with_levels = last - first - _count_between(is_number, first, last)
+        self.narrow = self.n_columns - with_levels
+        """Columns without every first level."""
+
+    @cached_property
+    def tables(self) -> tuple[Ints, Floats]:
+        """What multiplies own terms, terms by values, node after node; none where all are free."""
+        free = self.of_columns.free
+        parts = [
+            np.zeros(0) if free[j] else self.of_columns.term_features(j).T.ravel()
+            for j in self.nodes.tolist()
+        ]
+        return np.cumsum([0, *map(len, parts)]).astype(np.int64), np.concatenate(parts)
+
+    def work(self, nodes: slice) -> tuple[Any, ...]:
+        """What one thread needs for these nodes."""
+        n, n_values, n_terms, narrow = (
+            int(each[nodes].max())
+            for each in (self.n_predictors, self.n_values, self.n_terms, self.narrow)
+        )
+        common = (
+            np.empty(_BLOCK, dtype=np.int64),
+            np.empty(_BLOCK),
+            np.empty(_BLOCK),
+            tuple(np.empty((6, n), dtype=np.int64)),
+            np.empty((n, _BLOCK), dtype=np.int64),
+            np.empty((n, _BLOCK)),
+            np.empty((n_values, _BLOCK)),
+            np.empty((1, _BLOCK)),
+        )
+        by_blas = (
+            np.empty((narrow, _BLOCK)),
+            np.zeros((_PANEL, _BLOCK)),  # no rows that are left over may be other than finite
+            np.empty((narrow, _PANEL)),
+            np.empty(narrow**2),
+        )
+        of_rows = (np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK))
+        return common, by_blas, (*of_rows, np.empty((n_terms, _BLOCK)), np.empty((n_terms, _BLOCK)))
 
 
 class _Sizes:

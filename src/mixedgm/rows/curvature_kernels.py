@@ -126,7 +126,7 @@ def _spread(n, found, facts, gram, with_number, out):  # type: ignore[no-untyped
 @inner(fastmath=_LOOSE)
 def _intercepts(features, block_rows, n_rows, node, bias, values, turned):  # type: ignore[no-untyped-def]
     """Logits from the bias alone, in `turned`; values of the features' intercepts."""
-    first, last, width, n_own, base = node
+    first, last, width, n_own, base, column = node
     for k in range(width):
         for i in range(n_rows):
             turned[k, i] = bias[0, base + k]
@@ -135,7 +135,7 @@ def _intercepts(features, block_rows, n_rows, node, bias, values, turned):  # ty
             values[m, i] = features[block_rows[i], m - 1]
         for k in range(width):
             for i in range(n_rows):
-                turned[k, i] += bias[m, base + k] * values[m, i]
+                turned[k, i] += bias[m, column + k] * values[m, i]
 
 
 @inner(fastmath=_LOOSE)
@@ -145,14 +145,15 @@ def _load(data, block_rows, n_rows, node, incidence, coefs, levels, values, turn
     node = (first and last block of the incidence, levels of the node, number of intercepts, first
     of its levels).  The intercepts stand first, those of the features already with their values.
     """
-    cont, codes, _, features = data
+    numbers, codes, _, features = data
     target_ptr, predictor, entry_ptr, feature = incidence
     first, last, width, n_own, base = node
+    n_gaussian = target_ptr.shape[0] - 1 - codes.shape[1]
     for m in range(first, last):
         u, at = predictor[m], m - first + n_own
-        if u < cont.shape[1]:
+        if u < numbers.shape[1]:
             for i in range(n_rows):
-                values[at, i] = cont[block_rows[i], u]
+                values[at, i] = numbers[block_rows[i], u]
             if feature[m] >= 0:
                 for i in range(n_rows):
                     values[at, i] *= features[block_rows[i], feature[m]]
@@ -165,7 +166,7 @@ def _load(data, block_rows, n_rows, node, incidence, coefs, levels, values, turn
             for i in range(n_rows):
                 values[at, i] = features[block_rows[i], feature[m]]
         for i in range(n_rows):
-            levels[at, i] = codes[block_rows[i], u - cont.shape[1]]
+            levels[at, i] = codes[block_rows[i], u - n_gaussian]
             entry = np.uint64(entry_ptr[m] + levels[at, i] * width)
             for k in range(width):
                 turned[k, i] += values[at, i] * coefs[entry + np.uint64(k)]
@@ -191,7 +192,7 @@ def _probabilities(n_rows, width, turned, top, norm):  # type: ignore[no-untyped
 
 
 @inner
-def _predictors(node, incidence, n_cont, facts, values):  # type: ignore[no-untyped-def]
+def _predictors(node, incidence, n_numbers, facts, values):  # type: ignore[no-untyped-def]
     """Of every predictor of a node: levels (0 for a number), first column, whether it is a product.
 
     And which of them are numbers, whose number is returned; the intercept that all levels add up
@@ -207,7 +208,7 @@ def _predictors(node, incidence, n_cont, facts, values):  # type: ignore[no-unty
         m = first + at - n_own
         if at >= n_own:
             is_product[at], whole[at] = feature[m] >= 0, feature[m] + 1
-            if predictor[m] >= n_cont:
+            if predictor[m] >= n_numbers:
                 n_levels[at] = (entry_ptr[m + 1] - entry_ptr[m]) // width
             origin[at] = n_own + (entry_ptr[m] - entry_ptr[first]) // width
         narrow[at] = column
@@ -231,17 +232,17 @@ def _packed(data, rows, begin, length, own, bias, incidence, coefs, common):  # 
         block_rows[i] = begin + i * rows[2]
         total += weights[block_rows[i]] if weights.shape[0] > 0 else 1.0
     _intercepts(features, block_rows, n_rows, own, bias, values, turned)
-    _load(data, block_rows, n_rows, own, incidence, coefs, levels, values, turned)
+    _load(data, block_rows, n_rows, own[:5], incidence, coefs, levels, values, turned)
     _probabilities(n_rows, own[2], turned, top, norm)
     _pack(weights, block_rows, n_rows, own[2], turned, by_level)
     return n_rows, total
 
 
 @kernel
-def curvature_sums(data, rows, nodes, level_start, bias, incidence, coefs, start, work, out):  # type: ignore[no-untyped-def]
-    """Sum over rows of w (diag(p) - p p') x (z z') for each categorical node in `nodes`.
+def curvature_sums(data, rows, nodes, shape, bias, incidence, coefs, start, work, out):  # type: ignore[no-untyped-def]
+    """Sum over rows of w (diag(p) - p p') x (z z') for each node with indicators in `nodes`.
 
-    rows = (first, last, stride); nodes = (their numbers, whether BLAS is to multiply).  The sums of
+    shape = (first value of every discrete node, first of its columns, ...).  rows = (first, last, stride); nodes = (their numbers, whether BLAS is to multiply).  The sums of
     node k begin at start[k] of the flat `out`: (K, K, L (L - 1) / 2), predictors (the intercept
     first, those of the features, then the node's incidence) by the packed levels of `_pack`.  Only
     pairs of predictors a <= b are filled.  work = (rows of a block, two numbers per row, facts
@@ -252,13 +253,14 @@ def curvature_sums(data, rows, nodes, level_start, bias, incidence, coefs, start
     target_ptr, predictor, entry_ptr, feature = incidence
     common, (by_row, outer, with_number), by_blas = work
     block_rows, _, norm, facts, levels, values, _, by_level = common
-    n_cont, n_own, total = data[0].shape[1], bias.shape[0], 0.0
+    n_gaussian, n_own, total = target_ptr.shape[0] - 1 - data[1].shape[1], bias.shape[0], 0.0
     for at in range(nodes[0].shape[0]):
         node, multiply = nodes[0][at], nodes[1][at]
-        base, width = level_start[node], level_start[node + 1] - level_start[node]
-        first, last = target_ptr[n_cont + node], target_ptr[n_cont + node + 1]
-        own, n = (first, last, width, n_own, base), last - first + n_own
-        found = _predictors(own, incidence, n_cont, facts, values)
+        base, column = shape[0][node], shape[1][node]
+        width = shape[0][node + 1] - base
+        first, last = target_ptr[n_gaussian + node], target_ptr[n_gaussian + node + 1]
+        own, n = (first, last, width, n_own, base, column), last - first + n_own
+        found = _predictors(own[:5], incidence, data[0].shape[1], facts, values)
         size, n_packed = (
             n_own + (entry_ptr[last] - entry_ptr[first]) // width,
             width * (width - 1) // 2,
@@ -287,6 +289,129 @@ def curvature_sums(data, rows, nodes, level_start, bias, incidence, coefs, start
         else:
             _spread(n, found, facts, gram, with_number, out)
     return total
+
+
+@inner(fastmath=_LOOSE)
+def _scored_logits(data, block_rows, n_rows, node, bias, scores, values, turned, predictor):  # type: ignore[no-untyped-def]
+    """The predictor of a scored node, which is in the first row of `turned` -> logits of values."""
+    n_values, base = scores.shape[0], node[4]
+    for i in range(n_rows):
+        predictor[i] = turned[0, i]
+    for k in range(n_values):
+        for i in range(n_rows):
+            turned[k, i] = bias[0, base + k] + scores[k] * predictor[i]
+
+
+@inner(fastmath=_LOOSE)
+def _moments_of(n_rows, scores, table, probs, mean, variance, covariance, terms):  # type: ignore[no-untyped-def]
+    """Mean and variance of the score, its covariance with what multiplies own terms, their means.
+
+    table[k, l] is what multiplies own term k at value l; empty where every value has its own.
+    """
+    for i in range(n_rows):
+        mean[i] = 0.0
+        variance[i] = 0.0
+    for l in range(scores.shape[0]):
+        for i in range(n_rows):
+            mean[i] += scores[l] * probs[l, i]
+    for l in range(scores.shape[0]):
+        for i in range(n_rows):
+            variance[i] += (scores[l] - mean[i]) ** 2 * probs[l, i]
+    is_free = table.shape[0] == 0
+    for k in range(terms.shape[0]):
+        for i in range(n_rows):
+            terms[k, i] = probs[k, i] if is_free else 0.0
+            covariance[k, i] = (scores[k] - mean[i]) * probs[k, i] if is_free else 0.0
+        for l in range(0 if is_free else scores.shape[0]):
+            x = table[k, l]
+            for i in range(n_rows):
+                terms[k, i] += x * probs[l, i]
+                covariance[k, i] += x * (scores[l] - mean[i]) * probs[l, i]
+
+
+@inner(fastmath=_LOOSE)
+def _add_rest(n_rows, table, probs, weight, variance, covariance, terms, work, rest):  # type: ignore[no-untyped-def]
+    """Add the covariance of own terms that the score does not explain, summed over the block."""
+    n_terms, is_free = terms.shape[0], table.shape[0] == 0
+    for k in range(n_terms):
+        for m in range(k + 1):
+            for i in range(n_rows):
+                work[i] = -terms[k, i] * terms[m, i]
+            if is_free:
+                for i in range(n_rows if k == m else 0):
+                    work[i] += probs[k, i]
+            else:
+                for l in range(probs.shape[0]):
+                    x = table[k, l] * table[m, l]
+                    for i in range(n_rows):
+                        work[i] += x * probs[l, i]
+            total = 0.0
+            for i in range(n_rows):
+                # `covariance` has been divided by the variance.
+                explained = covariance[k, i] * covariance[m, i] * variance[i]
+                total += weight[i] * (work[i] - explained)
+            rest[k, m] += total
+            if m < k:
+                rest[m, k] += total
+
+
+@kernel
+def scored_sums(data, rows, nodes, shape, tables, bias, incidence, coefs, start, work, out):  # type: ignore[no-untyped-def]
+    """Second derivatives of the losses of scored nodes, summed over rows.
+
+    The columns of a node are the intercepts (1, and one for each feature), then its own terms, then
+    its entries of the incidence.  With v the variance of the score s under p, and c the covariance
+    of s with what multiplies own terms, every row adds v z z', where own terms have c / v in z; and
+    to own terms the covariance that is left.  The sums of node k, columns by columns, begin at
+    start[k] of the flat `out`; those left for own terms follow.
+    tables = (own terms per node, where their table begins, all tables).
+    """
+    target_ptr, predictor, entry_ptr, feature = incidence
+    common, by_blas, (mean, variance, weight, covariance, terms) = work
+    block_rows, top, norm, facts, levels, values, turned, by_level = common
+    n_terms_of, table_start, all_tables = tables
+    n_gaussian, n_intercepts = target_ptr.shape[0] - 1 - data[1].shape[1], bias.shape[0]
+    weights, features = data[2], data[3]
+    for at in range(nodes.shape[0]):
+        node, n_terms = nodes[at], n_terms_of[at]
+        base, column = shape[0][node], shape[1][node]
+        scores = shape[2][base : shape[0][node + 1]]
+        n_values = scores.shape[0]
+        table = all_tables[table_start[at] : table_start[at + 1]]
+        table = table.reshape((n_terms if table.shape[0] > 0 else 0, n_values))
+        first, last = target_ptr[n_gaussian + node], target_ptr[n_gaussian + node + 1]
+        n_first = n_intercepts + n_terms
+        own, n = (first, last, 1, n_first, base), last - first + n_first
+        _predictors(own, incidence, data[0].shape[1], facts, values)
+        size = n_first + entry_ptr[last] - entry_ptr[first]
+        rest = out[start[at] + size * size : start[at + 1]].reshape((n_terms, n_terms))
+        by_blas[3][: columns_of(n, facts) ** 2] = 0.0
+        length = block_rows.shape[0] * rows[2]
+        cov, own_terms, probs = covariance[:n_terms], terms[:n_terms], turned[:n_values]
+        for begin in range(rows[0], rows[1], length):
+            n_rows = (min(begin + length, rows[1]) - begin + rows[2] - 1) // rows[2]
+            for i in range(n_rows):
+                block_rows[i] = begin + i * rows[2]
+                weight[i] = weights[block_rows[i]] if weights.shape[0] > 0 else 1.0
+                turned[0, i] = 0.0
+            for m in range(1, n_intercepts):
+                for i in range(n_rows):
+                    values[m, i] = features[block_rows[i], m - 1]
+                    turned[0, i] += bias[m, column] * values[m, i]
+            _load(data, block_rows, n_rows, own, incidence, coefs, levels, values, turned)
+            _scored_logits(data, block_rows, n_rows, own, bias, scores, values, turned, mean)
+            _probabilities(n_rows, n_values, turned, top, norm)
+            _moments_of(n_rows, scores, table, probs, mean, variance, cov, own_terms)
+            for k in range(n_terms):
+                for i in range(n_rows):
+                    slope = cov[k, i] / variance[i] if variance[i] > 1e-14 else 0.0
+                    cov[k, i] = slope
+                    values[n_intercepts + k, i] = slope
+            _add_rest(n_rows, table, probs, weight, variance, cov, own_terms, top, rest)
+            for i in range(n_rows):
+                by_level[0, i] = weight[i] * variance[i]
+            add_products(n_rows, n, facts, levels, values, by_level, 1, by_blas)
+        with_first_levels(n, facts, (start[at], size, 1), by_blas[3], out)
 
 
 @kernel

@@ -6,6 +6,11 @@ wrapping of negative indices keeps a loop from vectorising.
 Where most pairs of columns are wanted, a block of Z is made and multiplied by BLAS; where few
 are, their coefficients are picked by level.  Every kernel releases the GIL.
 
+Discrete nodes come in an order: those that are scored first, whose design column is one number,
+then those with an indicator for each level.  shape = (first value of every discrete node, first
+design column of every discrete node among those of all, score of every value, number of scored
+nodes).
+
 Products of features with Z are never formed.  What the columns of feature k predict together is
 predicted as if there were no feature, and multiplied by it row by row; and products of such a
 column with P are those of Z with P times the feature.
@@ -22,16 +27,17 @@ _LOOSE = {"reassoc", "contract", "nsz"}
 
 
 @inner
-def _fill_block(cont, codes, first, n_rows, level_start, block):  # type: ignore[no-untyped-def]
-    """block[i] = z of row first + i: continuous columns, then an indicator per level; then 0."""
-    n_cont = cont.shape[1]
+def _fill_block(numbers, codes, first, n_rows, shape, block):  # type: ignore[no-untyped-def]
+    """block[i] = z of row first + i: numbers, then an indicator per level; then 0."""
+    n_numbers, (_, column_start, _, n_scored) = numbers.shape[1], shape
     for i in range(n_rows):
-        for s in range(n_cont):
-            block[i, s] = cont[first + i, s]
-        for k in range(n_cont, block.shape[1]):
+        for s in range(n_numbers):
+            block[i, s] = numbers[first + i, s]
+        for k in range(n_numbers, block.shape[1]):
             block[i, k] = 0.0
-        for j in range(codes.shape[1]):
-            block[i, n_cont + level_start[j] + np.int64(codes[first + i, j])] = 1.0
+        for j in range(n_scored, codes.shape[1]):
+            at = n_numbers - n_scored + column_start[j]
+            block[i, at + np.int64(codes[first + i, j])] = 1.0
     for i in range(n_rows, block.shape[0]):
         for k in range(block.shape[1]):
             block[i, k] = 0.0
@@ -39,29 +45,30 @@ def _fill_block(cont, codes, first, n_rows, level_start, block):  # type: ignore
 
 @inner(fastmath=_LOOSE)
 def _predict_node(turned, n_rows, cat, wanted, incidence, values, logits):  # type: ignore[no-untyped-def]
-    """Logits of one node less their bias, levels by rows, from its listed blocks only.
+    """Predictors of one node less their bias, columns by rows, from its listed blocks only.
 
-    turned = (continuous columns, level codes), columns by rows.  Blocks of the feature `wanted`
-    are taken (-1: of none), before the feature itself; returns their number.
+    turned = (numbers, level codes), columns by rows.  Blocks of the feature `wanted` are taken
+    (-1: of none), before the feature itself; returns their number.
     """
-    cont, codes = turned
+    numbers, codes = turned
     target_ptr, predictor, entry_ptr, feature = incidence
-    width, n_cont, found = logits.shape[0], cont.shape[0], 0
+    width, n_blocks = logits.shape[0], 0
+    n_gaussian = target_ptr.shape[0] - 1 - codes.shape[0]
     for k in range(width):
         for i in range(n_rows):
             logits[k, i] = 0.0
-    for m in range(target_ptr[n_cont + cat], target_ptr[n_cont + cat + 1]):
+    for m in range(target_ptr[n_gaussian + cat], target_ptr[n_gaussian + cat + 1]):
         if feature[m] != wanted:
             continue
         u, entry = predictor[m], entry_ptr[m]
-        found += 1
-        if u < n_cont:
+        n_blocks += 1
+        if u < numbers.shape[0]:
             for k in range(width):
                 x = values[entry + k]
                 for i in range(n_rows):
-                    logits[k, i] += x * cont[u, i]
+                    logits[k, i] += x * numbers[u, i]
             continue
-        level, n_levels = codes[u - n_cont], (entry_ptr[m + 1] - entry) // width
+        level, n_levels = codes[u - n_gaussian], (entry_ptr[m + 1] - entry) // width
         if n_levels <= FEW_LEVELS:
             for k in range(width):
                 for a in range(n_levels):
@@ -73,30 +80,30 @@ def _predict_node(turned, n_rows, cat, wanted, incidence, values, logits):  # ty
                 at = np.uint64(entry + level[i] * width)
                 for k in range(width):
                     logits[k, i] += values[at + np.uint64(k)]
-    return found
+    return n_blocks
 
 
 @inner(fastmath=_LOOSE)
 def _collect_node(turned, n_rows, cat, wanted, incidence, probs, grad):  # type: ignore[no-untyped-def]
-    """Add z P' of one node for its listed blocks; probs holds P, levels by rows.
+    """Add z E' of one node for its listed blocks; probs holds E, columns by rows.
 
-    Blocks of the feature `wanted` are taken (-1: of none); P has been multiplied by it.
+    Blocks of the feature `wanted` are taken (-1: of none); E has been multiplied by it.
     """
-    cont, codes = turned
+    numbers, codes = turned
     target_ptr, predictor, entry_ptr, feature = incidence
-    width, n_cont = probs.shape[0], cont.shape[0]
-    for m in range(target_ptr[n_cont + cat], target_ptr[n_cont + cat + 1]):
+    width, n_gaussian = probs.shape[0], target_ptr.shape[0] - 1 - codes.shape[0]
+    for m in range(target_ptr[n_gaussian + cat], target_ptr[n_gaussian + cat + 1]):
         if feature[m] != wanted:
             continue
         u, entry = predictor[m], entry_ptr[m]
-        if u < n_cont:
+        if u < numbers.shape[0]:
             for k in range(width):
                 total = 0.0
                 for i in range(n_rows):
-                    total += cont[u, i] * probs[k, i]
+                    total += numbers[u, i] * probs[k, i]
                 grad[entry + k] += total
             continue
-        level, n_levels = codes[u - n_cont], (entry_ptr[m + 1] - entry) // width
+        level, n_levels = codes[u - n_gaussian], (entry_ptr[m + 1] - entry) // width
         if n_levels <= FEW_LEVELS:
             for k in range(width):
                 for a in range(n_levels):
@@ -154,6 +161,24 @@ def _softmax_node(codes, weights, first, n_rows, cat, bias, logits, work):  # ty
     return total
 
 
+@inner(fastmath=_LOOSE)
+def _spread(predictor, scores, n_rows, logits):  # type: ignore[no-untyped-def]
+    """Logits of every value of a scored node less their bias: its predictor times the score."""
+    for k in range(scores.shape[0]):
+        for i in range(n_rows):
+            logits[k, i] = scores[k] * predictor[0, i]
+
+
+@inner(fastmath=_LOOSE)
+def _expect(probs, scores, n_rows, expected):  # type: ignore[no-untyped-def]
+    """Expected score, times the row's weight, from weighted probabilities."""
+    for i in range(n_rows):
+        expected[0, i] = scores[0] * probs[0, i]
+    for k in range(1, scores.shape[0]):
+        for i in range(n_rows):
+            expected[0, i] += scores[k] * probs[k, i]
+
+
 @inner
 def _turn(table, first, n_rows, turned):  # type: ignore[no-untyped-def]
     """turned[k, i] = table[first + i, k]."""
@@ -205,27 +230,34 @@ def _dot(z, probs, is_first, product, total):  # type: ignore[no-untyped-def]
 
 @kernel
 def softmax_chunks(  # type: ignore[no-untyped-def]
-    data, bounds, chunks, level_start, nodes, bias, dense, incidence, values, want, sizes, out
+    data, bounds, chunks, shape, nodes, bias, dense, incidence, values, want, sizes, out
 ):
     """Run the chunks of rows ``chunks[0]:chunks[1]``, each into its own slot of `out`.
 
-    data = (cont, codes, weights, features); chunk c holds the rows bounds[c]:bounds[c + 1].
-    nodes = the categorical columns to predict; bias[1 + k] is that of the feature k.
-    dense = (1 + features, d, levels) coefficients, or empty when `incidence` and `values` do.
+    data = (numbers, codes, weights, features); chunk c holds the rows bounds[c]:bounds[c + 1].
+    nodes = the discrete columns to predict; bias[0] is that of every value, bias[1 + k] that of the
+    feature k for every design column.
+    dense = (1 + features, d, columns) coefficients, or empty when `incidence` and `values` do.
     want = 0 value, 1 gradient on the support, 2 gradient for all pairs.
-    sizes = (rows per block, d); out = (loss, mean_prob, support, all_pairs).
+    sizes = (rows per block, d, design columns of discrete nodes and padding); out = (loss, mean_prob, support, all_pairs); mean_prob has sums of
+    probabilities of values first, then those of the features with expected design columns.
 
-    BLAS writes logits levels by rows.  Its matrices are whole blocks: rows of Z after the last
+    BLAS writes predictors columns by rows.  Its matrices are whole blocks: rows of Z after the last
     one are zero, and what stands beside them counts for nothing.
     """
-    cont, codes, weights, features = data
+    numbers, codes, weights, features = data
+    value_start, column_start, scores, n_scored = shape
     loss, mean_prob, support, all_pairs = out
-    is_dense, width = dense.shape[0] > 0, mean_prob.shape[2]
+    is_dense, width = dense.shape[0] > 0, sizes[2]
     # A block of Z is only made for the products with it.
     z = np.zeros((sizes[0] if is_dense or want == 2 else 0, sizes[1]))
     logits, part = np.zeros((width, sizes[0])), np.zeros((width * (len(bias) > 1), sizes[0]))
+    most = 0
+    for j in range(n_scored):
+        most = max(most, value_start[j + 1] - value_start[j])
+    by_value = np.empty((most, sizes[0]))
     columns = 0 if is_dense else sizes[0]
-    turned = (np.empty((cont.shape[1], columns)), np.empty((codes.shape[1], columns), np.int64))
+    turned = (np.empty((numbers.shape[1], columns)), np.empty((codes.shape[1], columns), np.int64))
     moderating = np.empty((len(bias) - 1, sizes[0]))
     work = (np.empty(sizes[0]), np.empty(sizes[0]), np.empty(sizes[0]))
     product = np.empty((width if want == 2 else 0, sizes[1]))
@@ -234,34 +266,43 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
             n_rows = min(sizes[0], bounds[c + 1] - first)
             _turn(features, first, n_rows, moderating)
             if z.shape[0] > 0:
-                _fill_block(cont, codes, first, n_rows, level_start, z)
+                _fill_block(numbers, codes, first, n_rows, shape, z)
             if is_dense:
                 for k in range(len(bias)):
                     np.dot(dense[k].T, z.T, part if k > 0 else logits)
                     if k > 0:
-                        _add_moderated(part, bias[k], moderating[k - 1], n_rows, logits)
+                        shift = bias[k][: column_start[-1]]
+                        _add_moderated(part, shift, moderating[k - 1], n_rows, logits)
             else:
-                _turn(cont, first, n_rows, turned[0])
+                _turn(numbers, first, n_rows, turned[0])
                 _turn(codes, first, n_rows, turned[1])
             # Every kernel is called in one place only: each further one is compiled again.
             for j in nodes:
-                levels = slice(level_start[j], level_start[j + 1])
-                own, other = logits[levels], part[levels]
+                columns_of = slice(column_start[j], column_start[j + 1])
+                values_of = slice(value_start[j], value_start[j + 1])
+                here, other = logits[columns_of], part[columns_of]
                 for k in range(0 if is_dense else len(bias)):
-                    here = other if k > 0 else own
-                    found = _predict_node(turned, n_rows, j, k - 1, incidence, values, here)
-                    if k > 0 and found > 0:
-                        _add_moderated(other, bias[k][levels], moderating[k - 1], n_rows, own)
+                    to = other if k > 0 else here
+                    n_blocks = _predict_node(turned, n_rows, j, k - 1, incidence, values, to)
+                    if k > 0 and n_blocks > 0:
+                        _add_moderated(other, bias[k][columns_of], moderating[k - 1], n_rows, here)
+                probs = here
+                if j < n_scored:
+                    probs = by_value[: value_start[j + 1] - value_start[j]]
+                    _spread(here, scores[values_of], n_rows, probs)
                 loss[c, j] += _softmax_node(
-                    codes, weights, first, n_rows, j, bias[0][levels], own, work
+                    codes, weights, first, n_rows, j, bias[0][values_of], probs, work
                 )
+                if j < n_scored and want > 0:
+                    _expect(probs, scores[values_of], n_rows, here)
                 for k in range(len(bias) if want > 0 else 0):
-                    here = other if k > 0 else own
+                    expected = other if k > 0 else here
                     if k > 0:
-                        _times(own, moderating[k - 1], n_rows, other)
+                        _times(here, moderating[k - 1], n_rows, other)
                     if want == 1:
-                        _collect_node(turned, n_rows, j, k - 1, incidence, here, support[c])
-                    _add_row_sums(here, n_rows, mean_prob[c, k][levels])
+                        _collect_node(turned, n_rows, j, k - 1, incidence, expected, support[c])
+                    to = columns_of if k > 0 else values_of
+                    _add_row_sums(other if k > 0 else probs, n_rows, mean_prob[c, k][to])
             for k in range(len(bias) if want == 2 else 0):
                 if k > 0:
                     _times(logits, moderating[k - 1], n_rows, part)
@@ -269,13 +310,13 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def fill_dense(incidence, level_start, values, dense):  # type: ignore[no-untyped-def]
-    """dense[column, level] = coefficient, for all categorical targets; dense is zero before."""
+def fill_dense(incidence, column_start, values, dense):  # type: ignore[no-untyped-def]
+    """dense[column, target column] = coefficient, for all discrete targets; zero before."""
     target_ptr, entry_ptr, entry_column = incidence
-    n_cont = target_ptr.shape[0] - level_start.shape[0]
-    for cat in range(level_start.shape[0] - 1):
-        first, last = level_start[cat], level_start[cat + 1]
-        for m in range(target_ptr[n_cont + cat], target_ptr[n_cont + cat + 1]):
+    n_gaussian = target_ptr.shape[0] - column_start.shape[0]
+    for cat in range(column_start.shape[0] - 1):
+        first, last = column_start[cat], column_start[cat + 1]
+        for m in range(target_ptr[n_gaussian + cat], target_ptr[n_gaussian + cat + 1]):
             at, column = entry_ptr[m], entry_column[entry_ptr[m]]
             while at < entry_ptr[m + 1]:
                 for k in range(first, last):
@@ -285,21 +326,21 @@ def fill_dense(incidence, level_start, values, dense):  # type: ignore[no-untype
 
 
 @kernel
-def level_moments(data, level_start, column, cont_by_level, level_by_level):  # type: ignore[no-untyped-def]
+def level_moments(data, level_start, column, number_by_level, level_by_level):  # type: ignore[no-untyped-def]
     """Sums of w x_s over the rows of each level, and of w over pairs of levels (upper triangle).
 
-    column has room for a row's levels.
+    data = (numbers, codes of columns with indicators, weights); column has room for a row's levels.
     """
-    cont, codes, weights, _ = data
+    numbers, codes, weights = data
     weighted = weights.shape[0] > 0
-    n_cont, n_cat = cont.shape[1], codes.shape[1]
+    n_numbers, n_columns = numbers.shape[1], codes.shape[1]
     for i in range(codes.shape[0]):
         weight = weights[i] if weighted else 1.0
-        for j in range(n_cat):
+        for j in range(n_columns):
             column[j] = level_start[j] + codes[i, j]
-        for j in range(n_cat):
+        for j in range(n_columns):
             a = column[j]
-            for s in range(n_cont):
-                cont_by_level[a, s] += weight * cont[i, s]
-            for k in range(j, n_cat):
+            for s in range(n_numbers):
+                number_by_level[a, s] += weight * numbers[i, s]
+            for k in range(j, n_columns):
                 level_by_level[a, column[k]] += weight

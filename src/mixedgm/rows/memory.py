@@ -18,14 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Incidence, Ints
+from mixedgm.model.nodes import Nodes
 from mixedgm.rows.contract import (
     Coefficients,
     Gradient,
     Moments,
+    NodeMatrices,
     SoftmaxCurvature,
     SoftmaxSums,
 )
-from mixedgm.rows.curvature import BLAS_COST, summed_curvature
+from mixedgm.rows.curvature import BLAS_COST, scored_curvature, summed_curvature
 from mixedgm.rows.products import Products
 from mixedgm.rows.threads import run_all, single_threaded_blas, threads_for
 
@@ -45,9 +47,9 @@ class MemoryRows:
     numbers: Floats
     """(n, p) standardised design columns that are numbers, C order."""
     codes: NDArray[np.integer]
-    """(n, q) level codes, unsigned integers, C order."""
-    n_levels: tuple[int, ...]
-    """Number of values of every discrete column."""
+    """(n, q) codes of the values of discrete columns, unsigned integers, C order."""
+    nodes: Nodes
+    """Kinds of the columns and their numbers of values; scores in the units of `numbers`."""
     weights: Floats | None = None
     """(n,) frequencies."""
     n_threads: int = 1
@@ -77,16 +79,25 @@ class MemoryRows:
         return float(self.n_rows if self.weights is None else self.weights.sum())
 
     @cached_property
-    def _level_start(self) -> Ints:
-        return np.concatenate([[0], np.cumsum(self.n_levels)]).astype(np.int64)
+    def _shape(self) -> tuple[Ints, Ints, Floats, int]:
+        """What kernels know of discrete columns: see `kernels`."""
+        nodes = self.nodes
+        start = nodes.column_start[nodes.n_gaussian :]
+        return nodes.level_start, start - start[0], nodes.scores, nodes.n_scored
 
     @cached_property
-    def _n_levels(self) -> int:
-        return sum(self.n_levels)
+    def _width(self) -> int:
+        """Design columns of discrete columns."""
+        return int(self._shape[1][-1])
 
     @cached_property
+    def _n_values(self) -> int:
+        """Values of all discrete columns."""
+        return int(self._shape[0][-1])
+
+    @property
     def _n_columns(self) -> int:
-        return int(self.numbers.shape[1]) + self._n_levels
+        return self.nodes.n_columns
 
     @property
     def _data(self) -> tuple[Floats, NDArray[np.integer], Floats, Floats]:
@@ -101,10 +112,12 @@ class MemoryRows:
         A power of two, so that threads share evenly; enough for many cores, but with so many
         rows in each that its own sums of size d times levels stay a small part of the work.
         """
-        levels = int(self._level_start[-1])
-        work = self.n_rows * levels * (self.numbers.shape[1] + len(self.n_levels))
+        width = self._width
+        work = self.n_rows * width * (self.numbers.shape[1] + self.codes.shape[1])
+        if self.nodes.n_scored:
+            work += self.n_rows * self._n_values
         most = min(
-            64, work // 400_000, self.n_rows // 400, 2**28 // (8 * self._n_columns * levels + 1)
+            64, work // 400_000, self.n_rows // 400, 2**28 // (8 * self._n_columns * width + 1)
         )
         n_chunks = 2 ** int(np.log2(max(1, most)))
         return np.linspace(0, self.n_rows, n_chunks + 1).astype(np.int64)
@@ -118,21 +131,22 @@ class MemoryRows:
         Examples
         --------
         >>> codes = np.array([[1, 0, 2], [0, 1, 1]], dtype=np.uint8)
-        >>> rows = MemoryRows(np.zeros((2, 0)), codes, (2, 2, 3))
+        >>> rows = MemoryRows(np.zeros((2, 0)), codes, Nodes.mixed(0, (2, 2, 3)))
         >>> joined = rows.with_joint_state(np.arange(0), np.array([1]), np.array([0, 2]))
-        >>> joined.n_levels, joined.codes.tolist()
+        >>> joined.nodes.n_levels, joined.codes.tolist()
         ((2, 6), [[0, 5], [1, 1]])
         """
-        state = np.zeros(self.n_rows, dtype=np.int64)
+        state, n_levels = np.zeros(self.n_rows, dtype=np.int64), self.nodes.n_levels
         for j in together:
-            state = state * self.n_levels[j] + self.codes[:, j]
-        joint = prod(self.n_levels[j] for j in together)
-        levels = (*(self.n_levels[j] for j in discrete), joint)
+            state = state * n_levels[j] + self.codes[:, j]
+        joint = prod(n_levels[j] for j in together)
+        levels = (*(n_levels[j] for j in discrete), joint)
         codes = np.column_stack([self.codes[:, discrete].astype(np.int64), state])
         if max(levels) <= 2**16:
             codes = codes.astype(np.uint8 if max(levels) <= 2**8 else np.uint16)
         kept = np.ascontiguousarray(self.numbers[:, numbers])
-        return MemoryRows(kept, codes, levels, self.weights, self.n_threads)
+        nodes = Nodes.mixed(kept.shape[1], levels)
+        return MemoryRows(kept, codes, nodes, self.weights, self.n_threads)
 
     # -- moments ---------------------------------------------------------------------------------
 
@@ -142,19 +156,30 @@ class MemoryRows:
             mean, second = self._sums(self.weights)
         else:
             mean, second = self.products.moments(self._sums, self.weights)
-        return Moments(self.total_weight, mean / self.total_weight, second / self.total_weight)
+        total, d = self.total_weight, self._n_columns
+        shares = mean[self.nodes.n_numeric : d]
+        if self.nodes.n_scored:
+            counts = [
+                np.bincount(self.codes[:, j], self.weights, n)
+                for j, n in enumerate(self.nodes.n_levels[: self.nodes.n_scored])
+            ]
+            shares = np.concatenate([*counts, shares])
+        return Moments(total, mean / total, second / total, shares / total)
 
     def _sums(self, weights: Floats | None) -> tuple[Floats, Floats]:
         """Sums of w z and of w z z', for any weights."""
         from mixedgm.rows.kernels import level_moments
 
-        p, levels = self.numbers.shape[1], int(self._level_start[-1])
+        p, n_scored = self.numbers.shape[1], self.nodes.n_scored
+        start = self._shape[1][n_scored:] - n_scored
+        levels = int(start[-1])
         weighted = self.numbers if weights is None else self.numbers * weights[:, None]
         number_by_level = np.zeros((levels, p))
         level_by_level = np.zeros((levels, levels))
-        data = (self.numbers, self.codes, _NO_WEIGHTS if weights is None else weights, _NO_MATRIX)
-        column = np.empty(len(self.n_levels), dtype=np.int64)
-        level_moments(data, self._level_start, column, number_by_level, level_by_level)
+        codes = np.ascontiguousarray(self.codes[:, n_scored:])
+        data = (self.numbers, codes, _NO_WEIGHTS if weights is None else weights)
+        column = np.empty(codes.shape[1], dtype=np.int64)
+        level_moments(data, start, column, number_by_level, level_by_level)
         upper = np.triu(level_by_level)
         second = np.empty((p + levels, p + levels))
         second[:p, :p] = weighted.T @ self.numbers
@@ -174,15 +199,17 @@ class MemoryRows:
             return self._support_from_all(coef)
         clock = time.perf_counter()
         self.passes += 0.5 if gradient == "none" else 1.0
-        bounds, levels, d = self._bounds, self._n_levels, self._n_columns
+        bounds, columns, d = self._bounds, self._width, self._n_columns
         n_chunks = len(bounds) - 1
         # Whole vector registers: the columns added here belong to no node and are cut off again.
-        width = -(-levels // _LANES) * _LANES
+        width = -(-columns // _LANES) * _LANES
         bias = self._biases(coef)
-        sizes = (len(self.n_levels), len(coef.values), len(bias), d, width)
-        out = _accumulators(n_chunks, sizes, gradient)
+        sizes = (self.codes.shape[1], len(coef.values), len(bias), d, width)
+        out = _accumulators(n_chunks, sizes, max(width, self._n_values), gradient)
         block = self._block(d + width, products=whole_rows or gradient == "all")
-        work = self.n_rows * (len(coef.values) + (d * levels if gradient == "all" else 0))
+        work = self.n_rows * (len(coef.values) + (d * columns if gradient == "all" else 0))
+        if self.nodes.n_scored:
+            work += self.n_rows * self._n_values
         n_shares = min(threads_for(work, self.n_threads), n_chunks)
         shares = [k * n_chunks // n_shares for k in range(n_shares + 1)]
         dense = self._dense(coef, (len(bias), d, width)) if whole_rows else _NO_MATRICES
@@ -192,14 +219,14 @@ class MemoryRows:
                 self._data,
                 bounds,
                 (shares[k], shares[k + 1]),
-                self._level_start,
+                self._shape,
                 coef.nodes,
                 bias,
                 dense,
                 coef.incidence.blocks,
                 coef.values,
                 _WANT[gradient],
-                (block, d),
+                (block, d, width),
                 out,
             )
 
@@ -214,23 +241,26 @@ class MemoryRows:
     ) -> SoftmaxSums:
         """Sums of all chunks -> means over rows, of what was asked for."""
         loss, mean_prob, support, all_pairs = (self._mean(part) for part in out)
-        mean_prob, all_pairs = mean_prob[:, : self._n_levels], all_pairs[:, : self._n_levels]
+        all_pairs = all_pairs[:, : self._width]
         if self.products is not None and gradient == "support":
-            self.products.centre_support(support, mean_prob, coef)
+            self.products.centre_support(support, mean_prob[1:], coef)
         elif self.products is not None and gradient == "all":
-            self.products.centre_all(all_pairs, mean_prob)
+            self.products.centre_all(all_pairs, mean_prob[1:, : self._width])
         return SoftmaxSums(
             loss,
-            mean_prob[0] if gradient != "none" else None,
+            mean_prob[0, : self._n_values] if gradient != "none" else None,
             support if gradient == "support" else None,
             _by_column(all_pairs) if gradient == "all" else None,
         )
 
     def _biases(self, coef: Coefficients) -> Floats:
-        """The bias, and an intercept of every feature."""
+        """The bias of every value; below, an intercept of every feature for every column."""
         if self.products is None:
             return coef.bias[None]
-        return self.products.biases(coef)
+        intercepts = self.products.intercepts(coef, self._width)
+        out = np.zeros((1 + len(intercepts), max(self._width, self._n_values)))
+        out[0, : self._n_values], out[1:, : self._width] = coef.bias, intercepts
+        return out
 
     def _mean(self, sums: Floats) -> Floats:
         if len(sums) == 1 or sums.size == 0:
@@ -256,7 +286,7 @@ class MemoryRows:
         """
         if self._judged is None or self._judged[0] is not coef.incidence:
             n_matrices = 1 if self.products is None else 1 + self.products.n_features
-            limit = _DENSE * n_matrices * self._n_columns * self._n_levels
+            limit = _DENSE * n_matrices * self._n_columns * self._width
             self._judged = coef.incidence, self._picked(coef.incidence) > limit
         return self._judged[1]
 
@@ -272,7 +302,7 @@ class MemoryRows:
         incidence = coef.incidence
         dense = np.zeros((shape[0] * shape[1], shape[2]))
         blocks = (incidence.target_ptr, incidence.entry_ptr, incidence.entry_column)
-        fill_dense(blocks, self._level_start, coef.values, dense)
+        fill_dense(blocks, self._shape[1], coef.values, dense)
         return dense.reshape(shape)
 
     def _support_from_all(self, coef: Coefficients) -> SoftmaxSums:
@@ -286,12 +316,12 @@ class MemoryRows:
     # -- curvature -------------------------------------------------------------------------------
 
     def softmax_curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> SoftmaxCurvature:
-        """Second derivatives of the mean loss of discrete nodes, from every stride-th row."""
+        """Second derivatives of the mean loss of nodes with indicators, every stride-th row."""
         clock = time.perf_counter()
-        self.curvature_passes += len(nodes) / len(self.n_levels) / stride
+        self.curvature_passes += len(nodes) / self.codes.shape[1] / stride
         curvature = summed_curvature(
             self._data,
-            self._level_start,
+            self._shape,
             (coef, self._biases(coef), nodes),
             stride,
             self.n_threads,
@@ -301,6 +331,17 @@ class MemoryRows:
             curvature = self.products.centre_curvatures(curvature, coef, nodes)
         self._spend(0.0, time.perf_counter() - clock)
         return curvature
+
+    def scored_curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> NodeMatrices:
+        """The same of scored nodes."""
+        clock = time.perf_counter()
+        self.curvature_passes += len(nodes) / self.codes.shape[1] / stride
+        asked = (coef, self._biases(coef), nodes)
+        matrices = scored_curvature(
+            self._data, self._shape, self.nodes, asked, self.products, stride, self.n_threads
+        )
+        self._spend(0.0, time.perf_counter() - clock)
+        return matrices
 
     def _spend(self, passes: float, curvature: float) -> None:
         self.part_seconds = (self.part_seconds[0] + passes, self.part_seconds[1] + curvature)
@@ -317,21 +358,21 @@ def _keep_freed_memory() -> None:
 
 
 def _accumulators(
-    n_chunks: int, sizes: tuple[int, int, int, int, int], gradient: Gradient
+    n_chunks: int, sizes: tuple[int, int, int, int, int], n_values: int, gradient: Gradient
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Sums of every chunk: loss, mean_prob, support, all_pairs; those not asked for are empty."""
-    n_discrete, n_values, n_own, d, width = sizes
+    n_discrete, n_entries, n_biases, d, width = sizes
     return (
         np.zeros((n_chunks, n_discrete)),
-        np.zeros((n_chunks, n_own, width)),
-        np.zeros((n_chunks, n_values if gradient == "support" else 0)),
+        np.zeros((n_chunks, n_biases, n_values)),
+        np.zeros((n_chunks, n_entries if gradient == "support" else 0)),
         # Written whole by the first block of a chunk, so it need not be zero before.
-        np.empty((n_chunks, n_own, width, d) if gradient == "all" else (n_chunks, 0, 0, 0)),
+        np.empty((n_chunks, n_biases, width, d) if gradient == "all" else (n_chunks, 0, 0, 0)),
     )
 
 
 def _by_column(all_pairs: Floats) -> Floats:
-    """(1 + F, levels, d) sums -> (columns, levels)."""
+    """(1 + F, target columns, d) sums -> (columns, target columns)."""
     if len(all_pairs) == 1:
         return np.asarray(all_pairs[0].T)
     return np.concatenate([part.T for part in all_pairs])

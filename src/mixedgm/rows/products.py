@@ -55,29 +55,28 @@ class Products:
         return mean.ravel(), second.reshape(n * d, n * d)
 
     def _moderated(self, coef: Coefficients) -> tuple[Ints, Ints, Ints, Ints]:
-        """Entries with a feature and a softmax target: position, feature, column, level."""
+        """Entries with a feature and a softmax target: position, feature, column, its column."""
         incidence, d = coef.incidence, len(self.centre)
         first = incidence.softmax_entries.start
         at = first + np.flatnonzero(incidence.entry_column[first:] >= d)
         feature, column = np.divmod(incidence.entry_column[at], d)
         return at, feature - 1, column, incidence.nodes.softmax_column[incidence.entry_target[at]]
 
-    def biases(self, coef: Coefficients) -> Floats:
-        """(1 + F, levels): the bias, and the intercept that the centre gives every feature."""
-        levels = len(coef.bias)
-        at, feature, column, level = self._moderated(coef)
+    def intercepts(self, coef: Coefficients, width: int) -> Floats:
+        """(F, width) the intercept that the centre gives every feature, for `width` columns."""
+        at, feature, column, target = self._moderated(coef)
         taken = self.centre[column] * coef.values[at]
-        intercept = np.bincount(feature * levels + level, taken, self.n_features * levels)
-        return np.vstack([coef.bias, -intercept.reshape(self.n_features, levels)])
+        intercept = np.bincount(feature * width + target, taken, self.n_features * width)
+        return -intercept.reshape(self.n_features, width)
 
-    def centre_support(self, support: Floats, mean_prob: Floats, coef: Coefficients) -> None:
-        """Make sums of f z P' those of f (z - c) P', in place; mean_prob[1 + k] is that of f P."""
-        at, feature, column, level = self._moderated(coef)
-        support[at] -= self.centre[column] * mean_prob[1 + feature, level]
+    def centre_support(self, support: Floats, expected: Floats, coef: Coefficients) -> None:
+        """Make sums of f z E' those of f (z - c) E', in place; expected[k] is that of f_k E."""
+        at, feature, column, target = self._moderated(coef)
+        support[at] -= self.centre[column] * expected[feature, target]
 
-    def centre_all(self, all_pairs: Floats, mean_prob: Floats) -> None:
-        """The same for all pairs: all_pairs (1 + F, levels, d)."""
-        all_pairs[1:] -= mean_prob[1:, :, None] * self.centre
+    def centre_all(self, all_pairs: Floats, expected: Floats) -> None:
+        """The same for all pairs: all_pairs (1 + F, target columns, d)."""
+        all_pairs[1:] -= expected[:, :, None] * self.centre
 
     def centre_curvatures(
         self, plain: SoftmaxCurvature, coef: Coefficients, nodes: Ints
@@ -95,6 +94,18 @@ class Products:
         start = np.cumsum([0, *map(len, parts)])
         left = plain.n_columns - self.n_features
         return replace(plain, sums=np.concatenate(parts), start=start, n_columns=left)
+
+    def centre_matrix(self, plain: Floats, n_terms: int, column: Ints) -> Floats:
+        """The matrix over (1 + F intercepts, own terms, columns) of one node -> without intercepts.
+
+        `column` are the columns of its entries.
+        """
+        n = 1 + self.n_features
+        feature, column = np.divmod(column, len(self.centre))
+        intercept = np.concatenate([np.zeros(n_terms, dtype=np.int64), feature])
+        share = np.concatenate([np.zeros(n_terms), np.where(feature > 0, self.centre[column], 0.0)])
+        half = plain[n:] - share[:, None] * plain[intercept]
+        return np.asarray(half[:, n:] - share * half[:, intercept])
 
     def _centred(self, both: Floats, column: Ints) -> Floats:
         """The same for one node, whose columns are these; only pairs a <= b are filled in both."""

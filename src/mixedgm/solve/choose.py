@@ -83,7 +83,7 @@ class Auto:
         levels = layout.width[target]
         predictors = 1 + np.diff(layout.incidence.target_ptr)[target]
         share = min(1.0, self.newton.sample_rows / max(1, smooth.n_rows))
-        curvature = 0.3 * share * (levels * (levels - 1) / 2 * predictors**2 / 2).sum()
+        curvature = 0.3 * share * (np.maximum(levels * (levels - 1) / 2, 1) * predictors**2 / 2).sum()
         return float(curvature / max(1.0, 0.5 * (levels * predictors).sum()))
 
     def newton_for(self, problem: Problem) -> ProximalNewton:

@@ -41,7 +41,7 @@ class Runs:
     """Where it begins among all contrasts."""
     length: Ints
     columns: Ints
-    """Design columns of the predictor: 1, or its levels."""
+    """Design columns of the predictor: 1, or its levels; of a scored node itself: its own terms."""
     contrasts: Ints
     """Contrasts of the predictor."""
     own_first: Ints
@@ -80,11 +80,11 @@ class Contrasts:
         return self._turned(eta, self.layout.n_theta, *self._sides[::-1])
 
     @cached_property
-    def _sides(self) -> tuple[tuple[Ints, Ints, Ints], tuple[Ints, Ints, Ints]]:
-        """Widths, first terms and starts of blocks, in theta and among contrasts."""
+    def _sides(self) -> tuple[tuple[Ints, ...], tuple[Ints, ...]]:
+        """Widths, first terms, numbers of own terms and starts of blocks, and among contrasts."""
         full, small = self.layout, self.reduced
-        wide = (full.width, full.first_term, full.block_start)
-        return wide, (small.width, small.first_term, small.block_start)
+        wide = (full.width, full.first_term, full.nodes.n_biases, full.block_start)
+        return wide, (small.width, small.first_term, small.nodes.n_biases, small.block_start)
 
     def _turned(
         self, values: Floats, size: int, one: tuple[Ints, ...], other: tuple[Ints, ...]
@@ -95,7 +95,7 @@ class Contrasts:
         out, layout = np.empty(size), self.layout
         out[layout.gaussian_terms] = values[layout.gaussian_terms]
         edges = (layout.n_gaussian, layout.pairs, layout.block_group)
-        bases = _bases(layout.n_levels)
+        bases = _bases(layout.nodes.contrasted)
         turn(values, one, other, edges, bases, np.empty(len(bases[0])), out)
         return out
 
@@ -126,7 +126,7 @@ class Contrasts:
         touch_at = np.zeros_like(touch_node)
         index(
             (incidence.target_ptr, incidence.predictor, incidence.group, incidence.feature),
-            (full.n_gaussian, full.width, small.width),
+            (full.n_gaussian, full.nodes.n_scored, full.width, small.width, full.nodes.n_biases),
             (full.pairs, full.first_feature, small.term_blocks),
             (ptr, node_size, table),
             (touch_node, touch_at),
@@ -156,7 +156,7 @@ class Contrasts:
         start = offsets(size**2)
         out = np.zeros(int(start[-1]))
         entries = incidence.entry_ptr[incidence.target_ptr]
-        for a, b in _batches((entries[1:] - entries[:-1] + self.layout.width + 1) ** 2):
+        for a, b in _batches((entries[1:] - entries[:-1] + self.layout.nodes.n_biases + 1) ** 2):
             curvature = smooth.curvature(theta, stride, np.arange(a, b))
             assert isinstance(curvature, Curvature)
             self._project(curvature, start, out)
@@ -179,9 +179,9 @@ class Contrasts:
         """Write the curvature of nodes to their places in `out`."""
         from mixedgm.solve.kernels import project
 
-        runs, (of_width, bases) = self.runs, _bases(self.layout.n_levels)
+        runs, (of_width, bases) = self.runs, _bases(self.layout.nodes.contrasted)
         table = (runs.ptr, runs.local, runs.columns, runs.contrasts, runs.own_first, of_width)
-        numbers, sums = curvature.gaussian, curvature.softmax
+        numbers, sums = curvature.single, curvature.softmax
         if len(numbers.nodes):
             one = np.ones_like(numbers.nodes)
             project(
@@ -204,7 +204,7 @@ def offsets(sizes: Ints) -> Ints:
 @cache
 def _bases(n_levels: tuple[int, ...]) -> tuple[Ints, Floats]:
     """Where the basis of every number of levels begins in the second array, row by row."""
-    of_width, tables = np.zeros(max(n_levels, default=1) + 1, dtype=np.int64), [np.ones(1)]
+    of_width, tables = np.zeros(max([*n_levels, 3]) + 1, dtype=np.int64), [np.ones(1)]
     for n in sorted(set(n_levels) - {1}):  # 1 is a number, its basis is (1)
         of_width[n] = sum(table.size for table in tables)
         tables.append(level_basis(n).ravel())

@@ -18,14 +18,14 @@ _SQUARE = 32
 
 @kernel(fastmath=_LOOSE)
 def turn(values, one, other, edges, bases, work, out):  # type: ignore[no-untyped-def]
-    """Biases of levels and blocks of edges in the coordinates of one layout -> of the other.
+    """Own terms and blocks of edges in the coordinates of one layout -> of the other.
 
-    one, other = (width of nodes, their first term, start of blocks); of these widths the
-    smaller is that of contrasts.  edges = (number of continuous nodes, pairs, group of every
-    block); bases = (where that of a width begins, all of them row by row).
+    one, other = (width of nodes, their first term, how many own terms they have, start of blocks);
+    of these widths the smaller is that of contrasts.  edges = (number of Gaussian nodes, pairs,
+    group of every block); bases = (where that of a width begins, all of them row by row).
     """
-    width, first, start = one
-    to_width, to_first, to_start = other
+    width, first, n_terms, start = one
+    to_width, to_first, to_terms, to_start = other
     n_cont, pairs, group = edges
     of_width, table = bases
     n_cat = width.shape[0] - n_cont
@@ -33,11 +33,16 @@ def turn(values, one, other, edges, bases, work, out):  # type: ignore[no-untype
         if k < n_cat:  # biases are like an edge with a number
             u, inner, to_inner = n_cont + k, 1, 1
             at, to = first[u], to_first[u]
+            outer, to_outer = n_terms[u], to_terms[u]
+            if outer == to_outer:  # a few terms of the whole distribution, not one of each level
+                for i in range(outer):
+                    out[to + i] = values[at + i]
+                continue
         else:
             u, v = pairs[group[k - n_cat], 0], pairs[group[k - n_cat], 1]
             inner, to_inner = width[v], to_width[v]
             at, to = start[k - n_cat], to_start[k - n_cat]
-        outer, to_outer = width[u], to_width[u]
+            outer, to_outer = width[u], to_width[u]
         left, right = of_width[max(outer, to_outer)], of_width[max(inner, to_inner)]
         row, across = (outer, 1) if to_outer > outer else (1, to_outer)
         down, along = (inner, 1) if to_inner > inner else (1, to_inner)
@@ -83,7 +88,7 @@ def _mirror(start, size, out):  # type: ignore[no-untyped-def]
 def project(sums, first, scale, nodes, n_own, runs, bases, start, out):  # type: ignore[no-untyped-def]
     """Second derivatives of the named nodes, column by column -> the same in contrasts.
 
-    A node has n_own = m contrasts of its own levels (a continuous node has m = 1).  Its sums, K x K
+    A node has n_own = m contrasts of its own columns (m = 1 unless it has indicators).  Its sums, K x K
     triangles of an (m, m) matrix, of which columns a <= b count, begin at first[k].  runs =
     (run_ptr, local, columns, contrasts, own_first, of_width): the columns of the predictor, their
     contrasts, whether own contrasts are the outer ones in a run, and where the basis for so many
@@ -109,7 +114,9 @@ def project(sums, first, scale, nodes, n_own, runs, bases, start, out):  # type:
             for i in range(contrasts[a]):
                 left = (local[a] + (i if own_first[a] else i * m), step_a)
                 for x in range(columns[a]):
-                    weight = scale * bases[of_width[columns[a]] + x * contrasts[a] + i]
+                    weight = scale if x == i else 0.0
+                    if contrasts[a] < columns[a]:
+                        weight = scale * bases[of_width[columns[a]] + x * contrasts[a] + i]
                     source = np.uint64(first[k] + (from_a + x) * length)
                     for at in range(begin, np.uint64(length)):
                         before = half[at] if x > 0 else 0.0
@@ -119,7 +126,9 @@ def project(sums, first, scale, nodes, n_own, runs, bases, start, out):  # type:
                     step_b = contrasts[b] if own_first[b] else 1
                     for j in range(contrasts[b]):
                         for y in range(columns[b]):
-                            weight = bases[of_width[columns[b]] + y * contrasts[b] + j]
+                            weight = 1.0 if y == j else 0.0
+                            if contrasts[b] < columns[b]:
+                                weight = bases[of_width[columns[b]] + y * contrasts[b] + j]
                             other = np.uint64((from_b + y) * n_packed)
                             for p in range(n_packed):
                                 before = total[p] if y > 0 else 0.0
@@ -135,11 +144,11 @@ def project(sums, first, scale, nodes, n_own, runs, bases, start, out):  # type:
 def index(incidence, nodes, groups, runs, touches):  # type: ignore[no-untyped-def]
     """Fill the runs of all nodes (``contrasts.Runs``), and what every block touches.
 
-    nodes = (number of Gaussian ones, widths, widths in contrasts); groups = (pairs, first feature
-    or -1, (start, size) of all blocks of contrasts).
+    nodes = (number of Gaussian ones, of scored ones, widths, widths in contrasts, own terms); groups =
+    (pairs, first feature or -1, (start, size) of all blocks of contrasts).
     """
     target_ptr, predictor, group, feature = incidence
-    n_cont, width, narrow = nodes
+    n_cont, n_scored, width, narrow, n_terms = nodes
     pairs, first_feature, (block_start, block_size) = groups
     run_ptr, node_size, table = runs
     touch_node, touch_at = touches
@@ -151,6 +160,8 @@ def index(incidence, nodes, groups, runs, touches):  # type: ignore[no-untyped-d
             columns, contrasts, own_first, side = 1, 1, np.int64(0), np.int64(0)
             block = v if v < n_cont and m == target_ptr[v] - 2 else n_cont + v
             position, length = block_start[block], block_size[block]
+            if n_cont <= v < n_cont + n_scored:
+                columns, contrasts = n_terms[v], length
             if m >= target_ptr[v]:
                 u, g = predictor[m], group[m]
                 columns, contrasts = width[u], narrow[u]

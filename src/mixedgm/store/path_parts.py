@@ -139,15 +139,13 @@ def _points(
 def _layout(
     archive: Archive, schema: Schema, observed: NDArray[np.bool_], nodewise: bool
 ) -> Layout:
-    column = np.repeat(np.arange(schema.n_discrete), schema.n_levels)
-    n_observed = np.bincount(column[observed], minlength=schema.n_discrete)
     n_nodes = len(schema.nodes)
     n_pairs = n_nodes * (n_nodes - 1) // 2
     bits = archive.array("path_permitted", {"e": -(-n_pairs // 8)})
     absent = np.zeros((n_nodes, n_nodes), dtype=bool)
     absent[np.triu_indices(n_nodes, 1)] = np.unpackbits(bits, count=n_pairs) == 0
     return Layout.complete(
-        schema.spans.with_values([int(n) for n in n_observed]),
+        schema.spans.kept(observed),
         absent | absent.T,
         schema.covariates,
         nodewise=nodewise,

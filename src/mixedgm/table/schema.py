@@ -10,14 +10,16 @@ from html import escape
 from typing import Any, Literal, cast, get_args
 
 from mixedgm.errors import ModelFileError, ParameterError, near_matches
-from mixedgm.model.kinds import KINDS
+from mixedgm.model.kinds import KINDS, CountKind, OrdinalKind
+from mixedgm.model.kinds import Kind as NodeKind
+from mixedgm.model.kinds.ordinal import Thresholds
 from mixedgm.model.nodes import Nodes, in_node_order
 from mixedgm.printable import cut, few, literal, one_line, quoted, width
 from mixedgm.table.transform import Nonparanormal
 
 __all__ = ["Column", "Kind", "LeftOut", "Level", "Role", "Schema", "drop_line", "types_line"]
 
-Kind = Literal["continuous", "categorical"]
+Kind = Literal["continuous", "ordinal", "count", "categorical"]
 Role = Literal["target", "covariate"]
 Level = str | bool | int | float
 
@@ -49,6 +51,14 @@ class Column:
         The transform of a continuous column; the model then works in normal scores.
     label : int or None
         The name in a pandas frame where that is a whole number; `name` is then its text.
+    scores : tuple of float
+        Of the levels of an ordinal column; empty for 0, 1, 2, ...
+    thresholds : "free" or "quadratic"
+        Whether every level of an ordinal column has a term of its own.
+    largest : int or None
+        The largest count that is possible in a count column.
+    zero_term : bool
+        Whether zero has a term of its own in a count column.
 
     Examples
     --------
@@ -64,6 +74,10 @@ class Column:
     dtype: str = "float64"
     transform: Nonparanormal | None = None
     label: int | None = None
+    scores: tuple[float, ...] = ()
+    thresholds: Thresholds = "free"
+    largest: int | None = None
+    zero_term: bool = False
 
     def __post_init__(self) -> None:
         for what, value, choices in (
@@ -78,6 +92,20 @@ class Column:
             raise ParameterError(f"column {quoted(self.name)} {problem}.")
         if len(set(self.level_names)) != len(self.levels):
             raise ParameterError(f"column {quoted(self.name)} has two levels that read the same.")
+
+    @property
+    def node_kind(self) -> NodeKind:
+        """Its kind with all that is particular to the column."""
+        if self.kind == "ordinal":
+            return OrdinalKind(level_scores=self.scores, thresholds=self.thresholds)
+        if self.kind == "count":
+            return CountKind(zero_term=self.zero_term)
+        return KINDS[self.kind]
+
+    @property
+    def n_values(self) -> int:
+        """How many values it can have; 0 for any real number."""
+        return len(self.levels) if self.largest is None else self.largest + 1
 
     @property
     def level_names(self) -> tuple[str, ...]:
@@ -255,8 +283,8 @@ class Schema:
     @cached_property
     def spans(self) -> Nodes:
         """Kinds and numbers of levels of the nodes: where values and design columns stand."""
-        kinds = tuple(KINDS[column.kind] for column in self.nodes)
-        return Nodes(kinds, tuple(len(column.levels) for column in self.nodes))
+        kinds = tuple(column.node_kind for column in self.nodes)
+        return Nodes(kinds, tuple(column.n_values for column in self.nodes))
 
     @property
     def n_gaussian(self) -> int:

@@ -7,19 +7,27 @@ that are numbers to their neighbours before those that are indicators.
 from mixedgm.model.kinds.categorical import CATEGORICAL
 from mixedgm.model.kinds.continuous import CONTINUOUS
 from mixedgm.model.kinds.contract import Kind
+from mixedgm.model.kinds.count import COUNT, CountKind
+from mixedgm.model.kinds.ordinal import ORDINAL, OrdinalKind
+from mixedgm.model.kinds.scored import Scored
 
 __all__ = [
     "CATEGORICAL",
     "CONTINUOUS",
+    "COUNT",
     "KINDS",
+    "ORDINAL",
+    "CountKind",
     "Kind",
+    "OrdinalKind",
+    "Scored",
     "edge_kinds",
     "ends_of",
     "indicator_ends",
     "pair_name",
 ]
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (CONTINUOUS, CATEGORICAL)}
+KINDS: dict[str, Kind] = {kind.name: kind for kind in (CONTINUOUS, ORDINAL, COUNT, CATEGORICAL)}
 
 
 def pair_name(first: str, second: str) -> str:

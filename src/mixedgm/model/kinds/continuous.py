@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from mixedgm.model.kinds.contract import Floats, Kind, Transform
 
 
+@dataclass(frozen=True)
 class Continuous(Kind):
     """log p(x | rest) = (alpha + m) x - beta x^2 / 2 - constant, others see x itself."""
 

@@ -26,7 +26,8 @@ class Kind(ABC):
 
     A column of a kind is seen by all others as one or more *design columns*, and has a conditional
     of its own: Gaussian, or a softmax over finitely many values.  `n_values` is the number of these
-    values, and 0 for a kind that has any real number.
+    values, and 0 for a kind that has any real number.  A kind whose values are numbers to the others
+    (`is_numeric`) and finitely many is *scored*: each value has a score.
     """
 
     name: ClassVar[str]
@@ -47,6 +48,11 @@ class Kind(ABC):
     """Whether its values are levels with names; else they are numbers."""
     measure: ClassVar[str]
     """How well it is predicted: the number of `NodePredictability` that tells."""
+
+    @property
+    def is_free(self) -> bool:
+        """Whether every value has a term of its own, so that one without rows cannot occur."""
+        return True
 
     @abstractmethod
     def width(self, n_values: int) -> int:

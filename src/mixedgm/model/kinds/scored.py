@@ -1,0 +1,145 @@
+"""Columns with finitely many values that are numbers to the others: one score for each value.
+
+The log probability of value l is, up to a constant, base_l + own_l + s_l m, with the score s_l, the
+linear predictor m, a base measure that is known, and own terms: one for each value (*free*), or
+quadratic in the score, a s_l + b s_l^2, with a term for the value zero besides where it is wanted.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedgm.model.kinds.contract import Floats, Kind, Transform
+
+_STEPS = 200
+
+
+@dataclass(frozen=True)
+class Scored(Kind):
+    """What ordinal and count columns share.
+
+    Scores are those of the table's own values, less `centre` and divided by `scale`.
+    """
+
+    centre: float = 0.0
+    scale: float = 1.0
+
+    is_gaussian = False
+    is_numeric = True
+    measure = "r2"
+
+    @abstractmethod
+    def own_scores(self, n_values: int) -> Floats:
+        """(n_values,) scores in the units of the table."""
+
+    @property
+    def has_zero_term(self) -> bool:
+        """Whether the value zero has a term besides the quadratic ones."""
+        return False
+
+    def base(self, n_values: int) -> Floats:
+        """(n_values,) the part of the own terms that is known."""
+        return np.zeros(n_values)
+
+    def scores(self, n_values: int) -> Floats:
+        """(n_values,) what the other columns see of every value."""
+        return (self.own_scores(n_values) - self.centre) / self.scale
+
+    def unknown_score(self, n_values: int) -> float:
+        """What the others see of a value that is not among them: the mean of all scores."""
+        return float(self.scores(n_values).mean())
+
+    def features(self, n_values: int) -> Floats:
+        """(n_values, n_biases) what multiplies the own terms."""
+        if self.is_free:
+            return np.eye(n_values)
+        s = self.scores(n_values)
+        columns = [s, s**2]
+        if self.has_zero_term:
+            columns.append(np.arange(n_values) == 0)
+        return np.column_stack(columns).astype(np.float64)
+
+    def standardised(self, centre: float, scale: float) -> Scored:
+        """The same kind with scores in other units; those of the table: 0 and 1."""
+        return replace(self, centre=float(centre), scale=float(scale))
+
+    def kept(self, observed: NDArray[np.bool_]) -> Scored:
+        """The same kind with some of its values only, which have terms of their own."""
+        return self
+
+    def marginal(self, shares: Floats) -> Floats:
+        """(n_biases,) own terms of a column that has these shares of values, and no edges."""
+        if self.is_free:
+            return np.log(shares)
+        n, features = len(shares), self.features(len(shares))
+        base, terms = self.base(n), np.zeros(features.shape[1])
+        wanted = shares @ features
+
+        def loss(at: Floats) -> tuple[float, Floats]:
+            logits = base + features @ at
+            top = logits.max()
+            weights = np.exp(logits - top)
+            total = weights.sum()
+            return float(top + np.log(total) - wanted @ at), weights / total
+
+        value, prob = loss(terms)
+        for _ in range(_STEPS):
+            expected = prob @ features
+            slope = expected - wanted
+            centred = features - expected
+            hessian = (centred * prob[:, None]).T @ centred
+            hessian.flat[:: len(slope) + 1] += 1e-12 * max(1.0, float(np.trace(hessian)))
+            step, size = np.linalg.solve(hessian, -slope), 1.0
+            decrease = float(slope @ step)
+            if -decrease < 1e-26:
+                break
+            while True:
+                new_value, new_prob = loss(terms + size * step)
+                if new_value <= value + 1e-4 * size * decrease + 1e-15 * abs(value) or size < 1e-10:
+                    break
+                size *= 0.5
+            terms, value, prob = terms + size * step, new_value, new_prob
+        return terms
+
+    # -- as every kind -----------------------------------------------------------------------------
+
+    def width(self, n_values: int) -> int:
+        """One: the score."""
+        return 1
+
+    def n_biases(self, n_values: int) -> int:
+        """One per value, or those of a quadratic function."""
+        return n_values if self.is_free else 2 + self.has_zero_term
+
+    def freedom(self, n_values: int) -> int:
+        """One."""
+        return 1
+
+    def is_signed(self, n_values: int) -> bool:
+        """Always: values have an order."""
+        return True
+
+    def variance(self, mean: Floats, varies: Floats) -> Floats:
+        """1, by standardisation, or 0."""
+        return varies
+
+    def axis(self, name: str, level_names: tuple[str, ...]) -> tuple[str, ...]:
+        """The name of the column."""
+        return (name,)
+
+    def encode(self, values: NDArray[Any], transform: Transform | None) -> NDArray[Any]:
+        """The number of the value."""
+        return values
+
+    def decode(self, values: NDArray[Any], transform: Transform | None) -> NDArray[Any]:
+        """The number of the value."""
+        return values
+
+    def point(self, conditional: Floats) -> NDArray[np.int64]:
+        """The most probable value."""
+        return np.asarray(conditional.argmax(axis=-1))
