@@ -174,7 +174,10 @@ class _Conditionals:
         out[:p] -= columns[:p]
         by_value = np.zeros(int(nodes.level_start[nodes.n_scored]))
         for j in range(len(self.code)):
-            at, values = slice(int(self.start[p + j]), int(self.start[p + j + 1])), nodes.levels_of(j)
+            at, values = (
+                slice(int(self.start[p + j]), int(self.start[p + j + 1])),
+                nodes.levels_of(j),
+            )
             scored, bias = bool(nodes.scored_nodes[p + j]), self.logits[values, None]
             chance = bias + (np.outer(self.scores[values], out[at]) if scored else out[at])
             chance -= chance.max(axis=0)

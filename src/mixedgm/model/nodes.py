@@ -222,7 +222,10 @@ class Nodes:
         scored = {j: kind for j, kind, _ in self._scored}
         parts = [shares[self.levels_of(j)] for j in range(len(self.n_levels))]
         return np.concatenate(
-            [scored[j].marginal(part) if j in scored else np.log(part) for j, part in enumerate(parts)]
+            [
+                scored[j].marginal(part) if j in scored else np.log(part)
+                for j, part in enumerate(parts)
+            ]
         )
 
     def moved_terms(self, predictors: Floats) -> Floats:
@@ -424,7 +427,7 @@ class Nodes:
         """(d of the expanded nodes, d): design columns as sums over those of the expanded nodes."""
         from scipy import sparse
 
-        tables = [sparse.eye_array(self.n_gaussian)]
+        tables: list[Any] = [sparse.eye_array(self.n_gaussian)]
         tables += [sparse.csr_array(kind.scores(n)[:, None]) for _, kind, n in self._scored]
         tables.append(sparse.eye_array(self.n_columns - self.n_numeric))
         return sparse.block_diag(tables, format="csr")
@@ -443,4 +446,3 @@ class Nodes:
             getattr(kind, quantity)(n) for kind, n in zip(self.kinds, self.n_values, strict=True)
         ]
         return np.array(count, dtype=np.int64)
-

@@ -252,7 +252,9 @@ class Params(metaclass=_OldForm):
         wanted = np.isin(np.arange(len(self.nodes)), nodes)
         columns = np.flatnonzero(np.repeat(wanted, self.nodes.width))
         numbers, levels = wanted[self.nodes.gaussian], wanted[self.nodes.discrete]
-        terms = np.concatenate([numbers, np.repeat(levels, self.nodes.n_biases[self.nodes.discrete])])
+        terms = np.concatenate(
+            [numbers, np.repeat(levels, self.nodes.n_biases[self.nodes.discrete])]
+        )
         return replace(
             self,
             nodes=kept,

@@ -275,7 +275,9 @@ def curvature_sums(data, rows, nodes, shape, bias, incidence, coefs, start, work
         else:
             with_number[: size * n_numbers * n_packed] = 0.0
         for begin in range(rows[0], rows[1], length):
-            n_rows, weight = _packed(data, rows, begin, length, place, bias, incidence, coefs, common)
+            n_rows, weight = _packed(
+                data, rows, begin, length, place, bias, incidence, coefs, common
+            )
             total += weight
             if multiply:
                 add_products(n_rows, n, facts, levels, values, by_level, n_packed, by_blas)

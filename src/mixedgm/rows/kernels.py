@@ -301,8 +301,8 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
                         _times(here, moderating[k - 1], n_rows, other)
                     if want == 1:
                         _collect_node(turned, n_rows, j, k - 1, incidence, expected, support[c])
-                    to = columns_of if k > 0 else values_of
-                    _add_row_sums(other if k > 0 else probs, n_rows, mean_prob[c, k][to])
+                    sums = mean_prob[c, k][columns_of if k > 0 else values_of]
+                    _add_row_sums(other if k > 0 else probs, n_rows, sums)
             for k in range(len(bias) if want == 2 else 0):
                 if k > 0:
                     _times(logits, moderating[k - 1], n_rows, part)
