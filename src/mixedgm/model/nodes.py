@@ -141,7 +141,7 @@ class Nodes:
 
     @cached_property
     def _scored(self) -> list[tuple[int, Scored, int]]:
-        """Of every scored node its number among the discrete ones, its kind and number of values."""
+        """Of every scored node: its number among the discrete ones, kind, number of values."""
         pairs = zip(self.kinds[self.discrete], self.n_levels, strict=True)
         return [(j, kind, n) for j, (kind, n) in enumerate(pairs) if isinstance(kind, Scored)]
 

@@ -79,8 +79,8 @@ def _add_levels(n_rows, n, facts, codes, values, products, gram, with_number, ou
     """The same for pairs of which one or both have levels.
 
     products = (by_row, outer, numbers in a row of outer).  Pairs of a level and a number are added
-    in with_number, which has a row for every level: what belongs to a level is looked up once for all
-    numbers.
+    in with_number, which has a row for every level: what belongs to a level is looked up once for
+    all numbers.
     """
     n_levels, origin, is_product, numbers, _, _ = facts
     (by_row, outer, length), (base, size, n_packed) = products, gram
@@ -242,12 +242,13 @@ def _packed(data, rows, begin, length, place, bias, incidence, coefs, common):  
 def curvature_sums(data, rows, nodes, shape, bias, incidence, coefs, start, work, out):  # type: ignore[no-untyped-def]
     """Sum over rows of w (diag(p) - p p') x (z z') for each node with indicators in `nodes`.
 
-    shape = (first value of every discrete node, first of its columns, ...).  rows = (first, last, stride); nodes = (their numbers, whether BLAS is to multiply).  The sums of
-    node k begin at start[k] of the flat `out`: (K, K, L (L - 1) / 2), predictors (the intercept
-    first, those of the features, then the node's incidence) by the packed levels of `_pack`.  Only
-    pairs of predictors a <= b are filled.  work = (rows of a block, two numbers per row, facts
-    about predictors, their levels and values, probabilities, these packed by level), (packed by
-    row, outer products, sums with numbers), and that of `add_products`.
+    shape = (first value of every discrete node, first of its columns, ...). rows = (first, last,
+    stride); nodes = (their numbers, whether BLAS is to multiply). The sums of node k begin at
+    start[k] of the flat `out`: (K, K, L (L - 1) / 2), predictors (the intercept first, those of the
+    features, then the node's incidence) by the packed levels of `_pack`. Only pairs of predictors a
+    <= b are filled. work = (rows of a block, two numbers per row, facts about predictors, their
+    levels and values, probabilities, these packed by level), (packed by row, outer products, sums
+    with numbers), and that of `add_products`.
     Returns the weight of the rows used.
     """
     target_ptr, predictor, entry_ptr, feature = incidence
