@@ -68,6 +68,10 @@ class Scored(Kind):
         """The same kind with scores in other units; those of the table: 0 and 1."""
         return replace(self, centre=float(centre), scale=float(scale))
 
+    def moved(self, n_values: int) -> Floats:
+        """(n_biases,) what own terms rise by when the predictor rises by one."""
+        return self.scores(n_values) if self.is_free else np.eye(self.n_biases(n_values))[0]
+
     def kept(self, observed: NDArray[np.bool_]) -> Scored:
         """The same kind with some of its values only, which have terms of their own."""
         return self
