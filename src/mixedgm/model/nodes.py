@@ -141,7 +141,7 @@ class Nodes:
 
     @cached_property
     def _scored(self) -> list[tuple[int, Scored, int]]:
-        """Of every scored node its number among the discrete ones, its kind and number of values."""
+        """Of every scored node: its number among the discrete ones, kind, number of values."""
         pairs = zip(self.kinds[self.discrete], self.n_levels, strict=True)
         return [(j, kind, n) for j, (kind, n) in enumerate(pairs) if isinstance(kind, Scored)]
 
@@ -222,7 +222,10 @@ class Nodes:
         scored = {j: kind for j, kind, _ in self._scored}
         parts = [shares[self.levels_of(j)] for j in range(len(self.n_levels))]
         return np.concatenate(
-            [scored[j].marginal(part) if j in scored else np.log(part) for j, part in enumerate(parts)]
+            [
+                scored[j].marginal(part) if j in scored else np.log(part)
+                for j, part in enumerate(parts)
+            ]
         )
 
     def moved_terms(self, predictors: Floats) -> Floats:
@@ -414,6 +417,10 @@ class Nodes:
         free = tuple(max(n - 1, 0) if n else 0 for n in self.n_values)
         return Nodes(self.kinds, free)
 
+    def with_values(self, n_levels: Sequence[int]) -> Nodes:
+        """The same nodes with other numbers of values of the discrete ones."""
+        return Nodes(self.kinds, (0,) * self.n_gaussian + tuple(n_levels))
+
     @cached_property
     def expanded(self) -> Nodes:
         """The same with every discrete node as one with an indicator for each value."""
@@ -424,7 +431,7 @@ class Nodes:
         """(d of the expanded nodes, d): design columns as sums over those of the expanded nodes."""
         from scipy import sparse
 
-        tables = [sparse.eye_array(self.n_gaussian)]
+        tables: list[Any] = [sparse.eye_array(self.n_gaussian)]
         tables += [sparse.csr_array(kind.scores(n)[:, None]) for _, kind, n in self._scored]
         tables.append(sparse.eye_array(self.n_columns - self.n_numeric))
         return sparse.block_diag(tables, format="csr")
@@ -443,4 +450,3 @@ class Nodes:
             getattr(kind, quantity)(n) for kind, n in zip(self.kinds, self.n_values, strict=True)
         ]
         return np.array(count, dtype=np.int64)
-

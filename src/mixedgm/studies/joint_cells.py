@@ -235,7 +235,7 @@ def with_unseen_levels(params: Params, gaps: Gaps) -> tuple[ConditionalGaussian,
     wider = n_levels + more
     known = np.ones(int(wider.sum()), dtype=bool)
     known[(np.cumsum(wider) - 1)[more]] = False
-    return with_all_levels(params, known, tuple(wider.tolist())).joint, codes
+    return with_all_levels(params, known, params.nodes.with_values(wider.tolist())).joint, codes
 
 
 def sampled_note(n_rows: int, worst: float, done: str, remedy: str = "") -> SamplingWarning:
