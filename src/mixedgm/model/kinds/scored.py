@@ -102,11 +102,11 @@ class Scored(Kind):
             decrease = float(slope @ step)
             if -decrease < 1e-26:
                 break
-            while True:
-                new_value, new_prob = loss(terms + size * step)
-                if new_value <= value + 1e-4 * size * decrease + 1e-15 * abs(value) or size < 1e-10:
-                    break
+            new_value, new_prob = loss(terms + step)
+            # Where so little is left to gain, rounding would hide it, and a whole step is safe.
+            while decrease < -1e-10 and new_value > value + 1e-4 * size * decrease:
                 size *= 0.5
+                new_value, new_prob = loss(terms + size * step)
             terms, value, prob = terms + size * step, new_value, new_prob
         return terms
 
