@@ -243,9 +243,13 @@ class Nodes:
             return predictors
         p, parts = self.n_gaussian, [predictors[: self.n_gaussian]]
         for j, kind, n in self._scored:
-            column = kind.scores(n) if kind.is_free else np.eye(kind.n_biases(n))[0]
-            parts.append(column * predictors[p + j])
+            parts.append(kind.moved(n) * predictors[p + j])
         return np.concatenate([*parts, predictors[self.indicators]])
+
+    def moved_by_score(self, discrete: int) -> Floats | None:
+        """What own terms of a scored node rise by when its predictor does; None for indicators."""
+        kind, n = self.kinds[self.n_gaussian + discrete], self.n_levels[discrete]
+        return kind.moved(n) if isinstance(kind, Scored) else None
 
     @cached_property
     def quadratic_terms(self) -> tuple[Ints, Ints]:

@@ -68,6 +68,10 @@ class Scored(Kind):
         """The same kind with scores in other units; those of the table: 0 and 1."""
         return replace(self, centre=float(centre), scale=float(scale))
 
+    def moved(self, n_values: int) -> Floats:
+        """(n_biases,) what own terms rise by when the predictor rises by one."""
+        return self.scores(n_values) if self.is_free else np.eye(self.n_biases(n_values))[0]
+
     def kept(self, observed: NDArray[np.bool_]) -> Scored:
         """The same kind with some of its values only, which have terms of their own."""
         return self
@@ -98,11 +102,11 @@ class Scored(Kind):
             decrease = float(slope @ step)
             if -decrease < 1e-26:
                 break
-            while True:
-                new_value, new_prob = loss(terms + size * step)
-                if new_value <= value + 1e-4 * size * decrease + 1e-15 * abs(value) or size < 1e-10:
-                    break
+            new_value, new_prob = loss(terms + step)
+            # Where so little is left to gain, rounding would hide it, and a whole step is safe.
+            while decrease < -1e-10 and new_value > value + 1e-4 * size * decrease:
                 size *= 0.5
+                new_value, new_prob = loss(terms + size * step)
             terms, value, prob = terms + size * step, new_value, new_prob
         return terms
 
