@@ -222,7 +222,10 @@ class Nodes:
         scored = {j: kind for j, kind, _ in self._scored}
         parts = [shares[self.levels_of(j)] for j in range(len(self.n_levels))]
         return np.concatenate(
-            [scored[j].marginal(part) if j in scored else np.log(part) for j, part in enumerate(parts)]
+            [
+                scored[j].marginal(part) if j in scored else np.log(part)
+                for j, part in enumerate(parts)
+            ]
         )
 
     def moved_terms(self, predictors: Floats) -> Floats:
@@ -248,6 +251,12 @@ class Nodes:
         terms = [self.n_gaussian + int(self.term_start[j]) for j, _ in at]
         columns = [self.n_gaussian + j for j, _ in at]
         return np.array(terms, dtype=np.int64), np.array(columns, dtype=np.int64)
+
+    def value_numbers(self, discrete: int) -> Floats:
+        """(values,) the values of a scored node, number `discrete`, as numbers."""
+        kind, n = self.kinds[self.n_gaussian + discrete], self.n_levels[discrete]
+        assert isinstance(kind, Scored)
+        return kind.numbers(n)
 
     def score_of(self, node: int, value: float) -> float:
         """What the other columns see of a node that is numeric: its number, or a value's score."""
@@ -439,4 +448,3 @@ class Nodes:
             getattr(kind, quantity)(n) for kind, n in zip(self.kinds, self.n_values, strict=True)
         ]
         return np.array(count, dtype=np.int64)
-

@@ -140,8 +140,8 @@ class Replicates:
 
     @cached_property
     def lost_levels(self) -> NDArray[np.bool_]:
-        """(B, sum of levels) levels that have no rows."""
-        return np.isneginf(self.node_terms[:, self.layout.biases])
+        """(B, sum of values) levels that have no rows."""
+        return np.isneginf(self.layout.nodes.own_logits(self.node_terms[:, self.layout.biases]))
 
     def lacking(self, observed: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """(B, n) nodes that lack a level which the whole table has."""
@@ -162,7 +162,7 @@ class Replicates:
 
     @cached_property
     def has_sign(self) -> NDArray[np.bool_]:
-        """(U,) whether an edge of this pair has a sign: no end has three or more levels."""
+        """(U,) whether an edge of this pair has a sign: no end has three or more categories."""
         return np.asarray(self.layout.nodes.signed[self.ends].all(axis=1))
 
     @cached_property

@@ -9,8 +9,11 @@ from functools import cached_property
 from html import escape
 from typing import Any, Literal, cast, get_args
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mixedgm.errors import ModelFileError, ParameterError, near_matches
-from mixedgm.model.kinds import KINDS, CountKind, OrdinalKind
+from mixedgm.model.kinds import KINDS, CountKind, OrdinalKind, Scored
 from mixedgm.model.kinds import Kind as NodeKind
 from mixedgm.model.kinds.ordinal import Thresholds
 from mixedgm.model.nodes import Nodes, in_node_order
@@ -111,6 +114,27 @@ class Column:
     def level_names(self) -> tuple[str, ...]:
         """The levels as text, in order."""
         return tuple(str(level) for level in self.levels)
+
+    @property
+    def value_names(self) -> tuple[str, ...]:
+        """All values that it can have as text, in order; empty for any real number."""
+        return self.level_names if self.has_levels else tuple(map(str, range(self.n_values)))
+
+    @property
+    def numbers(self) -> NDArray[np.float64] | None:
+        """Ordered values as numbers, for means: levels where they are numbers, scores or counts."""
+        kind = self.node_kind
+        if not isinstance(kind, Scored):
+            return None
+        numeric = all(isinstance(x, int | float) and not isinstance(x, bool) for x in self.levels)
+        if self.levels and numeric:
+            return np.array(self.levels, dtype=np.float64)
+        return kind.numbers(self.n_values)
+
+    @property
+    def of_means(self) -> Column:
+        """The column of means of its values, which can be any numbers."""
+        return Column(self.name, "continuous", self.role, label=self.label)
 
     @property
     def has_levels(self) -> bool:
