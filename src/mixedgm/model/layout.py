@@ -311,7 +311,7 @@ class Layout:
         )
 
     def independent(self, shares: Floats) -> Floats:
-        """Theta without edges for standardised rows: mean 0, precision 1, these shares of values."""
+        """Theta without edges: standardised numbers, and these shares of the values of others."""
         theta = np.zeros(self.n_theta)
         theta[self.diagonal] = 1.0
         theta[self.biases] = self.nodes.marginal_terms(shares)

@@ -141,7 +141,7 @@ class Nodes:
 
     @cached_property
     def _scored(self) -> list[tuple[int, Scored, int]]:
-        """Of every scored node its number among the discrete ones, its kind and number of values."""
+        """Of every scored node: its number among the discrete ones, kind, number of values."""
         pairs = zip(self.kinds[self.discrete], self.n_levels, strict=True)
         return [(j, kind, n) for j, (kind, n) in enumerate(pairs) if isinstance(kind, Scored)]
 
@@ -429,7 +429,7 @@ class Nodes:
         """(d of the expanded nodes, d): design columns as sums over those of the expanded nodes."""
         from scipy import sparse
 
-        tables = [sparse.eye_array(self.n_gaussian)]
+        tables: list[Any] = [sparse.eye_array(self.n_gaussian)]
         tables += [sparse.csr_array(kind.scores(n)[:, None]) for _, kind, n in self._scored]
         tables.append(sparse.eye_array(self.n_columns - self.n_numeric))
         return sparse.block_diag(tables, format="csr")

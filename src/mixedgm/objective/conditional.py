@@ -143,7 +143,7 @@ class ConditionalLikelihood(RowsCounted, WholeLikelihood):
         second[np.ix_(inside, others)] = cross.T
         square = point.spread + np.outer(point.start, mean[inside]) + lean.T @ cross
         second[np.ix_(inside, inside)] = 0.5 * (square + square.T)
-        return Moments(self.moments.total_weight, mean, second)
+        return Moments(self.moments.total_weight, mean, second, self.moments.shares)
 
     # -- curvature ---------------------------------------------------------------------------------
 

@@ -54,7 +54,7 @@ class WholeLikelihood:
 
     def null(self) -> Floats:
         """Closed form: mean 0, precision 1, log frequencies."""
-        return self.layout.independent(self.moments.mean)
+        return self.layout.independent(self.moments.shares)
 
     @cached_property
     def observed(self) -> Floats:

@@ -81,9 +81,10 @@ class Auto:
         layout, smooth = problem.smooth.layout, problem.smooth
         target = layout.softmax_nodes
         levels = layout.width[target]
+        pairs = np.maximum(levels * (levels - 1) / 2, 1)
         predictors = 1 + np.diff(layout.incidence.target_ptr)[target]
         share = min(1.0, self.newton.sample_rows / max(1, smooth.n_rows))
-        curvature = 0.3 * share * (np.maximum(levels * (levels - 1) / 2, 1) * predictors**2 / 2).sum()
+        curvature = 0.3 * share * (pairs * predictors**2 / 2).sum()
         return float(curvature / max(1.0, 0.5 * (levels * predictors).sum()))
 
     def newton_for(self, problem: Problem) -> ProximalNewton:
