@@ -172,6 +172,12 @@ class Nodes:
         return np.repeat(self.free, self.n_levels)
 
     @cached_property
+    def free_terms(self) -> Mask:
+        """Whether every own linear term belongs to one value, so that it may be -inf."""
+        per_node = np.concatenate([np.zeros(self.n_gaussian, dtype=bool), self.free])
+        return np.repeat(per_node, self.n_biases)
+
+    @cached_property
     def scores(self) -> Floats:
         """(sum of values,) score of every value of every scored node; zero for all others."""
         out = np.zeros(int(self.level_start[-1]))
