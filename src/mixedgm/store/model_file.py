@@ -333,7 +333,7 @@ def _margins_to_parts(
     """
     margins, arrays = fitted.margins, {}
     if margins is not None:
-        names = ("mean", "variance", "covariance")
+        names = ("mean", "variance", "covariance", "shares")
         arrays = {f"table_{name}": getattr(margins, name) for name in names}
     terms: NodeTerms | None = vars(fitted).get("joint_terms", fitted.known_terms)
     if terms is None:
@@ -356,8 +356,9 @@ def _margins(archive: Archive, sizes: Sizes) -> Margins | None:
         archive.array("table_mean", sizes),
         archive.array("table_variance", sizes),
         _covariance(archive, "table_covariance", sizes),
+        archive.array("table_shares", sizes) if sizes["p"] < sizes["q"] else None,
     )
-    SHARES.check_values("table_mean", margins.share)
+    SHARES.check_values("table_mean", margins.mean[sizes["q"] :])
     return margins
 
 
