@@ -343,7 +343,7 @@ ARRAYS = {
     "bias": Array("l", _bias),
     "diagonal": Array("p", _positive),
     "coef": Array("d d"),
-    "nodewise": Array("", _anything, "bool"),
+    "nodewise_coef": Array("d d"),
     "node_scales": Array("n", _size),
     "scores": Array("k c?", _anything),
     "selection_frequency": Array("h? n n", _share),
