@@ -5,17 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from mixedgm.model.kinds import CountKind, OrdinalKind
 from mixedgm.path.refits import (
     ROWS_OF_A_STABLE_EDGE,
+    degrees_of_freedom,
     least_curvature,
     open_edges,
+    parameters,
     stabilised,
+    too_dense,
     unshrunken,
     worth_one_row,
 )
 from mixedgm.solve.working_set import Start
-from mixedgm.model.kinds import CountKind, OrdinalKind
-from mixedgm.path.refits import degrees_of_freedom, parameters, too_dense
 from tests.reference import conic, likelihood, plain, scored
 from tests.support.problems import SCORED, Table, draw, random_theta
 
@@ -314,7 +316,7 @@ def test_a_sampled_likelihood_gets_the_ridge_that_its_graph_needs():
     assert abs(small) <= 4 * found.solution.objective_error + 1e-3
 
 
-# -- ordinal columns and counts ----------------------------------------------------------------------
+# -- ordinal columns and counts --------------------------------------------------------------------
 
 
 def test_an_edge_of_scores_has_one_parameter():
@@ -396,9 +398,9 @@ def test_a_number_that_a_count_tells_gets_noise():
 @pytest.mark.parametrize(
     ("kind", "n_values"),
     [
-        (OrdinalKind(thresholds="quadratic"), 2),
+        (OrdinalKind(thresholds="quadratic"), 3),
         (OrdinalKind(thresholds="quadratic"), 6),
-        (CountKind(), 2),
+        (CountKind(zero_term=True), 4),
         (CountKind(), 12),
         (CountKind(zero_term=True), 12),
     ],
