@@ -6,7 +6,6 @@ A method that is new has no entry here, and the first test fails: add one, or sa
 import inspect
 import json
 import math
-import warnings
 from itertools import product
 
 import numpy as np
