@@ -123,9 +123,11 @@ def _distribution(
         if loss == "likelihood":
             raise
         drawn = draw(original.joint, n_draws, rng=rng, method="gibbs")
-        pairs = MemoryRows(
-            drawn.numbers[:, :0], drawn.codes, Nodes.mixed(0, original.n_levels)
-        ).moments().second
+        pairs = (
+            MemoryRows(drawn.numbers[:, :0], drawn.codes, Nodes.mixed(0, original.n_levels))
+            .moments()
+            .second
+        )
         return None, moments_from(gaussian(original.joint), pairs), drawn
     return model, moments_from(model.given_y, model.tree.pairs[0]), None
 

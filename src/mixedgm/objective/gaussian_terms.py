@@ -63,9 +63,7 @@ class GaussianTerms:
             slopes[unpredicted] = 0.0
         return GaussianSums(float(out[0].sum()), slopes.T, out[1:].ravel())
 
-    def curvature(
-        self, layout: Layout, theta: Floats, values: Floats, nodes: Ints
-    ) -> NodeMatrices:
+    def curvature(self, layout: Layout, theta: Floats, values: Floats, nodes: Ints) -> NodeMatrices:
         """Second derivative of these nodes' terms, in the order of ``layout.conditional``."""
         from mixedgm.objective.kernels import gaussian_curvatures
 

@@ -22,7 +22,7 @@ from mixedgm.fitted import FittedModel
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.density import share_with_unseen
 from mixedgm.model.layout import Floats, Ints
-from mixedgm.model.params import Params, with_all_levels
+from mixedgm.model.params import Params, with_unknown
 from mixedgm.printable import quoted
 from mixedgm.printable import rows as rows_text
 from mixedgm.table.gaps import Gaps
@@ -222,7 +222,7 @@ class JointCells:
 
 
 def with_unseen_levels(params: Params, gaps: Gaps) -> tuple[ConditionalGaussian, NDArray[np.int32]]:
-    """Parameters and codes in which an unseen level is a further level, one without any terms.
+    """Parameters and codes in which an unseen level is a further value of its column.
 
     Cells that are missing get code 0, which means nothing.
     """
@@ -230,12 +230,7 @@ def with_unseen_levels(params: Params, gaps: Gaps) -> tuple[ConditionalGaussian,
     unseen = gaps.codes == -2
     more = unseen.any(axis=0)
     codes = np.where(unseen, n_levels, np.maximum(gaps.codes, 0)).astype(np.int32)
-    if not more.any():
-        return params.joint, codes
-    wider = n_levels + more
-    known = np.ones(int(wider.sum()), dtype=bool)
-    known[(np.cumsum(wider) - 1)[more]] = False
-    return with_all_levels(params, known, tuple(wider.tolist())).joint, codes
+    return (with_unknown(params, more) if more.any() else params).joint, codes
 
 
 def sampled_note(n_rows: int, worst: float, done: str, remedy: str = "") -> SamplingWarning:

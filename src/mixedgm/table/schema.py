@@ -10,8 +10,9 @@ from html import escape
 from typing import Any, Literal, cast, get_args
 
 from mixedgm.errors import ModelFileError, ParameterError, near_matches
-from mixedgm.model.kinds import KINDS, CountKind, OrdinalKind
+from mixedgm.model.kinds import KINDS, CountKind, OrdinalKind, Scored
 from mixedgm.model.kinds import Kind as NodeKind
+from mixedgm.model.kinds.contract import Floats
 from mixedgm.model.kinds.ordinal import Thresholds
 from mixedgm.model.nodes import Nodes, in_node_order
 from mixedgm.printable import cut, few, literal, one_line, quoted, width
@@ -108,14 +109,31 @@ class Column:
         return len(self.levels) if self.largest is None else self.largest + 1
 
     @property
+    def own_scores(self) -> Floats:
+        """(n_values,) what the other columns see of every value of an ordinal or count column."""
+        kind = self.node_kind
+        assert isinstance(kind, Scored)
+        return kind.own_scores(self.n_values)
+
+    @property
     def level_names(self) -> tuple[str, ...]:
         """The levels as text, in order."""
         return tuple(str(level) for level in self.levels)
 
     @property
+    def value_names(self) -> tuple[str, ...]:
+        """All values of a discrete column as text: its levels, or counts."""
+        return self.level_names if self.largest is None else tuple(map(str, range(self.n_values)))
+
+    @property
     def has_levels(self) -> bool:
         """Whether its values are levels with names; else they are numbers."""
         return KINDS[self.kind].has_levels
+
+    @property
+    def is_discrete(self) -> bool:
+        """Whether it has finitely many values, which are codes in a Design; else any number."""
+        return not KINDS[self.kind].is_gaussian
 
     def encoded(self, values: Any) -> Any:
         """Return numbers of the table, or level codes, as the model has them."""
@@ -128,7 +146,9 @@ class Column:
     def value(self, encoded: float) -> float | Level:
         """Return one value of the model as the table has it: a number, or a level."""
         decoded = self.decoded(encoded)
-        return self.levels[int(decoded)] if self.has_levels else float(decoded)
+        if self.has_levels:
+            return self.levels[int(decoded)]
+        return int(decoded) if self.is_discrete else float(decoded)
 
     @property
     def note(self) -> str:

@@ -50,6 +50,10 @@ class Scored(Kind):
         """(n_values,) what the other columns see of every value."""
         return (self.own_scores(n_values) - self.centre) / self.scale
 
+    def amounts(self, n_values: int) -> Floats:
+        """(n_values,) the numbers of which a mean is taken: scores in the units of the table."""
+        return self.own_scores(n_values)
+
     def unknown_score(self, n_values: int) -> float:
         """What the others see of a value that is not among them: the mean of all scores."""
         return float(self.scores(n_values).mean())
@@ -67,6 +71,13 @@ class Scored(Kind):
     def standardised(self, centre: float, scale: float) -> Scored:
         """The same kind with scores in other units; those of the table: 0 and 1."""
         return replace(self, centre=float(centre), scale=float(scale))
+
+    def with_unknown(self, n_values: int) -> Scored:
+        """A kind with one more value, one that is not among these, and a term for each value."""
+        from mixedgm.model.kinds.ordinal import OrdinalKind
+
+        scores = [*self.scores(n_values).tolist(), self.unknown_score(n_values)]
+        return OrdinalKind(level_scores=tuple(scores))
 
     def kept(self, observed: NDArray[np.bool_]) -> Scored:
         """The same kind with some of its values only, which have terms of their own."""
