@@ -46,7 +46,7 @@ class Table:
         p = task.layout.n_gaussian
         share = np.bincount(
             (rows.codes + (task.layout.column_start[p:-1] - p)).ravel().astype(np.int64),
-            minlength=task.layout.n_cat_columns,
+            minlength=sum(task.layout.n_levels),
         ) / len(rows.codes)
         trace = np.add.reduceat(share * (1.0 - share), task.layout.column_start[p:-1] - p)
         scale = np.concatenate([np.ones(p), np.sqrt(trace)])

@@ -126,7 +126,7 @@ class _Conditionals:
         self.coef = _coefficients(layout, claim.theta)
         self.norms = np.sqrt(layout.group_sums(np.square(claim.theta[layout.edges])))
         self.linear = claim.theta[layout.linear]
-        self.own = layout.nodes.own_logits(claim.theta[layout.biases])
+        self.logits = layout.nodes.own_logits(claim.theta[layout.biases])
         self.scores = layout.nodes.scores
         self.precision = claim.theta[layout.diagonal]
         self.target = np.repeat(layout.is_target, layout.width)
@@ -139,7 +139,7 @@ class _Conditionals:
 
         And the sums over the rows of the residuals of all values of scored nodes.
         """
-        size = max(1, self.cells // (self.d * self.n_copies))
+        size = max(1, self.cells // max(self.d * self.n_copies, *self.layout.n_levels, 1))
         for at in range(0, self.design.n_rows, size):
             part = slice(at, min(at + size, self.design.n_rows))
             columns = self._columns(part)
@@ -174,9 +174,12 @@ class _Conditionals:
         out[:p] -= columns[:p]
         by_value = np.zeros(int(nodes.level_start[nodes.n_scored]))
         for j in range(len(self.code)):
-            at, values = slice(int(self.start[p + j]), int(self.start[p + j + 1])), nodes.levels_of(j)
-            scored, own = bool(nodes.scored_nodes[p + j]), self.own[values, None]
-            chance = own + (np.outer(self.scores[values], out[at]) if scored else out[at])
+            at, values = (
+                slice(int(self.start[p + j]), int(self.start[p + j + 1])),
+                nodes.levels_of(j),
+            )
+            scored, bias = bool(nodes.scored_nodes[p + j]), self.logits[values, None]
+            chance = bias + (np.outer(self.scores[values], out[at]) if scored else out[at])
             chance -= chance.max(axis=0)
             np.exp(chance, out=chance)
             chance /= chance.sum(axis=0)

@@ -153,8 +153,8 @@ def _standardised(design: Design, task: Task) -> Standardised:
     units, moderators = task.units, task.moderators
     if moderators is None:
         return Standardised(units.centre, units.scale, task.observed)
-    own = design.schema.spans.numbers(design.numbers, design.codes)
-    numbers, codes = (own - units.centre) / units.scale, observed_levels(design)[1]
+    columns = design.schema.spans.numbers(design.numbers, design.codes)
+    numbers, codes = (columns - units.centre) / units.scale, observed_levels(design)[1]
     features = moderators.features(task.layout, numbers, codes)
     middle = moderators.centre(task.layout)
     return Standardised(units.centre, units.scale, task.observed, features, middle)

@@ -35,18 +35,18 @@ def all_pairs(field: Discrete, plan: Plan, cliques: list[Floats]) -> Floats:
     for clique, table in zip(plan.cliques, cliques, strict=True):
         n_levels = [field.n_levels[j] for j in clique.columns]
         sums = pair_sums(table.reshape(len(table), -1), n_levels, len(clique.separator))
-        own = _levels(field, clique.residual)
-        single[:, own] = np.diagonal(sums, axis1=1, axis2=2)[:, -len(own) :]
-        within.append((_levels(field, clique.columns), len(own), sums))
+        inner = _levels(field, clique.residual)
+        single[:, inner] = np.diagonal(sums, axis1=1, axis2=2)[:, -len(inner) :]
+        within.append((_levels(field, clique.columns), len(inner), sums))
     # Columns without a path between them are independent; the others are overwritten.
     out = single[:, :, None] * single[:, None, :]
     sweep = _Sweep(field, plan, cliques, out)
     for sources in _chunks(field, plan):
         sweep.run(sources)
-    for levels, n_own, sums in within:
-        own = levels[-n_own:]
-        out[:, own[:, None], levels] = sums[:, -n_own:]
-        out[:, levels[:, None], own] = sums[:, :, -n_own:]
+    for levels, n_inner, sums in within:
+        inner = levels[-n_inner:]
+        out[:, inner[:, None], levels] = sums[:, -n_inner:]
+        out[:, levels[:, None], inner] = sums[:, :, -n_inner:]
     return out
 
 

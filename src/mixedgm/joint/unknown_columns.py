@@ -95,7 +95,7 @@ class UnknownColumns:
         field, _ = integrate_out(model, range(model.n_gaussian))
         root = given_y.factor.root
         rho, alpha = root @ model.shift, linear @ root.T
-        own = log_weight(inner, values, known.codes) if known_terms else np.zeros(len(values))
+        weight = log_weight(inner, values, known.codes) if known_terms else np.zeros(len(values))
         constant = 0.5 * (model.n_gaussian * LOG_TWO_PI - given_y.factor.log_det)
         return cls(
             rest,
@@ -106,7 +106,7 @@ class UnknownColumns:
             field,
             alpha @ root,
             bias + alpha @ rho + 0.5 * (rho**2).sum(axis=0),
-            own + constant + 0.5 * (alpha**2).sum(axis=1),
+            weight + constant + 0.5 * (alpha**2).sum(axis=1),
         )
 
     def trees(self, limit: int) -> Iterator[tuple[slice, Tree]]:

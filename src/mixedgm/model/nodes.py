@@ -141,7 +141,7 @@ class Nodes:
 
     @cached_property
     def _scored(self) -> list[tuple[int, Scored, int]]:
-        """Of every scored node its number among the discrete ones, its kind and number of values."""
+        """Of every scored node: its number among the discrete ones, kind, number of values."""
         pairs = zip(self.kinds[self.discrete], self.n_levels, strict=True)
         return [(j, kind, n) for j, (kind, n) in enumerate(pairs) if isinstance(kind, Scored)]
 
@@ -170,6 +170,12 @@ class Nodes:
     def free_values(self) -> Mask:
         """The same for all values: one that is free and without rows cannot occur."""
         return np.repeat(self.free, self.n_levels)
+
+    @cached_property
+    def free_terms(self) -> Mask:
+        """Whether every own linear term belongs to one value, so that it may be -inf."""
+        per_node = np.concatenate([np.zeros(self.n_gaussian, dtype=bool), self.free])
+        return np.repeat(per_node, self.n_biases)
 
     @cached_property
     def scores(self) -> Floats:
@@ -239,9 +245,13 @@ class Nodes:
             return predictors
         p, parts = self.n_gaussian, [predictors[: self.n_gaussian]]
         for j, kind, n in self._scored:
-            column = kind.scores(n) if kind.is_free else np.eye(kind.n_biases(n))[0]
-            parts.append(column * predictors[p + j])
+            parts.append(kind.moved(n) * predictors[p + j])
         return np.concatenate([*parts, predictors[self.indicators]])
+
+    def moved_by_score(self, discrete: int) -> Floats | None:
+        """What own terms of a scored node rise by when its predictor does; None for indicators."""
+        kind, n = self.kinds[self.n_gaussian + discrete], self.n_levels[discrete]
+        return kind.moved(n) if isinstance(kind, Scored) else None
 
     @cached_property
     def quadratic_terms(self) -> tuple[Ints, Ints]:
@@ -435,6 +445,10 @@ class Nodes:
         """The same nodes with as many values as they have directions."""
         free = tuple(max(n - 1, 0) if n else 0 for n in self.n_values)
         return Nodes(self.kinds, free)
+
+    def with_values(self, n_levels: Sequence[int]) -> Nodes:
+        """The same nodes with other numbers of values of the discrete ones."""
+        return Nodes(self.kinds, (0,) * self.n_gaussian + tuple(n_levels))
 
     @cached_property
     def expanded(self) -> Nodes:

@@ -264,10 +264,8 @@ class Params(metaclass=_OldForm):
         kept = self.nodes.take(nodes)
         wanted = np.isin(np.arange(len(self.nodes)), nodes)
         columns = np.flatnonzero(np.repeat(wanted, self.nodes.width))
-        numbers, levels = wanted[self.nodes.gaussian], wanted[self.nodes.discrete]
-        terms = np.concatenate(
-            [numbers, np.repeat(levels, self.nodes.n_biases[self.nodes.discrete])]
-        )
+        numbers = wanted[self.nodes.gaussian]
+        terms = np.repeat(wanted, self.nodes.n_biases)
         return replace(
             self,
             nodes=kept,

@@ -227,7 +227,7 @@ def prepare(
         rows = moderated.rows(rows, layout, moderators)
         moments = _with_unit_variances(rows.moments(), nodes.n_gaussian)
     if reference is not None and reference.layout is not None and layout.same(reference.layout):
-        layout = reference.layout
+        layout = reference.layout.with_units(nodes)
     yardstick, weights = _weights(layout, scales, units, recipe)
     sampled = recipe.loss == "likelihood-mc"
     of_numbers, of_levels = np.split(scales, [len(units.scale)])
@@ -344,9 +344,9 @@ def _standardised(design: Design, reference: Reference | None = None) -> tuple[U
     share = np.full(design.n_rows, 1.0 / design.n_rows)
     if design.weights is not None:
         share = design.weights / design.total_weight
-    own = design.schema.spans.numbers(design.numbers, design.codes)
-    centre = share @ own
-    numbers = own - centre
+    columns = design.schema.spans.numbers(design.numbers, design.codes)
+    centre = share @ columns
+    numbers = columns - centre
     scale = np.sqrt(share @ numbers**2)
     constant = scale <= 1e-13 * np.abs(centre)
     scale[constant] = 1.0

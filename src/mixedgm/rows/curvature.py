@@ -143,7 +143,9 @@ def scored_curvature(
 class _ScoredSizes:
     """How much of everything scored nodes have."""
 
-    def __init__(self, coef: Coefficients, n_intercepts: int, of_columns: Nodes, nodes: Ints) -> None:
+    def __init__(
+        self, coef: Coefficients, n_intercepts: int, of_columns: Nodes, nodes: Ints
+    ) -> None:
         incidence = coef.incidence
         target = of_columns.n_gaussian + nodes
         first, last = incidence.target_ptr[target], incidence.target_ptr[target + 1]

@@ -35,7 +35,7 @@ def _pack(weights, rows, n_rows, width, turned, by_level):  # type: ignore[no-un
 
 @inner
 def _turn(n_rows, n_packed, by_level, by_row):  # type: ignore[no-untyped-def]
-    """What `_pack` found, row by row."""
+    """What `_pack` made, row by row."""
     for i in range(n_rows):
         to = np.uint64(i * n_packed)
         for k in range(n_packed):
@@ -43,13 +43,13 @@ def _turn(n_rows, n_packed, by_level, by_row):  # type: ignore[no-untyped-def]
 
 
 @inner(fastmath=_LOOSE)
-def _add_numbers(n_rows, found, facts, values, by_level, x, gram, out):  # type: ignore[no-untyped-def]
+def _add_numbers(n_rows, n_numbers, facts, values, by_level, x, gram, out):  # type: ignore[no-untyped-def]
     """Add the sum over the block of z_a z_b packed, for the predictors that are numbers.
 
     gram = (where the node's sums begin in the flat `out`, K, packed levels); x is for work.
     """
     (_, origin, _, numbers, _, _), (base, size, n_packed) = facts, gram
-    for at in range(found):
+    for at in range(n_numbers):
         for before in range(at + 1):
             a, b = numbers[before], numbers[at]
             for i in range(n_rows):
@@ -63,11 +63,11 @@ def _add_numbers(n_rows, found, facts, values, by_level, x, gram, out):  # type:
 
 
 @inner(fastmath=_LOOSE)
-def _multiply(n_rows, found, numbers, n_packed, values, by_row, outer):  # type: ignore[no-untyped-def]
+def _multiply(n_rows, n_numbers, numbers, n_packed, values, by_row, outer):  # type: ignore[no-untyped-def]
     """All numbers of a row times its packed levels, one number after the other."""
     for i in range(n_rows):
-        row, to = np.uint64(i * n_packed), np.uint64(i * found * n_packed)
-        for at in range(found):
+        row, to = np.uint64(i * n_packed), np.uint64(i * n_numbers * n_packed)
+        for at in range(n_numbers):
             x = values[numbers[at], i]
             for k in range(n_packed):
                 outer[to + np.uint64(k)] = x * by_row[row + np.uint64(k)]
@@ -79,8 +79,8 @@ def _add_levels(n_rows, n, facts, codes, values, products, gram, with_number, ou
     """The same for pairs of which one or both have levels.
 
     products = (by_row, outer, numbers in a row of outer).  Pairs of a level and a number are added
-    in with_number, which has a row for every level: what belongs to a level is found once for all
-    numbers.
+    in with_number, which has a row for every level: what belongs to a level is looked up once for
+    all numbers.
     """
     n_levels, origin, is_product, numbers, _, _ = facts
     (by_row, outer, length), (base, size, n_packed) = products, gram
@@ -104,7 +104,7 @@ def _add_levels(n_rows, n, facts, codes, values, products, gram, with_number, ou
 
 
 @inner
-def _spread(n, found, facts, gram, with_number, out):  # type: ignore[no-untyped-def]
+def _spread(n, n_numbers, facts, gram, with_number, out):  # type: ignore[no-untyped-def]
     """Put the sums of levels with numbers where the gram has them.
 
     The square of an indicator is the indicator: what a level has with itself it has with the
@@ -113,12 +113,12 @@ def _spread(n, found, facts, gram, with_number, out):  # type: ignore[no-untyped
     (n_levels, origin, is_product, numbers, _, _), (base, size, n_packed) = facts, gram
     for b in range(n):
         for at_b in range(origin[b], origin[b] + n_levels[b]):
-            row = at_b * found * n_packed
+            row = at_b * n_numbers * n_packed
             # Once more after the last of the numbers: itself.
-            for at in range(found + 1 - is_product[b]):
-                at_a = origin[numbers[at]] if at < found else at_b
+            for at in range(n_numbers + 1 - is_product[b]):
+                at_a = origin[numbers[at]] if at < n_numbers else at_b
                 pair = at_a * size + at_b if at_a < at_b else at_b * size + at_a
-                source = row + at * n_packed if at < found else row
+                source = row + at * n_packed if at < n_numbers else row
                 for k in range(n_packed):
                     out[base + pair * n_packed + k] = with_number[source + k]
 
@@ -192,7 +192,7 @@ def _probabilities(n_rows, width, turned, top, norm):  # type: ignore[no-untyped
 
 
 @inner
-def _predictors(node, incidence, n_numbers, facts, values):  # type: ignore[no-untyped-def]
+def _predictors(node, incidence, n_numeric, facts, values):  # type: ignore[no-untyped-def]
     """Of every predictor of a node: levels (0 for a number), first column, whether it is a product.
 
     And which of them are numbers, whose number is returned; the intercept that all levels add up
@@ -202,27 +202,27 @@ def _predictors(node, incidence, n_numbers, facts, values):  # type: ignore[no-u
     target_ptr, predictor, entry_ptr, feature = incidence
     first, last, width, n_own, base = node
     n_levels, origin, is_product, numbers, whole, narrow = facts
-    found, column = 0, 0
+    n_numbers, column = 0, 0
     for at in range(last - first + n_own):
         n_levels[at], origin[at], is_product[at], whole[at] = 0, at, 0, 0
         m = first + at - n_own
         if at >= n_own:
             is_product[at], whole[at] = feature[m] >= 0, feature[m] + 1
-            if predictor[m] >= n_numbers:
+            if predictor[m] >= n_numeric:
                 n_levels[at] = (entry_ptr[m + 1] - entry_ptr[m]) // width
             origin[at] = n_own + (entry_ptr[m] - entry_ptr[first]) // width
         narrow[at] = column
         column += kept(n_levels[at])
         if n_levels[at] == 0:
-            numbers[found] = at
-            found += 1
+            numbers[n_numbers] = at
+            n_numbers += 1
         for i in range(values.shape[1]):
             values[at, i] = 1.0
-    return found
+    return n_numbers
 
 
 @inner
-def _packed(data, rows, begin, length, own, bias, incidence, coefs, common):  # type: ignore[no-untyped-def]
+def _packed(data, rows, begin, length, place, bias, incidence, coefs, common):  # type: ignore[no-untyped-def]
     """Predictors and packed levels of a node for the rows of one block; their number and weight."""
     _, _, weights, features = data
     block_rows, top, norm, _, levels, values, turned, by_level = common
@@ -231,10 +231,10 @@ def _packed(data, rows, begin, length, own, bias, incidence, coefs, common):  # 
     for i in range(n_rows):
         block_rows[i] = begin + i * rows[2]
         total += weights[block_rows[i]] if weights.shape[0] > 0 else 1.0
-    _intercepts(features, block_rows, n_rows, own, bias, values, turned)
-    _load(data, block_rows, n_rows, own[:5], incidence, coefs, levels, values, turned)
-    _probabilities(n_rows, own[2], turned, top, norm)
-    _pack(weights, block_rows, n_rows, own[2], turned, by_level)
+    _intercepts(features, block_rows, n_rows, place, bias, values, turned)
+    _load(data, block_rows, n_rows, place[:5], incidence, coefs, levels, values, turned)
+    _probabilities(n_rows, place[2], turned, top, norm)
+    _pack(weights, block_rows, n_rows, place[2], turned, by_level)
     return n_rows, total
 
 
@@ -242,12 +242,13 @@ def _packed(data, rows, begin, length, own, bias, incidence, coefs, common):  # 
 def curvature_sums(data, rows, nodes, shape, bias, incidence, coefs, start, work, out):  # type: ignore[no-untyped-def]
     """Sum over rows of w (diag(p) - p p') x (z z') for each node with indicators in `nodes`.
 
-    shape = (first value of every discrete node, first of its columns, ...).  rows = (first, last, stride); nodes = (their numbers, whether BLAS is to multiply).  The sums of
-    node k begin at start[k] of the flat `out`: (K, K, L (L - 1) / 2), predictors (the intercept
-    first, those of the features, then the node's incidence) by the packed levels of `_pack`.  Only
-    pairs of predictors a <= b are filled.  work = (rows of a block, two numbers per row, facts
-    about predictors, their levels and values, probabilities, these packed by level), (packed by
-    row, outer products, sums with numbers), and that of `add_products`.
+    shape = (first value of every discrete node, first of its columns, ...). rows = (first, last,
+    stride); nodes = (their numbers, whether BLAS is to multiply). The sums of node k begin at
+    start[k] of the flat `out`: (K, K, L (L - 1) / 2), predictors (the intercept first, those of the
+    features, then the node's incidence) by the packed levels of `_pack`. Only pairs of predictors a
+    <= b are filled. work = (rows of a block, two numbers per row, facts about predictors, their
+    levels and values, probabilities, these packed by level), (packed by row, outer products, sums
+    with numbers), and that of `add_products`.
     Returns the weight of the rows used.
     """
     target_ptr, predictor, entry_ptr, feature = incidence
@@ -259,8 +260,8 @@ def curvature_sums(data, rows, nodes, shape, bias, incidence, coefs, start, work
         base, column = shape[0][node], shape[1][node]
         width = shape[0][node + 1] - base
         first, last = target_ptr[n_gaussian + node], target_ptr[n_gaussian + node + 1]
-        own, n = (first, last, width, n_own, base, column), last - first + n_own
-        found = _predictors(own[:5], incidence, data[0].shape[1], facts, values)
+        place, n = (first, last, width, n_own, base, column), last - first + n_own
+        n_numbers = _predictors(place[:5], incidence, data[0].shape[1], facts, values)
         size, n_packed = (
             n_own + (entry_ptr[last] - entry_ptr[first]) // width,
             width * (width - 1) // 2,
@@ -268,65 +269,66 @@ def curvature_sums(data, rows, nodes, shape, bias, incidence, coefs, start, work
         # BLAS gains from long blocks, sums level by level from what is still in the cache.
         length = block_rows.shape[0] // (1 if multiply else 2) * rows[2]
         gram = (start[at], size, n_packed)
-        products = (by_row, outer, found * n_packed)
+        products = (by_row, outer, n_numbers * n_packed)
         total = 0.0
         if multiply:
             by_blas[3][: columns_of(n, facts) ** 2 * n_packed] = 0.0
         else:
-            with_number[: size * found * n_packed] = 0.0
+            with_number[: size * n_numbers * n_packed] = 0.0
         for begin in range(rows[0], rows[1], length):
-            n_rows, weight = _packed(data, rows, begin, length, own, bias, incidence, coefs, common)
+            n_rows, weight = _packed(
+                data, rows, begin, length, place, bias, incidence, coefs, common
+            )
             total += weight
             if multiply:
                 add_products(n_rows, n, facts, levels, values, by_level, n_packed, by_blas)
                 continue
-            _add_numbers(n_rows, found, facts, values, by_level, norm, gram, out)
+            _add_numbers(n_rows, n_numbers, facts, values, by_level, norm, gram, out)
             _turn(n_rows, n_packed, by_level, by_row)
-            _multiply(n_rows, found, facts[3], n_packed, values, by_row, outer)
+            _multiply(n_rows, n_numbers, facts[3], n_packed, values, by_row, outer)
             _add_levels(n_rows, n, facts, levels, values, products, gram, with_number, out)
         if multiply:
             with_first_levels(n, facts, gram, by_blas[3], out)
         else:
-            _spread(n, found, facts, gram, with_number, out)
+            _spread(n, n_numbers, facts, gram, with_number, out)
     return total
 
 
 @inner(fastmath=_LOOSE)
-def _scored_logits(data, block_rows, n_rows, node, bias, scores, values, turned, predictor):  # type: ignore[no-untyped-def]
+def _scored_logits(n_rows, bias, scores, turned, predictor):  # type: ignore[no-untyped-def]
     """The predictor of a scored node, which is in the first row of `turned` -> logits of values."""
-    n_values, base = scores.shape[0], node[4]
     for i in range(n_rows):
         predictor[i] = turned[0, i]
-    for k in range(n_values):
+    for k in range(scores.shape[0]):
         for i in range(n_rows):
-            turned[k, i] = bias[0, base + k] + scores[k] * predictor[i]
+            turned[k, i] = bias[k] + scores[k] * predictor[i]
 
 
 @inner(fastmath=_LOOSE)
 def _moments_of(n_rows, scores, table, probs, mean, variance, covariance, terms):  # type: ignore[no-untyped-def]
     """Mean and variance of the score, its covariance with what multiplies own terms, their means.
 
-    table[k, l] is what multiplies own term k at value l; empty where every value has its own.
+    table[k, a] is what multiplies own term k at value a; empty where every value has its own.
     """
     for i in range(n_rows):
         mean[i] = 0.0
         variance[i] = 0.0
-    for l in range(scores.shape[0]):
+    for at in range(scores.shape[0]):
         for i in range(n_rows):
-            mean[i] += scores[l] * probs[l, i]
-    for l in range(scores.shape[0]):
+            mean[i] += scores[at] * probs[at, i]
+    for at in range(scores.shape[0]):
         for i in range(n_rows):
-            variance[i] += (scores[l] - mean[i]) ** 2 * probs[l, i]
+            variance[i] += (scores[at] - mean[i]) ** 2 * probs[at, i]
     is_free = table.shape[0] == 0
     for k in range(terms.shape[0]):
         for i in range(n_rows):
             terms[k, i] = probs[k, i] if is_free else 0.0
             covariance[k, i] = (scores[k] - mean[i]) * probs[k, i] if is_free else 0.0
-        for l in range(0 if is_free else scores.shape[0]):
-            x = table[k, l]
+        for at in range(0 if is_free else scores.shape[0]):
+            x = table[k, at]
             for i in range(n_rows):
-                terms[k, i] += x * probs[l, i]
-                covariance[k, i] += x * (scores[l] - mean[i]) * probs[l, i]
+                terms[k, i] += x * probs[at, i]
+                covariance[k, i] += x * (scores[at] - mean[i]) * probs[at, i]
 
 
 @inner(fastmath=_LOOSE)
@@ -341,10 +343,10 @@ def _add_rest(n_rows, table, probs, weight, variance, covariance, terms, work, r
                 for i in range(n_rows if k == m else 0):
                     work[i] += probs[k, i]
             else:
-                for l in range(probs.shape[0]):
-                    x = table[k, l] * table[m, l]
+                for at in range(probs.shape[0]):
+                    x = table[k, at] * table[m, at]
                     for i in range(n_rows):
-                        work[i] += x * probs[l, i]
+                        work[i] += x * probs[at, i]
             total = 0.0
             for i in range(n_rows):
                 # `covariance` has been divided by the variance.
@@ -377,12 +379,12 @@ def scored_sums(data, rows, nodes, shape, tables, bias, incidence, coefs, start,
         base, column = shape[0][node], shape[1][node]
         scores = shape[2][base : shape[0][node + 1]]
         n_values = scores.shape[0]
-        table = all_tables[table_start[at] : table_start[at + 1]]
-        table = table.reshape((n_terms if table.shape[0] > 0 else 0, n_values))
+        flat = all_tables[table_start[at] : table_start[at + 1]]
+        table = flat.reshape((n_terms if flat.shape[0] > 0 else 0, n_values))
         first, last = target_ptr[n_gaussian + node], target_ptr[n_gaussian + node + 1]
         n_first = n_intercepts + n_terms
-        own, n = (first, last, 1, n_first, base), last - first + n_first
-        _predictors(own, incidence, data[0].shape[1], facts, values)
+        place, n = (first, last, 1, n_first, base), last - first + n_first
+        _predictors(place, incidence, data[0].shape[1], facts, values)
         size = n_first + entry_ptr[last] - entry_ptr[first]
         rest = out[start[at] + size * size : start[at + 1]].reshape((n_terms, n_terms))
         by_blas[3][: columns_of(n, facts) ** 2] = 0.0
@@ -398,8 +400,8 @@ def scored_sums(data, rows, nodes, shape, tables, bias, incidence, coefs, start,
                 for i in range(n_rows):
                     values[m, i] = features[block_rows[i], m - 1]
                     turned[0, i] += bias[m, column] * values[m, i]
-            _load(data, block_rows, n_rows, own, incidence, coefs, levels, values, turned)
-            _scored_logits(data, block_rows, n_rows, own, bias, scores, values, turned, mean)
+            _load(data, block_rows, n_rows, place, incidence, coefs, levels, values, turned)
+            _scored_logits(n_rows, bias[0][base : base + n_values], scores, turned, mean)
             _probabilities(n_rows, n_values, turned, top, norm)
             _moments_of(n_rows, scores, table, probs, mean, variance, cov, own_terms)
             for k in range(n_terms):

@@ -239,8 +239,9 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
     feature k for every design column.
     dense = (1 + features, d, columns) coefficients, or empty when `incidence` and `values` do.
     want = 0 value, 1 gradient on the support, 2 gradient for all pairs.
-    sizes = (rows per block, d, design columns of discrete nodes and padding); out = (loss, mean_prob, support, all_pairs); mean_prob has sums of
-    probabilities of values first, then those of the features with expected design columns.
+    sizes = (rows per block, d, design columns of discrete nodes and padding); out = (loss,
+    mean_prob, support, all_pairs); mean_prob has sums of the probabilities of values first, then
+    those of the features with expected design columns.
 
     BLAS writes predictors columns by rows.  Its matrices are whole blocks: rows of Z after the last
     one are zero, and what stands beside them counts for nothing.
@@ -301,8 +302,8 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
                         _times(here, moderating[k - 1], n_rows, other)
                     if want == 1:
                         _collect_node(turned, n_rows, j, k - 1, incidence, expected, support[c])
-                    to = columns_of if k > 0 else values_of
-                    _add_row_sums(other if k > 0 else probs, n_rows, mean_prob[c, k][to])
+                    sums = mean_prob[c, k][columns_of if k > 0 else values_of]
+                    _add_row_sums(other if k > 0 else probs, n_rows, sums)
             for k in range(len(bias) if want == 2 else 0):
                 if k > 0:
                     _times(logits, moderating[k - 1], n_rows, part)

@@ -46,12 +46,12 @@ def add_products(n_rows, n, facts, codes, values, by_level, n_packed, work):  # 
             for i in range(n_rows):
                 right[k, i] = left[b, i] * by_level[level, i]
         last = (first + here - 1) // n_packed + 1
-        found = product[:last]
-        np.dot(left[:last], right.T, found)
+        part = product[:last]
+        np.dot(left[:last], right.T, part)
         for a in range(last):
             to = np.uint64(a * total + first)
             for k in range(here):
-                sums[to + np.uint64(k)] += found[a, k]
+                sums[to + np.uint64(k)] += part[a, k]
 
 
 @inner

@@ -67,7 +67,7 @@ class Products:
         at, feature, column, target = self._moderated(coef)
         taken = self.centre[column] * coef.values[at]
         intercept = np.bincount(feature * width + target, taken, self.n_features * width)
-        return -intercept.reshape(self.n_features, width)
+        return np.asarray(-intercept.reshape(self.n_features, width), dtype=np.float64)
 
     def centre_support(self, support: Floats, expected: Floats, coef: Coefficients) -> None:
         """Make sums of f z E' those of f (z - c) E', in place; expected[k] is that of f_k E."""

@@ -88,8 +88,8 @@ def _mirror(start, size, out):  # type: ignore[no-untyped-def]
 def project(sums, first, scale, nodes, n_own, runs, bases, start, out):  # type: ignore[no-untyped-def]
     """Second derivatives of the named nodes, column by column -> the same in contrasts.
 
-    A node has n_own = m contrasts of its own columns (m = 1 unless it has indicators).  Its sums, K x K
-    triangles of an (m, m) matrix, of which columns a <= b count, begin at first[k].  runs =
+    A node has n_own = m contrasts of its own columns (m = 1 unless it has indicators).  Its sums,
+    K x K triangles of an (m, m) matrix, of which columns a <= b count, begin at first[k].  runs =
     (run_ptr, local, columns, contrasts, own_first, of_width): the columns of the predictor, their
     contrasts, whether own contrasts are the outer ones in a run, and where the basis for so many
     columns begins.  Node v goes to start[v] of out.
@@ -144,8 +144,8 @@ def project(sums, first, scale, nodes, n_own, runs, bases, start, out):  # type:
 def index(incidence, nodes, groups, runs, touches):  # type: ignore[no-untyped-def]
     """Fill the runs of all nodes (``contrasts.Runs``), and what every block touches.
 
-    nodes = (number of Gaussian ones, of scored ones, widths, widths in contrasts, own terms); groups =
-    (pairs, first feature or -1, (start, size) of all blocks of contrasts).
+    nodes = (number of Gaussian ones, of scored ones, widths, widths in contrasts, own terms);
+    groups = (pairs, first feature or -1, (start, size) of all blocks of contrasts).
     """
     target_ptr, predictor, group, feature = incidence
     n_cont, n_scored, width, narrow, n_terms = nodes

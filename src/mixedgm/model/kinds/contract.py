@@ -26,8 +26,8 @@ class Kind(ABC):
 
     A column of a kind is seen by all others as one or more *design columns*, and has a conditional
     of its own: Gaussian, or a softmax over finitely many values.  `n_values` is the number of these
-    values, and 0 for a kind that has any real number.  A kind whose values are numbers to the others
-    (`is_numeric`) and finitely many is *scored*: each value has a score.
+    values, and 0 for a kind that has any real number.  A kind with finitely many values that are
+    numbers to the others (`is_numeric`) is *scored*: each value has a score.
     """
 
     name: ClassVar[str]

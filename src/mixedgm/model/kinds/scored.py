@@ -79,6 +79,10 @@ class Scored(Kind):
         scores = [*self.scores(n_values).tolist(), self.unknown_score(n_values)]
         return OrdinalKind(level_scores=tuple(scores))
 
+    def moved(self, n_values: int) -> Floats:
+        """(n_biases,) what own terms rise by when the predictor rises by one."""
+        return self.scores(n_values) if self.is_free else np.eye(self.n_biases(n_values))[0]
+
     def kept(self, observed: NDArray[np.bool_]) -> Scored:
         """The same kind with some of its values only, which have terms of their own."""
         return self
@@ -109,11 +113,11 @@ class Scored(Kind):
             decrease = float(slope @ step)
             if -decrease < 1e-26:
                 break
-            while True:
-                new_value, new_prob = loss(terms + size * step)
-                if new_value <= value + 1e-4 * size * decrease + 1e-15 * abs(value) or size < 1e-10:
-                    break
+            new_value, new_prob = loss(terms + step)
+            # Where so little is left to gain, rounding would hide it, and a whole step is safe.
+            while decrease < -1e-10 and new_value > value + 1e-4 * size * decrease:
                 size *= 0.5
+                new_value, new_prob = loss(terms + size * step)
             terms, value, prob = terms + size * step, new_value, new_prob
         return terms
 
