@@ -120,7 +120,7 @@ class Distribution:
             out[unused_name(name, [*out, *levels])] = values
 
         for code, column in zip(np.indices(shape), self.schema.discrete, strict=True):
-            out[column.name] = [column.levels[at] for at in code.ravel()]
+            out[column.name] = [column.value(at) for at in code.ravel().tolist()]
         if self.schema.discrete:
             put("probability", self.found.prob.ravel())
         if self.schema.discrete and not self.exact:
@@ -139,16 +139,22 @@ class Distribution:
 
     @property
     def mean(self) -> dict[str, float]:
-        """Mean of every continuous column over all states.
+        """Mean of every continuous column and of every count over all states.
 
         For a column with a transform it is the mean of its normal scores, put back into the data's
         own units.
         """
         mean, _ = self._mixture()
-        return {
+        out = {
             column.name: float(column.decoded(value))
             for column, value in zip(self.schema.gaussian, mean, strict=True)
         }
+        for at, column in enumerate(self.schema.discrete):
+            if not column.has_levels:
+                others = tuple(k for k in range(self.found.prob.ndim) if k != at)
+                share = self.found.prob.sum(axis=others)
+                out[column.name] = float(share @ self.schema.spans.amounts(at))
+        return {name: out[name] for name in self.schema.names if name in out}
 
     def covariance(self, state: Mapping[str, Any] | None = None) -> Any:
         """Covariance of the continuous columns.
@@ -276,7 +282,7 @@ def _spread(column: Column, mean: Floats, sd: Floats) -> dict[str, Floats]:
 
 def _encoded(column: Column, values: Any, n: int) -> Any:
     """Values of one column at all points, as the model has them."""
-    if column.has_levels:
+    if column.is_discrete:
         cells = np.broadcast_to(values, (n,)).tolist()
         code = {cell: level_code(column, cell) for cell in set(cells)}
         return np.array([code[cell] for cell in cells], dtype=np.int64)
