@@ -106,9 +106,7 @@ def _centre_and_scale(columns: Floats, weights: Floats) -> tuple[Floats, Floats]
 def _values(fitted: FittedModel, design: Design) -> Floats:
     """(n, m) what residuals are about: numbers, scores of levels, counts."""
     nodes = fitted.params.nodes
-    of_codes = [
-        nodes.amounts(j)[design.codes[:, j].astype(np.intp)] for j in range(nodes.n_scored)
-    ]
+    of_codes = [nodes.amounts(j)[design.codes[:, j].astype(np.intp)] for j in range(nodes.n_scored)]
     return np.column_stack([design.numbers, *of_codes])
 
 
