@@ -80,19 +80,19 @@ def test_a_declaration_tells_everything_at_once() -> None:
 @pytest.mark.parametrize(
     ("column", "kind", "message"),
     [
-        (["b", "a", "c"], "ordinal", r'levels=\["a", "b", "c"\]\)\}, with the levels from'),
-        (["b", "a", "c"], mg.Ordinal(levels=["a", "b"]), r"levels that types does not have: 'c'"),
+        (["b", "a", "c"], "ordinal", 'levels=["a", "b", "c"])}, with the levels from'),
+        (["b", "a", "c"], mg.Ordinal(levels=["a", "b"]), "levels that types does not have: 'c'"),
         ([1, 2, 4], mg.Ordinal(scores=[0, 1]), "gives it 2 scores, but it has 3 levels"),
         ([1, 2, 1], mg.Ordinal(thresholds="quadratic"), "cannot be estimated from the levels 1, 2"),
-        ([0, 1, -2], "count", "1 value is negative: -2"),
-        ([0, 1, 2.5], "count", "1 value is not whole: 2.5"),
-        ([0, 1, np.inf], "count", "1 infinite value"),
-        ([0, 1, 9], mg.Count(largest=5), "1 value is above the largest, 5, that types gives: 9"),
+        ([0, 1, -2], "count", "20 values are negative: -2"),
+        ([0, 1, 2.5], "count", "20 values are not whole: 2.5"),
+        ([0, 1, np.inf], "count", "20 infinite values"),
+        ([0, 1, 9], mg.Count(largest=5), "20 values are above the largest, 5, that types gives: 9"),
         ([0, 1, 600_000], "count", "too large: at most 1,000,000"),
         ([0, 1, 0], "count", "cannot be estimated from 0, 1 alone"),
         ([4, 1, 2], mg.Count(zero_term=True), "it has no zeros"),
         (["0", "1", "x"], "count", "types says count, but it holds text"),
-        ([0, 1, None], "count", "1 missing value"),
+        ([0, 3, None], "count", "20 missing values"),
         ([3, 3, 3], "ordinal", "it is constant"),
         ([0, 1, 2], "counts", "or mg.Ordinal"),
     ],
@@ -102,8 +102,7 @@ def test_columns_that_cannot_be_what_types_says(column: Any, kind: Any, message:
     checked = check_table(frame, types={"x": kind})
     errors = [str(each) for each in checked.findings if each.severity == "error"]
     assert len(errors) == 1
-    with pytest.raises(TableError, match=message):
-        raise TableError(checked.findings[:1])
+    assert message in errors[0]
 
 
 def test_transforms_are_for_continuous_columns() -> None:
@@ -217,7 +216,9 @@ def test_codes_are_positions_of_levels_and_counts() -> None:
     other = decode(design.schema, design.numbers, design.codes, "polars")
     assert other["visits"].to_list() == frame["visits"].tolist()
     assert other["pain"].dtype == pl.Enum(PAIN)
-    assert learn(frame, types={"visits": mg.Count(largest=300)})[0].codes.dtype == np.uint16
+    assert (
+        learn(frame, types={**TYPES, "visits": mg.Count(largest=300)})[0].codes.dtype == np.uint16
+    )
 
 
 def test_new_rows_follow_the_rules_of_unseen_levels() -> None:
