@@ -174,7 +174,7 @@ def _read(stream: BinaryIO) -> tuple[FittedModel, dict[str, Any]]:
         },
         selection_frequency=archive.get("selection_frequency", sizes),
         shrunken_weights=archive.get("shrunken_weights", sizes),
-        margins=_margins(archive, sizes),
+        margins=_margins(archive, sizes, schema.spans.n_scored > 0),
         known_terms=_node_terms(archive, document["joint"], params, sizes),
     )
     _check_weights(fitted)
@@ -333,7 +333,7 @@ def _margins_to_parts(
     """
     margins, arrays = fitted.margins, {}
     if margins is not None:
-        names = ("mean", "variance", "covariance")
+        names = ("mean", "variance", "covariance", "shares")
         arrays = {f"table_{name}": getattr(margins, name) for name in names}
     terms: NodeTerms | None = vars(fitted).get("joint_terms", fitted.known_terms)
     if terms is None:
@@ -348,7 +348,7 @@ def _margins_to_parts(
     return {"error": terms.error, "sampled": terms.sampled}, arrays
 
 
-def _margins(archive: Archive, sizes: Sizes) -> Margins | None:
+def _margins(archive: Archive, sizes: Sizes, scored: bool) -> Margins | None:
     """Return the margins of the table; None in a file without them, such as an older one."""
     if "table_mean" not in archive.arrays:
         return None
@@ -356,8 +356,9 @@ def _margins(archive: Archive, sizes: Sizes) -> Margins | None:
         archive.array("table_mean", sizes),
         archive.array("table_variance", sizes),
         _covariance(archive, "table_covariance", sizes),
+        archive.array("table_shares", sizes) if scored else None,
     )
-    SHARES.check_values("table_mean", margins.share)
+    SHARES.check_values("table_shares" if scored else "table_mean", margins.share)
     return margins
 
 
