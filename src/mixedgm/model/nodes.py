@@ -446,10 +446,6 @@ class Nodes:
         free = tuple(max(n - 1, 0) if n else 0 for n in self.n_values)
         return Nodes(self.kinds, free)
 
-    def with_values(self, n_levels: Sequence[int]) -> Nodes:
-        """The same nodes with other numbers of values of the discrete ones."""
-        return Nodes(self.kinds, (0,) * self.n_gaussian + tuple(n_levels))
-
     @cached_property
     def expanded(self) -> Nodes:
         """The same with every discrete node as one with an indicator for each value."""

@@ -163,7 +163,7 @@ class Replicates:
 
     @cached_property
     def has_sign(self) -> NDArray[np.bool_]:
-        """(U,) whether an edge of this pair has a sign: no end has three or more levels."""
+        """(U,) whether an edge of this pair has a sign: no end has three or more categories."""
         return np.asarray(self.layout.nodes.signed[self.ends].all(axis=1))
 
     @cached_property

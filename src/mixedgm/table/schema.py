@@ -11,6 +11,8 @@ from itertools import pairwise
 from math import isfinite
 from typing import Any, Literal, cast, get_args
 
+import numpy as np
+
 from mixedgm.errors import ModelFileError, ParameterError, near_matches
 from mixedgm.model.kinds import KINDS, CountKind, OrdinalKind, Scored
 from mixedgm.model.kinds import Kind as NodeKind
@@ -144,6 +146,22 @@ class Column:
     def value_names(self) -> tuple[str, ...]:
         """All values of a discrete column as text: its levels, or counts."""
         return self.level_names if self.largest is None else tuple(map(str, range(self.n_values)))
+
+    @property
+    def numbers(self) -> Floats | None:
+        """Ordered values as numbers, for means: levels where they are numbers, scores or counts."""
+        kind = self.node_kind
+        if not isinstance(kind, Scored):
+            return None
+        numeric = all(isinstance(x, int | float) and not isinstance(x, bool) for x in self.levels)
+        if self.levels and numeric:
+            return np.array(self.levels, dtype=np.float64)
+        return kind.amounts(self.n_values)
+
+    @property
+    def of_means(self) -> Column:
+        """The column of means of its values, which can be any numbers."""
+        return Column(self.name, "continuous", self.role, label=self.label)
 
     @property
     def has_levels(self) -> bool:

@@ -15,6 +15,7 @@ from mixedgm.penalty.factors import edge_kind
 from mixedgm.views.canvas import INK, axes, known_options, label
 from mixedgm.views.colours import KIND_COLOURS
 from mixedgm.views.tables import path_of
+from mixedgm.views.text import SHORT_KINDS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,9 +28,9 @@ _TOP_TICKS = 8
 def path_weights(fitted: FittedModel) -> Floats:
     """(n_lams, n_pairs) weights of the edges along the path, on the scale of ``edges``."""
     path = path_of(fitted)
-    # The path holds standardised parameters, so the scale of a continuous column is 1 there.
+    # The path holds standardised parameters, so the scale of a column of numbers is 1 there.
     scales = fitted.node_scales.copy()
-    scales[: fitted.schema.n_gaussian] /= path.units.scale
+    scales[fitted.schema.spans.numeric_nodes] /= path.units.scale
     u, v = path.layout.pairs.T
     nodes = () if path.moderators is None else path.moderators.nodes
     spread = np.append(scales[list(nodes)], 1.0)[path.layout.moderator]
@@ -214,10 +215,16 @@ def _draw_legend(ax: Axes, fitted: FittedModel, order: Ints) -> None:
     from matplotlib.lines import Line2D
 
     present = {_kind(fitted, group) for group in order.tolist()}
+    alike: dict[str, list[str]] = {}
+    for kind, colour in KIND_COLOURS.items():
+        if kind in present:
+            alike.setdefault(colour, []).append(kind)
+    named = {
+        colour: kinds[0] if len(kinds) == 1 else ", ".join(SHORT_KINDS[kind] for kind in kinds)
+        for colour, kinds in alike.items()
+    }
     keys = [
-        Line2D([], [], color=colour, linewidth=1.9, label=kind)
-        for kind, colour in KIND_COLOURS.items()
-        if kind in present
+        Line2D([], [], color=colour, linewidth=1.9, label=text) for colour, text in named.items()
     ]
     lam = fitted.report.lam
     if isinstance(lam, tuple):

@@ -28,7 +28,10 @@ class CountKind(Scored):
     fill = "#CFE3F7"
     line = "#1F6FB4"
     marker = "h"
+    marker_size = 1.05
     has_levels = False
+    predicted_by = "mean"
+    filled_by = "median"
 
     @property
     def is_free(self) -> bool:

@@ -28,9 +28,11 @@ class OrdinalKind(Scored):
     name = "ordinal"
     short = "ord"
     fill = "#FBE3B5"
-    line = "#B97A00"
+    line = "#8C510A"
     marker = "D"
+    marker_size = 0.78
     has_levels = True
+    predicted_by = "mode"
 
     @property
     def is_free(self) -> bool:

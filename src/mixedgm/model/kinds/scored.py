@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.model.kinds.contract import Floats, Kind, Transform
+from mixedgm.model.kinds.contract import Floats, Kind, Point, Transform
 
 _STEPS = 200
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class Scored(Kind):
     is_gaussian = False
     is_numeric = True
     measure = "r2"
+    filled_by: ClassVar[Point] = "mode"
+    """The value that fills a gap."""
 
     @abstractmethod
     def own_scores(self, n_values: int) -> Floats:
@@ -121,6 +124,13 @@ class Scored(Kind):
             terms, value, prob = terms + size * step, new_value, new_prob
         return terms
 
+    def alone(self, shares: Floats) -> Floats:
+        """(n_values,) log probabilities of a column that has these shares, and no edges."""
+        n_values = len(shares)
+        logits = self.base(n_values) + self.features(n_values) @ self.marginal(shares)
+        top = logits.max()
+        return np.asarray(logits - top - np.log(np.exp(logits - top).sum()))
+
     # -- as every kind -----------------------------------------------------------------------------
 
     def width(self, n_values: int) -> int:
@@ -155,6 +165,22 @@ class Scored(Kind):
         """The number of the value."""
         return values
 
-    def point(self, conditional: Floats) -> NDArray[np.int64]:
-        """The most probable value."""
-        return np.asarray(conditional.argmax(axis=-1))
+    def term_names(self, level_names: tuple[str, ...]) -> tuple[str | None, ...]:
+        """Those of the levels, or of the functions of the score."""
+        if self.is_free:
+            return level_names
+        return ("score", "score^2", "zero")[: self.n_biases(0)]
+
+    def point(
+        self, conditional: Floats, which: Point | None = None, numbers: Floats | None = None
+    ) -> NDArray[Any]:
+        """The most probable value, the smallest with half of the probability up to it, the mean."""
+        which = self.filled_by if which is None else which
+        if which == "mode":
+            return np.asarray(conditional.argmax(axis=-1))
+        prob = np.exp(conditional)
+        prob /= prob.sum(axis=-1, keepdims=True)
+        if which == "median":
+            return np.asarray((prob.cumsum(axis=-1) >= 0.5 - _ROUNDING).argmax(axis=-1))
+        n_values = conditional.shape[-1]
+        return np.asarray(prob @ (self.amounts(n_values) if numbers is None else numbers))

@@ -1,0 +1,272 @@
+"""Tables drawn from known graphs -> true and false edges, by the kinds that columns are taken for.
+
+The same tables are fitted with their ordinal and count columns declared as such, as categories, as
+numbers, and as numbers with normal scores; EBIC chooses the graph, as by default.  Tables are drawn
+from models of these kinds by `gibbs.py`, which shares no code with the package, and from others
+that no kind is made for.
+
+Run it when kinds, weights or criteria change: ``python docs/studies/kinds.py``.  It takes about an
+hour on one core, writes docs/studies/kinds.csv row by row, goes on where that ends, and prints the
+tables of docs/selection.md.
+"""
+
+import csv
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+import gibbs
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.stats import nbinom, norm
+from tqdm import tqdm
+
+import mixedgm as mg
+
+REPLICATES = 20
+ROWS = (100, 200, 500, 1000)
+COLUMNS, EDGES = 12, 14
+SIZES = (0.15, 0.35)
+GROUPS_BEYOND = 8
+FILE = Path(__file__).with_suffix(".csv")
+FIELDS = ("tables", "rows", "seed", "as", "edges", "true", "false", "converged")
+
+Floats = NDArray[np.float64]
+Generator = np.random.Generator
+
+SYMMETRIC = gibbs.ordinal(-0.35 * (np.arange(5) - 2.0) ** 2)
+SKEWED = gibbs.ordinal(-0.9 * np.arange(5))
+SMALL = gibbs.count(0.0, np.log(1.5), largest=40)
+MEDIUM = gibbs.count(0.0, np.log(4.0), largest=60)
+LARGE = gibbs.count(0.0, np.log(50.0), largest=120)
+NUMBER = gibbs.Gaussian()
+CATEGORY = gibbs.categorical(np.zeros(3))
+
+
+def sizes(rng: Generator) -> Floats:
+    """A random graph: (columns, columns) sizes of its edges with their signs, 0 without an edge.
+
+    A size is the coefficient of standardised columns; for numbers minus it is the precision matrix,
+    with ones on its diagonal, which is kept well away from singular.
+    """
+    pairs = np.array([(u, v) for v in range(COLUMNS) for u in range(v)])
+    while True:
+        signed = np.zeros((COLUMNS, COLUMNS))
+        for u, v in pairs[rng.choice(len(pairs), EDGES, replace=False)]:
+            signed[u, v] = signed[v, u] = rng.choice([-1, 1]) * rng.uniform(*SIZES)
+        if np.linalg.eigvalsh(np.eye(COLUMNS) - signed)[0] > 0.2:
+            return signed
+
+
+def block(column: gibbs.Column, other: gibbs.Column, size: float, rng: Generator) -> Floats:
+    """The block of an edge of a given size; in a random direction where there are levels."""
+    direction = np.ones((1, 1))
+    if column.width + other.width > 2:
+        direction = rng.standard_normal((column.width, other.width))
+        for axis, end in enumerate((column, other)):
+            if end.width > 1 and isinstance(end, gibbs.Finite):
+                direction -= direction.mean(axis=axis, keepdims=True)
+    scale = column.independent()[1] * other.independent()[1] * np.linalg.norm(direction)
+    return size / scale * direction
+
+
+def of_model(*columns: gibbs.Column) -> Callable[[Floats, Generator], Floats]:
+    """Rows of the model itself."""
+
+    def draw(signed: Floats, rng: Generator) -> Floats:
+        blocks = {
+            (u, v): block(columns[u], columns[v], signed[u, v], rng)
+            for u, v in zip(*np.nonzero(np.triu(signed)), strict=True)
+        }
+        return gibbs.rows(columns, blocks, max(ROWS), rng)
+
+    return draw
+
+
+def of_latent(margin: Callable[[Floats], Floats]) -> Callable[[Floats, Generator], Floats]:
+    """Normal numbers with this graph, each put on the scale of a margin by its quantile."""
+
+    def draw(signed: Floats, rng: Generator) -> Floats:
+        covariance = np.linalg.inv(np.eye(COLUMNS) - signed)
+        scale = np.sqrt(np.diag(covariance))
+        normal = rng.multivariate_normal(np.zeros(COLUMNS), covariance, max(ROWS)) / scale
+        return margin(norm.cdf(normal))
+
+    return draw
+
+
+def with_zeros(
+    draw: Callable[[Floats, Generator], Floats], share: float
+) -> Callable[[Floats, Generator], Floats]:
+    """The same rows, cells set to zero by chance."""
+
+    def zeroed(signed: Floats, rng: Generator) -> Floats:
+        values = draw(signed, rng)
+        return values * (rng.random(values.shape) >= share)
+
+    return zeroed
+
+
+def cut(*below: float) -> Callable[[Floats], Floats]:
+    """Levels 0, 1, ... by the shares of rows below each of the others."""
+    return lambda quantile: np.searchsorted(below, quantile).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How tables are drawn: the kinds of their columns, values from signed sizes of edges."""
+
+    kinds: tuple[str, ...]
+    draw: Callable[[Floats, Generator], Floats]
+    zero_term: bool = False
+
+
+LIKERT, COUNTS = ("ordinal",) * COLUMNS, ("count",) * COLUMNS
+MIXED = ("continuous",) * 3 + ("ordinal",) * 4 + ("count",) * 3 + ("categorical",) * 2
+MIXED_COLUMNS = (NUMBER,) * 3 + (SYMMETRIC, SKEWED) * 2 + (SMALL, SMALL, LARGE) + (CATEGORY,) * 2
+
+SETTINGS = {
+    "Likert, symmetric": Setting(LIKERT, of_model(*(SYMMETRIC,) * COLUMNS)),
+    "Likert, skewed": Setting(LIKERT, of_model(*(SKEWED,) * COLUMNS)),
+    "mixed": Setting(MIXED, of_model(*MIXED_COLUMNS)),
+    "small counts": Setting(COUNTS, of_model(*(SMALL,) * COLUMNS)),
+    "large counts": Setting(COUNTS, of_model(*(LARGE,) * COLUMNS)),
+    "latent normal, symmetric": Setting(LIKERT, of_latent(cut(0.07, 0.31, 0.69, 0.93))),
+    "latent normal, skewed": Setting(LIKERT, of_latent(cut(0.55, 0.75, 0.88, 0.96))),
+    "negative binomial": Setting(COUNTS, of_latent(lambda q: nbinom.ppf(q, 1.5, 1.5 / 5.5))),
+    "zeros added": Setting(COUNTS, with_zeros(of_model(*(MEDIUM,) * COLUMNS), 0.3), zero_term=True),
+}
+WELL_SPECIFIED, MISSPECIFIED = list(SETTINGS)[:5], list(SETTINGS)[5:]
+FIRST = "as declared"
+
+
+def treatments(name: str) -> dict[str, dict[str, str]]:
+    """What each kind of column is taken for."""
+    taken = {
+        FIRST: {},
+        "as categories": {"ordinal": "categorical", "count": "categorical"},
+        "as numbers": {"ordinal": "continuous", "count": "continuous"},
+        "as normal scores": {"ordinal": "scores", "count": "scores"},
+    }
+    if SETTINGS[name].zero_term:
+        taken["with zero terms"] = {"count": "zero"}
+    return taken
+
+
+def grouped(values: Floats) -> Floats:
+    """Many distinct values in four groups of about the same size."""
+    if len(np.unique(values)) <= GROUPS_BEYOND:
+        return values
+    return np.searchsorted(np.quantile(values, [0.25, 0.5, 0.75]), values).astype(np.float64)
+
+
+def fitted(values: Floats, kinds: list[str]) -> mg.MixedGraphicalModel:
+    """A default fit with columns of these kinds."""
+    columns, types, transforms = {}, {}, {}
+    for k, kind in enumerate(kinds):
+        name, column = f"v{k:02d}", values[:, k]
+        if kind == "categorical":
+            column = grouped(column)
+        columns[name] = column if kind == "continuous" else column.astype(np.int64)
+        types[name] = {"scores": "continuous", "zero": "count"}.get(kind, kind)
+        if kind == "scores":
+            transforms[name] = "nonparanormal"
+        if kind == "zero":
+            types[name] = mg.Count(zero_term=True)
+    return mg.MixedGraphicalModel(types=types, transforms=transforms or None, n_jobs=1).fit(
+        pd.DataFrame(columns)
+    )
+
+
+def counted(name: str, seed: int) -> Iterator[dict[str, object]]:
+    """True and false edges of one table, by its rows and by what columns are taken for."""
+    setting = SETTINGS[name]
+    rng = np.random.default_rng([seed, *name.encode()])
+    signed = sizes(rng)
+    values = setting.draw(signed, rng)
+    truth = {(f"v{u:02d}", f"v{v:02d}") for u, v in zip(*np.nonzero(np.triu(signed)), strict=True)}
+    for n_rows in ROWS:
+        for label, taken in treatments(name).items():
+            model = fitted(values[:n_rows], [taken.get(kind, kind) for kind in setting.kinds])
+            graph = {tuple(sorted((edge.source, edge.target))) for edge in model.edges_}
+            yield {
+                "tables": name,
+                "rows": n_rows,
+                "seed": seed,
+                "as": label,
+                "edges": len(truth),
+                "true": len(graph & truth),
+                "false": len(graph - truth),
+                "converged": int(model.converged_),
+            }
+
+
+def run() -> None:
+    """Count in every table that the file does not have yet."""
+    done = set()
+    if FILE.exists():
+        known = pd.read_csv(FILE)
+        done = set(zip(known["tables"], known["seed"], strict=True))
+    open_tasks = [(name, seed) for seed in range(REPLICATES) for name in SETTINGS]
+    open_tasks = [task for task in open_tasks if task not in done]
+    with FILE.open("a", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, FIELDS, lineterminator="\n")
+        if not done:
+            writer.writeheader()
+        for name, seed in tqdm(open_tasks, unit="table"):
+            writer.writerows(list(counted(name, seed)))
+            stream.flush()
+
+
+def plus_minus(values: pd.Series, form: str = ".1f") -> str:
+    """Mean and standard error."""
+    return f"{values.mean():{form}} ± {values.sem():{form.removeprefix('+')}}"
+
+
+def report() -> None:
+    """Print means and standard errors, then differences from columns as declared."""
+    counts = pd.read_csv(FILE).pivot(
+        index=["tables", "rows", "seed"], columns="as", values=["true", "false"]
+    )
+    for names in (WELL_SPECIFIED, MISSPECIFIED):
+        labels = list(dict.fromkeys(label for name in names for label in treatments(name)))
+        lines = [f"| tables | rows | {' | '.join(labels)} |"]
+        lines += ["| --- | --- |" + " --- |" * len(labels)]
+        for name, n_rows in product(names, ROWS):
+            part = counts.loc[(name, n_rows)]
+            both = [(part["true", label], part["false", label]) for label in labels]
+            cells = [
+                f"{plus_minus(true)}, {plus_minus(false)}" if true.notna().all() else ""
+                for true, false in both
+            ]
+            lines.append(f"| {name} | {n_rows:,} | {' | '.join(cells)} |")
+        sys.stdout.write("\n".join(lines) + "\n\n")
+    differences(counts)
+
+
+def differences(counts: pd.DataFrame) -> None:
+    """Print what columns as declared find beyond each alternative, over the same tables.
+
+    A cross marks fewer true edges, or more false ones, by two standard errors.
+    """
+    lines = ["| tables | rows | than | more true edges | more false edges | |"]
+    lines += ["| --- | --- | --- | --- | --- | --- |"]
+    for name, n_rows in product(SETTINGS, ROWS):
+        part = counts.loc[(name, n_rows)]
+        for label in list(treatments(name))[1:]:
+            true, false = (part[what, FIRST] - part[what, label] for what in ("true", "false"))
+            gains = " | ".join(plus_minus(each, "+.2f") for each in (true, false))
+            is_worse = true.mean() < -2 * true.sem() or false.mean() > 2 * false.sem()
+            lines.append(f"| {name} | {n_rows:,} | {label} | {gains} | {'✗' * is_worse} |")
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore", mg.TableWarning)  # whole numbers taken as continuous
+    warnings.simplefilter("ignore", mg.SelectionWarning)
+    run()
+    report()
