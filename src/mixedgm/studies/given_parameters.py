@@ -18,6 +18,7 @@ from mixedgm.model.params import Params
 from mixedgm.penalty.weights import node_scales as node_scales_of
 from mixedgm.printable import quoted
 from mixedgm.report import FitReport
+from mixedgm.table.declarations import Count, Ordinal
 from mixedgm.table.schema import Column, Kind, Schema
 
 __all__ = ["ColumnsArg", "ParamsArg", "checked_params", "given_model", "schema_of"]
@@ -44,11 +45,16 @@ def schema_of(columns: ColumnsArg) -> Schema:
 
     Examples
     --------
-    >>> print(schema_of({"age": "continuous", "sex": ["F", "M"], "stage": 3}))
-    column  kind         role    levels      note
+    >>> from mixedgm.table import Count, Ordinal
+    >>> columns = {"age": "continuous", "sex": ["F", "M"], "stage": 3}
+    >>> columns |= {"pain": Ordinal(["low", "high"]), "visits": Count(largest=9)}
+    >>> print(schema_of(columns))
+    column  kind         role    levels         note
     age     continuous   target
     sex     categorical  target  2: F, M
     stage   categorical  target  3: a, b, c
+    pain    ordinal      target  2: low < high
+    visits  count        target  0 to 9
     """
     if isinstance(columns, Schema):
         return columns
@@ -59,15 +65,25 @@ def schema_of(columns: ColumnsArg) -> Schema:
 
 
 def _column(name: str, what: object) -> Column:
-    if isinstance(what, str) and what in KINDS and not KINDS[what].has_levels:
+    if isinstance(what, str) and what in KINDS and KINDS[what].is_gaussian:
         return Column(name, cast(Kind, what))
+    if isinstance(what, Ordinal) and what.levels is not None:
+        scores, levels = tuple(what.scores or ()), tuple(what.levels)
+        return Column(name, what.kind, levels=levels, scores=scores, thresholds=what.thresholds)
+    if isinstance(what, Count) and what.largest is not None:
+        return Column(
+            name, what.kind, dtype="int64", largest=what.largest, zero_term=what.zero_term
+        )
     levels: tuple[Any, ...] = ()
     if isinstance(what, (int, np.integer)) and not isinstance(what, bool):
         levels = _level_names(int(what))
     elif isinstance(what, Sequence) and not isinstance(what, str):
         levels = tuple(what)
     if len(levels) < 2 or not all(isinstance(level, (str, bool, int, float)) for level in levels):
-        wanted = "'continuous', a number of levels, or at least two levels"
+        wanted = (
+            "'continuous', a number of levels, at least two levels, mg.Ordinal(levels=[...]) or "
+            "mg.Count(largest=...)"
+        )
         raise ParameterError.must_be(f"column {quoted(name)}", wanted, what)
     return Column(name, "categorical", levels=levels)
 
