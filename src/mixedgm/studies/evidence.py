@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mixedgm.errors import ParameterError, near_matches
+from mixedgm.model.nodes import in_node_order
 from mixedgm.printable import quoted
 from mixedgm.table.schema import Column, Level, Schema
 
@@ -178,8 +179,12 @@ def read_columns(schema: Schema, columns: Any, option: str = "columns") -> tuple
 def column_positions(
     schema: Schema, columns: Sequence[Column]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return positions of the Gaussian ones and of the discrete ones, each among their like."""
-    numbers, discrete = schema.spans.places(schema.node_index(c.name) for c in columns)
+    """Return positions of the Gaussian ones and of the discrete ones, each among their like.
+
+    They are in the order in which a schema of these columns has them.
+    """
+    ordered = in_node_order(columns, lambda column: column.kind)
+    numbers, discrete = schema.spans.places(schema.node_index(c.name) for c in ordered)
     return tuple(numbers), tuple(discrete)
 
 

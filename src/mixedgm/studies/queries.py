@@ -239,7 +239,7 @@ def sample_rows(
         return table, drawn, schema
     numbers = np.empty((int(n), schema.n_gaussian))
     codes = np.empty((int(n), schema.n_discrete), dtype=np.int64)
-    left_numbers, left_discrete = column_positions(schema, rest.schema.nodes)
+    left_numbers, left_discrete = column_positions(schema, rest.schema.columns)
     numbers[:, left_numbers], codes[:, left_discrete] = drawn.numbers, drawn.codes
     for discrete, code in evidence.discrete.items():
         codes[:, discrete] = code
