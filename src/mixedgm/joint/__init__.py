@@ -18,7 +18,7 @@ from mixedgm.joint.posteriors import (
     posterior_draw,
 )
 from mixedgm.joint.repair import Repair, repaired
-from mixedgm.joint.sampled import SamplingEffort, sampled_expectations
+from mixedgm.joint.sampled import SamplingEffort, sampled_expectations, sampled_margins
 from mixedgm.joint.sampling import Draw, draw
 
 __all__ = [
@@ -47,4 +47,5 @@ __all__ = [
     "posterior_draw",
     "repaired",
     "sampled_expectations",
+    "sampled_margins",
 ]

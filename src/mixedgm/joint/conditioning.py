@@ -41,6 +41,13 @@ class KnownColumns:
         (numbers, discrete), (values, codes) = places, rows
         return cls(numbers, discrete, values[:, list(numbers)], codes[:, list(discrete)])
 
+    @property
+    def in_order(self) -> KnownColumns:
+        """The same with states in the order of the model."""
+        order = np.argsort(np.asarray(self.discrete, dtype=np.int64))
+        states = [self.discrete[at] for at in order]
+        return KnownColumns(self.numbers, states, self.values, self.codes[:, order])
+
 
 def log_weight(params: ConditionalGaussian, numbers: Floats, codes: NDArray[np.integer]) -> Floats:
     """(n,) log density of rows without the constant; ``-inf`` for a level that cannot occur.
@@ -54,7 +61,12 @@ def log_weight(params: ConditionalGaussian, numbers: Floats, codes: NDArray[np.i
     numbers = np.asarray(numbers, dtype=np.float64)
     linear = params.linear - 0.5 * (numbers @ params.precision)
     add_level_rows(linear, codes, params.level_start, np.ascontiguousarray(params.shift.T))
-    discrete = level_terms(codes, params.level_start, params.bias, params.interaction)
+    if params.seen is None:
+        discrete = level_terms(codes, params.level_start, params.bias, params.coupling)
+    else:
+        seen = params.seen.design_columns(np.zeros((len(codes), 0)), codes)
+        discrete = params.bias[params.level_start[:-1] + codes].sum(axis=1)
+        discrete += 0.5 * ((seen @ params.coupling) * seen).sum(axis=1)
     with np.errstate(over="ignore"):  # a value as far away as doubles go cannot occur
         return np.asarray((linear * numbers).sum(axis=1) + discrete)
 
@@ -75,12 +87,21 @@ def among(params: ConditionalGaussian, numbers: Ints, discrete: Ints) -> Conditi
     >>> among(params, np.array([1]), np.array([1])).n_levels
     (3,)
     """
-    levels = levels_of(params, discrete)
+    levels, seen = levels_of(params, discrete), params.seen
+    columns = columns_of(params, discrete)
     return ConditionalGaussian(
         tuple(params.n_levels[j] for j in discrete),
         params.precision[np.ix_(numbers, numbers)],
         params.linear[numbers],
         params.shift[np.ix_(numbers, levels)],
-        params.interaction[np.ix_(levels, levels)],
+        params.coupling[np.ix_(columns, columns)],
         params.bias[levels],
+        None if seen is None else seen.take(discrete),
     )
+
+
+def columns_of(params: ConditionalGaussian, discrete: Ints) -> Ints:
+    """Positions of some states in the coupling: of their levels, or of their design columns."""
+    if params.seen is None:
+        return levels_of(params, discrete)
+    return np.flatnonzero(np.isin(params.seen.column_node, discrete))

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
-from mixedgm.model.layout import Floats
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
+from mixedgm.model.layout import Floats, Ints
 
 # Values from Vehtari et al. (2021), "Rank-normalization, folding, and localization".
 LARGEST_R_HAT = 1.01
@@ -30,11 +31,16 @@ class Diagnostics:
     """How well the chains agree with each other and how much their states are worth."""
 
     r_hat: Floats
-    """One for every number and every level; NaN for a level that was never or always drawn."""
+    """One for every number and every level; NaN for a level that was never or always drawn.  Where
+    levels are very many, scored columns have a single one, that of their scores."""
     ess: Floats
     """Effective sample sizes of the same, of all kept states together."""
     n_states: int
     """Number of kept states."""
+    place: Ints
+    """Position of each among the numbers and all levels; of scores, that of the first level."""
+    by_score: bool = False
+    """Whether scored columns are judged by their scores, not level by level."""
 
     @property
     def worst_r_hat(self) -> float:
@@ -56,7 +62,7 @@ class Diagnostics:
         """Positions of at most three quantities that fail, worst R-hat first."""
         fails = (self.r_hat > LARGEST_R_HAT) | (self.ess < SMALLEST_ESS)
         order = np.argsort(-np.where(fails, self.r_hat, -np.inf), kind="stable")
-        return tuple(int(at) for at in order[: min(3, np.count_nonzero(fails))])
+        return tuple(int(self.place[at]) for at in order[: min(3, np.count_nonzero(fails))])
 
     def __str__(self) -> str:
         """Return both numbers as a sentence."""
@@ -66,18 +72,25 @@ class Diagnostics:
         )
 
 
-def diagnose(numbers: Floats, codes: NDArray[np.integer], n_levels: tuple[int, ...]) -> Diagnostics:
+def diagnose(
+    numbers: Floats, codes: NDArray[np.integer], params: ConditionalGaussian
+) -> Diagnostics:
     """Diagnose chains: `numbers` (n_keep, n_chains, p) and level codes (n_keep, n_chains, q)."""
     n_keep, n_chains = numbers.shape[:2]
-    traces = [numbers[-_WINDOW:, :, s] for s in range(numbers.shape[2])]
-    traces += [
-        (codes[-_WINDOW:, :, j] == level).astype(np.float64)
-        for j, n in enumerate(n_levels)
-        for level in range(n)
-    ]
+    p, seen = numbers.shape[2], params.seen
+    traces, place = [numbers[-_WINDOW:, :, s] for s in range(p)], list(range(p))
+    for j, n in enumerate(params.n_levels):
+        drawn, first = codes[-_WINDOW:, :, j], p + int(params.level_start[j])
+        if seen is not None and j < seen.n_scored:
+            traces.append(seen.scores[seen.levels_of(j)][drawn])
+            place.append(first)
+        else:
+            traces += [(drawn == level).astype(np.float64) for level in range(n)]
+            place += range(first, first + n)
     figures = np.array([split_r_hat_and_ess(trace) for trace in traces]).reshape(-1, 2)
     scale = n_keep / max(1, min(n_keep, _WINDOW))
-    return Diagnostics(figures[:, 0], figures[:, 1] * scale, n_keep * n_chains)
+    ess, at = figures[:, 1] * scale, np.array(place, dtype=np.int64)
+    return Diagnostics(figures[:, 0], ess, n_keep * n_chains, at, seen is not None)
 
 
 def split_r_hat_and_ess(trace: Floats) -> tuple[float, float]:

@@ -20,7 +20,7 @@ import numpy as np
 from mixedgm.joint.validity import TriangularFactor, factor
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.density import LOG_TWO_PI
-from mixedgm.model.layout import Floats
+from mixedgm.model.layout import Floats, Ints
 
 
 def integrate_out(
@@ -45,23 +45,37 @@ def integrate_out(
     # Everything is a product with the root: exact zeros stay zeros and symmetry is kept.
     alpha, rho = made.root @ params.linear[out], made.root @ params.shift[out]
     cross = made.root @ params.precision[np.ix_(out, rest)]
-    pairwise = rho.T @ rho
-    unary = params.bias + alpha @ rho + 0.5 * np.diagonal(pairwise)
+    coupling, square = _coupled(params, rho)
+    unary = params.bias + alpha @ rho + 0.5 * square
     reduced = ConditionalGaussian(
         params.n_levels,
         params.precision[np.ix_(rest, rest)] - cross.T @ cross,
         params.linear[rest] - cross.T @ alpha,
         params.shift[rest] - cross.T @ rho,
-        params.interaction + _without_own_blocks(params, pairwise),
+        coupling,
         unary,
+        params.seen,
     )
     constant = 0.5 * (len(out) * LOG_TWO_PI - made.log_det + alpha @ alpha)
     return reduced, float(constant)
 
 
-def _without_own_blocks(params: ConditionalGaussian, matrix: Floats) -> Floats:
+def _coupled(params: ConditionalGaussian, rho: Floats) -> tuple[Floats, Floats]:
+    """The coupling of the states when what each level adds, `rho`, is integrated out.
+
+    With it, the products of every level with itself.
+    """
+    if params.seen is None:
+        pairwise = rho.T @ rho
+        own = np.repeat(np.arange(len(params.n_levels)), params.n_levels)
+        return params.coupling + _without_own_blocks(own, pairwise), np.diagonal(pairwise)
+    by_column = params.seen.of_columns(rho)
+    pairwise = _without_own_blocks(params.seen.column_node, by_column.T @ by_column)
+    return params.coupling + pairwise, (rho**2).sum(axis=0)
+
+
+def _without_own_blocks(column: Ints, matrix: Floats) -> Floats:
     """Zero the blocks of one state with itself."""
-    column = np.repeat(np.arange(len(params.n_levels)), params.n_levels)
     return np.where(column[:, None] == column, 0.0, matrix)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from mixedgm.errors import DistributionError
 from mixedgm.joint.diagnostics import Diagnostics, diagnose
 from mixedgm.joint.field import Gaussian, gaussian, integrate_out
-from mixedgm.joint.kernels import add_level_rows, gibbs_sweep
+from mixedgm.joint.kernels import add_level_rows, gibbs_sweep, scored_sweep
 from mixedgm.joint.validity import allowed_levels
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints
@@ -86,7 +86,7 @@ def chains(
         kept[:] = state
     flat = codes.reshape(n_keep * n_chains, -1)
     numbers = draw_numbers(given_y, params, flat, rng).reshape(n_keep, n_chains, -1)
-    return Chains(numbers, codes, diagnose(numbers, codes, params.n_levels))
+    return Chains(numbers, codes, diagnose(numbers, codes, params))
 
 
 def random_start(params: ConditionalGaussian, n: int, rng: np.random.Generator) -> Codes:
@@ -119,16 +119,25 @@ def sweep(
         return
     bias = field.bias[None] if unary is None else unary
     runs = runs_of(field) if runs is None else runs
-    uniforms = np.empty(codes.shape)
+    uniforms, seen = np.empty(codes.shape), field.seen
     for _ in range(times):
         rng.random(out=uniforms)
-        gibbs_sweep(codes, bias, field.interaction, field.level_start, runs, uniforms)
+        if seen is None:
+            gibbs_sweep(codes, bias, field.coupling, field.level_start, runs, uniforms)
+        else:
+            states = (seen.level_start, seen.column_start, seen.scores, seen.n_scored)
+            scored_sweep(codes, bias, field.coupling, states, uniforms)
 
 
 def runs_of(field: ConditionalGaussian) -> Ints:
-    """(q, m, 2) for every state the stretches of levels that it interacts with."""
+    """(q, m, 2) for every state the stretches of levels that it interacts with.
+
+    Empty where states are seen by their scores.
+    """
+    if field.seen is not None:
+        return np.zeros((len(field.n_levels), 0, 2), dtype=np.int64)
     first = field.level_start[:-1]
-    touched = np.logical_or.reduceat(field.interaction != 0, first, axis=0)
+    touched = np.logical_or.reduceat(field.coupling != 0, first, axis=0)
     by_column = []
     for row in np.logical_or.reduceat(touched, first, axis=1):
         edge = np.flatnonzero(np.diff(np.concatenate([[False], row, [False]]).astype(np.int8)))

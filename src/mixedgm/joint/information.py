@@ -132,7 +132,8 @@ def _closed_form(params: ConditionalGaussian, columns: Columns, limit: int) -> f
     if len(columns.discrete) == len(params.n_levels):
         discrete = _tree_entropy(exact(params, limit=limit).tree)
     else:
-        discrete = float(entr(marginal(params, discrete=columns.discrete, limit=limit).prob).sum())
+        whole = marginal(params, discrete=columns.discrete, method="exact", limit=limit)
+        discrete = float(entr(whole.prob).sum())
     return discrete + _gaussian_entropy(covariance)
 
 

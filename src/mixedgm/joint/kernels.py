@@ -57,6 +57,42 @@ def gibbs_sweep(codes, unary, pairwise, start, runs, uniforms):  # type: ignore[
 
 
 @kernel
+def scored_sweep(codes, unary, coupling, states, uniforms):  # type: ignore[no-untyped-def]
+    """The same where the first states are seen by their scores: no tables of pairs of levels.
+
+    `states` are the first level and the first column of every state, the scores of all levels, and
+    how many states are scored; `coupling` is over columns.  What all states say to every column is
+    kept up to date while they change.
+    """
+    start, column, scores, n_scored = states
+    n, q = codes.shape
+    n_fields, width = unary.shape
+    said, logits = np.empty(len(coupling)), np.empty(width)
+    for i in range(n):
+        bias = unary[i * n_fields // n]
+        said[:] = 0.0
+        for j in range(q):
+            if j < n_scored:
+                said += scores[start[j] + codes[i, j]] * coupling[column[j]]
+            else:
+                said += coupling[column[j] + codes[i, j]]
+        for j in range(q):
+            first, last, old = start[j], start[j + 1], codes[i, j]
+            for a in range(first, last):
+                if j < n_scored:
+                    logits[a] = bias[a] + scores[a] * said[column[j]]
+                else:
+                    logits[a] = bias[a] + said[column[j] + a - first]
+            new = _pick(logits, first, last, uniforms[i, j])
+            if new != old:
+                codes[i, j] = new
+                if j < n_scored:
+                    said += (scores[first + new] - scores[first + old]) * coupling[column[j]]
+                else:
+                    said += coupling[column[j] + new] - coupling[column[j] + old]
+
+
+@kernel
 def add_level_rows(out, codes, start, rows):  # type: ignore[no-untyped-def]
     """Add to every row of `out` the rows that belong to its levels, in place."""
     n, q = codes.shape

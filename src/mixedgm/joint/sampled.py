@@ -15,7 +15,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.errors import SamplingWarning
+from mixedgm.errors import SamplingWarning, TooLargeError
 from mixedgm.joint.diagnostics import Diagnostics
 from mixedgm.joint.field import gaussian
 from mixedgm.joint.gibbs import Chains, chains
@@ -23,6 +23,9 @@ from mixedgm.joint.kernels import add_level_rows, count_pairs
 from mixedgm.joint.moments import Expectations, moments_from
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints
+
+# Joint states times chains that a sampled marginal counts: 1 GiB with what is made of the counts.
+_MOST_CELLS = 2**26
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,72 @@ def sampled_expectations(
 
 
 @dataclass(frozen=True, eq=False)
+class SampledMargins:
+    """Means of numbers and shares of levels by chains, with their standard errors."""
+
+    means: Floats
+    """(chains, p) by every chain."""
+    variance: Floats
+    """(p,) of the numbers."""
+    shares: Floats
+    """(chains, sum of levels)"""
+
+    @property
+    def mean(self) -> Floats:
+        """(p,) means of the numbers."""
+        return np.asarray(self.means.mean(axis=0))
+
+    @property
+    def mean_error(self) -> Floats:
+        """(p,) their standard errors."""
+        return _error(self.means)
+
+    @property
+    def share(self) -> Floats:
+        """(sum of levels,) shares of the levels."""
+        return np.asarray(self.shares.mean(axis=0))
+
+    @property
+    def share_error(self) -> Floats:
+        """(sum of levels,) their standard errors."""
+        return _error(self.shares)
+
+    def errors_of(self, values: Sequence[Floats]) -> Floats:
+        """(q,) standard errors of the means of some number that every level has."""
+        parts = np.split(self.shares, np.cumsum([len(each) for each in values])[:-1], axis=1)
+        means = [part @ each for part, each in zip(parts, values, strict=True)]
+        return _error(np.array(means).reshape(len(values), len(self.shares)).T)
+
+
+def _error(by_chain: Floats) -> Floats:
+    return np.asarray(by_chain.std(axis=0, ddof=1) / np.sqrt(len(by_chain)))
+
+
+def sampled_margins(
+    params: ConditionalGaussian, *, rng: np.random.Generator, effort: SamplingEffort | None = None
+) -> SampledMargins:
+    """Estimate means and shares of all columns one by one, without tables of pairs of levels.
+
+    Examples
+    --------
+    >>> params = ConditionalGaussian.independent(n_gaussian=1, n_levels=(2, 3))
+    >>> found = sampled_margins(params, rng=np.random.default_rng(0))
+    >>> bool(np.all(np.abs(found.share[:2] - 0.5) < 4 * found.share_error[:2]))
+    True
+    """
+    run = (effort or SamplingEffort()).run(params, rng)
+    given_y, start = gaussian(params), params.level_start
+    levels = run.codes + start[:-1]
+    count = [np.bincount(one.ravel(), minlength=int(start[-1])) for one in levels.swapaxes(0, 1)]
+    shares = np.array(count) / len(run.codes)
+    codes = run.codes.reshape(-1, run.codes.shape[2])
+    means = np.zeros((len(codes), params.n_gaussian))
+    add_level_rows(means, codes, start, given_y.shift)
+    variance = means.var(axis=0) + np.diagonal(given_y.covariance)
+    return SampledMargins(given_y.start + shares @ given_y.shift, variance, shares)
+
+
+@dataclass(frozen=True, eq=False)
 class StateMoments:
     """Probabilities of joint states, moments of k numbers in each, and standard errors."""
 
@@ -110,11 +179,18 @@ def sampled_states(
     effort: SamplingEffort | None = None,
 ) -> StateMoments:
     """Estimate the marginal of some numbers and states, by joint state."""
-    run = (effort or SamplingEffort()).run(params, rng)
+    shape = tuple(params.n_levels[j] for j in discrete)
+    n_states, effort = prod(shape), effort or SamplingEffort()
+    if n_states * effort.n_chains > _MOST_CELLS:
+        raise TooLargeError(
+            f"{{columns}} have {n_states:,} joint states, too many to be counted in every one of "
+            f"{effort.n_chains} chains. To fix: ask for fewer columns at a time, or draw rows with "
+            "sample and count them",
+            tuple(params.n_gaussian + j for j in discrete),
+        )
+    run = effort.run(params, rng)
     n_keep, n_chains = run.codes.shape[:2]
     codes = run.codes.reshape(n_keep * n_chains, -1)
-    shape = tuple(params.n_levels[j] for j in discrete)
-    n_states = prod(shape)
     state = np.zeros(len(codes), dtype=np.int64)
     for j, n in zip(discrete, shape, strict=True):
         state = state * n + codes[:, j]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.errors import DistributionError
-from mixedgm.joint.conditioning import KnownColumns, among, levels_of, log_weight
+from mixedgm.joint.conditioning import KnownColumns, among, columns_of, levels_of, log_weight
 from mixedgm.joint.exact import renumbered, side_by_side
 from mixedgm.joint.field import Gaussian, gaussian, integrate_out
 from mixedgm.joint.gibbs import random_start, sweep
@@ -70,6 +70,8 @@ class UnknownColumns:
         array([[-1.],
                [-2.]])
         """
+        if params.seen is not None:
+            known = known.in_order
         numbers, discrete = (np.asarray(k, np.int64) for k in (known.numbers, known.discrete))
         rest = np.setdiff1d(np.arange(params.n_gaussian), numbers)
         left = np.setdiff1d(np.arange(len(params.n_levels)), discrete)
@@ -80,8 +82,12 @@ class UnknownColumns:
         shift = np.ascontiguousarray(params.shift[np.ix_(rest, inside)].T)
         add_level_rows(linear, known.codes, inner.level_start, shift)
         bias = params.bias[outside] + values @ params.shift[np.ix_(numbers, outside)]
-        between = params.interaction[np.ix_(inside, outside)]
-        add_level_rows(bias, known.codes, inner.level_start, between)
+        between = params.coupling[np.ix_(columns_of(params, discrete), columns_of(params, left))]
+        if inner.seen is None or model.seen is None:
+            add_level_rows(bias, known.codes, inner.level_start, between)
+        else:
+            seen = inner.seen.design_columns(np.zeros((len(bias), 0)), known.codes)
+            bias += model.seen.over_values(seen @ between)
         try:
             given_y = gaussian(model)
         except DistributionError as error:  # about what is left of the whole model

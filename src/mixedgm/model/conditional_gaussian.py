@@ -12,7 +12,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from mixedgm.errors import TooLargeError
 from mixedgm.model.nodes import Nodes
+
+MOST_VALUES = 2048
+"""Values of all discrete columns of a model with scored ones up to which the interactions of all
+pairs of values are written out: 32 MiB."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -35,10 +40,14 @@ class ConditionalGaussian:
         The linear terms a.
     shift : ndarray (p, sum of levels)
         rho, one column per level.
-    interaction : ndarray (sum of levels, sum of levels)
+    coupling : ndarray (sum of levels, sum of levels)
         phi for r != j, symmetric, zero diagonal blocks.
     bias : ndarray (sum of levels,)
         phi_jj; ``-inf`` for a level that cannot occur.
+    seen : Nodes or None
+        Where pairs of levels are too many: the states as nodes, some of which are scored.  Then
+        `coupling` is over their design columns, and phi_rj(a, b) is the score of a times that of
+        b times one number.
 
     Examples
     --------
@@ -51,8 +60,9 @@ class ConditionalGaussian:
     precision: Floats
     linear: Floats
     shift: Floats
-    interaction: Floats
+    coupling: Floats
     bias: Floats
+    seen: Nodes | None = None
 
     @classmethod
     def independent(cls, n_gaussian: int, n_levels: tuple[int, ...]) -> ConditionalGaussian:
@@ -65,6 +75,20 @@ class ConditionalGaussian:
             np.zeros((n_gaussian, total)),
             np.zeros((total, total)),
             np.zeros(total),
+        )
+
+    @property
+    def interaction(self) -> Floats:
+        """(sum of levels, sum of levels) phi; TooLargeError where pairs of levels are too many."""
+        if self.seen is None:
+            return self.coupling
+        largest = int(np.argmax(self.n_levels))
+        raise TooLargeError(
+            f"the discrete columns have {sum(self.n_levels):,} values together, most of them "
+            "{columns}, and an exact answer needs tables of pairs of values, for which there may "
+            f"be {MOST_VALUES:,}. To fix: draw rows with sample, which needs no tables; or a "
+            "smaller largest count",
+            (self.n_gaussian + largest,),
         )
 
     @property

@@ -278,12 +278,15 @@ class Layout:
         return np.concatenate([positions[self.linear], positions[self.biases]])
 
     @cached_property
-    def column_term(self) -> Ints:
-        """Theta position of the linear term of every design column, or of the bias of its level.
+    def term_column(self) -> Ints:
+        """What every own linear term multiplies, in the order of `bias_terms`.
 
-        Only where no node is scored: those have other terms.
+        A position among the `statistic_columns` of the nodes: the term's own design column or,
+        for the terms of scored nodes, one behind all design columns.
         """
-        return spans(self.first_term, self.width)
+        nodes, d = self.nodes, self.n_columns
+        scored = d + np.arange(nodes.n_scored_terms)
+        return np.concatenate([np.arange(self.n_gaussian), scored, np.arange(nodes.n_numeric, d)])
 
     def node_terms_of(self, node: int) -> Ints:
         """Theta positions of a node's own terms: (bias, diagonal), or the biases of its levels."""
@@ -320,10 +323,11 @@ class Layout:
     def statistics(self, mean: Floats, second: Floats) -> Floats:
         """(n_theta,) mean of what multiplies every parameter in the log density.
 
-        `mean` and `second` are those of the design columns z and of zz'.
+        `mean` and `second` are those of the `statistic_columns` z of the nodes and of zz'; of the
+        latter those of design columns are enough.
         """
         out = np.empty(self.n_theta)
-        out[self.column_term] = mean
+        out[self.bias_terms] = mean[self.term_column]
         out[self.diagonal] = -0.5 * np.diagonal(second)[self.nodes.gaussian]
         out[self.edges] = self.from_matrix(second)
         return out

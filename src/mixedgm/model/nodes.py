@@ -219,11 +219,13 @@ class Nodes:
         """(own terms,) the transpose: sums over values of what multiplies every own term."""
         return per_value if self._features is None else np.asarray(self._features[1] @ per_value)
 
+    @cached_property
+    def _scored_features(self) -> list[Floats]:
+        return [kind.features(n) for _, kind, n in self._scored]
+
     def term_features(self, discrete: int) -> Floats:
         """(values, own terms) what multiplies the own terms of a scored node, number `discrete`."""
-        kind, n = self.kinds[self.n_gaussian + discrete], self.n_levels[discrete]
-        assert isinstance(kind, Scored)
-        return kind.features(n)
+        return self._scored_features[discrete]
 
     def marginal_terms(self, shares: Floats) -> Floats:
         """(own terms,) of discrete nodes without neighbours that have these shares of values."""
@@ -266,17 +268,32 @@ class Nodes:
         columns = [self.n_gaussian + j for j, _ in at]
         return np.array(terms, dtype=np.int64), np.array(columns, dtype=np.int64)
 
-    def value_numbers(self, discrete: int) -> Floats:
-        """(values,) the values of a scored node, number `discrete`, as numbers."""
-        kind, n = self.kinds[self.n_gaussian + discrete], self.n_levels[discrete]
-        assert isinstance(kind, Scored)
-        return kind.numbers(n)
+    def amounts(self, discrete: int) -> Floats:
+        """(values,) what the mean of a discrete node is taken of: scores or counts, else zeros."""
+        n = self.n_levels[discrete]
+        scored = {j: kind for j, kind, _ in self._scored}
+        return scored[discrete].amounts(n) if discrete in scored else np.zeros(n)
 
     def score_of(self, node: int, value: float) -> float:
         """What the other columns see of a node that is numeric: its number, or a value's score."""
         if self.is_gaussian(node):
             return value
         return float(self.scores[self.levels_of(self.place(node))][int(value)])
+
+    def value_at(self, node: int, score: float) -> float:
+        """The value of a numeric node whose score is nearest: the number itself, or a code."""
+        if self.is_gaussian(node):
+            return score
+        return float(np.abs(self.scores[self.levels_of(self.place(node))] - score).argmin())
+
+    def with_unknown(self, more: Mask) -> Nodes:
+        """The nodes with one more value of some discrete ones, which stands for unknown ones."""
+        kinds, count = list(self.kinds), np.array(self.n_values)
+        for j, kind, n in self._scored:
+            if more[j]:
+                kinds[self.n_gaussian + j] = kind.with_unknown(n)
+        count[self.discrete] += more
+        return Nodes(tuple(kinds), tuple(count.tolist()))
 
     def numbers(self, gaussian: Floats, codes: NDArray[np.integer]) -> Floats:
         """(n, n_numeric) design columns that are numbers, from values and value codes.
@@ -447,6 +464,93 @@ class Nodes:
         tables += [sparse.csr_array(kind.scores(n)[:, None]) for _, kind, n in self._scored]
         tables.append(sparse.eye_array(self.n_columns - self.n_numeric))
         return sparse.block_diag(tables, format="csr")
+
+    def over_values(self, predictors: Floats) -> Floats:
+        """(n, d of the expanded nodes) what predictors (n, d) of design columns say to values."""
+        if not self.n_scored:
+            return predictors
+        return np.ascontiguousarray((self.expansion @ predictors.T).T)
+
+    def of_columns(self, over_values: Floats) -> Floats:
+        """(n, d) the predictors of design columns behind what `over_values` makes of them."""
+        if not self.n_scored:
+            return over_values
+        p, at = self.n_gaussian, np.arange(over_values.shape[1])
+        scores = np.concatenate([np.ones(p), self.scores])
+        scores[p + self.level_start[self.n_scored] :] = 1.0
+        for j in range(self.n_scored):  # one value tells: that with the largest score
+            values = p + np.arange(self.level_start[j], self.level_start[j + 1])
+            at[values[0]] = values[np.abs(scores[values]).argmax()]
+        first = np.concatenate([np.arange(p), p + self.level_start[: self.n_scored]])
+        kept = np.concatenate([first, np.arange(p + self.level_start[self.n_scored], len(at))])
+        unit = np.where(scores[at[kept]] == 0.0, 1.0, scores[at[kept]])
+        return np.asarray(over_values[:, at[kept]] / unit)
+
+    @cached_property
+    def n_scored_terms(self) -> int:
+        """Number of own terms of scored nodes: the first of those of discrete nodes."""
+        return int(self.term_start[self.n_scored])
+
+    @cached_property
+    def statistic_columns(self) -> Any:
+        """(d of the expanded nodes, d + own terms of scored nodes): all that parameters multiply.
+
+        The design columns, then what multiplies the own terms of scored nodes, as sums over the
+        design columns of the expanded nodes.  A statistic is one of them, or the product of two.
+        """
+        from scipy import sparse
+
+        tables, wide = self._scored_features, self.expansion
+        if not tables:
+            return wide
+        terms: Any = sparse.block_diag(tables, format="csr")
+        p = self.n_gaussian
+        above = sparse.csr_array((p, terms.shape[1]))
+        below = sparse.csr_array((wide.shape[0] - p - terms.shape[0], terms.shape[1]))
+        return sparse.hstack([wide, sparse.vstack([above, terms, below])], format="csr")
+
+    def statistic_moments(self, mean: Floats, second: Floats) -> tuple[Floats, Floats]:
+        """Moments of the `statistic_columns`, from those of the expanded nodes' design columns."""
+        if not self.n_scored:
+            return mean, second
+        wide = self.statistic_columns.T.tocsr()
+        return np.asarray(wide @ mean), np.asarray(wide @ np.asarray(wide @ second).T)
+
+    def statistic_means(self, mean: Floats, shares: Floats) -> Floats:
+        """Means of the `statistic_columns`, from those of design columns and shares of values."""
+        if not self.n_scored:
+            return mean
+        return np.concatenate([mean, self.term_sums(shares)[: self.n_scored_terms]])
+
+    def score_moments(self, mean: Floats, shares: Floats) -> tuple[Floats, Floats]:
+        """Means of all design columns, from those of Gaussian ones and shares of values.
+
+        With them, the variances of scores.
+        """
+        means = np.asarray(self.expansion.T @ np.concatenate([mean, shares]))
+        parts = [(kind.scores(n), shares[self.levels_of(j)]) for j, kind, n in self._scored]
+        variances = [share @ scores**2 - (share @ scores) ** 2 for scores, share in parts]
+        return means, np.array(variances, dtype=np.float64)
+
+    def base_mean(self, shares: Floats) -> float:
+        """Mean of the part of the log density that is known, from shares of values."""
+        return 0.0 if self._features is None else float(self._features[2] @ shares)
+
+    def design_columns(self, gaussian: Floats, codes: NDArray[np.integer]) -> Floats:
+        """(n, d) all design columns, from values and value codes."""
+        out = np.zeros((len(codes), self.n_columns))
+        out[:, self.numeric] = self.numbers(gaussian, codes)
+        rows = np.arange(len(codes))
+        for j in range(self.n_scored, len(self.n_levels)):
+            known = codes[:, j] >= 0
+            at = self.column_start[self.n_gaussian + j] + codes[known, j].astype(np.int64)
+            out[rows[known], at] = 1.0
+        return out
+
+    def statistic_rows(self, gaussian: Floats, codes: NDArray[np.integer]) -> Floats:
+        """(n, d + own terms of scored nodes) the `statistic_columns` of rows."""
+        terms = [table[codes[:, j]] for j, table in enumerate(self._scored_features)]
+        return np.hstack([self.design_columns(gaussian, codes), *terms])
 
     def with_state(self, n_values: int) -> Nodes:
         """These nodes and a last one with so many values, without order."""

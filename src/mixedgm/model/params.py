@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.deprecation import warn_renamed
-from mixedgm.model.conditional_gaussian import ConditionalGaussian
+from mixedgm.model.conditional_gaussian import MOST_VALUES, ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.moderation import Moderation, over_levels
 from mixedgm.model.nodes import Nodes
@@ -150,6 +150,16 @@ class Params(metaclass=_OldForm):
         return self.nodes.own_logits(self.cat_bias)
 
     @property
+    def score_interaction(self) -> Floats:
+        """(numbers, numbers) terms of pairs of which at least one is ordinal or a count.
+
+        Zero between two continuous columns, whose terms are in `precision`.
+        """
+        out = self.coef[self.nodes.numeric, self.nodes.numeric].copy()
+        out[self.nodes.gaussian, self.nodes.gaussian] = 0.0
+        return out
+
+    @property
     def category_shift(self) -> Floats:
         """(p, sum of levels) what every level adds to the linear term of a continuous column."""
         return self.coef[: self.nodes.n_numeric, self.nodes.n_numeric :]
@@ -231,13 +241,16 @@ class Params(metaclass=_OldForm):
         A scored column is one of states: what another column says to its score it says to every
         state in proportion to the score of that state.
         """
-        p, coef = self.nodes.n_gaussian, self.coef
-        if self.nodes.n_scored:
-            wide = self.nodes.expansion
-            coef = np.asarray((wide @ (wide @ coef).T).T)
-        linear, shift, between = self.cont_bias, coef[:p, p:], coef[p:, p:]
+        nodes, p, coef, seen = self.nodes, self.nodes.n_gaussian, self.coef, None
+        shift, between = coef[:p, p:], coef[p:, p:]
+        if nodes.n_scored:
+            seen = nodes.take(range(p, len(nodes)))
+            shift = seen.over_values(shift)
+            if sum(self.n_levels) <= MOST_VALUES:
+                between, seen = seen.over_values(seen.over_values(between).T), None
+        linear, bias = self.cont_bias, self.logits
         return ConditionalGaussian(
-            self.n_levels, self.precision, linear, shift, between, self.logits
+            self.n_levels, self.precision, linear, shift, between, bias, seen
         )
 
     @classmethod
@@ -360,6 +373,27 @@ def with_all_levels(params: Params, observed: NDArray[np.bool_], nodes: Nodes) -
     return replace(params, nodes=nodes, bias=bias, coef=coef, moderation=moderation)
 
 
+def with_unknown(params: Params, more: NDArray[np.bool_]) -> Params:
+    """The same with one more value of some discrete columns: one that is not among the model's.
+
+    It cannot occur.  To the others it is what the kind of its column makes of it: a category has no
+    terms, a scored column the score of an unknown value.
+    """
+    nodes, p = params.nodes, params.nodes.n_gaussian
+    wide, old = nodes.with_unknown(more), nodes.n_levels
+    places = zip(np.split(params.logits, nodes.level_start[1:-1]), more, nodes.free, strict=True)
+    bias, columns = [params.cont_bias], list(range(nodes.n_numeric))
+    for j, (logits, added, free) in enumerate(places):
+        bias.append(params.terms_of(p + j) if free or not added else logits)
+        bias.append(np.full(int(added), -np.inf))
+        if j >= nodes.n_scored:
+            first = int(wide.column_start[p + j])
+            columns += range(first, first + old[j])
+    coef = np.zeros((wide.n_columns, wide.n_columns))
+    coef[np.ix_(columns, columns)] = params.coef
+    return replace(params, nodes=wide, bias=np.concatenate(bias), coef=coef, moderation=None)
+
+
 def over_observed(params: Params, observed: NDArray[np.bool_]) -> Params:
     """Parameters over all declared values -> over observed ones; deviations are left out."""
     nodes, p = params.nodes, params.nodes.n_gaussian
@@ -371,23 +405,3 @@ def over_observed(params: Params, observed: NDArray[np.bool_]) -> Params:
         coef=params.coef[np.ix_(keep, keep)],
         moderation=None,
     )
-
-
-def with_unknown_values(params: Params, more: NDArray[np.bool_]) -> Params:
-    """The same with a further value of some discrete nodes, which cannot occur but be observed.
-
-    It says nothing to the other columns, or what its kind says of a value that is not known.
-    """
-    nodes, p, kinds = params.nodes, params.nodes.n_gaussian, list(params.nodes.kinds)
-    terms, known = [params.cont_bias], np.ones(int(nodes.level_start[-1] + more.sum()), dtype=bool)
-    for j, n in enumerate(nodes.n_levels):
-        terms.append(params.bias_of(p + j) if more[j] else params.terms_of(p + j))
-        if more[j]:
-            kinds[p + j] = kinds[p + j].with_unknown(n)
-            terms.append(np.array([-np.inf]))
-    wider = Nodes(tuple(kinds), (0,) * p + tuple((np.array(nodes.n_levels) + more).tolist()))
-    known[(wider.level_start[1:] - 1)[more]] = False
-    keep = wider.columns_kept(known)
-    coef = np.zeros((wider.n_columns, wider.n_columns))
-    coef[np.ix_(keep, keep)] = params.coef
-    return replace(params, nodes=wider, bias=np.concatenate(terms), coef=coef, moderation=None)

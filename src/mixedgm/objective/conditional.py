@@ -60,7 +60,7 @@ class ConditionalLikelihood(RowsCounted, WholeLikelihood):
                 f"covariates adds up at most {MOST_STATES:,} of them in every row. To fix: "
                 "loss='pseudolikelihood', which needs none; or fewer columns, or levels, to be "
                 "modelled given the covariates",
-                states.columns,
+                states.nodes,
             )
         numbers, discrete = (
             np.array(part, dtype=np.int64) for part in layout.nodes.places(layout.covariates)
@@ -90,7 +90,8 @@ class ConditionalLikelihood(RowsCounted, WholeLikelihood):
             self._kept.clear()
             self._kept[theta.tobytes()] = sums
             expected = self._expected(point, sums)
-            grad = self.layout.statistics(expected.mean, expected.second) - self.observed
+            mean = self.layout.nodes.statistic_means(expected.mean, expected.shares)
+            grad = self.layout.statistics(mean, expected.second) - self.observed
         self.effort.evaluations += 1.0 if gradient else 0.5
         self.effort.seconds += time.perf_counter() - clock
         return Evaluation(value, grad)
@@ -117,7 +118,7 @@ class ConditionalLikelihood(RowsCounted, WholeLikelihood):
 
     def _coefficients(self, point: StatesPoint) -> Coefficients:
         softmax = self.softmax
-        bias = np.zeros(softmax.layout.n_level_terms)
+        bias = np.zeros(sum(softmax.layout.n_levels))
         bias[-self.states.n_states :] = point.bias
         slope = point.slope[np.searchsorted(self.states.covariates, softmax.columns)]
         nodes = np.array([len(softmax.layout.n_levels) - 1])
@@ -126,15 +127,15 @@ class ConditionalLikelihood(RowsCounted, WholeLikelihood):
     def _expected(self, point: StatesPoint, sums: _Sums) -> Moments:
         """Moments of the design columns when the targets are the model's, given the covariates."""
         states, used = self.states, self.softmax.columns
-        inside, levels, others = states.numbers, states.levels, states.others
+        inside, columns, others, seen = states.numbers, states.columns, states.others, states.seen
         mean, second = self.moments.mean.copy(), self.moments.second.copy()
-        mean[levels] = sums.prob @ states.indicators
-        second[np.ix_(levels, levels)] = states.indicators.T @ (
-            sums.prob[:, None] * states.indicators
-        )
-        between = sums.between @ states.indicators
-        second[np.ix_(used, levels)] = between
-        second[np.ix_(levels, used)] = between.T
+        shares = self.moments.shares.copy()
+        shares[states.values] = sums.prob @ states.indicators
+        mean[columns] = sums.prob @ seen
+        second[np.ix_(columns, columns)] = seen.T @ (sums.prob[:, None] * seen)
+        between = sums.between @ seen
+        second[np.ix_(used, columns)] = between
+        second[np.ix_(columns, used)] = between.T
         # x given the others is start + lean'z, with the covariance `spread`.
         lean = point.lean[others]
         cross = np.outer(mean[others], point.start) + second[np.ix_(others, others)] @ lean
@@ -143,7 +144,7 @@ class ConditionalLikelihood(RowsCounted, WholeLikelihood):
         second[np.ix_(inside, others)] = cross.T
         square = point.spread + np.outer(point.start, mean[inside]) + lean.T @ cross
         second[np.ix_(inside, inside)] = 0.5 * (square + square.T)
-        return Moments(self.moments.total_weight, mean, second, self.moments.shares)
+        return Moments(self.moments.total_weight, mean, second, shares)
 
     # -- curvature ---------------------------------------------------------------------------------
 
@@ -172,7 +173,7 @@ class ConditionalLikelihood(RowsCounted, WholeLikelihood):
                 f"the curvature has {self._curvature_size} rows, {self.states.n_states} joint "
                 f"states of {{columns}} times covariates, and at most {_LARGEST} are allowed. To "
                 "fix: solver='auto', or ProximalNewton('limited-memory')",
-                self.states.columns,
+                self.states.nodes,
             )
         clock = time.perf_counter()
         point = self._at(theta)
@@ -247,25 +248,26 @@ class ConditionalCovariance(Whole):
         moments = with_one(self.expected.mean @ columns, columns.T @ square @ columns)
         out = covariance_given_y(moments, first, second, spread)
         if self.softmax is not None:
-            parts = self._by_state(first, second, columns)
+            parts = self._by_state(first, second, columns, self.states.own_terms(layout))
             out += parts.T @ (self.softmax @ parts)
         out *= factor
         out *= factor[:, None]
         self.effort.curvature_seconds += time.perf_counter() - clock
         return out
 
-    def _by_state(self, first: Ints, second: Ints, columns: Floats) -> Floats:
+    def _by_state(self, first: Ints, second: Ints, columns: Floats, terms: Floats) -> Floats:
         """What multiplies (1, f) in every product, state by state; zero where no state matters."""
         states, point = self.states, self.point
-        hot, n_states = states.indicators, states.n_states
+        seen, n_states = states.seen, states.n_states
         base = np.zeros((n_states, len(columns)))
-        base[:, states.levels] = hot
-        base[:, states.numbers] = point.start + hot @ point.lean[states.levels]
+        base[:, states.columns] = seen
+        base[:, states.numbers] = point.start + seen @ point.lean[states.columns]
         tilt = np.zeros((len(self.used), len(columns)))
         tilt[:, states.numbers] = point.lean[self.used]
         tilt[np.arange(len(self.used)), self.used] = 1.0
-        c = np.hstack([np.ones((n_states, 1)), base @ columns])
+        c = np.hstack([np.ones((n_states, 1)), base @ columns, terms])
         h = np.hstack([np.zeros((len(self.used), 1)), tilt @ columns])
+        h = np.hstack([h, np.zeros((len(h), terms.shape[1]))])
         out = np.empty((1 + len(self.used), n_states, len(first)))
         out[0] = c[:, first] * c[:, second]
         out[1:] = c[:, first] * h[:, None, second]

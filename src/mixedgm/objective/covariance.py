@@ -24,12 +24,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import block_diag
 
 from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.model.moderation import level_basis
+from mixedgm.model.nodes import Nodes
 
 if TYPE_CHECKING:
     from mixedgm.joint.field import Gaussian
-    from mixedgm.joint.moments import Expectations
 
 _CELLS_PER_BLOCK = 2**21
 
@@ -83,7 +85,7 @@ class Covariance(Whole):
     """(p, p) covariance of x given y."""
     mean: Floats
     second: Floats
-    """(d,), (d, d) E[m] and E[m m'] over the design columns, exactly."""
+    """(c,), (c, c) E[m] and E[m m'] over the `statistic_columns` of the nodes, exactly."""
     n_draws: int = 0
     """Size of the sample of states; 0 when they are all there."""
     effort: CovarianceCost = field(default_factory=CovarianceCost)
@@ -94,13 +96,16 @@ class Covariance(Whole):
         layout: Layout,
         states: tuple[NDArray[np.integer], Floats],
         given_y: Gaussian,
-        expected: Expectations,
+        expected: tuple[Floats, Floats],
         *,
         n_draws: int = 0,
         effort: CovarianceCost | None = None,
     ) -> Covariance:
-        """From states of y with what each counts, x given y, and the expectations of both."""
-        second, p = expected.column_second, len(expected.mean)
+        """From states of y with what each counts, x given y, and moments of both.
+
+        `expected` are the means and the second moments of the `statistic_columns`.
+        """
+        mean, second, p = expected[0], expected[1].copy(), len(given_y.start)
         second[:p, :p] -= given_y.covariance
         return cls(
             layout,
@@ -108,7 +113,7 @@ class Covariance(Whole):
             given_y.start,
             given_y.shift,
             given_y.covariance,
-            expected.column_mean,
+            mean,
             second,
             n_draws,
             effort or CovarianceCost(),
@@ -120,13 +125,15 @@ class Covariance(Whole):
         It is a quadratic function of v, for which no matrix over pairs of statistics is needed.
         """
         layout, p = self.layout, self.layout.n_gaussian
-        quadratic = layout.to_matrix(delta)
+        d, n_columns = layout.n_columns, len(self.mean)
+        quadratic, linear = np.zeros((n_columns, n_columns)), np.zeros(n_columns)
+        quadratic[:d, :d] = layout.to_matrix(delta)
         numbers = np.arange(p)
         quadratic[numbers, numbers] = -delta[layout.diagonal]
-        linear = delta[layout.column_term]
+        linear[layout.term_column] = delta[layout.bias_terms]
         inner = quadratic[:p, :p] @ self.spread
         total, square, given_y = 0.0, 0.0, 0.5 * float(np.sum(inner * inner.T))
-        for means, probability in self._means(np.eye(layout.n_columns), layout.n_columns):
+        for means, probability in self._means(np.eye(n_columns), n_columns):
             slope = means[:, 1:] @ quadratic
             value = means[:, 1:] @ linear + 0.5 * np.sum(slope * means[:, 1:], axis=1)
             total += float(probability @ value)
@@ -139,6 +146,7 @@ class Covariance(Whole):
         """The matrix for other design columns, ``z @ columns``, laid out as `layout`."""
         clock = time.perf_counter()
         first, second, factor = factors(layout)
+        columns = with_own_terms(self.layout.nodes, layout.nodes, columns)
         moments = with_one(self.mean @ columns, columns.T @ self.second @ columns)
         out = np.zeros((layout.n_theta, layout.n_theta))
         expected = moments[first, second]
@@ -158,8 +166,10 @@ class Covariance(Whole):
 
     def _means(self, columns: Floats, n_theta: int) -> Iterator[tuple[Floats, Floats]]:
         """(1, m) in the new columns for a block of states, and the states' probabilities."""
-        p = self.layout.n_gaussian
-        level_start = self.layout.nodes.level_start[:-1]
+        p, nodes = self.layout.n_gaussian, self.layout.nodes
+        level_start = nodes.level_start[:-1]
+        if nodes.n_scored:
+            columns = nodes.statistic_columns @ columns
         # Numbers stay as they are; levels become contrasts or stay, too.
         by_level = np.hstack([self.shift, columns[p:, p:]])
         size = max(1, _CELLS_PER_BLOCK // max(1, n_theta))
@@ -173,9 +183,18 @@ class Covariance(Whole):
             yield means, self.probability[at : at + size]
 
     def _add_uncertainty(self, out: Floats, layout: Layout, columns: Floats) -> None:
-        """Add to each block of two discrete nodes the error of its cells' variances."""
+        """Add to each block of two discrete nodes the error of its cells' variances.
+
+        To others a scored node is a single number of size one, which every state has.
+        """
         old, new = self.layout.nodes, layout.nodes
-        error = np.sqrt(np.maximum(self.second, 0.0) / self.n_draws)
+        square, d, scored = self.second, self.layout.n_columns, slice(old.n_gaussian, old.n_numeric)
+        if old.n_scored:
+            square = square.copy()
+            square[scored, :d] = self.mean[:d]
+            square[:d, scored] = self.mean[:d, None]
+            square[scored, scored] = 1.0
+        error = np.sqrt(np.maximum(square, 0.0) / self.n_draws)
         for g in np.flatnonzero(~new.gaussian_nodes[layout.pairs].any(axis=1)):
             u, v = layout.pairs[g]
             rows, cols = old.columns_of(u), old.columns_of(v)
@@ -212,10 +231,19 @@ def covariance_given_y(moments: Floats, first: Ints, second: Ints, spread: Float
     return out
 
 
+def with_own_terms(full: Nodes, small: Nodes, columns: Floats) -> Floats:
+    """A change of design columns -> that of `statistic_columns`, free own terms as contrasts."""
+    if not full.n_scored:
+        return columns
+    sizes = (nodes.n_biases[nodes.scored_nodes].tolist() for nodes in (full, small))
+    bases = [np.eye(n) if n == m else level_basis(n) for n, m in zip(*sizes, strict=True)]
+    return np.asarray(block_diag(columns, *bases))
+
+
 def factors(layout: Layout) -> tuple[Ints, Ints, Floats]:
-    """Every statistic as a constant times two entries of (1, design columns)."""
+    """Every statistic as a constant times two entries of (1, `statistic_columns`)."""
     pair, factor = np.zeros((2, layout.n_theta), dtype=np.int64), np.ones(layout.n_theta)
-    pair[1, layout.column_term] = 1 + np.arange(layout.n_columns)
+    pair[1, layout.bias_terms] = 1 + layout.term_column
     pair[:, layout.diagonal] = 1 + np.arange(layout.n_gaussian)
     pair[:, layout.edges] = 1 + np.array(layout.edge_position)
     factor[layout.diagonal] = -0.5

@@ -59,7 +59,8 @@ class WholeLikelihood:
     @cached_property
     def observed(self) -> Floats:
         """(n_theta,) mean of the sufficient statistics over the rows."""
-        return self.layout.statistics(self.moments.mean, self.moments.second)
+        mean = self.layout.nodes.statistic_means(self.moments.mean, self.moments.shares)
+        return self.layout.statistics(mean, self.moments.second)
 
     def is_candidate(self, theta: Floats) -> bool:
         """Whether theta is finite with a positive diagonal, as one with a distribution must be."""
@@ -86,8 +87,11 @@ class Likelihood(WholeLikelihood):
         if model is None:
             return Evaluation(np.inf)
         constant = 0.5 * self.layout.n_gaussian * LOG_TWO_PI
+        constant += self.layout.nodes.base_mean(self.moments.shares)
         value = float(model.log_partition - constant - theta @ self.observed)
-        grad = self._expected(model) - self.observed if gradient else None
+        grad = None
+        if gradient:
+            grad = self.layout.statistics(*self._expected(model)) - self.observed
         self.effort.evaluations += 1.0 if gradient else 0.5
         self.effort.seconds += time.perf_counter() - clock
         return Evaluation(value, grad)
@@ -110,11 +114,13 @@ class Likelihood(WholeLikelihood):
         except DistributionError:
             return None
 
-    def _expected(self, model: Exact) -> Floats:
+    def _expected(self, model: Exact) -> tuple[Floats, Floats]:
+        """Means and second moments of the columns that make the statistics."""
         from mixedgm.joint.moments import moments_from
 
         expected = moments_from(model.given_y, model.tree.pairs[0])
-        return self.layout.statistics(expected.column_mean, expected.column_second)
+        nodes = self.layout.nodes
+        return nodes.statistic_moments(expected.column_mean, expected.column_second)
 
     # -- curvature ---------------------------------------------------------------------------------
 
@@ -138,7 +144,6 @@ class Likelihood(WholeLikelihood):
         The draws are the same at every call, so that solvers are deterministic.
         """
         from mixedgm.joint.exact import all_states
-        from mixedgm.joint.moments import moments_from
 
         if nodes is not None:
             raise ValueError("the curvature of the likelihood is not a sum over nodes")
@@ -153,7 +158,7 @@ class Likelihood(WholeLikelihood):
             n_draws = max(1, self.curvature_rows // stride)
             draws = model.tree.draw(n_draws, np.random.default_rng(n_draws))
             states = distinct(draws, model.params.n_levels)
-        expected = moments_from(model.given_y, model.tree.pairs[0])
+        expected = self._expected(model)
         out = Covariance.of(
             self.layout, states, model.given_y, expected, n_draws=n_draws, effort=self.effort
         )

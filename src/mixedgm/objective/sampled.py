@@ -9,6 +9,7 @@ the spread between batches of them is the error, whatever the correlation along 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Protocol, Self
 
@@ -17,10 +18,11 @@ import numpy as np
 from mixedgm.errors import DistributionError
 from mixedgm.joint.field import Gaussian, gaussian, integrate_out
 from mixedgm.joint.gibbs import Codes, random_start, runs_of, sweep
-from mixedgm.joint.kernels import count_pairs
+from mixedgm.joint.kernels import add_level_rows, count_pairs
 from mixedgm.joint.moments import moments_from
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints
+from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import from_theta
 from mixedgm.objective.contract import Evaluation, WholeCurvature
 from mixedgm.objective.covariance import Covariance, distinct
@@ -50,6 +52,54 @@ class GradientChains:
 
     def run(self, params: ConditionalGaussian, sweeps: int) -> tuple[Floats, Codes]:
         """Frequencies of pairs of levels in every batch, and some of the states visited."""
+        total, start = sum(params.n_levels), params.level_start
+        counts = np.zeros((_BATCHES, total, total))
+
+        def count(codes: Codes) -> None:
+            for b in range(_BATCHES):
+                count_pairs(codes[b * self.per_batch : (b + 1) * self.per_batch], start, counts[b])
+
+        states = self._visit(params, sweeps, count)
+        counts /= sweeps * self.per_batch
+        return counts, states
+
+    def moments(
+        self, nodes: Nodes, params: ConditionalGaussian, given_y: Gaussian, sweeps: int
+    ) -> tuple[list[tuple[Floats, Floats]], tuple[Floats, Floats], Codes]:
+        """Moments of the `statistic_columns` by every batch and by all, and states visited.
+
+        The parameters are those of a model with these nodes, and x is Gaussian `given_y`.
+        """
+        if not nodes.n_scored:
+            pairs, states = self.run(params, sweeps)
+            expected = [moments_from(given_y, one) for one in (*pairs, pairs.mean(axis=0))]
+            *by_batch, overall = ((one.column_mean, one.column_second) for one in expected)
+            return by_batch, overall, states
+        # Values may be too many for tables of pairs of them.
+        width, p = nodes.n_columns + nodes.n_scored_terms, nodes.n_gaussian
+        mean, second = np.zeros((_BATCHES, width)), np.zeros((_BATCHES, width, width))
+
+        def add(codes: Codes) -> None:
+            x = np.tile(given_y.start, (len(codes), 1))
+            add_level_rows(x, codes, params.level_start, given_y.shift)
+            rows = nodes.statistic_rows(x, codes).reshape(_BATCHES, -1, width)
+            mean[:] += rows.sum(axis=1)
+            second[:] += rows.transpose(0, 2, 1) @ rows
+
+        states = self._visit(params, sweeps, add)
+        mean /= sweeps * self.per_batch
+        second /= sweeps * self.per_batch
+        second[:, :p, :p] += given_y.covariance
+        return (
+            list(zip(mean, second, strict=True)),
+            (mean.mean(axis=0), second.mean(axis=0)),
+            states,
+        )
+
+    def _visit(
+        self, params: ConditionalGaussian, sweeps: int, count: Callable[[Codes], None]
+    ) -> Codes:
+        """Let all chains go on, show their states after every sweep, and return some of them."""
         field, _ = integrate_out(params, range(params.n_gaussian))
         n_chains = _BATCHES * self.per_batch
         burn_in = max(2, sweeps // 4)
@@ -58,20 +108,15 @@ class GradientChains:
             burn_in += 100
         runs = runs_of(field) if self.codes.size else None
         sweep(field, self.codes, burn_in, self.rng, runs=runs)
-        total = sum(params.n_levels)
-        counts = np.zeros((_BATCHES, total, total))
         every = max(1, (sweeps * n_chains) // _KEPT)
         kept = []
         for k in range(sweeps):
             sweep(field, self.codes, 1, self.rng, runs=runs)
-            for b in range(_BATCHES):
-                batch = self.codes[b * self.per_batch : (b + 1) * self.per_batch]
-                count_pairs(batch, field.level_start, counts[b])
+            count(self.codes)
             if (k + 1) % every == 0:
                 kept.append(self.codes.copy())
         self.sweeps += burn_in + sweeps
-        counts /= sweeps * self.per_batch
-        return counts, np.concatenate(kept)
+        return np.concatenate(kept)
 
 
 class StateCurvature(WholeCurvature, Protocol):
@@ -133,11 +178,9 @@ class SampledLikelihood(WholeLikelihood):
         params, given_y = self._model(theta)
         if params is None or given_y is None:
             return None
-        pairs, states = self.chains.run(params, sweeps)
-        expected = [moments_from(given_y, one) for one in pairs]
-        batches = np.array(
-            [self.layout.statistics(one.column_mean, one.column_second) for one in expected]
-        )
+        moments = self.chains.moments(self.layout.nodes, params, given_y, sweeps)
+        by_batch, expected, states = moments
+        batches = np.array([self.layout.statistics(*one) for one in by_batch])
         batches -= self.observed
         error = np.zeros(self.layout.n_theta)
         if self.layout.n_levels:  # else nothing was sampled, and there is only rounding
@@ -148,7 +191,7 @@ class SampledLikelihood(WholeLikelihood):
             self.layout,
             distinct(states, params.n_levels),
             given_y,
-            moments_from(given_y, pairs.mean(axis=0)),
+            expected,
             n_draws=len(states),
             effort=self.effort,
         )

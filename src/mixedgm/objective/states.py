@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.objective.covariance import with_own_terms
 from mixedgm.rows.contract import Moments
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class States:
     --------
     >>> from mixedgm.model.nodes import Nodes
     >>> states = States(Layout.complete(Nodes.mixed(2, (2, 3)), covariates=(0, 2)))
-    >>> states.numbers, states.levels, states.covariates, states.n_states
+    >>> states.numbers, states.columns, states.covariates, states.n_states
     (array([1]), array([4, 5, 6]), array([0, 2, 3]), 3)
     """
 
@@ -56,9 +57,15 @@ class States:
         return np.setdiff1d(np.arange(self.layout.n_columns), self.numbers)
 
     @cached_property
-    def levels(self) -> Ints:
+    def columns(self) -> Ints:
         """Design columns of the discrete targets."""
         return np.flatnonzero(np.isin(self.layout.column_node, self.layout.softmax_nodes))
+
+    @cached_property
+    def values(self) -> Ints:
+        """Values of the discrete targets among those of all discrete nodes."""
+        node = np.repeat(np.arange(len(self.layout.n_levels)), self.layout.n_levels)
+        return np.flatnonzero(np.isin(node, self.layout.softmax_targets))
 
     @cached_property
     def covariates(self) -> Ints:
@@ -66,7 +73,7 @@ class States:
         return np.flatnonzero(~self.layout.is_target[self.layout.column_node])
 
     @property
-    def columns(self) -> tuple[int, ...]:
+    def nodes(self) -> tuple[int, ...]:
         """The discrete targets, as nodes."""
         return tuple(self.layout.softmax_nodes.tolist())
 
@@ -81,10 +88,31 @@ class States:
 
     @cached_property
     def indicators(self) -> Floats:
-        """(n_states, target levels) which levels a state has; the last column changes fastest."""
+        """(n_states, target values) which values a state has; the last column changes fastest."""
         codes = np.indices(self._n_levels).reshape(len(self._n_levels), self.n_states)
         hot = [np.eye(n)[code] for n, code in zip(self._n_levels, codes, strict=True)]
         return np.hstack([np.zeros((self.n_states, 0)), *hot])
+
+    @cached_property
+    def seen(self) -> Floats:
+        """(n_states, design columns of discrete targets) what a state is to the other columns."""
+        nodes, p = self.layout.nodes, self.layout.n_gaussian
+        if not nodes.n_scored:
+            return self.indicators
+        table = nodes.expansion[p + self.values][:, self.columns]
+        return np.asarray((table.T @ self.indicators.T).T)
+
+    def own_terms(self, layout: Layout) -> Floats:
+        """(n_states, own terms of scored nodes) what multiplies them; zero for covariates.
+
+        In the coordinates of `layout`: contrasts, maybe.
+        """
+        nodes, p = self.layout.nodes, self.layout.n_gaussian
+        if not nodes.n_scored:
+            return np.zeros((self.n_states, 0))
+        change = with_own_terms(nodes, layout.nodes, np.zeros((nodes.n_columns, 0)))
+        table = nodes.statistic_columns[p + self.values] @ change
+        return np.asarray(self.indicators @ table)
 
     def softmax(self, layout: Layout) -> Softmax:
         """The regression on those covariates that have an edge in `layout`."""
@@ -118,19 +146,19 @@ class StatesPoint:
         """Integrate the Gaussian targets out; DistributionError where that is not possible."""
         from mixedgm.joint.validity import factor
 
-        inside, levels, covariates = states.numbers, states.levels, states.covariates
+        inside, columns, covariates = states.numbers, states.columns, states.covariates
         matrix = layout.to_matrix(theta)
         pull = matrix[:, inside]
         pull[inside, np.arange(len(inside))] = -theta[layout.diagonal][inside]
         made = factor(-pull[inside])
-        linear, hot = theta[layout.linear][inside], states.indicators
-        between = matrix[np.ix_(levels, levels)]
-        rooted = (linear + hot @ pull[levels]) @ made.root.T
-        bias = hot @ theta[layout.column_term[levels]]
-        bias += 0.5 * ((hot @ between) * hot).sum(axis=1) + 0.5 * (rooted**2).sum(axis=1)
-        into = matrix[np.ix_(covariates, levels)]
-        into += (pull[covariates] @ made.root.T) @ (pull[levels] @ made.root.T).T
-        return cls(states, made, linear, pull, bias, into @ hot.T)
+        linear, seen = theta[layout.linear][inside], states.seen
+        between = matrix[np.ix_(columns, columns)]
+        rooted = (linear + seen @ pull[columns]) @ made.root.T
+        bias = states.indicators @ layout.nodes.own_logits(theta[layout.biases])[states.values]
+        bias += 0.5 * ((seen @ between) * seen).sum(axis=1) + 0.5 * (rooted**2).sum(axis=1)
+        into = matrix[np.ix_(covariates, columns)]
+        into += (pull[covariates] @ made.root.T) @ (pull[columns] @ made.root.T).T
+        return cls(states, made, linear, pull, bias, into @ seen.T)
 
     @cached_property
     def spread(self) -> Floats:

@@ -139,13 +139,13 @@ class MemoryRows:
         state, n_levels = np.zeros(self.n_rows, dtype=np.int64), self.nodes.n_levels
         for j in together:
             state = state * n_levels[j] + self.codes[:, j]
-        joint = prod(n_levels[j] for j in together)
-        levels = (*(n_levels[j] for j in discrete), joint)
+        p, joint = self.nodes.n_gaussian, prod(n_levels[j] for j in together)
+        nodes = self.nodes.take([*numbers, *(p + discrete)]).with_state(joint)
         codes = np.column_stack([self.codes[:, discrete].astype(np.int64), state])
-        if max(levels) <= 2**16:
-            codes = codes.astype(np.uint8 if max(levels) <= 2**8 else np.uint16)
-        kept = np.ascontiguousarray(self.numbers[:, numbers])
-        nodes = Nodes.mixed(kept.shape[1], levels)
+        if max(nodes.n_levels) <= 2**16:
+            codes = codes.astype(np.uint8 if max(nodes.n_levels) <= 2**8 else np.uint16)
+        scored = discrete[discrete < self.nodes.n_scored]
+        kept = np.ascontiguousarray(self.numbers[:, [*numbers, *(p + scored)]])
         return MemoryRows(kept, codes, nodes, self.weights, self.n_threads)
 
     # -- moments ---------------------------------------------------------------------------------

@@ -1,10 +1,11 @@
 """A model and the margins of a table -> node terms that give the joint distribution these margins.
 
 With the edges held fixed, the mean log likelihood is concave in the node terms, and its gradient
-is the table's mean of the node statistics (x, -x^2 / 2, indicators) less their expectation.  A
-solution exists and is unique wherever every level has rows and every column varies.  Newton steps
-take the covariance of x and the indicators exactly; that of the squares, which takes more than
-pairs of columns, from states of y: all of them, or draws.
+is the table's mean of the node statistics (x, -x^2 / 2, indicators; of a column whose own terms are
+quadratic, its score and the square of that) less their expectation.  A solution exists and is
+unique wherever every level has rows and every column varies.  Newton steps take the covariance of x
+and the indicators exactly; that of the squares, which takes more than pairs of columns, from
+states of y: all of them, or draws.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from mixedgm.errors import DistributionError, SamplingWarning, TooLargeError
@@ -31,7 +33,6 @@ from mixedgm.rows.threads import single_threaded_blas
 if TYPE_CHECKING:
     from mixedgm.joint.exact import Exact
     from mixedgm.joint.field import Gaussian
-    from mixedgm.joint.moments import Expectations
     from mixedgm.objective.sampled import GradientChains
 
 GOOD = 1e-6
@@ -66,22 +67,24 @@ def matched(params: Params, margins: Margins, *, limit: int = LIMIT) -> NodeTerm
     (array([2.]), array([[4.]]), array([0.75, 0.25]))
     """
     start = margins.units.to_standard(params)
+    table = _Table(start.nodes, margins.share)
     try:
         with single_threaded_blas():
             try:
-                point = _by_newton(start.joint, margins.share, limit)
+                point = _by_newton(start, table, limit)
             except TooLargeError:
-                point = _by_chains(start.joint, margins.share)
+                point = _by_chains(start, table)
     except DistributionError:
         return None
     _warn_unless_reached(point)
-    standard = replace(
-        start,
-        bias=np.concatenate([point.params.linear, point.params.bias]),
-        diagonal=np.diagonal(point.params.precision).copy(),
+    terms = margins.units.to_own(
+        replace(
+            start,
+            bias=np.concatenate([point.params.linear, point.terms]),
+            diagonal=np.diagonal(point.params.precision).copy(),
+        )
     )
-    terms = margins.units.to_own(standard)
-    scale = np.concatenate([margins.units.scale, np.ones(len(margins.share))])
+    scale = margins.units.of_columns(start.nodes)
     small = len(scale) <= MOST_COLUMNS
     return NodeTerms(
         terms.bias,
@@ -93,36 +96,93 @@ def matched(params: Params, margins: Margins, *, limit: int = LIMIT) -> NodeTerm
 
 
 @dataclass(frozen=True, eq=False)
+class _Table:
+    """What the table has of the node statistics, in standardised units."""
+
+    nodes: Nodes
+    share: Floats
+    """Shares of the values of discrete columns."""
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Node terms only."""
+        return Layout.without_edges(self.nodes)
+
+    @cached_property
+    def mean(self) -> Floats:
+        """(p + own terms,) means of x and of what multiplies the own terms of discrete columns."""
+        return np.concatenate([np.zeros(self.nodes.n_gaussian), self.nodes.term_sums(self.share)])
+
+    @cached_property
+    def variance(self) -> Floats:
+        """Variances of the same."""
+        nodes, p, share = self.nodes, self.nodes.n_gaussian, self.share
+        if not nodes.n_scored:
+            return np.concatenate([np.ones(p), share * (1.0 - share)])
+        columns = nodes.statistic_columns[p:]
+        variance = np.asarray(columns.multiply(columns).T @ share - (columns.T @ share) ** 2)
+        variance[:p] = 1.0
+        return np.asarray(variance[self.layout.term_column])
+
+    @cached_property
+    def absent(self) -> NDArray[np.bool_]:
+        """(own terms,) those of levels without rows."""
+        out = np.zeros(len(self._is_free), dtype=bool)
+        out[self._is_free] = self.share[self.nodes.free_values] == 0.0
+        return out
+
+    @cached_property
+    def same_column(self) -> Floats:
+        """Ones where two own terms are those of two levels of the same column."""
+        nodes = self.nodes
+        column = np.repeat(np.arange(len(nodes.n_levels)), nodes.n_biases[nodes.discrete])
+        same = (column[:, None] == column) & self._is_free
+        return np.asarray(same, dtype=np.float64)
+
+    @cached_property
+    def place(self) -> Ints:
+        """Position of every x and own term among numbers and levels: its level, or the first."""
+        nodes, free = self.nodes, self._is_free
+        first = np.repeat(nodes.level_start[:-1], nodes.n_biases[nodes.discrete])
+        first[free] = np.flatnonzero(nodes.free_values)
+        return np.concatenate([np.arange(nodes.n_gaussian), nodes.n_gaussian + first])
+
+    @cached_property
+    def _is_free(self) -> NDArray[np.bool_]:
+        """(own terms,) whether each is that of one level."""
+        return np.repeat(self.nodes.free, self.nodes.n_biases[self.nodes.discrete])
+
+
+@dataclass(frozen=True, eq=False)
 class _Point:
     """Standardised parameters and what is expected of the node statistics there."""
 
+    table: _Table
+    terms: Floats
+    """Own terms of discrete columns."""
     params: ConditionalGaussian
     given_y: Gaussian
-    pairs: Floats
-    """Probabilities of pairs of levels."""
+    moments: tuple[Floats, Floats]
+    """Means and second moments of the `statistic_columns`."""
     states: tuple[Ints, Floats]
     """States of y for the curvature, and what each counts."""
-    share: Floats
-    """The table's shares of the levels."""
     value: float = np.nan
     """Negative mean log likelihood; unknown where expectations are sampled."""
     noise: Floats | float = 0.0
     """Standard errors of `off`."""
 
     @cached_property
-    def expected(self) -> Expectations:
-        from mixedgm.joint.moments import moments_from
-
-        return moments_from(self.given_y, self.pairs)
-
-    @cached_property
     def off(self) -> Floats:
-        """(p + K + p,) expectations of x, of levels and of x^2, less those of the table."""
-        return _difference(self.expected, self.share)
+        """(p + own terms + p,) expectations of the node statistics, less those of the table.
+
+        Those of x, of what multiplies own terms (indicators, for instance), and of x^2.
+        """
+        return _difference(self.table, self.moments)
 
     @property
-    def n_columns(self) -> int:
-        return len(self.expected.column_mean)
+    def n_linear(self) -> int:
+        """Number of x and of own terms of discrete columns."""
+        return len(self.table.mean)
 
     @property
     def sampled(self) -> bool:
@@ -134,9 +194,13 @@ class _Point:
 
     @property
     def covariance(self) -> Floats:
-        """(p + K, p + K) covariance of x and the indicators."""
-        mean = self.expected.column_mean
-        return self.expected.column_second - np.outer(mean, mean)
+        """(d, d) covariance of the design columns."""
+        d = self.table.nodes.n_columns
+        return self._covariance(np.arange(d))
+
+    def _covariance(self, columns: Ints) -> Floats:
+        mean, second = self.moments[0][columns], self.moments[1][np.ix_(columns, columns)]
+        return np.asarray(second - np.outer(mean, mean))
 
     def direction(self) -> Floats:
         """The Newton step, in the order of `off`; the last part is about the diagonal of B.
@@ -144,7 +208,7 @@ class _Point:
         The squares are split into what x and the indicators predict of them and a rest: the
         covariance of x and the indicators is exact, that of the rest comes from states of y.
         """
-        linear, square = self.off[: self.n_columns], -0.5 * self.off[self.n_columns :]
+        linear, square = self.off[: self.n_linear], -0.5 * self.off[self.n_linear :]
         first = -_solved(self._linear_curvature(), linear)
         if len(square) == 0:
             return first
@@ -158,45 +222,39 @@ class _Point:
         Indicators of one column sum to one, which leaves a direction without curvature and without
         gradient.  A level that is much rarer than in the table would ask for a huge step.
         """
-        p = self.params.n_gaussian
-        out = self.covariance
-        table = np.concatenate([np.ones(p), self.share * (1.0 - self.share)])
-        floor = np.maximum(table - np.diagonal(out), 0.0) + 1e-12
-        floor[p:] += self.share == 0.0
+        p, table = self.params.n_gaussian, self.table
+        out = self._covariance(table.layout.term_column)
+        floor = np.maximum(table.variance - np.diagonal(out), 0.0) + 1e-12
+        floor[p:] += table.absent
         out[np.diag_indices(len(out))] += floor
-        out[p:, p:] += _same_column(self.params)
+        out[p:, p:] += table.same_column
         return out
 
     def _squares(self) -> tuple[Floats, Floats]:
         """What x and the indicators say about -x^2 / 2, and the covariance of what they do not."""
-        p = self.params.n_gaussian
-        nodes = Layout.without_edges(Nodes.mixed(p, self.params.n_levels))
-        whole = Covariance.of(nodes, self.states, self.given_y, self.expected).dense()
-        linear = np.r_[nodes.linear, nodes.biases]
-        among, mixed = whole[np.ix_(linear, linear)], whole[nodes.diagonal, :][:, linear]
-        among[p:, p:] += _same_column(self.params)
+        p, layout = self.params.n_gaussian, self.table.layout
+        whole = Covariance.of(layout, self.states, self.given_y, self.moments).dense()
+        linear = np.r_[layout.linear, layout.biases]
+        among, mixed = whole[np.ix_(linear, linear)], whole[layout.diagonal, :][:, linear]
+        among[p:, p:] += self.table.same_column
         among[np.diag_indices(len(among))] += 1e-9
         slope = _solved(among, mixed.T).T
-        return slope, whole[nodes.diagonal, nodes.diagonal] - slope @ mixed.T
+        return slope, whole[layout.diagonal, layout.diagonal] - slope @ mixed.T
 
-    def moved(self, step: Floats) -> ConditionalGaussian:
-        """The parameters after a step."""
-        p, d = self.params.n_gaussian, self.n_columns
+    def moved(self, step: Floats) -> tuple[Floats, ConditionalGaussian]:
+        """The own terms and the parameters after a step."""
+        p, m = self.params.n_gaussian, self.n_linear
         precision = self.params.precision.copy()
-        precision[np.diag_indices(p)] += step[d:]
-        linear, bias = self.params.linear + step[:p], self.params.bias + step[p:d]
-        return replace(self.params, precision=precision, linear=linear, bias=bias)
+        precision[np.diag_indices(p)] += step[m:]
+        linear, terms = self.params.linear + step[:p], self.terms + step[p:m]
+        bias = self.table.nodes.own_logits(terms)
+        return terms, replace(self.params, precision=precision, linear=linear, bias=bias)
 
 
-def _difference(expected: Expectations, share: Floats) -> Floats:
-    square = np.diagonal(expected.second)
-    return np.concatenate([expected.mean, expected.share - share, square - 1.0])
-
-
-def _same_column(params: ConditionalGaussian) -> Floats:
-    """Ones where two levels belong to the same column."""
-    column = np.repeat(np.arange(len(params.n_levels)), params.n_levels)
-    return np.asarray(column[:, None] == column, dtype=np.float64)
+def _difference(table: _Table, moments: tuple[Floats, Floats]) -> Floats:
+    mean, second = moments
+    square = np.diagonal(second)[: table.nodes.n_gaussian]
+    return np.concatenate([mean[table.layout.term_column] - table.mean, square - 1.0])
 
 
 def _solved(matrix: Floats, right: Floats) -> Floats:
@@ -211,9 +269,9 @@ def _solved(matrix: Floats, right: Floats) -> Floats:
 # -- exact expectations ----------------------------------------------------------------------------
 
 
-def _by_newton(start: ConditionalGaussian, share: Floats, limit: int) -> _Point:
+def _by_newton(start: Params, table: _Table, limit: int) -> _Point:
     """Newton steps, each as long as the likelihood grows."""
-    point = _exact(start, share, limit)
+    point = _exact(table, start.cat_bias, start.joint, limit)
     for _ in range(_MOST_STEPS):
         if point.error <= _TARGET:
             break
@@ -224,14 +282,17 @@ def _by_newton(start: ConditionalGaussian, share: Floats, limit: int) -> _Point:
     return point
 
 
-def _exact(params: ConditionalGaussian, share: Floats, limit: int = LIMIT) -> _Point:
+def _exact(table: _Table, terms: Floats, params: ConditionalGaussian, limit: int = LIMIT) -> _Point:
     from mixedgm.joint.exact import exact
+    from mixedgm.joint.moments import moments_from
 
-    model = exact(params, limit=limit)
+    model, share = exact(params, limit=limit), table.share
     possible = share > 0.0
-    table = 0.5 * np.trace(params.precision) - params.bias[possible] @ share[possible]
-    value = float(model.log_partition + table)
-    return _Point(params, model.given_y, model.tree.pairs[0], _states(model), share, value)
+    observed = 0.5 * np.trace(params.precision) - params.bias[possible] @ share[possible]
+    value = float(model.log_partition + observed)
+    expected = moments_from(model.given_y, model.tree.pairs[0])
+    moments = table.nodes.statistic_moments(expected.column_mean, expected.column_second)
+    return _Point(table, terms, params, model.given_y, moments, _states(model), value)
 
 
 def _states(model: Exact) -> tuple[Ints, Floats]:
@@ -250,13 +311,12 @@ def _states(model: Exact) -> tuple[Ints, Floats]:
 
 def _step(point: _Point) -> _Point | None:
     """The next point; None where no step along the Newton direction is any better."""
-    move = point.direction()
-    d = point.n_columns
-    slope = point.off[:d] @ move[:d] - 0.5 * point.off[d:] @ move[d:]
+    move, m = point.direction(), point.n_linear
+    slope = point.off[:m] @ move[:m] - 0.5 * point.off[m:] @ move[m:]
     length = 1.0
     while length > _SHORTEST:
         try:
-            there = _exact(point.moved(length * move), point.share)
+            there = _exact(point.table, *point.moved(length * move))
         except DistributionError:  # the precision is not positive definite there
             length *= 0.5
             continue
@@ -271,13 +331,14 @@ def _step(point: _Point) -> _Point | None:
 # -- sampled expectations --------------------------------------------------------------------------
 
 
-def _by_chains(start: ConditionalGaussian, share: Floats) -> _Point:
+def _by_chains(start: Params, table: _Table) -> _Point:
     """Newton steps by Gibbs chains that go on from step to step, longer where nothing is left."""
     from mixedgm.objective.sampled import GradientChains
 
-    chains, sweeps, params = GradientChains(np.random.default_rng(0)), _FEWEST_SWEEPS, start
+    chains, sweeps = GradientChains(np.random.default_rng(0)), _FEWEST_SWEEPS
+    terms, params = start.cat_bias, start.joint
     while True:
-        point = _estimated(params, share, chains, sweeps)
+        point = _estimated(table, terms, params, chains, sweeps)
         # Whether all that is left may be chance.
         settled = np.all(np.abs(point.off) <= _CHANCE * point.noise + _TARGET)
         precise = np.max(point.noise, initial=0.0) <= ACCURACY
@@ -285,25 +346,28 @@ def _by_chains(start: ConditionalGaussian, share: Floats) -> _Point:
             return point
         if settled:
             sweeps *= 2
-        params = _within_reach(point)
+        terms, params = _within_reach(point)
 
 
 def _estimated(
-    params: ConditionalGaussian, share: Floats, chains: GradientChains, sweeps: int
+    table: _Table,
+    terms: Floats,
+    params: ConditionalGaussian,
+    chains: GradientChains,
+    sweeps: int,
 ) -> _Point:
     from mixedgm.joint.field import gaussian
-    from mixedgm.joint.moments import moments_from
 
     given_y = gaussian(params)
-    pairs, states = chains.run(params, sweeps)
-    batches = [_difference(moments_from(given_y, one), share) for one in pairs]
+    by_batch, moments, states = chains.moments(table.nodes, params, given_y, sweeps)
+    batches = [_difference(table, one) for one in by_batch]
     noise = np.std(batches, axis=0, ddof=1) / np.sqrt(len(batches))
     some = distinct(states, params.n_levels)
-    return _Point(params, given_y, pairs.mean(axis=0), some, share, noise=noise)
+    return _Point(table, terms, params, given_y, moments, some, noise=noise)
 
 
-def _within_reach(point: _Point) -> ConditionalGaussian:
-    """The parameters after a step that is not too long for what is known here."""
+def _within_reach(point: _Point) -> tuple[Floats, ConditionalGaussian]:
+    """Own terms and parameters after a step that is not too long for what is known here."""
     from mixedgm.joint.field import gaussian
 
     move = point.direction()
@@ -311,12 +375,12 @@ def _within_reach(point: _Point) -> ConditionalGaussian:
     while length > _SHORTEST:
         there = point.moved(length * move)
         try:
-            gaussian(there)
+            gaussian(there[1])
         except DistributionError:
             length *= 0.5
         else:
             return there
-    return point.params
+    return point.terms, point.params
 
 
 def _warn_unless_reached(point: _Point) -> None:
@@ -332,5 +396,5 @@ def _warn_unless_reached(point: _Point) -> None:
         f"{size[worst]:.2g} at {{places}} (probabilities; means and variances of standardised "
         "columns), and so are its answers. To change it: a larger lam, which makes edges weaker"
     )
-    place = worst % point.n_columns  # the squares come last, in the order of the numbers
-    warnings.warn(SamplingWarning(message, (place,)), stacklevel=4)
+    place = worst % point.n_linear  # the squares come last, in the order of the numbers
+    warnings.warn(SamplingWarning(message, (int(point.table.place[place]),)), stacklevel=4)

@@ -146,10 +146,12 @@ def _spread(fitted: FittedModel, node: int) -> list[Any]:
     if column.has_levels:
         bias = fitted.params.bias_of(node)
         return [level for level, x in zip(column.levels, bias, strict=True) if np.isfinite(x)]
-    middle = moderation.middle[fitted.params.nodes.columns_of(node)]
+    nodes = fitted.params.nodes
+    middle = moderation.middle[nodes.columns_of(node)]
     low, high = moderation.span[fitted.moderators.index(node)]
     step = fitted.node_scales[node] * np.array([-1.0, 0.0, 1.0])
-    return [column.value(x) for x in np.clip(middle + step, low, high)]
+    values = [nodes.value_at(node, x) for x in np.clip(middle + step, low, high)]
+    return [column.value(x) for x in dict.fromkeys(values)]
 
 
 def _middle(fitted: FittedModel, node: int) -> Any:
@@ -157,6 +159,8 @@ def _middle(fitted: FittedModel, node: int) -> Any:
     assert fitted.params.moderation is not None
     nodes = fitted.params.nodes
     middle = fitted.params.moderation.middle[nodes.columns_of(node)]
+    if nodes.numeric_nodes[node]:
+        return fitted.schema.nodes[node].value(nodes.value_at(node, middle.item()))
     return fitted.schema.nodes[node].value(nodes.kinds[node].point(middle).item())
 
 
@@ -199,16 +203,18 @@ def _moderator_names(fitted: FittedModel) -> list[str]:
 def _warn_outside(fitted: FittedModel, evidence: KnownValues) -> None:
     """Warn about values of moderators that the fit has not seen."""
     assert fitted.params.moderation is not None
-    known = evidence.by_node(fitted.schema)
+    known, nodes = evidence.by_node(fitted.schema), fitted.params.nodes
     for node, (low, high) in zip(fitted.moderators, fitted.params.moderation.span, strict=True):
-        value, slack = known[node], 1e-9 * (high - low)
-        if np.isnan(low) or low - slack <= value <= high + slack:  # levels have no range
+        if np.isnan(low):  # categories have no range
+            continue
+        value, slack = nodes.score_of(node, known[node]), 1e-9 * (high - low)
+        if low - slack <= value <= high + slack:
             continue
         column = fitted.schema.nodes[node]
-        lowest, highest = column.decoded(np.array([low, high]))
+        lowest, highest = (column.value(nodes.value_at(node, x)) for x in (low, high))
         warnings.warn(
-            f"{quoted(column.name)} was between {lowest:.6g} and {highest:.6g} in the rows of the "
-            f"fit; at {evidence.values[column.name]:.6g} the edges are extrapolated.",
+            f"{quoted(column.name)} was between {shown(lowest)} and {shown(highest)} in the rows "
+            f"of the fit; at {shown(evidence.values[column.name])} the edges are extrapolated.",
             ExtrapolationWarning,
             stacklevel=level_of_caller(),
         )
@@ -220,7 +226,7 @@ def _refuse_impossible(fitted: FittedModel, evidence: KnownValues) -> None:
         if not possible[spans.levels_of(at)][code]:
             column = fitted.schema.discrete[at]
             raise ParameterError(
-                f"level {quoted(column.levels[code])} of column {quoted(column.name)} cannot "
+                f"level {quoted(column.value(code))} of column {quoted(column.name)} cannot "
                 "occur in this model (it had no rows), so nothing can be said given it."
             )
 

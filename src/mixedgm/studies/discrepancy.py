@@ -106,9 +106,7 @@ def _centre_and_scale(columns: Floats, weights: Floats) -> tuple[Floats, Floats]
 def _values(fitted: FittedModel, design: Design) -> Floats:
     """(n, m) what residuals are about: numbers, scores of levels, counts."""
     nodes = fitted.params.nodes
-    of_codes = [
-        nodes.value_numbers(j)[design.codes[:, j].astype(np.intp)] for j in range(nodes.n_scored)
-    ]
+    of_codes = [nodes.amounts(j)[design.codes[:, j].astype(np.intp)] for j in range(nodes.n_scored)]
     return np.column_stack([design.numbers, *of_codes])
 
 
@@ -117,7 +115,7 @@ def _expected(fitted: FittedModel, given: Conditionals, chance: Floats) -> tuple
     nodes = fitted.params.nodes
     means, variances = [given.mean], [np.broadcast_to(given.variance, given.mean.shape)]
     for j in range(nodes.n_scored):
-        numbers, prob = nodes.value_numbers(j), chance[:, nodes.levels_of(j)]
+        numbers, prob = nodes.amounts(j), chance[:, nodes.levels_of(j)]
         mean = prob @ numbers
         means.append(mean[:, None])
         variance = np.sum(prob * (numbers - mean[:, None]) ** 2, axis=1, keepdims=True)

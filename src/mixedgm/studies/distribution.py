@@ -82,12 +82,17 @@ class Distribution:
     @property
     def continuous(self) -> tuple[Column, ...]:
         """The continuous columns, in the order in which they were asked for."""
-        return self.schema.gaussian
+        return tuple(column for column in self.columns if not column.is_discrete)
 
     @property
     def categorical(self) -> tuple[Column, ...]:
         """The categorical columns, in the order in which they were asked for."""
-        return self.schema.discrete
+        return self.schema.categorical
+
+    @property
+    def discrete(self) -> tuple[Column, ...]:
+        """The columns with finitely many values: categorical, ordinal and counts."""
+        return tuple(column for column in self.columns if column.is_discrete)
 
     @cached_property
     def schema(self) -> Schema:
@@ -116,19 +121,19 @@ class Distribution:
         shape, out = self.found.prob.shape, dict[str, Any]()
 
         def put(name: str, values: Any) -> None:
-            levels = (column.name for column in self.schema.discrete)
+            levels = (column.name for column in self.discrete)
             out[unused_name(name, [*out, *levels])] = values
 
-        for code, column in zip(np.indices(shape), self.schema.discrete, strict=True):
-            out[column.name] = [column.levels[at] for at in code.ravel()]
-        if self.schema.discrete:
+        for code, column in zip(np.indices(shape), self.discrete, strict=True):
+            out[column.name] = [column.value(at) for at in code.ravel().tolist()]
+        if self.discrete:
             put("probability", self.found.prob.ravel())
-        if self.schema.discrete and not self.exact:
+        if self.discrete and not self.exact:
             put("probability_error", self.found.prob_error.ravel())
         n_states = self.found.prob.size
         mean = self.found.mean.reshape(n_states, -1)
         variance = np.diagonal(self.found.covariance, axis1=-2, axis2=-1).reshape(n_states, -1)
-        for at, column in enumerate(self.schema.gaussian):
+        for at, column in enumerate(self.continuous):
             for name, values in _spread(column, mean[:, at], np.sqrt(variance[:, at])).items():
                 put(f"{column.name}_{name}", values)
             if not self.exact:
@@ -139,16 +144,22 @@ class Distribution:
 
     @property
     def mean(self) -> dict[str, float]:
-        """Mean of every continuous column over all states.
+        """Mean of every continuous column and of every count over all states.
 
         For a column with a transform it is the mean of its normal scores, put back into the data's
         own units.
         """
         mean, _ = self._mixture()
-        return {
+        out = {
             column.name: float(column.decoded(value))
-            for column, value in zip(self.schema.gaussian, mean, strict=True)
+            for column, value in zip(self.continuous, mean, strict=True)
         }
+        for at, column in enumerate(self.discrete):
+            if not column.has_levels:
+                others = tuple(k for k in range(self.found.prob.ndim) if k != at)
+                share = self.found.prob.sum(axis=others)
+                out[column.name] = float(share @ np.arange(len(share)))
+        return {name: out[name] for name in self.schema.names if name in out}
 
     def covariance(self, state: Mapping[str, Any] | None = None) -> Any:
         """Covariance of the continuous columns.
@@ -167,26 +178,25 @@ class Distribution:
         if state is None:
             _, matrix = self._mixture()
         else:
-            discrete = Schema(self.schema.discrete)
-            known = read_evidence(discrete, state)
-            absent = [name for name in discrete.names if name not in known.values]
+            known = read_evidence(Schema(self.discrete), state)
+            names = [column.name for column in self.discrete]
+            absent = [name for name in names if name not in known.values]
             if absent:
                 raise ParameterError(
                     f"state needs a level of {', '.join(map(quoted, absent))}, too."
                 )
-            matrix = self.found.covariance[
-                tuple(known.discrete[at] for at in range(len(known.discrete)))
-            ]
-        names = [column.name for column in self.schema.gaussian]
+            codes = [level_code(column, known.values[column.name]) for column in self.discrete]
+            matrix = self.found.covariance[tuple(codes)]
+        names = [column.name for column in self.continuous]
         return square_frame(names, matrix, self.model.library)
 
     def _mixture(self) -> tuple[Floats, Floats]:
         """Mean and covariance over all states."""
         prob = self.found.prob.ravel()
         alive = prob > 0
-        prob, k = prob[alive], len(self.schema.gaussian)
-        mean = self.found.mean.reshape(-1, k)[alive]
-        within = self.found.covariance.reshape(-1, k, k)[alive]
+        prob, k = prob[alive], len(self.continuous)
+        mean = self.found.mean.reshape(len(alive), k)[alive]
+        within = self.found.covariance.reshape(len(alive), k, k)[alive]
         centre = prob @ mean
         off = mean - centre
         return centre, np.tensordot(prob, within, 1) + (prob[:, None] * off).T @ off
@@ -214,7 +224,7 @@ class Distribution:
 
         numbers, codes, single = self._points(x, self.schema)
         schema, params = self.model.schema, self.model.joint_density
-        known = KnownColumns(*column_positions(schema, self.columns), numbers, codes)
+        known = KnownColumns(*column_positions(schema, self.schema.nodes), numbers, codes)
         log_p = with_names(schema, log_marginal, params, known, limit=self.limit)
         return float(np.exp(log_p[0])) if single else np.exp(log_p)
 
@@ -254,7 +264,7 @@ class Distribution:
 
     def _notes(self) -> list[str]:
         notes = [how_found(self.exact, self.found.note)]
-        if self.schema.gaussian and not self.gaussian:
+        if self.continuous and not self.gaussian:
             notes.append("continuous columns: mixtures of Gaussians, of which these are moments")
         return [*notes, *self.warnings]
 
@@ -276,7 +286,7 @@ def _spread(column: Column, mean: Floats, sd: Floats) -> dict[str, Floats]:
 
 def _encoded(column: Column, values: Any, n: int) -> Any:
     """Values of one column at all points, as the model has them."""
-    if column.has_levels:
+    if column.is_discrete:
         cells = np.broadcast_to(values, (n,)).tolist()
         code = {cell: level_code(column, cell) for cell in set(cells)}
         return np.array([code[cell] for cell in cells], dtype=np.int64)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mixedgm.errors import ParameterError, near_matches
+from mixedgm.model.nodes import in_node_order
 from mixedgm.printable import quoted
 from mixedgm.table.schema import Column, Level, Schema
 
@@ -101,9 +102,9 @@ def read_evidence(schema: Schema, given: Mapping[Any, Any] | None) -> KnownValue
 
 def _read_value(column: Column, value: Any) -> tuple[float | Level, float]:
     """Return a value in the data's own units, and as the model has it."""
-    if column.has_levels:
+    if column.is_discrete:
         code = level_code(column, value)
-        return column.levels[code], code
+        return column.value(code), code
     try:
         if isinstance(value, (bool, np.bool_)):
             raise TypeError
@@ -127,8 +128,12 @@ def level_code(column: Column, value: Any) -> int:
     --------
     >>> level_code(Column("year", "categorical", levels=(2008, 2009)), "2009")
     1
+    >>> level_code(Column("visits", "count", largest=9), 4)
+    4
     """
     value = value.item() if isinstance(value, np.generic) else value
+    if not column.has_levels:
+        return _count(column, value)
     for at, level in enumerate(column.levels):
         # 1 is not a truth value here, and False is not the level 0.
         if level == value and isinstance(level, bool) == isinstance(value, bool):
@@ -142,6 +147,20 @@ def level_code(column: Column, value: Any) -> int:
         more = len(column.levels) - _SHOWN_LEVELS
         hint = f"its levels are {shown}" + (f" and {more} more" if more > 0 else "")
     raise ParameterError(f"column {quoted(column.name)} has no level {quoted(value)}; {hint}")
+
+
+def _count(column: Column, value: Any) -> int:
+    """A value of a count column, or its text, as a whole number."""
+    try:
+        number = np.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        number = np.nan
+    if not 0 <= number < column.n_values or number != int(number):
+        raise ParameterError(
+            f"column {quoted(column.name)} is a count, so its value must be a whole number from 0 "
+            f"to {column.n_values - 1}. Got {quoted(value)} instead"
+        )
+    return int(number)
 
 
 def read_columns(schema: Schema, columns: Any, option: str = "columns") -> tuple[Column, ...]:
@@ -160,8 +179,12 @@ def read_columns(schema: Schema, columns: Any, option: str = "columns") -> tuple
 def column_positions(
     schema: Schema, columns: Sequence[Column]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return positions of the Gaussian ones and of the discrete ones, each among their like."""
-    numbers, discrete = schema.spans.places(schema.node_index(c.name) for c in columns)
+    """Return positions of the Gaussian ones and of the discrete ones, each among their like.
+
+    They are in the order in which a schema of these columns has them.
+    """
+    ordered = in_node_order(columns, lambda column: column.kind)
+    numbers, discrete = schema.spans.places(schema.node_index(c.name) for c in ordered)
     return tuple(numbers), tuple(discrete)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -17,6 +18,7 @@ from mixedgm.model.params import Params
 from mixedgm.penalty.weights import node_scales as node_scales_of
 from mixedgm.printable import quoted
 from mixedgm.report import FitReport
+from mixedgm.table.declarations import Count, Ordinal
 from mixedgm.table.schema import Column, Kind, Schema
 
 __all__ = ["ColumnsArg", "ParamsArg", "checked_params", "given_model", "schema_of"]
@@ -24,7 +26,14 @@ __all__ = ["ColumnsArg", "ParamsArg", "checked_params", "given_model", "schema_o
 ColumnsArg = Schema | Mapping[Any, Any]
 ParamsArg = Params | Mapping[str, Any]
 
-_BLOCKS = ("precision", "cont_bias", "category_shift", "cat_interaction", "cat_bias")
+_BLOCKS = (
+    "precision",
+    "cont_bias",
+    "category_shift",
+    "cat_interaction",
+    "cat_bias",
+    "score_interaction",
+)
 _ROUNDING = 1e-10
 
 IN_TURN = ("continuous", 2)
@@ -36,11 +45,16 @@ def schema_of(columns: ColumnsArg) -> Schema:
 
     Examples
     --------
-    >>> print(schema_of({"age": "continuous", "sex": ["F", "M"], "stage": 3}))
-    column  kind         role    levels      note
+    >>> from mixedgm.table import Count, Ordinal
+    >>> columns = {"age": "continuous", "sex": ["F", "M"], "stage": 3}
+    >>> columns |= {"pain": Ordinal(["low", "high"]), "visits": Count(largest=9)}
+    >>> print(schema_of(columns))
+    column  kind         role    levels         note
     age     continuous   target
     sex     categorical  target  2: F, M
     stage   categorical  target  3: a, b, c
+    pain    ordinal      target  2: low < high
+    visits  count        target  0 to 9
     """
     if isinstance(columns, Schema):
         return columns
@@ -51,15 +65,25 @@ def schema_of(columns: ColumnsArg) -> Schema:
 
 
 def _column(name: str, what: object) -> Column:
-    if isinstance(what, str) and what in KINDS and not KINDS[what].has_levels:
+    if isinstance(what, str) and what in KINDS and KINDS[what].is_gaussian:
         return Column(name, cast(Kind, what))
+    if isinstance(what, Ordinal) and what.levels is not None:
+        scores, levels = tuple(what.scores or ()), tuple(what.levels)
+        return Column(name, what.kind, levels=levels, scores=scores, thresholds=what.thresholds)
+    if isinstance(what, Count) and what.largest is not None:
+        return Column(
+            name, what.kind, dtype="int64", largest=what.largest, zero_term=what.zero_term
+        )
     levels: tuple[Any, ...] = ()
     if isinstance(what, (int, np.integer)) and not isinstance(what, bool):
         levels = _level_names(int(what))
     elif isinstance(what, Sequence) and not isinstance(what, str):
         levels = tuple(what)
     if len(levels) < 2 or not all(isinstance(level, (str, bool, int, float)) for level in levels):
-        wanted = "'continuous', a number of levels, or at least two levels"
+        wanted = (
+            "'continuous', a number of levels, at least two levels, mg.Ordinal(levels=[...]) or "
+            "mg.Count(largest=...)"
+        )
         raise ParameterError.must_be(f"column {quoted(name)}", wanted, what)
     return Column(name, "categorical", levels=levels)
 
@@ -84,20 +108,22 @@ def given_model(columns: ColumnsArg, params: ParamsArg, library: str) -> FittedM
 
 def node_scales(params: Params) -> tuple[Floats, tuple[str, ...]]:
     """Return sqrt(tr cov) of every column under the model, and what to know about the numbers."""
-    from mixedgm.joint import expectations, sampled_expectations
+    from mixedgm.joint import expectations, sampled_margins
 
     notes: tuple[str, ...] = ()
     try:
         moments = expectations(params.joint)
+        mean, variance, share = moments.mean, np.diagonal(moments.covariance), moments.share
     except TooLargeError:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", SamplingWarning)
-            moments, _ = sampled_expectations(params.joint, rng=np.random.default_rng(0))
+            sampled = sampled_margins(params.joint, rng=np.random.default_rng(0))
+        mean, variance, share = sampled.mean, sampled.variance, sampled.share
         bad = any(issubclass(warning.category, SamplingWarning) for warning in caught)
         rough = ", roughly: the chains that drew them have not mixed well" if bad else ""
         notes = (f"edge weights are on the scale of simulated rows{rough}",)
-    variance = np.diagonal(moments.covariance)
-    return node_scales_of(params.nodes, moments.column_mean, variance), notes
+    means, of_scores = params.nodes.score_moments(mean, share)
+    return node_scales_of(params.nodes, means, np.concatenate([variance, of_scores])), notes
 
 
 def checked_params(schema: Schema, params: ParamsArg) -> Params:
@@ -105,8 +131,7 @@ def checked_params(schema: Schema, params: ParamsArg) -> Params:
 
     Blocks that a mapping leaves out are those of independent standard normal and uniform columns.
     """
-    n_levels, blocks = schema.n_levels, _blocks(schema, params)
-    plain = Params.independent(schema.spans)
+    blocks, plain = _blocks(schema, params), Params.independent(schema.spans)
     shapes = {name: getattr(plain, name).shape for name in _BLOCKS}
     wrong = [
         f"{name} has shape {blocks[name].shape}, but the columns need {shape}"
@@ -114,16 +139,27 @@ def checked_params(schema: Schema, params: ParamsArg) -> Params:
         if blocks[name].shape != shape
     ]
     if not wrong:
-        given = Params.of_blocks(n_levels, *(blocks[name] for name in _BLOCKS))
+        given = _assembled(plain, blocks)
         wrong = _not_finite(given) or [
-            *_asymmetric(schema, given),
+            *_asymmetric(schema, given, blocks),
             *_diagonal(schema, given),
-            *_self_interactions(schema, given),
+            *_self_interactions(schema, given, blocks["score_interaction"]),
         ]
         wrong = wrong or _indefinite(given)
     if wrong:
         raise ParameterError("these parameters do not make a model: " + "; ".join(wrong) + ".")
     return replace(given, coef=_symmetric(given.coef))
+
+
+def _assembled(plain: Params, blocks: Mapping[str, Floats]) -> Params:
+    """Parameters with these blocks."""
+    numeric, coef = plain.nodes.n_numeric, plain.coef.copy()
+    coef[:numeric, :numeric] = blocks["score_interaction"]
+    coef[:numeric, numeric:] = blocks["category_shift"]
+    coef[numeric:, :numeric] = blocks["category_shift"].T
+    coef[numeric:, numeric:] = blocks["cat_interaction"]
+    bias = np.concatenate([blocks["cont_bias"], blocks["cat_bias"]])
+    return replace(plain, bias=bias, coef=coef).with_precision(blocks["precision"])
 
 
 def _blocks(schema: Schema, params: ParamsArg) -> dict[str, Floats]:
@@ -133,6 +169,8 @@ def _blocks(schema: Schema, params: ParamsArg) -> dict[str, Floats]:
                 f"params has n_levels {params.n_levels}, but the categorical columns of the "
                 f"schema have {schema.n_levels} levels."
             )
+        if params.nodes.in_own_units != schema.spans:
+            raise ParameterError("params has other kinds of columns than the schema.")
         given: Mapping[str, Any] = {name: getattr(params, name) for name in _BLOCKS}
     elif isinstance(params, Mapping):
         given = params
@@ -163,17 +201,26 @@ def _not_finite(params: Params) -> list[str]:
         if bad.any():
             wrong.append(f"{name} holds {np.count_nonzero(bad)} values that are not finite numbers")
     for discrete in range(len(params.n_levels)):
-        if np.isneginf(params.cat_bias[params.levels_of(discrete)]).all():
+        if np.isneginf(params.logits[params.levels_of(discrete)]).all():
             wrong.append(f"cat_bias leaves categorical column number {discrete} without any level")
+    quadratic = np.repeat(~params.nodes.free, params.nodes.n_biases[params.nodes.discrete])
+    if np.isinf(params.cat_bias[quadratic]).any():
+        wrong.append("cat_bias is infinite for a column whose values have no terms of their own")
     return wrong
 
 
-def _asymmetric(schema: Schema, params: Params) -> list[str]:
-    levels = [f"{c.name}={level}" for c in schema.discrete for level in c.level_names]
-    names = {"precision": [c.name for c in schema.gaussian], "cat_interaction": levels}
+def _asymmetric(schema: Schema, params: Params, blocks: Mapping[str, Floats]) -> list[str]:
+    spans = schema.spans
+    numbers = [column.name for column in schema.nodes[: spans.n_gaussian + spans.n_scored]]
+    levels = [f"{c.name}={x}" for c in schema.discrete[spans.n_scored :] for x in c.level_names]
+    names = {
+        "precision": [c.name for c in schema.gaussian],
+        "cat_interaction": levels,
+        "score_interaction": numbers,
+    }
     wrong = []
     for name, axis in names.items():
-        block = getattr(params, name)
+        block = blocks[name]
         gap = np.abs(block - block.T)
         if gap.size and gap.max() > _ROUNDING * max(1.0, float(np.abs(block).max())):
             u, v = np.unravel_index(gap.argmax(), gap.shape)
@@ -192,13 +239,23 @@ def _diagonal(schema: Schema, params: Params) -> list[str]:
     ]
 
 
-def _self_interactions(schema: Schema, params: Params) -> list[str]:
-    return [
-        f"cat_interaction has values between levels of {quoted(column.name)} itself, where only "
-        "zeros belong (its own terms are in cat_bias)"
-        for discrete, column in enumerate(schema.discrete)
-        if params.cat_interaction[params.levels_of(discrete), params.levels_of(discrete)].any()
-    ]
+def _self_interactions(schema: Schema, params: Params, between_scores: Floats) -> list[str]:
+    spans, wrong = schema.spans, []
+    for node, column in enumerate(schema.nodes):
+        own = params.coef[spans.columns_of(node), spans.columns_of(node)]
+        if own.any() and not spans.is_gaussian(node):
+            what = "levels" if len(own) > 1 else "the scores"
+            block = "score_interaction" if spans.numeric_nodes[node] else "cat_interaction"
+            wrong.append(
+                f"{block} has values between {what} of {quoted(column.name)} itself, where only "
+                "zeros belong (its own terms are in cat_bias)"
+            )
+    if between_scores[spans.gaussian, spans.gaussian].any():
+        wrong.append(
+            "score_interaction has values between continuous columns, where only zeros belong "
+            "(these are in precision)"
+        )
+    return wrong
 
 
 def _indefinite(params: Params) -> list[str]:
@@ -228,29 +285,30 @@ def centred(params: Params) -> Params:
     What the centring takes from an edge goes to the node terms, so that a block which does not
     change with the level is no edge.  Levels that cannot occur have no edge parameters.
     """
-    nodes, coef, bias = params.nodes, params.coef.copy(), params.bias.copy()
-    p, possible = nodes.n_numeric, params.levels_possible
+    nodes, coef, moved = params.nodes, params.coef.copy(), np.zeros(params.nodes.n_columns)
+    p, first = nodes.n_numeric, nodes.level_start[nodes.n_scored]
+    possible = params.levels_possible[first:]
     impossible = p + np.flatnonzero(~possible)
     coef[impossible] = coef[:, impossible] = 0.0
     level_columns = [
-        p + np.flatnonzero(possible[nodes.levels_of(r)]) + nodes.level_start[r]
-        for r in range(len(nodes.n_levels))
+        p + at + np.flatnonzero(possible[at:end])
+        for at, end in pairwise((nodes.level_start[nodes.n_scored :] - first).tolist())
     ]
     for r, rows in enumerate(level_columns):
         mean = _mean(coef[:p, rows])
         coef[:p, rows] = _without(coef[:p, rows], mean[:, None])
         coef[rows, :p] = coef[:p, rows].T
-        bias[:p] += mean
+        moved[:p] += mean
         for columns in level_columns[:r]:
             block = coef[np.ix_(rows, columns)]
             by_row, by_column = _mean(block), _mean(block.T)
             middle = float(by_row.mean())
-            bias[rows] += by_row
-            bias[columns] += by_column - middle
+            moved[rows] += by_row
+            moved[columns] += by_column - middle
             block = _without(block, by_row[:, None] + (by_column - middle))
             coef[np.ix_(rows, columns)] = block
             coef[np.ix_(columns, rows)] = block.T
-    return replace(params, bias=bias, coef=coef)
+    return replace(params, bias=params.bias + nodes.moved_terms(moved), coef=coef)
 
 
 def _mean(block: Floats) -> Floats:

@@ -293,7 +293,7 @@ def _values(fitted: FittedModel, terms: NodeTerms) -> tuple[Floats, Floats, Floa
     assert margins is not None
     assert margins.covariance is not None
     assert terms.covariance is not None
-    share = margins.share
+    share = margins.mean[p:]
     unit = np.concatenate([1.0 / margins.units.scale, np.ones(len(share))])
     # The mean of x in a level is a covariance over the level's share; a cell adds the product.
     by_level = np.ones((len(unit), len(unit)))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Floats
+from mixedgm.printable import quoted
 from mixedgm.studies.evidence import KnownValues
 from mixedgm.table.assemble import Columns, frame
 from mixedgm.table.schema import Schema
@@ -16,9 +18,10 @@ __all__ = ["Means"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Means:
-    """Mean of every continuous column and probability of every level.
+    """Mean of every continuous column and count, and probability of every level.
 
-    ``means["age"]`` is a number, ``means["sex"]`` a dictionary of levels.
+    ``means["age"]`` is a number, ``means["sex"]`` a dictionary of levels.  ``means.score("pain")``
+    is the mean of the scores of an ordinal column.
 
     Parameters
     ----------
@@ -30,7 +33,10 @@ class Means:
         Means of the continuous columns, normal scores where a column has a transform, and their
         standard errors.
     levels, levels_error : ndarray (sum of levels,)
-        Probabilities of the levels and their standard errors; errors are zero when exact.
+        Probabilities of the levels, and of all values of counts, and their standard errors; errors
+        are zero when exact.
+    score_error : ndarray (discrete columns,)
+        Standard errors of mean counts and mean scores.
     exact : bool
         False when they were sampled.
     library : str
@@ -45,17 +51,37 @@ class Means:
     levels: Floats
     mean_error: Floats
     levels_error: Floats
+    score_error: Floats
     exact: bool
     library: str
     warnings: tuple[str, ...] = ()
 
     def __getitem__(self, name: Any) -> float | dict[Any, float]:
-        """Return the mean of a continuous column, or the probabilities of a categorical one."""
+        """Return the mean of a continuous column or count, or the probabilities of levels."""
         node = self.schema.node_index(name)
         column, span = self.schema.nodes[node], self._span(node)
         if self.schema.spans.is_gaussian(node):
             return float(column.decoded(self.mean[span.start]))
+        if not column.has_levels:
+            return self.score(name)
         return dict(zip(column.levels, self.levels[span].tolist(), strict=True))
+
+    def score(self, name: Any) -> float:
+        """Return the mean of the scores of an ordinal column, or the mean count.
+
+        Examples
+        --------
+        >>> import mixedgm as mg
+        >>> pain = mg.Column("pain", "ordinal", levels=("none", "some", "much"))
+        >>> truth = mg.from_params(mg.Schema((pain,)), {"cat_bias": [0.0, 0.0, 0.0]})
+        >>> truth.mean().score("pain")
+        1.0
+        """
+        node = self.schema.node_index(name)
+        column, spans = self.schema.nodes[node], self.schema.spans
+        if not spans.scored_nodes[node]:
+            raise ParameterError(f"{quoted(column.name)} is {column.kind}, so it has no scores.")
+        return float(self.levels[self._span(node)] @ spans.amounts(spans.place(node)))
 
     def _span(self, node: int) -> slice:
         """Where a node is in `mean`, or in `levels`."""
@@ -64,13 +90,13 @@ class Means:
         return slice(at, at + 1) if spans.is_gaussian(node) else spans.levels_of(at)
 
     def frame(self) -> Any:
-        """One row for every continuous column and every level, as a frame.
+        """One row for every continuous column, every count and every level, as a frame.
 
         Returns
         -------
         frame of the library of the training table
-            `column`, `level` (missing for a continuous column), `mean` (of a level: its
-            probability), and `error`, the standard error, where it was sampled.  The mean of a
+            `column`, `level` (missing for a number), `mean` (of a level: its probability), and
+            `error`, the standard error, where it was sampled.  The mean of a
             column with a transform is that of its normal scores, put back into the data's own
             units; its error is in normal scores.
         """
@@ -83,6 +109,9 @@ class Means:
             span = self._span(node)
             if self.schema.spans.is_gaussian(node):
                 means, errors = column.decoded(self.mean[span]), self.mean_error[span]
+            elif not column.has_levels:
+                at = self.schema.spans.place(node)
+                means, errors = [self[column.name]], self.score_error[at : at + 1]
             else:
                 means, errors = self.levels[span], self.levels_error[span]
             names = column.level_names or (None,)

@@ -276,10 +276,10 @@ def _column_meaning(node: NodeCheck) -> str:
 def _pair_meaning(pair: PairCheck) -> str:
     """By the strength in the rows and in simulated tables; one number cannot have another shape."""
     observed, simulated = abs(pair.observed), abs(pair.simulated)
-    same_sign = pair.observed * pair.simulated >= 0.0
+    opposite = pair.observed * pair.simulated < 0.0 and observed > _ALIKE
     alike = abs(observed - simulated) <= max(_ALIKE, 0.1 * max(observed, simulated))
     if indicator_ends(pair.kind) and alike:
         return "shape"
-    if observed > simulated or not same_sign:
+    if observed > simulated or opposite:
         return "weak" if pair.edge else "missing"
     return "strong"

@@ -144,21 +144,25 @@ def _notes_of_given(fitted: FittedModel, evidence: KnownValues) -> tuple[str, ..
     return pair_notes(fitted, fitted.schema.names, evidence.values)
 
 
-def _moments(fitted: FittedModel, how: How) -> tuple[Floats, Floats, Floats, Floats, bool]:
-    """Means, level probabilities, the errors of both, and whether they are exact."""
-    from mixedgm.joint import KnownColumns, posterior, sampled_expectations
+def _moments(fitted: FittedModel, how: How) -> tuple[Floats, Floats, Floats, Floats, Floats, bool]:
+    """Means, level probabilities, errors of both and of mean scores, and whether all are exact."""
+    from mixedgm.joint import KnownColumns, posterior, sampled_margins
 
+    spans = fitted.schema.spans
+    amounts = [spans.amounts(at) for at in range(len(spans.n_levels))]
     if how.method != "gibbs":
         params, nothing = fitted.joint_density, KnownColumns.none()
         try:
             answer = posterior(params, nothing, method="exact", limit=how.entries)
             mean, levels = answer.mean[0], answer.levels[0]
-            return mean, levels, np.zeros_like(mean), np.zeros_like(levels), True
+            none = np.zeros_like(mean), np.zeros_like(levels), np.zeros(len(amounts))
+            return mean, levels, *none, True
         except TooLargeError:
             if how.method == "exact":
                 raise
-    mean, error = sampled_expectations(fitted.joint_density, rng=how.rng)
-    return mean.mean, mean.share, error.mean, error.share, False
+    margins = sampled_margins(fitted.joint_density, rng=how.rng)
+    errors = margins.mean_error, margins.share_error, margins.errors_of(amounts)
+    return margins.mean, margins.share, *errors, False
 
 
 def entropy_of(fitted: FittedModel, columns: Any, given: GivenArg, how: How) -> Estimate:

@@ -43,9 +43,12 @@ class SampleReport:
     @classmethod
     def of(cls, schema: Schema, draw: Draw, library: str) -> SampleReport:
         """Put names to the diagnostics of chains."""
-        names: list[tuple[str, str | None]] = [(c.name, None) for c in schema.gaussian]
-        names += [(c.name, level) for c in schema.discrete for level in c.level_names]
         chains = draw.diagnostics
+        names: list[tuple[str, str | None]] = [(c.name, None) for c in schema.gaussian]
+        by_score = chains is not None and chains.by_score
+        for at, column in enumerate(schema.discrete):
+            whole = by_score and at < schema.spans.n_scored
+            names += [(column.name, v) for v in ([None] if whole else column.value_names)]
         columns: Columns = {
             "column": [name for name, _ in names if chains is not None],
             "level": [level for _, level in names if chains is not None],

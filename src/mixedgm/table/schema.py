@@ -156,7 +156,7 @@ class Column:
         numeric = all(isinstance(x, int | float) and not isinstance(x, bool) for x in self.levels)
         if self.levels and numeric:
             return np.array(self.levels, dtype=np.float64)
-        return kind.numbers(self.n_values)
+        return kind.amounts(self.n_values)
 
     @property
     def of_means(self) -> Column:

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from mixedgm.model.kinds import edge_kinds, ends_of
+from mixedgm.model.kinds import edge_kinds, ends_of, indicator_ends
 
-__all__ = ["GROUP_COLOURS", "KIND_COLOURS", "MIXED", "SIGN_COLOURS", "SIGN_NAMES"]
+__all__ = ["GROUP_COLOURS", "KIND_COLOURS", "SIGN_COLOURS", "SIGN_NAMES"]
 
 SIGN_COLOURS: dict[str | None, str] = {"+": "#0072B2", "-": "#D55E00", None: "#8A8A8A"}
 """Blue, vermilion, and grey where there is no sign."""
 
 SIGN_NAMES: dict[str | None, str] = {"+": "positive", "-": "negative", None: "no sign"}
 
-MIXED = "different kinds"
-"""What a legend says where columns of several different kinds have edges."""
-_MIXED_COLOUR = "#E69F00"
+_MIXED = "#56B4E9", "#E69F00"
 
 KIND_COLOURS = {
-    edge_kind: first.line if first is second else _MIXED_COLOUR
+    edge_kind: first.line if first is second else _MIXED[indicator_ends(edge_kind)]
     for edge_kind, (first, second) in ((name, ends_of(name)) for name in edge_kinds())
 }
-"""Lines of edges: the colour of the kind of both ends, or one colour where these differ."""
+"""Lines of edges: the colour of the kind of both ends; where these differ, whether one of them is
+categorical."""
 
 GROUP_COLOURS = (
     *("#77AADD", "#EEDD88", "#44BB99", "#FFAABB", "#BBCC33", "#EE8866", "#99DDFF", "#AAAA00"),

@@ -13,8 +13,9 @@ from mixedgm.model.layout import Floats, Ints
 from mixedgm.parameters import is_integer
 from mixedgm.penalty.factors import edge_kind
 from mixedgm.views.canvas import INK, axes, known_options, label
-from mixedgm.views.colours import KIND_COLOURS, MIXED
+from mixedgm.views.colours import KIND_COLOURS
 from mixedgm.views.tables import path_of
+from mixedgm.views.text import SHORT_KINDS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -214,13 +215,16 @@ def _draw_legend(ax: Axes, fitted: FittedModel, order: Ints) -> None:
     from matplotlib.lines import Line2D
 
     present = {_kind(fitted, group) for group in order.tolist()}
-    by_colour: dict[str, list[str]] = {}
+    alike: dict[str, list[str]] = {}
     for kind, colour in KIND_COLOURS.items():
         if kind in present:
-            by_colour.setdefault(colour, []).append(kind)
+            alike.setdefault(colour, []).append(kind)
+    named = {
+        colour: kinds[0] if len(kinds) == 1 else ", ".join(SHORT_KINDS[kind] for kind in kinds)
+        for colour, kinds in alike.items()
+    }
     keys = [
-        Line2D([], [], color=colour, linewidth=1.9, label=kinds[0] if len(kinds) == 1 else MIXED)
-        for colour, kinds in by_colour.items()
+        Line2D([], [], color=colour, linewidth=1.9, label=text) for colour, text in named.items()
     ]
     lam = fitted.report.lam
     if isinstance(lam, tuple):

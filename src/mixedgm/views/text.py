@@ -17,6 +17,7 @@ from mixedgm.table.assemble import Columns
 from mixedgm.views.summary import Summary
 
 __all__ = [
+    "SHORT_KINDS",
     "cell_text",
     "edges_text",
     "facts",
@@ -32,7 +33,7 @@ _NARROWEST = 8
 _LONGEST_HEAD = 24
 _LONGEST_NAME = 40
 _MOST_NAMES = 10
-_SHORT_KINDS = {name: "-".join(kind.short for kind in ends_of(name)) for name in edge_kinds()}
+SHORT_KINDS = {name: "-".join(kind.short for kind in ends_of(name)) for name in edge_kinds()}
 
 
 def summary_text(summary: Summary, width: int = 80) -> str:
@@ -125,7 +126,7 @@ def _columns(summary: Summary) -> str:
 
 
 def _edges(summary: Summary) -> str:
-    kinds = [f"{n} {_SHORT_KINDS[kind]}" for kind, n in summary.edges_by_kind.items() if n]
+    kinds = [f"{n} {SHORT_KINDS[kind]}" for kind, n in summary.edges_by_kind.items() if n]
     count = len(summary.edges) - summary.n_deviations
     total = f"{count} of {summary.n_possible} possible"
     return f"{total}: {', '.join(kinds)}" if kinds else total
@@ -236,7 +237,7 @@ def edges_text(
         columns = {**columns, "ridge": ["yes" if edge.ridge else None for edge in edges]}
     cells = _Cells(columns)
     if sum(cells.widths) + cells.gaps > width:
-        columns = {**columns, "kind": [_SHORT_KINDS[edge.kind] for edge in edges]}
+        columns = {**columns, "kind": [SHORT_KINDS[edge.kind] for edge in edges]}
     text = table_text(columns, width)
     return f"{text}\n({NO_SIGN})" if any(edge.sign is None for edge in edges) else text
 

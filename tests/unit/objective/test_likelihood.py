@@ -63,7 +63,7 @@ def test_exact_curvature_is_refused_where_there_are_too_many_states():
     for j in range(20):
         second[2 * j : 2 * j + 2, 2 * j : 2 * j + 2] = np.diag([0.5, 0.5])
     second[:2, 2:4] = second[2:4, :2] = [[0.4, 0.1], [0.1, 0.4]]
-    smooth = Likelihood(layout, Moments(100.0, np.full(40, 0.5), second), 100)
+    smooth = Likelihood(layout, Moments(100.0, np.full(40, 0.5), second, np.full(40, 0.5)), 100)
     assert not smooth.exact_curvature
     problem = Problem(smooth, GroupLasso(layout, np.ones(1)), 0.01, np.ones(1))
     start = smooth.null(), smooth.evaluate(smooth.null())
@@ -78,7 +78,7 @@ def test_a_graph_that_is_too_dense_is_an_error_with_columns_and_remedies():
     mean = np.concatenate([[0.0], np.full(60, 0.5)])
     second = np.zeros((61, 61))
     second[0, 0] = 1.0
-    smooth = Likelihood(layout, Moments(100.0, mean, second), 100)
+    smooth = Likelihood(layout, Moments(100.0, mean, second, mean[1:]), 100)
     theta = smooth.null()
     assert np.isfinite(smooth.evaluate(theta).value)
     theta[layout.edges] = 0.01

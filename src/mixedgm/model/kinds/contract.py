@@ -60,14 +60,6 @@ class Kind(ABC):
         """Whether every value has a term of its own, so that one without rows cannot occur."""
         return True
 
-    def unknown_code(self, n_values: int) -> int:
-        """What a value that is not among them is taken for: a further one, or one of them."""
-        return n_values
-
-    def with_unknown(self, n_values: int) -> Kind:
-        """The same kind with that further value, every value with a term of its own."""
-        return self
-
     @abstractmethod
     def width(self, n_values: int) -> int:
         """Number of design columns: what the other columns see of it."""

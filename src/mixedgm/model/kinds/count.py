@@ -47,17 +47,13 @@ class CountKind(Scored):
         """The roots of 0, 1, 2, ..."""
         return np.sqrt(np.arange(n_values, dtype=np.float64))
 
+    def amounts(self, n_values: int) -> Floats:
+        """The counts themselves."""
+        return np.arange(n_values, dtype=np.float64)
+
     def unknown_score(self, n_values: int) -> float:
         """A count above the largest is seen as the largest."""
         return float(self.scores(n_values)[-1])
-
-    def unknown_code(self, n_values: int) -> int:
-        """The largest."""
-        return n_values - 1
-
-    def numbers(self, n_values: int) -> Floats:
-        """The counts."""
-        return np.arange(n_values, dtype=np.float64)
 
     def base(self, n_values: int) -> Floats:
         """Minus the logarithm of c!."""

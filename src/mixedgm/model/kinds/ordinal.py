@@ -51,12 +51,6 @@ class OrdinalKind(Scored):
             return self
         return replace(self, level_scores=tuple(self.own_scores(len(observed))[observed].tolist()))
 
-    def with_unknown(self, n_values: int) -> Scored:
-        """The same with a level that has the mean of all scores."""
-        scores = self.own_scores(n_values)
-        wider = (*scores.tolist(), float(scores.mean()))
-        return replace(self, level_scores=wider, thresholds="free")
-
     def problem(self, levels: tuple[Any, ...], transform: Transform | None) -> str | None:
         """A transform."""
         return None if transform is None else "is ordinal, so it has no transform"

@@ -45,10 +45,6 @@ class Scored(Kind):
         """Whether the value zero has a term besides the quadratic ones."""
         return False
 
-    def numbers(self, n_values: int) -> Floats:
-        """(n_values,) what residuals and means are about: the scores in the units of the table."""
-        return self.own_scores(n_values)
-
     def base(self, n_values: int) -> Floats:
         """(n_values,) the part of the own terms that is known."""
         return np.zeros(n_values)
@@ -56,6 +52,10 @@ class Scored(Kind):
     def scores(self, n_values: int) -> Floats:
         """(n_values,) what the other columns see of every value."""
         return (self.own_scores(n_values) - self.centre) / self.scale
+
+    def amounts(self, n_values: int) -> Floats:
+        """(n_values,) the numbers of which a mean is taken: scores in the units of the table."""
+        return self.own_scores(n_values)
 
     def unknown_score(self, n_values: int) -> float:
         """What the others see of a value that is not among them: the mean of all scores."""
@@ -74,6 +74,13 @@ class Scored(Kind):
     def standardised(self, centre: float, scale: float) -> Scored:
         """The same kind with scores in other units; those of the table: 0 and 1."""
         return replace(self, centre=float(centre), scale=float(scale))
+
+    def with_unknown(self, n_values: int) -> Scored:
+        """A kind with one more value, one that is not among these, and a term for each value."""
+        from mixedgm.model.kinds.ordinal import OrdinalKind
+
+        scores = [*self.scores(n_values).tolist(), self.unknown_score(n_values)]
+        return OrdinalKind(level_scores=tuple(scores))
 
     def moved(self, n_values: int) -> Floats:
         """(n_biases,) what own terms rise by when the predictor rises by one."""
@@ -176,4 +183,4 @@ class Scored(Kind):
         if which == "median":
             return np.asarray((prob.cumsum(axis=-1) >= 0.5 - _ROUNDING).argmax(axis=-1))
         n_values = conditional.shape[-1]
-        return np.asarray(prob @ (self.numbers(n_values) if numbers is None else numbers))
+        return np.asarray(prob @ (self.amounts(n_values) if numbers is None else numbers))
