@@ -29,11 +29,11 @@ def worst_kkt(task: Task, path: Path, at_most: int = 10) -> float:
 def kkt(task: Task, theta: Floats, lam: float) -> float:
     """Distance from optimality at theta, in standardised coordinates."""
     layout = task.layout
-    T, p = layout.to_matrix(theta), layout.n_gaussian
+    T, numeric = layout.to_matrix(theta), layout.nodes.n_numeric
     node_grad, cross, frequency = _gradient(task, theta, T)
     starts = layout.column_start[:-1]
     trace = np.add.reduceat(frequency * (1.0 - frequency), starts)
-    scale = np.concatenate([np.ones(p), np.sqrt(trace[p:])])
+    scale = np.concatenate([np.ones(numeric), np.sqrt(trace[numeric:])])
     weights = np.outer(scale, scale)
     node = layout.column_node
     size, G = _norms(T, starts), cross + cross.T
@@ -49,34 +49,39 @@ def gradient(task: Task, theta: Floats) -> Floats:
     """The gradient in theta, for comparison with the package's own."""
     layout = task.layout
     nodes, cross, _ = _gradient(task, theta, layout.to_matrix(theta))
-    p, d = layout.n_gaussian, layout.n_columns
-    edges = layout.from_matrix(cross + cross.T)
-    return np.concatenate([nodes[:p], nodes[d:], nodes[p:d], edges])
+    return np.concatenate([nodes, layout.from_matrix(cross + cross.T)])
 
 
 def _gradient(task: Task, theta: Floats, T: Floats) -> tuple[Floats, Floats, Floats]:
-    """Of the node terms; Z'(residuals); and the column means of Z."""
+    """Of the node terms, as in theta; Z'(residuals); and the column means of Z."""
     rows, layout = task.smooth.rows, task.layout  # type: ignore[attr-defined]
-    p, d = layout.n_gaussian, layout.n_columns
-    bias = np.concatenate([theta[layout.linear], theta[layout.biases]])
-    b = theta[layout.diagonal]
+    p, d, nodes = layout.n_gaussian, layout.n_columns, layout.nodes
+    linear, b = theta[layout.linear], theta[layout.diagonal]
+    alone = nodes.own_logits(theta[layout.biases])
     weights = np.ones(len(rows.codes)) if rows.weights is None else rows.weights
-    total = np.zeros(d)
-    slope = np.zeros(p)
+    total, by_value, slope = np.zeros(p), np.zeros(len(alone)), np.zeros(p)
     cross, frequency = np.zeros((d, d)), np.zeros(d)
-    step = max(1, _BLOCK // d)
+    step = max(1, _BLOCK // max(d, len(alone)))
     for first in range(0, len(weights), step):
         part = slice(first, first + step)
         share = weights[part] / weights.sum()
-        Z = indicators(rows.numbers[part], rows.codes[part], layout.column_start[p:])
-        eta = bias + Z @ T
-        E = eta[:, :p] / b - Z[:, :p]
-        residual = np.hstack([E, _softmax(eta[:, p:], layout.n_levels) - Z[:, p:]])
+        starts = layout.column_start[nodes.n_numeric :]
+        Z = indicators(rows.numbers[part], rows.codes[part][:, nodes.n_scored :], starts)
+        residual = Z @ T
+        E = (linear + residual[:, :p]) / b - Z[:, :p]
+        residual[:, :p] = E
+        for j in range(len(nodes.n_levels)):
+            own, values = nodes.columns_of(p + j), nodes.levels_of(j)
+            table = nodes.scores[values][:, None] if j < nodes.n_scored else np.eye(len(alone[values]))
+            wrong = _softmax(alone[values] + residual[:, own] @ table.T)
+            wrong[np.arange(len(wrong)), rows.codes[part, j]] -= 1.0
+            by_value[values] += share @ wrong
+            residual[:, own] = wrong @ table
         cross += Z.T @ (share[:, None] * residual)
-        total += share @ residual
+        total += share @ E
         slope += share @ (-0.5 / b - Z[:, :p] * E - 0.5 * E**2)
         frequency += share @ Z
-    return np.concatenate([total, slope]), cross, frequency
+    return np.concatenate([total, slope, nodes.term_sums(by_value)]), cross, frequency
 
 
 def indicators(numbers: Floats, codes: NDArray[np.integer], starts: NDArray[np.int64]) -> Floats:
@@ -87,13 +92,10 @@ def indicators(numbers: Floats, codes: NDArray[np.integer], starts: NDArray[np.i
     return Z
 
 
-def _softmax(logits: Floats, n_levels: tuple[int, ...]) -> Floats:
-    ends = np.cumsum((0, *n_levels))
-    for a, e in zip(ends[:-1], ends[1:], strict=True):
-        part = logits[:, a:e]
-        part -= part.max(axis=1, keepdims=True)
-        np.exp(part, out=part)
-        part /= part.sum(axis=1, keepdims=True)
+def _softmax(logits: Floats) -> Floats:
+    logits -= logits.max(axis=1, keepdims=True)
+    np.exp(logits, out=logits)
+    logits /= logits.sum(axis=1, keepdims=True)
     return logits
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import warnings
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.context import Context
 from benchmarks.simulate import Shape, sparse_table
+from mixedgm.model.kinds import COUNT, ORDINAL, Scored
 from mixedgm.table.encode import Design, code_dtype, learn
-from mixedgm.table.schema import Column, Schema
+from mixedgm.table.schema import Column, Kind, Schema
 
 PAPER_GRID = np.geomspace(0.7, 5e-5, 50)
 SURVEY_LEVELS = (7, 2, 5, 4, 5, 9, 2, 2, 2)
@@ -23,6 +24,7 @@ SETS = {
     "a": Shape(10, (2,) * 10, 1_000),
     "b": Shape(50, (4,) * 50, 2_000),
     "c10k": Shape(2, SURVEY_LEVELS, 10_000),
+    "d": Shape(20, (5,) * 20 + (30,) * 10 + (4,) * 10, 5_000, (ORDINAL,) * 20 + (COUNT,) * 10),
 }
 
 
@@ -85,17 +87,23 @@ def simulated_set(context: Context, name: str) -> tuple[Design, str]:
 def simulated(shape: Shape, *, degree: float = 3.0, seed: int = 0) -> Design:
     """A table with a sparse random graph behind it."""
     numbers, codes = sparse_table(shape, np.random.default_rng(seed), degree=degree)
-    return encoded(numbers, codes, shape.n_levels)
+    return encoded(numbers, codes, shape.n_levels, shape.scored)
 
 
 def encoded(
-    numbers: NDArray[np.float64], codes: NDArray[np.integer], n_levels: tuple[int, ...]
+    numbers: NDArray[np.float64],
+    codes: NDArray[np.integer],
+    n_levels: tuple[int, ...],
+    scored: tuple[Scored, ...] = (),
 ) -> Design:
-    """Arrays -> Design, with made-up names."""
+    """Arrays -> Design, with made-up names; `scored` are the kinds of the first discrete columns."""
     columns = [Column(f"x{s}", "continuous") for s in range(numbers.shape[1])]
-    columns += [
-        Column(f"y{j}", "categorical", levels=tuple(range(m))) for j, m in enumerate(n_levels)
-    ]
+    kinds = [kind.name for kind in scored] + ["categorical"] * (len(n_levels) - len(scored))
+    for j, (kind, m) in enumerate(zip(kinds, n_levels, strict=True)):
+        if kind == "count":
+            columns.append(Column(f"y{j}", "count", largest=m - 1))
+        else:
+            columns.append(Column(f"y{j}", cast(Kind, kind), levels=tuple(range(m))))
     schema = Schema(tuple(columns))
     small: Any = np.ascontiguousarray(codes, dtype=code_dtype(schema))
     return Design(schema, np.ascontiguousarray(numbers, dtype=np.float64), small)

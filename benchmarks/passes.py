@@ -30,9 +30,14 @@ SHAPES = {
         Shape(50, (4,) * 50, 20_000),
         Shape(100, (5,) * 100, 5_000),
         Shape(200, (3,) * 200, 5_000),
+        data.SETS["d"],
     ],
-    "quick": [replace(SURVEY, n_rows=20_000), Shape(50, (4,) * 50, 4_000)],
-    "smoke": [replace(SURVEY, n_rows=300)],
+    "quick": [
+        replace(SURVEY, n_rows=20_000),
+        Shape(50, (4,) * 50, 4_000),
+        replace(data.SETS["d"], n_rows=1_000),
+    ],
+    "smoke": [replace(SURVEY, n_rows=300), replace(data.SETS["d"], n_rows=300)],
 }
 _LAM = 0.1
 REPEATS = {"full": 30, "quick": 7, "smoke": 1}
@@ -80,6 +85,8 @@ def _ratio_rows(result: Result, shape: Shape, times: dict[str, Times]) -> None:
         return min(t.best for name, t in times.items() if name.startswith(f"products, {threads}"))
 
     name, limit = _name(shape), 1.3 if shape.n_columns >= 250 else 2.0
+    if shape.scored:
+        limit = 1.5
     passing = {threads: times[f"evaluate, {threads}"].best for threads in (1, THREADS)}
     floor = fastest(THREADS)
     result.add(at_most(f"{name}: pass / its two products", passing[THREADS] / floor, limit))
@@ -145,7 +152,8 @@ def pass_memory(shape: Shape) -> int:
 
 
 def _name(shape: Shape) -> str:
-    return f"d = {shape.n_columns} ({shape.n_rows:,} rows)"
+    table = "set d" if shape.scored else f"d = {shape.n_columns}"
+    return f"{table} ({shape.n_rows:,} rows)"
 
 
 def _task(shape: Shape) -> Task:
@@ -153,6 +161,8 @@ def _task(shape: Shape) -> Task:
 
 
 def _design(shape: Shape) -> Design:
+    if shape.scored:
+        return data.simulated(shape)
     rng = np.random.default_rng(0)
     numbers = rng.normal(size=(shape.n_rows, shape.n_gaussian))
     codes = np.column_stack(
@@ -180,11 +190,13 @@ def _with_threads(smooth: Pseudolikelihood, n_threads: int) -> Pseudolikelihood:
 
 def _coefficients(task: Task, theta: product.Floats) -> Coefficients:
     layout, incidence = task.layout, task.layout.incidence
-    values, bias = theta[incidence.theta_index], theta[layout.biases]
+    values, bias = theta[incidence.theta_index], layout.nodes.own_logits(theta[layout.biases])
     return Coefficients(incidence, values, bias, layout.softmax_targets)
 
 
 def _products(task: Task, theta: product.Floats) -> MatrixProducts:
     rows: Any = _full(task).rows
-    coef = np.ascontiguousarray(task.layout.to_matrix(theta)[:, task.layout.n_gaussian :])
-    return MatrixProducts(rows.numbers, rows.codes, rows.n_levels, coef)
+    nodes = rows.nodes
+    coef = np.ascontiguousarray(task.layout.to_matrix(theta)[:, nodes.n_gaussian :])
+    codes = np.ascontiguousarray(rows.codes[:, nodes.n_scored :])  # scores are among the numbers
+    return MatrixProducts(rows.numbers, codes, nodes.n_levels[nodes.n_scored :], coef)

@@ -2,36 +2,49 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from mixedgm.model.kinds import Scored
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """Continuous columns, categorical columns by their levels, and rows."""
+    """Continuous columns, columns with finitely many values by their number, and rows."""
 
     n_gaussian: int
     n_levels: tuple[int, ...]
     n_rows: int
+    scored: tuple[Scored, ...] = ()
+    """Kinds of the first columns with finitely many values; all others are categorical."""
 
     @property
     def n_nodes(self) -> int:
         return self.n_gaussian + len(self.n_levels)
 
     @property
+    def widths(self) -> tuple[int, ...]:
+        """Design columns of every column that is not continuous."""
+        return (1,) * len(self.scored) + self.n_levels[len(self.scored) :]
+
+    @property
     def n_columns(self) -> int:
         """Design columns, d."""
-        return self.n_gaussian + sum(self.n_levels)
+        return self.n_gaussian + sum(self.widths)
 
     def __str__(self) -> str:
-        levels = sorted(set(self.n_levels))
+        by_kind = Counter(kind.name for kind in self.scored)
+        scored = "".join(f" + {count} {kind}" for kind, count in by_kind.items())
+        plain = self.n_levels[len(self.scored) :]
+        levels = sorted(set(plain))
         kind = f" x {levels[0]} levels" if len(levels) == 1 else " categorical"
-        discrete = f" + {len(self.n_levels)}{kind}" if levels else ""
-        return f"{self.n_gaussian}{discrete}, {self.n_rows:,} rows"
+        discrete = f" + {len(plain)}{kind}" if levels else ""
+        return f"{self.n_gaussian}{scored}{discrete}, {self.n_rows:,} rows"
 
 
 def sparse_table(
@@ -39,7 +52,8 @@ def sparse_table(
 ) -> tuple[Floats, NDArray[np.int64]]:
     """Continuous columns and level codes of a table whose nodes have `degree` edges on average.
 
-    All rows are chains of their own and take every step together.
+    All rows are chains of their own and take every step together.  Without neighbours levels are
+    equally likely, and counts are Poisson with mean 3.
     """
     start = np.concatenate([np.arange(shape.n_gaussian), _offsets(shape)])
     coupling, neighbours = _model(shape, start, rng, degree)
@@ -50,9 +64,9 @@ def sparse_table(
     codes = np.column_stack(
         [rng.integers(0, m, size=n) for m in shape.n_levels] or [np.zeros((n, 0), dtype=np.int64)]
     )
-    rows = np.arange(n)
-    for j in range(len(shape.n_levels)):
-        Z[rows, start[shape.n_gaussian + j] + codes[:, j]] = 1.0
+    values = [_values(shape, j) for j in range(len(shape.n_levels))]
+    for j, (columns, _) in enumerate(values):
+        Z[:, start[shape.n_gaussian + j] : start[shape.n_gaussian + j + 1]] = columns[codes[:, j]]
     for _ in range(sweeps):
         for v, near in enumerate(neighbours):
             own = slice(start[v], start[v + 1])
@@ -60,15 +74,34 @@ def sparse_table(
             if v < shape.n_gaussian:
                 Z[:, v] = eta[:, 0] / diagonal[v] + rng.normal(size=n) / np.sqrt(diagonal[v])
             else:
-                drawn = np.argmax(eta + rng.gumbel(size=eta.shape), axis=1)
-                Z[:, own] = 0.0
-                Z[rows, start[v] + drawn] = 1.0
+                columns, alone = values[v - shape.n_gaussian]
+                logits = alone + eta @ columns.T
+                drawn = np.argmax(logits + rng.gumbel(size=logits.shape), axis=1)
+                Z[:, own] = columns[drawn]
                 codes[:, v - shape.n_gaussian] = drawn
     return Z[:, : shape.n_gaussian].copy(), codes
 
 
+def _values(shape: Shape, j: int) -> tuple[Floats, Floats]:
+    """Design columns at every value of a column, and the log probabilities without neighbours.
+
+    Scores have mean 0 and variance 1 under these.
+    """
+    m = shape.n_levels[j]
+    if j >= len(shape.scored):
+        return np.eye(m), np.zeros(m)
+    kind = shape.scored[j]
+    logits = kind.base(m)
+    if not kind.is_free:
+        logits = logits + np.log(3.0) * np.arange(m)
+    share = np.exp(logits) / np.exp(logits).sum()
+    score = kind.own_scores(m)
+    score = score - share @ score
+    return (score / np.sqrt(share @ score**2))[:, None], logits
+
+
 def _offsets(shape: Shape) -> NDArray[np.int64]:
-    return shape.n_gaussian + np.concatenate([[0], np.cumsum(shape.n_levels)]).astype(np.int64)
+    return shape.n_gaussian + np.concatenate([[0], np.cumsum(shape.widths)]).astype(np.int64)
 
 
 def _model(

@@ -89,6 +89,13 @@ class TimedRows:
         finally:
             self.curvature_seconds += time.perf_counter() - clock
 
+    def scored_curvature(self, *args: Any, **options: Any) -> Any:
+        clock = time.perf_counter()
+        try:
+            return self._rows.scored_curvature(*args, **options)
+        finally:
+            self.curvature_seconds += time.perf_counter() - clock
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._rows, name)
 

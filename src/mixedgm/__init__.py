@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from mixedgm.studies.distribution import Distribution as Distribution
     from mixedgm.studies.graphs import compare_graphs as compare_graphs
     from mixedgm.table import Column as Column
+    from mixedgm.table import Count as Count
+    from mixedgm.table import Ordinal as Ordinal
     from mixedgm.table import Schema as Schema
     from mixedgm.table import check_table as check_table
     from mixedgm.table.check import check as check
@@ -66,6 +68,7 @@ _HOME = {
     "Bootstrap": "mixedgm.studies.bootstrap_result",
     "CV": "mixedgm.path.crossval",
     "Column": "mixedgm.table",
+    "Count": "mixedgm.table",
     "Distribution": "mixedgm.studies.distribution",
     "DistributionError": "mixedgm.errors",
     "EBIC": "mixedgm.path.criteria",
@@ -79,6 +82,7 @@ _HOME = {
     "ModelFileError": "mixedgm.errors",
     "MonteCarlo": "mixedgm.solve.monte_carlo",
     "NotYetError": "mixedgm.errors",
+    "Ordinal": "mixedgm.table",
     "OutOfMemoryError": "mixedgm.errors",
     "OutputError": "mixedgm.errors",
     "ParameterError": "mixedgm.errors",

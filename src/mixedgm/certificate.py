@@ -139,7 +139,7 @@ class _Conditionals:
 
         And the sums over the rows of the residuals of all values of scored nodes.
         """
-        size = max(1, self.cells // (self.d * self.n_copies))
+        size = max(1, self.cells // max(self.d * self.n_copies, *self.layout.n_levels, 1))
         for at in range(0, self.design.n_rows, size):
             part = slice(at, min(at + size, self.design.n_rows))
             columns = self._columns(part)

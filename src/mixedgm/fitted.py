@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.errors import DistributionError, ParameterError
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
+from mixedgm.model.kinds import Point
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.margins import Margins, NodeTerms
 from mixedgm.model.params import Params, joined
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 _NODES_AT_ONCE = 256
 
+Points = Sequence[Callable[[Floats], NDArray[Any]]]
+"""Of every node: its conditionals (means, or log probabilities of values) -> predictions."""
+
 
 class Edge(NamedTuple):
     """One edge of a graph: two columns that are related given all others.
@@ -40,12 +44,13 @@ class Edge(NamedTuple):
     source, target : str
         Names of the two columns.
     kind : str
-        "continuous-continuous", "continuous-categorical" or "categorical-categorical".
+        Kinds of the two columns, such as "continuous-categorical" or "ordinal-count".
     weight : float
         Norm of the edge's parameters on the calibrated scale: free of units and comparable between
         kinds.
     sign : {"+", "-"} or None
-        None where the edge has no single sign: one of its columns has three or more levels.
+        None where the edge has no single sign: one of its columns is categorical with three or
+        more levels.
     partial_correlation : float or None
         For two continuous columns only.
     directed : bool
@@ -80,8 +85,9 @@ class Edge(NamedTuple):
 class Interaction(NamedTuple):
     """Parameters of one pair of columns with the names on both axes.
 
-    A continuous column has the single name of the column itself on its axis.  For two continuous
-    columns the value is minus the precision entry, so positive means positively related.
+    A categorical column has the names of its levels on its axis, any other its own name only.  For
+    two continuous columns the value is minus the precision entry, so positive means positively
+    related; an ordinal column counts by the scores of its levels, a count by its square root.
     """
 
     row: str
@@ -305,14 +311,14 @@ class FittedModel:
         """Parameters between two columns, with level names; with a moderator, their deviations.
 
         Those of a categorical moderator come level by level, one table below the other.
-        Standardised: with continuous columns, moderators too, in standard deviations.
+        Standardised: with numbers and scores, moderators too, in standard deviations.
         """
         u, v = self.schema.node_index(a), self.schema.node_index(b)
         if u == v:
             raise ParameterError(
                 f"an interaction needs two different columns. Got {quoted(a)} twice."
             )
-        rows, columns = self._axis(u), self._axis(v)
+        rows, columns = self.axis(u), self.axis(v)
         if moderator is None:
             nodes = self.params.nodes
             block = self.edge_coef[nodes.columns_of(u), nodes.columns_of(v)]
@@ -326,19 +332,20 @@ class FittedModel:
                 + (f"its moderators are {', '.join(names)}." if names else "it has none.")
             )
         values = self._deviation(self.moderators.index(node), u, v)
-        levels = self.schema.nodes[node].level_names
-        if levels:
+        if not self.schema.spans.numeric_nodes[node]:
+            levels = self.schema.nodes[node].level_names
             rows = tuple(f"{row} | {moderator} = {level}" for level in levels for row in rows)
         unit = self._units(u, v, node) if standardised else 1.0
         return Interaction(a, b, rows, columns, unit * values.reshape(len(rows), len(columns)))
 
     def _units(self, *nodes: int) -> float:
-        """Product of the standard deviations of the continuous columns among these."""
+        """Product of the standard deviations of those of these columns that are not categorical."""
         return float(
             np.prod([self.node_scales[k] for k in nodes if self.schema.spans.kinds[k].is_numeric])
         )
 
-    def _axis(self, node: int) -> tuple[str, ...]:
+    def axis(self, node: int) -> tuple[str, ...]:
+        """Names of what the other columns see of a node: its own, or those of its levels."""
         column = self.schema.nodes[node]
         return self.schema.spans.kinds[node].axis(column.name, column.level_names)
 
@@ -357,12 +364,24 @@ class FittedModel:
         named = {node.name: float(x) for node, x in zip(self.schema.nodes, loss, strict=True)}
         return {name: named[name] for name in self.schema.targets}
 
-    def predict(self, design: Design) -> tuple[Floats, NDArray[np.int64]]:
-        """Every column given all others: means of continuous, level codes of categorical ones."""
-        return predictions(self.params, design.numbers, design.codes, self.n_observed)
+    def points(self, value: Point | None = None) -> Points:
+        """What makes a prediction of the conditional of every node.
+
+        `value` is what ordered values are predicted by; by default, as their kind says.
+        """
+        kinds, columns = self.schema.spans.kinds, self.schema.nodes
+        return [
+            partial(kind.point, which=value or kind.predicted_by, numbers=column.numbers)
+            for kind, column in zip(kinds, columns, strict=True)
+        ]
+
+    def predict(self, design: Design, points: Points | None = None) -> list[NDArray[Any]]:
+        """Every node given all others: numbers, or codes of values, as `points` say."""
+        points = self.points() if points is None else points
+        return predictions(self.params, design.numbers, design.codes, points, self.n_observed)
 
     def predict_proba(self, design: Design, column: str) -> Floats:
-        """(n, L) level probabilities of one categorical column given all others."""
+        """(n, values) probabilities of the values of one column given all others."""
         node = self.schema.node_index(column)
         if self.schema.spans.is_gaussian(node):
             raise ParameterError(

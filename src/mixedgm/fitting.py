@@ -180,7 +180,8 @@ def _margins(task: Task) -> Margins | None:
     """Of the table; None where the model has no joint distribution of all its columns."""
     if task.moments is None or task.layout.covariates or task.layout.nodewise:
         return None
-    return Margins.of(task.moments.mean, task.moments.second, task.units, task.observed)
+    moments = task.moments.mean, task.moments.second, task.moments.shares
+    return Margins.of(moments, task.units, task.observed, task.schema.spans)
 
 
 def encode(X: Any, options: Options, sample_weight: ArrayLike | None = None) -> Design:

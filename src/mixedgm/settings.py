@@ -16,11 +16,13 @@ from mixedgm.printable import quoted
 from mixedgm.solve.monte_carlo import MonteCarlo
 from mixedgm.solve.proximal_gradient import ProximalGradient
 from mixedgm.solve.proximal_newton import ProximalNewton
+from mixedgm.table.declarations import Count, Ordinal
 from mixedgm.table.schema import Schema
 
 _CRITERIA = (EBIC, BIC, AIC, Holdout, CV, StARS, StabilitySelection)
 OBJECTS: dict[str, Any] = {
-    cls.__name__: cls for cls in (*_CRITERIA, MonteCarlo, ProximalGradient, ProximalNewton)
+    cls.__name__: cls
+    for cls in (*_CRITERIA, MonteCarlo, ProximalGradient, ProximalNewton, Ordinal, Count)
 }
 
 

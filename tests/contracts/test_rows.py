@@ -15,11 +15,11 @@ from mixedgm.rows.contract import Coefficients
 from mixedgm.rows.memory import MemoryRows
 from tests.support import dense
 from tests.support.moderated import moderated_task, written_out
-from tests.support.problems import draw, random_theta
+from tests.support.problems import SCORED, draw, random_theta
 from tests.unit.diagnostics import by_hand
 from tests.unit.joint import brute
 
-# Rows, continuous columns, levels, pairs kept (None: all), weighted.
+# Rows, continuous columns, levels, pairs kept (None: all), weighted; kinds of scored columns.
 TABLES = {
     "mixed": (200, 3, (2, 3, 9), None, False),
     "mixed-weighted": (200, 3, (2, 3, 9), None, True),
@@ -33,6 +33,13 @@ TABLES = {
     "many-columns": (700, 20, (3,) * 20, None, False),
     "many-rows": (9000, 2, (7, 2, 5, 4, 9), None, False),
     "many-rows-weighted": (9000, 2, (7, 2, 5, 4, 9), [(0, 2), (2, 6), (3, 6), (4, 5)], True),
+    "scored": (200, 2, (4, 5, 14, 18, 3, 9), None, False, SCORED),
+    "scored-weighted": (200, 2, (4, 5, 14, 18, 3, 9), None, True, SCORED),
+    "scored-few-edges": (300, 1, (4, 5, 14, 18, 2), [(0, 1), (1, 3), (2, 5), (3, 4)], True, SCORED),
+    "all-scored": (150, 0, (4, 5, 14, 18), None, True, SCORED),
+    "one-scored": (60, 1, (3,), None, False, SCORED[1:2]),
+    "scored-many-rows": (9000, 3, (4, 5, 14, 18, 7), None, True, SCORED),
+    "large-counts": (300, 1, (4, 3, 700, 3), None, False, SCORED[:3]),
 }
 # Rows, continuous columns, levels, weighted; moderators; which groups are kept.
 MODERATED = {
@@ -43,6 +50,8 @@ MODERATED = {
     "both-kinds-few": ((80, 3, (2, 3, 4), True), (0, 5), 3),
     "moderated-categorical": ((80, 0, (2, 3, 4), True), (2,), 1),
     "moderated-blocks": ((3000, 2, (2, 3, 7), True), (0, 3), 1),
+    "moderated-scored": ((80, 1, (4, 5, 14, 18, 3), True, SCORED), (0, 5), 1),
+    "scored-moderators": ((90, 2, (4, 5, 14, 18, 8), True, SCORED), (2, 4), 3),
 }
 # Continuous columns, levels and density of a model, all of whose states are rows.
 DISTRIBUTIONS = {
@@ -60,7 +69,8 @@ MEMORY = {
 }
 STORES = (*MEMORY, "states")
 EVERY = [(s, shape) for s in STORES for shape in (DISTRIBUTIONS if s == "states" else SHAPES)]
-FEW = [(store, "mixed") for store in MEMORY] + [("states", "states")]
+FEW = [(store, shape) for store in MEMORY for shape in ("mixed", "scored")]
+FEW.append(("states", "states"))
 
 
 @dataclass(eq=False)
@@ -68,17 +78,35 @@ class Case:
     """Rows, coefficients, and the same thing as dense matrices."""
 
     rows: MemoryRows | StateRows
-    table: tuple
+    codes: np.ndarray
+    weights: np.ndarray | None
+    values: list[dense.Values]
     Z: np.ndarray
     layout: Layout
     theta: np.ndarray
     known: dict = field(default_factory=dict)
 
-    @property
+    @cached_property
     def coef(self):
         layout = self.layout
-        values, bias = self.theta[layout.incidence.theta_index], self.theta[layout.biases]
-        return Coefficients(layout.incidence, values, bias, layout.softmax_targets)
+        logits = [
+            node.logits(self.theta[terms], np.zeros((1, node.columns.shape[1])))[0]
+            for node, terms in zip(self.values, self.terms, strict=True)
+        ]
+        entries, bias = self.theta[layout.incidence.theta_index], np.concatenate(logits)
+        return Coefficients(layout.incidence, entries, bias, layout.softmax_targets)
+
+    @property
+    def terms(self):
+        """Where the own terms of every discrete node stand in theta."""
+        ends = np.cumsum([0, *(node.terms.shape[1] for node in self.values)])
+        first = 2 * self.layout.n_gaussian
+        return [slice(first + a, first + b) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+
+    @property
+    def columns(self):
+        """Where the design columns of every discrete node stand among those of all."""
+        return dense.level_slices([node.columns.shape[1] for node in self.values])
 
     @property
     def nodes(self):
@@ -90,28 +118,47 @@ class Case:
         return 1e-10 if isinstance(self.rows, StateRows) else 1e-13
 
     @property
-    def own(self):
-        """Which levels are predicted: what is returned for others means nothing."""
-        return np.repeat(self.layout.is_target, self.layout.width)[self.layout.n_gaussian :]
+    def is_target(self):
+        """Of every discrete node: what is returned for others means nothing."""
+        return self.layout.is_target[self.layout.n_gaussian :]
+
+    @property
+    def predicted_values(self):
+        return np.repeat(self.is_target, [len(node.base) for node in self.values])
+
+    @property
+    def predicted_columns(self):
+        return np.repeat(self.is_target, [node.columns.shape[1] for node in self.values])
 
     @property
     def share(self):
-        return dense.shares(len(self.Z), self.table[2])
+        return dense.shares(len(self.Z), self.weights)
 
     @cached_property
-    def prob(self):
-        coef = self.layout.to_matrix(self.theta)[:, self.layout.n_gaussian :]
-        return dense.probabilities(self.theta[self.layout.biases] + self.Z @ coef, self.table[1])
+    def logs(self):
+        """(n, values) logarithms of the probabilities of every discrete node."""
+        eta = self.Z @ self.layout.to_matrix(self.theta)[:, self.layout.n_gaussian :]
+        every = zip(self.values, self.terms, self.columns, strict=True)
+        return [
+            dense.log_softmax(node.logits(self.theta[terms], eta[:, columns]))
+            for node, terms, columns in every
+        ]
+
+    @property
+    def mean_prob(self):
+        return np.concatenate([self.share @ np.exp(logs) for logs in self.logs])
 
     @property
     def loss(self):
-        hot = dense.indicators(self.table[0], self.table[1])
-        by_level = -self.share @ np.where(hot > 0, self.prob[1], 0.0)
-        return np.array([by_level[own].sum() for own in dense.level_slices(self.table[1])])
+        seen = (logs[np.arange(len(logs)), y] for logs, y in zip(self.logs, self.codes.T, strict=True))
+        return np.array([-self.share @ one for one in seen])
 
     @property
     def product(self):
-        return self.Z.T @ (self.share[:, None] * self.prob[0])
+        expected = [
+            np.exp(logs) @ node.columns for logs, node in zip(self.logs, self.values, strict=True)
+        ]
+        return self.Z.T @ (self.share[:, None] * np.hstack(expected))
 
 
 def make(store, shape, size=0.5):
@@ -129,18 +176,29 @@ def table_of(shape, size):
         layout = task.layout.restrict(np.arange(task.layout.n_groups)[::every])
         Z = written_out(task, table)
     else:
-        n, p, n_levels, pairs, weighted = TABLES[shape]
-        table = draw(0, n, p, n_levels, weighted)
-        X = (table.X - table.X.mean(axis=0)) / table.X.std(axis=0)
-        layout = Layout.complete(Nodes.mixed(p, n_levels))
+        n, p, n_levels, pairs, weighted, *scored = TABLES[shape]
+        table = draw(0, n, p, n_levels, weighted, *scored)
+        rows, Z = store_of(table)
+        layout = Layout.complete(rows.nodes)
         if pairs is not None:
-            layout = Layout(
-                Nodes.mixed(p, n_levels), np.array(pairs, dtype=np.int64).reshape(-1, 2)
-            )
-        rows = MemoryRows(X, table.design.codes, n_levels, table.row_weights)
-        Z = np.hstack([X, dense.indicators(table.Y, n_levels)])
-    codes = (table.Y, table.n_levels, table.row_weights)
-    return Case(rows, codes, Z, layout, random_theta(layout, 1, size))
+            layout = Layout(rows.nodes, np.array(pairs, dtype=np.int64).reshape(-1, 2))
+    values = dense.values_of(table, dense.shares(len(table.Y), table.row_weights))
+    theta = random_theta(layout, 1, size)
+    return Case(rows, table.Y, table.row_weights, values, Z, layout, theta)
+
+
+def store_of(table):
+    """Standardised rows, and the same as design columns written out."""
+    share, k = dense.shares(len(table.Y), table.row_weights), len(table.scored)
+    own = table.schema.spans.numbers(table.X, table.Y)
+    mean = share @ own
+    scale = np.sqrt(share @ (own - mean) ** 2)
+    values = zip(dense.values_of(table, share)[:k], table.Y.T, strict=False)
+    X = np.column_stack([(own - mean)[:, : table.n_gaussian] / scale[: table.n_gaussian]]
+                        + [node.columns[y] for node, y in values])
+    nodes = table.schema.spans.standardised(mean, scale)
+    Z = np.hstack([X, dense.indicators(table.Y[:, k:], table.n_levels[k:])])
+    return MemoryRows(np.ascontiguousarray(X), table.design.codes, nodes, table.row_weights), Z
 
 
 @cache
@@ -153,10 +211,12 @@ def states_of(shape, as_states):
     truth = truth_of(fitted, loss="pseudolikelihood", weights="calibrated", n_draws=10, rng=rng)
     table = by_hand.Rows(truth.params, n_points=60)
     layout = truth.layout.restrict(np.flatnonzero(truth.layout.group_norms(truth.theta)))
-    rows = MemoryRows(table.numbers, table.codes.astype(np.uint8), n_levels, table.weight)
+    nodes = Nodes.mixed(p, n_levels)
+    rows = MemoryRows(table.numbers, table.codes.astype(np.uint8), nodes, table.weight)
     Z = np.hstack([table.numbers, dense.indicators(table.codes, n_levels)])
-    codes = (table.codes, n_levels, table.weight)
-    return Case(truth.rows if as_states else rows, codes, Z, layout, random_theta(layout, 1))
+    values = [dense.Values(np.eye(m), np.eye(m), np.zeros(m)) for m in n_levels]
+    given = (table.codes, table.weight, values, Z, layout, random_theta(layout, 1))
+    return Case(truth.rows if as_states else rows, *given)
 
 
 @pytest.fixture(params=EVERY, ids="-on-".join)
@@ -173,14 +233,16 @@ def test_moments_are_those_of_the_columns_written_out(case):
     found, Z, share = case.rows.moments(), case.Z, case.share
     np.testing.assert_allclose(found.mean, share @ Z, atol=1e-13)
     np.testing.assert_allclose(found.second, Z.T @ (share[:, None] * Z), atol=1e-12)
-    weights = case.table[2]
+    shares = [np.bincount(y, share, len(n.base)) for y, n in zip(case.codes.T, case.values, strict=True)]
+    np.testing.assert_allclose(found.shares, np.concatenate(shares), atol=1e-13)
+    weights = case.weights
     total = len(Z) if weights is None else weights.sum()
     assert found.total_weight == pytest.approx(total, rel=1e-14)
 
 
 def test_moments_without_categorical_columns():
     X = np.random.default_rng(0).normal(size=(30, 3))
-    found = MemoryRows(X, np.zeros((30, 0), dtype=np.uint8), (), None).moments()
+    found = MemoryRows(X, np.zeros((30, 0), dtype=np.uint8), Nodes.mixed(3, ())).moments()
     np.testing.assert_allclose(found.mean, X.mean(axis=0), atol=1e-15)
     np.testing.assert_allclose(found.second, X.T @ X / 30, atol=1e-14)
 
@@ -192,10 +254,11 @@ def test_a_pass_returns_what_is_asked_and_the_dense_sums(case):
     loss = case.loss[case.nodes]
     for found in (value, support, every):
         np.testing.assert_allclose(found.loss[case.nodes], loss, rtol=10 * case.tol)
-    product, mean = case.product, case.share @ case.prob[0]
+    product, mean, kept = case.product, case.mean_prob, case.predicted_values
     for found in (support, every):
-        np.testing.assert_allclose(found.mean_prob[case.own], mean[case.own], atol=case.tol)
-    np.testing.assert_allclose(every.all_pairs[:, case.own], product[:, case.own], atol=case.tol)
+        np.testing.assert_allclose(found.mean_prob[kept], mean[kept], atol=case.tol)
+    kept = case.predicted_columns
+    np.testing.assert_allclose(every.all_pairs[:, kept], product[:, kept], atol=case.tol)
     p, incidence = case.layout.n_gaussian, case.layout.incidence
     discrete = incidence.entry_target >= p
     expected = np.zeros(len(case.coef.values))
@@ -204,48 +267,71 @@ def test_a_pass_returns_what_is_asked_and_the_dense_sums(case):
     np.testing.assert_allclose(support.support, expected, atol=case.tol)
 
 
-def dense_curvature(case, cat, stride=1):
-    """Second derivative over (biases, entries): mean of f_a f_b (diag P - P P')."""
-    if (cat, stride) in case.known:
-        return case.known[cat, stride]
-    incidence, p = case.layout.incidence, case.layout.n_gaussian
-    entries, levels = incidence.entries_of(p + cat), dense.level_slices(case.table[1])[cat]
-    width = levels.stop - levels.start
-    level = np.r_[np.arange(width), incidence.entry_target[entries] - p - levels.start]
-    features = case.Z[::stride, incidence.entry_column[entries]]
-    features = np.hstack([np.ones((len(features), width)), features])
+def dense_curvature(case, j, stride=1):
+    """Second derivative over (own terms, entries): mean of f_a f_b cov(g_a, g_b).
+
+    A parameter adds f g to the logits: f is 1 or the column of the entry, and g what multiplies an
+    own term, or the target's design column, at every value.
+    """
+    if (j, stride) in case.known:
+        return case.known[j, stride]
+    incidence, node, first = case.layout.incidence, case.values[j], case.columns[j].start
+    entries, n_terms = incidence.entries_of(case.layout.n_gaussian + j), node.terms.shape[1]
+    target = incidence.entry_target[entries] - case.layout.n_gaussian - first
+    which = np.r_[np.arange(n_terms), n_terms + target]
+    f = case.Z[::stride, incidence.entry_column[entries]]
+    f = np.hstack([np.ones((len(f), n_terms)), f])
     share = case.share[::stride] / case.share[::stride].sum()
-    chosen = case.prob[0][::stride, levels][:, level]
-    out = features.T @ (share[:, None] * chosen * features) * (level[:, None] == level)
-    moved = features * chosen
-    case.known[cat, stride] = out - moved.T @ (share[:, None] * moved)
-    return case.known[cat, stride]
+    g, prob = np.hstack([node.terms, node.columns]), np.exp(case.logs[j][::stride])
+    out = np.zeros((len(which), len(which)))
+    for a in range(g.shape[1]):
+        for b in range(g.shape[1]):
+            cov = prob @ (g[:, a] * g[:, b]) - (prob @ g[:, a]) * (prob @ g[:, b])
+            at = np.ix_(which == a, which == b)
+            out[at] = f[:, which == a].T @ ((share * cov)[:, None] * f[:, which == b])
+    case.known[j, stride] = out
+    return out
+
+
+def curvature_of(case, nodes, stride, rows=None):
+    """Matrices of these discrete nodes by number: a store has two ways to make them."""
+    rows, is_scored = rows or case.rows, case.layout.nodes.scored_nodes[case.layout.nodes.discrete]
+    scored, others = nodes[is_scored[nodes]], nodes[~is_scored[nodes]]
+    out = {}
+    if len(others):
+        found = rows.softmax_curvature(case.coef, others, stride)
+        assert len(found) == len(others)
+        out |= dict(zip(others.tolist(), found, strict=True))
+    if len(scored):
+        found = rows.scored_curvature(case.coef, scored, stride)
+        np.testing.assert_array_equal(found.nodes, scored)
+        out |= {j: found[k] for k, j in enumerate(scored.tolist())}
+    return out
 
 
 @pytest.mark.parametrize("stride", [1, 3])
 def test_curvature_of_every_node(case, stride):
-    found = case.rows.softmax_curvature(case.coef, case.nodes, stride)
-    assert len(found) == len(case.nodes)
+    found = curvature_of(case, case.nodes, stride)
     every = 1 if isinstance(case.rows, StateRows) else stride
-    for cat, matrix in zip(case.nodes, found, strict=True):
-        np.testing.assert_allclose(matrix, dense_curvature(case, cat, every), atol=case.tol)
+    for j in case.nodes.tolist():
+        np.testing.assert_allclose(found[j], dense_curvature(case, j, every), atol=case.tol)
 
 
 def test_curvature_of_chosen_nodes_in_the_order_asked(few):
-    every = few.rows.softmax_curvature(few.coef, few.nodes, 1)
-    found = few.rows.softmax_curvature(few.coef, few.nodes[[-1, 0]], 1)
-    np.testing.assert_array_equal(found[0], every[-1])
-    np.testing.assert_array_equal(found[1], every[0])
+    every = curvature_of(few, few.nodes, 1)
+    for asked in (few.nodes[[-1, 0]], few.nodes[[1, 0]], few.nodes[[-1, -2]]):
+        for j, matrix in curvature_of(few, asked, 1).items():
+            np.testing.assert_array_equal(matrix, every[j])
 
 
 def answers(rows, case, stride=2):
     """Everything that a store can say, as one list of arrays."""
     moments = rows.moments()
     every = [rows.softmax(case.coef, want) for want in ("none", "support", "all")]
-    curvature = rows.softmax_curvature(case.coef, case.nodes, stride)
-    arrays = [moments.mean, moments.second, *(sums.loss for sums in every)]
+    curvature = curvature_of(case, case.nodes, stride, rows)
+    arrays = [moments.mean, moments.second, moments.shares, *(sums.loss for sums in every)]
     arrays += [every[1].mean_prob, every[1].support, every[2].mean_prob, every[2].all_pairs]
-    return [*arrays, *curvature]
+    return [*arrays, *curvature.values()]
 
 
 def assert_same_bits(*stores, case):
@@ -266,9 +352,10 @@ def test_weights_that_are_not_whole_numbers_do_not_depend_on_threads():
     """Columns of few and of many levels are added up in blocks of different lengths."""
     rng = np.random.default_rng(0)
     for levels in ((2, 9, 3, 12, 2, 2, 7, 5), (12, 2, 2, 2, 2, 2, 2, 9)):
-        table, layout = draw(0, 5000, 6, levels), Layout.complete(Nodes.mixed(6, levels))
-        data = (table.X, table.design.codes, levels, rng.random(5000))
-        case = Case(None, (table.Y, levels, None), table.X, layout, random_theta(layout, 1))
+        table, nodes = draw(0, 5000, 6, levels), Nodes.mixed(6, levels)
+        layout, values = Layout.complete(nodes), dense.values_of(table, table.X)
+        data = (table.X, table.design.codes, nodes, rng.random(5000))
+        case = Case(None, table.Y, None, values, table.X, layout, random_theta(layout, 1))
         assert_same_bits(*(MemoryRows(*data, n_threads=k) for k in (1, 2, 3)), case=case)
 
 
@@ -278,7 +365,11 @@ def test_asking_twice_gives_the_same_bits(few):
 
 @pytest.mark.parametrize("store", MEMORY)
 @pytest.mark.parametrize(
-    "shape", ["mixed-weighted", "few-edges-weighted", "many-rows-weighted", "both-kinds"]
+    "shape",
+    [
+        *("mixed-weighted", "few-edges-weighted", "many-rows-weighted", "both-kinds"),
+        *("scored-weighted", "scored-few-edges", "moderated-scored"),
+    ],
 )
 def test_weight_two_is_the_row_twice(store, shape):
     case = make(store, shape)
@@ -294,35 +385,33 @@ def test_weight_two_is_the_row_twice(store, shape):
         products=products,
     )
     assert rows.moments().total_weight == twice.moments().total_weight
-    many, once = (
-        case.rows.softmax_curvature(case.coef, case.nodes, 1) for case.rows in (rows, twice)
-    )
-    for a, b in zip(many, once, strict=True):
-        np.testing.assert_allclose(a, b, atol=1e-12)
-    for a, b in zip(answers(rows, case)[:9], answers(twice, case)[:9], strict=True):
+    many, once = (curvature_of(case, case.nodes, 1, each) for each in (rows, twice))
+    for j, matrix in many.items():
+        np.testing.assert_allclose(matrix, once[j], atol=1e-12)
+    for a, b in zip(answers(rows, case)[:10], answers(twice, case)[:10], strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-12)
 
 
 @pytest.mark.parametrize("store", MEMORY)
-@pytest.mark.parametrize("shape", ["mixed", "mixed-weighted", "few-edges", "many-rows"])
+@pytest.mark.parametrize("shape", ["mixed", "mixed-weighted", "few-edges", "many-rows", "scored"])
 def test_extreme_logits_stay_finite_and_right(store, shape):
     case = make(store, shape, size=300.0)
-    assert case.prob[1].min() < -800
+    assert min(logs.min() for logs in case.logs) < -800
     found = case.rows.softmax(case.coef, "all")
     np.testing.assert_allclose(found.loss, case.loss, rtol=1e-12)
     np.testing.assert_allclose(found.all_pairs, case.product, atol=1e-12)
-    curvature = case.rows.softmax_curvature(case.coef, case.nodes, 1)
-    for cat, matrix in zip(case.nodes, curvature, strict=True):
-        np.testing.assert_allclose(matrix, dense_curvature(case, cat), atol=1e-12)
+    for j, matrix in curvature_of(case, case.nodes, 1).items():
+        np.testing.assert_allclose(matrix, dense_curvature(case, j), atol=1e-12)
 
 
 def test_wide_level_codes():
     n_levels = (300, 2)
-    table, layout = draw(3, 900, 1, n_levels), Layout.complete(Nodes.mixed(1, n_levels))
+    table, nodes = draw(3, 900, 1, n_levels), Nodes.mixed(1, n_levels)
     assert table.design.codes.dtype == np.uint16
-    rows = MemoryRows(table.X, table.design.codes, n_levels)
+    layout, rows = Layout.complete(nodes), MemoryRows(table.X, table.design.codes, nodes)
     Z = np.hstack([table.X, dense.indicators(table.Y, n_levels)])
-    case = Case(rows, (table.Y, n_levels, None), Z, layout, random_theta(layout, 4))
+    values = dense.values_of(table, table.X)
+    case = Case(rows, table.Y, None, values, Z, layout, random_theta(layout, 4))
     found = rows.softmax(case.coef, "all")
     np.testing.assert_allclose(found.all_pairs, case.product, atol=1e-13)
 
@@ -334,7 +423,7 @@ def test_passes_count_one_with_and_one_half_without_gradient(few):
     for want, total in (("none", 0.5), ("support", 1.5), ("all", 2.5)):
         rows.softmax(few.coef, want)
         assert rows.passes - before == total
-    rows.softmax_curvature(few.coef, few.nodes, 4)
+    curvature_of(few, few.nodes, 4)
     exact = isinstance(rows, StateRows)  # which visits all states at any stride
     assert rows.curvature_passes == (1.0 if exact else 0.25)
     assert rows.n_rows == (6 if exact else 200)

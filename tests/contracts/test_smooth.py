@@ -17,9 +17,9 @@ from mixedgm.solve.proximal_newton import ProductModel
 from tests.reference import conditional, likelihood, plain
 from tests.support import dense
 from tests.support.moderated import moderated_task, written_out
-from tests.support.problems import draw, random_theta
+from tests.support.problems import SCORED, draw, random_theta
 
-# Rows, continuous columns, levels, weighted; then covariates, or moderators.
+# Rows, continuous columns, levels, weighted, kinds of scored columns; then covariates, or moderators.
 PLAIN = {
     "mixed": ((40, 2, (2, 3), False), ()),
     "mixed-weighted": ((40, 3, (2, 3), True), ()),
@@ -48,6 +48,22 @@ MODERATED = {
     "continuous": ((60, 4, (), True), (1,)),
     "categorical": ((80, 0, (2, 3, 4), True), (2,)),
 }
+SCORED_PLAIN = {
+    "all-kinds": ((40, 2, (4, 5, 8, 9, 3), False, SCORED), ()),
+    "all-kinds-weighted": ((40, 2, (4, 5, 8, 9, 3), True, SCORED), ()),
+    "ordinal": ((40, 2, (4, 3, 2), True, SCORED[:1]), ()),
+    "counts": ((40, 2, (8, 9), True, SCORED[2:]), ()),
+}
+SCORED_GIVEN = {
+    "all-kinds": ((40, 2, (4, 5, 8, 9, 3), True, SCORED), (1, 2, 4, 6)),
+    "scored-covariates": ((40, 2, (4, 5, 8, 9, 3), False, SCORED), (2, 3, 4, 5)),
+    "one-count-target": ((40, 2, (4, 8, 3), True, SCORED[1:3]), (0, 1, 2, 4)),
+}
+SCORED_MODERATED = {
+    "number": ((80, 2, (4, 5, 8, 9, 3), True, SCORED), (0,)),
+    "ordinal": ((80, 2, (4, 5, 8, 9, 3), False, SCORED), (2,)),
+    "count-and-levels": ((80, 2, (4, 5, 8, 9, 3), True, SCORED), (5, 6)),
+}
 
 
 def some(tables):
@@ -61,6 +77,11 @@ FUNCTIONS = {
     "pseudolikelihood-moderated": (Pseudolikelihood, "pseudolikelihood", MODERATED),
     "nodewise": (Pseudolikelihood, "nodewise", some(PLAIN)),
     "nodewise-moderated": (Pseudolikelihood, "nodewise", some(MODERATED)),
+    "scored": (Pseudolikelihood, "pseudolikelihood", SCORED_PLAIN),
+    "scored-given": (Pseudolikelihood, "pseudolikelihood", SCORED_GIVEN),
+    "scored-moderated": (Pseudolikelihood, "pseudolikelihood", SCORED_MODERATED),
+    "scored-nodewise": (Pseudolikelihood, "nodewise", some(SCORED_PLAIN)),
+    "scored-nodewise-moderated": (Pseudolikelihood, "nodewise", some(SCORED_MODERATED)),
     "likelihood": (Likelihood, "likelihood", PLAIN),
     "likelihood-given": (ConditionalLikelihood, "likelihood", GIVEN),
 }
@@ -110,9 +131,12 @@ def reference_of(task, table, loss):
     """(layout, theta) -> value and gradient (None: not known)."""
     if loss != "likelihood":
         share = dense.shares(len(table.Y), table.row_weights)
-        columns = written_out(task, table)
-        columns[:, : table.n_gaussian] = table.X
-        return lambda layout, theta: dense.conditionals(layout, theta, columns, table.Y, share)
+        columns, values = written_out(task, table), dense.values_of(table, share)
+        scores = [node.columns[y] for node, y in zip(values, table.Y.T, strict=True)]
+        n_numbers = table.n_gaussian + len(table.scored)
+        columns[:, :n_numbers] = np.hstack([table.X, *scores[: len(table.scored)]])
+        given = (columns, table.Y, share, values)
+        return lambda layout, theta: dense.conditionals(layout, theta, *given)
     rows = likelihood.rows_of(table.X, table.Y, table.n_levels, table.row_weights)
     if table.covariates:
         split = conditional.Split(rows, table.covariates)

@@ -16,7 +16,7 @@ from mixedgm.solve.proximal_newton import ProximalNewton
 from mixedgm.solve.working_set import Start, solve
 from tests.reference import optimality, plain, problems
 from tests.support.moderated import moderated_task
-from tests.support.problems import SOLVERS, Table, draw, edges_of, solved
+from tests.support.problems import SCORED, SOLVERS, Table, draw, edges_of, solved
 
 # Levels from 2 to 9; calibrated and uniform; weights, free and forbidden edges, unseen levels.
 PROBLEMS = (
@@ -105,10 +105,15 @@ def test_trace_counts_on_and_ends_at_the_answer(name, solver):
 
 @cache
 def other_task(name):
+    scored = name.endswith("scored")
+    name = name.removesuffix(" scored")
     if name.startswith("moderated"):
         loss = name.removeprefix("moderated ")
-        return moderated_task(draw(7, 80, 3, (2, 3, 4), True), (0, 5), loss=loss)
+        shape = (120, 1, (4, 5, 8, 9, 3), True, SCORED) if scored else (80, 3, (2, 3, 4), True)
+        return moderated_task(draw(7, *shape), (0, 5), loss=loss)
     table = draw(3, 80, 3, (2, 3, 2), True)
+    if scored:
+        table = draw(3, 90, 2, (4, 5, 8, 9, 3), True, SCORED)
     if name.endswith("given covariates"):
         table = replace(table, covariates=(0, 4))
     return table.task(loss=name.split()[0])
@@ -121,6 +126,10 @@ LOSSES = (
     "nodewise",
     "moderated pseudolikelihood",
     "moderated nodewise",
+    "pseudolikelihood scored",
+    "pseudolikelihood given covariates scored",
+    "nodewise scored",
+    "moderated pseudolikelihood scored",
 )
 
 
@@ -297,10 +306,10 @@ class Liar:
 
     def curvature(self, theta, stride=1, nodes=None):
         true = self.honest.curvature(theta, stride, nodes)
-        scale, gaussian = self.curvature_factor, true.gaussian
+        scale, single = self.curvature_factor, true.single
         return replace(
             true,
-            gaussian=replace(gaussian, matrices=scale * gaussian.matrices),
+            single=replace(single, matrices=scale * single.matrices),
             softmax=replace(true.softmax, scale=scale * true.softmax.scale),
         )
 

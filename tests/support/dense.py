@@ -6,10 +6,62 @@ large tables can be checked without loops over rows. Nothing of the package is u
 
 from __future__ import annotations
 
+import math
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+
+
+class Values(NamedTuple):
+    """The values of a discrete node."""
+
+    columns: Floats
+    """(values, design columns) what the others see of every value."""
+    terms: Floats
+    """(values, own terms) what multiplies the own terms."""
+    base: Floats
+    """(values,) the part of the logits that is known."""
+    unit: float = 1.0
+    """Standard deviation of the scores, where there are some."""
+
+    def logits(self, terms: Floats, predictors: Floats) -> Floats:
+        """(n, values) from own terms and the predictors (n, design columns) of the others."""
+        return self.base + self.terms @ terms + predictors @ self.columns.T
+
+
+def values_of(table, share: Floats) -> list[Values]:
+    """Of every discrete node of a table; scores have mean 0 and variance 1 over the rows."""
+    out = []
+    for j, m in enumerate(table.n_levels):
+        if j >= len(table.scored):
+            out.append(Values(np.eye(m), np.eye(m), np.zeros(m)))
+            continue
+        kind, base = table.scored[j], np.zeros(m)
+        if kind.name == "count":
+            score = np.sqrt(np.arange(m))
+            base = np.array([-math.log(math.factorial(c)) for c in range(m)])
+        else:
+            score = np.array(kind.level_scores or range(m), dtype=float)
+        seen = score[table.Y[:, j]]
+        mean = share @ seen
+        unit = np.sqrt(share @ (seen - mean) ** 2)
+        score = (score - mean) / unit
+        terms = np.column_stack([score, score**2])
+        if kind.name == "count" and kind.zero_term:
+            terms = np.column_stack([terms, np.arange(m) == 0])
+        if kind.name == "ordinal" and kind.thresholds == "free":
+            terms = np.eye(m)
+        out.append(Values(score[:, None], terms, base, float(unit)))
+    return out
+
+
+def log_softmax(logits: Floats) -> Floats:
+    """Logarithms of probabilities, by rows."""
+    logs = logits - logits.max(axis=1, keepdims=True)
+    return logs - np.log(np.exp(logs).sum(axis=1, keepdims=True))
 
 
 def indicators(Y, n_levels) -> Floats:
@@ -100,7 +152,9 @@ def kkt(params, X, Y, lam, row_weights=None, edge_weights=None) -> float:
     return float(worst)
 
 
-def conditionals(layout, theta: Floats, C: Floats, Y, share: Floats) -> tuple[float, Floats]:
+def conditionals(
+    layout, theta: Floats, C: Floats, Y, share: Floats, values: list[Values]
+) -> tuple[float, Floats]:
     """Sum of -log p(column | others) over the targets, constants left out, and its gradient.
 
     Theta is read by the definition of a layout.  `C` has the design columns, and behind them their
@@ -122,19 +176,27 @@ def conditionals(layout, theta: Floats, C: Floats, Y, share: Floats) -> tuple[fl
     coef = np.zeros((C.shape[1], d))
     for index, columns, target in terms:
         coef[np.ix_(columns, target)] = theta[index]
-    is_target = np.repeat([v not in layout.covariates for v in range(layout.n_nodes)], layout.width)
-    eta = np.r_[theta[layout.linear], theta[layout.biases]] + C @ coef
-    x, b, D = C[:, :p], theta[layout.diagonal], indicators(Y, layout.n_levels)
-    prob, logs = probabilities(eta[:, p:], layout.n_levels)
-    mean = eta[:, :p] / b
+    is_target = np.array([v not in layout.covariates for v in range(layout.n_nodes)])
+    eta, grad, first = C @ coef, np.zeros(len(theta)), 2 * p
+    x, b = C[:, :p], theta[p:first]
+    mean = (theta[:p] + eta[:, :p]) / b
     normal = share @ (0.5 * b * (x - mean) ** 2) - 0.5 * np.log(b)
-    value = normal[is_target[:p]].sum() - share @ np.where(D > 0, logs, 0.0)[:, is_target[p:]].sum(
-        axis=1
-    )
-    residual = np.where(is_target, np.hstack([mean - x, prob - D]), 0.0)
-    slope = np.where(is_target[:p], share @ (0.5 * x**2 - 0.5 * mean**2) - 0.5 / b, 0.0)
-    bias, cross = share @ residual, C.T @ (share[:, None] * residual)
-    grad = np.r_[bias[:p], slope, bias[p:], np.zeros(layout.n_theta - layout.n_node_terms)]
+    value, residual = normal[is_target[:p]].sum(), np.zeros_like(eta)
+    residual[:, :p] = np.where(is_target[:p], mean - x, 0.0)
+    grad[:p] = share @ residual[:, :p]
+    slope = share @ (0.5 * x**2 - 0.5 * mean**2) - 0.5 / b
+    grad[p:first] = np.where(is_target[:p], slope, 0.0)
+    for j, node in enumerate(values):
+        own = slice(first, first + node.terms.shape[1])
+        first = own.stop
+        if not is_target[p + j]:
+            continue
+        logs = log_softmax(node.logits(theta[own], eta[:, spans[p + j]]))
+        value -= share @ logs[np.arange(len(Y)), Y[:, j]]
+        wrong = np.exp(logs) - np.eye(len(node.base))[Y[:, j]]
+        residual[:, spans[p + j]] = wrong @ node.columns
+        grad[own] = share @ wrong @ node.terms
+    cross = C.T @ (share[:, None] * residual)
     for index, columns, target in terms:
         grad[index] += cross[np.ix_(columns, target)]
     return float(value), grad

@@ -31,8 +31,8 @@ def moderated_task(
 
 def written_out(task: Task, table: Table):
     """(n, columns) design columns and all products, from the standardised rows of a task."""
-    rows = task.smooth.rows
-    Z = np.hstack([rows.numbers, dense.indicators(rows.codes, rows.n_levels)])
+    rows, k = task.smooth.rows, len(table.scored)
+    Z = np.hstack([rows.numbers, dense.indicators(rows.codes[:, k:], table.n_levels[k:])])
     share = dense.shares(len(Z), table.row_weights)
     middle = share @ Z
     middle[: rows.numbers.shape[1]] = 0.0

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from mixedgm.model.kinds import CountKind, OrdinalKind, Scored
 from mixedgm.model.layout import Layout
 from mixedgm.parallel import Runtime
 from mixedgm.path.evidence import Evidence
@@ -23,6 +24,14 @@ from mixedgm.table.encode import Design, code_dtype
 from mixedgm.table.schema import Column, Schema
 
 Floats = NDArray[np.float64]
+
+# Ordinal columns come before counts, as nodes do.
+SCORED = (
+    OrdinalKind(level_scores=(-1.0, 0.0, 0.5, 4.0)),
+    OrdinalKind(thresholds="quadratic"),
+    CountKind(),
+    CountKind(zero_term=True),
+)
 
 SOLVERS = {
     **{f"gradient-{name}": ProximalGradient(name) for name in VARIANTS},
@@ -46,6 +55,8 @@ class Table:
     n_levels: tuple[int, ...]
     row_weights: Floats | None = None
     covariates: tuple[int, ...] = ()
+    scored: tuple[Scored, ...] = ()
+    """Kinds of the first discrete columns; all others are categorical."""
 
     @property
     def n_gaussian(self) -> int:
@@ -54,13 +65,20 @@ class Table:
     @property
     def schema(self) -> Schema:
         numbers = [Column(f"c{s}", "continuous") for s in range(self.n_gaussian)]
-        discrete = [
-            Column(f"k{r}", "categorical", levels=tuple(f"l{a}" for a in range(m)))
-            for r, m in enumerate(self.n_levels)
-        ]
+        discrete = [self._discrete(r, m) for r, m in enumerate(self.n_levels)]
         columns = enumerate((*numbers, *discrete))
         roles = ("target", "covariate")
         return Schema(tuple(replace(c, role=roles[k in self.covariates]) for k, c in columns))
+
+    def _discrete(self, r: int, n_values: int) -> Column:
+        kind = self.scored[r] if r < len(self.scored) else None
+        if isinstance(kind, CountKind):
+            return Column(f"k{r}", "count", largest=n_values - 1, zero_term=kind.zero_term)
+        column = Column(f"k{r}", "categorical", levels=tuple(f"l{a}" for a in range(n_values)))
+        if not isinstance(kind, OrdinalKind):
+            return column
+        given = {"scores": kind.level_scores, "thresholds": kind.thresholds}
+        return replace(column, kind="ordinal", **given)
 
     @property
     def design(self) -> Design:
@@ -76,9 +94,17 @@ class Table:
 
 
 def draw(
-    seed: int, n_rows: int, n_gaussian: int, n_levels: tuple[int, ...], weighted=False
+    seed: int,
+    n_rows: int,
+    n_gaussian: int,
+    n_levels: tuple[int, ...],
+    weighted=False,
+    scored: tuple[Scored, ...] = (),
 ) -> Table:
-    """Columns that share one hidden cause; every level has a row; units differ by column."""
+    """Columns that share one hidden cause; every level has a row; units differ by column.
+
+    The first discrete columns are `scored`: of these kinds, and rise or fall with the cause.
+    """
     rng = np.random.default_rng(seed)
     hidden = rng.normal(size=(n_rows, 1))
     X = hidden * rng.normal(size=n_gaussian) + rng.normal(size=(n_rows, n_gaussian))
@@ -86,10 +112,16 @@ def draw(
     Y = np.zeros((n_rows, len(n_levels)), dtype=np.int64)
     for r, m in enumerate(n_levels):
         tendency = rng.normal(size=m) * 1.2
+        if r < len(scored):
+            tendency = np.sort(tendency)
+        if r < len(scored) and isinstance(scored[r], CountKind):
+            mean = np.exp(0.6 + tendency[0] * hidden[:, 0] / 3)
+            Y[:, r] = np.minimum(rng.poisson(mean) * (rng.random(n_rows) > 0.2), m - 1)
+            continue
         Y[:, r] = np.argmax(hidden * tendency + rng.gumbel(size=(n_rows, m)), axis=1)
         Y[:m, r] = rng.permutation(m)
     weights = rng.integers(1, 4, size=n_rows).astype(float) if weighted else None
-    return Table(X, Y, tuple(n_levels), weights)
+    return Table(X, Y, tuple(n_levels), weights, scored=scored)
 
 
 def random_theta(layout: Layout, seed: int, size: float = 0.4) -> Floats:

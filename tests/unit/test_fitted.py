@@ -166,18 +166,18 @@ def design(numbers, codes):
 def test_conditionals_by_hand(fitted):
     """One row: age 30, wage 2; m, iii, owner."""
     rows = design([[30.0, 2.0]], [[1, 2, 1]])
-    means, modes = fitted.predict(rows)
-    assert means[0, 0] == pytest.approx((1.0 + 0.3 - 1.0 * 2.0) / 4.0)
-    assert means[0, 1] == pytest.approx((2.0 - 4.0 - 1.0 * 30.0) / 9.0)
+    (age,), (wage,), (sex,), *_ = fitted.predict(rows)
+    assert age == pytest.approx((1.0 + 0.3 - 1.0 * 2.0) / 4.0)
+    assert wage == pytest.approx((2.0 - 4.0 - 1.0 * 30.0) / 9.0)
     logits = np.array([0.1 - 0.3 * 30 + 0.5, -0.1 + 0.3 * 30 - 0.5])
     chances = np.exp(logits) / np.exp(logits).sum()
     np.testing.assert_allclose(fitted.predict_proba(rows, "sex")[0], chances, rtol=1e-12)
-    assert modes[0, 0] == 1
+    assert sex == 1
     losses = fitted.node_losses(rows)
     assert list(losses) == ["sex", "age", "stage", "wage", "owner"]
     assert losses["sex"] == pytest.approx(-np.log(chances[1]))
-    age = 0.5 * np.log(2 * np.pi / 4.0) + 0.5 * 4.0 * (30 - means[0, 0]) ** 2
-    assert losses["age"] == pytest.approx(age)
+    loss = 0.5 * np.log(2 * np.pi / 4.0) + 0.5 * 4.0 * (30 - age) ** 2
+    assert losses["age"] == pytest.approx(loss)
 
 
 def test_a_level_without_rows_gets_half_a_row():

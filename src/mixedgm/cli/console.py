@@ -21,6 +21,7 @@ __all__ = ["Console", "in_options"]
 
 # Python remedies as the options that do the same here.
 _TYPES = re.compile(r'types=\{"((?:[^"\\]|\\.)*)": "(\w+)"\}')
+_DECLARED = re.compile(r'types=\{"((?:[^"\\]|\\.)*)": mg\.(Ordinal|Count)\((\w+)=(.*?)\)\}')
 _LEAVE_OUT = re.compile(r"leave columns? ('[^']*'(?:, '[^']*')*) out")
 _TRANSFORM = re.compile(r'transforms=(\{".*?"nonparanormal"\}|"nonparanormal")')
 _TO_NUMBERS = re.compile(r"table(?:\[.*?\])? = .*? (?=turns it into numbers)")
@@ -40,6 +41,7 @@ _OPTIONS = {
     "burn_in=": "--burn-in",
     "thin=": "--thin",
     'unseen="ignore"': "--unseen ignore",
+    ", or mg.Ordinal(...) or mg.Count(...)": "",
     "; verbose=1 shows progress": "",
     "columns=[...]": "--columns",
     "labels=False": "--no-labels",
@@ -162,6 +164,16 @@ def _values(named: str) -> str:
     return shlex.quote(",".join(f"{list_item(name)}=VALUE" for name in names))
 
 
+def _declared(match: re.Match[str]) -> str:
+    """Return an ordinal or count column with an option as the option that does the same."""
+    try:
+        name, value = list_item(match[1]), json.loads(match[4])
+    except ValueError:  # a list so long that its middle is left out
+        return match[0]
+    values = ",".join(list_item(str(each)) for each in value) if isinstance(value, list) else value
+    return f"--{match[3]} {shlex.quote(f'{name}={values}')}"
+
+
 def in_options(text: str) -> str:
     """Return a message of the library with its Python remedies written as options.
 
@@ -169,6 +181,8 @@ def in_options(text: str) -> str:
     --------
     >>> in_options('To change it: types={"stage": "categorical"}')
     'To change it: --types stage=categorical'
+    >>> in_options('To fix: types={"pain": mg.Ordinal(levels=["mild", "severe"])}')
+    'To fix: --levels pain=mild,severe'
     >>> in_options('To fix: missing="drop" drops the row')
     'To fix: --missing drop drops the row'
     >>> in_options("To fix: leave columns 'alley', 'pool' out")
@@ -179,6 +193,7 @@ def in_options(text: str) -> str:
     text = _TYPES.sub(
         lambda match: f"--types {shlex.quote(f'{list_item(match[1])}={match[2]}')}", text
     )
+    text = _DECLARED.sub(_declared, text)
     text = _LEAVE_OUT.sub(lambda match: f"--drop {shlex.quote(_listed(match[1]))}", text)
     text = _TRANSFORM.sub(lambda match: f"--transform {shlex.quote(_listed(match[1]))}", text)
     text = _TO_NUMBERS.sub("an empty field in the file in place of each word ", text)

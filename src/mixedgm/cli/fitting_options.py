@@ -8,7 +8,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from mixedgm.cli.console import Console
-from mixedgm.cli.lists import LIST_RULE, cut_items, listed
+from mixedgm.cli.lists import LIST_RULE, cut_items, cut_list, listed
 from mixedgm.cli.options import add_choice, add_jobs, add_list, add_number, add_quiet, add_seed
 from mixedgm.errors import ParameterError, near_matches
 from mixedgm.printable import quoted
@@ -31,6 +31,13 @@ __all__ = [
 ]
 
 _TRANSFORMS = ("nonparanormal", "nonparanormal-extrapolated")
+_OPTION_OF = {
+    "levels": "--levels",
+    "scores": "--level-scores",
+    "thresholds": "--thresholds",
+    "largest": "--largest",
+    "zero_term": "--zero-term",
+}
 _PASSED_ON = [
     "n_lams",
     "lam_min_ratio",
@@ -50,8 +57,18 @@ def add_columns(parser: ArgumentParser) -> None:
         group,
         "--types",
         "NAME=KIND,...",
-        "kinds that differ from what `mixedgm check` shows: categorical or continuous",
+        "kinds that differ from what `mixedgm check` shows: continuous, ordinal, count or "
+        "categorical",
     )
+    text = "an ordinal column with its levels, from the lowest to the highest"
+    add_list(group, "--levels", "NAME=A,B,...", text)
+    text = "an ordinal column with a score for each level, instead of 0, 1, 2, ..."
+    add_list(group, "--level-scores", "NAME=S,T,...", text)
+    text = "thresholds of ordinal columns: free (one for each level, as by default) or quadratic"
+    add_list(group, "--thresholds", "NAME=HOW,...", text)
+    text = "count columns with the largest count that is possible"
+    add_list(group, "--largest", "NAME=N,...", text)
+    add_list(group, "--zero-term", "NAME,...", "count columns in which zero has a term of its own")
     add_list(
         group,
         "--transform",
@@ -184,8 +201,58 @@ def column_options(args: Namespace) -> dict[str, Any]:
         wanted = "--transform takes NAME=nonparanormal."
         by_name = cut_items(args.transform, "=", wanted, last=True)
         transform = {name: None if how == "none" else how for name, how in by_name}
-    types = cut_items(args.types, "=", "--types takes NAME=categorical.", last=True)
-    return {"types": dict(types) or None, "transforms": transform or None, "missing": args.missing}
+    return {"types": _types(args) or None, "transforms": transform or None, "missing": args.missing}
+
+
+def _types(args: Namespace) -> dict[str, Any]:
+    """Return kinds by column; what other options say about ordinal and count columns with them."""
+    from mixedgm.table import Count, Ordinal
+
+    kinds: dict[str, Any] = dict(
+        cut_items(args.types, "=", "--types takes NAME=categorical.", last=True)
+    )
+    ordinal: dict[str, dict[str, Any]] = {}
+    count: dict[str, dict[str, Any]] = {}
+    for text in args.levels or ():
+        name, levels = cut_list(text, "--levels takes NAME=A,B,...", ())
+        numbers = [_number(level) for level in levels]
+        ordinal.setdefault(name, {})["levels"] = levels if None in numbers else numbers
+    for text in args.level_scores or ():
+        wanted = "--level-scores takes numbers as NAME=0,1,4."
+        name, scores = cut_list(text, wanted, ())
+        ordinal.setdefault(name, {})["scores"] = [_needed(score, text, wanted) for score in scores]
+    for name, how in cut_items(args.thresholds, "=", "--thresholds takes NAME=HOW.", last=True):
+        ordinal.setdefault(name, {})["thresholds"] = how
+    wanted = "--largest takes whole numbers as NAME=200."
+    for name, largest in cut_items(args.largest, "=", wanted, last=True):
+        number = _needed(largest, f"{name}={largest}", wanted)
+        count.setdefault(name, {})["largest"] = int(number) if number.is_integer() else number
+    for name in listed(args.zero_term):
+        count.setdefault(name, {})["zero_term"] = True
+    for kind, make, options in (("ordinal", Ordinal, ordinal), ("count", Count, count)):
+        for name, given in options.items():
+            if kinds.setdefault(name, kind) != kind:
+                option = _OPTION_OF[next(iter(given))]
+                said = kinds[name] if isinstance(kinds[name], str) else "ordinal"
+                raise ParameterError(
+                    f"{option} is for {kind} columns, and {quoted(name)} is to be {said}."
+                )
+            kinds[name] = make(**given)
+    return kinds
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _needed(number: str, text: str, wanted: str) -> float:
+    value = _number(number)
+    if value is None:
+        raise ParameterError(f"{wanted} Got {quoted(text)} instead.")
+    return value
 
 
 def fit_options(args: Namespace, frame: Frame) -> dict[str, Any]:

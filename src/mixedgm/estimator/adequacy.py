@@ -38,11 +38,13 @@ class AdequacyMethods(HasModel):
         Returns
         -------
         frame of the library of the training table
-            One row per column: `r2` of a continuous one (1 - residual / total sum of squares; of
-            normal scores where it has a transform); of a categorical one `accuracy`, `majority`
-            (the share of its most frequent level), `normalised_accuracy` ((accuracy - majority) /
-            (1 - majority)) and `deviance_explained` (1 - deviance / deviance of the levels'
-            shares).  Means and shares are those of `X`.  NaN where a number has no meaning.
+            One row per column: `r2` of numbers (1 - residual / total sum of squares; of normal
+            scores where a column has a transform, of the count itself, and of the levels of an
+            ordinal column where they are numbers, else of their scores); where there are levels
+            `accuracy`, `majority` (the share of the most frequent level) and `normalised_accuracy`
+            ((accuracy - majority) / (1 - majority)); of levels and counts `deviance_explained`
+            (1 - deviance / deviance of the column without edges).  Means and shares are those of
+            `X`.  NaN where a number has no meaning.
 
         References
         ----------
@@ -88,9 +90,9 @@ class AdequacyMethods(HasModel):
         -------
         ModelCheck
             Prints what is flagged and what that means.  `nodes()`: residuals of every column given
-            all others, and how odd they are.  `pairs()`: strength of every pair in the rows and in
-            simulated tables.  `levels()`: observed and expected counts.  `plot()`: all of it in one
-            picture.
+            all others (of an ordinal column those of its scores), and how odd they are.  `pairs()`:
+            strength of every pair in the rows and in simulated tables.  `levels()`: observed and
+            expected counts.  `plot()`: all of it in one picture.
 
         Notes
         -----

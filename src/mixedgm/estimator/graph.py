@@ -29,10 +29,11 @@ class GraphMethods(HasModel):
         """Edges, heaviest first, as a frame of the training table's library.
 
         Columns: source, target, kind, weight (free of units, comparable between kinds), sign
-        ("+", "-", or none where an end has three or more levels), partial_correlation (continuous
-        pairs only).  Where edges are moderated, the column moderator is empty for an edge itself
-        and names the moderator in a row about how an edge varies.  Where some edges have a ridge,
-        because the rows alone leave their estimates open, the column ridge tells which.
+        ("+", "-", or none where an end is categorical with three or more levels),
+        partial_correlation (continuous pairs only).  Where edges are moderated, the column
+        moderator is empty for an edge itself and names the moderator in a row about how an edge
+        varies.  Where some edges have a ridge, because the rows alone leave their estimates open,
+        the column ridge tells which.
 
         Weights are without shrinkage where the graph was refitted (``fitted_.report.refitted``), as
         it is by default, and shrunken by the penalty otherwise.
@@ -58,14 +59,15 @@ class GraphMethods(HasModel):
         Parameters
         ----------
         a, b : str
-            Two different columns; a continuous one has its own name on its axis.
+            Two different columns.  A categorical one has its levels on its axis, any other its own
+            name: an ordinal column counts by the scores of its levels, a count by its square root.
         moderator : str, optional
             How the parameters change when this column is one unit above its mean, or how they
             differ at each of its levels from their mean over the rows.
         standardised : bool
-            Continuous columns, a moderator among them, are counted in standard deviations of the
+            Numbers and scores, a moderator among them, are counted in standard deviations of the
             training rows (normal scores where a column has a transform) instead of their own units,
-            so that parameters of different pairs can be compared.  Levels stay as they are.
+            so that parameters of different pairs can be compared.  Categories stay as they are.
             `plot_parameters` draws these numbers.
 
         Returns
@@ -131,7 +133,7 @@ class GraphMethods(HasModel):
         predictability: Any = None,
         **options: Any,
     ) -> Any:
-        """Draw the network.
+        """Draw the network: circles, diamonds, hexagons and squares by the kinds of columns.
 
         Parameters
         ----------
@@ -141,7 +143,7 @@ class GraphMethods(HasModel):
             A new figure by default.
         predictability : data frame or mapping, optional
             Rows, the frame of `predictability`, or shares by column: draws a ring around each node,
-            filled to R2 (continuous) or the normalised accuracy (categorical).
+            filled to R2, or to the normalised accuracy of a categorical column.
         **options
             What is drawn: `columns` (only these and the edges between them), `max_edges` (only so
             many of the heaviest), `minimum` (no edges of a smaller weight).

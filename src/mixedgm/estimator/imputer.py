@@ -28,8 +28,8 @@ class MixedImputer(TransformerMixin, BaseEstimator):
         The model to fit; by default ``MixedGraphicalModel()``.  Its `missing` is ignored: rows with
         missing cells are left out of the fit.
     strategy : {"mean", "draw"}
-        Conditional means and most probable levels given the observed cells of a row, or a draw from
-        their joint distribution.
+        Conditional means, most probable levels and median counts given the observed cells of a row,
+        or a draw from their joint distribution.
     random_state : int, Generator, RandomState or None
         For draws.
     unseen : {"error", "ignore"}

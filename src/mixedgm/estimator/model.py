@@ -71,9 +71,10 @@ class MixedGraphicalModel(
     rule : {"and", "or"}
         Whether an edge of separate regressions must be in both, or in either.
     types : mapping or Schema, optional
-        Kinds that override inference, e.g. ``{"stage": "categorical"}``.  The schema of a whole
-        table, ``mixedgm.check_table(table).schema``, gives every fold of a cross-validation the
-        kinds and levels of that table.
+        Kinds that override inference, e.g. ``{"stage": "ordinal", "visits": "count"}``; `Ordinal`
+        and `Count` instead of a name have options.  The schema of a whole table,
+        ``mixedgm.check_table(table).schema``, gives every fold of a cross-validation the kinds and
+        levels of that table.
     transforms : "nonparanormal" or mapping, optional
         Rank-based Gaussianising of all or some continuous columns.  Values that are predicted,
         drawn or imputed stay within the range of the data;

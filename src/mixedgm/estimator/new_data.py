@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 
 from mixedgm.deprecation import renamed_arguments
 from mixedgm.errors import ParameterError
 from mixedgm.estimator.base import HasModel
+from mixedgm.model.kinds import Point
 from mixedgm.parallel import RandomState
 from mixedgm.parameters import is_integer
 from mixedgm.printable import few, quoted
-from mixedgm.table import Schema, as_frame, decode
+from mixedgm.table import Column, Schema, as_frame, decode
 from mixedgm.table.encode import UnseenArg
 from mixedgm.table.fill import filled
 from mixedgm.table.gaps import Gaps, read_gaps
@@ -101,7 +102,12 @@ class NewDataMethods(HasModel):
         return node_losses(self._model, self._rows(X, sample_weight=sample_weight, unseen=unseen))
 
     def predict(
-        self, X: Any, columns: str | Sequence[str] | None = None, *, unseen: UnseenArg = "error"
+        self,
+        X: Any,
+        columns: str | Sequence[str] | None = None,
+        *,
+        value: Point | None = None,
+        unseen: UnseenArg = "error",
     ) -> Any:
         """Predict columns given all others.
 
@@ -112,6 +118,12 @@ class NewDataMethods(HasModel):
             missing, too (covariates may not): a column is then predicted from what its row has.
         columns : str or sequence of str, optional
             One name gives one column; several, or None for all, give a frame.
+        value : {"mode", "median", "mean"}, optional
+            What predicts an ordinal or a count column: its most probable value, the smallest value
+            with half of the probability up to it, or the mean (of counts; of levels where they are
+            numbers, else of their scores).  By default the mode of ordinal columns, as of
+            categories, and the mean of counts, as in a regression.  Continuous and categorical
+            columns do not depend on it.
         unseen : {"error", "ignore"}
             Whether a level that the model does not have is an error, or is ignored when
             other cells of its row are predicted.
@@ -119,7 +131,8 @@ class NewDataMethods(HasModel):
         Returns
         -------
         frame or column of the library of `X`
-            Conditional means (medians where a column has a transform) and most probable levels.
+            Conditional means of continuous columns (medians where one has a transform), most
+            probable levels of categorical ones, and what `value` says of ordinal ones and counts.
             Where cells are missing, a column with a transform gets the mean of its normal scores,
             put back into the data's own units.
 
@@ -149,14 +162,16 @@ class NewDataMethods(HasModel):
 
         model = self._model
         wanted = _wanted(model.schema, columns)
+        if value not in (None, *get_args(Point)):
+            raise ParameterError.must_be("value", "'mode', 'median', 'mean' or None", value)
         frame = as_frame(X)
         gaps = self._rows(frame, unseen=unseen, absent=wanted if len(wanted) == 1 else [])
         by_name = {column.name: column for column in model.schema.columns}
-        part = Schema(tuple(by_name[name] for name in wanted))
-        nodes = [model.schema.node_index(column.name) for column in part.nodes]
-        means, modes = predicted(model, gaps, nodes)
-        numbers, discrete = model.schema.spans.places(nodes)
-        out = _aligned(decode(part, means[:, numbers], modes[:, discrete], frame.library), X)
+        nodes = [model.schema.node_index(name) for name in wanted]
+        values = predicted(model, gaps, nodes, model.points(value))
+        named = {name: values[node] for name, node in zip(wanted, nodes, strict=True)}
+        out = _decoded([by_name[name] for name in wanted], named, frame.library)
+        out = _aligned(out, X)
         if columns is None or isinstance(columns, (list, tuple, np.ndarray)):
             return out
         if frame.library == "numpy":
@@ -168,22 +183,23 @@ class NewDataMethods(HasModel):
     def predict_proba(
         self, X: Any, columns: str | Sequence[str] | None = None, *, unseen: UnseenArg = "error"
     ) -> Any:
-        """Level probabilities of categorical columns given all others.
+        """Probabilities of the values of columns given all others: of levels, or of counts.
 
         Parameters
         ----------
         X : data frame or 2-D array
             The rows, as for `predict`; the column itself may be absent.
         columns : str or sequence of str, optional
-            One name gives one table.  Several, or None for all categorical columns, give a dict
-            with a table for each.
+            One name gives one table.  Several, or None for all columns with levels or counts, give
+            a dict with a table for each.
         unseen : {"error", "ignore"}
             As for `predict`.
 
         Returns
         -------
         frame of the library of `X`, or ndarray for an array
-            One column per level, named as the level.
+            One column per level, named as the level, in their order; of a count one for each of
+            0, 1, 2, ... up to the largest that the schema allows.
         """
         from mixedgm.studies.incomplete import level_probabilities
 
@@ -197,7 +213,7 @@ class NewDataMethods(HasModel):
         gaps = self._rows(frame, unseen=unseen, absent=names)
         node = model.schema.nodes[model.schema.node_index(names[0])]
         shares = level_probabilities(model, gaps, node.name)
-        return _aligned(probability_frame(node.level_names, shares, frame.library), X)
+        return _aligned(probability_frame(node.value_names, shares, frame.library), X)
 
     def impute(
         self,
@@ -218,8 +234,8 @@ class NewDataMethods(HasModel):
             values.  Columns that the model does not know are kept.
         n_draws : int, optional
             Fill the cells of a row with a draw from their joint distribution, this many times
-            (multiple imputation).  By default each cell gets its conditional mean, or its most
-            probable level.
+            (multiple imputation).  By default each cell gets its conditional mean, its most
+            probable level, or its median count.
         random_state : int, Generator, RandomState or None
             For draws.  The first of many draws are those of few.
         method : {"auto", "exact", "gibbs"}
@@ -290,6 +306,24 @@ class NewDataMethods(HasModel):
         return read_gaps(
             as_frame(X), schema, sample_weight=sample_weight, unseen=unseen, require=others
         )
+
+
+def _decoded(columns: Sequence[Column], values: Mapping[str, NDArray[Any]], library: str) -> Any:
+    """The predictions as a table; means of ordered values are a column of numbers."""
+    schema = Schema(
+        tuple(
+            column.of_means
+            if column.numbers is not None and values[column.name].dtype.kind == "f"
+            else column
+            for column in columns
+        )
+    )
+    n_rows = len(values[columns[0].name])
+    numbers, codes = (
+        np.array([values[column.name] for column in part]).reshape(len(part), n_rows).T
+        for part in (schema.gaussian, schema.discrete)
+    )
+    return decode(schema, numbers, codes, library)
 
 
 def _aligned(out: Any, X: Any) -> Any:

@@ -453,12 +453,21 @@ class Layout:
         return np.repeat(per_group, self.sizes)
 
     def same(self, other: Layout) -> bool:
-        """Whether another layout has the same nodes and edges."""
-        mine = (self.nodes, self.covariates, self.nodewise, self.n_features)
-        others = (other.nodes, other.covariates, other.nodewise, other.n_features)
+        """Whether another layout has the same nodes and edges, in whatever units scores are."""
+        mine = (self.nodes.in_own_units, self.covariates, self.nodewise, self.n_features)
+        others = (other.nodes.in_own_units, other.covariates, other.nodewise, other.n_features)
         if mine != others or not np.array_equal(self.pairs, other.pairs):
             return False
         return not self.n_features or np.array_equal(self.moderator, other.moderator)
+
+    def with_units(self, nodes: Nodes) -> Layout:
+        """The same layout with the scores of these nodes, and with what it has computed."""
+        if nodes == self.nodes:
+            return self
+        other = replace(self, nodes=nodes)
+        skipped = ("nodes", "_restricted")  # small layouts have scores, too
+        vars(other).update((name, each) for name, each in vars(self).items() if name not in skipped)
+        return other
 
     def restrict(self, groups: Ints) -> Layout:
         """The layout with only these groups (sorted indices) and all node terms.

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats
+from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params, Units
 
 MOST_COLUMNS = 200
@@ -19,42 +20,53 @@ class Margins:
     """What a table says about its columns one by one and, where it is small, two by two."""
 
     mean: Floats
-    """(d,) means of the design columns: the numbers (normal scores where a column has a transform),
-    then all declared levels, whose means are their shares of the rows."""
+    """(d,) means of the design columns: the numbers (normal scores where a column has a transform;
+    scores of ordinal columns and counts), then all declared levels of categories, whose means are
+    their shares of the rows."""
     variance: Floats
-    """(p,) variances of the numbers, with divisor n.  A constant column has that of its node term,
-    as in the fit."""
+    """Variances of the numbers, scores included, with divisor n.  A constant column has that of its
+    node term, as in the fit."""
     covariance: Floats | None = None
     """(d, d) of the design columns; None for more than `MOST_COLUMNS` of them."""
+    shares: Floats | None = None
+    """(sum of values,) shares of the values of all discrete columns; None where these are the
+    design columns that are not numbers."""
 
     @classmethod
-    def of(cls, mean: Floats, second: Floats, units: Units, observed: NDArray[np.bool_]) -> Margins:
-        """From the means of z (c,) and z z' (c, c) of standardised rows over the observed levels.
+    def of(
+        cls,
+        moments: tuple[Floats, Floats, Floats],
+        units: Units,
+        observed: NDArray[np.bool_],
+        nodes: Nodes,
+    ) -> Margins:
+        """From the means of z (c,) and z z' (c, c), and the shares of values, of standardised rows.
 
-        `observed` says for all declared levels which these are.
+        These are over the observed values; `observed` says for all those of `nodes` which they are.
         """
-        p = len(units.centre)
-        d = p + len(observed)
-        kept = np.concatenate([np.arange(p), p + np.flatnonzero(observed)])
-        scale = np.concatenate([units.scale, np.ones(len(kept) - p)])
-        columns, covariance = np.zeros(d), None
+        (mean, second, observed_shares), d = moments, nodes.n_columns
+        kept, scale = nodes.columns_kept(observed), units.of_columns(nodes.kept(observed))
+        columns, covariance, shares = np.zeros(d), None, None
         columns[kept] = scale * mean
-        columns[:p] += units.centre
+        columns[nodes.numeric] += units.centre
         if d <= MOST_COLUMNS:
             covariance = np.zeros((d, d))
             spread = (second - np.outer(mean, mean)) * np.outer(scale, scale)
             covariance[np.ix_(kept, kept)] = spread
-        return cls(columns, units.scale**2, covariance)
+        if nodes.n_scored:
+            shares = np.zeros(len(observed))
+            shares[observed] = observed_shares
+        return cls(columns, units.scale**2, covariance, shares)
 
     @property
     def units(self) -> Units:
-        """Units in which the continuous columns have mean 0 and variance 1."""
+        """Units in which numbers and scores have mean 0 and variance 1."""
         return Units(self.mean[: len(self.variance)], np.sqrt(self.variance))
 
     @property
     def share(self) -> Floats:
-        """(sum of levels,) shares of the levels."""
-        return self.mean[len(self.variance) :]
+        """(sum of values,) shares of the values of discrete columns."""
+        return self.mean[len(self.variance) :] if self.shares is None else self.shares
 
 
 @dataclass(frozen=True, eq=False)

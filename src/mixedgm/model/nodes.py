@@ -172,6 +172,12 @@ class Nodes:
         return np.repeat(self.free, self.n_levels)
 
     @cached_property
+    def free_terms(self) -> Mask:
+        """Whether every own linear term belongs to one value, so that it may be -inf."""
+        per_node = np.concatenate([np.zeros(self.n_gaussian, dtype=bool), self.free])
+        return np.repeat(per_node, self.n_biases)
+
+    @cached_property
     def scores(self) -> Floats:
         """(sum of values,) score of every value of every scored node; zero for all others."""
         out = np.zeros(int(self.level_start[-1]))
@@ -237,9 +243,13 @@ class Nodes:
             return predictors
         p, parts = self.n_gaussian, [predictors[: self.n_gaussian]]
         for j, kind, n in self._scored:
-            column = kind.scores(n) if kind.is_free else np.eye(kind.n_biases(n))[0]
-            parts.append(column * predictors[p + j])
+            parts.append(kind.moved(n) * predictors[p + j])
         return np.concatenate([*parts, predictors[self.indicators]])
+
+    def moved_by_score(self, discrete: int) -> Floats | None:
+        """What own terms of a scored node rise by when its predictor does; None for indicators."""
+        kind, n = self.kinds[self.n_gaussian + discrete], self.n_levels[discrete]
+        return kind.moved(n) if isinstance(kind, Scored) else None
 
     @cached_property
     def quadratic_terms(self) -> tuple[Ints, Ints]:
@@ -251,6 +261,12 @@ class Nodes:
         terms = [self.n_gaussian + int(self.term_start[j]) for j, _ in at]
         columns = [self.n_gaussian + j for j, _ in at]
         return np.array(terms, dtype=np.int64), np.array(columns, dtype=np.int64)
+
+    def value_numbers(self, discrete: int) -> Floats:
+        """(values,) the values of a scored node, number `discrete`, as numbers."""
+        kind, n = self.kinds[self.n_gaussian + discrete], self.n_levels[discrete]
+        assert isinstance(kind, Scored)
+        return kind.numbers(n)
 
     def score_of(self, node: int, value: float) -> float:
         """What the other columns see of a node that is numeric: its number, or a value's score."""
@@ -412,10 +428,6 @@ class Nodes:
         """The same nodes with as many values as they have directions."""
         free = tuple(max(n - 1, 0) if n else 0 for n in self.n_values)
         return Nodes(self.kinds, free)
-
-    def with_values(self, n_levels: Sequence[int]) -> Nodes:
-        """The same nodes with other numbers of values of the discrete ones."""
-        return Nodes(self.kinds, (0,) * self.n_gaussian + tuple(n_levels))
 
     @cached_property
     def expanded(self) -> Nodes:

@@ -371,3 +371,23 @@ def over_observed(params: Params, observed: NDArray[np.bool_]) -> Params:
         coef=params.coef[np.ix_(keep, keep)],
         moderation=None,
     )
+
+
+def with_unknown_values(params: Params, more: NDArray[np.bool_]) -> Params:
+    """The same with a further value of some discrete nodes, which cannot occur but be observed.
+
+    It says nothing to the other columns, or what its kind says of a value that is not known.
+    """
+    nodes, p, kinds = params.nodes, params.nodes.n_gaussian, list(params.nodes.kinds)
+    terms, known = [params.cont_bias], np.ones(int(nodes.level_start[-1] + more.sum()), dtype=bool)
+    for j, n in enumerate(nodes.n_levels):
+        terms.append(params.bias_of(p + j) if more[j] else params.terms_of(p + j))
+        if more[j]:
+            kinds[p + j] = kinds[p + j].with_unknown(n)
+            terms.append(np.array([-np.inf]))
+    wider = Nodes(tuple(kinds), (0,) * p + tuple((np.array(nodes.n_levels) + more).tolist()))
+    known[(wider.level_start[1:] - 1)[more]] = False
+    keep = wider.columns_kept(known)
+    coef = np.zeros((wider.n_columns, wider.n_columns))
+    coef[np.ix_(keep, keep)] = params.coef
+    return replace(params, nodes=wider, bias=np.concatenate(terms), coef=coef, moderation=None)

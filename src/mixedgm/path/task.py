@@ -227,7 +227,7 @@ def prepare(
         rows = moderated.rows(rows, layout, moderators)
         moments = _with_unit_variances(rows.moments(), nodes.n_gaussian)
     if reference is not None and reference.layout is not None and layout.same(reference.layout):
-        layout = reference.layout
+        layout = reference.layout.with_units(nodes)
     yardstick, weights = _weights(layout, scales, units, recipe)
     sampled = recipe.loss == "likelihood-mc"
     of_numbers, of_levels = np.split(scales, [len(units.scale)])

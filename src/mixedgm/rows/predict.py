@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ _CELLS_PER_BLOCK = 2**20
 
 
 def _blocks(params: Params, n_rows: int) -> Iterator[slice]:
-    width = max(1, len(params.bias))
+    width = max(1, params.nodes.n_gaussian + int(params.nodes.level_start[-1]))
     size = max(1, _CELLS_PER_BLOCK // width)
     for first in range(0, n_rows, size):
         yield slice(first, min(first + size, n_rows))
@@ -47,17 +48,23 @@ def cell_losses(
 
 
 def predictions(
-    params: Params, numbers: Floats, codes: NDArray[np.integer], n_observed: float = np.inf
-) -> tuple[Floats, NDArray[np.int64]]:
-    """Conditional mean of every Gaussian node, most probable level of every discrete one."""
-    means = np.empty(numbers.shape)
-    modes = np.empty(codes.shape, dtype=np.int64)
+    params: Params,
+    numbers: Floats,
+    codes: NDArray[np.integer],
+    points: Sequence[Callable[[Floats], NDArray[Any]]],
+    n_observed: float = np.inf,
+) -> list[NDArray[Any]]:
+    """What `points`, one for each node, make of its conditionals: means, or log probabilities."""
+    parts: list[list[NDArray[Any]]] = [[] for _ in points]
+    nodes = params.nodes
     for block in _blocks(params, len(numbers)):
         given = conditionals(params, numbers[block], codes[block], n_observed)
-        means[block] = given.mean
-        for j in range(codes.shape[1]):
-            modes[block, j] = given.log_prob[:, params.levels_of(j)].argmax(axis=1)
-    return means, modes
+        for node, point in enumerate(points):
+            at = nodes.place(node)
+            gaussian = nodes.is_gaussian(node)
+            part = given.mean[:, at] if gaussian else given.log_prob[:, nodes.levels_of(at)]
+            parts[node].append(point(part))
+    return [np.concatenate(part) if part else np.zeros(0) for part in parts]
 
 
 def probabilities(

@@ -30,8 +30,8 @@ class Auto:
     the working set, and decomposes the block of every edge.  The step is left to
     `SpectralGradient`, which keeps no curvature, when the matrices together exceed `limit_bytes`,
     the cubes of the blocks' sizes add up to more than `limit_cubes` (two columns with many levels),
-    or to more than many passes over few rows cost, a column has more than `limit_levels` levels, or
-    curvature takes as long as `limit_passes` passes.
+    or to more than many passes over few rows cost, a column has more than `limit_levels` levels (or
+    own terms), or curvature takes as long as `limit_passes` passes.
 
     A function whose curvature is one matrix (the likelihood) gets it up to `limit_whole` rows and
     columns, and limited-memory curvature from there on, or where it has none: its evaluations are
@@ -58,7 +58,7 @@ class Auto:
         small = (
             needed <= self.limit_bytes
             and (layout.sizes**3.0).sum() <= min(self.limit_cubes, self._cost_of_passes(problem))
-            and int(layout.width.max(initial=1)) <= self.limit_levels
+            and int(layout.nodes.n_biases.max(initial=1)) <= self.limit_levels
             and self._passes_for_curvature(problem) <= self.limit_passes
         )
         solver: Solver = self.newton if small else self.spectral

@@ -121,32 +121,38 @@ class IndependentScale:
 
     smooth: Smooth
     share: list[Floats]
-    """Level frequencies of every node; empty for a number."""
+    """Level frequencies of every node with indicators; empty for others."""
     bases: list[Floats]
     spread: list[Floats]
-    """Eigenvectors and eigenvalues of every node's covariance; 1 for a number."""
+    """Eigenvectors and eigenvalues of the covariance of every node's design columns; 1 for a number
+    and for a score, which are standardised."""
+    own: list[tuple[Floats, Floats]]
+    """The same of what multiplies the own terms of every discrete node."""
+    moved: list[Floats | None]
+    """What own terms of a scored node rise by when its predictor does; None for other nodes, whose
+    own terms are those of their design columns."""
     precision: Floats
     """(n_gaussian,) of the numbers, given the others."""
 
     @classmethod
     def at(cls, smooth: Smooth, theta: Floats) -> IndependentScale:
-        """From the frequencies of the levels, and the precision of the numbers at theta."""
-        layout, bias = smooth.layout, smooth.null()
-        share, bases, spread = [], [], []
-        for v in range(layout.n_nodes):
-            if layout.nodes.is_gaussian(v):
-                share.append(np.zeros(0))
-                bases.append(np.ones((1, 1)))
-                spread.append(np.ones(1))
-                continue
-            logits = bias[layout.node_terms_of(v)]
-            frequency = np.exp(logits - logits.max())
-            frequency /= frequency.sum()
-            vectors, values = _covariance(frequency.tobytes())
-            share.append(frequency)
-            bases.append(vectors)
-            spread.append(values)
-        return cls(smooth, share, bases, spread, theta[layout.diagonal])
+        """From the frequencies of the values, and the precision of the numbers at theta."""
+        layout, nodes = smooth.layout, smooth.layout.nodes
+        share, bases = [np.zeros(0)] * layout.n_nodes, [np.ones((1, 1))] * layout.n_nodes
+        spread, own = [np.ones(1)] * layout.n_nodes, []
+        moved: list[Floats | None] = [None] * layout.n_nodes
+        frequencies = _frequencies(smooth)
+        for j, v in enumerate(range(nodes.n_gaussian, layout.n_nodes)):
+            frequency = frequencies[nodes.levels_of(j)]
+            moved[v] = nodes.moved_by_score(j)
+            if nodes.free[j]:
+                own.append(_covariance(frequency.tobytes()))
+            else:
+                own.append(_covariance_of(nodes.term_features(j), frequency))
+            if moved[v] is None:
+                share[v] = frequency
+                bases[v], spread[v] = own[j]
+        return cls(smooth, share, bases, spread, own, moved, theta[layout.diagonal])
 
     @cached_property
     def _blocks(self) -> list[_Block]:
@@ -180,7 +186,7 @@ class IndependentScale:
     def _node_starts(self) -> Ints:
         """Where the own terms of every discrete node begin, after those of the Gaussian ones."""
         layout = self.smooth.layout
-        sizes = [len(spread) for spread in self.spread[layout.nodes.discrete]]
+        sizes = [len(spread) for _, spread in self.own]
         return np.cumsum([layout.gaussian_terms.stop, *sizes])
 
     @cached_property
@@ -215,8 +221,8 @@ class IndependentScale:
         # What others explain of a number has variance 1 - 1 / precision.
         explained = np.maximum(0.0, 1.0 - 1.0 / self.precision)
         out[layout.diagonal] = 0.5 / self.precision**2 + explained / self.precision
-        for v in self._discrete:
-            out[self._terms(v)] = self.spread[v]
+        for v, (_, spread) in zip(self._discrete, self.own, strict=True):
+            out[self._terms(v)] = spread
         within = [*(1.0 / self.precision), *self.spread[layout.nodes.discrete]]
         ridge = self.smooth.edges if isinstance(self.smooth, Ridged) else np.zeros(layout.n_groups)
         for block in self._blocks:
@@ -241,8 +247,8 @@ class IndependentScale:
         """Terms of nodes and the values of all blocks in the bases of their nodes."""
         layout, out = self.smooth.layout, np.empty(len(self.values))
         out[layout.gaussian_terms] = terms[layout.gaussian_terms]
-        for v in self._discrete:
-            out[self._terms(v)] = self.bases[v].T @ terms[layout.node_terms_of(v)]
+        for v, (basis, _) in zip(self._discrete, self.own, strict=True):
+            out[self._terms(v)] = basis.T @ terms[layout.node_terms_of(v)]
         for block, value in zip(self._blocks, values, strict=True):
             out[block.to] = (self.bases[block.u].T @ value @ self.bases[block.v]).ravel()
         return out
@@ -252,8 +258,8 @@ class IndependentScale:
         layout = self.smooth.layout
         theta = np.empty(layout.n_theta)
         theta[layout.gaussian_terms] = eta[layout.gaussian_terms]
-        for v in self._discrete:
-            theta[layout.node_terms_of(v)] = self.bases[v] @ eta[self._terms(v)]
+        for v, (basis, _) in zip(self._discrete, self.own, strict=True):
+            theta[layout.node_terms_of(v)] = basis @ eta[self._terms(v)]
         for block in self._blocks:
             small = eta[block.to].reshape(len(self.spread[block.u]), len(self.spread[block.v]))
             values = self.bases[block.u] @ small @ self.bases[block.v].T
@@ -264,14 +270,25 @@ class IndependentScale:
     def _shift(self, terms: Floats, block: _Block, values: Floats) -> None:
         """Add what a block contributes in the mean to the own terms of its ends."""
         if block.moves_v:
-            terms[self._bias(block.v)] += self.share[block.u] @ values
+            self._move(terms, block.v, self.share[block.u] @ values)
         if block.moves_u:
-            terms[self._bias(block.u)] += values @ self.share[block.v]
+            self._move(terms, block.u, values @ self.share[block.v])
+
+    def _move(self, terms: Floats, v: int, predictors: Floats) -> None:
+        """Add to the own terms of a node what its design columns have as predictors."""
+        moved = self.moved[v]
+        terms[self._bias(v)] += predictors if moved is None else moved * predictors
+
+    def _moving(self, grad: Floats, v: int) -> Floats:
+        """The transpose: a gradient in own terms as one in the predictors of design columns."""
+        moved, here = self.moved[v], grad[self._bias(v)]
+        return here if moved is None else moved[None] @ here
 
     def _bias(self, v: int) -> slice:
         """Theta positions of the linear terms of a node."""
-        first = int(self.smooth.layout.first_term[v])
-        return slice(first, first + len(self.bases[v]))
+        layout = self.smooth.layout
+        first = int(layout.first_term[v])
+        return slice(first, first + int(layout.nodes.n_biases[v]))
 
     def slope_down(self, grad: Floats) -> Floats:
         """A gradient with respect to theta as one with respect to these coordinates."""
@@ -279,12 +296,29 @@ class IndependentScale:
         def without_mean(block: _Block) -> Floats:
             value = grad[block.at].reshape(block.shape).copy()
             if block.moves_v:
-                value -= np.multiply.outer(self.share[block.u], grad[self._bias(block.v)])
+                value -= np.multiply.outer(self.share[block.u], self._moving(grad, block.v))
             if block.moves_u:
-                value -= np.multiply.outer(grad[self._bias(block.u)], self.share[block.v])
+                value -= np.multiply.outer(self._moving(grad, block.u), self.share[block.v])
             return value
 
         return self._turned(grad, map(without_mean, self._blocks))
+
+
+def _frequencies(smooth: Smooth) -> Floats:
+    """(sum of values,) of discrete nodes without edges."""
+    layout = smooth.layout
+    nodes = layout.nodes
+    logits = nodes.own_logits(smooth.null()[layout.biases])
+    parts = [logits[nodes.levels_of(j)] for j in range(len(nodes.n_levels))]
+    shares = [np.exp(part - part.max()) for part in parts]
+    return np.concatenate([np.zeros(0), *(share / share.sum() for share in shares)])
+
+
+def _covariance_of(features: Floats, share: Floats) -> tuple[Floats, Floats]:
+    """Eigenvectors and eigenvalues of the covariance of features (values by features)."""
+    centred = features - share @ features
+    values, vectors = np.linalg.eigh((centred * share[:, None]).T @ centred)
+    return vectors, np.maximum(values, 1e-12 * max(1.0, values[-1]))
 
 
 @lru_cache(maxsize=64)

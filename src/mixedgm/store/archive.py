@@ -39,7 +39,8 @@ __all__ = [
 ]
 
 FORMAT = "mixedgm-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""The newest that is read.  Files of models without ordinal and count columns are of version 1."""
 
 Arrays = dict[str, NDArray[Any]]
 Header = tuple[tuple[tuple[int, ...], bool, np.dtype[Any]], int]
@@ -71,13 +72,17 @@ def library_version() -> str:
 
 
 def write_archive(
-    path: str | os.PathLike[str], document: Mapping[str, Any], arrays: Arrays
+    path: str | os.PathLike[str],
+    document: Mapping[str, Any],
+    arrays: Arrays,
+    *,
+    format_version: int,
 ) -> None:
     """Write the document and the arrays to one file, completely or not at all."""
     names = sorted(arrays)
     head = {
         "format": FORMAT,
-        "format_version": FORMAT_VERSION,
+        "format_version": format_version,
         "library_version": library_version(),
     }
     text = json.dumps({**head, **document, "arrays": names}, indent=1, default=_plain)
@@ -230,7 +235,7 @@ class Archive:
 
         Parsed, many tiny values take thirty times the size of their text.
         """
-        columns = self._length("precision") + self._length("cat_interaction")
+        columns = sum(self._length(name) for name in ("precision", "cat_interaction", "coef"))
         most = _MOST_VALUES + _MOST_PER_COLUMN * columns
         n_bytes = self._members[_DOCUMENT].file_size
         if n_bytes > most * _BYTES_PER_VALUE:

@@ -16,7 +16,6 @@ import numpy as np
 
 from mixedgm.errors import ModelFileError
 from mixedgm.fitted import FittedModel
-from mixedgm.model.kinds import KINDS
 from mixedgm.model.layout import Floats
 from mixedgm.model.margins import MOST_COLUMNS, Margins, NodeTerms
 from mixedgm.model.params import Params
@@ -33,7 +32,15 @@ from mixedgm.table.schema import Schema
 
 __all__ = ["load", "save"]
 
-_BLOCKS = ("precision", "cont_bias", "category_shift", "cat_interaction", "cat_bias")
+_BLOCKS: tuple[str, ...] = (
+    "precision",
+    "cont_bias",
+    "category_shift",
+    "cat_interaction",
+    "cat_bias",
+)
+_WHOLE: tuple[str, ...] = ("bias", "diagonal", "coef")
+_MOST_COUNTS = 10_000_000
 _OPTIONS = frozenset(field.name for field in fields(Options))
 _LONGEST_SETTING = 100_000  # values
 _REFIT_NOTE = "the chosen graph was refitted without shrinkage"
@@ -70,12 +77,11 @@ def save(
     impossible numbers. Tuples in settings come back as lists.
     """
     params, given = fitted.params, _shortened(settings or {})
-    blocks = (*_BLOCKS, "level_effect") if params.nodewise else _BLOCKS
     joint_document, joint_arrays = _margins_to_parts(fitted)
     path_document, path_arrays = path_to_parts(fitted.path)
     scores = {f"scores_{at}": np.asarray(s, float) for at, s in enumerate(fitted.scores.values())}
     parts = {
-        **{name: getattr(params, name) for name in blocks},
+        **_params_to_arrays(params),
         **moderation_to_arrays(params),
         "node_scales": fitted.node_scales,
         "selection_frequency": fitted.selection_frequency,
@@ -94,7 +100,7 @@ def save(
         "path": path_document,
         "joint": joint_document,
     }
-    sizes = _sizes(document, len(fitted.moderators))
+    sizes = _sizes(fitted.schema, document, len(fitted.moderators))
     for name, array in arrays.items():
         check_array(name, array, sizes)
     _check_schema(fitted.schema)
@@ -102,7 +108,8 @@ def save(
     _check_params(params)
     _check_weights(fitted)
     _check_settings(given, fitted)
-    write_archive(path, document, arrays)
+    format_version = 2 if fitted.schema.spans.n_scored else 1
+    write_archive(path, document, arrays, format_version=format_version)
 
 
 def load(path: str | os.PathLike[str]) -> tuple[FittedModel, dict[str, Any]]:
@@ -148,10 +155,10 @@ def _read(stream: BinaryIO) -> tuple[FittedModel, dict[str, Any]]:
         raise ForeignFileError(f"{what}. {_WRITTEN_BY}")
     archive = Archive(stream)
     document = DOCUMENT(archive.document, "document")
-    sizes = _sizes(document, archive.length("moderators"))
-    archive.check(document["arrays"], sizes)
     schema, report = Schema.from_dict(document["schema"]), _report(document["report"])
     _check_schema(schema)
+    sizes = _sizes(schema, document, archive.length("moderators"))
+    archive.check(document["arrays"], sizes)
     _check_report(schema, report)
     params = with_moderation(archive, schema, _params(archive, schema, sizes), sizes)
     _check_params(params)
@@ -176,24 +183,41 @@ def _read(stream: BinaryIO) -> tuple[FittedModel, dict[str, Any]]:
     return fitted, settings
 
 
-def _sizes(document: Mapping[str, Any], n_moderators: int) -> dict[str, int]:
+def _sizes(schema: Schema, document: Mapping[str, Any], n_moderators: int) -> dict[str, int]:
     """What the letters in the shapes of arrays stand for."""
-    columns, path = document["schema"]["columns"], document["path"]
-    p = sum(KINDS[column["kind"]].is_gaussian for column in columns)
-    t = sum(len(column["levels"]) for column in columns)
-    sizes = {"p": p, "t": t, "d": p + t, "n": len(columns), "g": 1 + n_moderators}
+    nodes, path = schema.spans, document["path"]
+    sizes = {
+        "p": nodes.n_gaussian,
+        "q": nodes.n_numeric,
+        "t": sum(nodes.n_levels),
+        "o": int(nodes.term_start[-1]),
+        "l": int(nodes.n_biases.sum()),
+        "d": nodes.n_columns,
+        "n": len(nodes),
+        "g": 1 + n_moderators,
+    }
     if path is not None:
         sizes["k"] = len(path["status"])
         if len(path["notes"]) != sizes["k"]:
             raise ModelFileError("its path has notes and statuses for different numbers of points")
     if isinstance(document["report"]["lam"], tuple):  # scores of every column
-        sizes["c"] = len(columns)
+        sizes["c"] = len(nodes)
     if n_moderators:
         sizes |= {"m": n_moderators, "h": 1 + n_moderators}
     return sizes
 
 
+def _params_to_arrays(params: Params) -> dict[str, Floats]:
+    """Named blocks of continuous and categorical columns; with others, one matrix of all edges."""
+    names, last = (_WHOLE, "nodewise") if params.nodes.n_scored else (_BLOCKS, "level_effect")
+    names = (*names, last) if params.nodewise else names
+    return {name: np.asarray(getattr(params, name)) for name in names}
+
+
 def _params(archive: Archive, schema: Schema, sizes: Sizes) -> Params:
+    if schema.spans.n_scored:
+        bias, diagonal, coef = (archive.array(name, sizes) for name in _WHOLE)
+        return Params(schema.spans, bias, diagonal, coef, "nodewise" in archive.arrays)
     names = (*_BLOCKS, "level_effect") if "level_effect" in archive.arrays else _BLOCKS
     return Params.of_blocks(schema.n_levels, *(archive.array(name, sizes) for name in names))
 
@@ -220,11 +244,15 @@ def _check_params(params: Params) -> None:
     if not (np.diagonal(params.precision) > 0.0).all():
         raise ModelFileError("the diagonal of precision is not positive")
     blocks = {"precision": params.precision, "cat_interaction": params.cat_interaction}
+    if params.nodes.n_scored:
+        blocks = {"coef": params.coef}
     deviations = () if params.moderation is None else params.moderation.deviations
     blocks |= {f"deviation_{at}": part for at, part in enumerate(deviations)}
     for name, block in blocks.items() if not params.nodewise else ():
         if not np.array_equal(block, block.swapaxes(-1, -2)):
             raise ModelFileError(f"{name} is not symmetric")
+    if not (np.isfinite(params.bias) | params.nodes.free_terms).all():
+        raise ModelFileError("bias holds impossible numbers")
     node = params.nodes.column_node
     same = node[:, None] == node
     if params.coef[same].any() or any(part[:, same].any() for part in deviations):
@@ -242,6 +270,8 @@ def _check_weights(fitted: FittedModel) -> None:
 def _check_schema(schema: Schema) -> None:
     if not schema.targets or 0 in schema.n_levels:
         raise ModelFileError("its schema has no column to predict, or a category without levels")
+    if sum(column.n_values for column in schema.columns if not column.has_levels) > _MOST_COUNTS:
+        raise ModelFileError("the counts of its columns have too many values")
     for column in schema.columns:
         if column.label is not None and column.name != str(column.label):
             raise ModelFileError(f"column {quoted(column.name)} has the label {column.label}")

@@ -38,7 +38,7 @@ def with_moderation(archive: Archive, schema: Schema, params: Params, sizes: Siz
     if "moderators" not in archive.arrays:
         return params
     nodes = _nodes(archive, schema, "moderators", sizes)
-    features = [len(schema.nodes[node].levels) or 1 for node in nodes]
+    features = schema.spans.width[list(nodes)].tolist()
     deviations = tuple(
         archive.array(f"deviation_{at}", {**sizes, "f": size}) for at, size in enumerate(features)
     )
@@ -75,7 +75,7 @@ def with_moderators(
     permitted: NDArray[np.bool_] = np.unpackbits(bits, count=size).reshape(-1, n, n) > 0
     moderators = Moderators(
         nodes,
-        archive.array("path_level_share", {"u": layout.n_level_terms}),
+        archive.array("path_level_share", {"u": layout.n_columns - layout.nodes.n_numeric}),
         _span(archive, schema, "path_moderator_span", nodes),
     )
     return layout.moderated(moderators.n_features(layout), ~permitted), moderators
@@ -91,7 +91,7 @@ def _nodes(archive: Archive, schema: Schema, name: str, sizes: Sizes) -> tuple[i
 def _span(archive: Archive, schema: Schema, name: str, nodes: Sequence[int]) -> Floats:
     """Lowest and highest value of every moderator; NaN for a categorical one."""
     span: Floats = archive.array(name, {"m": len(nodes)})
-    numbers = np.array([schema.spans.is_gaussian(node) for node in nodes])
+    numbers = schema.spans.numeric_nodes[list(nodes)]
     ordered = np.isfinite(span).all(axis=1) & (span[:, 0] <= span[:, 1])
     if not np.where(numbers, ordered, np.isnan(span).all(axis=1)).all():
         raise ModelFileError(f"{name} holds impossible ranges")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mixedgm.errors import ModelFileError
 from mixedgm.model.layout import Ints, Layout
+from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Units
 from mixedgm.path.path import Path, PathPoint
 from mixedgm.solve.account import Certificate, Cost
@@ -86,7 +87,9 @@ def path_from_archive(
     if stored is None:
         return None
     observed = archive.array("path_observed", sizes)
-    plain = _layout(archive, schema, observed, stored["loss"] == "nodewise")
+    units = Units(archive.array("path_centre", sizes), archive.array("path_scale", sizes))
+    nodes = schema.spans.kept(observed).standardised(units.centre, units.scale)
+    plain = _layout(archive, schema, nodes, stored["loss"] == "nodewise")
     layout, moderators = with_moderators(archive, schema, plain, sizes)
     sizes = {**sizes, "w": layout.n_node_terms}
     return Path(
@@ -94,7 +97,7 @@ def path_from_archive(
         lam_max=stored["lam_max"],
         schema=schema,
         layout=layout,
-        units=Units(archive.array("path_centre", sizes), archive.array("path_scale", sizes)),
+        units=units,
         observed=observed,
         total_weight=stored["total_weight"],
         loss=stored["loss"],
@@ -136,20 +139,13 @@ def _points(
     return points
 
 
-def _layout(
-    archive: Archive, schema: Schema, observed: NDArray[np.bool_], nodewise: bool
-) -> Layout:
+def _layout(archive: Archive, schema: Schema, nodes: Nodes, nodewise: bool) -> Layout:
     n_nodes = len(schema.nodes)
     n_pairs = n_nodes * (n_nodes - 1) // 2
     bits = archive.array("path_permitted", {"e": -(-n_pairs // 8)})
     absent = np.zeros((n_nodes, n_nodes), dtype=bool)
     absent[np.triu_indices(n_nodes, 1)] = np.unpackbits(bits, count=n_pairs) == 0
-    return Layout.complete(
-        schema.spans.kept(observed),
-        absent | absent.T,
-        schema.covariates,
-        nodewise=nodewise,
-    )
+    return Layout.complete(nodes, absent | absent.T, schema.covariates, nodewise=nodewise)
 
 
 def _groups(

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from mixedgm.certificate import ROUNDING
 from mixedgm.errors import ModelFileError
 from mixedgm.model.kinds import KINDS
+from mixedgm.model.kinds.ordinal import Thresholds
 from mixedgm.path.recipe import Loss
 from mixedgm.printable import quoted
 from mixedgm.settings import OBJECTS
@@ -181,6 +182,10 @@ SCHEMA = record(
                         )
                     ),
                     "label": (maybe(whole()), None),
+                    "scores": (list_of(number()), []),
+                    "thresholds": (text(*get_args(Thresholds)), "free"),
+                    "largest": (maybe(whole(1)), None),
+                    "zero_term": (truth, False),
                 }
             )
         ),
@@ -285,9 +290,10 @@ _bias = _between(-np.inf)
 class Array:
     """Type, shape and values of an array.
 
-    A letter of `shape` is a length: p continuous columns, t levels, d = p + t, n nodes, k points of
-    a path, m moderators, and so on.  A letter without a given length matches any; one with a
-    question mark is an axis only where its length is given.
+    A letter of `shape` is a length: p continuous columns, q design columns that are numbers, t
+    values of the discrete columns, o their own terms, l all own linear terms, d design columns, n
+    nodes, k points of a path, m moderators, and so on.  A letter without a given length matches any;
+    one with a question mark is an axis only where its length is given.
     """
 
     shape: str
@@ -333,6 +339,11 @@ ARRAYS = {
     "cat_interaction": Array("t t"),
     "cat_bias": Array("t", _bias),
     "level_effect": Array("t p"),
+    # of models with ordinal or count columns, instead of the blocks above
+    "bias": Array("l", _bias),
+    "diagonal": Array("p", _positive),
+    "coef": Array("d d"),
+    "nodewise": Array("", _anything, "bool"),
     "node_scales": Array("n", _size),
     "scores": Array("k c?", _anything),
     "selection_frequency": Array("h? n n", _share),
@@ -346,10 +357,10 @@ ARRAYS = {
     "table_covariance": Array("d d"),
     "joint_cont_bias": Array("p"),
     "joint_diagonal": Array("p", _positive),
-    "joint_cat_bias": Array("t", _bias),
+    "joint_cat_bias": Array("o", _bias),
     "joint_covariance": Array("d d"),
-    "path_centre": Array("p"),
-    "path_scale": Array("p", _positive),
+    "path_centre": Array("q"),
+    "path_scale": Array("q", _positive),
     "path_observed": Array("t", _anything, "bool"),
     "path_permitted": Array("e", _anything, "uint8"),
     "path_n_iter": Array("k", _size, "int64"),

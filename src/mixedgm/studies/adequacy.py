@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -19,7 +19,7 @@ from mixedgm.parameters import ensure
 from mixedgm.penalty.factors import edge_kind
 from mixedgm.printable import cut
 from mixedgm.studies.discrepancy import MOMENTS, Oddity, Statistics, holm, oddity, statistics
-from mixedgm.studies.model_check import LevelCheck, ModelCheck, NodeCheck, PairCheck
+from mixedgm.studies.model_check import ZEROS, LevelCheck, ModelCheck, NodeCheck, PairCheck
 from mixedgm.studies.simulated import Simulated, simulate
 from mixedgm.table.encode import Design
 
@@ -95,17 +95,30 @@ class _Comparison:
     def _spans(self) -> Nodes:
         return self.fitted.schema.spans
 
+    def _looked_at(self, node: int) -> Iterator[tuple[Sequence[str], Floats, Floats, float]]:
+        """Statistics of a column: names, observed, simulated, the least standard deviation.
+
+        Numbers are judged by their moments, values by their shares (a count by that of zero), and
+        levels without order by their dispersion besides.
+        """
+        spans, here, drawn, rare = self._spans, self.observed, self.simulated, 0.5 / self.n_rows
+        if spans.numeric_nodes[node]:
+            yield MOMENTS, _even(here.moments[node]), _even(drawn.moments[:, node]), 1e-12
+        if spans.is_gaussian(node):
+            return
+        column, at = self.fitted.schema.nodes[node], spans.place(node)
+        names = column.level_names if column.has_levels else (ZEROS,)
+        first = int(spans.level_start[at])
+        shares = slice(first, first + len(names))
+        yield names, here.shares[shares], drawn.shares[:, shares], rare
+        if not spans.numeric_nodes[node]:
+            dispersion = _log(here.dispersion[[at]]), _log(drawn.dispersion[:, [at]])
+            yield ("dispersion",), *dispersion, rare
+
     def _node(self, node: int) -> Oddity:
-        """A Gaussian column by its moments, a discrete one by shares and dispersion."""
-        here, drawn, at = self.observed, self.simulated, self._spans.place(node)
-        if self._spans.is_gaussian(node):
-            return oddity(_even(here.moments[at]), _even(drawn.moments[:, at]), 1e-12)
-        levels = self._spans.levels_of(at)
-        return oddity(
-            np.append(here.shares[levels], _log(here.dispersion[at])),
-            np.column_stack([drawn.shares[:, levels], _log(drawn.dispersion[:, at])]),
-            0.5 / self.n_rows,
-        )
+        _, observed, simulated, floor = zip(*self._looked_at(node), strict=True)
+        least = np.repeat(floor, [len(part) for part in observed])
+        return oddity(np.concatenate(observed), np.concatenate(simulated, axis=1), least)
 
     def _pair(self, u: int, v: int) -> _PairOddity:
         """How odd the pair is, its observed strength and its mean simulated one."""
@@ -138,9 +151,9 @@ class _Comparison:
 
     def _node_check(self, node: int, odd: Oddity, adjusted: float, alpha: float) -> NodeCheck:
         column, here, at = self.fitted.schema.nodes[node], self.observed, self._spans.place(node)
-        gaussian = self._spans.is_gaussian(node)
-        names = MOMENTS if gaussian else (*column.level_names, "dispersion")
-        moments = here.moments[at] if gaussian else np.full(len(MOMENTS), np.nan)
+        gaussian, numeric = self._spans.is_gaussian(node), self._spans.numeric_nodes[node]
+        moments = here.moments[node] if numeric else np.full(len(MOMENTS), np.nan)
+        names = [name for part in self._looked_at(node) for name in part[0]]
         return NodeCheck(
             column.name,
             column.kind,
@@ -148,8 +161,8 @@ class _Comparison:
             residual_sd=float(moments[3]),
             skewness=float(moments[4]),
             kurtosis=float(moments[5]),
-            largest=float(here.largest[at]) if gaussian else np.nan,
-            n_outliers=float(here.n_outliers[at]) if gaussian else np.nan,
+            largest=float(here.largest[node]) if numeric else np.nan,
+            n_outliers=float(here.n_outliers[node]) if numeric else np.nan,
             dispersion=np.nan if gaussian else float(here.dispersion[at]),
             distance=odd.distance,
             p_value=odd.p_value,
@@ -162,7 +175,10 @@ class _Comparison:
         self, pair: tuple[int, int], pair_odds: _PairOddity, adjusted: float, alpha: float
     ) -> PairCheck:
         schema, (u, v), (odd, observed, simulated) = self.fitted.schema, pair, pair_odds
-        rows, columns = (schema.nodes[node].level_names for node in pair)
+        rows, columns = (
+            () if self._spans.numeric_nodes[node] else schema.nodes[node].level_names
+            for node in pair
+        )
         names = list(rows or columns or ("",))
         if rows and columns:
             names = [f"{a} & {b}" for a in rows for b in columns]
@@ -186,11 +202,13 @@ class _Comparison:
             if column.role == "covariate":
                 continue
             levels = self._spans.levels_of(discrete)
-            for name, at in zip(column.level_names, range(levels.start, levels.stop), strict=True):
+            for name, at in zip(column.value_names, range(levels.start, levels.stop), strict=True):
                 gap = total * (here.shares[at] - here.expected[at])
                 spread = np.sqrt(total * here.spread[at])
                 z = float(gap / spread) if spread > 0.0 else float("nan")
                 counts = float(total * here.shares[at]), float(total * here.expected[at])
+                if not column.has_levels and max(counts) < 0.5:  # far beyond what occurs
+                    continue
                 checks.append(LevelCheck(column.name, name, *counts, z))
         return tuple(checks)
 

@@ -67,7 +67,8 @@ class Replicates:
         Parameters of these pairs, one after the other, in the data's own units; zero where there
         is no edge.
     node_terms : ndarray (B, T)
-        Linear terms, diagonal of the precision, level biases (-inf for a level without rows).
+        Linear terms, diagonal of the precision, own terms of discrete columns (the bias of a level
+        without rows is -inf).
     scales : ndarray (B, n)
         Of every column, in the order of the nodes; zero where it is constant.
     account : ndarray (B, 3)
@@ -140,8 +141,8 @@ class Replicates:
 
     @cached_property
     def lost_levels(self) -> NDArray[np.bool_]:
-        """(B, sum of levels) levels that have no rows."""
-        return np.isneginf(self.node_terms[:, self.layout.biases])
+        """(B, sum of values) values that cannot occur, because they have no rows."""
+        return np.isneginf(self.layout.nodes.own_logits(self.node_terms[:, self.layout.biases]))
 
     def lacking(self, observed: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """(B, n) nodes that lack a level which the whole table has."""
@@ -162,7 +163,7 @@ class Replicates:
 
     @cached_property
     def has_sign(self) -> NDArray[np.bool_]:
-        """(U,) whether an edge of this pair has a sign: no end has three or more levels."""
+        """(U,) whether an edge of this pair has a sign: no end has three or more categories."""
         return np.asarray(self.layout.nodes.signed[self.ends].all(axis=1))
 
     @cached_property

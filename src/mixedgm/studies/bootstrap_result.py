@@ -200,8 +200,8 @@ class Bootstrap:
         """Centrality of every column of the table.
 
         Columns: column, measure ("strength", "expected_influence", "closeness", "betweenness"),
-        estimate, mean, lower, upper.  Expected influence is missing for a column with three or more
-        levels, and for one that has an edge to such a column.
+        estimate, mean, lower, upper.  Expected influence is missing for a categorical column with
+        three or more levels, and for one that has an edge to such a column.
         """
         self._only("nonparametric", "centrality()")
         return self._frame(self._centrality(level))
@@ -242,12 +242,9 @@ class Bootstrap:
         rows: list[tuple[str, str | None, str, str | None, str | None]] = []
         at: list[int] = []
         for k in self._strongest_first.tolist():
-            source, target = (nodes[end] for end in samples.ends[k])
-            rows += [
-                (source.name, target.name, "interaction", a, b)
-                for a in source.level_names or (None,)
-                for b in target.level_names or (None,)
-            ]
+            u, v = samples.ends[k].tolist()
+            ends = nodes[u].name, nodes[v].name, "interaction"
+            rows += [(*ends, a, b) for a in self._categories(u) for b in self._categories(v)]
             at += range(samples.starts[k], samples.starts[k + 1])
         terms = self._node_terms()
         rows += [(name, None, parameter, level, None) for _, name, parameter, level in terms]
@@ -262,11 +259,17 @@ class Bootstrap:
             **_interval_columns(here[0], values, level),
         }
 
+    def _categories(self, node: int) -> tuple[str | None, ...]:
+        """Levels that have parameters of their own; None for a column of numbers or scores."""
+        schema = self.fitted.schema
+        return (None,) if schema.spans.numeric_nodes[node] else schema.nodes[node].level_names
+
     def _node_terms(self) -> list[tuple[int, str, str, str | None]]:
         """Position, column, name and level of every term of a target (covariates have none)."""
         schema, terms = self.fitted.schema, list[tuple[int, str, str, str | None]]()
         for node, column in enumerate(schema.nodes):
-            labels = [("bias", level) for level in column.level_names or (None,)]
+            names = schema.spans.kinds[node].term_names(column.level_names)
+            labels: list[tuple[str, str | None]] = [("bias", name) for name in names]
             if schema.spans.is_gaussian(node):
                 labels.append(("precision", None))
             if node not in schema.covariates:

@@ -8,85 +8,121 @@ import numpy as np
 from scipy.special import fdtrc
 
 from mixedgm.fitted import FittedModel
-from mixedgm.model.density import conditionals
+from mixedgm.model.density import Conditionals, conditionals
 from mixedgm.model.layout import Floats
 from mixedgm.table.encode import Design
 
 __all__ = ["MOMENTS", "Oddity", "Statistics", "holm", "oddity", "statistics"]
 
 MOMENTS = ("mean", "sd", "residual mean", "residual sd", "skewness", "kurtosis")
-"""Of a Gaussian column; the last four are those of residuals, standardised by the model."""
+"""Of a column of numbers; the last four are those of residuals, standardised by the model."""
 
 OUTLIER = 4.0
 _CELLS_PER_BLOCK = 2**20
 _ENOUGH = 10  # simulated tables beyond the observed one, for their share to be the p-value
+_CERTAIN = 1e-12  # variance of a value that is all but certain, against its squared range
 
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """What one table of p Gaussian and q discrete columns looks like to a model.
+    """What one table looks like to a model.
 
-    The covariance is that of Gaussian columns, each standardised within this table, and of level
-    indicators: its blocks are the correlation of two Gaussian columns, the group means of a mixed
-    pair (times the groups' shares), and a table less the product of its margins.
+    The covariance is that of the design columns: numbers and scores, standardised within this
+    table, and level indicators.  Its blocks are the correlation of two columns of numbers, the
+    group means of a mixed pair (times the groups' shares), and a table less the product of its
+    margins.  Moments are those of the m columns of numbers: Gaussian ones, then ordinal ones by
+    their scores and counts.  The q discrete columns are ordinal, counts and categorical.
     """
 
     covariance: Floats  # (d, d)
-    moments: Floats  # (p, 6), the `MOMENTS`
-    largest: Floats  # (p,) standardised residual, in size
-    n_outliers: Floats  # (p,) total weight of rows whose residual is beyond `OUTLIER`
-    shares: Floats  # (sum of levels,)
-    expected: Floats  # (sum of levels,) mean probability given the other columns
-    spread: Floats  # (sum of levels,) mean of p(1 - p) over those probabilities
+    moments: Floats  # (m, 6), the `MOMENTS`
+    largest: Floats  # (m,) standardised residual, in size
+    n_outliers: Floats  # (m,) total weight of rows whose residual is beyond `OUTLIER`
+    shares: Floats  # (sum of values,)
+    expected: Floats  # (sum of values,) mean probability given the other columns
+    spread: Floats  # (sum of values,) mean of p(1 - p) over those probabilities
     dispersion: Floats  # (q,) mean squared Pearson residual, 1 when the model is right
 
 
 def statistics(fitted: FittedModel, design: Design) -> Statistics:
     """Look at the rows in blocks; only sums are kept."""
-    params, schema = fitted.params, fitted.schema
-    p, total = schema.n_gaussian, design.total_weight
+    params, nodes, total = fitted.params, fitted.params.nodes, design.total_weight
     weights = np.ones(design.n_rows) if design.weights is None else design.weights
-    centre = weights @ design.numbers / total
-    scale = np.sqrt(weights @ (design.numbers - centre) ** 2 / total)
-    scale[scale == 0.0] = 1.0
-    n_levels = sum(params.n_levels)
-    d = p + n_levels
+    scores = nodes.numbers(design.numbers, design.codes)
+    centre, scale = _centre_and_scale(scores, weights)
+    n_values = int(nodes.level_start[-1])
+    d, m = nodes.n_columns, nodes.n_numeric
     second, mean = np.zeros((d, d)), np.zeros(d)
-    powers, outliers, largest = np.zeros((4, p)), np.zeros(p), np.zeros(p)
-    expected, spread = np.zeros(n_levels), np.zeros(n_levels)
-    pearson = np.zeros(schema.n_discrete)
-    size = max(1, _CELLS_PER_BLOCK // max(d, 1))
+    powers, outliers, largest = np.zeros((4, m)), np.zeros(m), np.zeros(m)
+    shares, expected, spread = np.zeros((3, n_values))
+    pearson = np.zeros(len(nodes.n_levels))
+    values = _values(fitted, design)
+    size = max(1, _CELLS_PER_BLOCK // max(d, nodes.n_gaussian + n_values, 1))
     for first in range(0, design.n_rows, size):
         cut = slice(first, first + size)
         numbers, codes, w = design.numbers[cut], design.codes[cut], weights[cut]
         given = conditionals(params, numbers, codes, fitted.n_observed)
+        chance = np.exp(given.log_prob)
         hot = _indicators(codes, params.level_start)
-        z = np.hstack([(numbers - centre) / scale, hot])
+        indicators = hot[:, int(nodes.level_start[nodes.n_scored]) :]
+        z = np.hstack([(scores[cut] - centre) / scale, indicators])
         second += z.T @ (w[:, None] * z)
         mean += w @ z
-        residual = (numbers - given.mean) / np.sqrt(given.variance)
-        powers += np.array([w @ residual**k for k in (1, 2, 3, 4)]).reshape(4, p)
+        middle, variance = _expected(fitted, given, chance)
+        residual = (values[cut] - middle) / np.sqrt(variance)
+        powers += np.array([w @ residual**k for k in (1, 2, 3, 4)]).reshape(4, m)
         outliers += w @ (np.abs(residual) > OUTLIER)
         largest = np.maximum(largest, np.abs(residual).max(axis=0, initial=0.0))
-        chance = np.exp(given.log_prob)
+        shares += w @ hot
         expected += w @ chance
         spread += w @ (chance * (1.0 - chance))
-        for j, count in enumerate(params.n_levels):
+        for j in range(nodes.n_scored, len(nodes.n_levels)):
             levels = params.levels_of(j)
-            chosen = np.maximum((hot * chance)[:, levels].sum(axis=1), 1e-300)
+            chosen = np.maximum((hot[:, levels] * chance[:, levels]).sum(axis=1), 1e-300)
             # sum over levels of (indicator - p)^2 / p, over its expectation L - 1
-            pearson[j] += w @ (1.0 / chosen - 1.0) / max(count - 1, 1)
+            pearson[j] += w @ (1.0 / chosen - 1.0) / max(nodes.n_levels[j] - 1, 1)
     mean /= total
+    powers /= total
+    pearson /= total
+    pearson[: nodes.n_scored] = powers[1, nodes.n_gaussian :]
     return Statistics(
         second / total - np.outer(mean, mean),
-        _moments(centre, scale, powers / total),
+        _moments(*_centre_and_scale(values, weights), powers),
         largest,
         outliers,
-        mean[p:],
+        shares / total,
         expected / total,
         spread / total,
-        pearson / total,
+        pearson,
     )
+
+
+def _centre_and_scale(columns: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    centre = weights @ columns / weights.sum()
+    scale = np.sqrt(weights @ (columns - centre) ** 2 / weights.sum())
+    return centre, np.where(scale == 0.0, 1.0, scale)
+
+
+def _values(fitted: FittedModel, design: Design) -> Floats:
+    """(n, m) what residuals are about: numbers, scores of levels, counts."""
+    nodes = fitted.params.nodes
+    of_codes = [
+        nodes.value_numbers(j)[design.codes[:, j].astype(np.intp)] for j in range(nodes.n_scored)
+    ]
+    return np.column_stack([design.numbers, *of_codes])
+
+
+def _expected(fitted: FittedModel, given: Conditionals, chance: Floats) -> tuple[Floats, Floats]:
+    """(n, m) means and variances of the same given the other columns."""
+    nodes = fitted.params.nodes
+    means, variances = [given.mean], [np.broadcast_to(given.variance, given.mean.shape)]
+    for j in range(nodes.n_scored):
+        numbers, prob = nodes.value_numbers(j), chance[:, nodes.levels_of(j)]
+        mean = prob @ numbers
+        means.append(mean[:, None])
+        variance = np.sum(prob * (numbers - mean[:, None]) ** 2, axis=1, keepdims=True)
+        variances.append(np.maximum(variance, _CERTAIN * np.ptp(numbers) ** 2))
+    return np.hstack(means), np.hstack(variances)
 
 
 def _indicators(codes: np.ndarray, level_start: np.ndarray) -> Floats:
@@ -120,7 +156,7 @@ class Oddity:
     p_value: float
 
 
-def oddity(observed: Floats, simulated: Floats, floor: float) -> Oddity:
+def oddity(observed: Floats, simulated: Floats, floor: float | Floats) -> Oddity:
     """Compare k statistics with their values in S simulated tables, an (S, k) array.
 
     The p-value is the share of simulated tables that are farther from the simulated mean; where

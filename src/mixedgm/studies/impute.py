@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mixedgm.errors import level_of_caller
 from mixedgm.fitted import FittedModel
-from mixedgm.model.kinds import KINDS, Kind
+from mixedgm.model.kinds import Kind
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.parallel import seeds
 from mixedgm.studies.joint_cells import sampled_note, with_unseen_levels
@@ -48,7 +48,7 @@ class _Pattern:
 
 
 def expected(fitted: FittedModel, gaps: Gaps, how: How) -> Completed:
-    """Fill gaps with conditional means and most probable levels, given what a row has.
+    """Fill gaps with conditional means, most probable levels and median counts, given the row.
 
     Every cell is filled by its own distribution: the levels of two cells of one row need not be
     the most probable pair.
@@ -68,9 +68,10 @@ def expected(fitted: FittedModel, gaps: Gaps, how: How) -> Completed:
             rng=how.rng,
             limit=how.entries,
         )
-        kinds = [KINDS[fitted.schema.discrete[at].kind] for at in pattern.discrete]
-        modes = _modes(kinds, answer.levels, [params.n_levels[at] for at in pattern.discrete])
-        _write(out, pattern, answer.mean, modes)
+        discrete = fitted.schema.spans.kinds[fitted.schema.spans.discrete]
+        kinds = [discrete[at] for at in pattern.discrete]
+        codes_of = _points(kinds, answer.levels, [params.n_levels[at] for at in pattern.discrete])
+        _write(out, pattern, answer.mean, codes_of)
         if not answer.exact:
             n_sampled += len(pattern.rows)
             worst = max(worst, float(answer.levels_error.max(initial=0.0)))
@@ -125,8 +126,9 @@ def _write(out: Completed, pattern: _Pattern, numbers: Floats, codes: NDArray[An
     out.codes[pattern.rows[:, None], pattern.discrete] = codes
 
 
-def _modes(kinds: Sequence[Kind], levels: Floats, n_levels: list[int]) -> NDArray[np.int64]:
-    """(n, columns) the level that fills every unknown column."""
+def _points(kinds: Sequence[Kind], levels: Floats, n_levels: list[int]) -> NDArray[np.int64]:
+    """(n, columns) the code of the value that fills every unknown column."""
     parts = np.split(levels, np.cumsum(n_levels)[:-1], axis=1) if kinds else []
-    modes = [kind.point(part) for kind, part in zip(kinds, parts, strict=True)]
-    return np.array(modes, dtype=np.int64).reshape(len(kinds), len(levels)).T
+    with np.errstate(divide="ignore"):
+        points = [kind.point(np.log(part)) for kind, part in zip(kinds, parts, strict=True)]
+    return np.array(points, dtype=np.int64).reshape(len(kinds), len(levels)).T

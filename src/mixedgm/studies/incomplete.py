@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.fitted import FittedModel
+from mixedgm.fitted import FittedModel, Points
 from mixedgm.model.layout import Floats
 from mixedgm.rows.predict import cell_losses
 from mixedgm.studies.joint_cells import JointCells
@@ -17,9 +18,9 @@ __all__ = ["level_probabilities", "node_losses", "predicted", "row_score"]
 
 
 def predicted(
-    fitted: FittedModel, gaps: Gaps, targets: Sequence[int]
-) -> tuple[Floats, NDArray[np.int64]]:
-    """Means and most probable levels of the cells of some nodes, given the rest of their row.
+    fitted: FittedModel, gaps: Gaps, targets: Sequence[int], points: Points | None = None
+) -> dict[int, NDArray[Any]]:
+    """Predictions of the cells of some nodes, given the rest of their row.
 
     Parameters
     ----------
@@ -28,27 +29,28 @@ def predicted(
     gaps : Gaps
         The rows; their covariates are known.
     targets : sequence of int
-        The nodes that are predicted; what is returned for others means nothing.
+        The nodes that are predicted.
+    points : sequence of callables, optional
+        What makes a prediction of the conditional of every node, as `FittedModel.points`.
 
     Returns
     -------
-    means : ndarray (n, p)
-        Of the Gaussian columns.
-    modes : ndarray (n, q)
-        Level codes of all other columns.
+    dict of int to ndarray
+        Of every node that is predicted: by default, means, or codes of values.
     """
-    means, modes = fitted.predict(gaps.design)
-    spans = fitted.schema.spans
+    points = fitted.points() if points is None else points
+    everything = fitted.predict(gaps.design, points)
+    out = {node: everything[node] for node in targets}
     with JointCells(fitted, gaps) as cells:
         for node, rows, mean in cells.means(targets):
-            means[rows, spans.place(node)] = spans.kinds[node].point(mean)
+            out[node][rows] = points[node](mean)
         for node, rows, log_prob in cells.log_probs(targets):
-            modes[rows, spans.place(node)] = spans.kinds[node].point(log_prob.T)
-    return means, modes
+            out[node][rows] = points[node](log_prob.T)
+    return out
 
 
 def level_probabilities(fitted: FittedModel, gaps: Gaps, column: str) -> Floats:
-    """(n, L) level probabilities of a categorical column, given the rest of every row."""
+    """(n, values) probabilities of the values of a column, given the rest of every row."""
     out = fitted.predict_proba(gaps.design, column)
     with JointCells(fitted, gaps) as cells:
         for _, rows, log_prob in cells.log_probs([fitted.schema.node_index(column)]):

@@ -22,7 +22,7 @@ from mixedgm.fitted import FittedModel
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.density import share_with_unseen
 from mixedgm.model.layout import Floats, Ints
-from mixedgm.model.params import Params, with_all_levels
+from mixedgm.model.params import Params, with_unknown_values
 from mixedgm.printable import quoted
 from mixedgm.printable import rows as rows_text
 from mixedgm.table.gaps import Gaps
@@ -222,20 +222,17 @@ class JointCells:
 
 
 def with_unseen_levels(params: Params, gaps: Gaps) -> tuple[ConditionalGaussian, NDArray[np.int32]]:
-    """Parameters and codes in which an unseen level is a further level, one without any terms.
+    """Parameters and codes in which an unseen value has a place, as its kind says.
 
     Cells that are missing get code 0, which means nothing.
     """
-    n_levels = np.array(params.n_levels, dtype=np.int64)
+    nodes = params.nodes
+    pairs = zip(nodes.kinds[nodes.discrete], nodes.n_levels, strict=True)
+    unknown = np.array([kind.unknown_code(n) for kind, n in pairs], dtype=np.int64)
     unseen = gaps.codes == -2
-    more = unseen.any(axis=0)
-    codes = np.where(unseen, n_levels, np.maximum(gaps.codes, 0)).astype(np.int32)
-    if not more.any():
-        return params.joint, codes
-    wider = n_levels + more
-    known = np.ones(int(wider.sum()), dtype=bool)
-    known[(np.cumsum(wider) - 1)[more]] = False
-    return with_all_levels(params, known, params.nodes.with_values(wider.tolist())).joint, codes
+    codes = np.where(unseen, unknown, np.maximum(gaps.codes, 0)).astype(np.int32)
+    more = unseen.any(axis=0) & (unknown == nodes.n_levels)
+    return (with_unknown_values(params, more) if more.any() else params).joint, codes
 
 
 def sampled_note(n_rows: int, worst: float, done: str, remedy: str = "") -> SamplingWarning:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from mixedgm.model.kinds import indicator_ends
+from mixedgm.model.kinds import KINDS, indicator_ends
 from mixedgm.printable import cut, one_line
 from mixedgm.table.assemble import Columns, frame
 from mixedgm.views.canvas import known_options
@@ -19,11 +19,13 @@ from mixedgm.views.text import table_text
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["LevelCheck", "ModelCheck", "NodeCheck", "PairCheck", "meanings_text"]
+__all__ = ["ZEROS", "LevelCheck", "ModelCheck", "NodeCheck", "PairCheck", "meanings_text"]
 
 _SHOWN = 12
 _NAMED = 5
 _ALIKE = 0.02  # strengths that differ by less, and by less than a tenth, are the same
+ZEROS = "zeros"
+"""How `where` names the share of zeros of a count."""
 
 _COLUMNS = {
     "skewed": "Given the other columns, values lean to one side of what the model expects. To do: "
@@ -40,6 +42,16 @@ _COLUMNS = {
     "model says. To do: merge rare levels, or let an edge vary with a third column (moderators=).",
     "unsure": "The level is easier to predict than the model says, so that edges of this column "
     "are missing or too weak. To do: look at its pairs.",
+    "varied": "Given the other columns, values vary more than the model says. To do: look for an "
+    "edge that is missing or that varies with a third column (moderators=); counts with many zeros "
+    "may need types={...: mixedgm.Count(zero_term=True)}.",
+    "even": "Given the other columns, values vary less than the model says, so that edges of this "
+    "column are missing or too weak. To do: look at its pairs.",
+    "steps": "Given the other columns, values lie to other sides of what the model expects than it "
+    "says, or farther out. To do: for an ordinal column try other scores, free thresholds, or "
+    "types= to make it categorical.",
+    "zeros": "There are more zeros, or fewer, than the model says. To do: "
+    "types={...: mixedgm.Count(zero_term=True)}.",
 }
 _PAIRS = {
     "missing": "The rows show a relation, and the model has no edge for it. To do: let more edges "
@@ -59,9 +71,11 @@ _PAIRS = {
 class NodeCheck(NamedTuple):
     """One column: residuals given all other columns, and how odd the column is.
 
-    Numbers of the residuals are those of a continuous column: mean, standard deviation, skewness,
-    excess kurtosis, the largest in size, and how many are beyond 4.  `dispersion` is that of a
-    categorical one: its mean squared Pearson residual, 1 when the model is right.
+    Numbers of the residuals are those of a continuous column, of the scores of an ordinal one and
+    of counts, each divided by the standard deviation that the model gives its row: mean, standard
+    deviation, skewness, excess kurtosis, the largest in size, and how many are beyond 4.
+    `dispersion` is the mean squared Pearson residual of a column with finitely many values, 1 when
+    the model is right.
     """
 
     column: str
@@ -83,9 +97,10 @@ class NodeCheck(NamedTuple):
 class PairCheck(NamedTuple):
     """One pair of columns: how strongly it is related in the rows, and in simulated ones.
 
-    `observed` and `simulated` are correlations (two continuous columns), correlation ratios (mixed)
-    or Cramer's V (two categorical ones); `distance` looks at every cell, and is about 1 when the
-    model is right.  `where` names the cell that is farthest off, in standard deviations.
+    `observed` and `simulated` are correlations (no column is categorical; ordinal columns count by
+    their scores, counts by their square roots), correlation ratios (one is) or Cramer's V (both);
+    `distance` looks at every cell, and is about 1 when the model is right.  `where` names the cell
+    that is farthest off, in standard deviations.
     """
 
     source: str
@@ -102,7 +117,7 @@ class PairCheck(NamedTuple):
 
 
 class LevelCheck(NamedTuple):
-    """One level of a categorical column: rows that have it, and rows expected to."""
+    """One level, or one count: rows that have it, and rows expected to."""
 
     column: str
     level: str
@@ -241,6 +256,14 @@ def _column_meaning(node: NodeCheck) -> str:
     """By the statistic that is farthest off, which `where` names."""
     name, _, size = node.where.rpartition(" ")
     above = not size.startswith("-")
+    kind = KINDS[node.kind]
+    if kind.is_numeric and not kind.is_gaussian:
+        by_name = {
+            "residual sd": "varied" if above else "even",
+            **dict.fromkeys(("skewness", "kurtosis"), "steps"),
+            ZEROS: "zeros",
+        }
+        return by_name.get(name, "moved")
     if name == "skewness":
         return "skewed"
     if name == "kurtosis":

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,12 +12,11 @@ from numpy.typing import NDArray
 
 from mixedgm.errors import ParameterError
 from mixedgm.fitted import FittedModel
-from mixedgm.model.kinds import KINDS
+from mixedgm.model.kinds import KINDS, Scored
 from mixedgm.model.layout import Floats
 from mixedgm.printable import quoted
 from mixedgm.studies.incomplete import node_losses, predicted
 from mixedgm.table.assemble import frame
-from mixedgm.table.encode import Design
 from mixedgm.table.gaps import Gaps, read_gaps
 from mixedgm.table.read import as_frame
 from mixedgm.table.schema import Column
@@ -29,7 +29,9 @@ _NAN = float("nan")
 class NodePredictability(NamedTuple):
     """How well one column is predicted from all others; NaN where a number has no meaning.
 
-    `r2` is for continuous columns, the others for categorical ones.  `normalised_accuracy` is the
+    `r2` is for columns of numbers: of a count that of the count itself, of an ordinal column
+    that of its levels where they are numbers, else of their scores.  The others are for columns
+    with finitely many values, accuracies for those with levels.  `normalised_accuracy` is the
     accuracy beyond that of always naming the most frequent level, `majority`, as a share of what
     there is to gain: (accuracy - majority) / (1 - majority).
     """
@@ -51,27 +53,31 @@ class NodePredictability(NamedTuple):
 def predictability(fitted: FittedModel, gaps: Gaps) -> tuple[NodePredictability, ...]:
     """Return one entry per column that is predicted, in the table's order.
 
-    R2 compares with the mean, accuracy and deviance with the shares of the levels, all of the rows
-    at hand that have the column.  On columns with a transform R2 is that of the normal scores.
+    R2 compares with the mean, accuracy with the most frequent level and deviance with the column
+    without edges, all of the rows at hand that have the column.  On columns with a transform R2 is
+    that of the normal scores.
     """
     schema = fitted.schema
     targets = [schema.node_index(name) for name in schema.targets]
-    means, modes = predicted(fitted, gaps, targets)
-    predictions = Design(schema, means, modes.astype(np.int32))
+    both = zip(fitted.points("mean"), fitted.points("mode"), strict=True)
+    guesses = predicted(fitted, gaps, targets, [partial(_pair, *points) for points in both])
     observed, missing, losses = gaps.design, gaps.missing, node_losses(fitted, gaps)
     # Whole weights add up exactly, so that a gain of nothing is 0 and not a rounding error.
     weights = np.ones(len(missing)) if gaps.weights is None else gaps.weights
     entries = []
     for node in targets:
         column, there = schema.nodes[node], ~missing[:, node]
-        w, values, guesses = (
-            part[there] for part in (weights, observed.values_of(node), predictions.values_of(node))
-        )
+        parts = (observed.values_of(node), *guesses[node].T, weights)
+        values, means, modes, w = (part[there] for part in parts)
         measures: dict[str, float] = {}
-        if schema.spans.is_gaussian(node) and len(w):
-            measures = _of_numbers(values, guesses, w)
+        if len(w) and schema.spans.is_gaussian(node):
+            measures = _of_numbers(values, means, w)
         elif len(w):
-            measures = _of_codes(values, guesses, w, losses[column.name])
+            measures = _of_codes(column, (values, modes, w), losses[column.name])
+            if column.numbers is not None:
+                known = values >= 0
+                numbers = column.numbers[values[known]]
+                measures |= _of_numbers(numbers, means[known], w[known])
         entries.append(NodePredictability(column.name, column.kind, **measures))
     return tuple(entries)
 
@@ -83,22 +89,44 @@ def _of_numbers(values: Floats, means: Floats, weights: Floats) -> dict[str, flo
     return {"r2": 1.0 - left / total} if total > 0.0 else {}
 
 
+def _pair(
+    mean: Callable[[Floats], NDArray[Any]], mode: Callable[[Floats], NDArray[Any]], given: Floats
+) -> NDArray[Any]:
+    """(n, 2) means and modes."""
+    return np.column_stack([mean(given), mode(given)])
+
+
 def _of_codes(
-    codes: NDArray[Any], modes: NDArray[Any], weights: Floats, loss: float
+    column: Column, cells: tuple[NDArray[Any], NDArray[Any], Floats], loss: float
 ) -> dict[str, float]:
-    accuracy = float(weights @ (modes == codes)) / weights.sum()
+    codes, modes, weights = cells
     # An unseen level, -2, is the first of the shares.
     shares: Floats = np.bincount(codes + 2, weights).astype(np.float64) / weights.sum()
     seen = shares[shares > 0.0]
-    majority, entropy = float(seen.max()), float(-(seen @ np.log(seen)))
-    if len(seen) == 1:  # nothing to predict
-        return {"accuracy": accuracy, "majority": 1.0}
-    return {
-        "accuracy": accuracy,
-        "majority": majority,
-        "normalised_accuracy": (accuracy - majority) / (1.0 - majority),
-        "deviance_explained": 1.0 - loss / entropy,
+    accuracy = {
+        "accuracy": float(weights @ (modes == codes)) / weights.sum(),
+        "majority": float(seen.max()),
     }
+    if len(seen) == 1:  # nothing to predict
+        return accuracy if column.has_levels else {}
+    explained = {"deviance_explained": 1.0 - loss / _loss_alone(column, shares)}
+    if not column.has_levels:
+        return explained
+    gained = accuracy["accuracy"] - accuracy["majority"]
+    normalised = {"normalised_accuracy": gained / (1.0 - accuracy["majority"])}
+    return {**accuracy, **normalised, **explained}
+
+
+def _loss_alone(column: Column, shares: Floats) -> float:
+    """Mean negative log likelihood of a column with these shares of values and without edges."""
+    kind = column.node_kind
+    if isinstance(kind, Scored) and not kind.is_free:
+        values = np.zeros(column.n_values)
+        values[: len(shares) - 2] = shares[2:]
+        values[-1] += shares[0]
+        return float(-values @ kind.alone(values))
+    seen = shares[shares > 0.0]
+    return float(-(seen @ np.log(seen)))
 
 
 def predictability_frame(fitted: FittedModel, gaps: Gaps) -> Any:

@@ -108,7 +108,7 @@ class ResamplingPlan:
         the whole change at once, where Newton steps would need several.
         """
         theta = task.theta_of(params)
-        if task.layout is self.whole.layout:
+        if task.layout.same(self.whole.layout):
             bias = task.layout.biases
             theta[bias] += task.smooth.null()[bias] - self.biases
         return theta
@@ -238,7 +238,7 @@ def _refitted(plan: ResamplingPlan, task: Task, solution: Solution) -> Solution:
     start, tol, max_iter = Start(theta, solution.evaluation), options.tol, options.max_iter
     if too_dense(task, groups):
         return solution
-    if layout is plan.whole.layout:
+    if layout.same(plan.whole.layout):
         # An edge that the whole table settles is settled here, unless a cell has lost its rows.
         loose = ~plan.free[groups] | _emptied(task, plan.whole, groups)
         ridged = groups[loose]

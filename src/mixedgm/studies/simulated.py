@@ -35,8 +35,8 @@ class Simulated:
     ----------
     pairs : float32 ndarray (S, d * (d - 1) / 2)
         Covariances above the diagonal, row by row.
-    moments : ndarray (S, p, 6)
-    shares : ndarray (S, sum of levels)
+    moments : ndarray (S, m, 6)
+    shares : ndarray (S, sum of values)
     dispersion : ndarray (S, q)
     """
 

@@ -1,6 +1,7 @@
 """A table becomes numbers: any frame, array or file in -> Design and Schema out, and back."""
 
 from mixedgm.table.check import Checked, check_table
+from mixedgm.table.declarations import Count, Ordinal
 from mixedgm.table.decode import decode
 from mixedgm.table.encode import Design, apply, learn
 from mixedgm.table.read import Frame, as_frame, read_table
@@ -10,11 +11,13 @@ from mixedgm.table.transform import Nonparanormal
 __all__ = [
     "Checked",
     "Column",
+    "Count",
     "Design",
     "Frame",
     "Kind",
     "Level",
     "Nonparanormal",
+    "Ordinal",
     "Role",
     "Schema",
     "apply",

@@ -23,27 +23,39 @@ from mixedgm.errors import (
     level_of_caller,
     near_matches,
 )
+from mixedgm.model.kinds import KINDS
 from mixedgm.parallel import n_workers
 from mixedgm.printable import few, number_of, quoted, rows
 from mixedgm.table.column_checks import (
     Shape,
     broken,
     closeness_finding,
+    count_findings,
+    default_largest,
     family_finding,
     infinite_finding,
     kind_of_numbers,
     level_findings,
     numbering_finding,
+    order_finding,
+    order_findings,
     shape_findings,
     shape_of,
     spread_finding,
     text_finding,
 )
-from mixedgm.table.dependence import FEWEST_ROWS, Sample, dependence_findings, sample_rows
+from mixedgm.table.declarations import Count, Ordinal, declaration
+from mixedgm.table.dependence import (
+    FEWEST_ROWS,
+    MOST_VALUES,
+    Sample,
+    dependence_findings,
+    sample_rows,
+)
 from mixedgm.table.effort import effort
 from mixedgm.table.missing import Missing, check_missing, present_rows, read_weights
 from mixedgm.table.read import Frame, as_frame
-from mixedgm.table.schema import Column, Kind, LeftOut, Level, Role, Schema, types_line
+from mixedgm.table.schema import Column, Kind, LeftOut, Level, Role, Schema, described, types_line
 from mixedgm.table.values import Factor, Values, read_values
 
 __all__ = [
@@ -58,7 +70,8 @@ __all__ = [
     "size_findings",
 ]
 
-TypesArg = Mapping[Any, str] | Sequence[str | None] | Schema | None
+Declared = str | Ordinal | Count
+TypesArg = Mapping[Any, Declared] | Sequence[Declared | None] | Schema | None
 TransformArg = Mapping[Any, str | None] | str | None
 MissingArg = Literal["error", "drop"]
 Floats = NDArray[np.float64]
@@ -66,6 +79,9 @@ Mask = NDArray[np.bool_]
 
 # Name of a transform -> whether values come back from beyond the range of the data.
 _TRANSFORMS = {"nonparanormal": False, "nonparanormal-extrapolated": True}
+_KINDS_WANTED = (
+    "'continuous', 'ordinal', 'count' or 'categorical', or mg.Ordinal(...) or mg.Count(...)"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +101,7 @@ class Checked:
     values : mapping of str to Values
         The columns of the schema.
     factors : mapping of str to Factor
-        The categorical columns of the schema as level codes, for all rows.
+        The columns with finitely many values as codes, for all rows; a count is its own code.
     keep : bool array of shape (n,) or None
         Rows with positive weight and no missing value; None when that is all rows.
     weights : float64 array or None
@@ -133,8 +149,9 @@ def check_table(
     X : data frame, 2-D array or path
         The table.
     types : mapping, sequence or Schema, optional
-        Kinds that override inference, for example ``{"stage": "categorical"}``; a schema, such as
-        that of another checked table, gives the kinds of its columns and their levels.
+        Kinds that override inference, for example ``{"stage": "ordinal"}``, or `Ordinal` and
+        `Count` with options; a schema, such as that of another checked table, gives the kinds of its
+        columns and their levels.
     transforms : "nonparanormal" or mapping, optional
         For all continuous columns, or by column.
     covariates : sequence of names, optional
@@ -258,6 +275,7 @@ class ColumnOptions:
     """What the user says about columns, by name."""
 
     kinds: Mapping[str, Kind]
+    wishes: Mapping[str, Ordinal | Count]  # of columns of these kinds, with what else is said
     transforms: Mapping[str, str | None]  # columns with an entry of their own in `transforms`
     transform_all: str | None  # the transform of all other continuous columns
     covariates: frozenset[str]
@@ -287,12 +305,18 @@ def resolve_options(
     """
     findings: list[Finding] = []
     kinds: dict[str, Kind] = {}
-    for key, kind in _type_items(frame, types, findings):
+    wishes: dict[str, Ordinal | Count] = {}
+    for key, wish in _type_items(frame, types, findings):
         name = _resolved(frame, key, "types", findings)
+        if isinstance(wish, str):
+            wish = {"ordinal": Ordinal(), "count": Count()}.get(wish, wish)
+        kind = wish.kind if isinstance(wish, Ordinal | Count) else wish
         if kind not in get_args(Kind):
-            findings.append(_bad_choice("types", key, "'continuous' or 'categorical'", kind))
+            findings.append(_bad_choice("types", key, _KINDS_WANTED, wish))
         elif name is not None:
             kinds[name] = cast(Kind, kind)
+            if isinstance(wish, Ordinal | Count):
+                wishes[name] = wish
     by_column: dict[str, str | None] = {}
     if isinstance(transforms, Mapping):
         for key, choice in transforms.items():
@@ -313,7 +337,7 @@ def resolve_options(
     declared = {c.name: c for c in known.columns if c.has_levels and c.name in kinds}
     for_all = transforms if isinstance(transforms, str) and transforms in _TRANSFORMS else None
     left_out = {each.name: each.reason for each in known.left_out if each.name in frame.positions}
-    return ColumnOptions(kinds, by_column, for_all, roles, declared, left_out), findings
+    return ColumnOptions(kinds, wishes, by_column, for_all, roles, declared, left_out), findings
 
 
 def _type_items(
@@ -322,7 +346,7 @@ def _type_items(
     if types is None:
         return []
     if isinstance(types, Schema):
-        return [(column.name, column.kind) for column in types.columns]
+        return [(column.name, declaration(column)) for column in types.columns]
     if isinstance(types, Mapping):
         return list(types.items())
     listed = isinstance(types, Collection) and not isinstance(types, str)
@@ -387,25 +411,35 @@ class Inspection:
                     self.left_out.append(LeftOut(name, reason, at))
                     continue
                 self.factors[name] = factor
-            elif declared == "categorical":
+            elif declared is not None and KINDS[declared].has_levels:
                 self._set_factor(values)
             self.values[name] = values
 
     def _set_factor(self, values: Values) -> None:
-        """Set level codes: of a column whose levels a schema declares, positions in these."""
+        """Set level codes: of a column whose levels `types` declares, positions in these."""
         if values.name in self.factors:
             return
         factor = self.factors[values.name] = values.factor()
-        column = self.options.declared.get(values.name)
-        if column is None:
-            return
-        codes = factor.recoded(column.levels, unknown=-2)
-        if (codes == -2).any():
-            what = f"levels that the schema in types does not have: {factor.listed(codes == -2)}"
+        column, wish = self.options.declared.get(values.name), self.options.wishes.get(values.name)
+        if column is not None:
+            levels, ordered, whose = column.levels, column.ordered, "the schema in types"
             remedy = "use the schema of a table that has them all"
-            self.findings.append(Finding(column.name, what, remedy))
+        elif isinstance(wish, Ordinal) and wish.levels is not None:
+            levels, ordered, whose = tuple(wish.levels), factor.ordered, "types"
+            remedy = "put them in their place among the levels, or replace them by missing values"
         else:
-            self.factors[values.name] = Factor(codes, column.levels, column.ordered)
+            if isinstance(wish, Ordinal):
+                in_order = factor if values.is_enum else factor.in_order()
+                if in_order is None:
+                    self.findings.append(order_finding(values.name, factor))
+                self.factors[values.name] = in_order or factor
+            return
+        codes = factor.recoded(levels, unknown=-2)
+        if (codes == -2).any():
+            what = f"levels that {whose} does not have: {factor.listed(codes == -2)}"
+            self.findings.append(Finding(values.name, what, remedy))
+        else:
+            self.factors[values.name] = Factor(codes, levels, ordered)
 
     def gaps(self) -> Iterable[tuple[str, Mask]]:
         """Yield where each column has missing values."""
@@ -422,18 +456,21 @@ class Inspection:
                 continue
             findings: list[Finding] = []
             kind = self._kind(values, findings)
-            if kind == "categorical" and not _has_error(findings):
+            if KINDS[kind].has_levels and not _has_error(findings):
                 findings += self._level_findings(name)
-                if self.options.transforms.get(name):
-                    what = "transforms names it, but it is categorical"
-                    findings.append(Finding(name, what, "take it out of transforms"))
+            if kind != "continuous" and self.options.transforms.get(name):
+                what = f"transforms names it, but it is {described(kind)}"
+                findings.append(Finding(name, what, "take it out of transforms"))
             self.findings += findings
             if not _has_error(findings):
                 self.schema.append(self._column(values, kind))
 
     def _level_findings(self, name: str) -> list[Finding]:
-        factor = self.factors[name]
-        findings = level_findings(name, factor, factor.counts(self.present))
+        factor, wish = self.factors[name], self.options.wishes.get(name)
+        counts = factor.counts(self.present)
+        findings = level_findings(name, factor, counts)
+        if isinstance(wish, Ordinal) and not _has_error(findings):
+            findings += order_findings(name, factor, counts, wish)
         if name not in self.options.declared:
             return findings
         # The levels are those of a larger table, so that some may have no rows here.
@@ -442,17 +479,19 @@ class Inspection:
     def _kind(self, values: Values, findings: list[Finding]) -> Kind:
         name, declared = values.name, self.options.kinds.get(values.name)
         if name in self.factors and values.family != "number":
-            return "categorical"
+            return declared or ("ordinal" if self.factors[name].ordered else "categorical")
         numbers = values.numbers() if self.present is None else values.numbers()[self.present]
         numbers = numbers[~np.isnan(numbers)]
         finding = infinite_finding(name, numbers)
-        if finding is None and declared != "categorical":
+        if finding is None and not (declared and KINDS[declared].has_levels):
             finding = spread_finding(name, numbers)
         if finding is not None:
             findings.append(finding)
             return declared or "continuous"
         kind, finding = (declared, None) if declared else kind_of_numbers(values, numbers)
-        if kind == "categorical":
+        if kind == "count":
+            findings += self._set_counts(values, numbers)
+        elif KINDS[kind].has_levels:
             self._set_factor(values)
         elif not self.options.transformed(name):
             if name not in self.options.transforms:  # None there: the user wants no transform
@@ -463,6 +502,20 @@ class Inspection:
             finding = numbering_finding(name, numbers)
         findings += [] if finding is None else [finding]
         return kind
+
+    def _set_counts(self, values: Values, numbers: Floats) -> list[Finding]:
+        """Set the codes of a count column, which are the counts, unless something is wrong."""
+        wish = self.options.wishes[values.name]
+        assert isinstance(wish, Count)
+        largest = default_largest(numbers) if wish.largest is None else wish.largest
+        findings = count_findings(values.name, numbers, largest, zero_term=wish.zero_term)
+        if not _has_error(findings):
+            every = values.numbers()
+            there = ~np.isnan(every) if self.present is None else ~np.isnan(every) & self.present
+            codes = np.full(len(every), -1, dtype=np.int32)
+            codes[there] = every[there].astype(np.int32)
+            self.factors[values.name] = Factor(codes, tuple(range(largest + 1)))
+        return findings
 
     def compare_complete(self, gap: Missing) -> None:
         """Find columns and levels that vary in the table, but not in its complete rows."""
@@ -504,14 +557,23 @@ class Inspection:
         some = sample_rows(rows, len(self.schema))
         whole = slice(None) if self.present is None else self.present
 
+        numeric = {each.name: each for each in self.schema if each.node_kind.is_numeric}
+
         def numbers(name: str) -> Floats:
+            if numeric[name].is_discrete:
+                codes = self.factors[name].codes
+                return np.where(codes < 0, np.nan, numeric[name].own_scores[codes])
             values = self.values[name].numbers()
             # Through a transform, the model sees ranks only.
             return _ranks(values) if self.options.transformed(name) else values
 
-        discrete = [column.name for column in self.schema if column.has_levels]
+        discrete = [
+            each.name
+            for each in self.schema
+            if each.is_discrete and (each.name not in numeric or each.n_values <= MOST_VALUES)
+        ]
         sample = Sample(
-            {each.name: numbers(each.name)[some] for each in self.schema if not each.has_levels},
+            {name: numbers(name)[some] for name in numeric},
             {name: self.factors[name].codes[some] for name in discrete},
             {name: len(self.factors[name].levels) for name in discrete},
             lambda name: numbers(name)[whole],
@@ -528,8 +590,16 @@ class Inspection:
         label = labels[self.frame.positions[name]] if labels else None
         if kind == "continuous":
             return Column(name, kind, role, dtype=dtype, label=label)
-        factor = self.factors[name]
-        return Column(name, kind, role, factor.levels, factor.ordered, dtype, label=label)
+        factor, wish = self.factors[name], self.options.wishes.get(name)
+        if isinstance(wish, Count):
+            largest, zero_term = len(factor.levels) - 1, wish.zero_term
+            return Column(
+                name, kind, role, dtype=dtype, label=label, largest=largest, zero_term=zero_term
+            )
+        column = Column(name, kind, role, factor.levels, factor.ordered, dtype, label=label)
+        if isinstance(wish, Ordinal):
+            return replace(column, scores=tuple(wish.scores or ()), thresholds=wish.thresholds)
+        return column
 
 
 def _has_error(findings: Iterable[Finding]) -> bool:

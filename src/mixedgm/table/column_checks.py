@@ -4,26 +4,32 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.errors import Finding
+from mixedgm.model.kinds import KINDS, CountKind
 from mixedgm.printable import counted, few, literal, number_of, quoted, rows
-from mixedgm.table.schema import Kind, Level, drop_line, types_line
+from mixedgm.table.declarations import Ordinal
+from mixedgm.table.schema import MOST_COUNT, Kind, Level, drop_line, types_line
 from mixedgm.table.values import Factor, Values
 
 __all__ = [
     "Shape",
     "broken",
     "closeness_finding",
+    "count_findings",
+    "default_largest",
     "family_finding",
     "infinite_finding",
     "is_numeric",
     "kind_of_numbers",
     "level_findings",
     "numbering_finding",
+    "order_finding",
+    "order_findings",
     "shape_findings",
     "shape_of",
     "size_finding",
@@ -46,6 +52,8 @@ _TINY = 1e-75
 # Below this ratio of spread to size, most information in a column is lost to rounding.
 _CLOSE = 1e-12
 
+_MOVED = 1e-6  # standard deviations that the largest count may move estimates by
+
 # Limits of what is not normal about a distribution.
 _FEWEST_ROWS = 20
 _SAMPLE = 10_000  # rows that are sorted to find a common value
@@ -54,6 +62,7 @@ _HEAVY = 4.0  # excess kurtosis; that of Laplace's distribution is 3
 _SPIKE, _BOUND = 0.10, 0.05
 _MOSTLY = 0.50
 _FEW = 20  # distinct values
+_COUNT_SKEW = 0.3  # of counts with a mean of 11
 _MOST = 5  # columns named in one note
 
 
@@ -73,8 +82,8 @@ def family_finding(values: Values, declared: Kind | None) -> Finding | None:
             return Finding(values.name, what, "make all of its values numbers")
         what = f"text among other values: {texts}"
         return Finding(values.name, what, "make all of its values text, or all of them numbers")
-    if declared == "continuous" and not is_numeric(values):
-        what = f"types says continuous, but it holds text: {values.shown(text=True)}"
+    if declared and not KINDS[declared].has_levels and not is_numeric(values):
+        what = f"types says {declared}, but it holds text: {values.shown(text=True)}"
         remedy = f"{types_line(values.name, 'categorical')}, or convert the column to numbers"
         return Finding(values.name, what, remedy)
     return None
@@ -123,8 +132,8 @@ def kind_of_numbers(values: Values, numbers: NDArray[np.float64]) -> tuple[Kind,
     """Return the inferred kind of a numeric column, with a warning where it could be either.
 
     Two distinct whole numbers are categorical. Everything else is continuous; three to ten distinct
-    whole numbers, or two numbers that are not whole, get a warning. `numbers` are the column's
-    values without missing ones.
+    whole numbers, or two numbers that are not whole, get a warning with the lines that change it.
+    `numbers` are the column's values without missing ones.
     """
     distinct = few_distinct(numbers)
     if distinct is None or len(distinct) < 2:
@@ -137,8 +146,12 @@ def kind_of_numbers(values: Values, numbers: NDArray[np.float64]) -> tuple[Kind,
     shown = ", ".join(f"{value:.15g}" for value in distinct)
     what = f"its {len(distinct)} distinct values {shown} are taken as continuous"
     keep = f"({types_line(values.name, 'continuous')} keeps it and silences this warning)"
-    line = f"{types_line(values.name, 'categorical')} {keep}"
-    return "continuous", Finding(values.name, what, line, "warning")
+    line = types_line(values.name, "categorical")
+    if whole:
+        line = (
+            f"{types_line(values.name, 'ordinal')} if their order counts, {line} if they are codes"
+        )
+    return "continuous", Finding(values.name, what, f"{line} {keep}", "warning")
 
 
 def few_distinct(numbers: NDArray[np.float64]) -> NDArray[np.float64] | None:
@@ -147,6 +160,126 @@ def few_distinct(numbers: NDArray[np.float64]) -> NDArray[np.float64] | None:
         return None
     distinct = np.unique(numbers)
     return distinct if len(distinct) <= _FEW_DISTINCT else None
+
+
+# -- ordinal levels and counts ---------------------------------------------------------------------
+
+
+def order_finding(name: str, factor: Factor) -> Finding:
+    """Return the error about text that is called ordinal and has no order."""
+    levels = list(factor.levels[:_MANY_LEVELS])
+    what = f"types says ordinal, but text has no order: {few(levels)}"
+    line = types_line(name, "ordinal", levels=levels)
+    return Finding(name, what, f"{line}, with the levels from the lowest to the highest")
+
+
+def order_findings(
+    name: str, factor: Factor, counts: NDArray[np.intp], wish: Ordinal
+) -> list[Finding]:
+    """Return errors about scores and thresholds that do not fit the levels; many levels."""
+    n_levels = len(factor.levels)
+    findings = []
+    if wish.scores is not None and len(wish.scores) != n_levels:
+        what = (
+            f"types gives it {number_of(len(wish.scores), 'score')}, but it has {n_levels} levels"
+        )
+        remedy = f"give one score for each of {few(factor.levels, 10)}"
+        findings.append(Finding(name, what, remedy))
+    if wish.thresholds != "free" and undetermined(np.flatnonzero(counts), n_levels):
+        used = [level for level, n in zip(factor.levels, counts, strict=True) if n]
+        what = f"quadratic thresholds cannot be estimated from the levels {few(used)} alone"
+        findings.append(Finding(name, what, types_line(name, "ordinal")))
+    if n_levels > _MANY_LEVELS and wish.thresholds == "free":
+        what = f"many levels for an ordinal column: {n_levels:,} in {rows(int(counts.sum()))}"
+        line = types_line(name, "ordinal", thresholds="quadratic")
+        remedy = f"{line} has two terms instead of one for each level"
+        findings.append(Finding(name, what, remedy, "warning"))
+    return findings
+
+
+def undetermined(seen: NDArray[np.intp], n_values: int) -> bool:
+    """Return whether values leave a quadratic function of the score without a finite estimate.
+
+    They do if there are two of them, next to each other or the first and the last: the fit would
+    go on for ever to make all others impossible.
+    """
+    return len(seen) < 3 and (seen[-1] - seen[0]) in (0, 1, n_values - 1)
+
+
+def default_largest(numbers: Floats) -> int:
+    """Return the largest count that is possible where none is given."""
+    return int(min(2.0 * float(numbers.max()) + 10.0, 2.0**62))
+
+
+def count_findings(name: str, numbers: Floats, largest: int, *, zero_term: bool) -> list[Finding]:
+    """Return errors about numbers that cannot be counts up to the largest; a largest too near.
+
+    The numbers are finite, and not all equal.
+    """
+    findings = []
+    for bad, what in (
+        (numbers < 0.0, "negative"),
+        (numbers != np.floor(numbers), "not whole"),
+        (numbers > largest, f"above the largest, {largest:,}, that types gives"),
+    ):
+        n_bad = int(np.count_nonzero(bad))
+        if n_bad:
+            some = few(np.unique(numbers[bad]).tolist(), 3, lambda value: f"{value:.15g}")
+            line = types_line(name, "continuous")
+            remedy = f"{line}, or replace such values by missing ones"
+            if what.startswith("above"):
+                most = default_largest(numbers)
+                remedy = f"{types_line(name, 'count', largest=most)}, or leave largest out"
+            n_values = number_of(n_bad, "value is", "values are")
+            findings.append(
+                Finding(name, f"types says count, but {n_values} {what}: {some}", remedy)
+            )
+    if findings:
+        return findings
+    if largest > MOST_COUNT:
+        what = f"its counts, up to {numbers.max():,.0f}, are too large: at most {MOST_COUNT:,}"
+        return [Finding(name, what, f"{types_line(name, 'continuous')}, or count in larger units")]
+    shares = np.bincount(numbers.astype(np.int64), minlength=largest + 1) / len(numbers)
+    seen = np.flatnonzero(shares)
+    if zero_term and (seen[0] != 0 or undetermined(seen[1:] - 1, largest)):
+        why = (
+            "it has no zeros" if seen[0] != 0 else f"its other counts are {few(seen[1:].tolist())}"
+        )
+        what = f"a zero term cannot be estimated: {why}"
+        return [Finding(name, what, types_line(name, "count"))]
+    if undetermined(seen, largest + 1):
+        what = f"the distribution of a count cannot be estimated from {few(seen.tolist())} alone"
+        return [Finding(name, what, types_line(name, "categorical"))]
+    moved = movement_when_doubled(CountKind(zero_term=zero_term), shares)
+    if moved <= _MOVED:
+        return []
+    what = (
+        f"the largest count, {largest:,}, is so near that it matters: one twice as large would "
+        f"move its own terms by {moved:.1g} standard deviations"
+    )
+    line = types_line(name, "count", largest=min(2 * largest, MOST_COUNT))
+    remedy = f"{line}, unless larger counts are impossible"
+    return [Finding(name, what, remedy, "warning")]
+
+
+def movement_when_doubled(kind: CountKind, shares: Floats) -> float:
+    """Return how far the own terms of a count without neighbours move for twice the largest.
+
+    This is one Newton step, in standard deviations of what multiplies the terms.
+    """
+    scores = kind.own_scores(len(shares))
+    centre = float(shares @ scores)
+    kind = replace(kind, centre=centre, scale=float(np.sqrt(shares @ (scores - centre) ** 2)))
+    n_values = 2 * len(shares) - 1
+    features = kind.features(n_values)
+    logits = kind.base(n_values) + features @ kind.marginal(shares)
+    weights = np.exp(logits - logits.max())
+    inside = np.where(np.arange(n_values) < len(shares), weights, 0.0)
+    inside /= inside.sum()
+    centred = features - inside @ features
+    covariance = (centred * inside[:, None]).T @ centred
+    step = np.linalg.lstsq(covariance, weights @ centred / weights.sum(), rcond=None)[0]
+    return float(np.abs(step * np.sqrt(np.diag(covariance))).max())
 
 
 # -- names of rows, not categories -----------------------------------------------------------------
@@ -372,6 +505,7 @@ class Shape:
     n_distinct: int  # of a sample when there are many
     n_rows: int
     settled: bool = False  # whether few distinct values are known to be meant as numbers, or not
+    largest_count: int | None = None  # where they look like counts
 
 
 def shape_of(name: str, numbers: Floats, *, settled: bool = False) -> Shape | None:
@@ -404,13 +538,23 @@ def shape_of(name: str, numbers: Floats, *, settled: bool = False) -> Shape | No
     if shares[common] <= _SPIKE:
         common = max((low, high), key=shares.__getitem__)
     bound = {low: "smallest", high: "largest"}.get(common, "")
-    return Shape(
-        name, skewness, kurtosis - 3, common, shares[common], bound, n_distinct, n_rows, settled
-    )
+    largest = None
+    if not settled and n_distinct > _FEW_DISTINCT and skewness > _COUNT_SKEW and low in (0.0, 1.0):
+        largest = int(high) if _dense_whole(numbers) else None
+    spike = common, shares[common], bound
+    return Shape(name, skewness, kurtosis - 3, *spike, n_distinct, n_rows, settled, largest)
+
+
+def _dense_whole(numbers: Floats) -> bool:
+    """Return whether numbers are whole, and all from the smallest to the third quartile occur."""
+    low, high = float(numbers.min()), float(np.quantile(numbers, 0.75))
+    if high - low > len(numbers) or not bool((numbers == np.floor(numbers)).all()):
+        return False
+    return bool(np.isin(np.arange(low, high), numbers).all())
 
 
 def shape_findings(shapes: Sequence[Shape]) -> list[Finding]:
-    """Return at most four notes: skew, heavy tails, common values, few distinct values.
+    """Return at most five notes: skew, heavy tails, common values, few distinct values, counts.
 
     Each lists the columns without a transform that it is about, the worst first.
     """
@@ -419,6 +563,8 @@ def shape_findings(shapes: Sequence[Shape]) -> list[Finding]:
     piled = [s for s in shapes if s.share > (_BOUND if s.at_bound else _SPIKE)]
     piled = [s for s in piled if s.n_distinct > _FEW]
     rounded = [s for s in shapes if not s.settled and 2 < s.n_distinct <= _FEW]
+    counts = [s for s in shapes if s.largest_count is not None]
+    rounded = [s for s in rounded if s.largest_count is None]
     rounded = [s for s in rounded if s.n_rows >= 10 * s.n_distinct]
     notes = (
         _note(
@@ -450,6 +596,12 @@ def shape_findings(shapes: Sequence[Shape]) -> list[Finding]:
             ("has few distinct values for a number", "have few distinct values for numbers"),
             lambda s: f"{s.n_distinct} in {s.n_rows:,} rows",
             ", ".join(types_line(s.name, "categorical") for s in rounded[:1]),
+        ),
+        _note(
+            counts,
+            ("looks like a count", "look like counts"),
+            lambda s: f"whole numbers up to {s.largest_count:,}",
+            ", ".join(types_line(s.name, "count") for s in counts[:1]),
         ),
     )
     return [note for note in notes if note is not None]

@@ -39,8 +39,9 @@ def decode(
 
     Columns have the names, the order and, where `like` is the library that the schema was learnt
     from, the data types of the original table; in another library, categorical columns of text
-    become that library's categorical type. Transforms are undone. A column that held whole numbers
-    comes back whole when all of its values are whole, else as float64.
+    become that library's categorical type, ordered where they are ordinal. Transforms are undone. A
+    column that held whole numbers comes back whole when all of its values are whole, else as
+    float64; counts are always whole.
 
     `like` "numpy" gives a 2-D array: of float64 when every column is a number, else of objects.
     Columns named in `rounded` get whole values where they held whole numbers.
@@ -61,7 +62,9 @@ def decode(
     parts = [*np.asarray(numbers, dtype=np.float64).T, *np.asarray(codes).T]
     for column, part in zip(schema.nodes, parts, strict=True):
         values = column.decoded(part)
-        if column.name in rounded and not column.has_levels:
+        if not column.has_levels and column.is_discrete:
+            values = values.astype(np.int64)
+        elif column.name in rounded and not column.has_levels:
             values = as_whole(column, values)
         owner, _, dtype = column.dtype.rpartition(":")
         original = dtype if (owner or "numpy") == library else None
@@ -122,12 +125,17 @@ def _levels(column: Column, codes: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(levels[codes])
 
 
+def _is_ordered(column: Column, dtype: str | None) -> bool:
+    """Return whether categories are ordered: as in the table; elsewhere, where it is ordinal."""
+    return column.ordered or (dtype is None and column.kind == "ordinal")
+
+
 def _whole(values: NDArray[Any]) -> bool:
     return bool((values == np.floor(values)).all()) and bool((np.abs(values) < 2**63).all())
 
 
-def _numbers(values: NDArray[np.float64], dtype: str | None) -> NDArray[Any]:
-    """Return continuous values; whole numbers where the original type and all values are."""
+def _numbers(values: NDArray[Any], dtype: str | None) -> NDArray[Any]:
+    """Return numbers; whole ones where the original type and all values are."""
     if dtype is None or not _WHOLE.search(dtype.lower()):
         return values if dtype is None else within(dtype, values)
     return values.astype(np.int64) if _whole(values) else values
@@ -148,9 +156,8 @@ def _pandas(column: Column, values: NDArray[Any], dtype: str | None) -> Any:
         index: Any = pd.Index(list(column.levels))
         with suppress(TypeError, ValueError):  # levels of intervals and dates were kept as text
             index = index.astype(inner) if inner and str(index.dtype) != inner else index
-        return pd.Series(
-            pd.Categorical.from_codes(values.astype(np.int64), index, ordered=column.ordered)
-        )
+        ordered = _is_ordered(column, dtype)
+        return pd.Series(pd.Categorical.from_codes(values.astype(np.int64), index, ordered=ordered))
     series = pd.Series(_levels(column, values), dtype=object if text else None)
     return _cast_pandas(series, dtype) if dtype else series
 
@@ -192,7 +199,8 @@ def _pyarrow(column: Column, values: NDArray[Any], dtype: str | None) -> Any:
         levels = _cast_arrow(_arrow_levels(column.levels), match[1] if match else None)
         index_type = match[2] if match else "int32"
         indices = pa.array(values.astype(np.int64)).cast(pa.type_for_alias(index_type))
-        return pa.DictionaryArray.from_arrays(indices, levels, ordered=column.ordered)
+        ordered = _is_ordered(column, dtype)
+        return pa.DictionaryArray.from_arrays(indices, levels, ordered=ordered)
     if any(isinstance(level, int) and abs(level) >= 2**63 for level in column.levels):
         return _arrow_levels(column.levels).take(pa.array(values.astype(np.int64)))
     return _cast_arrow(pa.array(_levels(column, values)), dtype)

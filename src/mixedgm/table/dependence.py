@@ -17,7 +17,7 @@ from mixedgm.errors import Finding
 from mixedgm.printable import few, quoted, rows
 from mixedgm.table.schema import drop_line
 
-__all__ = ["FEWEST_ROWS", "Sample", "dependence_findings", "sample_rows"]
+__all__ = ["FEWEST_ROWS", "MOST_VALUES", "Sample", "dependence_findings", "sample_rows"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -25,6 +25,8 @@ Codes = NDArray[np.int32]
 _SAMPLE_ROWS = 5_000
 _SAMPLE_CELLS = 20_000_000
 FEWEST_ROWS = 20
+MOST_VALUES = 200
+"""Of a column that is compared value by value; a count may have many more."""
 _UNEXPLAINED = 1e-5  # share of the variance that rounding may leave
 _WRONG = 0.01  # share of the rows off the commonest level that may be exceptions
 _ROWS_PER_LEVEL = 5  # fewer are no evidence about a level
@@ -39,9 +41,9 @@ _MOST_FINDINGS = 10
 class Sample:
     """Some rows of a table, and the way to all of them."""
 
-    numbers: Mapping[str, Floats]  # continuous columns; NaN where a value is missing
-    codes: Mapping[str, Codes]  # categorical columns; -1 where a value is missing
-    n_levels: Mapping[str, int]  # of the categorical columns
+    numbers: Mapping[str, Floats]  # continuous columns and scores; NaN where a value is missing
+    codes: Mapping[str, Codes]  # columns with few values; -1 where a value is missing
+    n_levels: Mapping[str, int]  # of these columns
     all_numbers: Callable[[str], Floats]  # a column, by name, in all rows
     all_codes: Callable[[str], Codes]
     sparse: Collection[str] = ()  # so many gaps that they are not looked at together with others
@@ -65,9 +67,9 @@ def dependence_findings(sample: Sample) -> list[Finding]:
     columns: list[NDArray[Any]] = [*sample.numbers.values(), *sample.codes.values()]
     if not columns or len(columns[0]) < FEWEST_ROWS:
         return []
-    findings, repeated = _multiples(sample)
+    findings, repeated, tied = _multiples(sample)
     findings += _sums(sample, repeated)
-    return findings + _nested(sample) + _determined_numbers(sample)
+    return findings + _nested(sample) + _determined_numbers(sample, tied)
 
 
 # -- numbers ---------------------------------------------------------------------------------------
@@ -103,11 +105,15 @@ def _unexplained(x: Floats, y: Floats) -> float:
     return 1.0 - correlation**2
 
 
-def _multiples(sample: Sample) -> tuple[list[Finding], set[str]]:
-    """Return findings about columns that are linear functions of one other, and all but one."""
+def _multiples(sample: Sample) -> tuple[list[Finding], set[str], set[str]]:
+    """Return findings about columns that are linear functions of one other, and all but one.
+
+    Scores of columns with few values are left to the comparison of values; the numbers that are
+    linear functions of such scores come last.
+    """
     names = list(sample.numbers)
     if len(names) < 2:
-        return [], set()
+        return [], set(), set()
     z = _standardised(list(sample.numbers.values()))
     if len(names) <= _MOST_NUMBERS:
         pairs = _correlated_pairs(z, np.column_stack(list(sample.numbers.values())))
@@ -123,11 +129,14 @@ def _multiples(sample: Sample) -> tuple[list[Finding], set[str]]:
     for members in _clusters(linked, names):
         first, *rest = members
         repeated |= set(rest)
+        if sample.codes.keys() >= set(members):
+            continue
         which = f"{few(rest)} {'is a' if len(rest) == 1 else 'are'} linear "
         which += f"{'function' if len(rest) == 1 else 'functions'} of {quoted(first)}"
         what = f"{which} (1 - r^2 below {_UNEXPLAINED:g}): such an edge outweighs all others"
         findings.append(Finding(None, what, drop_line(*rest), "warning"))
-    return findings[:_MOST_FINDINGS], repeated
+    tied = {name for pair in linked if sample.codes.keys() & set(pair) for name in pair}
+    return findings[:_MOST_FINDINGS], repeated, tied
 
 
 def _correlated_pairs(z: Floats, table: Floats) -> list[tuple[int, int]]:
@@ -320,9 +329,10 @@ def _exceptions(name: str, other: str, sample: Sample) -> int | None:
     return int(wrong) if enough and wrong <= _WRONG * off else None
 
 
-def _determined_numbers(sample: Sample) -> list[Finding]:
+def _determined_numbers(sample: Sample, tied: set[str]) -> list[Finding]:
     """Return findings about categories that determine the value of a number."""
-    names, numbers = list(sample.codes), list(sample.numbers)
+    names = list(sample.codes)
+    numbers = [name for name in sample.numbers if name not in sample.codes and name not in tied]
     total = sum(sample.n_levels[name] for name in names)
     if not names or not numbers or total * len(numbers) > _MOST_LEVELS * _MOST_NUMBERS:
         return []

@@ -35,6 +35,7 @@ _PER_PAIR = 2e-7
 _FEWEST_LAMS, _MOST_LAMS = 3.0, 60.0
 _MATRICES = 10.0
 _MOST_NAMED, _MANY_LEVELS = 3, 10
+_VALUES, _WIDTH, _FREE = range(3)  # rows of `_sizes`
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,10 @@ def effort(
 ) -> Effort:
     """Return about what a pseudolikelihood fit of these columns takes.
 
-    A pass over n rows multiplies d design columns by the levels of all categories; everything else
-    is counted in passes.  How many lams a default path has follows from the rows per parameter of
-    an edge.  The numbers were fitted to tables of 500 to 1,000,000 rows and 10 to 2,000 columns.
+    A pass over n rows multiplies d design columns by those of all that are not Gaussian, and takes
+    an exponential for each of their values; everything else is counted in passes.  How many
+    lams a default path has follows from the rows per parameter of an edge.  The numbers were
+    fitted to tables of 500 to 1,000,000 rows and 10 to 2,000 columns.
 
     Times of more than ten seconds in docs/studies/effort.csv are met within a factor of three,
     shorter ones within about seven.
@@ -84,36 +86,47 @@ def effort(
     >>> effort(many, 100_000).seconds > 3600 > 1 > effort(many[:3], 1000).seconds
     True
     """
-    levels = np.array([len(column.levels) for column in columns], dtype=float)
-    lams = _lams(levels, n_rows) if n_lams is None else float(n_lams)
-    seconds = times * lams * _seconds_per_lam(levels, n_rows)
+    sizes = _sizes(columns)
+    lams = _lams(sizes, n_rows) if n_lams is None else float(n_lams)
+    seconds = times * lams * _seconds_per_lam(sizes, n_rows)
     if speed is not None or seconds > LONG / 4:
         speed = _relative_speed() if speed is None else speed
         seconds /= speed * (0.9 * n_threads if n_threads > 1 else 1.0)
-    d = float(np.maximum(1.0, levels).sum())
-    return Effort(seconds, _MATRICES * 8e-9 * d * d, _reason(columns, levels, n_rows))
+    d = float(sizes[_WIDTH].sum())
+    return Effort(seconds, _MATRICES * 8e-9 * d * d, _reason(columns, sizes, n_rows))
 
 
-def _lams(levels: Floats, n_rows: int) -> float:
-    width = np.maximum(1.0, levels - 1.0)
-    pairs = len(width) * (len(width) - 1) / 2
-    df = (width.sum() ** 2 - (width**2).sum()) / 2 / max(1.0, pairs)
+def _sizes(columns: Sequence[Column]) -> Floats:
+    """Of every column its values, design columns and directions: rows of _VALUES, _WIDTH, _FREE."""
+    kinds = [(column.node_kind, column.n_values) for column in columns]
+    sizes = [(n, kind.width(n), max(1, kind.freedom(n))) for kind, n in kinds]
+    return np.array(sizes, dtype=float).reshape(len(sizes), 3).T
+
+
+def _lams(sizes: Floats, n_rows: int) -> float:
+    free = sizes[_FREE]
+    pairs = len(free) * (len(free) - 1) / 2
+    df = (free.sum() ** 2 - (free**2).sum()) / 2 / max(1.0, pairs)
     lams = _LAMS_PER_LOG * np.log(max(1.0, n_rows / max(1.0, df)))
     return float(np.clip(lams, _FEWEST_LAMS, _MOST_LAMS))
 
 
-def _seconds_per_lam(levels: Floats, n_rows: int) -> float:
-    d, k = float(np.maximum(1.0, levels).sum()), len(levels)
-    passes = _PASSES_PER_LAM * 4.0 * n_rows * float(levels.sum()) * (d + _PER_LEVEL) / _NOMINAL
+def _seconds_per_lam(sizes: Floats, n_rows: int) -> float:
+    values, width = sizes[_VALUES], sizes[_WIDTH]
+    d, k = float(width.sum()), len(width)
+    predictors, levels = float(width[values > 0].sum()), float(values.sum())
+    per_row = predictors * d + levels * _PER_LEVEL
+    passes = _PASSES_PER_LAM * 4.0 * n_rows * per_row / _NOMINAL
     return passes + _PER_PAIR * k * (k - 1) / 2
 
 
-def _reason(columns: Sequence[Column], levels: Floats, n_rows: int) -> str:
+def _reason(columns: Sequence[Column], sizes: Floats, n_rows: int) -> str:
     """The columns without which it would be half as long, or else the size of the table."""
+    levels = sizes[_VALUES]
     order = np.argsort(-levels, kind="stable")
     top = order[:_MOST_NAMED][levels[order[:_MOST_NAMED]] > _MANY_LEVELS]
-    rest = np.delete(levels, top)
-    if len(top) and _seconds_per_lam(rest, n_rows) < 0.5 * _seconds_per_lam(levels, n_rows):
+    rest = np.delete(sizes, top, axis=1)
+    if len(top) and _seconds_per_lam(rest, n_rows) < 0.5 * _seconds_per_lam(sizes, n_rows):
         named = few([columns[at].name for at in top])
         return f"{number_of(int(levels[top].sum()), 'level')} of {named}"
     size = f"{rows(n_rows)}, {number_of(len(columns), 'column')}"

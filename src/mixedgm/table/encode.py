@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.errors import Finding, ParameterError, near_matches
-from mixedgm.printable import quoted, rows
+from mixedgm.printable import few, number_of, quoted, rows
 from mixedgm.table.check import (
     MissingArg,
     TransformArg,
@@ -20,6 +20,7 @@ from mixedgm.table.check import (
     size_findings,
 )
 from mixedgm.table.column_checks import (
+    default_largest,
     family_finding,
     infinite_finding,
     is_numeric,
@@ -27,7 +28,7 @@ from mixedgm.table.column_checks import (
 )
 from mixedgm.table.missing import check_missing, present_rows, read_weights
 from mixedgm.table.read import Frame, as_frame
-from mixedgm.table.schema import Column, Schema
+from mixedgm.table.schema import Column, Schema, types_line
 from mixedgm.table.transform import Nonparanormal
 from mixedgm.table.values import Values, read_values
 
@@ -61,7 +62,7 @@ class Design:
 
     schema: Schema
     numbers: Floats  # (n, p), C order, of `schema.gaussian`; normal scores of a transformed column
-    codes: Codes  # (n, q), C order, of `schema.discrete`: positions in their levels
+    codes: Codes  # (n, q), C order, of `schema.discrete`: positions in their levels, or counts
     weights: Floats | None = None  # (n,) frequencies, all positive; None: each row counts once
     kept: NDArray[np.intp] | None = None  # (n,) rows of the table; None when all of them are kept
 
@@ -123,7 +124,7 @@ def learn(
     raise_or_warn(checked.findings)
     columns = list(checked.schema.columns)
     for at, column in enumerate(columns):
-        if not column.has_levels and checked.options.transformed(column.name):
+        if not column.is_discrete and checked.options.transformed(column.name):
             values = checked.values[column.name].numbers()
             values = values if checked.keep is None else values[checked.keep]
             beyond = checked.options.extrapolated(column.name)
@@ -212,8 +213,8 @@ def code_dtype(schema: Schema) -> type[np.uint8] | type[np.uint16] | type[np.int
 class Matched:
     """A table, column by column of a schema.
 
-    Codes are positions in the schema's levels, for all rows; -1 where a value is missing, -2 where
-    its level is not among the schema's.
+    Codes are positions in the schema's levels, or counts, for all rows; -1 where a value is
+    missing, -2 where its level is not among the schema's, or its count above the largest.
     """
 
     findings: tuple[Finding, ...]  # everything that does not fit
@@ -265,8 +266,9 @@ def match(
             findings.append(obstacle)
             continue
         values[column.name] = read
-        if column.has_levels:
-            coded, problem = _coded(read, column, present, unseen)
+        if column.is_discrete:
+            coding = _coded if column.has_levels else _counted
+            coded, problem = coding(read, column, present, unseen)
             codes[column.name], gaps[column.name] = coded, coded == -1
         else:
             empty = read.family == "empty"
@@ -353,5 +355,40 @@ def _coded(
         return codes, None
     n_rows = rows(int(np.count_nonzero(unseen)))
     what = f"levels that the model has not seen, in {n_rows}: {factor.listed(unseen)}"
-    other = '; unseen="ignore" ignores such cells' if choice == "error" else ""
-    return codes, Finding(column.name, what, f"use its levels {_levels(column)}{other}")
+    return codes, Finding(column.name, what, f"use its levels {_levels(column)}{_IGNORE[choice]}")
+
+
+def _counted(
+    values: Values, column: Column, present: Mask | None, choice: UnseenArg | None
+) -> tuple[NDArray[np.int32], Finding | None]:
+    """Return counts (-1 missing, -2 above the largest), and what is wrong with them."""
+    codes, largest = np.full(len(values.column), -1, dtype=np.int32), column.n_values - 1
+    if values.family == "empty":
+        return codes, None
+    numbers = values.numbers()
+    there = ~np.isnan(numbers)
+    codes[there] = np.clip(numbers[there], 0.0, largest)
+    codes[there & (numbers > largest)] = -2
+    used = there if present is None else there & present
+    wrong = used & ((numbers < 0.0) | (numbers != np.floor(numbers)))
+    if wrong.any():
+        n_values = number_of(int(np.count_nonzero(wrong)), "value is", "values are")
+        what = f"counts are expected, but {n_values} negative or not whole: {_some(numbers[wrong])}"
+        return codes, Finding(column.name, what, f"use whole numbers from 0 to {largest:,}")
+    above = used & (codes == -2)
+    if choice == "ignore" or not above.any():
+        return codes, None
+    n_rows = rows(int(np.count_nonzero(above)))
+    what = (
+        f"counts above the largest of the model, {largest:,}, in {n_rows}: {_some(numbers[above])}"
+    )
+    line = types_line(column.name, "count", largest=default_largest(numbers[used]))
+    remedy = f"fit the model with {line}{_IGNORE[choice]}"
+    return codes, Finding(column.name, what, remedy)
+
+
+def _some(numbers: Floats) -> str:
+    return few(np.unique(numbers).tolist(), 5, lambda number: f"{number:.15g}")
+
+
+_IGNORE = {None: "", "ignore": "", "error": '; unseen="ignore" ignores such cells'}

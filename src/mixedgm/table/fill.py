@@ -88,7 +88,7 @@ class _FilledCells:
     @property
     def numbers(self) -> NDArray[np.float64]:
         """All values of a column of numbers, in the data's own units."""
-        values = self.column.decoded(self.given)
+        values = np.asarray(self.column.decoded(self.given), dtype=np.float64)
         return within(self.dtype, as_whole(self.column, values) if self.rounded else values)
 
     @property

@@ -46,6 +46,6 @@ def with_names(
 
 
 def _places(schema: Schema) -> list[str]:
-    """Return names of the Gaussian columns, then of all levels."""
-    levels = [f"{quoted(c.name)} = {level}" for c in schema.discrete for level in c.level_names]
+    """Return names of the Gaussian columns, then of all values of the others."""
+    levels = [f"{quoted(c.name)} = {value}" for c in schema.discrete for value in c.value_names]
     return [*(quoted(column.name) for column in schema.gaussian), *levels]

@@ -3,25 +3,47 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
+from itertools import pairwise
+from math import isfinite
 from typing import Any, Literal, cast, get_args
 
+import numpy as np
+
 from mixedgm.errors import ModelFileError, ParameterError, near_matches
-from mixedgm.model.kinds import KINDS, CountKind, OrdinalKind
+from mixedgm.model.kinds import KINDS, CountKind, OrdinalKind, Scored
 from mixedgm.model.kinds import Kind as NodeKind
+from mixedgm.model.kinds.contract import Floats
 from mixedgm.model.kinds.ordinal import Thresholds
 from mixedgm.model.nodes import Nodes, in_node_order
-from mixedgm.printable import cut, few, literal, one_line, quoted, width
+from mixedgm.printable import cut, few, json_text, literal, one_line, quoted, width
 from mixedgm.table.transform import Nonparanormal
 
-__all__ = ["Column", "Kind", "LeftOut", "Level", "Role", "Schema", "drop_line", "types_line"]
+__all__ = [
+    "MOST_COUNT",
+    "Column",
+    "Kind",
+    "LeftOut",
+    "Level",
+    "Role",
+    "Schema",
+    "described",
+    "drop_line",
+    "fewest_counts",
+    "levels_problem",
+    "scores_problem",
+    "types_line",
+]
 
 Kind = Literal["continuous", "ordinal", "count", "categorical"]
 Role = Literal["target", "covariate"]
 Level = str | bool | int | float
+
+MOST_COUNT = 1_000_000
+"""The largest count that a column may have: every one of its values has a probability."""
 
 _HEADINGS = ("column", "kind", "role", "levels", "note")
 _WIDEST_LEVELS = 48
@@ -37,12 +59,12 @@ class Column:
     ----------
     name : str
         Its name in the table.
-    kind : {"continuous", "categorical"}
+    kind : {"continuous", "ordinal", "count", "categorical"}
         How it is modelled.
     role : {"target", "covariate"}
         A target is predicted by the others; a covariate only predicts.
     levels : tuple of str, bool, int or float
-        The values of a categorical column in order; empty for a continuous one.
+        The values of a categorical or ordinal column in order; empty for numbers and counts.
     ordered : bool
         Whether the frame declared the order of the levels to have a meaning.
     dtype : str
@@ -53,8 +75,9 @@ class Column:
         The name in a pandas frame where that is a whole number; `name` is then its text.
     scores : tuple of float
         Of the levels of an ordinal column; empty for 0, 1, 2, ...
-    thresholds : "free" or "quadratic"
-        Whether every level of an ordinal column has a term of its own.
+    thresholds : {"free", "quadratic"}
+        Whether every level of an ordinal column has a term of its own, or all of them a quadratic
+        function of the score.
     largest : int or None
         The largest count that is possible in a count column.
     zero_term : bool
@@ -87,7 +110,7 @@ class Column:
             if value not in choices:
                 wanted = " or ".join(map(repr, choices))
                 raise ParameterError.must_be(f"{what} of {quoted(self.name)}", wanted, value)
-        problem = KINDS[self.kind].problem(self.levels, self.transform)
+        problem = KINDS[self.kind].problem(self.levels, self.transform) or _scored_problem(self)
         if problem is not None:
             raise ParameterError(f"column {quoted(self.name)} {problem}.")
         if len(set(self.level_names)) != len(self.levels):
@@ -108,14 +131,47 @@ class Column:
         return len(self.levels) if self.largest is None else self.largest + 1
 
     @property
+    def own_scores(self) -> Floats:
+        """(n_values,) what the other columns see of every value of an ordinal or count column."""
+        kind = self.node_kind
+        assert isinstance(kind, Scored)
+        return kind.own_scores(self.n_values)
+
+    @property
     def level_names(self) -> tuple[str, ...]:
         """The levels as text, in order."""
         return tuple(str(level) for level in self.levels)
 
     @property
+    def value_names(self) -> tuple[str, ...]:
+        """All values of a discrete column as text: its levels, or counts."""
+        return self.level_names if self.largest is None else tuple(map(str, range(self.n_values)))
+
+    @property
+    def numbers(self) -> Floats | None:
+        """Ordered values as numbers, for means: levels where they are numbers, scores or counts."""
+        kind = self.node_kind
+        if not isinstance(kind, Scored):
+            return None
+        numeric = all(isinstance(x, int | float) and not isinstance(x, bool) for x in self.levels)
+        if self.levels and numeric:
+            return np.array(self.levels, dtype=np.float64)
+        return kind.numbers(self.n_values)
+
+    @property
+    def of_means(self) -> Column:
+        """The column of means of its values, which can be any numbers."""
+        return Column(self.name, "continuous", self.role, label=self.label)
+
+    @property
     def has_levels(self) -> bool:
         """Whether its values are levels with names; else they are numbers."""
         return KINDS[self.kind].has_levels
+
+    @property
+    def is_discrete(self) -> bool:
+        """Whether it has finitely many values, which are codes in a Design; else any number."""
+        return not KINDS[self.kind].is_gaussian
 
     def encoded(self, values: Any) -> Any:
         """Return numbers of the table, or level codes, as the model has them."""
@@ -128,14 +184,20 @@ class Column:
     def value(self, encoded: float) -> float | Level:
         """Return one value of the model as the table has it: a number, or a level."""
         decoded = self.decoded(encoded)
-        return self.levels[int(decoded)] if self.has_levels else float(decoded)
+        if self.has_levels:
+            return self.levels[int(decoded)]
+        return int(decoded) if self.is_discrete else float(decoded)
 
     @property
     def note(self) -> str:
         """What else the printed schema says about the column."""
         if self.transform is not None:
             return "nonparanormal" + ("-extrapolated" if self.transform.extrapolate else "")
-        return "ordered" if self.ordered else ""
+        if self.thresholds != "free":
+            return f"{self.thresholds} thresholds"
+        if self.zero_term:
+            return "zero term"
+        return "ordered" if self.ordered and self.kind == "categorical" else ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the column as values that JSON can hold."""
@@ -148,7 +210,14 @@ class Column:
             "dtype": self.dtype,
             "transform": None if self.transform is None else self.transform.to_dict(),
         }
-        return stored if self.label is None else {**stored, "label": self.label}
+        further = {
+            "label": self.label,
+            "scores": list(self.scores) or None,
+            "thresholds": None if self.thresholds == "free" else self.thresholds,
+            "largest": self.largest,
+            "zero_term": self.zero_term or None,
+        }
+        return stored | {name: value for name, value in further.items() if value is not None}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Column:
@@ -165,6 +234,10 @@ class Column:
             dtype=str(stored["dtype"]),
             transform=None if transform is None else Nonparanormal.from_dict(transform),
             label=None if stored.get("label") is None else int(stored["label"]),
+            scores=tuple(map(float, stored.get("scores") or ())),
+            thresholds=cast(Thresholds, stored.get("thresholds") or "free"),
+            largest=None if stored.get("largest") is None else int(stored["largest"]),
+            zero_term=bool(stored.get("zero_term")),
         )
 
 
@@ -413,22 +486,93 @@ class Schema:
         return f"{table}<div>{more}</div>" if more else table
 
 
+def levels_problem(levels: Sequence[object]) -> str | None:
+    """Say why these cannot be the levels of an ordinal column, or None if they can."""
+    names = [str(level) for level in levels]
+    if len(levels) < 2:
+        return f"levels must be at least 2. Got {len(levels)} instead"
+    if any(level is None or level != level for level in levels):
+        return "a missing value is among the levels"
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    return f"two levels read {quoted(repeated[0])}" if repeated else None
+
+
+def scores_problem(scores: Sequence[float], levels: Sequence[object] | None = None) -> str | None:
+    """Say why these cannot be the scores of these levels, or None if they can."""
+    if levels is not None and len(scores) != len(levels):
+        return f"{len(scores)} scores were given for {len(levels)} levels"
+    bad = [score for score in scores if not isfinite(score)]
+    if bad:
+        return f"scores must be finite. Got {bad[0]} instead"
+    falling = [(a, b) for a, b in pairwise(scores) if not a < b]
+    if falling:
+        a, b = falling[0]
+        return f"scores must increase from level to level, but {b:g} comes after {a:g}"
+    return None
+
+
+def fewest_counts(zero_term: bool) -> int:
+    """Return the smallest number that can be the largest count: as many as there are terms."""
+    return 3 if zero_term else 2
+
+
+def _scored_problem(column: Column) -> str | None:
+    """Say why a column cannot have these scores, thresholds, counts and zero term, or None."""
+    ordinal, count = column.kind == "ordinal", column.kind == "count"
+    if (column.scores or column.thresholds != "free") and not ordinal:
+        return f"is {described(column.kind)}, so it has no scores and thresholds"
+    if (column.largest is not None or column.zero_term) and not count:
+        return f"is {column.kind}, so it has no largest count and no zero term"
+    if column.thresholds not in get_args(Thresholds):
+        return f"has thresholds {quoted(column.thresholds)}; they are 'free' or 'quadratic'"
+    if column.thresholds != "free" and len(column.levels) < 3:
+        return f"has {len(column.levels)} levels, and quadratic thresholds need at least 3"
+    if column.scores:
+        problem = scores_problem(column.scores, column.levels)
+        return None if problem is None else f"cannot have these scores: {problem}"
+    least = fewest_counts(column.zero_term)
+    if count and (column.largest is None or not least <= column.largest <= MOST_COUNT):
+        got = column.largest
+        return (
+            f"is a count, so its largest must be from {least} to {MOST_COUNT:,}. Got {got} instead"
+        )
+    return None
+
+
 def _shortened(column: Column) -> str:
-    """Return the number of levels and as many names as fit on a line."""
+    """Return the values of a discrete column: how many levels, and as many as fit on a line."""
+    if column.largest is not None:
+        return f"0 to {column.largest:,}"
     if not column.has_levels:
         return ""
-    names = column.level_names
+    names, between = column.level_names, " < " if column.kind == "ordinal" else ", "
+    if column.scores:
+        names = tuple(f"{n} ({s:g})" for n, s in zip(names, column.scores, strict=True))
     shown, size = 1, len(names[0]) if names else 0
-    while shown < len(names) and size + 2 + len(names[shown]) <= _WIDEST_LEVELS:
-        size += 2 + len(names[shown])
+    while shown < len(names) and size + len(between) + len(names[shown]) <= _WIDEST_LEVELS:
+        size += len(between) + len(names[shown])
         shown += 1
-    text = cut(one_line(", ".join(names[:shown])), _WIDEST_LEVELS)
-    return f"{len(names)}: {text}{', ...' if shown < len(names) else ''}"
+    text = cut(one_line(between.join(names[:shown])), _WIDEST_LEVELS)
+    return f"{len(names)}: {text}{f'{between}...' if shown < len(names) else ''}"
 
 
-def types_line(name: str, kind: Kind) -> str:
-    """Return the option that gives a column its kind, as the user would write it."""
-    return f'types={{{literal(name)}: "{kind}"}}'
+def described(kind: Kind) -> str:
+    """Return what a column of a kind is, in a sentence: "categorical", "a count"."""
+    return "a count" if kind == "count" else kind
+
+
+def types_line(name: str, kind: Kind, **options: object) -> str:
+    """Return the option that gives a column its kind, as the user would write it.
+
+    Examples
+    --------
+    >>> print(types_line("stage", "ordinal"), types_line("pain", "ordinal", levels=["no", "yes"]))
+    types={"stage": "ordinal"} types={"pain": mg.Ordinal(levels=["no", "yes"])}
+    """
+    if not options:
+        return f'types={{{literal(name)}: "{kind}"}}'
+    given = ", ".join(f"{option}={json_text(value)}" for option, value in options.items())
+    return f"types={{{literal(name)}: mg.{kind.capitalize()}({given})}}"
 
 
 def drop_line(*names: str) -> str:

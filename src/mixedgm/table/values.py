@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,6 +36,28 @@ class Factor:
     codes: Codes  # of the rows, -1 where a value is missing
     levels: tuple[Level, ...]  # in the frame's own order where it has one, else sorted
     ordered: bool = False  # whether the frame says that the order has a meaning
+
+    def in_order(self) -> Factor | None:
+        """Return the same with levels in an order that means something; None where there is none.
+
+        Numbers and truth values are sorted, and text that begins with numbers is sorted by them.
+
+        Examples
+        --------
+        >>> ages = Factor(np.array([0, 1, 2], dtype=np.int32), ("10 and more", "5-9", "0-4"))
+        >>> ages.in_order().levels
+        ('0-4', '5-9', '10 and more')
+        """
+        if self.ordered:
+            return self
+        rank = [
+            _leading_number(level) if isinstance(level, str) else level for level in self.levels
+        ]
+        if None in rank or len(set(rank)) < len(rank):
+            return None
+        order = sorted(range(len(rank)), key=rank.__getitem__)  # type: ignore[arg-type]
+        levels = tuple(self.levels[at] for at in order)
+        return Factor(self.recoded(levels, -1), levels)
 
     def recoded(self, levels: Sequence[Level], unknown: int) -> Codes:
         """Return the codes as positions in other levels, `unknown` for those not among them."""
@@ -104,6 +127,11 @@ class Values:
         codes, texts = _text_codes(self.column)
         levels = tuple(sorted(texts))
         return Factor(Factor(codes, tuple(texts)).recoded(levels, -1), levels)
+
+    @property
+    def is_enum(self) -> bool:
+        """Whether it is an Enum of polars: its levels are in order, though it may mean nothing."""
+        return self.dtype == "Enum"
 
     def shown(self, *, text: bool) -> str:
         """Return the commonest values with counts; of a mixed column those that are text or not."""
@@ -176,6 +204,12 @@ def _object_family(values: NDArray[Any]) -> tuple[Family, bool]:
 
 
 _NUMERIC = (int, float, Decimal, np.integer, np.floating)
+_STARTS_WITH_NUMBER = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)")
+
+
+def _leading_number(text: str) -> float | None:
+    match = _STARTS_WITH_NUMBER.match(text)
+    return None if match is None else float(match[1])
 
 
 def _numpy_kind(column: nw.Series[Any]) -> str:

@@ -39,7 +39,8 @@ def to_networkx(fitted: FittedModel) -> nx.Graph[str]:
     """Return the graph for networkx.
 
     Nodes are the names of the columns, in the table's order, with `kind`, `role` and `levels` (a
-    JSON list as text), and `lam` where each has its own. Edges have `kind`, `weight`, `sign`
+    JSON list as text, in order; empty for numbers), `largest` for counts, and `lam` where each has
+    its own. Edges have `kind`, `weight`, `sign`
     ("+", "-" or "none"), for two continuous columns `partial_correlation`, and, where the model has
     covariates, `directed`: from a covariate. An edge that varies with a moderator has the weight of
     that deviation as `deviation_` and the moderator's name; one that is zero on average has the
@@ -56,6 +57,8 @@ def to_networkx(fitted: FittedModel) -> nx.Graph[str]:
     for column in fitted.schema.columns:
         levels = json.dumps(list(column.levels), ensure_ascii=False)
         graph.add_node(column.name, kind=column.kind, role=column.role, levels=levels)
+        if column.largest is not None:
+            graph.nodes[column.name]["largest"] = column.largest
     if isinstance(lam, dict):
         nx.set_node_attributes(graph, lam, "lam")
     for edge in sorted(fitted.edges, key=lambda edge: edge.moderator is not None):
@@ -181,16 +184,21 @@ def _edges(fitted: FittedModel) -> list[dict[str, Any]]:
 
 
 def _node_terms(fitted: FittedModel) -> list[dict[str, Any]]:
-    """Return the node terms of every column; the bias of a level without rows is null."""
+    """Return the node terms of every column; the bias of a level without rows is null.
+
+    Those of a count, and of ordinal columns with quadratic thresholds, multiply its score (of a
+    count, the square root) and the square of it.
+    """
     params, terms = fitted.params, []
     for column in fitted.schema.columns:
         at = fitted.schema.node_index(column.name)
         entry: dict[str, Any] = {"column": column.name, "kind": column.kind}
-        bias = params.bias_of(at)
-        if column.levels:
-            entry["bias"] = dict(zip(column.level_names, bias, strict=True))
-        else:
+        bias = params.terms_of(at)
+        if params.nodes.is_gaussian(at):
             entry["bias"], entry["precision"] = bias[0], params.diagonal[at]
+        else:
+            names = params.nodes.kinds[at].term_names(column.level_names)
+            entry["bias"] = dict(zip(names, bias, strict=True))
         terms.append(entry)
     return terms
 

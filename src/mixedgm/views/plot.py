@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from mixedgm.fitted import Edge, FittedModel
-from mixedgm.model.kinds import KINDS
+from mixedgm.model.kinds import KINDS, Kind
 from mixedgm.model.layout import Floats
 from mixedgm.views.appearance import Appearance
 from mixedgm.views.canvas import INK, axes, label, pixel_in_points, require_matplotlib
@@ -30,7 +30,7 @@ _KEYS_IN_A_ROW = 6
 _RING_COLOUR = "#4A4A4A"
 _EMPTY = "#DEDEDE"
 _INNER, _RING_WIDTH = 1.33, 1.7
-"""Diameters of the ring in widths of the node; a square's corners stay inside."""
+"""Diameters of the ring in widths of the node; corners of nodes stay inside."""
 
 
 class NetworkDrawing(NamedTuple):
@@ -55,17 +55,19 @@ def plot_network(
     rings: Mapping[str, float] | None = None,
     **options: Any,
 ) -> NetworkDrawing:
-    """Draw the network: circles are continuous columns, squares categorical ones.
+    """Draw the network: a shape for each kind of column.
 
-    The parameters are those of `MixedGraphicalModel.plot`, `options` those of `Appearance`; `rings`
-    are shares by column.
+    Circles are continuous columns, diamonds ordinal ones, hexagons counts, squares categories. The
+    parameters are those of `MixedGraphicalModel.plot`, `options` those of `Appearance`; `rings` are
+    shares by column.
 
     Notes
     -----
     Width is the edge's weight. Positive edges are blue, negative ones vermilion and dashed; grey
-    edges have no sign, because an end has three or more levels. Covariates are white, and arrows
-    lead from them to what they predict. A dotted line on top of an edge, or in its place, means
-    that the edge varies with a moderator; its width is the weight of that deviation.
+    edges have no sign, because an end is categorical with three or more levels. Covariates are
+    white, and arrows lead from them to what they predict. A dotted line on top of an edge, or in
+    its place, means that the edge varies with a moderator; its width is the weight of that
+    deviation.
     """
     require_matplotlib()
     style = Appearance.of(options, ("layout", "ax", "predictability", "legend"))
@@ -208,7 +210,7 @@ def _draw_heads(
 class _NodeClass(NamedTuple):
     """Nodes that are drawn alike except for their fill."""
 
-    marker: str
+    kind: Kind
     name: str
     colour: str
     columns: list[str]
@@ -232,19 +234,18 @@ def _node_classes(fitted: FittedModel, names: Iterable[str], style: Appearance) 
                 fills = [colours.get(column, colour) for column in columns]
                 # Where every node has the colour of its group, only the shape tells the kind.
                 key = colour if colour in fills or role == "covariate" else _NO_GROUP
-                classes.append(_NodeClass(kind.marker, name, key, columns, fills))
+                classes.append(_NodeClass(kind, name, key, columns, fills))
     return classes
 
 
 def _draw_nodes(ax: Axes, classes: Sequence[_NodeClass], places: Positions, size: float) -> None:
     for each in classes:
         x, y = zip(*(places[column] for column in each.columns), strict=True)
-        # A square of the same width looks larger than a circle.
         ax.scatter(
             x,
             y,
-            s=(size if each.marker == "o" else 0.9 * size) ** 2,
-            marker=each.marker,
+            s=(each.kind.marker_size * size) ** 2,
+            marker=each.kind.marker,
             facecolors=each.fills if len(set(each.fills)) > 1 else each.fills[0],
             edgecolor=INK,
             linewidth=float(np.clip(size / 18.0, 0.5, 1.2)),
@@ -311,14 +312,15 @@ def legend_keys(
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    def node(marker: str, label: str, **colours: Any) -> Line2D:
-        return Line2D([], [], linestyle="", marker=marker, markersize=9, label=label, **colours)
+    def node(marker: str, size: float, label: str, **colours: Any) -> Line2D:
+        look: dict[str, Any] = {"linestyle": "", "marker": marker, "markersize": 9.5 * size}
+        return Line2D([], [], label=label, **look, **colours)
 
     fitted, edges = models[0], [edge for model in models for edge in style.edges(model)]
     names = style.names(fitted.schema)
     keys: list[Any] = [
-        node(each.marker, each.name, markerfacecolor=each.colour, markeredgecolor=INK)
-        for each in _node_classes(fitted, names, style)
+        node(kind.marker, kind.marker_size, name, markerfacecolor=colour, markeredgecolor=INK)
+        for kind, name, colour, *_ in _node_classes(fitted, names, style)
     ]
     grouped = style.group_of_columns(fitted.schema)
     seen = {grouped[name] for name in names if name in grouped}
@@ -348,5 +350,5 @@ def legend_keys(
         keys.append(Line2D([], [], linestyle="", label=text))
     if rings:
         line = {"markerfacecolor": "none", "markeredgecolor": _RING_COLOUR, "markeredgewidth": 2.2}
-        keys.append(node("o", "predicted share", **line))
+        keys.append(node("o", 1.0, "predicted share", **line))
     return keys

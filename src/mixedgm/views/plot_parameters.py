@@ -24,16 +24,15 @@ _SMALLEST_NUMBER = 12.0  # points per cell with a number
 
 
 def parameter_matrix(fitted: FittedModel) -> Floats:
-    """(d, d) parameters with continuous columns in standard deviations.
+    """(d, d) parameters with numbers and scores in standard deviations.
 
     Off the diagonal a positive number means a positive relation, so continuous pairs appear as
     minus the precision. The diagonal of the continuous block is the precision itself; the blocks
-    of a categorical column with itself, and of two covariates, have no parameters and are NaN.
+    of any other column with itself, and of two covariates, have no parameters and are NaN.
     In separate regressions a row holds the effects of a column, a column the effects on it.
     """
     params, nodes = fitted.params, fitted.params.nodes
-    numeric = np.array([kind.is_numeric for kind in nodes.kinds])
-    scales = np.where(numeric, fitted.node_scales, 1.0)[nodes.column_node]
+    scales = np.where(nodes.numeric_nodes, fitted.node_scales, 1.0)[nodes.column_node]
     matrix = params.coef * np.outer(scales, scales)
     matrix[nodes.column_node[:, None] == nodes.column_node] = np.nan
     p = nodes.n_gaussian
@@ -45,12 +44,12 @@ def parameter_matrix(fitted: FittedModel) -> Floats:
 
 @known_options
 def plot_parameters(fitted: FittedModel, *, ax: Axes | None = None) -> Axes:
-    """Draw the parameter matrix: continuous columns first, one row per level of the others.
+    """Draw the parameter matrix: numbers and scores first, one row per level of categories.
 
-    Continuous columns are in standard deviations, which makes the blocks comparable. Blue is a
+    Numbers and scores are in standard deviations, which makes the blocks comparable. Blue is a
     positive relation, vermilion a negative one, as the colour bar beside them says. The colours
     span the edges; the diagonal of the continuous block, the precision of each column given all
-    others, is grey with its number. The block of a categorical column with itself has no
+    others, is grey with its number. The block of any other column with itself has no
     parameters, nor has that of two covariates. Separate regressions have two copies of an edge: a
     row predicts, a column is predicted.
     """
@@ -77,7 +76,9 @@ def plot_parameters(fitted: FittedModel, *, ax: Axes | None = None) -> Axes:
         ax.text(s, s, f"{matrix[s, s]:.2g}", ha="center", va="center", color=INK, fontsize=size)
     figure = ax.get_figure(root=True)
     bar = figure.colorbar(image, ax=ax, shrink=0.7, pad=0.02)  # type: ignore[union-attr]
-    bar.set_label("parameter (continuous columns in standard deviations)")
+    numeric = ", ".join(kind for kind in _nodes_by_kind(fitted) if KINDS[kind].is_numeric)
+    units = f" ({numeric} columns in standard deviations)" if numeric else ""
+    bar.set_label(f"parameter{units}")
     bar.outline.set_visible(False)
     return ax
 
@@ -116,7 +117,7 @@ def _cell_size(ax: Axes, fitted: FittedModel) -> float:
 def _draw_ticks(ax: Axes, fitted: FittedModel) -> None:
     """Name levels at the left and below, columns above and at the right, where there is room."""
     nodes, cell = fitted.schema.nodes, _cell_size(ax, fitted)
-    rows = [label(name, 18) for node in nodes for name in node.level_names or (node.name,)]
+    rows = [label(name, 18) for node in range(len(nodes)) for name in fitted.axis(node)]
     detailed = cell >= _SMALLEST_TEXT
     at = np.arange(len(rows)) if detailed else np.zeros(0)
     size = float(np.clip(0.8 * cell, 4.5, 9.0))

@@ -13,7 +13,7 @@ from mixedgm.model.layout import Floats, Ints
 from mixedgm.parameters import is_integer
 from mixedgm.penalty.factors import edge_kind
 from mixedgm.views.canvas import INK, axes, known_options, label
-from mixedgm.views.colours import KIND_COLOURS
+from mixedgm.views.colours import KIND_COLOURS, MIXED
 from mixedgm.views.tables import path_of
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ _TOP_TICKS = 8
 def path_weights(fitted: FittedModel) -> Floats:
     """(n_lams, n_pairs) weights of the edges along the path, on the scale of ``edges``."""
     path = path_of(fitted)
-    # The path holds standardised parameters, so the scale of a continuous column is 1 there.
+    # The path holds standardised parameters, so the scale of a column of numbers is 1 there.
     scales = fitted.node_scales.copy()
-    scales[: fitted.schema.n_gaussian] /= path.units.scale
+    scales[fitted.schema.spans.numeric_nodes] /= path.units.scale
     u, v = path.layout.pairs.T
     nodes = () if path.moderators is None else path.moderators.nodes
     spread = np.append(scales[list(nodes)], 1.0)[path.layout.moderator]
@@ -214,10 +214,13 @@ def _draw_legend(ax: Axes, fitted: FittedModel, order: Ints) -> None:
     from matplotlib.lines import Line2D
 
     present = {_kind(fitted, group) for group in order.tolist()}
+    by_colour: dict[str, list[str]] = {}
+    for kind, colour in KIND_COLOURS.items():
+        if kind in present:
+            by_colour.setdefault(colour, []).append(kind)
     keys = [
-        Line2D([], [], color=colour, linewidth=1.9, label=kind)
-        for kind, colour in KIND_COLOURS.items()
-        if kind in present
+        Line2D([], [], color=colour, linewidth=1.9, label=kinds[0] if len(kinds) == 1 else MIXED)
+        for colour, kinds in by_colour.items()
     ]
     lam = fitted.report.lam
     if isinstance(lam, tuple):

@@ -10,7 +10,7 @@ from itertools import groupby
 import numpy as np
 
 from mixedgm.fitted import Edge, FittedModel
-from mixedgm.model.kinds import edge_kinds
+from mixedgm.model.kinds import edge_kinds, ends_of
 from mixedgm.path.recipe import Lam
 from mixedgm.printable import few, quoted
 from mixedgm.solve.account import Account
@@ -102,9 +102,14 @@ class Summary(Account):
 
     @property
     def edges_by_kind(self) -> dict[str, int]:
-        """Number of edges of each kind, zeros included; deviations do not count as edges."""
+        """Number of edges of each kind; deviations do not count as edges.
+
+        Zeros are included: for continuous and categorical columns, and for other kinds that occur.
+        """
         count = Counter(edge.kind for edge in self.edges if edge.moderator is None)
-        return {kind: count[kind] for kind in edge_kinds()}
+        shown = {"continuous", "categorical", *self.columns}
+        kinds = [kind for kind in edge_kinds() if {end.name for end in ends_of(kind)} <= shown]
+        return {kind: count[kind] for kind in kinds}
 
     @property
     def n_deviations(self) -> int:

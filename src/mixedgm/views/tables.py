@@ -12,6 +12,7 @@ from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.path.path import Path
 from mixedgm.table.assemble import Columns, frame, frame_library, named_rows_frame, unused_name
+from mixedgm.table.schema import Column
 
 __all__ = [
     "chosen_columns",
@@ -71,12 +72,18 @@ def nodes_columns(fitted: FittedModel) -> Columns:
         "column": [column.name for column in columns],
         "kind": [column.kind for column in columns],
         "role": [column.role for column in columns],
-        "n_levels": np.array([len(column.levels) for column in columns], dtype=np.int64),
-        "levels": [", ".join(column.level_names) or None for column in columns],
+        "n_levels": np.array([column.n_values for column in columns], dtype=np.int64),
+        "levels": [_levels(column) for column in columns],
         "degree": np.count_nonzero(weights, axis=1).astype(np.int64),
         "strength": weights.sum(axis=1),
         **({} if lam is None else {"lam": lam}),
     }
+
+
+def _levels(column: Column) -> str | None:
+    if column.has_levels:
+        return ", ".join(column.level_names)
+    return f"0 to {column.n_values - 1}" if column.n_values else None
 
 
 def interaction_frame(
@@ -84,9 +91,9 @@ def interaction_frame(
 ) -> Any:
     """Return the parameters between two columns: levels of `a` in rows, of `b` in columns.
 
-    A continuous column has its own name on its axis. With a `moderator`, these are the deviations
-    with this column, level by level where it is categorical. pandas has names on index and columns;
-    in polars and pyarrow the first column, named after `a`, holds the names of the rows.
+    A column that is not categorical has its own name on its axis. With a `moderator`, these are the
+    deviations with this column, level by level where it is categorical. pandas has names on index
+    and columns; in polars and pyarrow the first column, named after `a`, holds the names of rows.
     """
     block = fitted.interaction(a, b, moderator, standardised=standardised)
     by_column = dict(zip(block.column_names, block.values.T, strict=True))
@@ -138,8 +145,8 @@ def chosen_columns(fitted: FittedModel) -> list[str]:
     return [", ".join(name for name, chosen in named if chosen == lam) for lam in lams]
 
 
-def probability_frame(level_names: Sequence[str], probability: Floats, library: str) -> Any:
-    """Return (n, L) level probabilities with one column per level; for "numpy", the array."""
+def probability_frame(value_names: Sequence[str], probability: Floats, library: str) -> Any:
+    """Return (n, values) probabilities with one column per value; for "numpy", the array."""
     if library == "numpy":
         return probability
-    return frame(dict(zip(level_names, probability.T, strict=True)), library)
+    return frame(dict(zip(value_names, probability.T, strict=True)), library)

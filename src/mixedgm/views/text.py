@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 TOP_EDGES = 12
-NO_SIGN = "no sign: a column with three or more levels"
+NO_SIGN = "no sign: a categorical column with three or more levels"
 _NARROWEST = 8
 _LONGEST_HEAD = 24
 _LONGEST_NAME = 40

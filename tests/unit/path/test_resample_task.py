@@ -8,13 +8,16 @@ import pytest
 from mixedgm.fitting import fit_design
 from mixedgm.options import Options
 from mixedgm.path.task import Reference, prepare
-from tests.support.problems import draw, edges_of, solved
+from tests.reference import plain, scored
+from tests.support.problems import SCORED, draw, edges_of, solved
 
 TABLE = draw(31, 120, 3, (2, 4))
+ALL_KINDS = draw(31, 120, 2, (4, 5, 12, 12, 3), scored=SCORED)
+both_tables = pytest.mark.parametrize("table", [TABLE, ALL_KINDS], ids=["plain", "all-kinds"])
 
 
-def reference():
-    return Reference.of(TABLE.design)
+def reference(table=TABLE):
+    return Reference.of(table.design)
 
 
 def test_the_reference_holds_population_moments_and_levels():
@@ -84,30 +87,47 @@ def test_only_constant_columns_can_be_fitted():
     np.testing.assert_allclose(1.0 / np.diag(fitted.params.precision), TABLE.X.var(axis=0))
 
 
+def test_a_scored_column_that_is_constant_has_no_edges():
+    part = ALL_KINDS.take(np.arange(60))
+    part.Y[:, [0, 2]] = [1, 3]
+    fitted = fit_design(part.design, Options(lam=0.1), reference=reference(ALL_KINDS))
+    assert fitted.report.converged
+    assert not any({"k0", "k2"} & set(edge[:2]) for edge in fitted.edges)
+    assert fitted.edges
+    ordinal, count = (fitted.predict_proba(part.design, name) for name in ("k0", "k2"))
+    assert ordinal[:, 1].min() > 0.95
+    assert count[:, 3].min() > 0.95
+
+
 # -- warm starts -----------------------------------------------------------------------------------
 
 
-def test_theta_of_undoes_params():
-    task = TABLE.task()
+@both_tables
+def test_theta_of_undoes_params(table):
+    task = table.task()
     theta = solved(task, 0.1 * task.lam_max).theta
     np.testing.assert_allclose(task.theta_of(task.params(theta)), theta, atol=1e-10)
 
 
-def test_theta_of_between_units_is_the_same_distribution():
+@both_tables
+def test_theta_of_between_units_is_the_same_distribution(table):
     """The smooth loss in own units is the same from both tasks' coordinates."""
-    part = TABLE.take(np.arange(0, 120, 2))
-    whole, task = TABLE.task(), part.task()
+    part = table.take(np.arange(0, 120, 2))
+    whole, task = table.task(), part.task()
     params = whole.params(solved(whole, 0.1 * whole.lam_max).theta)
     here = task.smooth.evaluate(task.theta_of(params)).value + task.log_jacobian
-    from tests.reference import plain
+    if table is TABLE:
+        expected = plain.smooth(params, part.X, part.Y)
+    else:
+        expected = scored.objective(params, part, 0.0, np.zeros((7, 7)), range(7))
+    assert here == pytest.approx(expected, rel=1e-9)
 
-    assert here == pytest.approx(plain.smooth(params, part.X, part.Y), rel=1e-9)
 
-
-def test_theta_of_with_other_levels_is_a_valid_start():
+@both_tables
+def test_theta_of_with_other_levels_is_a_valid_start(table):
     """A level that is gone here is dropped, one that is new here starts at its marginal."""
-    part = TABLE.take(np.flatnonzero(TABLE.Y[:, 1] != 3))
-    whole, task = TABLE.task(), prepare(part.design, reference=reference())
+    part = table.take(np.flatnonzero(table.Y[:, table.n_levels.index(4)] != 3))
+    whole, task = table.task(), prepare(part.design, reference=reference(table))
     for there, here in ((whole, task), (task, whole)):
         params = there.params(solved(there, 0.1 * there.lam_max).theta)
         theta = here.theta_of(params)
@@ -116,23 +136,25 @@ def test_theta_of_with_other_levels_is_a_valid_start():
         assert edges_of(here, theta) == edges_of(there, there.theta_of(params))
 
 
-def test_a_warm_start_changes_the_steps_and_not_the_optimum():
+@both_tables
+def test_a_warm_start_changes_the_steps_and_not_the_optimum(table):
     options = Options(lam=0.15, tol=1e-8)
-    full = fit_design(TABLE.design, options)
-    part = TABLE.take(np.arange(100)).design
-    cold = fit_design(part, options, reference=reference())
-    warm = fit_design(part, options, reference=reference(), start=full.params)
-    again = fit_design(part, options, reference=reference(), start=cold.params)
+    full = fit_design(table.design, options)
+    part = table.take(np.arange(100)).design
+    cold = fit_design(part, options, reference=reference(table))
+    warm = fit_design(part, options, reference=reference(table), start=full.params)
+    again = fit_design(part, options, reference=reference(table), start=cold.params)
     assert warm.report.objective == pytest.approx(cold.report.objective, abs=1e-9)
     assert [e[:2] for e in warm.edges] == [e[:2] for e in cold.edges]
     assert again.report.n_iter <= 1
 
 
-def test_repeated_rows_are_weights():
+@both_tables
+def test_repeated_rows_are_weights(table):
     rows = np.random.default_rng(3).integers(0, 120, 120)
     unique, counts = np.unique(rows, return_counts=True)
     options = Options(lam=0.15, tol=1e-9)
-    repeated = fit_design(TABLE.design.take(rows), options)
-    weighted = fit_design(replace(TABLE.design.take(unique), weights=counts.astype(float)), options)
+    repeated = fit_design(table.design.take(rows), options)
+    weighted = fit_design(replace(table.design.take(unique), weights=counts.astype(float)), options)
     assert weighted.report.total_weight == repeated.report.total_weight == 120
     np.testing.assert_allclose(weighted.params.coef, repeated.params.coef, atol=1e-6)

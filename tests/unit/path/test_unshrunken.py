@@ -14,8 +14,10 @@ from mixedgm.path.refits import (
     worth_one_row,
 )
 from mixedgm.solve.working_set import Start
-from tests.reference import conic, likelihood, plain
-from tests.support.problems import Table, draw, random_theta
+from mixedgm.model.kinds import CountKind, OrdinalKind
+from mixedgm.path.refits import degrees_of_freedom, parameters, too_dense
+from tests.reference import conic, likelihood, plain, scored
+from tests.support.problems import SCORED, Table, draw, random_theta
 
 BLOCKS = ("precision", "cont_bias", "category_shift", "cat_interaction", "cat_bias")
 NONE = np.zeros(0, dtype=np.int64)
@@ -310,6 +312,94 @@ def test_a_sampled_likelihood_gets_the_ridge_that_its_graph_needs():
     np.testing.assert_allclose(found.solution.theta, known.solution.theta, atol=0.35)
     small = found.solution.objective - known.solution.objective
     assert abs(small) <= 4 * found.solution.objective_error + 1e-3
+
+
+# -- ordinal columns and counts ----------------------------------------------------------------------
+
+
+def test_an_edge_of_scores_has_one_parameter():
+    """Nodes: two numbers, four scored columns, one of five levels."""
+    task = draw(2, 60, 2, (4, 5, 8, 9, 5), scored=SCORED).task()
+    count = parameters(task, np.arange(task.layout.n_groups))
+    of_levels = task.layout.pairs[:, 1] == 6
+    np.testing.assert_array_equal(count, np.where(of_levels, 4, 1))
+    assert degrees_of_freedom(task, np.arange(task.layout.n_groups)) == 15 + 6 * 4
+    assert too_dense(task, np.arange(task.layout.n_groups)) == ""
+
+
+def test_a_healthy_table_of_all_kinds_has_the_free_optimum():
+    table = draw(12, 300, 2, (4, 5, 9, 9, 3), scored=SCORED)
+    task, optimum = table.task(), scored.solve(scored.Problem(table, 0.0))
+    found = refit(task)
+    assert len(found.ridge) == len(found.noisy) == 0
+    assert found.solution.converged
+    assert found.loss + task.log_jacobian == pytest.approx(optimum.value, abs=1e-7)
+    blocks = np.concatenate([optimum.blocks[u, v].ravel() for u, v in task.layout.pairs.tolist()])
+    np.testing.assert_allclose(found.solution.theta[task.layout.edges], blocks, atol=5e-5)
+
+
+def same_order(rng, n):
+    """An ordinal column that another one determines; a number without any part in it."""
+    a = rng.integers(0, 4, n)
+    return Table(rng.normal(size=(n, 1)), np.column_stack([a, a]), (4, 4), scored=(OrdinalKind(),) * 2)
+
+
+def threshold(rng, n):
+    """The upper levels of an ordinal column are one category, the lower ones another."""
+    a = rng.integers(0, 4, n)
+    return Table(rng.normal(size=(n, 1)), np.column_stack([a, a > 1]), (4, 2), scored=(OrdinalKind(),))
+
+
+def known_count(rng, n):
+    """A category tells the count."""
+    a = rng.integers(0, 3, n)
+    y = np.column_stack([np.array([0, 2, 5])[a], a])
+    return Table(rng.normal(size=(n, 1)), y, (15, 3), scored=(CountKind(),))
+
+
+@pytest.mark.parametrize("make", [same_order, threshold, known_count])
+@pytest.mark.parametrize("loss", ["pseudolikelihood", "nodewise"])
+def test_scores_that_others_tell_are_held_by_a_ridge(make, loss):
+    table = make(np.random.default_rng(0), 150)
+    task = table.task(loss=loss)
+    found = refit(task, tol=1e-7)
+    assert found.solution.converged
+    assert len(found.noisy) == 0
+    assert (1, 2) in pairs(task, found.ridge)
+    if loss == "nodewise":
+        return
+    assert pairs(task, found.ridge) == {(1, 2)}
+    optimum = scored.solve(scored.Problem(table, 0.0), {(1, 2): 1.0})
+    assert found.solution.objective + task.log_jacobian == pytest.approx(optimum.value, abs=1e-7)
+
+
+def test_a_number_that_a_count_tells_gets_noise():
+    rng = np.random.default_rng(0)
+    y = rng.poisson(3.0, 200)
+    table = Table(np.column_stack([np.sqrt(y), rng.normal(size=200)]), y[:, None], (30,), scored=(CountKind(),))
+    task = table.task()
+    found = refit(task, tol=1e-7)
+    assert found.solution.converged
+    assert found.noisy.tolist() == [0]
+    assert np.isfinite(found.solution.theta).all()
+
+
+@pytest.mark.parametrize(
+    ("kind", "n_values"),
+    [(OrdinalKind(thresholds="quadratic"), 2), (OrdinalKind(thresholds="quadratic"), 6), (CountKind(), 2),
+     (CountKind(), 12), (CountKind(zero_term=True), 12)],
+)
+def test_own_terms_that_two_values_leave_open_stay_finite(kind, n_values):
+    """Two values of a quadratic function: its terms are not determined, the probabilities are."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 1))
+    y = (x[:, 0] + rng.normal(size=200) > 0).astype(int)[:, None]
+    task = Table(x, y, (n_values,), scored=(kind,)).task()
+    binary = Table(x, y, (2,)).task()
+    found, known = refit(task), refit(binary)
+    assert found.solution.converged
+    assert found.loss == pytest.approx(known.loss, abs=1e-7)
+    assert np.abs(found.solution.theta).max() < 200
 
 
 # -- curvature -------------------------------------------------------------------------------------

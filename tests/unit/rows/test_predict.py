@@ -25,12 +25,16 @@ def test_mean_losses_sum_to_the_smooth_value_with_the_constant(case):
         assert found == pytest.approx(expected, rel=1e-12)
 
 
+def points(params):
+    return [kind.point for kind in params.nodes.kinds]
+
+
 def test_predictions_are_conditional_means_and_likeliest_levels(case):
     params, table = case
-    means, modes = predictions(params, table.X, table.design.codes)
+    _, mean, mode, _ = predictions(params, table.X, table.design.codes, points(params))
     for i, (x, y) in enumerate(zip(table.X, table.Y, strict=True)):
-        assert means[i, 1] == pytest.approx(plain.conditional_mean(params, 1, x, y))
-        assert modes[i, 0] == np.argmax(plain.conditional_probabilities(params, 0, x, y))
+        assert mean[i] == pytest.approx(plain.conditional_mean(params, 1, x, y))
+        assert mode[i] == np.argmax(plain.conditional_probabilities(params, 0, x, y))
 
 
 def test_probabilities_of_one_column(case):
@@ -46,11 +50,12 @@ def test_more_rows_than_one_block_give_the_same_as_few():
     params = from_theta(layout, random_theta(layout, 2))
     table = draw(6, 6000, 1, (100, 100))
     codes = table.design.codes
-    means, modes = predictions(params, table.X, codes)
+    found = predictions(params, table.X, codes, points(params))
     chances = probabilities(params, table.X, codes, 1)
     tail = slice(5990, 6000)
-    np.testing.assert_allclose(predictions(params, table.X[tail], codes[tail])[0], means[tail])
-    np.testing.assert_array_equal(predictions(params, table.X[tail], codes[tail])[1], modes[tail])
+    few = predictions(params, table.X[tail], codes[tail], points(params))
+    np.testing.assert_allclose(few[0], found[0][tail])
+    np.testing.assert_array_equal(few[1:], [part[tail] for part in found[1:]])
     np.testing.assert_allclose(
         probabilities(params, table.X[tail], codes[tail], 1), chances[tail], rtol=1e-12
     )

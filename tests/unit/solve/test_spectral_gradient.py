@@ -5,15 +5,16 @@ from itertools import product
 import numpy as np
 import pytest
 
+from mixedgm.model.kinds import CountKind, OrdinalKind
 from mixedgm.solve.choose import Auto
 from mixedgm.solve.proximal_gradient import ProximalGradient
 from mixedgm.solve.proximal_newton import NewtonState
 from mixedgm.solve.spectral_gradient import IndependentScale, SpectralGradient, SpectralState
 from mixedgm.solve.working_set import Start, solve
-from tests.support.problems import Table, draw, edges_of, solved
+from tests.support.problems import SCORED, Table, draw, edges_of, solved
 
 
-def independent_table(nodewise=False):
+def independent_table(nodewise=False, scored=()):
     """Every combination of a number and two columns, weighted by the product of frequencies."""
     x, wx = np.array([-1.0, 0.5, 2.0]), np.array([4.0, 2.0, 1.0])
     a, b = np.array([5.0, 3.0, 2.0, 1.0]), np.array([1.0, 6.0, 2.0])
@@ -21,12 +22,14 @@ def independent_table(nodewise=False):
     weights = np.array([wx[i] * a[j] * b[k] for i, j, k in rows])
     X = np.array([[x[i]] for i, _, _ in rows])
     Y = np.array([[j, k] for _, j, k in rows])
-    return Table(X, Y, (4, 3), weights).task(loss="nodewise" if nodewise else "pseudolikelihood")
+    table = Table(X, Y, (4, 3), weights, scored=scored)
+    return table.task(loss="nodewise" if nodewise else "pseudolikelihood")
 
 
 @pytest.mark.parametrize("nodewise", [False, True])
-def test_curvature_of_independent_columns_is_diagonal(nodewise):
-    task = independent_table(nodewise)
+@pytest.mark.parametrize("scored", [(), *((kind,) for kind in SCORED), (SCORED[1], SCORED[2])])
+def test_curvature_of_independent_columns_is_diagonal(nodewise, scored):
+    task = independent_table(nodewise, scored)
     theta = task.null.theta
     scale = IndependentScale.at(task.smooth, theta)
     up = np.array([scale.up(unit) for unit in np.eye(len(scale.values))])
@@ -34,8 +37,9 @@ def test_curvature_of_independent_columns_is_diagonal(nodewise):
     np.testing.assert_allclose(found, np.diag(scale.values), atol=1e-12)
 
 
-def test_coordinates_and_gradients_go_there_and_back():
-    task = draw(3, 60, 2, (3, 5, 2)).task()
+@pytest.mark.parametrize("shape", [((3, 5, 2),), ((4, 5, 8, 9, 3), False, SCORED)])
+def test_coordinates_and_gradients_go_there_and_back(shape):
+    task = draw(3, 60, 2, *shape).task()
     rng = np.random.default_rng(0)
     scale = IndependentScale.at(task.smooth, task.null.theta)
     eta = rng.normal(size=len(scale.values))
@@ -70,7 +74,12 @@ def test_auto_leaves_very_many_levels_to_it():
     few = Table(rng.normal(size=(300, 1)), rng.integers(0, 5, (300, 2)), (5, 5)).task()
     codes = np.column_stack([np.arange(300) % 150, rng.integers(0, 5, 300)])
     many = Table(rng.normal(size=(300, 1)), codes, (150, 5)).task()
-    for task, kind in ((few, NewtonState), (many, SpectralState)):
+    ordered, counted = (
+        Table(rng.normal(size=(300, 1)), codes, (150, 5), scored=(kind,)).task()
+        for kind in (OrdinalKind(), CountKind())
+    )
+    kinds = (NewtonState, SpectralState, SpectralState, NewtonState)
+    for task, kind in zip((few, many, ordered, counted), kinds, strict=True):
         here = task.null
         state = Auto().init(task.problem(0.5), here.theta, here.evaluation, 1e-5)
         assert isinstance(state, kind)

@@ -46,7 +46,7 @@ def test_the_text_of_a_model(hand):
         "age     sex     continuous-categorical  0.9899  +\n"
         "wage    edu     continuous-categorical  0.5657\n"
         "wage    sex     continuous-categorical  0.1237  -\n"
-        "(no sign: a column with three or more levels)"
+        "(no sign: a categorical column with three or more levels)"
     )
 
 

@@ -15,8 +15,8 @@ USAGE = "MODEL [-o FILE] [--format FORMAT]"
 SUMMARY = "list the edges of a model, strongest first"
 EXPLANATION = """
 List which columns are directly related. The weight has no units, so edges of all kinds can be
-compared. The sign is missing where a column has three or more levels; a partial correlation exists
-for two continuous columns only.
+compared. The sign is missing where a categorical column has three or more levels; a partial
+correlation exists for two continuous columns only.
 """
 EXAMPLES = """
 mixedgm edges survey.mgm

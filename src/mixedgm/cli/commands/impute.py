@@ -14,9 +14,9 @@ USAGE = "MODEL TABLE [-o FILE] [--draws N]"
 SUMMARY = "fill the missing cells of a table"
 EXPLANATION = """
 Fill each missing cell of a table from what its row has: with the expected value of a continuous
-column, the most probable level of a categorical one, or with draws from their distribution
-(--draws, for multiple imputation). Everything else stays as it is. To have a whole column filled,
-add it to the table without values.
+column, the most probable level of a categorical or an ordinal one, the median of a count, or with
+draws from their distribution (--draws, for multiple imputation). Everything else stays as it is. To
+have a whole column filled, add it to the table without values.
 """
 EXAMPLES = """
 mixedgm impute survey.mgm new.csv -o filled.csv
@@ -34,7 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=int,
         metavar="N",
         help="fill each cell with a draw, N times; a first column `draw` counts them "
-        "(default: means and most probable levels, once)",
+        "(default: means, most probable levels and median counts, once)",
     )
     add_unseen(parser)
     add_computation(parser, "which draws")

@@ -14,14 +14,16 @@ from mixedgm.errors import ParameterError
 USAGE = "MODEL TABLE [--column NAME] [options]"
 SUMMARY = "predict columns of a table from all its other columns"
 EXPLANATION = """
-Predict each column of every row from the row's other columns: the expected value of a continuous
-column, the most probable level of a categorical one. A column that --column names need not be in
-the table; --proba gives the probability of each of its levels. Rows may have missing cells: a
-column is then predicted from what its row has.
+Predict each column of every row from the row's other columns: the expected value of a continuous or
+a count column, the most probable level of a categorical or an ordinal one (--value asks for another
+value of ordinal columns and counts). A column that --column names need not be in the table; --proba
+gives the probability of each of its levels, or of each count. Rows may have missing cells: a column
+is then predicted from what its row has.
 """
 EXAMPLES = """
 mixedgm predict survey.mgm new.csv --column jobclass
 mixedgm predict survey.mgm new.csv --column jobclass --proba -o chances.csv
+mixedgm predict survey.mgm new.csv --column visits --value median
 """
 
 
@@ -31,7 +33,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_table(parser)
     parser.add_argument("--column", metavar="NAME", help="the column to predict (default: all)")
     parser.add_argument(
-        "--proba", action="store_true", help="probabilities of the levels of a categorical --column"
+        "--proba", action="store_true", help="probabilities of the levels, or counts, of --column"
+    )
+    parser.add_argument(
+        "--value",
+        choices=("mode", "median", "mean"),
+        help="what predicts ordinal columns and counts (default: the mode of ordinal columns, the "
+        "mean of counts)",
     )
     add_unseen(parser)
     add_repair(parser)
@@ -48,8 +56,12 @@ def run(args: Namespace, console: Console) -> None:
     if args.proba:
         if args.column is None:
             raise ParameterError("--proba needs a column: add --column NAME.")
+        if args.value is not None:
+            raise ParameterError(
+                "--value is not for --proba, which gives all values: leave it out."
+            )
         predicted = model.predict_proba(frame, args.column, unseen=args.unseen)
     else:
         columns = None if args.column is None else [args.column]
-        predicted = model.predict(frame, columns, unseen=args.unseen)
+        predicted = model.predict(frame, columns, value=args.value, unseen=args.unseen)
     deliver(columns_of(predicted), args, console)

@@ -6,7 +6,7 @@ that are numbers to their neighbours before those that are indicators.
 
 from mixedgm.model.kinds.categorical import CATEGORICAL
 from mixedgm.model.kinds.continuous import CONTINUOUS
-from mixedgm.model.kinds.contract import Kind
+from mixedgm.model.kinds.contract import Kind, Point
 from mixedgm.model.kinds.count import COUNT, CountKind
 from mixedgm.model.kinds.ordinal import ORDINAL, OrdinalKind
 from mixedgm.model.kinds.scored import Scored
@@ -20,6 +20,7 @@ __all__ = [
     "CountKind",
     "Kind",
     "OrdinalKind",
+    "Point",
     "Scored",
     "edge_kinds",
     "ends_of",

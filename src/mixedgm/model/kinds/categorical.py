@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.model.kinds.contract import Floats, Kind, Transform
+from mixedgm.model.kinds.contract import Floats, Kind, Point, Transform
 
 
 @dataclass(frozen=True)
@@ -20,9 +20,11 @@ class Categorical(Kind):
     fill = "#DDD0EC"
     line = "#7B4FA3"
     marker = "s"
+    marker_size = 0.9
     is_gaussian = False
     is_numeric = False
     has_levels = True
+    predicted_by = "mode"
     measure = "normalised_accuracy"
 
     def width(self, n_values: int) -> int:
@@ -61,7 +63,13 @@ class Categorical(Kind):
         """The level code."""
         return values
 
-    def point(self, conditional: Floats) -> NDArray[np.int64]:
+    def term_names(self, level_names: tuple[str, ...]) -> tuple[str | None, ...]:
+        """Those of the levels."""
+        return level_names
+
+    def point(
+        self, conditional: Floats, which: Point | None = None, numbers: Floats | None = None
+    ) -> NDArray[np.int64]:
         """The most probable level."""
         return np.asarray(conditional.argmax(axis=-1))
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.model.kinds.contract import Floats, Kind, Transform
+from mixedgm.model.kinds.contract import Floats, Kind, Point, Transform
 
 
 @dataclass(frozen=True)
@@ -20,9 +20,11 @@ class Continuous(Kind):
     fill = "#BFE5DC"
     line = "#009E73"
     marker = "o"
+    marker_size = 1.0
     is_gaussian = True
     is_numeric = True
     has_levels = False
+    predicted_by = "mean"
     measure = "r2"
 
     def width(self, n_values: int) -> int:
@@ -61,7 +63,13 @@ class Continuous(Kind):
         """The number."""
         return values if transform is None else transform.inverse(values)
 
-    def point(self, conditional: Floats) -> NDArray[np.float64]:
+    def term_names(self, level_names: tuple[str, ...]) -> tuple[str | None, ...]:
+        """Alpha has none."""
+        return (None,)
+
+    def point(
+        self, conditional: Floats, which: Point | None = None, numbers: Floats | None = None
+    ) -> NDArray[np.float64]:
         """The mean."""
         return conditional
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Point = Literal["mode", "median", "mean"]
+"""The value that stands for a distribution."""
 
 
 class Transform(Protocol):
@@ -40,12 +42,16 @@ class Kind(ABC):
     """Colour of its curves."""
     marker: ClassVar[str]
     """Shape of its nodes, as matplotlib calls it."""
+    marker_size: ClassVar[float]
+    """Its width, against a circle that looks as large."""
     is_gaussian: ClassVar[bool]
     """Whether its conditional is Gaussian; else it is a softmax over its values."""
     is_numeric: ClassVar[bool]
     """Whether its design columns are numbers, which have units; else they are indicators."""
     has_levels: ClassVar[bool]
     """Whether its values are levels with names; else they are numbers."""
+    predicted_by: ClassVar[Point]
+    """The value that predicts it, where no other is asked for."""
     measure: ClassVar[str]
     """How well it is predicted: the number of `NodePredictability` that tells."""
 
@@ -53,6 +59,14 @@ class Kind(ABC):
     def is_free(self) -> bool:
         """Whether every value has a term of its own, so that one without rows cannot occur."""
         return True
+
+    def unknown_code(self, n_values: int) -> int:
+        """What a value that is not among them is taken for: a further one, or one of them."""
+        return n_values
+
+    def with_unknown(self, n_values: int) -> Kind:
+        """The same kind with that further value, every value with a term of its own."""
+        return self
 
     @abstractmethod
     def width(self, n_values: int) -> int:
@@ -97,9 +111,16 @@ class Kind(ABC):
         """Return what `encode` was given."""
 
     @abstractmethod
-    def point(self, conditional: Floats) -> NDArray[Any]:
-        """The value that stands for a conditional in predictions and imputations.
+    def term_names(self, level_names: tuple[str, ...]) -> tuple[str | None, ...]:
+        """Names of its own linear terms; None for the only one."""
 
-        This is the means (n,) of a Gaussian kind; else probabilities, or their logarithms,
-        (n, n_values).
+    @abstractmethod
+    def point(
+        self, conditional: Floats, which: Point | None = None, numbers: Floats | None = None
+    ) -> NDArray[Any]:
+        """The value that stands for a conditional; by default, one that can fill a gap.
+
+        The conditional is the means (n,) of a Gaussian kind; else log probabilities (n, n_values),
+        and the value is given by its position.  Of ordered values, `which` asks for the mode, for
+        the median, or for the mean of `numbers` (n_values,).
         """

@@ -28,7 +28,10 @@ class CountKind(Scored):
     fill = "#CFE3F7"
     line = "#1F6FB4"
     marker = "h"
+    marker_size = 1.05
     has_levels = False
+    predicted_by = "mean"
+    filled_by = "median"
 
     @property
     def is_free(self) -> bool:
@@ -47,6 +50,14 @@ class CountKind(Scored):
     def unknown_score(self, n_values: int) -> float:
         """A count above the largest is seen as the largest."""
         return float(self.scores(n_values)[-1])
+
+    def unknown_code(self, n_values: int) -> int:
+        """The largest."""
+        return n_values - 1
+
+    def numbers(self, n_values: int) -> Floats:
+        """The counts."""
+        return np.arange(n_values, dtype=np.float64)
 
     def base(self, n_values: int) -> Floats:
         """Minus the logarithm of c!."""

@@ -28,9 +28,11 @@ class OrdinalKind(Scored):
     name = "ordinal"
     short = "ord"
     fill = "#FBE3B5"
-    line = "#B97A00"
+    line = "#8C510A"
     marker = "D"
+    marker_size = 0.78
     has_levels = True
+    predicted_by = "mode"
 
     @property
     def is_free(self) -> bool:
@@ -48,6 +50,12 @@ class OrdinalKind(Scored):
         if observed.all():
             return self
         return replace(self, level_scores=tuple(self.own_scores(len(observed))[observed].tolist()))
+
+    def with_unknown(self, n_values: int) -> Scored:
+        """The same with a level that has the mean of all scores."""
+        scores = self.own_scores(n_values)
+        wider = (*scores.tolist(), float(scores.mean()))
+        return replace(self, level_scores=wider, thresholds="free")
 
     def problem(self, levels: tuple[Any, ...], transform: Transform | None) -> str | None:
         """A transform."""

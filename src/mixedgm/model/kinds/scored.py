@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.model.kinds.contract import Floats, Kind, Transform
+from mixedgm.model.kinds.contract import Floats, Kind, Point, Transform
 
 _STEPS = 200
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class Scored(Kind):
     is_gaussian = False
     is_numeric = True
     measure = "r2"
+    filled_by: ClassVar[Point] = "mode"
+    """The value that fills a gap."""
 
     @abstractmethod
     def own_scores(self, n_values: int) -> Floats:
@@ -41,6 +44,10 @@ class Scored(Kind):
     def has_zero_term(self) -> bool:
         """Whether the value zero has a term besides the quadratic ones."""
         return False
+
+    def numbers(self, n_values: int) -> Floats:
+        """(n_values,) what residuals and means are about: the scores in the units of the table."""
+        return self.own_scores(n_values)
 
     def base(self, n_values: int) -> Floats:
         """(n_values,) the part of the own terms that is known."""
@@ -67,6 +74,10 @@ class Scored(Kind):
     def standardised(self, centre: float, scale: float) -> Scored:
         """The same kind with scores in other units; those of the table: 0 and 1."""
         return replace(self, centre=float(centre), scale=float(scale))
+
+    def moved(self, n_values: int) -> Floats:
+        """(n_biases,) what own terms rise by when the predictor rises by one."""
+        return self.scores(n_values) if self.is_free else np.eye(self.n_biases(n_values))[0]
 
     def kept(self, observed: NDArray[np.bool_]) -> Scored:
         """The same kind with some of its values only, which have terms of their own."""
@@ -98,13 +109,20 @@ class Scored(Kind):
             decrease = float(slope @ step)
             if -decrease < 1e-26:
                 break
-            while True:
-                new_value, new_prob = loss(terms + size * step)
-                if new_value <= value + 1e-4 * size * decrease + 1e-15 * abs(value) or size < 1e-10:
-                    break
+            new_value, new_prob = loss(terms + step)
+            # Where so little is left to gain, rounding would hide it, and a whole step is safe.
+            while decrease < -1e-10 and new_value > value + 1e-4 * size * decrease:
                 size *= 0.5
+                new_value, new_prob = loss(terms + size * step)
             terms, value, prob = terms + size * step, new_value, new_prob
         return terms
+
+    def alone(self, shares: Floats) -> Floats:
+        """(n_values,) log probabilities of a column that has these shares, and no edges."""
+        n_values = len(shares)
+        logits = self.base(n_values) + self.features(n_values) @ self.marginal(shares)
+        top = logits.max()
+        return np.asarray(logits - top - np.log(np.exp(logits - top).sum()))
 
     # -- as every kind -----------------------------------------------------------------------------
 
@@ -140,6 +158,22 @@ class Scored(Kind):
         """The number of the value."""
         return values
 
-    def point(self, conditional: Floats) -> NDArray[np.int64]:
-        """The most probable value."""
-        return np.asarray(conditional.argmax(axis=-1))
+    def term_names(self, level_names: tuple[str, ...]) -> tuple[str | None, ...]:
+        """Those of the levels, or of the functions of the score."""
+        if self.is_free:
+            return level_names
+        return ("score", "score^2", "zero")[: self.n_biases(0)]
+
+    def point(
+        self, conditional: Floats, which: Point | None = None, numbers: Floats | None = None
+    ) -> NDArray[Any]:
+        """The most probable value, the smallest with half of the probability up to it, the mean."""
+        which = self.filled_by if which is None else which
+        if which == "mode":
+            return np.asarray(conditional.argmax(axis=-1))
+        prob = np.exp(conditional)
+        prob /= prob.sum(axis=-1, keepdims=True)
+        if which == "median":
+            return np.asarray((prob.cumsum(axis=-1) >= 0.5 - _ROUNDING).argmax(axis=-1))
+        n_values = conditional.shape[-1]
+        return np.asarray(prob @ (self.numbers(n_values) if numbers is None else numbers))
