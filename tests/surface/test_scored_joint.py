@@ -238,7 +238,10 @@ def test_a_count_that_is_none_is_an_error(known_model, value):
 def test_counts_are_read_as_numbers_or_text(known_model):
     model, _ = known_model
     assert model.mean({"visits": "3"})["age"] == model.mean({"visits": 3.0})["age"]
-    assert str(model.conditional("age", {"visits": 3, "pain": "mild"}).given) == "visits = 3, pain = mild"
+    assert (
+        str(model.conditional("age", {"visits": 3, "pain": "mild"}).given)
+        == "visits = 3, pain = mild"
+    )
 
 
 def test_parameters_by_name_and_as_an_object_agree():
