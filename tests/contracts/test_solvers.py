@@ -113,7 +113,7 @@ def other_task(name):
         return moderated_task(draw(7, *shape), (0, 5), loss=loss)
     table = draw(3, 80, 3, (2, 3, 2), True)
     if scored and name.startswith("likelihood"):
-        table = draw(3, 90, 2, (4, 3, 5), True, (*SCORED[:2], SCORED[3]))
+        table = draw(3, 90, 2, (4, 6, 3), True, (SCORED[0], SCORED[2]))
     elif scored:
         table = draw(3, 90, 2, (4, 5, 8, 9, 3), True, SCORED)
     if name.endswith("given covariates"):
