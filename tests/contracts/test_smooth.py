@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from scipy.linalg import block_diag
 
-from mixedgm.model.params import from_theta
+from mixedgm.model.params import Params
 from mixedgm.objective.conditional import ConditionalLikelihood
 from mixedgm.objective.contract import Evaluation, Smooth
 from mixedgm.objective.likelihood import Likelihood
@@ -59,6 +60,14 @@ SCORED_GIVEN = {
     "scored-covariates": ((40, 2, (4, 5, 8, 9, 3), False, SCORED), (2, 3, 4, 5)),
     "one-count-target": ((40, 2, (4, 8, 3), True, SCORED[1:3]), (0, 1, 2, 4)),
 }
+SCORED_JOINT = {
+    "all-kinds": ((40, 2, (4, 4, 5, 2), True, (*SCORED[:2], SCORED[3])), ()),
+    "counts": ((40, 2, (6, 6), False, SCORED[2:]), ()),
+}
+SCORED_JOINT_GIVEN = {
+    "all-kinds": ((40, 3, (4, 4, 5, 2), True, (*SCORED[:2], SCORED[3])), (1, 3)),
+    "count-and-levels": ((40, 2, (4, 6, 3), False, SCORED[1:3]), (3, 4)),
+}
 SCORED_MODERATED = {
     "number": ((80, 2, (4, 5, 8, 9, 3), True, SCORED), (0,)),
     "ordinal": ((80, 2, (4, 5, 8, 9, 3), False, SCORED), (2,)),
@@ -82,6 +91,8 @@ FUNCTIONS = {
     "scored-moderated": (Pseudolikelihood, "pseudolikelihood", SCORED_MODERATED),
     "scored-nodewise": (Pseudolikelihood, "nodewise", some(SCORED_PLAIN)),
     "scored-nodewise-moderated": (Pseudolikelihood, "nodewise", some(SCORED_MODERATED)),
+    "scored-likelihood": (Likelihood, "likelihood", SCORED_JOINT),
+    "scored-likelihood-given": (ConditionalLikelihood, "likelihood", SCORED_JOINT_GIVEN),
     "likelihood": (Likelihood, "likelihood", PLAIN),
     "likelihood-given": (ConditionalLikelihood, "likelihood", GIVEN),
 }
@@ -138,10 +149,27 @@ def reference_of(task, table, loss):
         given = (columns, table.Y, share, values)
         return lambda layout, theta: dense.conditionals(layout, theta, *given)
     rows = likelihood.rows_of(table.X, table.Y, table.n_levels, table.row_weights)
+    values = dense.values_of(table, rows.share)
     if table.covariates:
         split = conditional.Split(rows, table.covariates)
-        return lambda layout, theta: (conditional.loss(from_theta(layout, theta), split), None)
-    return lambda layout, theta: (likelihood.loss(from_theta(layout, theta), rows), None)
+        return lambda layout, theta: (
+            conditional.loss(by_value(layout, theta, values), split),
+            None,
+        )
+    return lambda layout, theta: (likelihood.loss(by_value(layout, theta, values), rows), None)
+
+
+def by_value(layout, theta, values):
+    """The same model with a category for every value, as named blocks."""
+    p, coef = layout.n_gaussian, layout.to_matrix(theta)
+    wide = block_diag(np.eye(p), *(node.columns for node in values))
+    terms = block_diag(np.zeros((0, 0)), *(node.terms for node in values))
+    base = np.concatenate([np.zeros(0), *(node.base for node in values)])
+    coef = wide @ coef @ wide.T
+    precision = np.diag(theta[layout.diagonal]) - coef[:p, :p]
+    bias = base + terms @ theta[layout.biases]
+    n_levels = tuple(len(node.base) for node in values)
+    return Params.of_blocks(n_levels, precision, theta[:p], coef[:p, p:], coef[p:, p:], bias)
 
 
 def make(name, table_name, which="full", ridged="plain"):
