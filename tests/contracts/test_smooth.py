@@ -19,7 +19,7 @@ from tests.support import dense
 from tests.support.moderated import moderated_task, written_out
 from tests.support.problems import SCORED, draw, random_theta
 
-# Rows, continuous columns, levels, weighted, kinds of scored columns; then covariates, or moderators.
+# Rows, continuous columns, levels, weighted, scored kinds; then covariates, or moderators.
 PLAIN = {
     "mixed": ((40, 2, (2, 3), False), ()),
     "mixed-weighted": ((40, 3, (2, 3), True), ()),

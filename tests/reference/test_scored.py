@@ -95,9 +95,7 @@ def test_the_model_in_own_units_has_the_same_objective_by_loops(name):
 @on_every_problem
 def test_the_certificate_of_returned_models_agrees_with_the_solvers(name, solver):
     task, found, lam = task_of(name), solution_of(name, solver), scored.optimum(name).lam
-    claim = certificate.Claim(
-        task.layout, found.theta, lam * task.penalty.weights, task.yardstick
-    )
+    claim = certificate.Claim(task.layout, found.theta, lam * task.penalty.weights, task.yardstick)
     rows = certificate.Standardised(task.units.centre, task.units.scale, task.observed)
     design = scored.PROBLEMS[name].table.design
     assert certificate.kkt(design, rows, claim, cells=700) == pytest.approx(found.kkt, abs=1e-12)
@@ -178,7 +176,8 @@ def test_criteria_and_weights_see_no_difference():
         scores.append(choice.scores)
     for name in scores[0]:
         np.testing.assert_allclose(scores[0][name], scores[1][name], rtol=1e-7)
-    norms = [path.group_norms() * each.yardstick for path, each in zip(paths, (task, categorical))]
+    both = zip(paths, (task, categorical), strict=True)
+    norms = [path.group_norms() * each.yardstick for path, each in both]
     columns = {pair: k for k, pair in enumerate(map(tuple, categorical.layout.pairs.tolist()))}
     order = [columns[tuple(sorted(PLACE[k] for k in p))] for p in task.layout.pairs.tolist()]
     np.testing.assert_allclose(norms[0], norms[1][:, order], atol=1e-7)
@@ -215,7 +214,7 @@ def test_one_ordinal_column_is_a_regression_by_adjacent_categories(kind):
 
 
 def counts_of(shares, kind, largest):
-    """A row for every count, with its share as weight, and a number that has nothing to do with it."""
+    """A row for every count, weighted by its share, and a number that it has nothing to do with."""
     y = np.tile(np.flatnonzero(shares), 2)
     x = np.repeat([-1.0, 1.0], len(y) // 2)
     weights = np.tile(shares[shares > 0], 2)

@@ -70,7 +70,7 @@ def test_curvature_of_many_drawn_rows_comes_close():
     parts = []
     for seed in range(16):
         rows = draw(found.params.joint, 4000, rng=np.random.default_rng(seed))
-        table = MemoryRows(rows.numbers, rows.codes, found.params.n_levels)
+        table = MemoryRows(rows.numbers, rows.codes, found.params.nodes)
         smooth = Pseudolikelihood(table, found.layout, table.moments())
         parts.append(smooth.curvature(found.theta).dense())
     error = np.std(parts, axis=0, ddof=1) / 4.0
