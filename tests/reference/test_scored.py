@@ -95,7 +95,9 @@ def test_the_model_in_own_units_has_the_same_objective_by_loops(name):
 @on_every_problem
 def test_the_certificate_of_returned_models_agrees_with_the_solvers(name, solver):
     task, found, lam = task_of(name), solution_of(name, solver), scored.optimum(name).lam
-    claim = certificate.Claim(task.layout, found.theta, lam * task.penalty.weights, task.yardstick)
+    claim = certificate.Claim(
+        task.layout, found.theta, lam * task.penalty.weights, task.yardstick
+    )
     rows = certificate.Standardised(task.units.centre, task.units.scale, task.observed)
     design = scored.PROBLEMS[name].table.design
     assert certificate.kkt(design, rows, claim, cells=700) == pytest.approx(found.kkt, abs=1e-12)
