@@ -124,7 +124,9 @@ class World:
         mean, covariance = self.mean[:, rest], self.covariance[np.ix_(rest, rest)]
         if at:
             inner, cross = self.covariance[np.ix_(at, at)], self.covariance[np.ix_(rest, at)]
-            densities = [stats.multivariate_normal(m, inner).logpdf(values) for m in self.mean[:, at]]
+            densities = [
+                stats.multivariate_normal(m, inner).logpdf(values) for m in self.mean[:, at]
+            ]
             log_weight = log_weight + np.array(densities)
             gain = cross @ np.linalg.inv(inner)
             mean = mean + (values - self.mean[:, at]) @ gain.T
