@@ -61,12 +61,14 @@ SCORED_GIVEN = {
     "one-count-target": ((40, 2, (4, 8, 3), True, SCORED[1:3]), (0, 1, 2, 4)),
 }
 SCORED_JOINT = {
-    "all-kinds": ((40, 2, (4, 4, 5, 2), True, (*SCORED[:2], SCORED[3])), ()),
-    "counts": ((40, 2, (6, 6), False, SCORED[2:]), ()),
+    "all-kinds": ((40, 2, (4, 3, 4, 5, 2), True, SCORED), ()),
+    "ordinal": ((40, 2, (4, 3, 2), False, SCORED[:1]), ()),
+    "counts": ((40, 2, (8, 9), True, SCORED[2:]), ()),
 }
 SCORED_JOINT_GIVEN = {
-    "all-kinds": ((40, 3, (4, 4, 5, 2), True, (*SCORED[:2], SCORED[3])), (1, 3)),
-    "count-and-levels": ((40, 2, (4, 6, 3), False, SCORED[1:3]), (3, 4)),
+    "all-kinds": ((40, 2, (4, 3, 4, 5, 2), True, SCORED), (1, 2, 4, 6)),
+    "scored-covariates": ((40, 2, (4, 3, 4, 5, 2), False, SCORED), (2, 3, 4, 5)),
+    "one-count-target": ((40, 2, (4, 8, 3), True, SCORED[1:3]), (0, 1, 2, 4)),
 }
 SCORED_MODERATED = {
     "number": ((80, 2, (4, 5, 8, 9, 3), True, SCORED), (0,)),
@@ -91,10 +93,10 @@ FUNCTIONS = {
     "scored-moderated": (Pseudolikelihood, "pseudolikelihood", SCORED_MODERATED),
     "scored-nodewise": (Pseudolikelihood, "nodewise", some(SCORED_PLAIN)),
     "scored-nodewise-moderated": (Pseudolikelihood, "nodewise", some(SCORED_MODERATED)),
-    "scored-likelihood": (Likelihood, "likelihood", SCORED_JOINT),
-    "scored-likelihood-given": (ConditionalLikelihood, "likelihood", SCORED_JOINT_GIVEN),
     "likelihood": (Likelihood, "likelihood", PLAIN),
     "likelihood-given": (ConditionalLikelihood, "likelihood", GIVEN),
+    "scored-likelihood": (Likelihood, "likelihood", SCORED_JOINT),
+    "scored-likelihood-given": (ConditionalLikelihood, "likelihood", SCORED_JOINT_GIVEN),
 }
 # Which groups of the complete layout a function is restricted to; None: not restricted.
 SETS = {"full": None, "every-group": 1, "every-second": 2, "no-group": 10_000}
@@ -140,10 +142,14 @@ def task_of(name, table_name):
 
 def reference_of(task, table, loss):
     """(layout, theta) -> value and gradient (None: not known)."""
-    if loss != "likelihood":
+    if loss != "likelihood" or table.scored:
         share = dense.shares(len(table.Y), table.row_weights)
-        columns, values = written_out(task, table), dense.values_of(table, share)
+        values = dense.values_of(table, share)
         scores = [node.columns[y] for node, y in zip(values, table.Y.T, strict=True)]
+        if loss == "likelihood":
+            given = (np.hstack([table.X, *scores]), table.Y, share, values)
+            return lambda layout, theta: (dense.joint(layout, theta, *given), None)
+        columns = written_out(task, table)
         n_numbers = table.n_gaussian + len(table.scored)
         columns[:, :n_numbers] = np.hstack([table.X, *scores[: len(table.scored)]])
         given = (columns, table.Y, share, values)
