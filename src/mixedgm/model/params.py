@@ -147,7 +147,14 @@ class Params(metaclass=_OldForm):
     @cached_property
     def logits(self) -> Floats:
         """(sum of values,) logits of the values of discrete columns without their neighbours."""
-        return self.nodes.own_logits(self.cat_bias)
+        nodes, slots = self.nodes, self.nodes.own_logits(self.cat_bias)
+        if not nodes.n_spiked:
+            return slots
+        terms = slots[: 3 * nodes.n_spiked].reshape(-1, 3)
+        odds = terms[:, 0] + 0.5 * (terms[:, 1] ** 2 / terms[:, 2])
+        odds += 0.5 * np.log(2.0 * np.pi / terms[:, 2])
+        pairs = np.column_stack([np.zeros_like(odds), odds]).ravel()
+        return np.concatenate([pairs, slots[3 * nodes.n_spiked :]])
 
     @property
     def score_interaction(self) -> Floats:
@@ -310,6 +317,10 @@ class Units:
         linear, at = nodes.quadratic_terms
         bias[linear + 1] /= self.scale[at] ** 2
         bias[linear] = bias[linear] / self.scale[at] - 2.0 * bias[linear + 1] * self.centre[at]
+        first, at = nodes.spiked_terms
+        bias[first] -= np.log(self.scale[at + 1])
+        bias[first + 1] /= self.scale[at + 1]
+        bias[first + 2] /= self.scale[at + 1] ** 2
         bias -= nodes.moved_terms(self.centre @ coef[: nodes.n_numeric])
         bias[:p] += diagonal * self.centre[:p]
         return replace(params, nodes=nodes, bias=bias, diagonal=diagonal, coef=coef)
@@ -323,6 +334,10 @@ class Units:
         linear, at = nodes.quadratic_terms
         bias[linear] = (bias[linear] + 2.0 * bias[linear + 1] * self.centre[at]) * self.scale[at]
         bias[linear + 1] *= self.scale[at] ** 2
+        first, at = nodes.spiked_terms
+        bias[first] += np.log(self.scale[at + 1])
+        bias[first + 1] *= self.scale[at + 1]
+        bias[first + 2] *= self.scale[at + 1] ** 2
         return replace(
             params,
             nodes=nodes.standardised(self.centre, self.scale),

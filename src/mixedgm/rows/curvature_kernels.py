@@ -148,7 +148,6 @@ def _load(data, block_rows, n_rows, node, incidence, coefs, levels, values, turn
     numbers, codes, _, features = data
     target_ptr, predictor, entry_ptr, feature = incidence
     first, last, width, n_own, base = node
-    n_gaussian = target_ptr.shape[0] - 1 - codes.shape[1]
     for m in range(first, last):
         u, at = predictor[m], m - first + n_own
         if u < numbers.shape[1]:
@@ -166,7 +165,7 @@ def _load(data, block_rows, n_rows, node, incidence, coefs, levels, values, turn
             for i in range(n_rows):
                 values[at, i] = features[block_rows[i], feature[m]]
         for i in range(n_rows):
-            levels[at, i] = codes[block_rows[i], u - n_gaussian]
+            levels[at, i] = codes[block_rows[i], u - numbers.shape[1]]
             entry = np.uint64(entry_ptr[m] + levels[at, i] * width)
             for k in range(width):
                 turned[k, i] += values[at, i] * coefs[entry + np.uint64(k)]

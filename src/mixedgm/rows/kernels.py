@@ -6,10 +6,12 @@ wrapping of negative indices keeps a loop from vectorising.
 Where most pairs of columns are wanted, a block of Z is made and multiplied by BLAS; where few
 are, their coefficients are picked by level.  Every kernel releases the GIL.
 
-Discrete nodes come in an order: those that are scored first, whose design column is one number,
-then those with an indicator for each level.  shape = (first value of every discrete node, first
-design column of every discrete node among those of all, score of every value, number of scored
-nodes).
+Discrete nodes come in an order: those with a spike at zero, whose design columns are two numbers,
+those that are scored, whose design column is one, then those with an indicator for each level.
+shape = (first slot of every discrete node, first design column of every discrete node among those of
+all, score of every slot, first node with indicators, number of nodes with a spike).  A slot is a
+value, or an own term of a node with a spike.  Predictors are numbered as columns of numbers, then
+columns of codes.
 
 Products of features with Z are never formed.  What the columns of feature k predict together is
 predicted as if there were no feature, and multiplied by it row by row; and products of such a
@@ -29,14 +31,14 @@ _LOOSE = {"reassoc", "contract", "nsz"}
 @inner
 def _fill_block(numbers, codes, first, n_rows, shape, block):  # type: ignore[no-untyped-def]
     """block[i] = z of row first + i: numbers, then an indicator per level; then 0."""
-    n_numbers, (_, column_start, _, n_scored) = numbers.shape[1], shape
+    n_numbers, (_, column_start, _, first_indicator, _) = numbers.shape[1], shape
     for i in range(n_rows):
         for s in range(n_numbers):
             block[i, s] = numbers[first + i, s]
         for k in range(n_numbers, block.shape[1]):
             block[i, k] = 0.0
-        for j in range(n_scored, codes.shape[1]):
-            at = n_numbers - n_scored + column_start[j]
+        for j in range(first_indicator, codes.shape[1]):
+            at = n_numbers - column_start[first_indicator] + column_start[j]
             block[i, at + np.int64(codes[first + i, j])] = 1.0
     for i in range(n_rows, block.shape[0]):
         for k in range(block.shape[1]):
@@ -68,7 +70,7 @@ def _predict_node(turned, n_rows, cat, wanted, incidence, values, logits):  # ty
                 for i in range(n_rows):
                     logits[k, i] += x * numbers[u, i]
             continue
-        level, n_levels = codes[u - n_gaussian], (entry_ptr[m + 1] - entry) // width
+        level, n_levels = codes[u - numbers.shape[0]], (entry_ptr[m + 1] - entry) // width
         if n_levels <= FEW_LEVELS:
             for k in range(width):
                 for a in range(n_levels):
@@ -103,7 +105,7 @@ def _collect_node(turned, n_rows, cat, wanted, incidence, probs, grad):  # type:
                     total += numbers[u, i] * probs[k, i]
                 grad[entry + k] += total
             continue
-        level, n_levels = codes[u - n_gaussian], (entry_ptr[m + 1] - entry) // width
+        level, n_levels = codes[u - numbers.shape[0]], (entry_ptr[m + 1] - entry) // width
         if n_levels <= FEW_LEVELS:
             for k in range(width):
                 for a in range(n_levels):
@@ -179,6 +181,40 @@ def _expect(probs, scores, n_rows, expected):  # type: ignore[no-untyped-def]
             expected[0, i] += scores[k] * probs[k, i]
 
 
+@inner(fastmath=_LOOSE)
+def _spiked_node(x, codes, weights, first, n_rows, node, bias, scores, rows, work, sums):  # type: ignore[no-untyped-def]
+    """Predictors of a node with a spike -> expected design columns, weighted, in place; the loss.
+
+    With c = own term + predictor of x and v = 1 / precision, the log odds of b are those of their
+    own plus c^2 v / 2 + log(2 pi v) / 2, and x given b = 1 has mean c v and variance v.  x is
+    the standardised column; sums get the expectations of b, x and -x^2 / 2 in units of the scale.
+    """
+    (per_b, middle, low), odds, norm, mean = (scores[0], scores[1], scores[2]), *work
+    precision = bias[2]
+    variance = 1.0 / precision
+    constant = bias[0] + 0.5 * np.log(2.0 * np.pi * variance)
+    loss, total, total_x, total_square = 0.0, 0.0, 0.0, 0.0
+    for i in range(n_rows):
+        weight = weights[first + i] if weights.shape[0] > 0 else 1.0
+        slope, of_b = bias[1] + rows[1, i], per_b * rows[0, i]
+        mean[i] = slope * variance
+        odds[i] = constant + of_b + 0.5 * slope * mean[i]
+        value, there = x[first + i] + middle, np.float64(codes[first + i, node] > 0)
+        seen = there * (bias[0] + of_b + slope * value - 0.5 * precision * value * value)
+        e = np.exp(-abs(odds[i]))
+        loss += weight * (max(odds[i], 0.0) + np.log1p(e) - seen)
+        share = weight * (1.0 if odds[i] >= 0.0 else e) / (1.0 + e)
+        total += share
+        total_x += share * mean[i]
+        total_square -= 0.5 * share * (variance + mean[i] * mean[i])
+        rows[0, i] = per_b * share - low * weight
+        rows[1, i] = share * mean[i] - middle * weight
+    sums[0] += total
+    sums[1] += total_x
+    sums[2] += total_square
+    return loss
+
+
 @inner
 def _turn(table, first, n_rows, turned):  # type: ignore[no-untyped-def]
     """turned[k, i] = table[first + i, k]."""
@@ -247,15 +283,15 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
     one are zero, and what stands beside them counts for nothing.
     """
     numbers, codes, weights, features = data
-    value_start, column_start, scores, n_scored = shape
+    slot_start, column_start, scores, first_indicator, n_spiked = shape
     loss, mean_prob, support, all_pairs = out
     is_dense, width = dense.shape[0] > 0, sizes[2]
     # A block of Z is only made for the products with it.
     z = np.zeros((sizes[0] if is_dense or want == 2 else 0, sizes[1]))
     logits, part = np.zeros((width, sizes[0])), np.zeros((width * (len(bias) > 1), sizes[0]))
     most = 0
-    for j in range(n_scored):
-        most = max(most, value_start[j + 1] - value_start[j])
+    for j in range(n_spiked, first_indicator):
+        most = max(most, slot_start[j + 1] - slot_start[j])
     by_value = np.empty((most, sizes[0]))
     columns = 0 if is_dense else sizes[0]
     turned = (np.empty((numbers.shape[1], columns)), np.empty((codes.shape[1], columns), np.int64))
@@ -280,7 +316,7 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
             # Every kernel is called in one place only: each further one is compiled again.
             for j in nodes:
                 columns_of = slice(column_start[j], column_start[j + 1])
-                values_of = slice(value_start[j], value_start[j + 1])
+                slots_of = slice(slot_start[j], slot_start[j + 1])
                 here, other = logits[columns_of], part[columns_of]
                 for k in range(0 if is_dense else len(bias)):
                     to = other if k > 0 else here
@@ -288,22 +324,30 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
                     if k > 0 and n_blocks > 0:
                         _add_moderated(other, bias[k][columns_of], moderating[k - 1], n_rows, here)
                 probs = here
-                if j < n_scored:
-                    probs = by_value[: value_start[j + 1] - value_start[j]]
-                    _spread(here, scores[values_of], n_rows, probs)
-                loss[c, j] += _softmax_node(
-                    codes, weights, first, n_rows, j, bias[0][values_of], probs, work
-                )
-                if j < n_scored and want > 0:
-                    _expect(probs, scores[values_of], n_rows, here)
+                if j < n_spiked:
+                    column = numbers[:, numbers.shape[1] - column_start[first_indicator] + 2 * j + 1]
+                    loss[c, j] += _spiked_node(
+                        column, codes, weights, first, n_rows, j, bias[0][slots_of],
+                        scores[slots_of], here, work, mean_prob[c, 0][slots_of],
+                    )  # fmt: skip
+                else:
+                    if j < first_indicator:
+                        probs = by_value[: slot_start[j + 1] - slot_start[j]]
+                        _spread(here, scores[slots_of], n_rows, probs)
+                    loss[c, j] += _softmax_node(
+                        codes, weights, first, n_rows, j, bias[0][slots_of], probs, work
+                    )
+                    if j < first_indicator and want > 0:
+                        _expect(probs, scores[slots_of], n_rows, here)
                 for k in range(len(bias) if want > 0 else 0):
                     expected = other if k > 0 else here
                     if k > 0:
                         _times(here, moderating[k - 1], n_rows, other)
                     if want == 1:
                         _collect_node(turned, n_rows, j, k - 1, incidence, expected, support[c])
-                    sums = mean_prob[c, k][columns_of if k > 0 else values_of]
-                    _add_row_sums(other if k > 0 else probs, n_rows, sums)
+                    if k > 0 or j >= n_spiked:
+                        sums = mean_prob[c, k][columns_of if k > 0 else slots_of]
+                        _add_row_sums(other if k > 0 else probs, n_rows, sums)
             for k in range(len(bias) if want == 2 else 0):
                 if k > 0:
                     _times(logits, moderating[k - 1], n_rows, part)
