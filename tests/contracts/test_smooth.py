@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from scipy.linalg import block_diag
 
-from mixedgm.model.params import from_theta
+from mixedgm.model.params import Params
 from mixedgm.objective.conditional import ConditionalLikelihood
 from mixedgm.objective.contract import Evaluation, Smooth
 from mixedgm.objective.likelihood import Likelihood
@@ -59,6 +60,16 @@ SCORED_GIVEN = {
     "scored-covariates": ((40, 2, (4, 5, 8, 9, 3), False, SCORED), (2, 3, 4, 5)),
     "one-count-target": ((40, 2, (4, 8, 3), True, SCORED[1:3]), (0, 1, 2, 4)),
 }
+SCORED_JOINT = {
+    "all-kinds": ((40, 2, (4, 3, 4, 5, 2), True, SCORED), ()),
+    "ordinal": ((40, 2, (4, 3, 2), False, SCORED[:1]), ()),
+    "counts": ((40, 2, (8, 9), True, SCORED[2:]), ()),
+}
+SCORED_JOINT_GIVEN = {
+    "all-kinds": ((40, 2, (4, 3, 4, 5, 2), True, SCORED), (1, 2, 4, 6)),
+    "scored-covariates": ((40, 2, (4, 3, 4, 5, 2), False, SCORED), (2, 3, 4, 5)),
+    "one-count-target": ((40, 2, (4, 8, 3), True, SCORED[1:3]), (0, 1, 2, 4)),
+}
 SCORED_MODERATED = {
     "number": ((80, 2, (4, 5, 8, 9, 3), True, SCORED), (0,)),
     "ordinal": ((80, 2, (4, 5, 8, 9, 3), False, SCORED), (2,)),
@@ -84,6 +95,8 @@ FUNCTIONS = {
     "scored-nodewise-moderated": (Pseudolikelihood, "nodewise", some(SCORED_MODERATED)),
     "likelihood": (Likelihood, "likelihood", PLAIN),
     "likelihood-given": (ConditionalLikelihood, "likelihood", GIVEN),
+    "scored-likelihood": (Likelihood, "likelihood", SCORED_JOINT),
+    "scored-likelihood-given": (ConditionalLikelihood, "likelihood", SCORED_JOINT_GIVEN),
 }
 # Which groups of the complete layout a function is restricted to; None: not restricted.
 SETS = {"full": None, "every-group": 1, "every-second": 2, "no-group": 10_000}
@@ -129,19 +142,40 @@ def task_of(name, table_name):
 
 def reference_of(task, table, loss):
     """(layout, theta) -> value and gradient (None: not known)."""
-    if loss != "likelihood":
+    if loss != "likelihood" or table.scored:
         share = dense.shares(len(table.Y), table.row_weights)
-        columns, values = written_out(task, table), dense.values_of(table, share)
+        values = dense.values_of(table, share)
         scores = [node.columns[y] for node, y in zip(values, table.Y.T, strict=True)]
+        if loss == "likelihood":
+            given = (np.hstack([table.X, *scores]), table.Y, share, values)
+            return lambda layout, theta: (dense.joint(layout, theta, *given), None)
+        columns = written_out(task, table)
         n_numbers = table.n_gaussian + len(table.scored)
         columns[:, :n_numbers] = np.hstack([table.X, *scores[: len(table.scored)]])
         given = (columns, table.Y, share, values)
         return lambda layout, theta: dense.conditionals(layout, theta, *given)
     rows = likelihood.rows_of(table.X, table.Y, table.n_levels, table.row_weights)
+    values = dense.values_of(table, rows.share)
     if table.covariates:
         split = conditional.Split(rows, table.covariates)
-        return lambda layout, theta: (conditional.loss(from_theta(layout, theta), split), None)
-    return lambda layout, theta: (likelihood.loss(from_theta(layout, theta), rows), None)
+        return lambda layout, theta: (
+            conditional.loss(by_value(layout, theta, values), split),
+            None,
+        )
+    return lambda layout, theta: (likelihood.loss(by_value(layout, theta, values), rows), None)
+
+
+def by_value(layout, theta, values):
+    """The same model with a category for every value, as named blocks."""
+    p, coef = layout.n_gaussian, layout.to_matrix(theta)
+    wide = block_diag(np.eye(p), *(node.columns for node in values))
+    terms = block_diag(np.zeros((0, 0)), *(node.terms for node in values))
+    base = np.concatenate([np.zeros(0), *(node.base for node in values)])
+    coef = wide @ coef @ wide.T
+    precision = np.diag(theta[layout.diagonal]) - coef[:p, :p]
+    bias = base + terms @ theta[layout.biases]
+    n_levels = tuple(len(node.base) for node in values)
+    return Params.of_blocks(n_levels, precision, theta[:p], coef[:p, p:], coef[p:, p:], bias)
 
 
 def make(name, table_name, which="full", ridged="plain"):
@@ -382,11 +416,12 @@ def test_sampled_curvature_takes_softmax_terms_from_every_kth_row():
 
 
 @pytest.mark.parametrize("ridged", [False, True])
-@pytest.mark.parametrize("name", ["mixed", "continuous-weighted"])
+@pytest.mark.parametrize("name", ["mixed", "continuous-weighted", "all-kinds"])
 def test_a_sampled_likelihood_is_the_exact_one_where_nothing_is_sampled(name, ridged):
-    task, table, _ = task_of("likelihood", name)
+    tables = PLAIN | SCORED_JOINT
+    task, table, _ = task_of("likelihood" if name in PLAIN else "scored-likelihood", name)
     exact = task.smooth
-    sampled = draw(7, *PLAIN[name][0]).task(loss="likelihood-mc").smooth
+    sampled = draw(7, *tables[name][0]).task(loss="likelihood-mc").smooth
     assert type(sampled) is SampledLikelihood
     if ridged:
         sampled = RidgedSample.of(sampled, *ridge(sampled.layout))
@@ -395,7 +430,8 @@ def test_a_sampled_likelihood_is_the_exact_one_where_nothing_is_sampled(name, ri
     for one, other in ((sampled, exact), (sampled.restrict(groups), exact.restrict(groups))):
         theta = one.null()
         np.testing.assert_array_equal(theta, other.null())
-        assert one.evaluate(theta).value == other.evaluate(theta).value
+        value = other.evaluate(theta).value
+        assert one.evaluate(theta).value == pytest.approx(value, abs=1e-13 if table.scored else 0)
         if not table.n_levels:
             theta[one.layout.edges] = 0.1
         here, there = one.evaluate(theta), other.evaluate(theta)

@@ -6,6 +6,7 @@ large tables can be checked without loops over rows. Nothing of the package is u
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import NamedTuple
 
@@ -200,3 +201,38 @@ def conditionals(
     for index, columns, target in terms:
         grad[index] += cross[np.ix_(columns, target)]
     return float(value), grad
+
+
+def joint(layout, theta: Floats, C: Floats, Y, share: Floats, values: list[Values]) -> float:
+    """Mean of -log p(targets | covariates), its 2 pi left out, by all states of the targets.
+
+    `C` has the design columns of the rows; theta is read by the definition of a layout.
+    """
+    p, d = layout.n_gaussian, layout.n_columns
+    spans = [slice(a, a + w) for a, w in zip(layout.column_start, layout.width, strict=False)]
+    coef, first, own = np.zeros((d, d)), 2 * p, []
+    for g, (u, v) in enumerate(layout.pairs.tolist()):
+        block = theta[layout.starts[g] : layout.starts[g + 1]]
+        coef[spans[u], spans[v]] = block.reshape(layout.width[u], layout.width[v])
+        coef[spans[v], spans[u]] = coef[spans[u], spans[v]].T
+    for node in values:
+        own.append(node.base + node.terms @ theta[first : first + node.terms.shape[1]])
+        first += node.terms.shape[1]
+    x = [s for s in range(p) if s not in layout.covariates]
+    y = [j for j in range(len(values)) if p + j not in layout.covariates]
+    precision = np.diag(theta[p : 2 * p][x]) - coef[np.ix_(x, x)]
+    covariance, log_det = np.linalg.inv(precision), np.linalg.slogdet(precision)[1]
+    logs = []
+    for codes in itertools.product(*(range(len(own[j])) for j in y)):
+        Z = C.copy()
+        Z[:, x] = 0.0
+        for j, code in zip(y, codes, strict=True):
+            Z[:, spans[p + j]] = values[j].columns[code]
+        linear = theta[x] + Z @ coef[:, x]
+        weight = 0.5 * np.sum((Z @ coef) * Z, axis=1) - 0.5 * log_det
+        weight += 0.5 * np.sum((linear @ covariance) * linear, axis=1)
+        logs.append(weight + sum(own[j][code] for j, code in zip(y, codes, strict=True)))
+    rows = 0.5 * np.sum((C @ coef) * C, axis=1) + C[:, x] @ theta[x]
+    rows += sum((own[j][Y[:, j]] for j in y), np.zeros(len(Y)))
+    rows -= 0.5 * C[:, x] ** 2 @ theta[p : 2 * p][x]
+    return float(share @ (np.logaddexp.reduce(logs, axis=0) - rows))

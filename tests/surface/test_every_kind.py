@@ -768,5 +768,39 @@ def test_a_path_is_its_models(table, rows):
 
 
 @asks("consistency.theorem", "consistency.frame", "consistency.plot", "consistency.summary")
-def test_consistency_of_a_model_with_ordered_columns(axes):
-    pass
+def test_consistency_of_a_model_with_ordered_columns(table, axes):
+    names = ["age", "pain", "visits", "ward"]
+    types = {"pain": "ordinal", "visits": "count"}
+    forbid = [("age", "visits")]
+    truth = mg.MixedGraphicalModel(types=types, lam=0.1, forbid=forbid).fit(table[names])
+    found = mg.diagnostics.consistency(truth, n_draws=4000)
+    assert len(found.frame()) == 6 - len(truth.edges_)
+    assert set(found.frame()["kind"]) >= {"continuous-count"}
+    assert found.gradient_at_truth < 0.1
+    assert found.theorem(1e6).n_rows == 1e6
+    assert "some columns are ordinal or counts" in " ".join(found.summary().split())
+    assert found.plot().figure
+
+
+@pytest.mark.parametrize("loss", ["pseudolikelihood", "likelihood"])
+def test_consistency_of_two_ordered_levels_is_that_of_categories(table, loss):
+    """Exact for categories, from draws for ordered levels: five standard errors; seed fixed."""
+    halved = pd.DataFrame(
+        {
+            "age": table["age"],
+            "pain": (table["pain"].cat.codes > 1).astype(int),
+            "visits": (table["visits"] > 1).astype(int),
+            "smoker": table["smoker"].astype(int),
+        }
+    )
+    numbers = []
+    for kind in ("categorical", "ordinal"):
+        types = {"pain": kind, "visits": kind, "smoker": "categorical"}
+        model = mg.MixedGraphicalModel(types=types, lam=0.15).fit(halved)
+        numbers.append(mg.diagnostics.consistency(model, loss=loss))
+    exact, drawn = numbers
+    assert exact.exact
+    assert not drawn.exact
+    for one, other in zip(exact.pairs, drawn.pairs, strict=True):
+        assert one[:2] == other[:2]
+        assert one.upper == pytest.approx(other.upper, abs=5 * drawn.standard_error + 1e-6)

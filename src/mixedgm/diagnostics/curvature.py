@@ -116,21 +116,8 @@ def expected_curvature(
 def statistics_covariance(coordinates: ContrastCoordinates, rows: Rows | None = None) -> Floats:
     """(n, n) covariance of the sufficient statistics: curvature of the log partition function."""
     truth = coordinates.truth
-    codes, probability = _states_of(truth.rows if rows is None else rows, truth.params.n_levels)
-    given_y, moments = truth.given_y, truth.moments
-    second = moments.second.copy()
-    p = truth.layout.n_gaussian
-    second[:p, :p] -= given_y.covariance
-    covariance = Covariance(
-        truth.layout,
-        codes,
-        probability,
-        given_y.start,
-        given_y.shift,
-        given_y.covariance,
-        moments.mean,
-        second,
-    )
+    states = _states_of(truth.rows if rows is None else rows, truth.params.n_levels)
+    covariance = Covariance.of(truth.layout, states, truth.given_y, truth.statistics)
     out = covariance.on(coordinates.layout, coordinates.contrasts.columns)
     out /= coordinates.scale
     return out / coordinates.scale[:, None]

@@ -30,7 +30,14 @@ from numpy.typing import NDArray
 from mixedgm.joint.field import Gaussian
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.nodes import Nodes
-from mixedgm.rows.contract import Coefficients, Gradient, Moments, SoftmaxCurvature, SoftmaxSums
+from mixedgm.rows.contract import (
+    Coefficients,
+    Gradient,
+    Moments,
+    NodeMatrices,
+    SoftmaxCurvature,
+    SoftmaxSums,
+)
 from mixedgm.rows.memory import MemoryRows
 
 __all__ = ["DIGITS", "StateRows", "axis_points", "grid_size"]
@@ -125,6 +132,10 @@ class StateRows:
         start = np.concatenate([[0], np.cumsum([len(each) for each in sums])]).astype(np.int64)
         sizes = np.array(widths, dtype=np.int64), np.array(n_columns, dtype=np.int64)
         return SoftmaxCurvature(np.concatenate([*sums, np.zeros(0)]), start, *sizes, 1.0)
+
+    def scored_curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> NodeMatrices:
+        """Nothing: ordinal columns and counts are visited by draws."""
+        raise NotImplementedError
 
     def _spend(self, passes: float, curvature: float) -> None:
         self.part_seconds = (self.part_seconds[0] + passes, self.part_seconds[1] + curvature)

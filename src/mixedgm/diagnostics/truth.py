@@ -42,8 +42,9 @@ class Truth:
     """A distribution with everything in standardised units and over the levels that can occur.
 
     The layout has all pairs of columns that vary; edges in theta sum to zero over levels, and every
-    pair has its penalty weight. Rows are all states, or draws, which are in `batches` again, in
-    parts; `notes` say how expectations were found.
+    pair has its penalty weight. `statistics` are means and second moments of the nodes'
+    `statistic_columns`. Rows are all states, or draws, which are in `batches` again, in parts;
+    `notes` say how expectations were found.
     """
 
     params: Params
@@ -51,6 +52,7 @@ class Truth:
     theta: Floats
     weights: Floats
     moments: Moments
+    statistics: tuple[Floats, Floats]
     given_y: Gaussian
     rows: StateRows | MemoryRows
     batches: tuple[Rows, ...] = ()
@@ -83,9 +85,11 @@ def truth_of(
     if not original.levels_possible.all():
         original = over_observed(original, original.levels_possible)
     model, expected, drawn = _distribution(original, loss, n_draws, rng)
-    units = Units(expected.mean, np.sqrt(np.diagonal(expected.covariance)))
+    units = _units(original.nodes, expected)
     params = units.to_standard(original)
-    moments = _standardised(expected, units)
+    statistics = _standardised(expected, units, params.nodes)
+    d = params.nodes.n_columns
+    moments = Moments(1.0, statistics[0][:d], statistics[1][:d, :d], np.asarray(expected.share))
     layout, edges = _layout(params, moments, units, weights)
     free = Layout(layout.nodes.contrasts, layout.pairs).n_theta
     if free > MOST_PARAMETERS:
@@ -96,8 +100,9 @@ def truth_of(
         )
     theta = to_theta(layout, params)
     theta = layout.centred(theta, np.flatnonzero(layout.group_norms(theta)))
-    truth = Truth(params, layout, theta, edges, moments, gaussian(params.joint), _NO_ROWS)
-    if model is not None:
+    given_y = gaussian(params.joint)
+    truth = Truth(params, layout, theta, edges, moments, statistics, given_y, _NO_ROWS)
+    if model is not None and not params.nodes.n_scored:
         states = _states(truth, model)
         if states is not None:
             how = f"{states.n_rows:,} states of y" if original.n_levels else "from moments"
@@ -132,15 +137,22 @@ def _distribution(
     return model, moments_from(model.given_y, model.tree.pairs[0]), None
 
 
-def _standardised(expected: Expectations, units: Units) -> Moments:
-    """Moments of the design columns with x centred and scaled."""
-    scale = np.concatenate([units.scale, np.ones(len(expected.share))])
-    centre = np.concatenate([units.centre, np.zeros(len(expected.share))])
+def _units(nodes: Nodes, expected: Expectations) -> Units:
+    """Means and standard deviations of numbers and scores."""
+    numeric = nodes.numeric
+    mean, second = nodes.statistic_moments(expected.column_mean, expected.column_second)
+    covariance = second[numeric, numeric] - np.outer(mean[numeric], mean[numeric])
+    return Units(mean[numeric], np.sqrt(np.diagonal(covariance)))
+
+
+def _standardised(expected: Expectations, units: Units, nodes: Nodes) -> tuple[Floats, Floats]:
+    """Moments of the `statistic_columns` of standardised nodes."""
+    p, others = nodes.n_gaussian, len(expected.share)
+    scale = np.concatenate([units.scale[:p], np.ones(others)])
+    centre = np.concatenate([units.centre[:p], np.zeros(others)])
     mean = expected.column_mean
     second = expected.column_second - np.outer(centre, mean) - np.outer(mean - centre, centre)
-    return Moments(
-        1.0, (mean - centre) / scale, second / np.outer(scale, scale), np.asarray(expected.share)
-    )
+    return nodes.statistic_moments((mean - centre) / scale, second / np.outer(scale, scale))
 
 
 def _layout(params: Params, moments: Moments, units: Units, weights: str) -> tuple[Layout, Floats]:
@@ -181,13 +193,18 @@ def _largest_grid(truth: Truth, digits: float) -> int:
 
 def _with_draws(truth: Truth, units: Units, drawn: Draw) -> Truth:
     """Expectations over draws, in parts from which their error is estimated."""
-    numbers = np.ascontiguousarray((drawn.numbers - units.centre) / units.scale)
+    p, nodes = truth.params.nodes.n_gaussian, truth.params.nodes
+    gaussian = (drawn.numbers - units.centre[:p]) / units.scale[:p]
+    numbers = np.ascontiguousarray(nodes.numbers(gaussian, drawn.codes))
     cuts = np.linspace(0, len(numbers), N_BATCHES + 1).astype(int)
 
     def part(first: int, last: int) -> MemoryRows:
-        return MemoryRows(numbers[first:last], drawn.codes[first:last], truth.params.nodes)
+        return MemoryRows(numbers[first:last], drawn.codes[first:last], nodes)
 
     batches = tuple(part(int(a), int(b)) for a, b in zip(cuts[:-1], cuts[1:], strict=True))
     how = "exact" if drawn.method == "exact" else "Gibbs"
-    notes = (f"over {len(numbers):,} {how} draws, since there are too many states for all of them",)
+    scored = nodes.n_scored > 0
+    many = "there are too many states for all of them"
+    why = "some columns are ordinal or counts" if scored else many
+    notes = (f"over {len(numbers):,} {how} draws, since {why}",)
     return replace(truth, rows=part(0, len(numbers)), batches=batches, notes=(*notes, *drawn.notes))

@@ -26,6 +26,29 @@ def _pick(logits, first, last, u):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _pick_near(logits, first, last, u):  # type: ignore[no-untyped-def]
+    """The same where levels are many and most of them out of reach; the logits are used up.
+
+    A level with a chance below 1e-19 of the most probable one's has none, and costs no exponential.
+    """
+    top = logits[first]
+    for a in range(first + 1, last):
+        top = max(top, logits[a])
+    total = 0.0
+    for a in range(first, last):
+        off = logits[a] - top
+        logits[a] = np.exp(off) if off > -44.0 else 0.0
+        total += logits[a]
+    goal = u * total
+    reached = 0.0
+    for a in range(first, last):
+        reached += logits[a]
+        if reached > goal:
+            return a - first
+    return last - first - 1
+
+
+@kernel
 def gibbs_sweep(codes, unary, pairwise, start, runs, uniforms):  # type: ignore[no-untyped-def]
     """Redraw every column of every chain once, in place.
 
@@ -83,7 +106,7 @@ def scored_sweep(codes, unary, coupling, states, uniforms):  # type: ignore[no-u
                     logits[a] = bias[a] + scores[a] * said[column[j]]
                 else:
                     logits[a] = bias[a] + said[column[j] + a - first]
-            new = _pick(logits, first, last, uniforms[i, j])
+            new = _pick_near(logits, first, last, uniforms[i, j])
             if new != old:
                 codes[i, j] = new
                 if j < n_scored:

@@ -100,6 +100,7 @@ def marginal(
 def _exact_states(
     params: ConditionalGaussian, numbers: Sequence[int], discrete: Sequence[int], limit: int
 ) -> StateMoments:
+    params.require_pairs()
     if len(numbers) == 0:
         prob = _probabilities(params, discrete, limit)
         mean, covariance = np.zeros((prob.size, 0)), np.zeros((prob.size, 0, 0))

@@ -80,8 +80,13 @@ class ConditionalGaussian:
     @property
     def interaction(self) -> Floats:
         """(sum of levels, sum of levels) phi; TooLargeError where pairs of levels are too many."""
+        self.require_pairs()
+        return self.coupling
+
+    def require_pairs(self) -> None:
+        """Raise TooLargeError where pairs of levels are too many for an exact answer."""
         if self.seen is None:
-            return self.coupling
+            return
         largest = int(np.argmax(self.n_levels))
         raise TooLargeError(
             f"the discrete columns have {sum(self.n_levels):,} values together, most of them "

@@ -82,7 +82,7 @@ class Distribution:
     @property
     def continuous(self) -> tuple[Column, ...]:
         """The continuous columns, in the order in which they were asked for."""
-        return tuple(column for column in self.columns if not column.is_discrete)
+        return self.schema.gaussian
 
     @property
     def categorical(self) -> tuple[Column, ...]:
@@ -91,8 +91,8 @@ class Distribution:
 
     @property
     def discrete(self) -> tuple[Column, ...]:
-        """The columns with finitely many values: categorical, ordinal and counts."""
-        return tuple(column for column in self.columns if column.is_discrete)
+        """The columns with finitely many values: ordinal ones, counts, then categorical ones."""
+        return self.schema.discrete
 
     @cached_property
     def schema(self) -> Schema:
@@ -224,7 +224,7 @@ class Distribution:
 
         numbers, codes, single = self._points(x, self.schema)
         schema, params = self.model.schema, self.model.joint_density
-        known = KnownColumns(*column_positions(schema, self.schema.nodes), numbers, codes)
+        known = KnownColumns(*column_positions(schema, self.columns), numbers, codes)
         log_p = with_names(schema, log_marginal, params, known, limit=self.limit)
         return float(np.exp(log_p[0])) if single else np.exp(log_p)
 
