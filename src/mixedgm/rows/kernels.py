@@ -26,6 +26,9 @@ from mixedgm.compiled import inner, kernel
 from mixedgm.rows.arithmetic import FEW_LEVELS, exp_nonpositive, log_positive
 
 _LOOSE = {"reassoc", "contract", "nsz"}
+_MANY_VALUES = 16
+_NEGLIGIBLE = -45.0
+"""The logarithm of a probability that leaves sums over thousands of values as they are."""
 
 
 @inner
@@ -121,11 +124,11 @@ def _collect_node(turned, n_rows, cat, wanted, incidence, probs, grad):  # type:
 
 
 @inner(fastmath=_LOOSE)
-def _softmax_node(codes, weights, first, n_rows, cat, bias, logits, work):  # type: ignore[no-untyped-def]
+def _softmax_node(codes, weights, first, n_rows, cat, lowest, bias, logits, work):  # type: ignore[no-untyped-def]
     """Logits of one node less their bias -> weighted probabilities in place; returns the loss.
 
     The node's logits stand levels by rows, so that every operation runs over rows and vectorises
-    however few levels there are.  work = (largest logit, sum, logit seen): separate arrays, so
+    however few levels there are; the first is that of the code `lowest`.  work = (largest logit, sum, logit seen): separate arrays, so
     that the compiler need not fear that they overlap.
     """
     top, norm, seen = work
@@ -138,7 +141,7 @@ def _softmax_node(codes, weights, first, n_rows, cat, bias, logits, work):  # ty
             logits[k, i] += bias[k]
             top[i] = max(top[i], logits[k, i])
     for i in range(n_rows):
-        seen[i] = logits[codes[first + i, cat], i]
+        seen[i] = logits[np.int64(codes[first + i, cat]) - lowest, i]
     for k in range(bias.shape[0]):
         for i in range(n_rows):
             e = exp_nonpositive(logits[k, i] - top[i])
@@ -161,6 +164,37 @@ def _softmax_node(codes, weights, first, n_rows, cat, bias, logits, work):  # ty
         for i in range(n_rows):
             logits[k, i] *= norm[i]
     return total
+
+
+@inner
+def needed_values(predictor, n_rows, own, scores):  # type: ignore[no-untyped-def]
+    """Range of the values of a scored node that matter in some of these rows.
+
+    A value with a larger score than the most probable one at the largest predictor gains on all
+    others as the predictor rises, so it matters nowhere if it does not matter there; and likewise
+    at the other end.
+    """
+    n_values = scores.shape[0]
+    if n_values <= _MANY_VALUES:
+        return 0, n_values
+    low, high = predictor[0], predictor[0]
+    for i in range(1, n_rows):
+        low, high = min(low, predictor[i]), max(high, predictor[i])
+    at_low, at_high = 0, 0
+    for k in range(1, n_values):
+        if own[k] + scores[k] * low > own[at_low] + scores[at_low] * low:
+            at_low = k
+        if own[k] + scores[k] * high > own[at_high] + scores[at_high] * high:
+            at_high = k
+    least = own[at_low] + scores[at_low] * low + _NEGLIGIBLE
+    most = own[at_high] + scores[at_high] * high + _NEGLIGIBLE
+    first, last = n_values, 0
+    for k in range(n_values):
+        above = scores[k] >= scores[at_high] and own[k] + scores[k] * high < most
+        below = scores[k] <= scores[at_low] and own[k] + scores[k] * low < least
+        if not (above or below):
+            first, last = min(first, k), k + 1
+    return first, last
 
 
 @inner(fastmath=_LOOSE)
@@ -323,7 +357,7 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
                     n_blocks = _predict_node(turned, n_rows, j, k - 1, incidence, values, to)
                     if k > 0 and n_blocks > 0:
                         _add_moderated(other, bias[k][columns_of], moderating[k - 1], n_rows, here)
-                probs = here
+                probs, lowest = here, np.int64(0)
                 if j < n_spiked:
                     column = numbers[:, numbers.shape[1] - column_start[first_indicator] + 2 * j + 1]
                     loss[c, j] += _spiked_node(
@@ -332,10 +366,18 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
                     )  # fmt: skip
                 else:
                     if j < first_indicator:
-                        probs = by_value[: slot_start[j + 1] - slot_start[j]]
+                        lowest, end = needed_values(
+                            here[0], n_rows, bias[0][slots_of], scores[slots_of]
+                        )
+                        is_part = end - lowest < slot_start[j + 1] - slot_start[j]
+                        for i in range(first, first + n_rows * is_part):  # what is seen is in it
+                            lowest = min(lowest, np.int64(codes[i, j]))
+                            end = max(end, np.int64(codes[i, j]) + 1)
+                        probs = by_value[: end - lowest]
+                        slots_of = slice(slot_start[j] + lowest, slot_start[j] + end)
                         _spread(here, scores[slots_of], n_rows, probs)
                     loss[c, j] += _softmax_node(
-                        codes, weights, first, n_rows, j, bias[0][slots_of], probs, work
+                        codes, weights, first, n_rows, j, lowest, bias[0][slots_of], probs, work
                     )
                     if j < first_indicator and want > 0:
                         _expect(probs, scores[slots_of], n_rows, here)
