@@ -138,6 +138,7 @@ PLACE = {0: 0, 1: 1, 2: 4, 3: 2, 4: 3, 5: 5}
         {},
         {"ordinal": OrdinalKind(level_scores=(3.0, 7.5))},
         {"loss": "nodewise"},
+        {"loss": "likelihood"},
         {"moderator": 0},
         {"moderator": 2},
         {"moderator": 5},
@@ -211,6 +212,36 @@ def test_one_ordinal_column_is_a_regression_by_adjacent_categories(kind):
     assert slope[5] - slope[4] == pytest.approx(known.x[6], abs=2e-5)
     thresholds = np.diff(params.bias_of(3)) + step * slope[4]
     np.testing.assert_allclose(thresholds, known.x[:3], atol=2e-5)
+
+
+@pytest.mark.parametrize("kinds", [(OrdinalKind(), OrdinalKind()), (SCORED[0], OrdinalKind())])
+def test_two_ordinal_columns_are_the_linear_by_linear_model(kinds):
+    """The likelihood of a table of counts, each Poisson with mean exp(row + column + t s_i s_j)."""
+    table = draw(14, 400, 0, (4, 3), True, kinds)
+    counts = np.zeros((4, 3))
+    np.add.at(counts, tuple(table.Y.T), table.row_weights)
+    scores = [
+        np.array(kind.level_scores or range(m)) for kind, m in zip(kinds, (4, 3), strict=True)
+    ]
+    design = np.hstack(
+        [
+            np.repeat(np.eye(4), 3, axis=0),
+            np.tile(np.eye(3)[:, 1:], (4, 1)),
+            np.multiply.outer(*scores).reshape(-1, 1),
+        ]
+    )
+    terms = np.linalg.lstsq(design, np.log(counts.ravel() + 0.5), rcond=None)[0]
+    for _ in range(50):  # reweighted least squares
+        mean = np.exp(design @ terms)
+        slope = design.T @ (counts.ravel() - mean)
+        terms = terms + np.linalg.solve((design * mean[:, None]).T @ design, slope)
+    task = table.task(loss="likelihood")
+    found = solved(task, 0.0, tol=1e-11)
+    params = task.params(found.theta)
+    assert params.coef[0, 1] == pytest.approx(terms[-1], abs=1e-9)
+    share = np.exp(design @ terms) / counts.sum()
+    expected = -(counts.ravel() / counts.sum()) @ np.log(share)
+    assert found.objective == pytest.approx(expected, abs=1e-10)
 
 
 def counts_of(shares, kind, largest):

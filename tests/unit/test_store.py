@@ -807,8 +807,8 @@ ORDINAL = {"object": "Ordinal", "options": {"levels": None, "scores": [1, 0], "t
         ("schema.columns.0.largest", 5, "'pain' is ordinal, so it has no largest count"),
         ("schema.columns.1.thresholds", "x", "columns[].thresholds is 'x', but must be 'free' or"),
         ("schema.columns.1.thresholds", "free", "the array 'bias' is float64 9 but"),
-        ("schema.columns.2.largest", None, "its largest must be from 3 to 1,000,000"),
-        ("schema.columns.2.largest", 2**62, "its largest must be from 3 to 1,000,000"),
+        ("schema.columns.2.largest", None, "its largest must be from 3 to 100,000"),
+        ("schema.columns.2.largest", 2**62, "its largest must be from 3 to 100,000"),
         ("schema.columns.2.zero_term", 1, "columns[].zero_term is 1, but must be true or false"),
         ("schema.columns.2.kind", "continuous", "'visits' is continuous, so it has no largest"),
         ("settings.types", {"mapping": [["pain", ORDINAL]]}, "0 comes after 1"),
@@ -844,7 +844,7 @@ def test_counts_without_end_take_little_memory(tmp_path: FilePath) -> None:
     file = tmp_path / "scored.mgm"
     save(scored_model(), file)
     document = document_of(file)
-    like = document["schema"]["columns"][2] | {"largest": 10**6}
+    like = document["schema"]["columns"][2] | {"largest": 10**5}
     document["schema"]["columns"] += [like | {"name": f"x{k}"} for k in range(200)]
     changed = rewritten(file, tmp_path / "x.mgm", {"model.json": json.dumps(document).encode()})
     tracemalloc.start()

@@ -101,9 +101,18 @@ class Likelihood(WholeLikelihood):
 
         if not self.is_candidate(theta):
             return None
+        density = from_theta(self.layout, theta).joint
         try:
-            return exact(from_theta(self.layout, theta).joint)
+            return exact(density)
         except TooLargeError as error:
+            if density.seen is not None:
+                raise TooLargeError(
+                    f"loss='likelihood' needs tables of pairs of the {sum(density.n_levels):,} "
+                    "values of the discrete columns, most of which {columns} has. To fix: "
+                    "loss='likelihood-mc', which samples; loss='pseudolikelihood'; or a smaller "
+                    "largest count",
+                    error.columns,
+                ) from None
             raise TooLargeError(
                 "the likelihood of a graph as dense as this cannot be computed exactly: {columns} "
                 "would have to be kept in one table (columns that share continuous neighbours "

@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Protocol, Self
 
 import numpy as np
+from scipy.special import logsumexp
 
 from mixedgm.errors import DistributionError
 from mixedgm.joint.field import Gaussian, gaussian, integrate_out
@@ -211,7 +212,23 @@ class SampledLikelihood(WholeLikelihood):
             return None, None
 
     def _without_edges(self, theta: Floats) -> Evaluation:
-        return Likelihood(self.layout, self.moments, self.n_rows).evaluate(theta)
+        layout, nodes, shares = self.layout, self.layout.nodes, self.moments.shares
+        if not nodes.n_scored:
+            return Likelihood(layout, self.moments, self.n_rows).evaluate(theta)
+        # Column by column: values may be too many for tables of pairs of them.
+        if not self.is_candidate(theta):
+            return Evaluation(np.inf)
+        linear, diagonal = theta[layout.linear], theta[layout.diagonal]
+        logits = np.split(nodes.own_logits(theta[layout.biases]), nodes.level_start[1:-1])
+        log_z = [float(logsumexp(part)) for part in logits]
+        chance = [np.exp(part - each) for part, each in zip(logits, log_z, strict=True)]
+        mean, _ = nodes.score_moments(linear / diagonal, np.concatenate(chance))
+        second, numbers = np.outer(mean, mean), np.arange(nodes.n_gaussian)
+        second[numbers, numbers] += 1.0 / diagonal
+        means = nodes.statistic_means(mean, np.concatenate(chance))
+        value = sum(log_z) + 0.5 * float((linear**2 / diagonal - np.log(diagonal)).sum())
+        value -= nodes.base_mean(shares) + float(theta @ self.observed)
+        return Evaluation(value, layout.statistics(means, second) - self.observed)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
