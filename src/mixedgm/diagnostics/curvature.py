@@ -117,20 +117,12 @@ def statistics_covariance(coordinates: ContrastCoordinates, rows: Rows | None = 
     """(n, n) covariance of the sufficient statistics: curvature of the log partition function."""
     truth = coordinates.truth
     codes, probability = _states_of(truth.rows if rows is None else rows, truth.params.n_levels)
-    given_y, moments = truth.given_y, truth.moments
-    second = moments.second.copy()
-    p = truth.layout.n_gaussian
-    second[:p, :p] -= given_y.covariance
-    covariance = Covariance(
-        truth.layout,
-        codes,
-        probability,
-        given_y.start,
-        given_y.shift,
-        given_y.covariance,
-        moments.mean,
-        second,
-    )
+    moments, nodes = truth.moments, truth.layout.nodes
+    mean = nodes.statistic_means(moments.mean, moments.shares)
+    second = np.zeros((len(mean), len(mean)))  # no statistic is a product with an own term
+    second[: nodes.n_columns, : nodes.n_columns] = moments.second
+    states = codes, probability
+    covariance = Covariance.of(truth.layout, states, truth.given_y, (mean, second))
     out = covariance.on(coordinates.layout, coordinates.contrasts.columns)
     out /= coordinates.scale
     return out / coordinates.scale[:, None]
