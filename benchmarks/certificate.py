@@ -72,7 +72,9 @@ def _gradient(task: Task, theta: Floats, T: Floats) -> tuple[Floats, Floats, Flo
         residual[:, :p] = E
         for j in range(len(nodes.n_levels)):
             own, values = nodes.columns_of(p + j), nodes.levels_of(j)
-            table = nodes.scores[values][:, None] if j < nodes.n_scored else np.eye(len(alone[values]))
+            table = (
+                nodes.scores[values][:, None] if j < nodes.n_scored else np.eye(len(alone[values]))
+            )
             wrong = _softmax(alone[values] + residual[:, own] @ table.T)
             wrong[np.arange(len(wrong)), rows.codes[part, j]] -= 1.0
             by_value[values] += share @ wrong

@@ -96,7 +96,7 @@ def encoded(
     n_levels: tuple[int, ...],
     scored: tuple[Scored, ...] = (),
 ) -> Design:
-    """Arrays -> Design, with made-up names; `scored` are the kinds of the first discrete columns."""
+    """Arrays -> Design, with made-up names; the first columns with values are of kinds `scored`."""
     columns = [Column(f"x{s}", "continuous") for s in range(numbers.shape[1])]
     kinds = [kind.name for kind in scored] + ["categorical"] * (len(n_levels) - len(scored))
     for j, (kind, m) in enumerate(zip(kinds, n_levels, strict=True)):

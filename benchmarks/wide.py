@@ -36,7 +36,10 @@ LIMIT = 4.0
 def run(context: Context) -> Result:
     result = Result("wide")
     of_d = replace(data.SETS["d"], n_rows=context.pick(ROWS_OF_D))
-    tables: list[tuple[str, Shape | None]] = [("set d", of_d), *((str(shape), shape) for shape in context.pick(SHAPES))]
+    tables: list[tuple[str, Shape | None]] = [
+        ("set d", of_d),
+        *((str(shape), shape) for shape in context.pick(SHAPES)),
+    ]
     if context.size != "smoke":
         tables.insert(0, ("set b", None))
     for name, shape in tables:

@@ -22,21 +22,23 @@ import gibbs
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import nbinom, norm
+from scipy.stats import nbinom, norm, poisson
 from tqdm import tqdm
 
 import mixedgm as mg
 
-REPLICATES = 20
+REPLICATES = 30
 ROWS = (100, 200, 500, 1000)
 COLUMNS, EDGES = 12, 14
-SIZES = (0.15, 0.35)
+MODERATE, STRONG = (0.15, 0.35), (0.25, 0.5)
+ZEROS = 0.3
 GROUPS_BEYOND = 8
 FILE = Path(__file__).with_suffix(".csv")
 FIELDS = ("tables", "rows", "seed", "as", "edges", "true", "false", "converged")
 
 Floats = NDArray[np.float64]
 Generator = np.random.Generator
+Draw = Callable[[Floats, Generator], Floats]
 
 SYMMETRIC = gibbs.ordinal(-0.35 * (np.arange(5) - 2.0) ** 2)
 SKEWED = gibbs.ordinal(-0.9 * np.arange(5))
@@ -47,7 +49,7 @@ NUMBER = gibbs.Gaussian()
 CATEGORY = gibbs.categorical(np.zeros(3))
 
 
-def sizes(rng: Generator) -> Floats:
+def sizes(limits: tuple[float, float], rng: Generator) -> Floats:
     """A random graph: (columns, columns) sizes of its edges with their signs, 0 without an edge.
 
     A size is the coefficient of standardised columns; for numbers minus it is the precision matrix,
@@ -57,8 +59,8 @@ def sizes(rng: Generator) -> Floats:
     while True:
         signed = np.zeros((COLUMNS, COLUMNS))
         for u, v in pairs[rng.choice(len(pairs), EDGES, replace=False)]:
-            signed[u, v] = signed[v, u] = rng.choice([-1, 1]) * rng.uniform(*SIZES)
-        if np.linalg.eigvalsh(np.eye(COLUMNS) - signed)[0] > 0.2:
+            signed[u, v] = signed[v, u] = rng.choice([-1, 1]) * rng.uniform(*limits)
+        if np.linalg.eigvalsh(np.eye(COLUMNS) - signed)[0] > 0.15:
             return signed
 
 
@@ -74,7 +76,7 @@ def block(column: gibbs.Column, other: gibbs.Column, size: float, rng: Generator
     return size / scale * direction
 
 
-def of_model(*columns: gibbs.Column) -> Callable[[Floats, Generator], Floats]:
+def of_model(*columns: gibbs.Column) -> Draw:
     """Rows of the model itself."""
 
     def draw(signed: Floats, rng: Generator) -> Floats:
@@ -87,7 +89,7 @@ def of_model(*columns: gibbs.Column) -> Callable[[Floats, Generator], Floats]:
     return draw
 
 
-def of_latent(margin: Callable[[Floats], Floats]) -> Callable[[Floats, Generator], Floats]:
+def of_latent(margin: Callable[[Floats], Floats]) -> Draw:
     """Normal numbers with this graph, each put on the scale of a margin by its quantile."""
 
     def draw(signed: Floats, rng: Generator) -> Floats:
@@ -100,15 +102,20 @@ def of_latent(margin: Callable[[Floats], Floats]) -> Callable[[Floats, Generator
 
 
 def with_zeros(
-    draw: Callable[[Floats, Generator], Floats], share: float
-) -> Callable[[Floats, Generator], Floats]:
-    """The same rows, cells set to zero by chance."""
+    draw: Draw,
+) -> Draw:
+    """The same rows, some cells set to zero by chance."""
 
     def zeroed(signed: Floats, rng: Generator) -> Floats:
         values = draw(signed, rng)
-        return values * (rng.random(values.shape) >= share)
+        return values * (rng.random(values.shape) >= ZEROS)
 
     return zeroed
+
+
+def zero_inflated(quantile: Floats) -> Floats:
+    """Poisson counts, with zero for the lowest values besides."""
+    return poisson.ppf(np.maximum(quantile - ZEROS, 0.0) / (1 - ZEROS), 4.0).clip(0)
 
 
 def cut(*below: float) -> Callable[[Floats], Floats]:
@@ -121,7 +128,8 @@ class Setting:
     """How tables are drawn: the kinds of their columns, values from signed sizes of edges."""
 
     kinds: tuple[str, ...]
-    draw: Callable[[Floats, Generator], Floats]
+    draw: Draw
+    sizes: tuple[float, float] = MODERATE
     zero_term: bool = False
 
 
@@ -132,15 +140,17 @@ MIXED_COLUMNS = (NUMBER,) * 3 + (SYMMETRIC, SKEWED) * 2 + (SMALL, SMALL, LARGE) 
 SETTINGS = {
     "Likert, symmetric": Setting(LIKERT, of_model(*(SYMMETRIC,) * COLUMNS)),
     "Likert, skewed": Setting(LIKERT, of_model(*(SKEWED,) * COLUMNS)),
+    "Likert, strong edges": Setting(LIKERT, of_model(*(SYMMETRIC,) * COLUMNS), STRONG),
     "mixed": Setting(MIXED, of_model(*MIXED_COLUMNS)),
     "small counts": Setting(COUNTS, of_model(*(SMALL,) * COLUMNS)),
     "large counts": Setting(COUNTS, of_model(*(LARGE,) * COLUMNS)),
     "latent normal, symmetric": Setting(LIKERT, of_latent(cut(0.07, 0.31, 0.69, 0.93))),
     "latent normal, skewed": Setting(LIKERT, of_latent(cut(0.55, 0.75, 0.88, 0.96))),
     "negative binomial": Setting(COUNTS, of_latent(lambda q: nbinom.ppf(q, 1.5, 1.5 / 5.5))),
-    "zeros added": Setting(COUNTS, with_zeros(of_model(*(MEDIUM,) * COLUMNS), 0.3), zero_term=True),
+    "zeros at the lower end": Setting(COUNTS, of_latent(zero_inflated), zero_term=True),
+    "zeros by chance": Setting(COUNTS, with_zeros(of_model(*(MEDIUM,) * COLUMNS)), zero_term=True),
 }
-WELL_SPECIFIED, MISSPECIFIED = list(SETTINGS)[:5], list(SETTINGS)[5:]
+WELL_SPECIFIED, MISSPECIFIED = list(SETTINGS)[:6], list(SETTINGS)[6:]
 FIRST = "as declared"
 
 
@@ -186,7 +196,7 @@ def counted(name: str, seed: int) -> Iterator[dict[str, object]]:
     """True and false edges of one table, by its rows and by what columns are taken for."""
     setting = SETTINGS[name]
     rng = np.random.default_rng([seed, *name.encode()])
-    signed = sizes(rng)
+    signed = sizes(setting.sizes, rng)
     values = setting.draw(signed, rng)
     truth = {(f"v{u:02d}", f"v{v:02d}") for u, v in zip(*np.nonzero(np.triu(signed)), strict=True)}
     for n_rows in ROWS:

@@ -150,7 +150,9 @@ class Case:
 
     @property
     def loss(self):
-        seen = (logs[np.arange(len(logs)), y] for logs, y in zip(self.logs, self.codes.T, strict=True))
+        seen = (
+            logs[np.arange(len(logs)), y] for logs, y in zip(self.logs, self.codes.T, strict=True)
+        )
         return np.array([-self.share @ one for one in seen])
 
     @property
@@ -194,8 +196,10 @@ def store_of(table):
     mean = share @ own
     scale = np.sqrt(share @ (own - mean) ** 2)
     values = zip(dense.values_of(table, share)[:k], table.Y.T, strict=False)
-    X = np.column_stack([(own - mean)[:, : table.n_gaussian] / scale[: table.n_gaussian]]
-                        + [node.columns[y] for node, y in values])
+    X = np.column_stack(
+        [(own - mean)[:, : table.n_gaussian] / scale[: table.n_gaussian]]
+        + [node.columns[y] for node, y in values]
+    )
     nodes = table.schema.spans.standardised(mean, scale)
     Z = np.hstack([X, dense.indicators(table.Y[:, k:], table.n_levels[k:])])
     return MemoryRows(np.ascontiguousarray(X), table.design.codes, nodes, table.row_weights), Z
@@ -233,7 +237,9 @@ def test_moments_are_those_of_the_columns_written_out(case):
     found, Z, share = case.rows.moments(), case.Z, case.share
     np.testing.assert_allclose(found.mean, share @ Z, atol=1e-13)
     np.testing.assert_allclose(found.second, Z.T @ (share[:, None] * Z), atol=1e-12)
-    shares = [np.bincount(y, share, len(n.base)) for y, n in zip(case.codes.T, case.values, strict=True)]
+    shares = [
+        np.bincount(y, share, len(n.base)) for y, n in zip(case.codes.T, case.values, strict=True)
+    ]
     np.testing.assert_allclose(found.shares, np.concatenate(shares), atol=1e-13)
     weights = case.weights
     total = len(Z) if weights is None else weights.sum()

@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from scipy.linalg import block_diag
 
-from mixedgm.model.params import from_theta
+from mixedgm.model.params import Params
 from mixedgm.objective.conditional import ConditionalLikelihood
 from mixedgm.objective.contract import Evaluation, Smooth
 from mixedgm.objective.likelihood import Likelihood
@@ -19,7 +20,7 @@ from tests.support import dense
 from tests.support.moderated import moderated_task, written_out
 from tests.support.problems import SCORED, draw, random_theta
 
-# Rows, continuous columns, levels, weighted, kinds of scored columns; then covariates, or moderators.
+# Rows, continuous columns, levels, weighted, scored kinds; then covariates, or moderators.
 PLAIN = {
     "mixed": ((40, 2, (2, 3), False), ()),
     "mixed-weighted": ((40, 3, (2, 3), True), ()),
@@ -154,10 +155,27 @@ def reference_of(task, table, loss):
         given = (columns, table.Y, share, values)
         return lambda layout, theta: dense.conditionals(layout, theta, *given)
     rows = likelihood.rows_of(table.X, table.Y, table.n_levels, table.row_weights)
+    values = dense.values_of(table, rows.share)
     if table.covariates:
         split = conditional.Split(rows, table.covariates)
-        return lambda layout, theta: (conditional.loss(from_theta(layout, theta), split), None)
-    return lambda layout, theta: (likelihood.loss(from_theta(layout, theta), rows), None)
+        return lambda layout, theta: (
+            conditional.loss(by_value(layout, theta, values), split),
+            None,
+        )
+    return lambda layout, theta: (likelihood.loss(by_value(layout, theta, values), rows), None)
+
+
+def by_value(layout, theta, values):
+    """The same model with a category for every value, as named blocks."""
+    p, coef = layout.n_gaussian, layout.to_matrix(theta)
+    wide = block_diag(np.eye(p), *(node.columns for node in values))
+    terms = block_diag(np.zeros((0, 0)), *(node.terms for node in values))
+    base = np.concatenate([np.zeros(0), *(node.base for node in values)])
+    coef = wide @ coef @ wide.T
+    precision = np.diag(theta[layout.diagonal]) - coef[:p, :p]
+    bias = base + terms @ theta[layout.biases]
+    n_levels = tuple(len(node.base) for node in values)
+    return Params.of_blocks(n_levels, precision, theta[:p], coef[:p, p:], coef[p:, p:], bias)
 
 
 def make(name, table_name, which="full", ridged="plain"):

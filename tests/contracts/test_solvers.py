@@ -112,7 +112,9 @@ def other_task(name):
         shape = (120, 1, (4, 5, 8, 9, 3), True, SCORED) if scored else (80, 3, (2, 3, 4), True)
         return moderated_task(draw(7, *shape), (0, 5), loss=loss)
     table = draw(3, 80, 3, (2, 3, 2), True)
-    if scored:
+    if scored and name.startswith("likelihood"):
+        table = draw(3, 90, 2, (4, 6, 3), True, (SCORED[0], SCORED[2]))
+    elif scored:
         table = draw(3, 90, 2, (4, 5, 8, 9, 3), True, SCORED)
     if name.endswith("given covariates"):
         table = replace(table, covariates=(0, 4))
@@ -130,6 +132,8 @@ LOSSES = (
     "pseudolikelihood given covariates scored",
     "nodewise scored",
     "moderated pseudolikelihood scored",
+    "likelihood scored",
+    "likelihood given covariates scored",
 )
 
 

@@ -51,7 +51,13 @@ def _special() -> dict[str, Problem]:
     table = draw(*TABLES["all-kinds"])
     given = Table(table.X, table.Y, table.n_levels, None, (1, 2, 5), table.scored)
     factors = np.ones((7, 7))
-    for (u, v), factor in {(0, 2): 0.0, (2, 4): 0.0, (3, 6): 0.0, (1, 5): np.inf, (2, 3): 2.5}.items():
+    for (u, v), factor in {
+        (0, 2): 0.0,
+        (2, 4): 0.0,
+        (3, 6): 0.0,
+        (1, 5): np.inf,
+        (2, 3): 2.5,
+    }.items():
         factors[u, v] = factors[v, u] = factor
     return {
         "given": Problem(given, 0.2),
@@ -122,7 +128,8 @@ def solve(problem: Problem, ridge: dict[Pair, float] | None = None) -> Optimum:
     own = _pair_weights(columns, problem.weights, problem.factors)
     targets = problem.targets
     weights = {
-        (u, v): own[u, v] * (0.5 * len({u, v} & set(targets)) if problem.weights != "uniform" else 1)
+        (u, v): own[u, v]
+        * (0.5 * len({u, v} & set(targets)) if problem.weights != "uniform" else 1)
         for u, v in combinations(range(columns.n_nodes), 2)
         if {u, v} & set(targets) and np.isfinite(own[u, v])
     }
@@ -161,7 +168,9 @@ def solve(problem: Problem, ridge: dict[Pair, float] | None = None) -> Optimum:
 
 def _curvature_of_a_row(columns: Columns, pair: Pair, targets: list[int]) -> float:
     """Mean over the free directions of a block of what one row adds, of independent columns."""
-    n_rows = len(columns.share) if columns.table.row_weights is None else columns.table.row_weights.sum()
+    n_rows = (
+        len(columns.share) if columns.table.row_weights is None else columns.table.row_weights.sum()
+    )
     trace = (columns.spread[pair[0]] * columns.spread[pair[1]]) ** 2
     free = [max(1, columns.features[node].shape[1] - 1) for node in pair]
     return len(set(pair) & set(targets)) * trace / (free[0] * free[1]) / n_rows
@@ -261,7 +270,8 @@ def objective(params, table: Table, lam: float, weights: Floats, targets) -> flo
             else:
                 j = v - p
                 logits = [
-                    own_logit(table, j, terms, c) + (score(table, j, c) * eta[0] if j < k else eta[c])
+                    own_logit(table, j, terms, c)
+                    + (score(table, j, c) * eta[0] if j < k else eta[c])
                     for c in range(table.n_levels[j])
                 ]
                 here = plain.log_sum_exp(logits) - logits[table.Y[i, j]]

@@ -95,9 +95,7 @@ def test_the_model_in_own_units_has_the_same_objective_by_loops(name):
 @on_every_problem
 def test_the_certificate_of_returned_models_agrees_with_the_solvers(name, solver):
     task, found, lam = task_of(name), solution_of(name, solver), scored.optimum(name).lam
-    claim = certificate.Claim(
-        task.layout, found.theta, lam * task.penalty.weights, task.yardstick
-    )
+    claim = certificate.Claim(task.layout, found.theta, lam * task.penalty.weights, task.yardstick)
     rows = certificate.Standardised(task.units.centre, task.units.scale, task.observed)
     design = scored.PROBLEMS[name].table.design
     assert certificate.kkt(design, rows, claim, cells=700) == pytest.approx(found.kkt, abs=1e-12)
@@ -140,6 +138,7 @@ PLACE = {0: 0, 1: 1, 2: 4, 3: 2, 4: 3, 5: 5}
         {},
         {"ordinal": OrdinalKind(level_scores=(3.0, 7.5))},
         {"loss": "nodewise"},
+        {"loss": "likelihood"},
         {"moderator": 0},
         {"moderator": 2},
         {"moderator": 5},
@@ -178,7 +177,8 @@ def test_criteria_and_weights_see_no_difference():
         scores.append(choice.scores)
     for name in scores[0]:
         np.testing.assert_allclose(scores[0][name], scores[1][name], rtol=1e-7)
-    norms = [path.group_norms() * each.yardstick for path, each in zip(paths, (task, categorical))]
+    both = zip(paths, (task, categorical), strict=True)
+    norms = [path.group_norms() * each.yardstick for path, each in both]
     columns = {pair: k for k, pair in enumerate(map(tuple, categorical.layout.pairs.tolist()))}
     order = [columns[tuple(sorted(PLACE[k] for k in p))] for p in task.layout.pairs.tolist()]
     np.testing.assert_allclose(norms[0], norms[1][:, order], atol=1e-7)
@@ -214,8 +214,38 @@ def test_one_ordinal_column_is_a_regression_by_adjacent_categories(kind):
     np.testing.assert_allclose(thresholds, known.x[:3], atol=2e-5)
 
 
+@pytest.mark.parametrize("kinds", [(OrdinalKind(), OrdinalKind()), (SCORED[0], OrdinalKind())])
+def test_two_ordinal_columns_are_the_linear_by_linear_model(kinds):
+    """The likelihood of a table of counts, each Poisson with mean exp(row + column + t s_i s_j)."""
+    table = draw(14, 400, 0, (4, 3), True, kinds)
+    counts = np.zeros((4, 3))
+    np.add.at(counts, tuple(table.Y.T), table.row_weights)
+    scores = [
+        np.array(kind.level_scores or range(m)) for kind, m in zip(kinds, (4, 3), strict=True)
+    ]
+    design = np.hstack(
+        [
+            np.repeat(np.eye(4), 3, axis=0),
+            np.tile(np.eye(3)[:, 1:], (4, 1)),
+            np.multiply.outer(*scores).reshape(-1, 1),
+        ]
+    )
+    terms = np.linalg.lstsq(design, np.log(counts.ravel() + 0.5), rcond=None)[0]
+    for _ in range(50):  # reweighted least squares
+        mean = np.exp(design @ terms)
+        slope = design.T @ (counts.ravel() - mean)
+        terms = terms + np.linalg.solve((design * mean[:, None]).T @ design, slope)
+    task = table.task(loss="likelihood")
+    found = solved(task, 0.0, tol=1e-11)
+    params = task.params(found.theta)
+    assert params.coef[0, 1] == pytest.approx(terms[-1], abs=1e-9)
+    share = np.exp(design @ terms) / counts.sum()
+    expected = -(counts.ravel() / counts.sum()) @ np.log(share)
+    assert found.objective == pytest.approx(expected, abs=1e-10)
+
+
 def counts_of(shares, kind, largest):
-    """A row for every count, with its share as weight, and a number that has nothing to do with it."""
+    """A row for every count, weighted by its share, and a number that it has nothing to do with."""
     y = np.tile(np.flatnonzero(shares), 2)
     x = np.repeat([-1.0, 1.0], len(y) // 2)
     weights = np.tile(shares[shares > 0], 2)

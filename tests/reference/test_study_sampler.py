@@ -6,6 +6,9 @@ from pathlib import Path
 from types import ModuleType
 
 import numpy as np
+import pandas as pd
+
+import mixedgm as mg
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "studies"
 
@@ -90,3 +93,67 @@ def test_independent_moments_are_sums() -> None:
     drawn = hurdle.seen(hurdle.drawn(np.zeros((200_000, 2)), rng))
     assert np.allclose(drawn.mean(axis=0), hurdle.independent()[0], atol=0.01)
     assert np.isclose(np.sqrt(drawn.var(axis=0).sum()), hurdle.independent()[1], atol=0.01)
+
+
+def test_a_fit_finds_the_model_that_rows_were_drawn_from() -> None:
+    """Graph, parameters and conditionals, with 20,000 rows of all kinds: nothing shared but rows."""
+    gibbs = study("gibbs")
+    columns = {
+        "number": gibbs.Gaussian(0.5, 2.0),
+        "score": gibbs.ordinal([0.0, 0.6, 0.2, -0.8], scores=[0, 1, 2, 4]),
+        "smooth": gibbs.ordinal(0.4 * np.arange(6) - 0.2 * np.arange(6) ** 2),
+        "visits": gibbs.count(0.5, 0.3, largest=30),
+        "nights": gibbs.count(-1.0, 1.2, largest=30, zero=1.0),
+        "name": gibbs.categorical([0.3, 0.0, -0.3]),
+    }
+    blocks = {
+        (0, 1): [[0.25]],
+        (1, 3): [[-0.35]],
+        (2, 3): [[0.4]],
+        (3, 4): [[0.8]],
+        (2, 5): [[0.3, 0.1, -0.4]],
+        (0, 5): [[-0.5, 0.0, 0.5]],
+        (4, 5): [[0.0, -0.4, 0.4]],
+    }
+    values = gibbs.rows(list(columns.values()), blocks, 20_000, np.random.default_rng(3), sweeps=60)
+    table = pd.DataFrame(values, columns=list(columns))
+    table.iloc[:, 1:] = table.iloc[:, 1:].round()
+    table = table.astype(dict.fromkeys(table.columns[1:], np.int64))
+    types = {
+        "score": mg.Ordinal(scores=[0, 1, 2, 4]),
+        "smooth": mg.Ordinal(thresholds="quadratic"),
+        "visits": "count",
+        "nights": mg.Count(zero_term=True),
+        "name": "categorical",
+    }
+    model = mg.MixedGraphicalModel(types=types, n_jobs=1).fit(table)
+    names = list(columns)
+    assert {frozenset(edge[:2]) for edge in model.edges_} == {
+        frozenset((names[u], names[v])) for u, v in blocks
+    }
+    scales = [column.independent()[1] for column in columns.values()]
+    for (u, v), block in blocks.items():
+        estimate = model.params_.block(
+            model.schema_.node_index(names[u]), model.schema_.node_index(names[v])
+        )
+        error = 1 / (scales[u] * scales[v] * np.sqrt(len(table)))
+        assert np.abs(estimate - np.array(block)).max() < 5 * error, (names[u], names[v])
+    for k, (name, column) in enumerate(columns.items()):
+        if isinstance(column, gibbs.Finite):
+            prob = model.predict_proba(table.head(500), name).to_numpy()
+            truth = conditional(columns, blocks, values[:500], k)
+            width = min(prob.shape[1], truth.shape[1])
+            assert np.abs(prob[:, :width] - truth[:, :width]).max() < 0.05, name
+
+
+def conditional(columns: dict, blocks: dict, values: np.ndarray, k: int) -> np.ndarray:
+    """(n, values) probabilities of column k given all others, by the formula of the model."""
+    parts = list(columns.values())
+    logits = np.tile(parts[k].own, (len(values), 1))
+    for (u, v), block in blocks.items():
+        if k in (u, v):
+            other, matrix = (v, np.array(block).T) if k == u else (u, np.array(block))
+            seen = parts[other].seen(values[:, other]) - parts[other].independent()[0]
+            logits += seen @ matrix @ parts[k].table.T
+    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return weights / weights.sum(axis=1, keepdims=True)

@@ -97,16 +97,30 @@ def log_density(params, schema, row) -> float:
     return float(total)
 
 
+def log_conditional(params, schema, row, name) -> float:
+    """Log density of one value of a row given the others, up to a constant."""
+    v, columns = schema.node_index(name), schema.nodes
+    total = own_term(params, v, columns[v], row[name])
+    for u, column in enumerate(columns):
+        if u != v:
+            total += (
+                seen(column, row[column.name]) @ params.says(u, v) @ seen(columns[v], row[name])
+            )
+    return float(total)
+
+
 def chances(params, schema, row, name) -> np.ndarray:
     """Probability of every value of a discrete column given the rest of the row."""
-    column = schema.nodes[schema.node_index(name)]
-    logs = np.array([log_density(params, schema, {**row, name: v}) for v in values_of(column)])
+    values = values_of(schema.nodes[schema.node_index(name)])
+    logs = np.array([log_conditional(params, schema, {**row, name: x}, name) for x in values])
     weights = np.exp(logs - logs.max())
     return weights / weights.sum()
 
 
 def gaussian(params, schema, row, name) -> tuple[float, float]:
     """Mean and variance of a continuous column given the rest: the log density is a parabola."""
-    low, middle, high = (log_density(params, schema, {**row, name: x}) for x in (-1.0, 0.0, 1.0))
+    low, middle, high = (
+        log_conditional(params, schema, {**row, name: x}, name) for x in (-1.0, 0.0, 1.0)
+    )
     bend, slope = low + high - 2.0 * middle, 0.5 * (high - low)
     return -slope / bend, -1.0 / bend

@@ -100,6 +100,33 @@ def model(table):
     return mg.MixedGraphicalModel(types=TYPES, lams=[0.3, 0.15, 0.06], select="bic").fit(table)
 
 
+MODELS = {
+    "pseudolikelihood": {"lam": 0.08},
+    "likelihood": {"lam": 0.08, "loss": "likelihood", "columns": ["age", "pain", "visits", "ward"]},
+    "nodewise": {"lam": 0.08, "loss": "nodewise"},
+    "per node": {"loss": "nodewise", "select": mg.AIC(per_node=True)},
+    "conditional": {"lam": 0.08, "covariates": ["grade", "falls", "ward"]},
+    "scores and terms": {
+        "lam": 0.08,
+        "types": {
+            "pain": mg.Ordinal(scores=[0, 1, 4, 6]),
+            "grade": mg.Ordinal(thresholds="quadratic"),
+            "visits": mg.Count(zero_term=True),
+            "falls": mg.Count(largest=60),
+        },
+    },
+}
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def each(request, table):
+    """Every kind of model, and every option of a column."""
+    options = dict(MODELS[request.param])
+    names = options.pop("columns", list(table.columns))
+    types = {name: kind for name, kind in TYPES.items() if name in names}
+    return mg.MixedGraphicalModel(**{"types": types} | options, n_jobs=1).fit(table[names])
+
+
 @pytest.fixture(scope="module")
 def rows(table):
     return table.iloc[:12]
@@ -274,65 +301,83 @@ def test_pictures_show_kinds(model, rows, axes):
 
 
 @asks("model.predict_proba")
-def test_probabilities_are_those_of_the_conditionals(model, rows):
-    tables = model.predict_proba(rows)
-    assert set(tables) == set(DISCRETE)
-    for name in DISCRETE:
-        values = values_of(column(model, name))
-        assert tables[name].columns.tolist() == [str(value) for value in values]
-        for row, found in zip(records(rows), tables[name].to_numpy(), strict=True):
-            expected = chances(model.params_, model.schema_, row, name)
-            np.testing.assert_allclose(found, expected, atol=1e-12)
+def test_probabilities_are_those_of_the_conditionals(each, rows):
+    tables = each.predict_proba(rows)
+    assert set(tables) == set(DISCRETE) & set(each.schema_.targets)
+    for name, found in tables.items():
+        assert found.columns.tolist() == [str(value) for value in values_of(column(each, name))]
+        for row, chance in zip(records(rows), found.to_numpy(), strict=True):
+            expected = chances(each.params_, each.schema_, row, name)
+            np.testing.assert_allclose(chance, expected, atol=1e-12)
 
 
 @asks("model.predict")
-def test_predictions_are_modes_medians_and_means(model, rows):
-    numbers = {name: values_of(column(model, name)) for name in SCORED} | {"pain": [0, 1, 2, 3]}
+def test_predictions_are_modes_medians_and_means(each, rows):
     default = {"pain": "mode", "grade": "mode", "visits": "mean", "falls": "mean"}
-    found = {value: model.predict(rows, value=value) for value in (None, "mode", "median", "mean")}
-    for at, row in enumerate(records(rows)):
-        for name in SCORED:
-            values = values_of(column(model, name))
-            chance = chances(model.params_, model.schema_, row, name)
-            expected = {
-                "mode": values[chance.argmax()],
-                "median": values[np.searchsorted(chance.cumsum(), 0.5)],
-                "mean": chance @ numbers[name],
-            }
-            for value in ("mode", "median", "mean", None):
-                wanted = expected[value or default[name]]
-                if not isinstance(wanted, str):
-                    wanted = pytest.approx(wanted, abs=1e-9)
-                assert found[value][name].iloc[at] == wanted
-        for name in ("age", "dose"):
-            mean, _ = gaussian(model.params_, model.schema_, row, name)
-            for value in found:
-                assert found[value][name].iloc[at] == pytest.approx(mean)
-    assert found[None]["pain"].dtype == rows["pain"].dtype
-    assert found["median"]["visits"].dtype.kind == "i"
-    assert model.predict(rows.drop(columns="visits"), "visits", value="mean").tolist() == (
-        found["mean"]["visits"].tolist()
-    )
+    found = {value: each.predict(rows, value=value) for value in (None, "mode", "median", "mean")}
+    assert found[None].columns.tolist() == list(each.schema_.targets)
+    for (at, row), name in product(enumerate(records(rows)), each.schema_.targets):
+        if name not in SCORED:
+            for value in ("mode", "median", "mean"):
+                assert found[value][name].iloc[at] == found[None][name].iloc[at]
+        if name in ("age", "dose"):
+            mean, _ = gaussian(each.params_, each.schema_, row, name)
+            assert found[None][name].iloc[at] == pytest.approx(mean)
+            continue
+        values = values_of(column(each, name))
+        chance = chances(each.params_, each.schema_, row, name)
+        if name in ("ward", "smoker"):
+            assert found[None][name].iloc[at] == values[chance.argmax()]
+            continue
+        numbers = [score_of(column(each, name), v) for v in values] if name == "pain" else values
+        expected = {
+            "mode": values[chance.argmax()],
+            "median": values[np.searchsorted(chance.cumsum(), 0.5)],
+            "mean": pytest.approx(chance @ numbers),
+        }
+        for value in (None, *expected):
+            assert found[value][name].iloc[at] == expected[value or default[name]]
+
+
+def test_predictions_have_the_types_of_the_table(model, rows):
+    assert model.predict(rows)["pain"].dtype == rows["pain"].dtype
+    assert model.predict(rows, value="median").dtypes.equals(rows.dtypes)
+    mean = model.predict(rows, value="mean")
+    assert {mean[name].dtype for name in SCORED} == {np.dtype(float)}
+    alone = model.predict(rows.drop(columns="visits"), "visits", value="mean")
+    assert alone.tolist() == mean["visits"].tolist()
     with pytest.raises(mg.ParameterError, match="value must be 'mode', 'median', 'mean' or None"):
         model.predict(rows, value="average")
 
 
+def test_counts_above_the_largest_are_seen_as_the_largest(model, rows):
+    most = column(model, "visits").largest
+    far, near = rows.assign(visits=most + 50), rows.assign(visits=most)
+    with pytest.raises(mg.TableError, match="visits"):
+        model.predict(far)
+    found = model.predict(far, unseen="ignore").drop(columns="visits")
+    pd.testing.assert_frame_equal(found, model.predict(near).drop(columns="visits"))
+    scores = model.node_scores(far), model.node_scores(near)
+    assert scores[0].pop("visits") == pytest.approx(math.log(2 * N_ROWS + 1), rel=1e-3)
+    assert scores[0] == {name: scores[1][name] for name in scores[0]}
+
+
 @asks("model.score", "model.node_scores")
-def test_scores_are_log_conditionals(model, rows):
-    scores = model.node_scores(rows)
-    for name in KIND:
+def test_scores_are_log_conditionals(each, rows):
+    scores = each.node_scores(rows)
+    assert list(scores) == list(each.schema_.targets)
+    for name, score in scores.items():
         total = 0.0
         for row in records(rows):
             if name in DISCRETE:
-                chance = chances(model.params_, model.schema_, row, name)
-                total -= math.log(chance[values_of(column(model, name)).index(row[name])])
+                chance = chances(each.params_, each.schema_, row, name)
+                total -= math.log(chance[values_of(column(each, name)).index(row[name])])
             else:
-                mean, variance = gaussian(model.params_, model.schema_, row, name)
-                total += 0.5 * (
-                    math.log(2 * math.pi * variance) + (row[name] - mean) ** 2 / variance
-                )
-        assert scores[name] == pytest.approx(total / len(rows), rel=1e-9)
-    assert model.score(rows) == pytest.approx(-sum(scores.values()))
+                mean, variance = gaussian(each.params_, each.schema_, row, name)
+                total += 0.5 * math.log(2 * math.pi * variance)
+                total += 0.5 * (row[name] - mean) ** 2 / variance
+        assert score == pytest.approx(total / len(rows), rel=1e-9)
+    assert each.score(rows) == pytest.approx(-sum(scores.values()))
 
 
 @asks("model.predictability")
@@ -723,5 +768,39 @@ def test_a_path_is_its_models(table, rows):
 
 
 @asks("consistency.theorem", "consistency.frame", "consistency.plot", "consistency.summary")
-def test_consistency_of_a_model_with_ordered_columns(axes):
-    pass
+def test_consistency_of_a_model_with_ordered_columns(table, axes):
+    names = ["age", "pain", "visits", "ward"]
+    types = {"pain": "ordinal", "visits": "count"}
+    forbid = [("age", "visits")]
+    truth = mg.MixedGraphicalModel(types=types, lam=0.1, forbid=forbid).fit(table[names])
+    found = mg.diagnostics.consistency(truth, n_draws=4000)
+    assert len(found.frame()) == 6 - len(truth.edges_)
+    assert set(found.frame()["kind"]) >= {"continuous-count"}
+    assert found.gradient_at_truth < 0.1
+    assert found.theorem(1e6).n_rows == 1e6
+    assert "some columns are ordinal or counts" in " ".join(found.summary().split())
+    assert found.plot().figure
+
+
+@pytest.mark.parametrize("loss", ["pseudolikelihood", "likelihood"])
+def test_consistency_of_two_ordered_levels_is_that_of_categories(table, loss):
+    """Exact for categories, from draws for ordered levels: five standard errors; seed fixed."""
+    halved = pd.DataFrame(
+        {
+            "age": table["age"],
+            "pain": (table["pain"].cat.codes > 1).astype(int),
+            "visits": (table["visits"] > 1).astype(int),
+            "smoker": table["smoker"].astype(int),
+        }
+    )
+    numbers = []
+    for kind in ("categorical", "ordinal"):
+        types = {"pain": kind, "visits": kind, "smoker": "categorical"}
+        model = mg.MixedGraphicalModel(types=types, lam=0.15).fit(halved)
+        numbers.append(mg.diagnostics.consistency(model, loss=loss))
+    exact, drawn = numbers
+    assert exact.exact
+    assert not drawn.exact
+    for one, other in zip(exact.pairs, drawn.pairs, strict=True):
+        assert one[:2] == other[:2]
+        assert one.upper == pytest.approx(other.upper, abs=5 * drawn.standard_error + 1e-6)

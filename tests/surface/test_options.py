@@ -225,7 +225,11 @@ def test_a_bad_name_is_refused_even_where_lam_makes_it_idle(name):
 
 TABLE_OPTIONS = [
     ("types", {"hight": "categorical"}, r"types names 'hight', which is not a column.*'height'"),
-    ("types", {"height": "number"}, r"types\['height'\] must be 'continuous' or 'categorical'"),
+    (
+        "types",
+        {"height": "number"},
+        r"types\['height'\] must be 'continuous', 'ordinal', 'count' or 'categorical'",
+    ),
     (
         "types",
         "categorical",

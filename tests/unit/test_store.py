@@ -54,12 +54,27 @@ def transforms(draw: st.DrawFn) -> Nonparanormal:
 
 
 @st.composite
+def ordinal_columns(draw: st.DrawFn, name: str) -> Column:
+    named = tuple(draw(levels))
+    knots = st.lists(terms, min_size=len(named), max_size=len(named), unique=True).map(sorted)
+    how = "quadratic" if len(named) > 2 and draw(st.booleans()) else "free"
+    scores = tuple(draw(st.just([]) | knots))
+    return Column(name, "ordinal", levels=named, scores=scores, thresholds=how)
+
+
+@st.composite
 def schemas(draw: st.DrawFn) -> Schema:
     columns = []
     for name in draw(st.lists(st.text(), min_size=1, max_size=5, unique=True)):
-        if draw(st.booleans()):
+        kind = draw(st.sampled_from(["continuous", "categorical", "ordinal", "count"]))
+        if kind == "continuous":
             transform = draw(st.none() | transforms())
             columns.append(Column(name, "continuous", dtype="pandas:int64", transform=transform))
+        elif kind == "count":
+            largest, zero_term = draw(st.integers(3, 9)), draw(st.booleans())
+            columns.append(Column(name, "count", largest=largest, zero_term=zero_term))
+        elif kind == "ordinal":
+            columns.append(draw(ordinal_columns(name)))
         else:
             ordered = draw(st.booleans())
             columns.append(Column(name, "categorical", "target", tuple(draw(levels)), ordered))
@@ -77,13 +92,13 @@ def symmetric(draw: st.DrawFn, n: int) -> Any:
 
 @st.composite
 def paths(draw: st.DrawFn, schema: Schema) -> Path:
-    observed = draw(hnp.arrays(np.bool_, sum(schema.n_levels)))
-    kept = [int(part.sum()) for part in np.split(observed, np.cumsum(schema.n_levels)[:-1])]
+    spans = schema.spans
+    observed = draw(hnp.arrays(np.bool_, sum(schema.n_levels))) | ~spans.free_values
     n_nodes = len(schema.nodes)
     absent = draw(hnp.arrays(np.bool_, (n_nodes, n_nodes)))
-    layout = Layout.complete(
-        Nodes.mixed(schema.n_gaussian, tuple(kept[: schema.n_discrete])), absent
-    )
+    units = Units(floats(draw, spans.n_numeric), floats(draw, spans.n_numeric, elements=sizes))
+    kept = spans.kept(observed).standardised(units.centre, units.scale)
+    layout = Layout.complete(kept, absent)
     points = []
     traced = draw(st.booleans())
     for _ in range(draw(st.integers(0, 3))):
@@ -104,25 +119,22 @@ def paths(draw: st.DrawFn, schema: Schema) -> Path:
                 trace=tuple(trace) if traced else (),
             )
         )
-    units = Units(floats(draw, schema.n_gaussian), floats(draw, schema.n_gaussian, elements=sizes))
     return Path(tuple(points), draw(sizes), schema, layout, units, observed, draw(sizes))
 
 
 @st.composite
 def fitted_models(draw: st.DrawFn) -> FittedModel:
     schema = draw(schemas())
-    p, total = schema.n_gaussian, sum(schema.n_levels)
-    params = Params.of_blocks(
-        n_levels=schema.n_levels,
-        precision=symmetric(draw, p) + np.diag(floats(draw, p, elements=sizes)),
-        cont_bias=floats(draw, p),
-        category_shift=floats(draw, p, total),
-        cat_interaction=symmetric(draw, total),
-        cat_bias=floats(draw, total, elements=terms | st.just(-np.inf)),
-    )
-    params.cat_bias[params.level_start[:-1]] = 0.0  # a column has a level that is possible
-    for j in range(schema.n_discrete):  # and no edge to itself
-        params.cat_interaction[params.levels_of(j), params.levels_of(j)] = 0.0
+    nodes = schema.spans
+    bias = floats(draw, int(nodes.n_biases.sum()))
+    if draw(st.booleans()):
+        bias[nodes.free_terms] = -np.inf
+        bias[nodes.n_gaussian + nodes.term_start[:-1]] = (
+            0.0  # a column has a level that is possible
+        )
+    coef = symmetric(draw, nodes.n_columns)
+    coef[nodes.column_node[:, None] == nodes.column_node] = 0.0  # and no edge to itself
+    params = Params(nodes, bias, floats(draw, nodes.n_gaussian, elements=sizes), coef)
     converged = draw(st.booleans())
     report = FitReport(
         Certificate(
@@ -329,7 +341,8 @@ def test_numpy_opens_the_file_without_pickle(saved: FilePath) -> None:
 def test_the_document_says_what_the_file_is(saved: FilePath) -> None:
     document = document_of(saved)
     assert document["format"] == "mixedgm-model"
-    assert document["format_version"] == FORMAT_VERSION == 1
+    assert document["format_version"] == 1  # all kinds are of the first format
+    assert FORMAT_VERSION == 2
     with zipfile.ZipFile(saved) as archive:
         members = {name.removesuffix(".npy") for name in archive.namelist()}
     assert members == {"model.json", "checksums.json", *document["arrays"]}
@@ -417,10 +430,10 @@ def test_a_foreign_document(saved: FilePath, tmp_path: FilePath) -> None:
 
 
 def test_a_newer_format_says_to_upgrade(saved: FilePath, tmp_path: FilePath) -> None:
-    document = document_of(saved) | {"format_version": 2, "library_version": "9.1"}
+    document = document_of(saved) | {"format_version": 3, "library_version": "9.1"}
     text = json.dumps(document).encode()
     message = refusal(rewritten(saved, tmp_path / "new.mgm", {"model.json": text}))
-    assert "written by mixedgm 9.1 in format 2" in message
+    assert "written by mixedgm 9.1 in format 3" in message
     assert message.endswith("To fix: open it with a newer version of mixedgm")
 
 
@@ -520,7 +533,11 @@ def test_a_huge_document_is_refused_unread(
         ("settings.covariates", ["x"], "covariates names 'x', which is not a column"),
         ("settings.require", [["sex", "x"]], "there is no column 'x'"),
         ("settings.penalty_factors", {"mapping": [["x", 1]]}, "penalty_factors has the key 'x'"),
-        ("settings.types", {"mapping": [["age", 1]]}, "types['age'] must be 'continuous' or"),
+        (
+            "settings.types",
+            {"mapping": [["age", 1]]},
+            "types['age'] must be 'continuous', 'ordinal'",
+        ),
         ("settings.lams", ["x"], "lams must be a list of numbers in [0, inf). Got ['x'] instead"),
         (
             "settings.solver",
@@ -532,7 +549,7 @@ def test_a_huge_document_is_refused_unread(
         (
             "schema.columns.0.kind",
             "x",
-            "columns[].kind is 'x', but must be 'continuous' or 'categorical'",
+            "columns[].kind is 'x', but must be 'continuous' or 'ordinal' or 'count' or",
         ),
         ("schema.columns.0.ordered", 1, "columns[].ordered is 1, but must be true or false"),
         (
@@ -753,3 +770,85 @@ def test_a_deeply_nested_document_is_refused(saved: FilePath, tmp_path: FilePath
 
 def test_the_refusal_belongs_to_the_family() -> None:
     assert issubclass(ModelFileError, MixedGMError)
+
+
+# -- ordinal and count columns ---------------------------------------------------------------------
+
+
+def scored_model() -> FittedModel:
+    """One continuous, two ordinal (one quadratic) and a count column."""
+    schema = Schema(
+        (
+            Column("pain", "ordinal", levels=("no", "yes", "very"), scores=(0.0, 1.0, 4.0)),
+            Column("stage", "ordinal", levels=(1, 2, 3), thresholds="quadratic"),
+            Column("visits", "count", largest=9, zero_term=True),
+            Column("age", "continuous"),
+        )
+    )
+    coef = np.array([[0.0, 0.5, 0.0, 0.1], [0.5, 0, 0.2, 0], [0.0, 0.2, 0, 0], [0.1, 0, 0, 0]])
+    bias = np.array([0.1, 0.0, 0.5, -np.inf, 0.2, -0.1, 0.3, -0.2, 0.4])
+    params = Params(schema.spans, bias, np.ones(1), coef)
+    shares = np.concatenate([[0.5, 0.5, 0.0], np.full(3, 1 / 3), np.full(10, 0.1)])
+    margins = Margins(np.ones(4), np.ones(4), np.eye(4), shares)
+    report = replace(small_model().report, criterion=None)
+    return FittedModel(schema, params, np.ones(4), report, "pandas", margins=margins)
+
+
+ORDINAL = {"object": "Ordinal", "options": {"levels": None, "scores": [1, 0], "thresholds": "free"}}
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "says"),
+    [
+        ("schema.columns.0.scores", [0, 4, 1], "1 comes after 4"),
+        ("schema.columns.0.scores", [0, 1], "2 scores were given for 3 levels"),
+        ("schema.columns.0.scores", [0, 1, np.inf], "columns[].scores[] is inf"),
+        ("schema.columns.0.scores", 5, "columns[].scores is 5, but must be a list"),
+        ("schema.columns.0.largest", 5, "'pain' is ordinal, so it has no largest count"),
+        ("schema.columns.1.thresholds", "x", "columns[].thresholds is 'x', but must be 'free' or"),
+        ("schema.columns.1.thresholds", "free", "the array 'bias' is float64 9 but"),
+        ("schema.columns.2.largest", None, "its largest must be from 3 to 100,000"),
+        ("schema.columns.2.largest", 2**62, "its largest must be from 3 to 100,000"),
+        ("schema.columns.2.zero_term", 1, "columns[].zero_term is 1, but must be true or false"),
+        ("schema.columns.2.kind", "continuous", "'visits' is continuous, so it has no largest"),
+        ("settings.types", {"mapping": [["pain", ORDINAL]]}, "0 comes after 1"),
+        ("bias", np.full(9, -np.inf), "bias holds impossible numbers"),
+        ("diagonal", np.zeros(1), "diagonal holds 1 impossible number"),
+        ("coef", np.triu(np.ones((4, 4)), 1), "coef is not symmetric"),
+        ("coef", np.ones((4, 4)), "a column has an edge to itself"),
+        ("coef", np.zeros((5, 5)), "the array 'coef' is float64 5 x 5 but the model needs"),
+        ("table_shares", np.full(16, 2.0), "table_shares holds 16 impossible numbers"),
+    ],
+)
+def test_a_scored_column_that_no_model_has(
+    tmp_path: FilePath, place: str, value: Any, says: str
+) -> None:
+    file = tmp_path / "scored.mgm"
+    save(scored_model(), file, settings={"types": {"mapping": []}})
+    assert document_of(file)["format_version"] == 2
+    assert list(difference(load(file)[0], scored_model())) == []
+    if "." not in place:
+        changes: dict[str, bytes | None] = {f"{place}.npy": npy(value)}
+    else:
+        document = document_of(file)
+        *above, last = [int(key) if key.isdigit() else key for key in place.split(".")]
+        holder: Any = document
+        for key in above:
+            holder = holder[key]
+        holder[last] = value
+        changes = {"model.json": json.dumps(document).encode()}
+    assert says in refusal(rewritten(file, tmp_path / "x.mgm", changes))
+
+
+def test_counts_without_end_take_little_memory(tmp_path: FilePath) -> None:
+    file = tmp_path / "scored.mgm"
+    save(scored_model(), file)
+    document = document_of(file)
+    like = document["schema"]["columns"][2] | {"largest": 10**5}
+    document["schema"]["columns"] += [like | {"name": f"x{k}"} for k in range(200)]
+    changed = rewritten(file, tmp_path / "x.mgm", {"model.json": json.dumps(document).encode()})
+    tracemalloc.start()
+    assert "the counts of its columns have too many values" in refusal(changed)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50e6

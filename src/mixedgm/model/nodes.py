@@ -192,16 +192,20 @@ class Nodes:
             return None
         from scipy import sparse
 
-        tables, base = [], np.zeros(int(self.level_start[-1]))
         scored = {j: kind for j, kind, _ in self._scored}
-        for j, n in enumerate(self.n_levels):
-            kind = scored.get(j)
-            if kind is None or kind.is_free:
-                tables.append(sparse.eye_array(n, format="csr"))
-                continue
-            tables.append(sparse.csr_array(kind.features(n)))
-            base[self.levels_of(j)] = kind.base(n)
-        matrix = sparse.block_diag(tables, format="csr")
+        base, entries, columns, length = np.zeros(int(self.level_start[-1])), [], [], []
+        for j, (n, is_free) in enumerate(zip(self.n_levels, self.free, strict=True)):
+            table = np.ones((n, 1)) if is_free else scored[j].features(n)
+            if not is_free:
+                base[self.levels_of(j)] = scored[j].base(n)
+            terms = np.arange(self.term_start[j], self.term_start[j + 1])
+            entries.append(table.ravel())
+            columns.append(terms if is_free else np.tile(terms, n))
+            length.append(np.full(n, table.shape[1]))
+        ends = np.concatenate([[0], np.cumsum(np.concatenate(length))])
+        # Made at once: putting matrices together takes longer than a pass over some hundred rows.
+        parts = (np.concatenate(entries), np.concatenate(columns), ends)
+        matrix: Any = sparse.csr_array(parts, shape=(len(base), int(self.term_start[-1])))
         return matrix, matrix.T.tocsr(), base
 
     def own_logits(self, terms: Floats) -> Floats:

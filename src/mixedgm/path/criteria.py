@@ -128,7 +128,8 @@ class EBIC(_Information):
 
     ``2 n loss + 2 (df log n + 4 gamma edges log(columns))`` with the mean negative log
     pseudolikelihood `loss`, n the sum of weights, and df the identifiable edge parameters:
-    (L_r - 1)(L_j - 1) for two categorical columns, L_j - 1 for a mixed pair, 1 for two continuous.
+    (L_r - 1)(L_j - 1) for two categorical columns, L_j - 1 for one and a column whose values are
+    numbers to the others (continuous, ordinal, count), and 1 for two of these.
     The outer 2 is there because every edge is in two of the conditionals that `loss` adds up.
 
     Parameters

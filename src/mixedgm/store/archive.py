@@ -235,7 +235,8 @@ class Archive:
 
         Parsed, many tiny values take thirty times the size of their text.
         """
-        columns = sum(self._length(name) for name in ("precision", "cat_interaction", "coef"))
+        square = ("precision", "cat_interaction", "coef", "nodewise_coef")
+        columns = sum(self._length(name) for name in square)
         most = _MOST_VALUES + _MOST_PER_COLUMN * columns
         n_bytes = self._members[_DOCUMENT].file_size
         if n_bytes > most * _BYTES_PER_VALUE:

@@ -32,14 +32,14 @@ from mixedgm.table.schema import Schema
 
 __all__ = ["load", "save"]
 
-_BLOCKS: tuple[str, ...] = (
+_BLOCKS = (
     "precision",
     "cont_bias",
     "category_shift",
     "cat_interaction",
     "cat_bias",
 )
-_WHOLE: tuple[str, ...] = ("bias", "diagonal", "coef")
+_COEF = {False: "coef", True: "nodewise_coef"}
 _MOST_COUNTS = 10_000_000
 _OPTIONS = frozenset(field.name for field in fields(Options))
 _LONGEST_SETTING = 100_000  # values
@@ -174,7 +174,7 @@ def _read(stream: BinaryIO) -> tuple[FittedModel, dict[str, Any]]:
         },
         selection_frequency=archive.get("selection_frequency", sizes),
         shrunken_weights=archive.get("shrunken_weights", sizes),
-        margins=_margins(archive, sizes, schema.spans.n_scored > 0),
+        margins=_margins(archive, sizes),
         known_terms=_node_terms(archive, document["joint"], params, sizes),
     )
     _check_weights(fitted)
@@ -209,15 +209,19 @@ def _sizes(schema: Schema, document: Mapping[str, Any], n_moderators: int) -> di
 
 def _params_to_arrays(params: Params) -> dict[str, Floats]:
     """Named blocks of continuous and categorical columns; with others, one matrix of all edges."""
-    names, last = (_WHOLE, "nodewise") if params.nodes.n_scored else (_BLOCKS, "level_effect")
-    names = (*names, last) if params.nodewise else names
-    return {name: np.asarray(getattr(params, name)) for name in names}
+    if params.nodes.n_scored:
+        coef = _COEF[params.nodewise]
+        return {"bias": params.bias, "diagonal": params.diagonal, coef: params.coef}
+    names = (*_BLOCKS, "level_effect") if params.nodewise else _BLOCKS
+    return {name: getattr(params, name) for name in names}
 
 
 def _params(archive: Archive, schema: Schema, sizes: Sizes) -> Params:
     if schema.spans.n_scored:
-        bias, diagonal, coef = (archive.array(name, sizes) for name in _WHOLE)
-        return Params(schema.spans, bias, diagonal, coef, "nodewise" in archive.arrays)
+        nodewise = _COEF[True] in archive.arrays
+        bias, diagonal = (archive.array(name, sizes) for name in ("bias", "diagonal"))
+        coef = archive.array(_COEF[nodewise], sizes)
+        return Params(schema.spans, bias, diagonal, coef, nodewise)
     names = (*_BLOCKS, "level_effect") if "level_effect" in archive.arrays else _BLOCKS
     return Params.of_blocks(schema.n_levels, *(archive.array(name, sizes) for name in names))
 
@@ -348,7 +352,7 @@ def _margins_to_parts(
     return {"error": terms.error, "sampled": terms.sampled}, arrays
 
 
-def _margins(archive: Archive, sizes: Sizes, scored: bool) -> Margins | None:
+def _margins(archive: Archive, sizes: Sizes) -> Margins | None:
     """Return the margins of the table; None in a file without them, such as an older one."""
     if "table_mean" not in archive.arrays:
         return None
@@ -356,9 +360,9 @@ def _margins(archive: Archive, sizes: Sizes, scored: bool) -> Margins | None:
         archive.array("table_mean", sizes),
         archive.array("table_variance", sizes),
         _covariance(archive, "table_covariance", sizes),
-        archive.array("table_shares", sizes) if scored else None,
+        archive.array("table_shares", sizes) if sizes["p"] < sizes["q"] else None,
     )
-    SHARES.check_values("table_shares" if scored else "table_mean", margins.share)
+    SHARES.check_values("table_mean", margins.mean[sizes["q"] :])
     return margins
 
 

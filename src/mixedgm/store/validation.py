@@ -292,8 +292,8 @@ class Array:
 
     A letter of `shape` is a length: p continuous columns, q design columns that are numbers, t
     values of the discrete columns, o their own terms, l all own linear terms, d design columns, n
-    nodes, k points of a path, m moderators, and so on.  A letter without a given length matches any;
-    one with a question mark is an axis only where its length is given.
+    nodes, k points of a path, m moderators, and so on.  A letter without a given length matches
+    any; one with a question mark is an axis only where its length is given.
     """
 
     shape: str
@@ -343,7 +343,7 @@ ARRAYS = {
     "bias": Array("l", _bias),
     "diagonal": Array("p", _positive),
     "coef": Array("d d"),
-    "nodewise": Array("", _anything, "bool"),
+    "nodewise_coef": Array("d d"),
     "node_scales": Array("n", _size),
     "scores": Array("k c?", _anything),
     "selection_frequency": Array("h? n n", _share),
@@ -354,8 +354,8 @@ ARRAYS = {
     "deviation": Array("f d d"),
     "table_mean": Array("d"),
     "table_variance": Array("q", _positive),
-    "table_covariance": Array("d d"),
     "table_shares": Array("t", _share),
+    "table_covariance": Array("d d"),
     "joint_cont_bias": Array("p"),
     "joint_diagonal": Array("p", _positive),
     "joint_cat_bias": Array("o", _bias),

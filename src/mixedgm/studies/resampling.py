@@ -97,12 +97,12 @@ class ResamplingPlan:
         return free
 
     @cached_property
-    def biases(self) -> Floats:
-        """Level biases of the whole table without edges: logarithms of the frequencies."""
-        return self.whole.smooth.null()[self.whole.layout.biases]
+    def alone(self) -> Params:
+        """The whole table's columns without edges: biases are logarithms of frequencies."""
+        return self.whole.params(self.whole.smooth.null())
 
     def start(self, task: Task, params: Params) -> Floats:
-        """Parameters of the whole table, biases moved as the frequencies of the levels have moved.
+        """Parameters of the whole table, own terms moved as the frequencies of values have moved.
 
         Curvature at a rare level is as variable as its frequency.  The logarithm takes account of
         the whole change at once, where Newton steps would need several.
@@ -110,7 +110,7 @@ class ResamplingPlan:
         theta = task.theta_of(params)
         if task.layout.same(self.whole.layout):
             bias = task.layout.biases
-            theta[bias] += task.smooth.null()[bias] - self.biases
+            theta[bias] += task.smooth.null()[bias] - task.theta_of(self.alone)[bias]
         return theta
 
     # -- drawing -----------------------------------------------------------------------------------

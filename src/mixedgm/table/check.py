@@ -150,8 +150,8 @@ def check_table(
         The table.
     types : mapping, sequence or Schema, optional
         Kinds that override inference, for example ``{"stage": "ordinal"}``, or `Ordinal` and
-        `Count` with options; a schema, such as that of another checked table, gives the kinds of its
-        columns and their levels.
+        `Count` with options; a schema, such as that of another checked table, gives the kinds of
+        its columns and their levels.
     transforms : "nonparanormal" or mapping, optional
         For all continuous columns, or by column.
     covariates : sequence of names, optional

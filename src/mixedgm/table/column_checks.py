@@ -148,9 +148,8 @@ def kind_of_numbers(values: Values, numbers: NDArray[np.float64]) -> tuple[Kind,
     keep = f"({types_line(values.name, 'continuous')} keeps it and silences this warning)"
     line = types_line(values.name, "categorical")
     if whole:
-        line = (
-            f"{types_line(values.name, 'ordinal')} if their order counts, {line} if they are codes"
-        )
+        ordinal = types_line(values.name, "ordinal")
+        line = f"{ordinal} if their order has a meaning, {line} if they are codes"
     return "continuous", Finding(values.name, what, f"{line} {keep}", "warning")
 
 

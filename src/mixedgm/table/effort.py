@@ -128,7 +128,8 @@ def _reason(columns: Sequence[Column], sizes: Floats, n_rows: int) -> str:
     rest = np.delete(sizes, top, axis=1)
     if len(top) and _seconds_per_lam(rest, n_rows) < 0.5 * _seconds_per_lam(sizes, n_rows):
         named = few([columns[at].name for at in top])
-        return f"{number_of(int(levels[top].sum()), 'level')} of {named}"
+        noun = "level" if all(columns[at].has_levels for at in top) else "value"
+        return f"{number_of(int(levels[top].sum()), noun)} of {named}"
     size = f"{rows(n_rows)}, {number_of(len(columns), 'column')}"
     if levels.any():
         size += f" with {number_of(int(levels.sum()), 'level')} in all"

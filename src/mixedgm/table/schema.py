@@ -42,7 +42,7 @@ Kind = Literal["continuous", "ordinal", "count", "categorical"]
 Role = Literal["target", "covariate"]
 Level = str | bool | int | float
 
-MOST_COUNT = 1_000_000
+MOST_COUNT = 100_000
 """The largest count that a column may have: every one of its values has a probability."""
 
 _HEADINGS = ("column", "kind", "role", "levels", "note")

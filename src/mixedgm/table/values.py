@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -290,6 +290,7 @@ def _number_factor(numbers: Floats) -> Factor:
 
 def _tidied(codes: Codes, categories: list[Any], ordered: bool) -> Factor:
     """Merge repeated categories and turn a missing category into missing values."""
+    categories = [each if isinstance(each, Hashable) else str(each) for each in categories]
     kept = [each for each in dict.fromkeys(categories) if each is not None and each == each]
     return Factor(Factor(codes, tuple(categories)).recoded(kept, -1), as_levels(kept), ordered)
 

@@ -69,7 +69,7 @@ def unseen_level():
     """Column k0 has a third level without rows, in the middle."""
     params = random_params(1, (2, 2), seed=7)
     observed = np.array([True, False, True, True, True])
-    return with_all_levels(params, observed, (3, 2))
+    return with_all_levels(params, observed, Nodes.mixed(params.n_cont, (3, 2)))
 
 
 def test_an_unseen_level_gets_half_a_row():

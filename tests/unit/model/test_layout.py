@@ -175,7 +175,7 @@ def test_incidence_lists_the_neighbours_of_every_node(layout):
 @given(layouts(), groups_seed)
 def test_centring_leaves_the_smooth_value_unchanged(layout, seed):
     table = draw(seed, 12, layout.n_gaussian, layout.n_levels)
-    rows = MemoryRows(table.X, table.design.codes, table.n_levels)
+    rows = MemoryRows(table.X, table.design.codes, layout.nodes)
     smooth = Pseudolikelihood(rows, layout, rows.moments())
     theta, groups = random_theta(layout, seed), subset(layout, seed)
     centred = layout.centred(theta, groups)

@@ -61,7 +61,7 @@ def test_independent_model_has_no_edges():
 def test_levels_without_rows_get_zero_edges_and_no_probability():
     params = random_params(2, (2, 3), seed=4)
     observed = np.array([True, False, True, True, True, True])
-    wide = with_all_levels(params, observed, (3, 3))
+    wide = with_all_levels(params, observed, Nodes.mixed(params.n_cont, (3, 3)))
     assert wide.n_levels == (3, 3)
     assert np.isneginf(wide.cat_bias[1])
     assert not wide.category_shift[:, 1].any()
@@ -79,6 +79,6 @@ def test_levels_without_rows_do_not_change_the_loss():
     observed = np.array([True, False, True, True, True, True])
     moved = table.Y.copy()
     moved[:, 0] *= 2
-    wide = with_all_levels(params, observed, (3, 3))
+    wide = with_all_levels(params, observed, Nodes.mixed(params.n_cont, (3, 3)))
     narrow = plain.smooth(params, table.X, table.Y)
     assert plain.smooth(wide, table.X, moved) == pytest.approx(narrow, rel=1e-13)

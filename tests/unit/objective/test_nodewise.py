@@ -32,8 +32,9 @@ SHAPES = {
 def case(request):
     table = draw(4, *SHAPES[request.param], False)
     X = np.ascontiguousarray((table.X - table.X.mean(axis=0)) / table.X.std(axis=0))
-    rows = MemoryRows(X, table.design.codes, table.n_levels)
-    layout = Layout.complete(Nodes.mixed(X.shape[1], table.n_levels), nodewise=True)
+    nodes = Nodes.mixed(X.shape[1], table.n_levels)
+    rows = MemoryRows(X, table.design.codes, nodes)
+    layout = Layout.complete(nodes, nodewise=True)
     return table, Pseudolikelihood(rows, layout, rows.moments())
 
 
@@ -106,10 +107,8 @@ def test_gaussian_nodes_are_lasso_regressions():
     """On standardised columns -b_st / b_ss is the lasso's, 1 / b_ss = MSE + 2 lam |coef|_1."""
     table, lam = draw(4, 60, 5, (), False), 0.1
     X = np.ascontiguousarray((table.X - table.X.mean(axis=0)) / table.X.std(axis=0))
-    rows = MemoryRows(X, table.design.codes, ())
-    smooth = Pseudolikelihood(
-        rows, Layout.complete(Nodes.mixed(5, ()), nodewise=True), rows.moments()
-    )
+    rows = MemoryRows(X, table.design.codes, Nodes.mixed(5, ()))
+    smooth = Pseudolikelihood(rows, Layout.complete(rows.nodes, nodewise=True), rows.moments())
     params = from_theta(smooth.layout, solved(problem_at(smooth, lam), Auto()).theta)
     for s in range(5):
         others = np.arange(5) != s

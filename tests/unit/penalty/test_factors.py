@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mixedgm.errors import ParameterError
-from mixedgm.penalty.factors import edge_kind, factor_matrix
+from mixedgm.penalty.factors import EDGE_KINDS, edge_kind, factor_matrix
 from mixedgm.table.schema import Column, Schema
 
 SCHEMA = Schema(
@@ -41,6 +41,24 @@ def test_a_kind_sets_all_its_pairs(kind, pairs):
     for u in range(4):
         for v in range(u + 1, 4):
             assert found[u, v] == found[v, u] == (3.0 if (u, v) in pairs else 1.0)
+
+
+@pytest.mark.parametrize("kind", EDGE_KINDS)
+def test_the_kinds_of_both_ends_name_an_edge_whatever_the_order_of_columns(kind):
+    """Two columns of every kind, in an order that is not that of nodes."""
+    names = ("count", "categorical", "ordinal", "continuous")
+    given = {"count": {"largest": 9}, "continuous": {}}
+    columns = [
+        Column(f"{name}{k}", name, **given.get(name, {"levels": ("a", "b", "c")}))
+        for k in range(2)
+        for name in names
+    ]
+    found = factor_matrix(schema := Schema(tuple(columns)), {kind: 3.0})
+    ends = sorted(kind.split("-"))
+    for u, first in enumerate(schema.nodes):
+        for v, second in enumerate(schema.nodes):
+            wanted = u != v and sorted((first.kind, second.kind)) == ends
+            assert found[u, v] == (3.0 if wanted else 1.0)
 
 
 @pytest.mark.parametrize("pair", [("age", "sex"), ("sex", "age"), ["sex", "age"]])
@@ -94,7 +112,7 @@ MISTAKES = {
     ),
     "unknown-kind": (
         {"factors": {"cont-cat": 2.0}},
-        r"has the key 'cont-cat', which is neither .* \(continuous-continuous, continuous-cat",
+        r"has the key 'cont-cat', which is neither .* \(continuous-continuous, continuous-ord",
     ),
     "unknown-name": (
         {"factors": {("age", "wagee"): 2.0}},

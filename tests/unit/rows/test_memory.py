@@ -14,7 +14,7 @@ def test_a_hub_and_a_column_of_many_levels():
     n_levels, n = (2,) * 60 + (80,), 200
     rng = np.random.default_rng(0)
     codes = np.column_stack([rng.integers(0, k, size=n) for k in n_levels]).astype(np.uint8)
-    rows = MemoryRows(np.zeros((n, 0)), codes, n_levels)
+    rows = MemoryRows(np.zeros((n, 0)), codes, Nodes.mixed(0, n_levels))
     pairs = np.column_stack([np.zeros(59, dtype=np.int64), np.arange(1, 60)])
     smooth = Pseudolikelihood(rows, Layout(Nodes.mixed(0, n_levels), pairs), rows.moments())
     theta = np.zeros(smooth.layout.n_theta)

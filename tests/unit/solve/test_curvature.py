@@ -153,8 +153,9 @@ def test_a_final_evaluation_is_the_one_that_the_certificate_needs(problem):
 def test_columns_that_do_not_vary_have_no_contrasts():
     rng = np.random.default_rng(0)
     codes = np.column_stack([rng.integers(0, n, 50) for n in (2, 1, 3)]).astype(np.uint8)
-    rows = MemoryRows(np.ascontiguousarray(rng.normal(size=(50, 1))), codes, (2, 1, 3))
-    layout = Layout(Nodes.mixed(1, (2, 1, 3)), np.array([[0, 1], [0, 3], [1, 3]]))
+    nodes = Nodes.mixed(1, (2, 1, 3))
+    rows = MemoryRows(np.ascontiguousarray(rng.normal(size=(50, 1))), codes, nodes)
+    layout = Layout(nodes, np.array([[0, 1], [0, 3], [1, 3]]))
     smooth = Pseudolikelihood(rows, layout, rows.moments())
     contrasts, theta = Contrasts(layout), random_theta(layout, 1)
     basis = basis_of(contrasts)

@@ -43,6 +43,7 @@ def cold(task):
 
 def warm(task, solver, whole_task, theta):
     neighbour = neighbour_of(whole_task.problem(LAM), solver, theta)
+    theta = task.theta_of(whole_task.params(theta))
     start = neighbour.start(theta, task.smooth.evaluate(theta), task.layout)
     return solve(task.problem(LAM), Chord(solver), start, tol=TOL, max_iter=2000)
 

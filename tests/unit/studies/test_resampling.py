@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 
 import mixedgm as mg
+from mixedgm.fitting import fit_design
 from mixedgm.options import Options
 from mixedgm.parallel import seeds
+from mixedgm.studies.bootstrap_replicates import Replicates
 from mixedgm.studies.resampling import ResamplingPlan, estimate_record, fitted_record, resample
 from mixedgm.table import apply
 from tests.support.people import people
+from tests.support.problems import SCORED, draw
 
 LAM = 0.12
 
@@ -133,3 +136,31 @@ def test_a_plan_travels_light_and_arrives_once() -> None:
     np.testing.assert_array_equal(
         resample(first, (SEEDS[0], 0.0))["values"], resample(plan, (SEEDS[0], 0.0))["values"]
     )
+
+
+# -- ordinal columns and counts --------------------------------------------------------------------
+
+
+def test_resamples_of_all_kinds_are_fits_of_their_own() -> None:
+    """From the whole table's estimate and curvature, or alone: the same optimum."""
+    table = draw(5, 150, 2, (4, 5, 14, 14, 3), scored=SCORED)
+    table.Y[table.Y[:, 0] == 3, 0] = 2
+    table.Y[0, 0] = 3  # in no row of about every third resample
+    options = Options(lam=LAM, tol=1e-8)
+    fitted = fit_design(table.design, options)
+    plan = ResamplingPlan("key", table.design, options, fitted.params, "nonparametric")
+    records = [resample(plan, (seed, 0.0)) for seed in seeds(7, 6)]
+    for seed, record in zip(seeds(7, 6), records, strict=True):
+        alone = estimate_record(
+            plan, fit_design(plan.draw(seed, 0.0), options, reference=plan.reference)
+        )
+        np.testing.assert_array_equal(record["pairs"], alone["pairs"])
+        np.testing.assert_allclose(record["values"], alone["values"], atol=1e-4)
+        np.testing.assert_allclose(record["node_terms"], alone["node_terms"], atol=1e-3)
+    every = Replicates.gather(plan.declared, records)
+    lacks = [3 not in plan.draw(seed, 0.0).codes[:, 0] for seed in seeds(7, 6)]
+    assert 0 < sum(lacks) < 6
+    expected = np.zeros((6, 7), dtype=bool)
+    expected[:, 2] = lacks
+    np.testing.assert_array_equal(every.lacking(plan.reference.observed), expected)
+    assert (every.has_sign == (every.ends[:, 1] < 6)).all()

@@ -27,7 +27,7 @@ TABLE = pd.DataFrame(
     }
 )
 SOURCE = str(Path(mixedgm.errors.__file__).parents[1])
-TYPES = {"age": "continuous"}
+TYPES = {"age": "continuous", "stage": "categorical"}
 
 
 @pytest.fixture(scope="module")

@@ -108,7 +108,10 @@ def test_a_stored_schema_that_is_none(stored, message):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Column("a", "number"), "must be 'continuous' or 'categorical'. Got 'number'"),
+        (
+            lambda: Column("a", "number"),
+            "must be 'continuous' or 'ordinal' or 'count' or 'categorical'. Got 'number'",
+        ),
         (lambda: Column("a", "continuous", "y"), "must be 'target' or 'covariate'"),
         (lambda: Column("a", "continuous", levels=("x",)), "no levels"),
         (lambda: Column("a", "categorical", levels=("1", 1)), "two levels that read the same"),

@@ -60,8 +60,8 @@ TYPES: dict[str, Any] = {
         (lambda: mg.Ordinal(levels=["a", "b", "a"]), "two levels read 'a'"),
         (lambda: mg.Ordinal(levels="ab"), "levels must be a list"),
         (lambda: mg.Ordinal(thresholds="linear"), "'free' or 'quadratic'"),
-        (lambda: mg.Count(largest=1), "from 2 to 1,000,000"),
-        (lambda: mg.Count(largest=2, zero_term=True), "from 3 to 1,000,000"),
+        (lambda: mg.Count(largest=1), "from 2 to 100,000"),
+        (lambda: mg.Count(largest=2, zero_term=True), "from 3 to 100,000"),
         (lambda: mg.Count(largest=9.5), "Got 9.5 instead"),
         (lambda: mg.Count(zero_term=1), "zero_term must be True or False"),
     ],
@@ -80,19 +80,19 @@ def test_a_declaration_tells_everything_at_once() -> None:
 @pytest.mark.parametrize(
     ("column", "kind", "message"),
     [
-        (["b", "a", "c"], "ordinal", r'levels=\["a", "b", "c"\]\)\}, with the levels from'),
-        (["b", "a", "c"], mg.Ordinal(levels=["a", "b"]), r"levels that types does not have: 'c'"),
+        (["b", "a", "c"], "ordinal", 'levels=["a", "b", "c"])}, with the levels from'),
+        (["b", "a", "c"], mg.Ordinal(levels=["a", "b"]), "levels that types does not have: 'c'"),
         ([1, 2, 4], mg.Ordinal(scores=[0, 1]), "gives it 2 scores, but it has 3 levels"),
         ([1, 2, 1], mg.Ordinal(thresholds="quadratic"), "cannot be estimated from the levels 1, 2"),
-        ([0, 1, -2], "count", "1 value is negative: -2"),
-        ([0, 1, 2.5], "count", "1 value is not whole: 2.5"),
-        ([0, 1, np.inf], "count", "1 infinite value"),
-        ([0, 1, 9], mg.Count(largest=5), "1 value is above the largest, 5, that types gives: 9"),
-        ([0, 1, 600_000], "count", "too large: at most 1,000,000"),
+        ([0, 1, -2], "count", "20 values are negative: -2"),
+        ([0, 1, 2.5], "count", "20 values are not whole: 2.5"),
+        ([0, 1, np.inf], "count", "20 infinite values"),
+        ([0, 1, 9], mg.Count(largest=5), "20 values are above the largest, 5, that types gives: 9"),
+        ([0, 1, 600_000], "count", "too large: at most 100,000"),
         ([0, 1, 0], "count", "cannot be estimated from 0, 1 alone"),
         ([4, 1, 2], mg.Count(zero_term=True), "it has no zeros"),
         (["0", "1", "x"], "count", "types says count, but it holds text"),
-        ([0, 1, None], "count", "1 missing value"),
+        ([0, 3, None], "count", "20 missing values"),
         ([3, 3, 3], "ordinal", "it is constant"),
         ([0, 1, 2], "counts", "or mg.Ordinal"),
     ],
@@ -102,8 +102,7 @@ def test_columns_that_cannot_be_what_types_says(column: Any, kind: Any, message:
     checked = check_table(frame, types={"x": kind})
     errors = [str(each) for each in checked.findings if each.severity == "error"]
     assert len(errors) == 1
-    with pytest.raises(TableError, match=message):
-        raise TableError(checked.findings[:1])
+    assert message in errors[0]
 
 
 def test_transforms_are_for_continuous_columns() -> None:
@@ -189,7 +188,7 @@ def test_the_schema_travels_and_prints() -> None:
         ({"kind": "categorical", "levels": ("a", "b"), "scores": (0.0, 1.0)}, "no scores"),
         ({"kind": "continuous", "zero_term": True}, "no zero term"),
         ({"kind": "count"}, "largest must be from 2"),
-        ({"kind": "count", "largest": 10**7}, "to 1,000,000"),
+        ({"kind": "count", "largest": 10**7}, "to 100,000"),
         ({"kind": "count", "largest": 9, "levels": ("a",)}, "it has no levels"),
     ],
 )
@@ -217,7 +216,9 @@ def test_codes_are_positions_of_levels_and_counts() -> None:
     other = decode(design.schema, design.numbers, design.codes, "polars")
     assert other["visits"].to_list() == frame["visits"].tolist()
     assert other["pain"].dtype == pl.Enum(PAIN)
-    assert learn(frame, types={"visits": mg.Count(largest=300)})[0].codes.dtype == np.uint16
+    assert (
+        learn(frame, types={**TYPES, "visits": mg.Count(largest=300)})[0].codes.dtype == np.uint16
+    )
 
 
 def test_new_rows_follow_the_rules_of_unseen_levels() -> None:
@@ -329,3 +330,44 @@ def test_a_scored_column_costs_a_predictor_and_its_values() -> None:
     assert seconds("ordinal", 8) < 0.5 * seconds("categorical", 8)
     assert seconds("count", 8) == seconds("ordinal", 8)
     assert seconds("count", 800) > 50 * seconds("count", 8)
+
+
+COLUMNS = {
+    "whole": lambda counts: pd.Series(counts),
+    "bytes": lambda counts: pd.Series(counts.astype(np.uint8)),
+    "decimals": lambda counts: pd.Series(np.where(counts == 2, np.nan, counts)),
+    "nullable": lambda counts: pd.Series(np.where(counts == 2, np.nan, counts)).astype("Int64"),
+    "objects": lambda counts: pd.Series([int(c) for c in counts], dtype=object),
+    "categories": lambda counts: pd.Series(pd.Categorical(counts)),
+    "text": lambda counts: pd.Series([None if c == 2 else f"{c} times" for c in counts]),
+    "intervals": lambda counts: pd.Series(pd.cut(counts, [-1, 1, 3, 99])),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*rows dropped because of missing values")
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "numpy"])
+@pytest.mark.parametrize("column", COLUMNS)
+def test_every_type_of_every_library(column: str, library: str) -> None:
+    """Encoded, decoded into all libraries and encoded again; gaps filled and read again."""
+    if column == "intervals" and library in ("polars", "numpy"):
+        pytest.skip("there are none")
+    rng = np.random.default_rng(7)
+    frame: Any = pd.DataFrame(
+        {"x0": COLUMNS[column](rng.poisson(3.0, N)), "x1": rng.normal(size=N)}
+    )
+    if library == "polars":
+        frame = pl.from_pandas(frame)
+    elif library == "pyarrow":
+        frame = pa.Table.from_pandas(frame, preserve_index=False)
+    elif library == "numpy":
+        frame = frame.to_numpy(dtype=object)
+    for kind in ["ordinal"] if column in ("text", "intervals") else ["ordinal", "count"]:
+        design, _ = learn(frame, types={"x0": kind}, missing="drop")
+        for like in ("pandas", "polars", "pyarrow", "numpy"):
+            back = decode(design.schema, design.numbers, design.codes, like)
+            np.testing.assert_array_equal(apply(back, design.schema).codes, design.codes)
+        gaps = read_gaps(as_frame(frame), design.schema)
+        codes = np.where(gaps.codes < 0, 1, gaps.codes)
+        complete = filled(frame, as_frame(frame), gaps, gaps.numbers, codes)
+        again = read_gaps(as_frame(complete), design.schema)
+        np.testing.assert_array_equal(again.codes, codes)

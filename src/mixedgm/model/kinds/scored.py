@@ -106,6 +106,7 @@ class Scored(Kind):
             return float(top + np.log(total) - wanted @ at), weights / total
 
         value, prob = loss(terms)
+        last = np.inf
         for _ in range(_STEPS):
             expected = prob @ features
             slope = expected - wanted
@@ -114,8 +115,10 @@ class Scored(Kind):
             hessian.flat[:: len(slope) + 1] += 1e-12 * max(1.0, float(np.trace(hessian)))
             step, size = np.linalg.solve(hessian, -slope), 1.0
             decrease = float(slope @ step)
-            if -decrease < 1e-26:
+            rounding = -decrease < 1e-9 * max(1.0, abs(value)) and -decrease > 0.25 * last
+            if -decrease < 1e-26 or rounding:
                 break
+            last = -decrease
             new_value, new_prob = loss(terms + step)
             # Where so little is left to gain, rounding would hide it, and a whole step is safe.
             while decrease < -1e-10 and new_value > value + 1e-4 * size * decrease:
