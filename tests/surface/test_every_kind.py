@@ -804,3 +804,91 @@ def test_consistency_of_two_ordered_levels_is_that_of_categories(table, loss):
     for one, other in zip(exact.pairs, drawn.pairs, strict=True):
         assert one[:2] == other[:2]
         assert one.upper == pytest.approx(other.upper, abs=5 * drawn.standard_error + 1e-6)
+
+
+# -- the command line ------------------------------------------------------------------------------
+
+DECLARED = [
+    *("--types", "grade=ordinal,visits=count,falls=count"),
+    *("--levels", "pain=none,mild,strong,severe"),
+]
+COMMANDS = {
+    "check": (["table.csv", *DECLARED], "4: none < mild < strong < severe"),
+    "fit": (["table.csv", "-o", "again.mgm", "--lam", "0.1", *DECLARED], "ordinal-count"),
+    "select": (["table.csv", "--criterion", "bic", "--lams", "0.3,0.1", *DECLARED], "9 edges"),
+    "path": (["table.csv", "--lams", "0.3,0.1", *DECLARED], "n_edges"),
+    "edges": (["model.mgm"], "ordinal-count"),
+    "plot": (["model.mgm", "-o", "picture.png"], "wrote picture.png"),
+    "query": (["model.mgm", "--mean", "--given", "pain=mild,visits=3"], "grade"),
+    "sample": (["model.mgm", "-n", "5", "--seed", "1"], "visits,ward,age,pain"),
+    "impute": (["model.mgm", "gaps.csv"], "visits,ward,age,pain"),
+    "bootstrap": (["model.mgm", "table.csv", "-o", "boot", "--n-boot", "3", "--seed", "1"], "boot"),
+    "compare": (
+        [
+            "site.csv",
+            "--groups",
+            "site",
+            "-o",
+            "sites",
+            "--permutations",
+            "2",
+            "--lam",
+            "0.2",
+            *DECLARED,
+        ],
+        "site",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(table, tmp_path_factory):
+    """Tables as files, and a model of them."""
+    where = tmp_path_factory.mktemp("kinds")
+    table.to_csv(where / "table.csv", index=False)
+    table.iloc[:4].assign(visits=None, pain=["none", None, "mild", None]).to_csv(
+        where / "gaps.csv", index=False
+    )
+    table.assign(site=np.arange(N_ROWS) % 2).to_csv(where / "site.csv", index=False)
+    mg.MixedGraphicalModel(types=TYPES, lam=0.1).fit(table).save(where / "model.mgm")
+    return where
+
+
+def run(folder, monkeypatch, capsys, *words):
+    from mixedgm.cli.main import main
+
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "120")
+    assert main(list(words)) == 0, capsys.readouterr().err
+    return capsys.readouterr()
+
+
+def test_every_command_is_run():
+    from mixedgm.cli.commands import NAMES
+
+    of_their_own = {"predict": "the test below", "demo": "a table of its own"}
+    assert set(NAMES) == COMMANDS.keys() | of_their_own.keys()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_take_every_kind(folder, monkeypatch, capsys, axes, command):
+    words, expected = COMMANDS[command]
+    said = run(folder, monkeypatch, capsys, command, *words)
+    assert expected in said.out + said.err
+
+
+def test_predictions_on_the_command_line(folder, table, monkeypatch, capsys):
+    model = mg.load(folder / "model.mgm")
+    for value in (None, "median", "mean"):
+        words = [] if value is None else ["--value", value]
+        run(folder, monkeypatch, capsys, "predict", "model.mgm", "table.csv", *words, "-o", "p.csv")
+        expected = model.predict(table, value=value)
+        for name in SCORED:
+            found = pd.read_csv(folder / "p.csv", keep_default_na=False)[name]
+            wanted = expected[name].astype(object if name == "pain" and value != "mean" else float)
+            assert found.tolist() == pytest.approx(wanted.tolist())
+    words = ["--column", "visits", "--proba", "-o", "p.csv"]
+    run(folder, monkeypatch, capsys, "predict", "model.mgm", "table.csv", *words)
+    shares = pd.read_csv(folder / "p.csv")
+    assert shares.columns.tolist() == [str(v) for v in values_of(column(model, "visits"))]
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)

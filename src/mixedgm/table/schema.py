@@ -459,7 +459,7 @@ class Schema:
         if more <= 0:
             return ""
         count = Counter[str](column.kind for column in self.columns)
-        kinds = ", ".join(f"{count[kind]:,} {kind}" for kind in KINDS)
+        kinds = ", ".join(f"{count[kind]:,} {kind}" for kind in KINDS if count[kind])
         left = f", {len(self.left_out):,} left out" if self.left_out else ""
         return f"... and {more:,} more columns; of all {len(self.table_names):,}: {kinds}{left}"
 
