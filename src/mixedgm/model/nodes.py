@@ -103,6 +103,10 @@ class Nodes:
         """Whether a node has a Gaussian conditional."""
         return node < self.n_gaussian
 
+    def is_real(self, node: int) -> bool:
+        """Whether the values of a node are real numbers: it is Gaussian, or spiked."""
+        return node < self.n_real
+
     def place(self, node: int) -> int:
         """Its position among the Gaussian nodes, or among the discrete ones: its column of data."""
         return node if node < self.n_gaussian else node - self.n_gaussian
@@ -344,6 +348,11 @@ class Nodes:
         terms = [p + int(self.term_start[j]) for j, _ in self._spiked]
         columns = [int(self.column_start[p + j]) for j, _ in self._spiked]
         return np.array(terms, dtype=np.int64), np.array(columns, dtype=np.int64)
+
+    @cached_property
+    def real_columns(self) -> Ints:
+        """Design columns of the real numbers: of Gaussian nodes, then of spiked ones."""
+        return np.concatenate([np.arange(self.n_gaussian), self.spiked_terms[1] + 1])
 
     @property
     def n_real(self) -> int:

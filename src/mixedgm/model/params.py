@@ -181,6 +181,18 @@ class Params(metaclass=_OldForm):
         """(sum of levels, p) what each level says in the conditional of each continuous column."""
         return self.coef[self.nodes.n_numeric :, : self.nodes.n_numeric]
 
+    @cached_property
+    def precisions(self) -> Floats:
+        """(n_real,) of Gaussian nodes given all others, then of spiked ones that are not zero."""
+        first, _ = self.nodes.spiked_terms
+        return np.concatenate([self.diagonal, self.bias[first + 2]])
+
+    @cached_property
+    def linear_terms(self) -> Floats:
+        """(n_real,) their linear terms."""
+        first, _ = self.nodes.spiked_terms
+        return np.concatenate([self.cont_bias, self.bias[first + 1]])
+
     @property
     def levels_possible(self) -> NDArray[np.bool_]:
         """Which values can occur."""

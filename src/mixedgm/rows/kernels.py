@@ -359,7 +359,9 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
                         _add_moderated(other, bias[k][columns_of], moderating[k - 1], n_rows, here)
                 probs, lowest = here, np.int64(0)
                 if j < n_spiked:
-                    column = numbers[:, numbers.shape[1] - column_start[first_indicator] + 2 * j + 1]
+                    column = numbers[
+                        :, numbers.shape[1] - column_start[first_indicator] + 2 * j + 1
+                    ]
                     loss[c, j] += _spiked_node(
                         column, codes, weights, first, n_rows, j, bias[0][slots_of],
                         scores[slots_of], here, work, mean_prob[c, 0][slots_of],

@@ -126,7 +126,13 @@ class Contrasts:
         touch_at = np.zeros_like(touch_node)
         index(
             (incidence.target_ptr, incidence.predictor, incidence.group, incidence.feature),
-            (full.n_gaussian, full.nodes.first_indicator, full.width, small.width, full.nodes.n_biases),
+            (
+                full.n_gaussian,
+                full.nodes.first_indicator,
+                full.width,
+                small.width,
+                full.nodes.n_biases,
+            ),
             (full.pairs, full.first_feature, small.term_blocks),
             (ptr, node_size, table),
             (touch_node, touch_at),
@@ -196,7 +202,6 @@ class Contrasts:
             nodes, n_contrasts = curvature.discrete[varies], sums.n_levels[varies] - 1
             parts = (_own_contrasts(sums), sums.start[varies], sums.scale, nodes, n_contrasts)
             project(*parts, table, bases, start, out)
-
 
     def _project_whole(self, node: int, matrix: Floats, start: Ints, out: Floats) -> None:
         """The same for a node of several columns, whose matrix is over own terms and entries."""

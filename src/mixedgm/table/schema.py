@@ -38,7 +38,7 @@ __all__ = [
     "types_line",
 ]
 
-Kind = Literal["continuous", "ordinal", "count", "categorical"]
+Kind = Literal["continuous", "hurdle", "ordinal", "count", "categorical"]
 Role = Literal["target", "covariate"]
 Level = str | bool | int | float
 
@@ -127,7 +127,9 @@ class Column:
 
     @property
     def n_values(self) -> int:
-        """How many values it can have; 0 for any real number."""
+        """How many values it can have; 0 for any real number, 2 for zero or any other."""
+        if KINDS[self.kind].has_spike:
+            return 2
         return len(self.levels) if self.largest is None else self.largest + 1
 
     @property
@@ -171,7 +173,8 @@ class Column:
     @property
     def is_discrete(self) -> bool:
         """Whether it has finitely many values, which are codes in a Design; else any number."""
-        return not KINDS[self.kind].is_gaussian
+        kind = KINDS[self.kind]
+        return not (kind.is_gaussian or kind.has_spike)
 
     def encoded(self, values: Any) -> Any:
         """Return numbers of the table, or level codes, as the model has them."""

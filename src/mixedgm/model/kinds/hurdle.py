@@ -1,4 +1,4 @@
-"""Hurdle columns: zero, or any real number; to the others, whether it is zero and how much it is."""
+"""Hurdle columns: zero, or any real number; to the others, whether it is zero and how much."""
 
 from __future__ import annotations
 
@@ -44,9 +44,8 @@ class HurdleKind(Kind):
 
     def standardised(self, centre: Floats, scale: Floats) -> HurdleKind:
         """The same kind with design columns in other units; those of the table: 0 and 1."""
-        return replace(
-            self, centre=tuple(map(float, centre)), scale=tuple(map(float, scale))
-        )
+        middle, unit = (float(centre[0]), float(centre[1])), (float(scale[0]), float(scale[1]))
+        return replace(self, centre=middle, scale=unit)
 
     def columns(self, values: Floats) -> Floats:
         """(n, 2) design columns of values of the table."""
