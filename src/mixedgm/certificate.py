@@ -265,8 +265,8 @@ class _Conditionals:
         if self.claim.noise is not None:
             precision += 0.5 * self.claim.noise
         precision[~(varies & self.target[:p])] = 0.0  # a constant has a precision by custom
-        of_values = self.layout.nodes.numeric_nodes & ~self.layout.nodes.gaussian_nodes
-        bias[of_values[self.layout.column_node[block]]] = 0.0
+        others = self.layout.nodes.numeric_nodes & ~self.layout.nodes.gaussian_nodes
+        bias[others[self.layout.column_node[block]]] = 0.0
         precision = precision[block.start : block.stop]
         return out, np.concatenate([bias, precision, *self._own_terms(nodes, by_value)])
 

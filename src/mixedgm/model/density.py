@@ -20,7 +20,7 @@ class Conditionals:
     """Conditionals of a block of rows.
 
     `mean` (n, p) and `variance` (p,) of the Gaussian nodes, then of spiked ones where they are not
-    zero; `log_prob` (n, sum of levels) of the discrete ones, of a spiked one that it is zero or not.
+    zero; `log_prob` (n, sum of levels) of the discrete ones, of a spiked one, zero or not.
     """
 
     mean: Floats

@@ -624,7 +624,7 @@ class Nodes:
         out = np.zeros((len(codes), self.n_columns))
         out[:, self.numeric] = self.numbers(gaussian, codes)
         rows = np.arange(len(codes))
-        for j in range(self.n_scored, len(self.n_levels)):
+        for j in range(self.first_indicator, len(self.n_levels)):
             known = codes[:, j] >= 0
             at = self.column_start[self.n_gaussian + j] + codes[known, j].astype(np.int64)
             out[rows[known], at] = 1.0
@@ -632,7 +632,7 @@ class Nodes:
 
     def statistic_rows(self, gaussian: Floats, codes: NDArray[np.integer]) -> Floats:
         """(n, d + own terms of scored nodes) the `statistic_columns` of rows."""
-        terms = [table[codes[:, j]] for j, table in enumerate(self._scored_features)]
+        terms = [table[codes[:, j]] for j, table in self._scored_features.items()]
         return np.hstack([self.design_columns(gaussian, codes), *terms])
 
     def with_state(self, n_values: int) -> Nodes:

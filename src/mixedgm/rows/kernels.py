@@ -8,10 +8,10 @@ are, their coefficients are picked by level.  Every kernel releases the GIL.
 
 Discrete nodes come in an order: those with a spike at zero, whose design columns are two numbers,
 those that are scored, whose design column is one, then those with an indicator for each level.
-shape = (first slot of every discrete node, first design column of every discrete node among those of
-all, score of every slot, first node with indicators, number of nodes with a spike).  A slot is a
-value, or an own term of a node with a spike.  Predictors are numbered as columns of numbers, then
-columns of codes.
+shape = (first slot of every discrete node, first design column of every discrete node among those
+of all, score of every slot, first node with indicators, number of nodes with a spike).  A slot is
+a value, or an own term of a node with a spike.  Predictors are numbered as columns of numbers,
+then columns of codes.
 
 Products of features with Z are never formed.  What the columns of feature k predict together is
 predicted as if there were no feature, and multiplied by it row by row; and products of such a
@@ -128,8 +128,8 @@ def _softmax_node(codes, weights, first, n_rows, cat, lowest, bias, logits, work
     """Logits of one node less their bias -> weighted probabilities in place; returns the loss.
 
     The node's logits stand levels by rows, so that every operation runs over rows and vectorises
-    however few levels there are; the first is that of the code `lowest`.  work = (largest logit, sum, logit seen): separate arrays, so
-    that the compiler need not fear that they overlap.
+    however few levels there are; the first is that of the code `lowest`.  work = (largest logit,
+    sum, logit seen): separate arrays, so that the compiler need not fear that they overlap.
     """
     top, norm, seen = work
     for i in range(n_rows):
@@ -223,8 +223,8 @@ def _spiked_node(x, codes, weights, first, n_rows, node, bias, scores, rows, wor
     own plus c^2 v / 2 + log(2 pi v) / 2, and x given b = 1 has mean c v and variance v.  x is
     the standardised column; sums get the expectations of b, x and -x^2 / 2 in units of the scale.
     """
-    (per_b, middle, low), odds, norm, mean = (scores[0], scores[1], scores[2]), *work
-    precision = bias[2]
+    per_b, middle, low = scores[0], scores[1], scores[2]
+    odds, mean, precision = work[0], work[1], bias[2]
     variance = 1.0 / precision
     constant = bias[0] + 0.5 * np.log(2.0 * np.pi * variance)
     loss, total, total_x, total_square = 0.0, 0.0, 0.0, 0.0
@@ -359,11 +359,9 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
                         _add_moderated(other, bias[k][columns_of], moderating[k - 1], n_rows, here)
                 probs, lowest = here, np.int64(0)
                 if j < n_spiked:
-                    column = numbers[
-                        :, numbers.shape[1] - column_start[first_indicator] + 2 * j + 1
-                    ]
+                    at = numbers.shape[1] - column_start[first_indicator] + 2 * j + 1
                     loss[c, j] += _spiked_node(
-                        column, codes, weights, first, n_rows, j, bias[0][slots_of],
+                        numbers[:, at], codes, weights, first, n_rows, j, bias[0][slots_of],
                         scores[slots_of], here, work, mean_prob[c, 0][slots_of],
                     )  # fmt: skip
                 else:

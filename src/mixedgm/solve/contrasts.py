@@ -192,8 +192,8 @@ class Contrasts:
         for at in of_two.tolist():
             self._project_whole(int(numbers.nodes[at]), numbers[at], start, out)
         if len(of_two) < len(numbers.nodes):
-            at = np.setdiff1d(np.arange(len(numbers.nodes)), of_two)
-            nodes, first = numbers.nodes[at], numbers.start[at]
+            others = np.setdiff1d(np.arange(len(numbers.nodes)), of_two)
+            nodes, first = numbers.nodes[others], numbers.start[others]
             project(
                 numbers.matrices, first, 1.0, nodes, np.ones_like(nodes), table, bases, start, out
             )
@@ -206,14 +206,14 @@ class Contrasts:
     def _project_whole(self, node: int, matrix: Floats, start: Ints, out: Floats) -> None:
         """The same for a node of several columns, whose matrix is over own terms and entries."""
         runs, n = self.runs, int(self.layout.width[node])
-        turns = []
+        turns: list[Floats] = []
         for run in range(int(runs.ptr[node]), int(runs.ptr[node + 1])):
             if run == runs.ptr[node]:
                 turns.append(np.eye(int(runs.length[run])))
                 continue
             columns, contrasts = int(runs.columns[run]), int(runs.contrasts[run])
             basis = level_basis(columns) if contrasts < columns else np.eye(columns)
-            turn = np.kron(basis, np.eye(n))
+            turn: Floats = np.kron(basis, np.eye(n)).astype(np.float64)
             if runs.own_first[run]:
                 order = np.arange(contrasts * n).reshape(contrasts, n).T.ravel()
                 turn = turn[:, order]
