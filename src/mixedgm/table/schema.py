@@ -564,18 +564,20 @@ def described(kind: Kind) -> str:
     return "a count" if kind == "count" else kind
 
 
-def types_line(name: str, kind: Kind, **options: object) -> str:
-    """Return the option that gives a column its kind, as the user would write it.
+def types_line(name: str | Sequence[str], kind: Kind, **options: object) -> str:
+    """Return the option that gives columns their kind, as the user would write it.
 
     Examples
     --------
     >>> print(types_line("stage", "ordinal"), types_line("pain", "ordinal", levels=["no", "yes"]))
     types={"stage": "ordinal"} types={"pain": mg.Ordinal(levels=["no", "yes"])}
     """
-    if not options:
-        return f'types={{{literal(name)}: "{kind}"}}'
-    given = ", ".join(f"{option}={json_text(value)}" for option, value in options.items())
-    return f"types={{{literal(name)}: mg.{kind.capitalize()}({given})}}"
+    value = f'"{kind}"'
+    if options:
+        given = ", ".join(f"{option}={json_text(value)}" for option, value in options.items())
+        value = f"mg.{kind.capitalize()}({given})"
+    names = [name] if isinstance(name, str) else name
+    return "types={" + ", ".join(f"{literal(each)}: {value}" for each in names) + "}"
 
 
 def drop_line(*names: str) -> str:
