@@ -126,8 +126,8 @@ def _softmax_node(codes, weights, first, n_rows, cat, lowest, bias, logits, work
     """Logits of one node less their bias -> weighted probabilities in place; returns the loss.
 
     The node's logits stand levels by rows, so that every operation runs over rows and vectorises
-    however few levels there are; the first is that of the code `lowest`.  work = (largest logit, sum, logit seen): separate arrays, so
-    that the compiler need not fear that they overlap.
+    however few levels there are; the first is that of the code `lowest`.  work = (largest logit,
+    sum, logit seen): separate arrays, so that the compiler need not fear that they overlap.
     """
     top, norm, seen = work
     for i in range(n_rows):
