@@ -116,8 +116,13 @@ def expected_curvature(
 def statistics_covariance(coordinates: ContrastCoordinates, rows: Rows | None = None) -> Floats:
     """(n, n) covariance of the sufficient statistics: curvature of the log partition function."""
     truth = coordinates.truth
-    states = _states_of(truth.rows if rows is None else rows, truth.params.n_levels)
-    covariance = Covariance.of(truth.layout, states, truth.given_y, truth.statistics)
+    codes, probability = _states_of(truth.rows if rows is None else rows, truth.params.n_levels)
+    moments, nodes = truth.moments, truth.layout.nodes
+    mean = nodes.statistic_means(moments.mean, moments.shares)
+    second = np.zeros((len(mean), len(mean)))  # no statistic is a product with an own term
+    second[: nodes.n_columns, : nodes.n_columns] = moments.second
+    states = codes, probability
+    covariance = Covariance.of(truth.layout, states, truth.given_y, (mean, second))
     out = covariance.on(coordinates.layout, coordinates.contrasts.columns)
     out /= coordinates.scale
     return out / coordinates.scale[:, None]

@@ -67,7 +67,7 @@ class StateRows:
     given_y: Gaussian
     codes: NDArray[np.integer]
     probability: Floats
-    n_levels: tuple[int, ...]
+    nodes: Nodes
     expected: Moments
     digits: float = DIGITS[0]
     passes: float = field(default=0.0, init=False)
@@ -84,16 +84,15 @@ class StateRows:
         return self.expected
 
     def softmax(self, coef: Coefficients, gradient: Gradient) -> SoftmaxSums:
-        """Loss per categorical node and the mean of z P' as asked, in the distribution."""
+        """Loss per discrete node and the mean of z E' as asked, in the distribution."""
         clock = time.perf_counter()
-        p, levels = len(self.given_y.start), sum(self.n_levels)
-        loss, mean_prob = np.zeros(len(self.n_levels)), np.zeros(levels)
-        support, all_pairs = np.zeros(len(coef.values)), np.zeros((p + levels, levels))
+        nodes, p = self.nodes, self.nodes.n_gaussian
+        loss, mean_prob = np.zeros(len(nodes.n_levels)), np.zeros(sum(nodes.n_levels))
+        support, all_pairs = np.zeros(len(coef.values)), np.zeros((nodes.n_columns,) * 2)[:, p:]
         for node in coef.nodes.tolist():
             alone = replace(coef, nodes=np.array([node]))
-            first = sum(self.n_levels[:node])
-            block = slice(first, first + self.n_levels[node])
-            entries = coef.incidence.entries_of(p + node)
+            block, entries = nodes.levels_of(node), coef.incidence.entries_of(p + node)
+            columns = slice(*(nodes.column_start[p + node : p + node + 2] - p).tolist())
             for share, rows in self._tables(self._split(coef, node)):
                 sums = rows.softmax(alone, gradient)
                 loss[node] += share * sums.loss[node]
@@ -103,7 +102,7 @@ class StateRows:
                 if sums.support is not None:
                     support[entries] += share * sums.support[entries]
                 if sums.all_pairs is not None:
-                    all_pairs[:, block] += share * sums.all_pairs[:, block]
+                    all_pairs[:, columns] += share * sums.all_pairs[:, columns]
         self.passes += 0.5 if gradient == "none" else 1.0
         self._spend(time.perf_counter() - clock, 0.0)
         return SoftmaxSums(
@@ -114,7 +113,7 @@ class StateRows:
         )
 
     def softmax_curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> SoftmaxCurvature:
-        """Second derivatives of the expected loss of categorical nodes; always from all states."""
+        """Second derivatives of the expected loss of nodes with indicators, from all states."""
         clock = time.perf_counter()
         sums, widths, n_columns = [], [], []
         for node in nodes.tolist():
@@ -124,18 +123,39 @@ class StateRows:
                 for share, rows in self._tables(split)
             ]
             total = np.sum([share * part.scale * part.sums for share, part in parts], axis=0)
-            widths.append(self.n_levels[node])
+            widths.append(self.nodes.n_levels[node])
             n_columns.append(int(parts[0][1].n_columns[0]))
             sums.append(self._with_rest(total, n_columns[-1], coef, node, split.rest))
-        self.curvature_passes += len(nodes) / max(1, len(self.n_levels))
-        self._spend(0.0, time.perf_counter() - clock)
+        self._visited(len(nodes), clock)
         start = np.concatenate([[0], np.cumsum([len(each) for each in sums])]).astype(np.int64)
         sizes = np.array(widths, dtype=np.int64), np.array(n_columns, dtype=np.int64)
         return SoftmaxCurvature(np.concatenate([*sums, np.zeros(0)]), start, *sizes, 1.0)
 
     def scored_curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> NodeMatrices:
-        """Nothing: ordinal columns and counts are visited by draws."""
-        raise NotImplementedError
+        """The same for nodes that are scored."""
+        clock, p, matrices = time.perf_counter(), self.nodes.n_gaussian, [np.zeros(0)]
+        for node in nodes.tolist():
+            split = self._split(coef, node)
+            parts = [
+                share * rows.scored_curvature(coef, np.array([node]), 1)[0]
+                for share, rows in self._tables(split)
+            ]
+            matrix = np.sum(parts, axis=0)
+            # The mean variance of the score, times the covariance of what is not seen of x.
+            moved, seen = self.nodes.moved_by_score(node), self._seen(coef, node)
+            assert moved is not None
+            own = len(moved)
+            slopes = slice(own, own + len(seen))
+            variance = moved @ matrix[:own, :own] @ moved
+            matrix[slopes, slopes] += variance * split.rest[np.ix_(seen, seen)]
+            matrices.append(matrix.ravel())
+        self._visited(len(nodes), clock)
+        start = np.cumsum([len(each) for each in matrices]).astype(np.int64)
+        return NodeMatrices(p + nodes, start, np.concatenate(matrices))
+
+    def _visited(self, n_nodes: int, clock: float) -> None:
+        self.curvature_passes += n_nodes / max(1, len(self.nodes.n_levels))
+        self._spend(0.0, time.perf_counter() - clock)
 
     def _spend(self, passes: float, curvature: float) -> None:
         self.part_seconds = (self.part_seconds[0] + passes, self.part_seconds[1] + curvature)
@@ -144,34 +164,37 @@ class StateRows:
         self, sums: Floats, n_columns: int, coef: Coefficients, node: int, rest: Floats
     ) -> Floats:
         """Add E[diag(P) - PP'] times the covariance of what the logits do not see of x."""
-        p, incidence = len(self.given_y.start), coef.incidence
-        first = incidence.target_ptr[p + node]
-        predictors = incidence.predictor[first : incidence.target_ptr[p + node + 1]]
-        seen = predictors[predictors < p]  # continuous ones come first, after the intercept
+        seen = self._seen(coef, node)
         by_level = sums.reshape(n_columns, n_columns, -1)
         slopes = slice(1, 1 + len(seen))
         by_level[slopes, slopes] += rest[np.ix_(seen, seen)][:, :, None] * by_level[0, 0]
         return by_level.ravel()
 
+    def _seen(self, coef: Coefficients, node: int) -> Ints:
+        """The numbers that predict a discrete node; they come first, after its own terms."""
+        target, incidence = self.nodes.n_gaussian + node, coef.incidence
+        entries = slice(*incidence.target_ptr[target : target + 2].tolist())
+        predictors = incidence.predictor[entries]
+        return np.asarray(predictors[self.nodes.gaussian_nodes[predictors]])
+
     @cached_property
     def _means(self) -> Floats:
         """(n, p) mean of x in every state."""
-        first = np.concatenate([[0], np.cumsum(self.n_levels)])[:-1]
         means = np.tile(self.given_y.start, (len(self.codes), 1))
-        for j, begin in enumerate(first.astype(np.int64)):
+        for j, begin in enumerate(self.nodes.level_start[:-1]):
             means += self.given_y.shift[begin + self.codes[:, j]]
         return means
 
     def _split(self, coef: Coefficients, node: int) -> _Split:
-        """What the logits of a categorical node see of x."""
-        p, incidence = len(self.given_y.start), coef.incidence
-        slopes = np.zeros((p, self.n_levels[node]))
+        """What the logits of a discrete node see of x."""
+        p, incidence = self.nodes.n_gaussian, coef.incidence
+        slopes = np.zeros((p, int(self.nodes.width[p + node])))
         entries = incidence.entries_of(p + node)
         column = incidence.entry_column[entries]
         is_number = column < p
-        first_level = p + sum(self.n_levels[:node])
-        level = incidence.entry_target[entries][is_number] - first_level
-        slopes[column[is_number], level] = coef.values[entries][is_number]
+        own = incidence.entry_target[entries][is_number] - self.nodes.column_start[p + node]
+        slopes[column[is_number], own] = coef.values[entries][is_number]
+        slopes = self.nodes.take([p + node]).over_values(slopes)
         slopes -= slopes.mean(axis=1, keepdims=True)
         axes, steps = axes_of(self.given_y, slopes, self.digits)
         return _Split(axes, steps, self.given_y.covariance - axes @ axes.T)
@@ -179,7 +202,6 @@ class StateRows:
     def _tables(self, split: _Split) -> Iterator[tuple[float, MemoryRows]]:
         """The states times the grid as tables of bounded size, with their probabilities."""
         points, weights = _grid(split.steps, self.digits)
-        p = len(self.given_y.start)
         moved = points @ split.axes.T
         size = max(1, _CHUNK // len(points))
         for at in range(0, len(self.codes), size):
@@ -189,7 +211,8 @@ class StateRows:
             share = (self.probability[block, None] * weights).ravel()
             total = float(share.sum())
             if total > 0.0:
-                yield total, MemoryRows(numbers, codes, Nodes.mixed(p, self.n_levels), share)
+                numbers = np.ascontiguousarray(self.nodes.numbers(numbers, codes))
+                yield total, MemoryRows(numbers, codes, self.nodes, share)
 
 
 def axes_of(given_y: Gaussian, slopes: Floats, digits: float) -> tuple[Floats, tuple[float, ...]]:

@@ -12,7 +12,9 @@ from mixedgm.diagnostics.states import DIGITS, StateRows, axes_of, grid_size
 from mixedgm.errors import ParameterError, TooLargeError
 from mixedgm.fitted import FittedModel
 from mixedgm.joint.field import Gaussian, gaussian
-from mixedgm.joint.moments import Expectations, moments_from
+from mixedgm.joint.kernels import add_level_rows
+from mixedgm.joint.moments import moments_from
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats, Layout
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params, Units, over_observed, to_theta
@@ -42,9 +44,8 @@ class Truth:
     """A distribution with everything in standardised units and over the levels that can occur.
 
     The layout has all pairs of columns that vary; edges in theta sum to zero over levels, and every
-    pair has its penalty weight. `statistics` are means and second moments of the nodes'
-    `statistic_columns`. Rows are all states, or draws, which are in `batches` again, in parts;
-    `notes` say how expectations were found.
+    pair has its penalty weight. Rows are all states, or draws, which are in `batches` again, in
+    parts; `notes` say how expectations were found.
     """
 
     params: Params
@@ -52,7 +53,6 @@ class Truth:
     theta: Floats
     weights: Floats
     moments: Moments
-    statistics: tuple[Floats, Floats]
     given_y: Gaussian
     rows: StateRows | MemoryRows
     batches: tuple[Rows, ...] = ()
@@ -85,11 +85,11 @@ def truth_of(
     if not original.levels_possible.all():
         original = over_observed(original, original.levels_possible)
     model, expected, drawn = _distribution(original, loss, n_draws, rng)
-    units = _units(original.nodes, expected)
+    numeric, mean = original.nodes.numeric, expected.mean
+    scale = np.sqrt(np.diagonal(expected.second - np.outer(mean, mean))[numeric])
+    units = Units(mean[numeric], np.where(scale > 0.0, scale, 1.0))
     params = units.to_standard(original)
-    statistics = _standardised(expected, units, params.nodes)
-    d = params.nodes.n_columns
-    moments = Moments(1.0, statistics[0][:d], statistics[1][:d, :d], np.asarray(expected.share))
+    moments = _standardised(expected, units, params.nodes)
     layout, edges = _layout(params, moments, units, weights)
     free = Layout(layout.nodes.contrasts, layout.pairs).n_theta
     if free > MOST_PARAMETERS:
@@ -100,9 +100,8 @@ def truth_of(
         )
     theta = to_theta(layout, params)
     theta = layout.centred(theta, np.flatnonzero(layout.group_norms(theta)))
-    given_y = gaussian(params.joint)
-    truth = Truth(params, layout, theta, edges, moments, statistics, given_y, _NO_ROWS)
-    if model is not None and not params.nodes.n_scored:
+    truth = Truth(params, layout, theta, edges, moments, gaussian(params.joint), _NO_ROWS)
+    if model is not None:
         states = _states(truth, model)
         if states is not None:
             how = f"{states.n_rows:,} states of y" if original.n_levels else "from moments"
@@ -117,49 +116,48 @@ _NO_ROWS = MemoryRows(np.zeros((0, 0)), np.zeros((0, 0), dtype=np.int64), Nodes.
 
 def _distribution(
     original: Params, loss: str, n_draws: int, rng: np.random.Generator
-) -> tuple[Exact | None, Expectations, Draw | None]:
-    """Exact expectations where elimination fits its limit, else those of draws."""
+) -> tuple[Exact | None, Moments, Draw | None]:
+    """Moments of the design columns: exact where elimination fits its limit, else of draws."""
     from mixedgm.joint.exact import exact
     from mixedgm.joint.sampling import draw
 
+    nodes, density = original.nodes, original.joint
     try:
-        model = exact(original.joint)
+        model = exact(density)
     except TooLargeError:
         if loss == "likelihood":
             raise
-        drawn = draw(original.joint, n_draws, rng=rng, method="gibbs")
-        pairs = (
-            MemoryRows(drawn.numbers[:, :0], drawn.codes, Nodes.mixed(0, original.n_levels))
-            .moments()
-            .second
-        )
-        return None, moments_from(gaussian(original.joint), pairs), drawn
-    return model, moments_from(model.given_y, model.tree.pairs[0]), None
-
-
-def _units(nodes: Nodes, expected: Expectations) -> Units:
-    """Means and standard deviations of numbers and scores."""
-    numeric = nodes.numeric
+        drawn = draw(density, n_draws, rng=rng, method="gibbs")
+        return None, _drawn_moments(nodes, density, drawn), drawn
+    expected = moments_from(model.given_y, model.tree.pairs[0])
+    d, share = nodes.n_columns, np.asarray(expected.share)
     mean, second = nodes.statistic_moments(expected.column_mean, expected.column_second)
-    covariance = second[numeric, numeric] - np.outer(mean[numeric], mean[numeric])
-    return Units(mean[numeric], np.sqrt(np.diagonal(covariance)))
+    return model, Moments(1.0, mean[:d], second[:d, :d], share), None
 
 
-def _standardised(expected: Expectations, units: Units, nodes: Nodes) -> tuple[Floats, Floats]:
-    """Moments of the `statistic_columns` of standardised nodes."""
-    p, others = nodes.n_gaussian, len(expected.share)
-    scale = np.concatenate([units.scale[:p], np.ones(others)])
-    centre = np.concatenate([units.centre[:p], np.zeros(others)])
-    mean = expected.column_mean
-    second = expected.column_second - np.outer(centre, mean) - np.outer(mean - centre, centre)
-    return nodes.statistic_moments((mean - centre) / scale, second / np.outer(scale, scale))
+def _drawn_moments(nodes: Nodes, density: ConditionalGaussian, drawn: Draw) -> Moments:
+    """Moments of the design columns, with x averaged over its distribution given the states."""
+    given_y, x = gaussian(density), np.tile(gaussian(density).start, (len(drawn.codes), 1))
+    add_level_rows(x, drawn.codes, density.level_start, given_y.shift)
+    numbers = np.ascontiguousarray(nodes.numbers(x, drawn.codes))
+    moments = MemoryRows(numbers, drawn.codes, nodes).moments()
+    moments.second[nodes.gaussian, nodes.gaussian] += given_y.covariance
+    return moments
+
+
+def _standardised(expected: Moments, units: Units, nodes: Nodes) -> Moments:
+    """Moments of the design columns with numbers and scores centred and scaled."""
+    scale, mean = units.of_columns(nodes), expected.mean
+    centre = np.concatenate([units.centre, np.zeros(nodes.n_columns - nodes.n_numeric)])
+    second = expected.second - np.outer(centre, mean) - np.outer(mean - centre, centre)
+    return Moments(1.0, (mean - centre) / scale, second / np.outer(scale, scale), expected.shares)
 
 
 def _layout(params: Params, moments: Moments, units: Units, weights: str) -> tuple[Layout, Floats]:
     """All pairs of columns that vary, and their penalty weights."""
     nodes = params.nodes
     scales = edge_weights.node_scales(nodes, moments.mean, np.ones(nodes.n_numeric))
-    constant = nodes.freedom == 0
+    constant = (nodes.freedom == 0) | (np.array(nodes.n_values) == 1)
     layout = Layout.complete(nodes, np.logical_or.outer(constant, constant))
     if weights == "uniform":
         return layout, edge_weights.uniform(layout, units.scale)
@@ -176,8 +174,8 @@ def _states(truth: Truth, model: Exact) -> StateRows | None:
     for digits in DIGITS:
         if n_states * _largest_grid(truth, digits) <= MOST_ROWS:
             codes, probability = all_states(model)
-            levels, moments = truth.params.n_levels, truth.moments
-            return StateRows(truth.given_y, codes, probability, levels, moments, digits)
+            nodes, moments = truth.params.nodes, truth.moments
+            return StateRows(truth.given_y, codes, probability, nodes, moments, digits)
     return None
 
 
@@ -193,18 +191,14 @@ def _largest_grid(truth: Truth, digits: float) -> int:
 
 def _with_draws(truth: Truth, units: Units, drawn: Draw) -> Truth:
     """Expectations over draws, in parts from which their error is estimated."""
-    p, nodes = truth.params.nodes.n_gaussian, truth.params.nodes
-    gaussian = (drawn.numbers - units.centre[:p]) / units.scale[:p]
-    numbers = np.ascontiguousarray(nodes.numbers(gaussian, drawn.codes))
+    numbers = truth.params.nodes.in_own_units.numbers(drawn.numbers, drawn.codes)
+    numbers = np.ascontiguousarray((numbers - units.centre) / units.scale)
     cuts = np.linspace(0, len(numbers), N_BATCHES + 1).astype(int)
 
     def part(first: int, last: int) -> MemoryRows:
-        return MemoryRows(numbers[first:last], drawn.codes[first:last], nodes)
+        return MemoryRows(numbers[first:last], drawn.codes[first:last], truth.params.nodes)
 
     batches = tuple(part(int(a), int(b)) for a, b in zip(cuts[:-1], cuts[1:], strict=True))
     how = "exact" if drawn.method == "exact" else "Gibbs"
-    scored = nodes.n_scored > 0
-    many = "there are too many states for all of them"
-    why = "some columns are ordinal or counts" if scored else many
-    notes = (f"over {len(numbers):,} {how} draws, since {why}",)
+    notes = (f"over {len(numbers):,} {how} draws, since there are too many states for all of them",)
     return replace(truth, rows=part(0, len(numbers)), batches=batches, notes=(*notes, *drawn.notes))

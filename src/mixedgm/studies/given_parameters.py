@@ -68,8 +68,13 @@ def _column(name: str, what: object) -> Column:
     if isinstance(what, str) and what in KINDS and KINDS[what].is_gaussian:
         return Column(name, cast(Kind, what))
     if isinstance(what, Ordinal) and what.levels is not None:
-        scores, levels = tuple(what.scores or ()), tuple(what.levels)
-        return Column(name, what.kind, levels=levels, scores=scores, thresholds=what.thresholds)
+        return Column(
+            name,
+            what.kind,
+            levels=tuple(what.levels),
+            scores=tuple(what.scores or ()),
+            thresholds=what.thresholds,
+        )
     if isinstance(what, Count) and what.largest is not None:
         return Column(
             name, what.kind, dtype="int64", largest=what.largest, zero_term=what.zero_term
