@@ -123,11 +123,24 @@ def test_rows_with_gaps_are_answered_by_what_they_have(seed):
                 assert filled[name][at] == best
 
 
+def test_a_count_above_the_largest_is_seen_as_the_largest():
+    params = random_params(0)
+    model, world = mg.from_params(COLUMNS, params), World.of(params)
+    rows = model.sample(2, random_state=1).astype({"rooms": "Int64"})
+    rows["visits"] = [50, 6]
+    rows["rooms"] = pd.NA
+    answer = np.asarray(model.predict_proba(rows, "mood", unseen="ignore"))
+    for at, row in enumerate(rows.drop(columns=["mood", "rooms"]).to_dict("records")):
+        here = world.given(**{**row, "visits": 6})
+        wanted = [here.chance(mood=x) for x in VALUES["mood"]]
+        np.testing.assert_allclose(answer[at], wanted, atol=1e-9)
+
+
 # -- draws -----------------------------------------------------------------------------------------
 
 
 def agrees(rows, world, worth: float = 1.0):
-    """Margins, one pair and means of numbers within 4.5 standard errors: fails once in 1,000 runs."""
+    """Shares and means within 4.5 standard errors: fails by chance about once in 1,000 seeds."""
     n = worth * len(rows)
     cells = [{name: x} for name in DISCRETE for x in VALUES[name]]
     cells += [{"visits": a, "pain": b} for a in range(3) for b in VALUES["pain"]]

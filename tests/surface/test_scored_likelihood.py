@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import mixedgm as mg
+from mixedgm.studies.conditioned import models_along
 
 TYPES = {"pain": "ordinal", "mood": mg.Ordinal(thresholds="quadratic"), "visits": "count"}
 
@@ -154,3 +155,29 @@ def test_a_likelihood_with_too_many_values_is_refused_with_a_remedy():
     for edge in small.edges_:
         one, other = (m.interaction(*edge[:2]).to_numpy() for m in (model, small))
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-7)
+
+
+@pytest.mark.parametrize(("moderator", "value"), [("visits", 2), ("pain", 3), ("mood", 0)])
+def test_the_model_at_a_value_has_the_conditionals_of_the_moderated_one(moderator, value):
+    frame = patients(400)
+    model = mg.MixedGraphicalModel(lam=0.02, types=TYPES, moderators=[moderator]).fit(frame)
+    assert any(edge.moderator for edge in model.edges_)
+    rows = frame[frame[moderator] == value].head(4)
+    here = model.at({moderator: value})
+    for name in {"visits", "pain", "mood", "sex"} - {moderator}:
+        wanted = np.asarray(model.predict_proba(rows, name))
+        for row, share in zip(rows.to_dict("records"), wanted, strict=True):
+            known = {k: x for k, x in row.items() if k not in (name, moderator)}
+            found = here.conditional(name, known).frame()["probability"]
+            np.testing.assert_allclose(found, share, atol=1e-10)
+
+
+def test_moderators_have_their_values_in_what_is_shown():
+    frame = patients(400)
+    model = mg.MixedGraphicalModel(lam=0.02, types=TYPES, moderators=["visits", "pain"]).fit(frame)
+    for name, values in (("visits", (0, 1, 3)), ("pain", (0, 1, 2, 3))):
+        models, labels = models_along(model.fitted_, name)
+        assert labels == [f"{name} = {value}" for value in values]
+        assert len(models) == len(values)
+    with pytest.warns(mg.ExtrapolationWarning, match="'visits' was between 0 and 6.*at 15 the"):
+        model.at({"visits": 15, "pain": 1})

@@ -25,11 +25,20 @@ def from_params(
     Parameters
     ----------
     schema : Schema or mapping
-        The columns: ``model.schema_``, or a dict of name to "continuous", a number of levels, or
-        the levels.
+        The columns: ``model.schema_``, or a dict of name to "continuous", a number of levels, the
+        levels, ``mg.Ordinal(levels=[...])`` or ``mg.Count(largest=...)``.
     params : Params or mapping
         The blocks, as in ``model.params_``; a mapping may leave some out, which then are those of
-        independent standard normal and uniform columns.
+        independent standard normal and uniform columns, with own terms zero.  Blocks have
+        continuous columns first, then ordinal ones, counts and categorical ones:
+
+        - `precision` and `cont_bias` of the continuous columns;
+        - `score_interaction` (numbers, numbers), with numbers the continuous, ordinal and count
+          columns: one parameter for every pair in which one is ordinal or a count;
+        - `category_shift` (numbers, levels) between numbers and levels of categorical columns;
+        - `cat_interaction` (levels, levels) between levels of categorical columns;
+        - `cat_bias`: one term for each level, or the linear and the quadratic one (and that of
+          zero) of a count or of an ordinal column with quadratic thresholds.
     frame : {"auto", "pandas", "polars", "pyarrow", "numpy"}
         The library of the tables that the model returns; "auto" is the first that is installed.
 
@@ -58,6 +67,10 @@ def from_params(
     ... )
     >>> [(edge.source, edge.target, edge.sign) for edge in truth.edges_]
     [('height', 'sex', '+')]
+    >>> columns = {"pain": mg.Ordinal(levels=["low", "high"]), "visits": mg.Count(largest=20)}
+    >>> truth = mg.from_params(columns, {"score_interaction": [[0.0, 0.8], [0.8, 0.0]]})
+    >>> [round(truth.mean({"pain": pain})["visits"], 2) for pain in ("low", "high")]
+    [1.0, 1.48]
     """
     return MixedGraphicalModel()._adopt(given_model(schema, params, _library(frame)))
 
@@ -78,9 +91,10 @@ def random_model(
     graph : networkx.Graph or sequence of pairs of names
         The edges that the model has, and no others.
     types : mapping of node, or sequence in the order of the nodes, optional
-        "continuous", a number of levels, or the levels of a node.  By default what the attributes
-        `kind` and `levels` of the nodes say, as in ``model.to_networkx()``; without those, nodes
-        are continuous and binary in turn.
+        "continuous", a number of levels, the levels of a node, ``mg.Ordinal(levels=[...])`` or
+        ``mg.Count(largest=...)``.  By default what the attributes `kind`, `levels` and `largest` of
+        the nodes say, as in ``model.to_networkx()``; without those, nodes are continuous and binary
+        in turn.
     strength : (low, high), or mapping of edge kind to (low, high), optional
         The size of an edge is uniform in this range: the root mean square of its parameters, which
         for two continuous columns is the partial correlation's size.  Default: 0.2 to 0.3 for

@@ -41,10 +41,11 @@ ColumnsArg = str | Sequence[str]
 class JointMethods(HasModel):
     """Questions to the joint distribution of all columns.
 
-    Wherever values are given, a continuous column takes a number in the data's own units and a
-    categorical one a level; None and NaN mean that nothing is known.  Answers are exact when the
-    tables that they need fit `limit` (2**24 entries by default); otherwise they come from Gibbs
-    chains and have standard errors.
+    Wherever values are given, a continuous column takes a number in the data's own units, a count a
+    whole number and a categorical or ordinal column a level; None and NaN mean that nothing is
+    known.  Answers are exact when the tables that they need fit `limit` (2**24 entries by default)
+    and, with ordinal columns or counts, all discrete columns have at most 2,048 values together;
+    otherwise they come from Gibbs chains and have standard errors.
     """
 
     def log_likelihood(
@@ -270,9 +271,9 @@ class JointMethods(HasModel):
         Returns
         -------
         Distribution
-            `frame()` has one row for every state of the categorical columns: levels, probability,
-            and mean and standard deviation of the continuous columns in that state.  Further
-            `mean`, `covariance(state)`, `density(x)`, `exact`, `gaussian`.
+            `frame()` has one row for every state of the categorical and ordinal columns and counts:
+            their values, probability, and mean and standard deviation of the continuous columns in
+            that state.  Further `mean`, `covariance(state)`, `density(x)`, `exact`, `gaussian`.
 
         Examples
         --------
@@ -324,7 +325,7 @@ class JointMethods(HasModel):
         random_state: RandomState = 0,
         limit: int | None = None,
     ) -> Means:
-        """Mean of every continuous column and probability of every level.
+        """Mean of every continuous column and count, and probability of every level.
 
         Parameters
         ----------
@@ -336,9 +337,10 @@ class JointMethods(HasModel):
         Returns
         -------
         Means
-            ``means["age"]`` is a number, ``means["sex"]`` a dictionary of levels; `frame()` has
-            everything.  The mean of a column with a transform is that of its normal scores, put
-            back into the data's own units.
+            ``means["age"]`` is a number, ``means["sex"]`` a dictionary of levels, and
+            ``means.score("pain")`` the mean of an ordinal column's scores; `frame()` has everything
+            else.  The mean of a column with a transform is that of its normal scores, put back into
+            the data's own units.
         """
         return means_of(self._model, given, How(method, random_state, limit))
 

@@ -29,6 +29,8 @@ _CHAINS = 16
 _BURN_IN = 100
 _KEPT = 100
 _BLOCK = 2**12
+# Counts of values in all chains of a block: 128 MiB.
+_CELLS = 2**24
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,9 +145,9 @@ class UnknownColumns:
         """
         n, total = self.unary.shape
         levels, error = np.empty((n, total)), np.empty((n, total))
-        spread = np.empty(self.start.shape)
-        for first in range(0, n, _BLOCK):
-            block = slice(first, min(first + _BLOCK, n))
+        spread, size = np.empty(self.start.shape), self._block
+        for first in range(0, n, size):
+            block = slice(first, min(first + size, n))
             m = block.stop - block.start
             counts, squares = self._count(self.unary[block], rng)
             share = (counts / _KEPT).reshape(m, _CHAINS, total)
@@ -159,9 +161,9 @@ class UnknownColumns:
         """(n,) log density of unknown number `at`, averaged over the chains."""
         variance = self.given_y.covariance[at, at]
         shift = np.ascontiguousarray(self.given_y.shift[:, [at]])
-        out = np.empty(len(values))
-        for first in range(0, len(values), _BLOCK):
-            block = slice(first, min(first + _BLOCK, len(values)))
+        out, size = np.empty(len(values)), self._block
+        for first in range(0, len(values), size):
+            block = slice(first, min(first + size, len(values)))
             codes = random_start(self.field, (block.stop - first) * _CHAINS, rng)
             sweep(self.field, codes, _BURN_IN, rng, self.unary[block])
             start = np.repeat(self.start[block, at] - values[block], _CHAINS)[:, None]
@@ -174,6 +176,13 @@ class UnknownColumns:
             out[block] = np.logaddexp.reduce(total.reshape(-1, _CHAINS), axis=1)
         scale = np.log(_CHAINS * _KEPT) + 0.5 * (np.log(variance) + LOG_TWO_PI)
         return np.asarray(out - scale)
+
+    @property
+    def _block(self) -> int:
+        """Rows that are worked on at once: fewer where every row has very many values."""
+        if self.field.seen is None:
+            return _BLOCK
+        return int(np.clip(_CELLS // (_CHAINS * self.unary.shape[1]), 1, _BLOCK))
 
     def _count(self, unary: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """Counts of levels, and sums of squared shifts of the mean of x, chain by chain."""

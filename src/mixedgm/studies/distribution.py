@@ -31,7 +31,7 @@ class Distribution:
     """The distribution of some columns, all others averaged out.
 
     ``model.marginal`` and ``model.conditional`` return one.  It prints as a table with one row for
-    every state of the categorical columns.
+    every state of the discrete columns: categorical and ordinal ones, and counts.
 
     Attributes
     ----------
@@ -102,12 +102,12 @@ class Distribution:
     # -- tables ------------------------------------------------------------------------------------
 
     def frame(self) -> Any:
-        """One row for every state of the categorical columns, as a frame.
+        """One row for every state of the discrete columns, as a frame.
 
         Returns
         -------
         frame of the library of the training table
-            The level of every categorical column and `probability`; for every continuous column
+            The value of every discrete column and `probability`; for every continuous column
             `<name>_mean` and `<name>_sd` in that state.  A column with a transform has
             `<name>_centre`, `<name>_low` and `<name>_high` instead: the mean of its normal scores,
             less and plus their standard deviation, in the data's own units.  (That is the median
@@ -167,7 +167,7 @@ class Distribution:
         Parameters
         ----------
         state : mapping of column name to level, optional
-            A level for every categorical column of the distribution.  By default the covariance
+            A value of every discrete column of the distribution.  By default the covariance
             over all states, with the differences between their means in it.
 
         Returns

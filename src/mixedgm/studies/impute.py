@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Completed", "draws", "expected"]
 
+# Rows times values of discrete columns that are worked on at once: 512 MiB.
+_MOST_CELLS = 2**26
+
 
 @dataclass(frozen=True, eq=False)
 class Completed:
@@ -108,10 +111,16 @@ def draws(fitted: FittedModel, gaps: Gaps, n_draws: int, how: How) -> Iterator[C
 
 
 def _patterns(gaps: Gaps) -> Iterator[_Pattern]:
-    """Yield groups of rows with the same gaps; rows without gaps are left out."""
-    places = gaps.schema.spans.places
+    """Yield groups of rows with the same gaps; rows without gaps are left out.
+
+    Groups in which all values of all rows together would be very many come in parts.
+    """
+    spans = gaps.schema.spans
+    size = max(1, _MOST_CELLS // max(1, sum(spans.n_levels)))
     for rows, gap in gaps.patterns():
-        yield _Pattern(rows, places(np.flatnonzero(~gap)), *places(np.flatnonzero(gap)))
+        known, unknown = spans.places(np.flatnonzero(~gap)), spans.places(np.flatnonzero(gap))
+        for first in range(0, len(rows), size):
+            yield _Pattern(rows[first : first + size], known, *unknown)
 
 
 def _known(numbers: Floats, codes: NDArray[np.int32], pattern: _Pattern) -> KnownColumns:

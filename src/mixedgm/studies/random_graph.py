@@ -17,6 +17,7 @@ from mixedgm.penalty.factors import EDGE_KINDS, edge_kind
 from mixedgm.printable import quoted
 from mixedgm.studies.given_parameters import IN_TURN, schema_of
 from mixedgm.studies.graphs import read_graph
+from mixedgm.table.declarations import declared
 from mixedgm.table.schema import Schema
 
 __all__ = ["STRENGTHS", "random_params", "schema_of_graph"]
@@ -70,7 +71,7 @@ def _by_attribute(graph: Any) -> dict[str, Any]:
         if kind not in KINDS:
             return {}
         levels = json.loads(levels) if isinstance(levels, str) else levels
-        columns[str(node)] = levels if KINDS[kind].has_levels else kind
+        columns[str(node)] = declared(kind, levels, attributes.get("largest", 10))
     return columns
 
 

@@ -21,7 +21,7 @@ from mixedgm.table.schema import (
 )
 from mixedgm.table.values import as_levels
 
-__all__ = ["Count", "Ordinal", "declaration"]
+__all__ = ["Count", "Ordinal", "declaration", "declared"]
 
 
 @dataclass(frozen=True)
@@ -134,6 +134,21 @@ class Count:
     def kind(self) -> Kind:
         """The name of the kind."""
         return "count"
+
+
+def declared(kind: str, levels: Sequence[Level] | int, largest: int) -> object:
+    """Return what describes a column of a kind without a table; `levels` may be their number.
+
+    Examples
+    --------
+    >>> declared("count", (), 9), declared("categorical", ("a", "b"), 9)
+    (Count(largest=9, zero_term=False), ('a', 'b'))
+    """
+    if kind == "ordinal":
+        return Ordinal(range(levels) if isinstance(levels, int) else levels)
+    if kind == "count":
+        return Count(largest)
+    return levels if kind == "categorical" else kind
 
 
 def declaration(column: Column) -> Kind | Ordinal | Count:
