@@ -5,9 +5,9 @@ numbers, and as numbers with normal scores; EBIC chooses the graph, as by defaul
 from models of these kinds by `gibbs.py`, which shares no code with the package, and from others
 that no kind is made for.
 
-Run it when kinds, weights or criteria change: ``python docs/studies/kinds.py``.  It takes about an
-hour on one core, writes docs/studies/kinds.csv row by row, goes on where that ends, and prints the
-tables of docs/selection.md.
+Run it when kinds, weights or criteria change: ``python docs/studies/kinds.py``.  It takes about
+half an hour on one core, writes docs/studies/kinds.csv row by row, goes on where that ends, and
+prints the tables of docs/selection.md.
 """
 
 import csv
