@@ -494,6 +494,19 @@ class Nodes:
                 kinds[p + j] = kind.kept(there)
         return Nodes(tuple(kinds), (0,) * p + tuple(count))
 
+    @cached_property
+    def scale_node(self) -> Ints:
+        """Node of every scale: every column of numbers has one, and every node of indicators."""
+        indicators = np.flatnonzero(~self.numeric_nodes)
+        return np.concatenate([self.column_node[self.numeric], indicators])
+
+    @cached_property
+    def column_scale(self) -> Ints:
+        """(d,) which of the scales is that of every design column."""
+        first = self.n_numeric - int(np.count_nonzero(self.numeric_nodes))
+        of_indicators = first + self.column_node[self.indicators]
+        return np.concatenate([np.arange(self.n_numeric), of_indicators])
+
     # -- counts ------------------------------------------------------------------------------------
 
     @cached_property

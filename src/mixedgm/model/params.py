@@ -77,7 +77,9 @@ class Params(metaclass=_OldForm):
     def independent(cls, nodes: Nodes) -> Params:
         """Standard normal and uniform columns without any edge."""
         p, d, n_terms = nodes.n_gaussian, nodes.n_columns, int(nodes.n_biases.sum())
-        return cls(nodes, np.zeros(n_terms), np.ones(p), np.zeros((d, d)))
+        bias = np.zeros(n_terms)
+        bias[nodes.spiked_terms[0] + 2] = 1.0
+        return cls(nodes, bias, np.ones(p), np.zeros((d, d)))
 
     @classmethod
     def of_blocks(

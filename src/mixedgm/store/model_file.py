@@ -194,6 +194,7 @@ def _sizes(schema: Schema, document: Mapping[str, Any], n_moderators: int) -> di
         "l": int(nodes.n_biases.sum()),
         "d": nodes.n_columns,
         "n": len(nodes),
+        "s": len(nodes.scale_node),
         "g": 1 + n_moderators,
     }
     if path is not None:

@@ -59,7 +59,7 @@ class Column:
     ----------
     name : str
         Its name in the table.
-    kind : {"continuous", "ordinal", "count", "categorical"}
+    kind : {"continuous", "hurdle", "ordinal", "count", "categorical"}
         How it is modelled.
     role : {"target", "covariate"}
         A target is predicted by the others; a covariate only predicts.
@@ -146,7 +146,9 @@ class Column:
 
     @property
     def value_names(self) -> tuple[str, ...]:
-        """All values of a discrete column as text: its levels, or counts."""
+        """All values of a discrete column as text: its levels, counts, or whether it is zero."""
+        if KINDS[self.kind].has_spike:
+            return ("zero", "not zero")
         return self.level_names if self.largest is None else tuple(map(str, range(self.n_values)))
 
     @property
@@ -561,7 +563,7 @@ def _shortened(column: Column) -> str:
 
 def described(kind: Kind) -> str:
     """Return what a column of a kind is, in a sentence: "categorical", "a count"."""
-    return "a count" if kind == "count" else kind
+    return {"count": "a count", "hurdle": "a hurdle column"}.get(kind, kind)
 
 
 def types_line(name: str | Sequence[str], kind: Kind, **options: object) -> str:

@@ -125,8 +125,12 @@ class HurdleKind(Kind):
     def point(
         self, conditional: Floats, which: Point | None = None, numbers: Floats | None = None
     ) -> NDArray[Any]:
-        """The mean."""
-        return conditional
+        """The mean; what fills a gap is zero, or the mean of what is not zero, if that is likelier.
+
+        The conditional (n, 2) is the log probability of not zero, and the mean where it is not.
+        """
+        there, mean = np.exp(conditional[:, 0]), conditional[:, 1]
+        return there * mean if which else np.where(there >= 0.5, mean, 0.0)
 
 
 HURDLE = HurdleKind()
