@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 _NODES_AT_ONCE = 256
 
-Points = Sequence[Callable[[Floats], NDArray[Any]]]
-"""Of every node: its conditionals (means, or log probabilities of values) -> predictions."""
+Points = Mapping[int, Callable[[Floats], NDArray[Any]]]
+"""Of some nodes: conditionals (means, or log probabilities of values) -> predictions."""
 
 
 class Edge(NamedTuple):
@@ -370,13 +370,13 @@ class FittedModel:
         `value` is what ordered values are predicted by; by default, as their kind says.
         """
         kinds, columns = self.schema.spans.kinds, self.schema.nodes
-        return [
-            partial(kind.point, which=value or kind.predicted_by, numbers=column.numbers)
-            for kind, column in zip(kinds, columns, strict=True)
-        ]
+        return {
+            node: partial(kind.point, which=value or kind.predicted_by, numbers=column.numbers)
+            for node, (kind, column) in enumerate(zip(kinds, columns, strict=True))
+        }
 
-    def predict(self, design: Design, points: Points | None = None) -> list[NDArray[Any]]:
-        """Every node given all others: numbers, or codes of values, as `points` say."""
+    def predict(self, design: Design, points: Points | None = None) -> dict[int, NDArray[Any]]:
+        """Nodes given all others: numbers, or codes of values, as `points` say; all by default."""
         points = self.points() if points is None else points
         return predictions(self.params, design.numbers, design.codes, points, self.n_observed)
 

@@ -485,11 +485,30 @@ def test_residuals_of_the_check_are_those_of_scores_and_counts(model, table, che
 def test_the_check_is_drawn_and_says_what_is_wrong(checked, model, table, axes):
     assert checked.plot().images[0].get_array().shape == (8, 8)
     assert "of 36 columns and pairs flagged" in str(checked).replace("\n ", "")
-    # Counts with far more spread than the model's own, and many zeros.
+
+
+def test_the_check_finds_what_is_wrong_and_nothing_else(table):
+    """A right model is flagged in one of twenty tables; the seed is fixed."""
+    model = mg.MixedGraphicalModel(types=TYPES).fit(table)
+    rows = model.sample(500, random_state=1)
+    options = {"n_sim": 60, "random_state": 0, "n_jobs": 1}
+    assert not model.check_fit(rows, **options).flagged
     rng = np.random.default_rng(0)
-    wrong = table.assign(falls=rng.permutation(np.where(table["falls"] > 1, 0, 3 * table["falls"])))
-    found = model.check_fit(wrong, n_sim=40, random_state=0, n_jobs=1)
+    idle = rows.assign(falls=np.where(rng.random(500) < 0.3, 0, rows["falls"]))
+    found = model.check_fit(idle, **options)
     assert ("falls",) in found.flagged
+    assert "falls: There are more zeros, or fewer, than the model says" in " ".join(
+        str(found).split()
+    )
+    visits = rng.poisson(rows["visits"] * rng.gamma(1.0, 1.0, 500))
+    wild = rows.assign(visits=np.minimum(visits, column(model, "visits").largest))
+    found = model.check_fit(wild, **options)
+    assert ("visits",) in found.flagged
+    assert found.nodes().set_index("column").loc["visits", "dispersion"] > 1.3
+    noise = rng.permuted(rows["pain"].to_numpy())
+    found = model.check_fit(rows.assign(pain=pd.Categorical(noise, PAIN, ordered=True)), **options)
+    assert ("age", "pain") in found.flagged
+    assert ("pain", "visits") in found.flagged
 
 
 @asks("bootstrap.edges", "bootstrap.parameters", "bootstrap.difference", "bootstrap.differences")

@@ -123,7 +123,7 @@ def fitted(**options):
 def test_complete_rows_are_answered_as_before_to_the_last_bit():
     model, rows = fitted(), table(seed=1)
     complete = rows.notna().all(axis=1).to_numpy()
-    age, _, city, _ = model.fitted_.predict(mg.table.apply(rows[complete], model.schema_))
+    age, _, city, _ = model.fitted_.predict(mg.table.apply(rows[complete], model.schema_)).values()
     found = model.predict(rows)[complete]
     np.testing.assert_array_equal(found["age"], age)
     np.testing.assert_array_equal(found["city"], np.array(["Bath", "Oslo", "Rome"])[city])

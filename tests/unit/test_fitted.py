@@ -166,7 +166,7 @@ def design(numbers, codes):
 def test_conditionals_by_hand(fitted):
     """One row: age 30, wage 2; m, iii, owner."""
     rows = design([[30.0, 2.0]], [[1, 2, 1]])
-    (age,), (wage,), (sex,), *_ = fitted.predict(rows)
+    (age,), (wage,), (sex,), *_ = fitted.predict(rows).values()
     assert age == pytest.approx((1.0 + 0.3 - 1.0 * 2.0) / 4.0)
     assert wage == pytest.approx((2.0 - 4.0 - 1.0 * 30.0) / 9.0)
     logits = np.array([0.1 - 0.3 * 30 + 0.5, -0.1 + 0.3 * 30 - 0.5])

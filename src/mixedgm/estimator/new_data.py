@@ -149,7 +149,7 @@ class NewDataMethods(HasModel):
 
         Examples
         --------
-        >>> import mixedgm as mg
+        >>> import mixedgm as mg, numpy as np
         >>> truth = mg.from_params(
         ...     {"height": "continuous", "sex": ["f", "m"]},
         ...     {"category_shift": [[-1.0, 1.0]]},
@@ -157,6 +157,17 @@ class NewDataMethods(HasModel):
         ... )
         >>> truth.predict([[0.5, "m"], [None, "f"], [None, None]], "height").round(3).tolist()
         [1.0, -1.0, 0.0]
+
+        Of an ordinal column, here without any edges:
+
+        >>> pain = mg.Column("pain", "ordinal", levels=("none", "some", "much", "very much"))
+        >>> shares = {"cat_bias": np.log([0.3, 0.25, 0.35, 0.1])}
+        >>> truth = mg.from_params(mg.Schema((pain,)), shares, frame="numpy")
+        >>> for value in ("mode", "median", "mean"):
+        ...     print(truth.predict([[None]], "pain", value=value).tolist())
+        ['much']
+        ['some']
+        [1.25]
         """
         from mixedgm.studies.incomplete import predicted
 

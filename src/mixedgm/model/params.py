@@ -147,7 +147,14 @@ class Params(metaclass=_OldForm):
     @cached_property
     def logits(self) -> Floats:
         """(sum of values,) logits of the values of discrete columns without their neighbours."""
-        return self.nodes.own_logits(self.cat_bias)
+        nodes, slots = self.nodes, self.nodes.own_logits(self.cat_bias)
+        if not nodes.n_spiked:
+            return slots
+        terms = slots[: 3 * nodes.n_spiked].reshape(-1, 3)
+        odds = terms[:, 0] + 0.5 * (terms[:, 1] ** 2 / terms[:, 2])
+        odds += 0.5 * np.log(2.0 * np.pi / terms[:, 2])
+        pairs = np.column_stack([np.zeros_like(odds), odds]).ravel()
+        return np.concatenate([pairs, slots[3 * nodes.n_spiked :]])
 
     @property
     def score_interaction(self) -> Floats:
@@ -173,6 +180,18 @@ class Params(metaclass=_OldForm):
     def level_effect(self) -> Floats:
         """(sum of levels, p) what each level says in the conditional of each continuous column."""
         return self.coef[self.nodes.n_numeric :, : self.nodes.n_numeric]
+
+    @cached_property
+    def precisions(self) -> Floats:
+        """(n_real,) of Gaussian nodes given all others, then of spiked ones that are not zero."""
+        first, _ = self.nodes.spiked_terms
+        return np.concatenate([self.diagonal, self.bias[first + 2]])
+
+    @cached_property
+    def linear_terms(self) -> Floats:
+        """(n_real,) their linear terms."""
+        first, _ = self.nodes.spiked_terms
+        return np.concatenate([self.cont_bias, self.bias[first + 1]])
 
     @property
     def levels_possible(self) -> NDArray[np.bool_]:
@@ -310,6 +329,10 @@ class Units:
         linear, at = nodes.quadratic_terms
         bias[linear + 1] /= self.scale[at] ** 2
         bias[linear] = bias[linear] / self.scale[at] - 2.0 * bias[linear + 1] * self.centre[at]
+        first, at = nodes.spiked_terms
+        bias[first] -= np.log(self.scale[at + 1])
+        bias[first + 1] /= self.scale[at + 1]
+        bias[first + 2] /= self.scale[at + 1] ** 2
         bias -= nodes.moved_terms(self.centre @ coef[: nodes.n_numeric])
         bias[:p] += diagonal * self.centre[:p]
         return replace(params, nodes=nodes, bias=bias, diagonal=diagonal, coef=coef)
@@ -323,6 +346,10 @@ class Units:
         linear, at = nodes.quadratic_terms
         bias[linear] = (bias[linear] + 2.0 * bias[linear + 1] * self.centre[at]) * self.scale[at]
         bias[linear + 1] *= self.scale[at] ** 2
+        first, at = nodes.spiked_terms
+        bias[first] += np.log(self.scale[at + 1])
+        bias[first + 1] *= self.scale[at + 1]
+        bias[first + 2] *= self.scale[at + 1] ** 2
         return replace(
             params,
             nodes=nodes.standardised(self.centre, self.scale),

@@ -113,7 +113,12 @@ class Task:
     @property
     def log_jacobian(self) -> float:
         """Objective in the data's own units minus objective in standardised units."""
-        return float(np.log(self.units.scale[self.layout.gaussian_targets]).sum())
+        nodes, units = self.layout.nodes, self.units
+        total = np.log(units.scale[self.layout.gaussian_targets]).sum()
+        for j, column in enumerate(nodes.spiked_terms[1].tolist()):
+            if self.layout.is_target[nodes.n_gaussian + j]:
+                total += units.centre[column] * np.log(units.scale[column + 1])
+        return float(total)
 
     def certificate(self, solution: Solution) -> Certificate:
         """The certificate of a solution, with the objective in the data's own units."""

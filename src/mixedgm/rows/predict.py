@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -51,20 +51,25 @@ def predictions(
     params: Params,
     numbers: Floats,
     codes: NDArray[np.integer],
-    points: Sequence[Callable[[Floats], NDArray[Any]]],
+    points: Mapping[int, Callable[[Floats], NDArray[Any]]],
     n_observed: float = np.inf,
-) -> list[NDArray[Any]]:
-    """What `points`, one for each node, make of its conditionals: means, or log probabilities."""
-    parts: list[list[NDArray[Any]]] = [[] for _ in points]
+) -> dict[int, NDArray[Any]]:
+    """What `points` of some nodes make of their conditionals: of means, or log probabilities."""
+    parts: dict[int, list[NDArray[Any]]] = {node: [] for node in points}
     nodes = params.nodes
     for block in _blocks(params, len(numbers)):
         given = conditionals(params, numbers[block], codes[block], n_observed)
-        for node, point in enumerate(points):
+        for node, point in points.items():
             at = nodes.place(node)
-            gaussian = nodes.is_gaussian(node)
-            part = given.mean[:, at] if gaussian else given.log_prob[:, nodes.levels_of(at)]
+            if nodes.spiked_nodes[node]:
+                there = given.log_prob[:, nodes.levels_of(at).stop - 1]
+                part = np.exp(there) * given.mean[:, node]
+            elif nodes.is_gaussian(node):
+                part = given.mean[:, at]
+            else:
+                part = given.log_prob[:, nodes.levels_of(at)]
             parts[node].append(point(part))
-    return [np.concatenate(part) if part else np.zeros(0) for part in parts]
+    return {node: np.concatenate(part) if part else np.zeros(0) for node, part in parts.items()}
 
 
 def probabilities(

@@ -30,7 +30,7 @@ def predicted(
         The rows; their covariates are known.
     targets : sequence of int
         The nodes that are predicted.
-    points : sequence of callables, optional
+    points : mapping of int to callable, optional
         What makes a prediction of the conditional of every node, as `FittedModel.points`.
 
     Returns
@@ -38,9 +38,9 @@ def predicted(
     dict of int to ndarray
         Of every node that is predicted: by default, means, or codes of values.
     """
-    points = fitted.points() if points is None else points
-    everything = fitted.predict(gaps.design, points)
-    out = {node: everything[node] for node in targets}
+    every = fitted.points() if points is None else points
+    points = {node: every[node] for node in targets}
+    out = fitted.predict(gaps.design, points)
     with JointCells(fitted, gaps) as cells:
         for node, rows, mean in cells.means(targets):
             out[node][rows] = points[node](mean)

@@ -47,9 +47,6 @@ _COLUMNS = {
     "may need types={...: mixedgm.Count(zero_term=True)}.",
     "even": "Given the other columns, values vary less than the model says, so that edges of this "
     "column are missing or too weak. To do: look at its pairs.",
-    "steps": "Given the other columns, values lie to other sides of what the model expects than it "
-    "says, or farther out. To do: for an ordinal column try other scores, free thresholds, or "
-    "types= to make it categorical.",
     "zeros": "There are more zeros, or fewer, than the model says. To do: "
     "types={...: mixedgm.Count(zero_term=True)}.",
 }
@@ -258,11 +255,7 @@ def _column_meaning(node: NodeCheck) -> str:
     above = not size.startswith("-")
     kind = KINDS[node.kind]
     if kind.is_numeric and not kind.is_gaussian:
-        by_name = {
-            "residual sd": "varied" if above else "even",
-            **dict.fromkeys(("skewness", "kurtosis"), "steps"),
-            ZEROS: "zeros",
-        }
+        by_name = {"residual sd": "varied" if above else "even", ZEROS: "zeros"}
         return by_name.get(name, "moved")
     if name == "skewness":
         return "skewed"

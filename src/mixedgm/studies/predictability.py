@@ -59,8 +59,9 @@ def predictability(fitted: FittedModel, gaps: Gaps) -> tuple[NodePredictability,
     """
     schema = fitted.schema
     targets = [schema.node_index(name) for name in schema.targets]
-    both = zip(fitted.points("mean"), fitted.points("mode"), strict=True)
-    guesses = predicted(fitted, gaps, targets, [partial(_pair, *points) for points in both])
+    means_of, modes_of = fitted.points("mean"), fitted.points("mode")
+    both = {node: partial(_pair, means_of[node], modes_of[node]) for node in targets}
+    guesses = predicted(fitted, gaps, targets, both)
     observed, missing, losses = gaps.design, gaps.missing, node_losses(fitted, gaps)
     # Whole weights add up exactly, so that a gain of nothing is 0 and not a rounding error.
     weights = np.ones(len(missing)) if gaps.weights is None else gaps.weights

@@ -22,6 +22,7 @@ __all__ = [
     "closeness_finding",
     "count_findings",
     "default_largest",
+    "distribution_findings",
     "family_finding",
     "infinite_finding",
     "is_numeric",
@@ -210,11 +211,8 @@ def default_largest(numbers: Floats) -> int:
     return int(min(2.0 * float(numbers.max()) + 10.0, 2.0**62))
 
 
-def count_findings(name: str, numbers: Floats, largest: int, *, zero_term: bool) -> list[Finding]:
-    """Return errors about numbers that cannot be counts up to the largest; a largest too near.
-
-    The numbers are finite, and not all equal.
-    """
+def count_findings(name: str, numbers: Floats, largest: int) -> list[Finding]:
+    """Return errors about finite numbers that cannot be counts up to the largest."""
     findings = []
     for bad, what in (
         (numbers < 0.0, "negative"),
@@ -233,11 +231,20 @@ def count_findings(name: str, numbers: Floats, largest: int, *, zero_term: bool)
             findings.append(
                 Finding(name, f"types says count, but {n_values} {what}: {some}", remedy)
             )
-    if findings:
-        return findings
-    if largest > MOST_COUNT:
+    if not findings and largest > MOST_COUNT:
         what = f"its counts, up to {numbers.max():,.0f}, are too large: at most {MOST_COUNT:,}"
-        return [Finding(name, what, f"{types_line(name, 'continuous')}, or count in larger units")]
+        remedy = f"{types_line(name, 'continuous')}, or count in larger units"
+        findings.append(Finding(name, what, remedy))
+    return findings
+
+
+def distribution_findings(
+    name: str, numbers: Floats, largest: int, *, zero_term: bool
+) -> list[Finding]:
+    """Return the error that counts leave their distribution open; a warning of a near largest."""
+    constant = spread_finding(name, numbers)
+    if constant is not None:
+        return [constant]
     shares = np.bincount(numbers.astype(np.int64), minlength=largest + 1) / len(numbers)
     seen = np.flatnonzero(shares)
     if zero_term and (seen[0] != 0 or undetermined(seen[1:] - 1, largest)):
@@ -600,7 +607,7 @@ def shape_findings(shapes: Sequence[Shape]) -> list[Finding]:
             counts,
             ("looks like a count", "look like counts"),
             lambda s: f"whole numbers up to {s.largest_count:,}",
-            ", ".join(types_line(s.name, "count") for s in counts[:1]),
+            types_line([s.name for s in counts[:_MOST]], "count"),
         ),
     )
     return [note for note in notes if note is not None]

@@ -26,12 +26,13 @@ def test_mean_losses_sum_to_the_smooth_value_with_the_constant(case):
 
 
 def points(params):
-    return [kind.point for kind in params.nodes.kinds]
+    return {node: kind.point for node, kind in enumerate(params.nodes.kinds)}
 
 
 def test_predictions_are_conditional_means_and_likeliest_levels(case):
     params, table = case
-    _, mean, mode, _ = predictions(params, table.X, table.design.codes, points(params))
+    found = predictions(params, table.X, table.design.codes, points(params))
+    mean, mode = found[1], found[2]
     for i, (x, y) in enumerate(zip(table.X, table.Y, strict=True)):
         assert mean[i] == pytest.approx(plain.conditional_mean(params, 1, x, y))
         assert mode[i] == np.argmax(plain.conditional_probabilities(params, 0, x, y))
@@ -55,7 +56,8 @@ def test_more_rows_than_one_block_give_the_same_as_few():
     tail = slice(5990, 6000)
     few = predictions(params, table.X[tail], codes[tail], points(params))
     np.testing.assert_allclose(few[0], found[0][tail])
-    np.testing.assert_array_equal(few[1:], [part[tail] for part in found[1:]])
+    for node in (1, 2):
+        np.testing.assert_array_equal(few[node], found[node][tail])
     np.testing.assert_allclose(
         probabilities(params, table.X[tail], codes[tail], 1), chances[tail], rtol=1e-12
     )

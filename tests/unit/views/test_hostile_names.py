@@ -184,6 +184,4 @@ def test_edges_of_many_columns_are_those_of_the_matrix() -> None:
 def test_schema_of_very_many_columns_is_short() -> None:
     text = str(chain(3000, []).schema)
     assert len(text.splitlines()) == 502
-    assert text.endswith(
-        "... and 2,500 more columns; of all 3,000: 3,000 continuous"
-    )
+    assert text.endswith("... and 2,500 more columns; of all 3,000: 3,000 continuous")
