@@ -797,13 +797,12 @@ def test_consistency_of_a_model_with_ordered_columns(table, axes):
     assert set(found.frame()["kind"]) >= {"continuous-count"}
     assert found.gradient_at_truth < 0.1
     assert found.theorem(1e6).n_rows == 1e6
-    assert "some columns are ordinal or counts" in " ".join(found.summary().split())
+    assert "expectations" in found.summary()
     assert found.plot().figure
 
 
 @pytest.mark.parametrize("loss", ["pseudolikelihood", "likelihood"])
 def test_consistency_of_two_ordered_levels_is_that_of_categories(table, loss):
-    """Exact for categories, from draws for ordered levels: five standard errors; seed fixed."""
     halved = pd.DataFrame(
         {
             "age": table["age"],
@@ -817,12 +816,10 @@ def test_consistency_of_two_ordered_levels_is_that_of_categories(table, loss):
         types = {"pain": kind, "visits": kind, "smoker": "categorical"}
         model = mg.MixedGraphicalModel(types=types, lam=0.15).fit(halved)
         numbers.append(mg.diagnostics.consistency(model, loss=loss))
-    exact, drawn = numbers
-    assert exact.exact
-    assert not drawn.exact
-    for one, other in zip(exact.pairs, drawn.pairs, strict=True):
+    assert all(found.exact for found in numbers)
+    for one, other in zip(*(found.pairs for found in numbers), strict=True):
         assert one[:2] == other[:2]
-        assert one.upper == pytest.approx(other.upper, abs=5 * drawn.standard_error + 1e-6)
+        assert one.upper == pytest.approx(other.upper, abs=1e-4)
 
 
 # -- the command line ------------------------------------------------------------------------------
