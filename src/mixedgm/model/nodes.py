@@ -14,7 +14,7 @@ term of its own they are the logits of the values, elsewhere `own_logits` makes 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -354,6 +354,17 @@ class Nodes:
     def real_columns(self) -> Ints:
         """Design columns of the real numbers: of Gaussian nodes, then of spiked ones."""
         return np.concatenate([np.arange(self.n_gaussian), self.spiked_terms[1] + 1])
+
+    @cached_property
+    def locations(self) -> Floats:
+        """(n_real,) what is taken from the real numbers of spiked nodes that are not zero."""
+        return np.concatenate([np.zeros(self.n_gaussian), [k.location for _, k in self._spiked]])
+
+    @cached_property
+    def unlocated(self) -> Nodes:
+        """The same nodes with nothing taken from them."""
+        kinds = [replace(k, location=0.0) if isinstance(k, HurdleKind) else k for k in self.kinds]
+        return Nodes(tuple(kinds), self.n_values)
 
     @property
     def n_real(self) -> int:

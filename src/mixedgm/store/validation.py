@@ -186,6 +186,7 @@ SCHEMA = record(
                     "thresholds": (text(*get_args(Thresholds)), "free"),
                     "largest": (maybe(whole(1)), None),
                     "zero_term": (truth, False),
+                    "location": (number(), 0.0),
                 }
             )
         ),
