@@ -153,8 +153,9 @@ def check_table(
         The table.
     types : mapping, sequence or Schema, optional
         Kinds that override inference: "continuous", "hurdle" (a number with a spike at zero),
-        "ordinal", "count" or "categorical" by column, or `Ordinal` and `Count` with options; a schema, such as that of another checked table, gives the kinds of
-        its columns and their levels.
+        "ordinal", "count" or "categorical" by column, or `Ordinal` and `Count` with options; a
+        schema, such as that of another checked table, gives the kinds of its columns and their
+        levels.
     transforms : "nonparanormal" or mapping, optional
         For all continuous columns, or by column.
     covariates : sequence of names, optional

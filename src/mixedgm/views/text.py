@@ -30,7 +30,7 @@ __all__ = [
 
 TOP_EDGES = 12
 NO_SIGN = "no sign: a categorical column with three or more levels"
-_TWO_SIGNS = "a hurdle column with one sign for whether and another for how much"
+_TWO_SIGNS = "a hurdle column (one sign for whether, another for how much)"
 _NARROWEST = 8
 _LONGEST_HEAD = 24
 _LONGEST_NAME = 40
@@ -242,7 +242,7 @@ def edges_text(
         columns = {**columns, "kind": [SHORT_KINDS[edge.kind] for edge in edges]}
     text = table_text(columns, width)
     legend = sign_legend(edges)
-    return f"{text}\n({legend})" if legend else text
+    return f"{text}\n{textwrap.fill(f'({legend})', width)}" if legend else text
 
 
 def sign_legend(edges: Iterable[Edge]) -> str:
@@ -251,7 +251,7 @@ def sign_legend(edges: Iterable[Edge]) -> str:
     Examples
     --------
     >>> print(sign_legend([Edge("age", "debt", "continuous-hurdle", 0.25, None, None)]))
-    no sign: a hurdle column with one sign for whether and another for how much
+    no sign: a hurdle column (one sign for whether, another for how much)
     """
     ends = [ends_of(edge.kind) for edge in edges if edge.sign is None]
     spiked = [any(kind.has_spike for kind in pair) for pair in ends]

@@ -16,8 +16,8 @@ EXPLANATION = """
 Show each column of a table as continuous, hurdle, ordinal, count or categorical, with its levels,
 and list everything that is wrong or doubtful: missing values and the columns that cost most rows,
 identifiers (which are left out), columns that follow from others, skewed columns, columns with many
-zeros (which may be hurdle columns), numbers that may be ordinal, counts or codes. Nothing is fitted. The exit code is 2 if the table cannot be fitted as
-it is.
+zeros (which may be hurdle columns), numbers that may be ordinal, counts or codes. Nothing is
+fitted. The exit code is 2 if the table cannot be fitted as it is.
 """
 EXAMPLES = """
 mixedgm check survey.csv
