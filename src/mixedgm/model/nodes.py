@@ -583,7 +583,7 @@ class Nodes:
         """
         from scipy import sparse
 
-        tables, wide = self._scored_features, self.expansion
+        tables, wide = list(self._scored_features.values()), self.expansion
         if not tables:
             return wide
         terms: Any = sparse.block_diag(tables, format="csr")
