@@ -63,7 +63,14 @@ _GIVEN = _Values(
 )
 
 _COLUMNS: _Options = {
-    "--types": _Values("height=categorical|luck=continuous", ("height=x", "=", *_ODD)),
+    "--types": _Values(
+        "height=categorical|luck=continuous|group=ordinal|luck=count", ("height=x", "=", *_ODD)
+    ),
+    "--levels": _Values("group=a,b|group=b,a", ("mood", "mood=bad", "luck=0,0", *_ODD)),
+    "--level-scores": _Values("group=0,1|group=0,4", ("group=1,0", "group=x", "mood=", *_ODD)),
+    "--thresholds": _Values("group=free", ("group=quadratic", "group=x", "group", *_ODD)),
+    "--largest": _Values("luck=9|luck=100", ("luck=1", "luck=x", "mood=9", "luck=1e9", *_ODD)),
+    "--zero-term": _NAME,
     "--transform": _Values("nonparanormal|height=nonparanormal|height=none", ("mood=none", *_ODD)),
     "--missing": _Values("error|drop", _CHOICE),
     "--drop": _NAME,

@@ -79,6 +79,16 @@ def _models() -> dict[str, tuple[Any, Any]]:
             },
             plain,
         ),
+        "scored": (
+            {
+                "types": {
+                    "site": mg.Ordinal(levels=["north", "south", "east"], thresholds="quadratic"),
+                    "count": mg.Count(zero_term=True),
+                },
+                **few,
+            },
+            plain,
+        ),
         "numbers for names": ({"lams": [0.3, 0.1], "solver": mg.ProximalNewton("exact")}, numbers),
         "array": ({"lam": 0.1, "types": ["continuous", None, "categorical"]}, numbers.to_numpy()),
         "subsamples": ({"select": mg.StARS(n_subsamples=3), **few}, plain[["a", "skewed", "flag"]]),

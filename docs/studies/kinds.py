@@ -5,9 +5,9 @@ numbers, and as numbers with normal scores; EBIC chooses the graph, as by defaul
 from models of these kinds by `gibbs.py`, which shares no code with the package, and from others
 that no kind is made for.
 
-Run it when kinds, weights or criteria change: ``python docs/studies/kinds.py``.  It takes about an
-hour on one core, writes docs/studies/kinds.csv row by row, goes on where that ends, and prints the
-tables of docs/selection.md.
+Run it when kinds, weights or criteria change: ``python docs/studies/kinds.py``.  It takes about
+half an hour on one core, writes docs/studies/kinds.csv row by row, goes on where that ends, and
+prints the tables of docs/selection.md.
 """
 
 import csv
@@ -232,13 +232,19 @@ def run() -> None:
             stream.flush()
 
 
-def plus_minus(values: pd.Series, form: str = ".1f") -> str:
-    """Mean and standard error."""
-    return f"{values.mean():{form}} ± {values.sem():{form.removeprefix('+')}}"
+def cell(counts: pd.Series, declared: pd.Series) -> str:
+    """Mean and standard error; an arrow where it is not that of columns as declared.
+
+    What is compared is the same tables, by two standard errors of the mean difference.
+    """
+    difference = counts - declared
+    is_other = bool(abs(difference.mean()) > 2 * difference.sem())
+    arrow = ("↑" if difference.mean() > 0 else "↓") * is_other
+    return f"{counts.mean():.1f} ± {counts.sem():.1f}{arrow}"
 
 
 def report() -> None:
-    """Print means and standard errors, then differences from columns as declared."""
+    """Print the tables of the page."""
     counts = pd.read_csv(FILE).pivot(
         index=["tables", "rows", "seed"], columns="as", values=["true", "false"]
     )
@@ -248,31 +254,12 @@ def report() -> None:
         lines += ["| --- | --- |" + " --- |" * len(labels)]
         for name, n_rows in product(names, ROWS):
             part = counts.loc[(name, n_rows)]
-            both = [(part["true", label], part["false", label]) for label in labels]
-            cells = [
-                f"{plus_minus(true)}, {plus_minus(false)}" if true.notna().all() else ""
-                for true, false in both
-            ]
+            cells = [""] * len(labels)
+            for k, label in enumerate(treatments(name)):
+                both = [cell(part[what, label], part[what, FIRST]) for what in ("true", "false")]
+                cells[k] = ", ".join(both)
             lines.append(f"| {name} | {n_rows:,} | {' | '.join(cells)} |")
         sys.stdout.write("\n".join(lines) + "\n\n")
-    differences(counts)
-
-
-def differences(counts: pd.DataFrame) -> None:
-    """Print what columns as declared find beyond each alternative, over the same tables.
-
-    A cross marks fewer true edges, or more false ones, by two standard errors.
-    """
-    lines = ["| tables | rows | than | more true edges | more false edges | |"]
-    lines += ["| --- | --- | --- | --- | --- | --- |"]
-    for name, n_rows in product(SETTINGS, ROWS):
-        part = counts.loc[(name, n_rows)]
-        for label in list(treatments(name))[1:]:
-            true, false = (part[what, FIRST] - part[what, label] for what in ("true", "false"))
-            gains = " | ".join(plus_minus(each, "+.2f") for each in (true, false))
-            is_worse = true.mean() < -2 * true.sem() or false.mean() > 2 * false.sem()
-            lines.append(f"| {name} | {n_rows:,} | {label} | {gains} | {'✗' * is_worse} |")
-    sys.stdout.write("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -151,19 +151,25 @@ class _Conditionals:
 
     def _columns(self, part: slice) -> Floats:
         nodes, p = self.layout.nodes, self.p
-        numbers = (self.design.numbers[part] - self.rows.centre[:p]) / self.rows.scale[:p]
-        out = np.zeros((self.n_copies, self.d, len(numbers)))
-        out[0, :p] = numbers.T
-        rows = np.arange(len(numbers))
-        for j in range(len(self.code)):
+        real = self.design.numbers[part]
+        out = np.zeros((self.n_copies, self.d, len(real)))
+        rows = np.arange(len(real))
+        out[0, :p] = real[:, :p].T
+        for j in range(nodes.n_spiked):
+            out[0, p + 2 * j], out[0, p + 2 * j + 1] = real[:, p + j] != 0.0, real[:, p + j]
+        there = p + 2 * nodes.n_spiked
+        out[0, :there] -= self.rows.centre[:there, None]
+        out[0, :there] /= self.rows.scale[:there, None]
+        for j in range(nodes.n_spiked, len(self.code)):
             if nodes.scored_nodes[p + j]:
-                out[0, p + j] = self.scores[nodes.levels_of(j)][self._codes(part, j)]
+                scores = self.scores[nodes.slots_of(j)]
+                out[0, self.start[p + j]] = scores[self._codes(part, j)]
             else:
                 out[0, self.start[p + j] + self._codes(part, j), rows] = 1.0
         if self.rows.features is not None and self.rows.middle is not None:
             moved = out[0] - self.rows.middle[:, None]
             out[1:] = self.rows.features[part].T[:, None, :] * moved
-        return out.reshape(-1, len(numbers))
+        return out.reshape(-1, len(real))
 
     def _residuals(self, part: slice, columns: Floats) -> tuple[Floats, Floats]:
         """Derivative of every conditional's loss in its linear predictors, and in scored values."""
@@ -172,24 +178,40 @@ class _Conditionals:
         out[:p] += self.linear[:, None]
         out[:p] /= self.precision[:, None]
         out[:p] -= columns[:p]
-        by_value = np.zeros(int(nodes.level_start[nodes.n_scored]))
+        by_slot = np.zeros(int(nodes.slot_start[nodes.first_indicator]))
         for j in range(len(self.code)):
-            at, values = (
-                slice(int(self.start[p + j]), int(self.start[p + j + 1])),
-                nodes.levels_of(j),
-            )
-            scored, bias = bool(nodes.scored_nodes[p + j]), self.logits[values, None]
-            chance = bias + (np.outer(self.scores[values], out[at]) if scored else out[at])
+            at, slots = nodes.columns_of(p + j), nodes.slots_of(j)
+            if nodes.spiked_nodes[p + j]:
+                self._spiked(part, j, out[at], by_slot[slots])
+                continue
+            scored, bias = bool(nodes.scored_nodes[p + j]), self.logits[slots, None]
+            chance = bias + (np.outer(self.scores[slots], out[at]) if scored else out[at])
             chance -= chance.max(axis=0)
             np.exp(chance, out=chance)
             chance /= chance.sum(axis=0)
-            out[at] = self.scores[values] @ chance if scored else chance
+            out[at] = self.scores[slots] @ chance if scored else chance
             if scored:
                 seen = np.bincount(self._codes(part, j), share, len(chance))
-                by_value[values] = chance @ share - seen
+                by_slot[slots] = chance @ share - seen
         out[p:] -= columns[p : self.d]
         out[~self.target] = 0.0
-        return out, by_value
+        return out, by_slot
+
+    def _spiked(self, part: slice, j: int, predictors: Floats, of_terms: Floats) -> None:
+        """Expected design columns of a spiked node in place; what own terms would change."""
+        column, real = int(self.start[self.p + j]), self.design.numbers[part, self.p + j]
+        centre, scale = self.rows.centre[column : column + 2], self.rows.scale[column : column + 2]
+        odds, slope, precision = self.logits[self.layout.nodes.slots_of(j)]
+        slope = slope + predictors[1]
+        odds = odds + predictors[0] / scale[0] + 0.5 * slope**2 / precision
+        odds = odds + 0.5 * np.log(2.0 * np.pi / precision)
+        chance, mean = 1.0 / (1.0 + np.exp(-odds)), slope / precision
+        x = real / scale[1]
+        seen = (real != 0.0, x, -0.5 * x**2)
+        expected = (chance, chance * mean, -0.5 * chance * (1.0 / precision + mean**2))
+        of_terms[:] = [(a - b) @ self.share[part] for a, b in zip(expected, seen, strict=True)]
+        predictors[0] = (chance - centre[0]) / scale[0]
+        predictors[1] = chance * mean - centre[1] / scale[1]
 
     def worst(self, nodes: slice) -> float:
         """The largest violation of the own terms of these nodes, and of groups that end in one."""
@@ -243,7 +265,8 @@ class _Conditionals:
         if self.claim.noise is not None:
             precision += 0.5 * self.claim.noise
         precision[~(varies & self.target[:p])] = 0.0  # a constant has a precision by custom
-        bias[self.layout.nodes.scored_nodes[self.layout.column_node[block]]] = 0.0
+        others = self.layout.nodes.numeric_nodes & ~self.layout.nodes.gaussian_nodes
+        bias[others[self.layout.column_node[block]]] = 0.0
         precision = precision[block.start : block.stop]
         return out, np.concatenate([bias, precision, *self._own_terms(nodes, by_value)])
 
@@ -251,9 +274,13 @@ class _Conditionals:
         """Derivatives in the own terms of those of these nodes that are scored and predicted."""
         of = self.layout.nodes
         for v in range(nodes.start, nodes.stop):
-            if of.scored_nodes[v] and self.layout.is_target[v]:
-                j = v - self.p
-                yield of.term_features(j).T @ by_value[of.levels_of(j)]
+            if not self.layout.is_target[v]:
+                continue
+            j = v - self.p
+            if of.spiked_nodes[v]:
+                yield by_value[of.slots_of(j)]
+            elif of.scored_nodes[v]:
+                yield of.term_features(j).T @ by_value[of.slots_of(j)]
 
     def _add_pull(self, gradient: Floats, block: slice) -> None:
         """Add to the gradient how penalty and ridge pull groups that are not zero."""

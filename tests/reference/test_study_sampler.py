@@ -1,4 +1,4 @@
-"""The sampler of the studies against sums over all states of a small model."""
+"""The sampler of the studies against sums over states, and what fits and pages make of its rows."""
 
 import importlib.util
 import itertools
@@ -7,6 +7,7 @@ from types import ModuleType
 
 import numpy as np
 import pandas as pd
+import pytest
 
 import mixedgm as mg
 
@@ -35,18 +36,18 @@ def test_moments_are_those_of_all_states() -> None:
     rng = np.random.default_rng(0)
     widths = [1, 1, 3, 1, 2]
     blocks = {
-        (u, v): 0.35 * rng.standard_normal((widths[u], widths[v]))
+        (u, v): 0.5 * rng.standard_normal((widths[u], widths[v]))
         for u, v in [(0, 1), (0, 3), (1, 2), (1, 4), (2, 3), (2, 4), (3, 4)]
     }
-    n_rows = 40_000
-    values = gibbs.rows(columns, blocks, n_rows, rng, sweeps=60)
+    n_rows = 200_000
+    values = gibbs.rows(columns, blocks, n_rows, rng, sweeps=20)
     seen = np.hstack([column.seen(values[:, k]) for k, column in enumerate(columns)])
     expected_first, expected_second = integrated(blocks, centres(columns))
-    products = seen[:, :, None] * seen[:, None, :]
     error = np.sqrt(seen.var(axis=0) / n_rows)
     assert np.all(np.abs(seen.mean(axis=0) - expected_first) < 4 * error)
-    error = np.sqrt(products.var(axis=0) / n_rows)
-    assert np.all(np.abs(products.mean(axis=0) - expected_second) <= 4 * error + 1e-12)
+    second = seen.T @ seen / n_rows
+    error = np.sqrt(((seen**2).T @ seen**2 / n_rows - second**2) / n_rows)
+    assert np.all(np.abs(second - expected_second) <= 4 * error + 1e-12)
 
 
 def centres(columns: list) -> np.ndarray:
@@ -81,6 +82,15 @@ def integrated(blocks: dict, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return first / total, second / total
 
 
+def test_the_page_shows_what_the_file_of_counts_says(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(FOLDER))
+    study("kinds").report()
+    page = (FOLDER.parent / "selection.md").read_text(encoding="utf-8").splitlines()
+    assert set(capsys.readouterr().out.splitlines()) <= {*page, ""}
+
+
 def test_independent_moments_are_sums() -> None:
     gibbs = study("gibbs")
     mean, scale = gibbs.count(0.0, np.log(3.0), largest=60).independent()
@@ -96,7 +106,7 @@ def test_independent_moments_are_sums() -> None:
 
 
 def test_a_fit_finds_the_model_that_rows_were_drawn_from() -> None:
-    """Graph, parameters and conditionals, with 20,000 rows of all kinds: nothing shared but rows."""
+    """Graph, parameters and conditionals, from 20,000 rows with columns of all kinds."""
     gibbs = study("gibbs")
     columns = {
         "number": gibbs.Gaussian(0.5, 2.0),

@@ -53,6 +53,7 @@ def test_a_model_comes_back_from_its_file(options: dict[str, Any], tmp_path: Pat
     model = clone(mg.MixedGraphicalModel(types=TYPES, **options)).fit(table)
     assert model.converged_
     assert {edge.kind for edge in model.edges_} & {"continuous-ordinal", "ordinal-count"}
+    model.summary()  # the node terms of the joint distribution are then in the file, too
     model.save(tmp_path / "a.mgm")
     back = mg.load(tmp_path / "a.mgm")
     assert back.types == TYPES

@@ -108,7 +108,9 @@ BAD = [
         "penalty_factors",
         {"mixed": 2.0},
         "penalty_factors has the key 'mixed', which is neither a pair of column names nor an edge "
-        "kind (continuous-continuous, continuous-categorical, categorical-categorical).",
+        "kind (continuous-continuous, continuous-ordinal, continuous-count, continuous-categorical, "
+        "ordinal-ordinal, ordinal-count, ordinal-categorical, count-count, count-categorical, "
+        "categorical-categorical).",
     ),
     (
         "penalty_factors",

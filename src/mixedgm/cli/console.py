@@ -20,7 +20,8 @@ from mixedgm.printable import bounded, one_line, printable
 __all__ = ["Console", "in_options"]
 
 # Python remedies as the options that do the same here.
-_TYPES = re.compile(r'types=\{"((?:[^"\\]|\\.)*)": "(\w+)"\}')
+_TYPE = r'"((?:[^"\\]|\\.)*)": "(\w+)"'
+_TYPES = re.compile(rf"types=\{{({_TYPE}(?:, {_TYPE})*)\}}")
 _DECLARED = re.compile(r'types=\{"((?:[^"\\]|\\.)*)": mg\.(Ordinal|Count)\((\w+)=(.*?)\)\}')
 _LEAVE_OUT = re.compile(r"leave columns? ('[^']*'(?:, '[^']*')*) out")
 _TRANSFORM = re.compile(r'transforms=(\{".*?"nonparanormal"\}|"nonparanormal")')
@@ -164,6 +165,11 @@ def _values(named: str) -> str:
     return shlex.quote(",".join(f"{list_item(name)}=VALUE" for name in names))
 
 
+def _kinds(named: str) -> str:
+    """Return a dictionary of kinds by name as NAME=KIND,..."""
+    return ",".join(f"{list_item(name)}={kind}" for name, kind in re.findall(_TYPE, named))
+
+
 def _declared(match: re.Match[str]) -> str:
     """Return an ordinal or count column with an option as the option that does the same."""
     try:
@@ -181,6 +187,8 @@ def in_options(text: str) -> str:
     --------
     >>> in_options('To change it: types={"stage": "categorical"}')
     'To change it: --types stage=categorical'
+    >>> in_options('To change it: types={"visits": "count", "falls": "count"}')
+    'To change it: --types visits=count,falls=count'
     >>> in_options('To fix: types={"pain": mg.Ordinal(levels=["mild", "severe"])}')
     'To fix: --levels pain=mild,severe'
     >>> in_options('To fix: missing="drop" drops the row')
@@ -190,9 +198,7 @@ def in_options(text: str) -> str:
     >>> in_options("give a value of 'age', too: given={'age': ...}")
     "give a value of 'age', too: --given age=VALUE"
     """
-    text = _TYPES.sub(
-        lambda match: f"--types {shlex.quote(f'{list_item(match[1])}={match[2]}')}", text
-    )
+    text = _TYPES.sub(lambda match: f"--types {shlex.quote(_kinds(match[1]))}", text)
     text = _DECLARED.sub(_declared, text)
     text = _LEAVE_OUT.sub(lambda match: f"--drop {shlex.quote(_listed(match[1]))}", text)
     text = _TRANSFORM.sub(lambda match: f"--transform {shlex.quote(_listed(match[1]))}", text)

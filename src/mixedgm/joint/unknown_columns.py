@@ -147,10 +147,13 @@ class UnknownColumns:
             weight + constant + 0.5 * (alpha**2).sum(axis=1),
         )
 
-    def trees(self, limit: int) -> Iterator[tuple[slice, Tree | LoneState]]:
+    def trees(
+        self, limit: int, *, pairs: bool = False
+    ) -> Iterator[tuple[slice, Tree | LoneState]]:
         """Trees of the rows, block by block; errors have the node numbers of the whole model.
 
-        A single state with very many values needs no pairs of them, and so no tree.
+        With `pairs`, all pairs of their levels will be asked for.  A single state with very many
+        values needs none of them, and so no tree.
         """
         if self.field.seen is not None and len(self.discrete) == 1:
             size = max(1, _ENTRIES // self.unary.shape[1])
@@ -159,7 +162,7 @@ class UnknownColumns:
                 yield block, LoneState(self.unary[block])
             return
         try:
-            yield from side_by_side(self.field, self.unary, limit=limit)
+            yield from side_by_side(self.field, self.unary, limit=limit, pairs=pairs)
         except DistributionError as error:
             raise renumbered(error, self.n_gaussian + self.discrete) from None
 

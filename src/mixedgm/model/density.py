@@ -19,8 +19,8 @@ _FARTHEST = 1e300
 class Conditionals:
     """Conditionals of a block of rows.
 
-    `mean` (n, p) and `variance` (p,) of the Gaussian nodes, `log_prob` (n, sum of levels) of the
-    discrete ones.
+    `mean` (n, p) and `variance` (p,) of the Gaussian nodes, then of spiked ones where they are not
+    zero; `log_prob` (n, sum of levels) of the discrete ones, of a spiked one, zero or not.
     """
 
     mean: Floats
@@ -47,8 +47,8 @@ def conditionals(
     linear = _linear(params, params.coef, numbers, codes)
     if params.moderation is not None:
         _add_deviations(params, params.moderation, numbers, codes, linear)
-    nodes = params.nodes
-    mean = (linear[:, nodes.gaussian] + params.cont_bias) / params.diagonal
+    nodes, variance = params.nodes, 1.0 / params.precisions
+    mean = (linear[:, nodes.real_columns] + params.linear_terms) * variance
     # Levels by rows: reductions over a few neighbours in memory would be several times slower.
     log_prob = _logits(params, linear)
     for j in range(len(params.n_levels)):
@@ -56,19 +56,24 @@ def conditionals(
         part -= part.max(axis=0)
         part -= np.log(np.exp(part).sum(axis=0))
         share_with_unseen(part, params.bias_of(params.nodes.n_gaussian + j), n_observed)
-    return Conditionals(mean, 1.0 / params.diagonal, log_prob.T)
+    return Conditionals(mean, variance, log_prob.T)
 
 
 def _logits(params: Params, linear: Floats) -> Floats:
     """(sum of values, n) logits, up to a constant, from the predictors of all design columns."""
     nodes = params.nodes
     out = np.empty((int(nodes.level_start[-1]), len(linear)))
-    first = int(nodes.level_start[nodes.n_scored])
+    first = int(nodes.level_start[nodes.first_indicator])
     out[first:] = linear[:, nodes.indicators].T
-    for j in range(nodes.n_scored):
-        at = nodes.levels_of(j)
-        np.multiply(nodes.scores[at][:, None], linear[:, nodes.n_gaussian + j], out=out[at])
+    for j in range(nodes.n_spiked, nodes.first_indicator):
+        column = linear[:, nodes.column_start[nodes.n_gaussian + j]]
+        np.multiply(nodes.scores[nodes.slots_of(j)][:, None], column, out=out[nodes.levels_of(j)])
+    out[: 2 * nodes.n_spiked] = 0.0
     out += params.logits[:, None]
+    for j, (first_term, column) in enumerate(zip(*nodes.spiked_terms, strict=True)):
+        _, slope, precision = params.bias[first_term : first_term + 3]
+        moved = linear[:, column + 1]
+        out[2 * j + 1] += linear[:, column] + moved * (slope + 0.5 * moved) / precision
     return out
 
 
@@ -90,7 +95,7 @@ def _linear(params: Params, coef: Floats, numbers: Floats, codes: NDArray[np.int
     nodes = params.nodes
     linear = nodes.numbers(numbers, codes) @ coef[nodes.numeric]
     first = nodes.column_start[:-1][nodes.discrete]
-    for j in range(nodes.n_scored, len(first)):
+    for j in range(nodes.first_indicator, len(first)):
         start = first[j]
         terms = coef[start + np.maximum(codes[:, j], 0)]  # int64, whatever type codes have
         terms[codes[:, j] < 0] = 0.0
@@ -113,9 +118,10 @@ def _add_deviations(
                 continue
             at = params.nodes.place(node)
             if params.nodes.numeric_nodes[node]:
-                seen = params.nodes.numbers(numbers, codes)[:, [node]]
+                column = int(params.nodes.column_start[node])
+                seen = params.nodes.numbers(numbers, codes)[:, [column]]
                 change = _linear(params, deviation, numbers, codes) - middle @ deviation
-                linear += (seen - middle[node]) * change
+                linear += (seen - middle[column]) * change
             else:
                 rows = np.flatnonzero(codes[:, at] == level)
                 change = _linear(params, deviation, numbers[rows], codes[rows]) - middle @ deviation
@@ -134,6 +140,7 @@ def losses(
     with np.errstate(over="ignore"):  # a value as far away as doubles go
         square = np.minimum(((numbers - given.mean) / np.sqrt(given.variance)) ** 2, _FARTHEST)
     gauss = 0.5 * (square + np.log(given.variance) + LOG_TWO_PI)
+    p = params.nodes.n_gaussian
     rows = np.arange(len(codes))
     discrete = []
     for j in range(len(params.n_levels)):
@@ -141,5 +148,7 @@ def losses(
         loss = -given.log_prob[rows, params.levels_of(j).start + at]
         n_unseen = 1 + int(np.isneginf(params.bias_of(params.nodes.n_gaussian + j)).sum())
         loss[codes[:, j] < 0] = -log_half_row(n_unseen, n_observed)
+        if j < params.nodes.n_spiked:
+            loss += np.where(codes[:, j] > 0, gauss[:, p + j], 0.0)
         discrete.append(loss)
-    return np.column_stack([gauss, *discrete])
+    return np.column_stack([gauss[:, :p], *discrete])

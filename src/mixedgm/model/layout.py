@@ -72,10 +72,28 @@ class Incidence:
         """First coefficient of every node's conditional, and the end."""
         return self.entry_ptr[self.target_ptr]
 
-    @property
+    @cached_property
     def blocks(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """The predictors of every target and where their coefficients are, for kernels."""
-        return self.target_ptr, self.predictor, self.entry_ptr, self.feature
+        """The predictors of every target and where their coefficients are, for rows.
+
+        Predictors are columns of the rows (`Nodes.source`); a node with several columns of numbers
+        is one for each of them.
+        """
+        nodes = self.nodes
+        if not nodes.first_indicator:
+            return self.target_ptr, self.predictor, self.entry_ptr, self.feature
+        source = nodes.source[self.predictor]
+        if not nodes.n_spiked:
+            return self.target_ptr, source, self.entry_ptr, self.feature
+        count = np.where(nodes.spiked_nodes, 2, 1)[self.predictor]
+        parts = np.diff(self.entry_ptr) // count
+        ends = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
+        return (
+            ends[self.target_ptr],
+            spans(source, count),
+            np.concatenate([[0], np.cumsum(np.repeat(parts, count))]).astype(np.int64),
+            np.repeat(self.feature, count),
+        )
 
     @property
     def gaussian_entries(self) -> slice:
@@ -254,6 +272,12 @@ class Layout:
     def biases(self) -> slice:
         """Theta positions of the biases of all levels."""
         return slice(2 * self.n_gaussian, self.n_node_terms)
+
+    @cached_property
+    def positive(self) -> Ints:
+        """Theta positions of what must be positive: the diagonal, and precisions of own terms."""
+        terms, _ = self.nodes.spiked_terms
+        return np.concatenate([np.arange(self.n_theta)[self.diagonal], self.n_gaussian + terms + 2])
 
     @cached_property
     def n_node_terms(self) -> int:

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.model.kinds import CATEGORICAL, CONTINUOUS, KINDS, Kind, Scored
+from mixedgm.model.kinds import CATEGORICAL, CONTINUOUS, KINDS, HurdleKind, Kind, Scored
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -103,6 +103,10 @@ class Nodes:
         """Whether a node has a Gaussian conditional."""
         return node < self.n_gaussian
 
+    def is_real(self, node: int) -> bool:
+        """Whether the values of a node are real numbers: it is Gaussian, or spiked."""
+        return node < self.n_real
+
     def place(self, node: int) -> int:
         """Its position among the Gaussian nodes, or among the discrete ones: its column of data."""
         return node if node < self.n_gaussian else node - self.n_gaussian
@@ -130,14 +134,35 @@ class Nodes:
         return [node for node in at if node < p], [node - p for node in at if node >= p]
 
     @cached_property
+    def spiked_nodes(self) -> Mask:
+        """Whether every node is zero or any real number."""
+        return np.array([kind.has_spike for kind in self.kinds], dtype=bool)
+
+    @cached_property
+    def n_spiked(self) -> int:
+        """How many these are: they follow the Gaussian nodes."""
+        return int(np.count_nonzero(self.spiked_nodes))
+
+    @cached_property
     def scored_nodes(self) -> Mask:
         """Whether every node has finitely many values that are numbers to the others."""
-        return self.numeric_nodes & ~self.gaussian_nodes
+        return self.numeric_nodes & ~self.gaussian_nodes & ~self.spiked_nodes
 
     @cached_property
     def n_scored(self) -> int:
-        """How many these are: they are the first of the discrete nodes."""
+        """How many these are: they come before those with indicators."""
         return int(np.count_nonzero(self.scored_nodes))
+
+    @cached_property
+    def first_indicator(self) -> int:
+        """The first of the discrete nodes that has indicators."""
+        return self.n_spiked + self.n_scored
+
+    @cached_property
+    def _spiked(self) -> list[tuple[int, HurdleKind]]:
+        """Of every spiked node: its number among the discrete ones, and kind."""
+        kinds = enumerate(self.kinds[self.discrete])
+        return [(j, kind) for j, kind in kinds if isinstance(kind, HurdleKind)]
 
     @cached_property
     def _scored(self) -> list[tuple[int, Scored, int]]:
@@ -164,7 +189,8 @@ class Nodes:
     @cached_property
     def free(self) -> Mask:
         """Whether every value of every discrete node has a term of its own."""
-        return np.array([kind.is_free for kind in self.kinds[self.discrete]], dtype=bool)
+        kinds = self.kinds[self.discrete]
+        return np.array([not kind.is_numeric or kind.is_free for kind in kinds], dtype=bool)
 
     @cached_property
     def free_values(self) -> Mask:
@@ -178,11 +204,28 @@ class Nodes:
         return np.repeat(per_node, self.n_biases)
 
     @cached_property
+    def slot_start(self) -> Ints:
+        """First slot of every discrete node: a value, or an own term of a spiked node."""
+        if not self.n_spiked:
+            return self.level_start
+        count = np.where(self.spiked_nodes[self.discrete], 3, self.n_levels)
+        return np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
+
+    def slots_of(self, discrete: int) -> slice:
+        """Slots of the discrete node number `discrete`."""
+        return slice(int(self.slot_start[discrete]), int(self.slot_start[discrete + 1]))
+
+    @cached_property
     def scores(self) -> Floats:
-        """(sum of values,) score of every value of every scored node; zero for all others."""
-        out = np.zeros(int(self.level_start[-1]))
+        """(sum of slots,) score of every value of every scored node; zero for indicators.
+
+        Of a spiked node, what `HurdleKind.constants` says.
+        """
+        out = np.zeros(int(self.slot_start[-1]))
         for j, kind, n in self._scored:
-            out[self.levels_of(j)] = kind.scores(n)
+            out[self.slots_of(j)] = kind.scores(n)
+        for j, spiked in self._spiked:
+            out[self.slots_of(j)] = spiked.constants
         return out
 
     @cached_property
@@ -192,15 +235,15 @@ class Nodes:
             return None
         from scipy import sparse
 
-        scored = {j: kind for j, kind, _ in self._scored}
-        base, entries, columns, length = np.zeros(int(self.level_start[-1])), [], [], []
-        for j, (n, is_free) in enumerate(zip(self.n_levels, self.free, strict=True)):
-            table = np.ones((n, 1)) if is_free else scored[j].features(n)
-            if not is_free:
-                base[self.levels_of(j)] = scored[j].base(n)
+        scored = {j: kind for j, kind, _ in self._scored if not kind.is_free}
+        base, entries, columns, length = np.zeros(int(self.slot_start[-1])), [], [], []
+        for j, n in enumerate(np.diff(self.slot_start).tolist()):
+            table = scored[j].features(n) if j in scored else np.ones((n, 1))
+            if j in scored:
+                base[self.slots_of(j)] = scored[j].base(n)
             terms = np.arange(self.term_start[j], self.term_start[j + 1])
             entries.append(table.ravel())
-            columns.append(terms if is_free else np.tile(terms, n))
+            columns.append(np.tile(terms, n) if j in scored else terms)
             length.append(np.full(n, table.shape[1]))
         ends = np.concatenate([[0], np.cumsum(np.concatenate(length))])
         # Made at once: putting matrices together takes longer than a pass over some hundred rows.
@@ -209,7 +252,10 @@ class Nodes:
         return matrix, matrix.T.tocsr(), base
 
     def own_logits(self, terms: Floats) -> Floats:
-        """(..., sum of values) logits of every value without neighbours, from (..., own terms)."""
+        """(..., sum of slots) logits of every value without neighbours, from (..., own terms).
+
+        Of a spiked node these are the own terms themselves.
+        """
         if self._features is None:
             return terms
         matrix, _, base = self._features
@@ -220,36 +266,37 @@ class Nodes:
         return per_value if self._features is None else np.asarray(self._features[1] @ per_value)
 
     @cached_property
-    def _scored_features(self) -> list[Floats]:
-        return [kind.features(n) for _, kind, n in self._scored]
+    def _scored_features(self) -> dict[int, Floats]:
+        return {j: kind.features(n) for j, kind, n in self._scored}
 
     def term_features(self, discrete: int) -> Floats:
         """(values, own terms) what multiplies the own terms of a scored node, number `discrete`."""
         return self._scored_features[discrete]
 
     def marginal_terms(self, shares: Floats) -> Floats:
-        """(own terms,) of discrete nodes without neighbours that have these shares of values."""
+        """(own terms,) of discrete nodes without neighbours that have these shares of values.
+
+        Of a spiked node: whose statistics have these means.
+        """
         if self._features is None:
             return np.log(shares)
-        scored = {j: kind for j, kind, _ in self._scored}
-        parts = [shares[self.levels_of(j)] for j in range(len(self.n_levels))]
-        return np.concatenate(
-            [
-                scored[j].marginal(part) if j in scored else np.log(part)
-                for j, part in enumerate(parts)
-            ]
-        )
+        kinds: dict[int, Scored | HurdleKind] = {j: kind for j, kind, _ in self._scored}
+        kinds |= dict(self._spiked)
+        parts = [shares[self.slots_of(j)] for j in range(len(self.n_levels))]
+        terms = [kinds[j].marginal(x) if j in kinds else np.log(x) for j, x in enumerate(parts)]
+        return np.concatenate(terms)
 
     def moved_terms(self, predictors: Floats) -> Floats:
         """(own linear terms,) what they rise by when predictors of design columns (d,) do.
 
         Own linear terms are those of Gaussian nodes, then those of discrete ones.
         """
-        if not self.n_scored:
+        if not self.first_indicator:
             return predictors
-        p, parts = self.n_gaussian, [predictors[: self.n_gaussian]]
-        for j, kind, n in self._scored:
-            parts.append(kind.moved(n) * predictors[p + j])
+        p, first = self.n_gaussian, self.column_start
+        parts = [predictors[:p]]
+        parts += [kind.moved(predictors[self.columns_of(p + j)]) for j, kind in self._spiked]
+        parts += [kind.moved(n) * predictors[first[p + j]] for j, kind, n in self._scored]
         return np.concatenate([*parts, predictors[self.indicators]])
 
     def moved_by_score(self, discrete: int) -> Floats | None:
@@ -265,7 +312,7 @@ class Nodes:
         """
         at = [(j, kind) for j, kind, _ in self._scored if not kind.is_free]
         terms = [self.n_gaussian + int(self.term_start[j]) for j, _ in at]
-        columns = [self.n_gaussian + j for j, _ in at]
+        columns = [int(self.column_start[self.n_gaussian + j]) for j, _ in at]
         return np.array(terms, dtype=np.int64), np.array(columns, dtype=np.int64)
 
     def amounts(self, discrete: int) -> Floats:
@@ -278,13 +325,13 @@ class Nodes:
         """What the other columns see of a node that is numeric: its number, or a value's score."""
         if self.is_gaussian(node):
             return value
-        return float(self.scores[self.levels_of(self.place(node))][int(value)])
+        return float(self.scores[self.slots_of(self.place(node))][int(value)])
 
     def value_at(self, node: int, score: float) -> float:
         """The value of a numeric node whose score is nearest: the number itself, or a code."""
         if self.is_gaussian(node):
             return score
-        return float(np.abs(self.scores[self.levels_of(self.place(node))] - score).argmin())
+        return float(np.abs(self.scores[self.slots_of(self.place(node))] - score).argmin())
 
     def with_unknown(self, more: Mask) -> Nodes:
         """The nodes with one more value of some discrete ones, which stands for unknown ones."""
@@ -295,30 +342,58 @@ class Nodes:
         count[self.discrete] += more
         return Nodes(tuple(kinds), tuple(count.tolist()))
 
-    def numbers(self, gaussian: Floats, codes: NDArray[np.integer]) -> Floats:
-        """(n, n_numeric) design columns that are numbers, from values and value codes.
+    @cached_property
+    def spiked_terms(self) -> tuple[Ints, Ints]:
+        """Of spiked nodes: which own linear term is their first, which design column is b."""
+        p = self.n_gaussian
+        terms = [p + int(self.term_start[j]) for j, _ in self._spiked]
+        columns = [int(self.column_start[p + j]) for j, _ in self._spiked]
+        return np.array(terms, dtype=np.int64), np.array(columns, dtype=np.int64)
+
+    @cached_property
+    def real_columns(self) -> Ints:
+        """Design columns of the real numbers: of Gaussian nodes, then of spiked ones."""
+        return np.concatenate([np.arange(self.n_gaussian), self.spiked_terms[1] + 1])
+
+    @property
+    def n_real(self) -> int:
+        """Number of nodes whose values are real numbers: Gaussian and spiked ones."""
+        return self.n_gaussian + self.n_spiked
+
+    def numbers(self, real: Floats, codes: NDArray[np.integer]) -> Floats:
+        """(n, n_numeric) design columns that are numbers, from real values and value codes.
 
         A code that is negative, of no value that is known, has the score of the middle.
         """
-        if not self.n_scored:
-            return gaussian
-        columns = []
+        if not self.first_indicator:
+            return real
+        p = self.n_gaussian
+        columns = [real[:, :p]]
+        columns += [kind.columns(real[:, p + j]) for j, kind in self._spiked]
         for j, kind, n in self._scored:
             scores = kind.scores(n)
             column = scores[np.maximum(codes[:, j], 0)]
             unknown = codes[:, j] < 0
             if unknown.any():
                 column[unknown] = kind.unknown_score(n)
-            columns.append(column)
-        return np.column_stack([gaussian, *columns])
+            columns.append(column[:, None])
+        return np.hstack(columns)
+
+    def spiked_statistics(self, real: Floats) -> list[Floats]:
+        """(n, 3) what multiplies the own terms of every spiked node."""
+        return [kind.statistics(real[:, self.n_gaussian + j]) for j, kind in self._spiked]
 
     def standardised(self, centre: Floats, scale: Floats) -> Nodes:
         """The same nodes with scores in these units, given for all design columns with numbers."""
-        if not self.n_scored:
+        if not self.first_indicator:
             return self
         kinds, p = list(self.kinds), self.n_gaussian
         for j, kind, _ in self._scored:
-            kinds[p + j] = kind.standardised(centre[p + j], scale[p + j])
+            at = int(self.column_start[p + j])
+            kinds[p + j] = kind.standardised(centre[at], scale[at])
+        for j, spiked in self._spiked:
+            columns = self.columns_of(p + j)
+            kinds[p + j] = spiked.standardised(centre[columns], scale[columns])
         return Nodes(tuple(kinds), self.n_values)
 
     @cached_property
@@ -378,6 +453,15 @@ class Nodes:
         return slice(self.n_numeric, self.n_columns)
 
     @cached_property
+    def source(self) -> Ints:
+        """Where the rows have what every node says: its first column of numbers, or its codes.
+
+        The columns of codes are counted from the number of columns of numbers on.
+        """
+        codes = self.n_numeric + self.node_place
+        return np.where(self.numeric_nodes, self.column_start[:-1], codes)
+
+    @cached_property
     def softmax_column(self) -> Ints:
         """Position of every design column among those of discrete nodes; negative for others."""
         return np.arange(self.n_columns) - int(self.column_start[self.n_gaussian])
@@ -389,7 +473,7 @@ class Nodes:
     def columns_kept(self, observed: Mask) -> Ints:
         """Design columns that are left when values that are not observed go."""
         p = self.n_numeric
-        of_indicators = observed[int(self.level_start[self.n_scored]) :]
+        of_indicators = observed[int(self.level_start[self.first_indicator]) :]
         return np.concatenate([np.arange(p), p + np.flatnonzero(of_indicators)])
 
     def terms_kept(self, observed: Mask) -> Ints:
@@ -500,7 +584,7 @@ class Nodes:
         """
         from scipy import sparse
 
-        tables, wide = self._scored_features, self.expansion
+        tables, wide = list(self._scored_features.values()), self.expansion
         if not tables:
             return wide
         terms: Any = sparse.block_diag(tables, format="csr")
@@ -541,7 +625,7 @@ class Nodes:
         out = np.zeros((len(codes), self.n_columns))
         out[:, self.numeric] = self.numbers(gaussian, codes)
         rows = np.arange(len(codes))
-        for j in range(self.n_scored, len(self.n_levels)):
+        for j in range(self.first_indicator, len(self.n_levels)):
             known = codes[:, j] >= 0
             at = self.column_start[self.n_gaussian + j] + codes[known, j].astype(np.int64)
             out[rows[known], at] = 1.0
@@ -549,7 +633,7 @@ class Nodes:
 
     def statistic_rows(self, gaussian: Floats, codes: NDArray[np.integer]) -> Floats:
         """(n, d + own terms of scored nodes) the `statistic_columns` of rows."""
-        terms = [table[codes[:, j]] for j, table in enumerate(self._scored_features)]
+        terms = [table[codes[:, j]] for j, table in self._scored_features.items()]
         return np.hstack([self.design_columns(gaussian, codes), *terms])
 
     def with_state(self, n_values: int) -> Nodes:

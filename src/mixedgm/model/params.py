@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 from mixedgm.deprecation import warn_renamed
 from mixedgm.model.conditional_gaussian import MOST_VALUES, ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints, Layout
-from mixedgm.model.moderation import Moderation, over_levels
+from mixedgm.model.moderation import (
+    Moderation,
+    Moderators,
+    deviations_over_observed,
+    over_levels,
+)
 from mixedgm.model.nodes import Nodes
 
 
@@ -147,7 +152,14 @@ class Params(metaclass=_OldForm):
     @cached_property
     def logits(self) -> Floats:
         """(sum of values,) logits of the values of discrete columns without their neighbours."""
-        return self.nodes.own_logits(self.cat_bias)
+        nodes, slots = self.nodes, self.nodes.own_logits(self.cat_bias)
+        if not nodes.n_spiked:
+            return slots
+        terms = slots[: 3 * nodes.n_spiked].reshape(-1, 3)
+        odds = terms[:, 0] + 0.5 * (terms[:, 1] ** 2 / terms[:, 2])
+        odds += 0.5 * np.log(2.0 * np.pi / terms[:, 2])
+        pairs = np.column_stack([np.zeros_like(odds), odds]).ravel()
+        return np.concatenate([pairs, slots[3 * nodes.n_spiked :]])
 
     @property
     def score_interaction(self) -> Floats:
@@ -173,6 +185,18 @@ class Params(metaclass=_OldForm):
     def level_effect(self) -> Floats:
         """(sum of levels, p) what each level says in the conditional of each continuous column."""
         return self.coef[self.nodes.n_numeric :, : self.nodes.n_numeric]
+
+    @cached_property
+    def precisions(self) -> Floats:
+        """(n_real,) of Gaussian nodes given all others, then of spiked ones that are not zero."""
+        first, _ = self.nodes.spiked_terms
+        return np.concatenate([self.diagonal, self.bias[first + 2]])
+
+    @cached_property
+    def linear_terms(self) -> Floats:
+        """(n_real,) their linear terms."""
+        first, _ = self.nodes.spiked_terms
+        return np.concatenate([self.cont_bias, self.bias[first + 1]])
 
     @property
     def levels_possible(self) -> NDArray[np.bool_]:
@@ -310,6 +334,10 @@ class Units:
         linear, at = nodes.quadratic_terms
         bias[linear + 1] /= self.scale[at] ** 2
         bias[linear] = bias[linear] / self.scale[at] - 2.0 * bias[linear + 1] * self.centre[at]
+        first, at = nodes.spiked_terms
+        bias[first] -= np.log(self.scale[at + 1])
+        bias[first + 1] /= self.scale[at + 1]
+        bias[first + 2] /= self.scale[at + 1] ** 2
         bias -= nodes.moved_terms(self.centre @ coef[: nodes.n_numeric])
         bias[:p] += diagonal * self.centre[:p]
         return replace(params, nodes=nodes, bias=bias, diagonal=diagonal, coef=coef)
@@ -323,6 +351,10 @@ class Units:
         linear, at = nodes.quadratic_terms
         bias[linear] = (bias[linear] + 2.0 * bias[linear + 1] * self.centre[at]) * self.scale[at]
         bias[linear + 1] *= self.scale[at] ** 2
+        first, at = nodes.spiked_terms
+        bias[first] += np.log(self.scale[at + 1])
+        bias[first + 1] *= self.scale[at + 1]
+        bias[first + 2] *= self.scale[at + 1] ** 2
         return replace(
             params,
             nodes=nodes.standardised(self.centre, self.scale),
@@ -405,3 +437,41 @@ def over_observed(params: Params, observed: NDArray[np.bool_]) -> Params:
         coef=params.coef[np.ix_(keep, keep)],
         moderation=None,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """What solver coordinates leave out: units, levels without rows, moderators."""
+
+    layout: Layout
+    """Over observed levels."""
+    units: Units
+    observed: NDArray[np.bool_]
+    """Which of all declared levels have rows."""
+    nodes: Nodes
+    """With all declared levels, in the data's own units."""
+    moderators: Moderators | None = None
+
+    def params(self, theta: Floats) -> Params:
+        """Solver coordinates -> the data's own units and all declared levels."""
+        params = self.units.to_own(from_theta(self.layout, theta))
+        if self.moderators is not None:
+            moderation = self.moderators.to_own(self.layout, theta, self.units)
+            params = replace(params, moderation=moderation)
+        return with_all_levels(params, self.observed, self.nodes)
+
+    def over_observed(self, params: Params) -> Params:
+        """The data's own units and all declared levels -> standardised, observed levels only."""
+        return over_observed(self.units.to_standard(params), self.observed)
+
+    def theta(self, params: Params, standard: Params) -> Floats:
+        """Solver coordinates of `standard`, with the deviations of `params` where there are any."""
+        if self.moderators is None:
+            return to_theta(self.layout, standard)
+        if params.moderation is None:
+            d = self.layout.n_columns
+            stack = np.zeros((self.layout.n_products - d, d))
+        else:
+            here = deviations_over_observed(params.moderation, params.nodes, self.observed)
+            stack = self.moderators.to_stack(self.layout, here, self.units)
+        return to_theta(self.layout, standard, stack)

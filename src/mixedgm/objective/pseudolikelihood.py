@@ -66,7 +66,7 @@ class Pseudolikelihood(RowsCounted):
         self, theta: Floats, gradient: bool = True, groups: Ints | None = None
     ) -> Evaluation:
         """Value and, if asked, gradient; +inf where a diagonal precision is not positive."""
-        if not (theta[self.layout.diagonal] > 0.0).all():
+        if not (theta[self.layout.positive] > 0.0).all():
             return Evaluation(np.inf)
         layout, theta = (self.layout, theta) if self.working else self._support(theta, groups)
         wanted: Gradient = "support" if self.working else "all"
@@ -119,10 +119,10 @@ class Pseudolikelihood(RowsCounted):
         layout = self.layout
         nodes = np.arange(layout.n_nodes) if nodes is None else nodes
         targets = nodes[layout.is_target[nodes]]
-        is_gaussian, is_scored = (
-            mask[targets] for mask in (layout.nodes.gaussian_nodes, layout.nodes.scored_nodes)
+        is_gaussian, has_indicators = (
+            mask[targets] for mask in (layout.nodes.gaussian_nodes, ~layout.nodes.numeric_nodes)
         )
-        scored, discrete = targets[is_scored], targets[~is_gaussian & ~is_scored]
+        scored, discrete = targets[~is_gaussian & ~has_indicators], targets[has_indicators]
         values = theta[layout.incidence.theta_index]
         single = self._gaussian.curvature(layout, theta, values, targets[is_gaussian])
         single = single.followed_by(

@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.errors import DistributionError
-from mixedgm.model.coordinates import Coordinates
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.moderation import Moderators
-from mixedgm.model.params import Params, Units
+from mixedgm.model.params import Coordinates, Params, Units
 from mixedgm.objective.conditional import ConditionalLikelihood
 from mixedgm.objective.contract import Smooth
 from mixedgm.objective.likelihood import Likelihood
@@ -113,7 +112,12 @@ class Task:
     @property
     def log_jacobian(self) -> float:
         """Objective in the data's own units minus objective in standardised units."""
-        return float(np.log(self.units.scale[self.layout.gaussian_targets]).sum())
+        nodes, units = self.layout.nodes, self.units
+        total = np.log(units.scale[self.layout.gaussian_targets]).sum()
+        for j, column in enumerate(nodes.spiked_terms[1].tolist()):
+            if self.layout.is_target[nodes.n_gaussian + j]:
+                total += units.centre[column] * np.log(units.scale[column + 1])
+        return float(total)
 
     def certificate(self, solution: Solution) -> Certificate:
         """The certificate of a solution, with the objective in the data's own units."""

@@ -18,6 +18,8 @@ import numpy as np
 from mixedgm.model.layout import Floats, Incidence, Ints
 
 Gradient = Literal["none", "support", "all"]
+Shape = tuple[Ints, Ints, Floats, int, int]
+"""What kernels know of discrete columns: see `kernels`."""
 
 
 @dataclass(frozen=True, eq=False)

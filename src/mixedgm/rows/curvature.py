@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.nodes import Nodes
-from mixedgm.rows.contract import Coefficients, NodeMatrices, SoftmaxCurvature
+from mixedgm.rows.contract import Coefficients, NodeMatrices, Shape, SoftmaxCurvature
 from mixedgm.rows.products import Products
 from mixedgm.rows.threads import run_all, single_threaded_blas, threads_for
 
@@ -34,7 +34,7 @@ BLAS_COST, _NUMBERS, _MIXED, _LEVELS, _PAIR = 0.07, 0.24, 0.19, 0.3, 2.5
 
 def summed_curvature(
     data: tuple[Floats, NDArray[np.integer], Floats, Floats],
-    shape: tuple[Ints, Ints, Floats, int],
+    shape: Shape,
     asked: tuple[Coefficients, Floats, Ints],
     stride: int,
     n_threads: int,
@@ -80,7 +80,7 @@ def summed_curvature(
 
 def scored_curvature(
     data: tuple[Floats, NDArray[np.integer], Floats, Floats],
-    shape: tuple[Ints, Ints, Floats, int],
+    shape: Shape,
     of_columns: Nodes,
     asked: tuple[Coefficients, Floats, Ints],
     products: Products | None,
@@ -146,11 +146,11 @@ class _ScoredSizes:
     def __init__(
         self, coef: Coefficients, n_intercepts: int, of_columns: Nodes, nodes: Ints
     ) -> None:
-        incidence = coef.incidence
+        target_ptr, source, entry_ptr, _ = coef.incidence.blocks
         target = of_columns.n_gaussian + nodes
-        first, last = incidence.target_ptr[target], incidence.target_ptr[target + 1]
-        entries = incidence.entry_ptr[last] - incidence.entry_ptr[first]
-        is_number = of_columns.numeric_nodes[incidence.predictor]
+        first, last = target_ptr[target], target_ptr[target + 1]
+        entries = entry_ptr[last] - entry_ptr[first]
+        is_number = source < of_columns.n_numeric
         self.nodes, self.of_columns = nodes, of_columns
         self.n_terms = of_columns.n_biases[target]
         self.n_values = np.array(of_columns.n_levels, dtype=np.int64)[nodes]
@@ -203,13 +203,14 @@ class _Sizes:
         self, coef: Coefficients, bias: Floats, level_start: Ints, nodes: Ints, blas_cost: float
     ) -> None:
         incidence, self.blas_cost = coef.incidence, blas_cost
+        target_ptr, source, entry_ptr, _ = incidence.blocks
         target = incidence.nodes.n_gaussian + nodes
-        first, last = incidence.target_ptr[target], incidence.target_ptr[target + 1]
-        entries = incidence.entry_ptr[last] - incidence.entry_ptr[first]
+        first, last = target_ptr[target], target_ptr[target + 1]
+        entries = entry_ptr[last] - entry_ptr[first]
         self.width = level_start[nodes + 1] - level_start[nodes]
         self.n_packed = self.width * (self.width - 1) // 2
         self.n_predictors = len(bias) + last - first
-        is_number = incidence.nodes.numeric_nodes[incidence.predictor]
+        is_number = source < incidence.nodes.n_numeric
         self.n_numbers = len(bias) + _count_between(is_number, first, last)
         self.n_columns = len(bias) + entries // self.width
         self.narrow = self.n_columns - (self.n_predictors - self.n_numbers)

@@ -6,6 +6,7 @@ import numpy as np
 
 from mixedgm.compiled import inner, kernel
 from mixedgm.rows.arithmetic import exp_nonpositive
+from mixedgm.rows.kernels import needed_values
 from mixedgm.rows.product_kernels import add_products, columns_of, kept, with_first_levels
 
 _LOOSE = {"reassoc", "contract", "nsz"}
@@ -148,7 +149,6 @@ def _load(data, block_rows, n_rows, node, incidence, coefs, levels, values, turn
     numbers, codes, _, features = data
     target_ptr, predictor, entry_ptr, feature = incidence
     first, last, width, n_own, base = node
-    n_gaussian = target_ptr.shape[0] - 1 - codes.shape[1]
     for m in range(first, last):
         u, at = predictor[m], m - first + n_own
         if u < numbers.shape[1]:
@@ -166,7 +166,7 @@ def _load(data, block_rows, n_rows, node, incidence, coefs, levels, values, turn
             for i in range(n_rows):
                 values[at, i] = features[block_rows[i], feature[m]]
         for i in range(n_rows):
-            levels[at, i] = codes[block_rows[i], u - n_gaussian]
+            levels[at, i] = codes[block_rows[i], u - numbers.shape[1]]
             entry = np.uint64(entry_ptr[m] + levels[at, i] * width)
             for k in range(width):
                 turned[k, i] += values[at, i] * coefs[entry + np.uint64(k)]
@@ -389,7 +389,8 @@ def scored_sums(data, rows, nodes, shape, tables, bias, incidence, coefs, start,
         rest = out[start[at] + size * size : start[at + 1]].reshape((n_terms, n_terms))
         by_blas[3][: columns_of(n, facts) ** 2] = 0.0
         length = block_rows.shape[0] * rows[2]
-        cov, own_terms, probs = covariance[:n_terms], terms[:n_terms], turned[:n_values]
+        cov, own_terms = covariance[:n_terms], terms[:n_terms]
+        is_free, own_logits = flat.shape[0] == 0, bias[0][base : base + n_values]
         for begin in range(rows[0], rows[1], length):
             n_rows = (min(begin + length, rows[1]) - begin + rows[2] - 1) // rows[2]
             for i in range(n_rows):
@@ -401,15 +402,19 @@ def scored_sums(data, rows, nodes, shape, tables, bias, incidence, coefs, start,
                     values[m, i] = features[block_rows[i], m - 1]
                     turned[0, i] += bias[m, column] * values[m, i]
             _load(data, block_rows, n_rows, place, incidence, coefs, levels, values, turned)
-            _scored_logits(n_rows, bias[0][base : base + n_values], scores, turned, mean)
-            _probabilities(n_rows, n_values, turned, top, norm)
-            _moments_of(n_rows, scores, table, probs, mean, variance, cov, own_terms)
+            low, high = 0, n_values
+            if not is_free:
+                low, high = needed_values(turned[0], n_rows, own_logits, scores)
+            probs, known = turned[: high - low], table[:, low:high]
+            _scored_logits(n_rows, own_logits[low:high], scores[low:high], turned, mean)
+            _probabilities(n_rows, high - low, turned, top, norm)
+            _moments_of(n_rows, scores[low:high], known, probs, mean, variance, cov, own_terms)
             for k in range(n_terms):
                 for i in range(n_rows):
                     slope = cov[k, i] / variance[i] if variance[i] > 1e-14 else 0.0
                     cov[k, i] = slope
                     values[n_intercepts + k, i] = slope
-            _add_rest(n_rows, table, probs, weight, variance, cov, own_terms, top, rest)
+            _add_rest(n_rows, known, probs, weight, variance, cov, own_terms, top, rest)
             for i in range(n_rows):
                 by_level[0, i] = weight[i] * variance[i]
             add_products(n_rows, n, facts, levels, values, by_level, 1, by_blas)

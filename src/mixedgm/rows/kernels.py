@@ -6,10 +6,12 @@ wrapping of negative indices keeps a loop from vectorising.
 Where most pairs of columns are wanted, a block of Z is made and multiplied by BLAS; where few
 are, their coefficients are picked by level.  Every kernel releases the GIL.
 
-Discrete nodes come in an order: those that are scored first, whose design column is one number,
-then those with an indicator for each level.  shape = (first value of every discrete node, first
-design column of every discrete node among those of all, score of every value, number of scored
-nodes).
+Discrete nodes come in an order: those with a spike at zero, whose design columns are two numbers,
+those that are scored, whose design column is one, then those with an indicator for each level.
+shape = (first slot of every discrete node, first design column of every discrete node among those
+of all, score of every slot, first node with indicators, number of nodes with a spike).  A slot is
+a value, or an own term of a node with a spike.  Predictors are numbered as columns of numbers,
+then columns of codes.
 
 Products of features with Z are never formed.  What the columns of feature k predict together is
 predicted as if there were no feature, and multiplied by it row by row; and products of such a
@@ -24,19 +26,22 @@ from mixedgm.compiled import inner, kernel
 from mixedgm.rows.arithmetic import FEW_LEVELS, exp_nonpositive, log_positive
 
 _LOOSE = {"reassoc", "contract", "nsz"}
+_MANY_VALUES = 16
+_NEGLIGIBLE = -45.0
+"""The logarithm of a probability that leaves sums over thousands of values as they are."""
 
 
 @inner
 def _fill_block(numbers, codes, first, n_rows, shape, block):  # type: ignore[no-untyped-def]
     """block[i] = z of row first + i: numbers, then an indicator per level; then 0."""
-    n_numbers, (_, column_start, _, n_scored) = numbers.shape[1], shape
+    n_numbers, (_, column_start, _, first_indicator, _) = numbers.shape[1], shape
     for i in range(n_rows):
         for s in range(n_numbers):
             block[i, s] = numbers[first + i, s]
         for k in range(n_numbers, block.shape[1]):
             block[i, k] = 0.0
-        for j in range(n_scored, codes.shape[1]):
-            at = n_numbers - n_scored + column_start[j]
+        for j in range(first_indicator, codes.shape[1]):
+            at = n_numbers - column_start[first_indicator] + column_start[j]
             block[i, at + np.int64(codes[first + i, j])] = 1.0
     for i in range(n_rows, block.shape[0]):
         for k in range(block.shape[1]):
@@ -68,7 +73,7 @@ def _predict_node(turned, n_rows, cat, wanted, incidence, values, logits):  # ty
                 for i in range(n_rows):
                     logits[k, i] += x * numbers[u, i]
             continue
-        level, n_levels = codes[u - n_gaussian], (entry_ptr[m + 1] - entry) // width
+        level, n_levels = codes[u - numbers.shape[0]], (entry_ptr[m + 1] - entry) // width
         if n_levels <= FEW_LEVELS:
             for k in range(width):
                 for a in range(n_levels):
@@ -103,7 +108,7 @@ def _collect_node(turned, n_rows, cat, wanted, incidence, probs, grad):  # type:
                     total += numbers[u, i] * probs[k, i]
                 grad[entry + k] += total
             continue
-        level, n_levels = codes[u - n_gaussian], (entry_ptr[m + 1] - entry) // width
+        level, n_levels = codes[u - numbers.shape[0]], (entry_ptr[m + 1] - entry) // width
         if n_levels <= FEW_LEVELS:
             for k in range(width):
                 for a in range(n_levels):
@@ -119,12 +124,12 @@ def _collect_node(turned, n_rows, cat, wanted, incidence, probs, grad):  # type:
 
 
 @inner(fastmath=_LOOSE)
-def _softmax_node(codes, weights, first, n_rows, cat, bias, logits, work):  # type: ignore[no-untyped-def]
+def _softmax_node(codes, weights, first, n_rows, cat, lowest, bias, logits, work):  # type: ignore[no-untyped-def]
     """Logits of one node less their bias -> weighted probabilities in place; returns the loss.
 
     The node's logits stand levels by rows, so that every operation runs over rows and vectorises
-    however few levels there are.  work = (largest logit, sum, logit seen): separate arrays, so
-    that the compiler need not fear that they overlap.
+    however few levels there are; the first is that of the code `lowest`.  work = (largest logit,
+    sum, logit seen): separate arrays, so that the compiler need not fear that they overlap.
     """
     top, norm, seen = work
     for i in range(n_rows):
@@ -136,7 +141,7 @@ def _softmax_node(codes, weights, first, n_rows, cat, bias, logits, work):  # ty
             logits[k, i] += bias[k]
             top[i] = max(top[i], logits[k, i])
     for i in range(n_rows):
-        seen[i] = logits[codes[first + i, cat], i]
+        seen[i] = logits[np.int64(codes[first + i, cat]) - lowest, i]
     for k in range(bias.shape[0]):
         for i in range(n_rows):
             e = exp_nonpositive(logits[k, i] - top[i])
@@ -161,6 +166,37 @@ def _softmax_node(codes, weights, first, n_rows, cat, bias, logits, work):  # ty
     return total
 
 
+@inner
+def needed_values(predictor, n_rows, own, scores):  # type: ignore[no-untyped-def]
+    """Range of the values of a scored node that matter in some of these rows.
+
+    A value with a larger score than the most probable one at the largest predictor gains on all
+    others as the predictor rises, so it matters nowhere if it does not matter there; and likewise
+    at the other end.
+    """
+    n_values = scores.shape[0]
+    if n_values <= _MANY_VALUES:
+        return 0, n_values
+    low, high = predictor[0], predictor[0]
+    for i in range(1, n_rows):
+        low, high = min(low, predictor[i]), max(high, predictor[i])
+    at_low, at_high = 0, 0
+    for k in range(1, n_values):
+        if own[k] + scores[k] * low > own[at_low] + scores[at_low] * low:
+            at_low = k
+        if own[k] + scores[k] * high > own[at_high] + scores[at_high] * high:
+            at_high = k
+    least = own[at_low] + scores[at_low] * low + _NEGLIGIBLE
+    most = own[at_high] + scores[at_high] * high + _NEGLIGIBLE
+    first, last = n_values, 0
+    for k in range(n_values):
+        above = scores[k] >= scores[at_high] and own[k] + scores[k] * high < most
+        below = scores[k] <= scores[at_low] and own[k] + scores[k] * low < least
+        if not (above or below):
+            first, last = min(first, k), k + 1
+    return first, last
+
+
 @inner(fastmath=_LOOSE)
 def _spread(predictor, scores, n_rows, logits):  # type: ignore[no-untyped-def]
     """Logits of every value of a scored node less their bias: its predictor times the score."""
@@ -177,6 +213,40 @@ def _expect(probs, scores, n_rows, expected):  # type: ignore[no-untyped-def]
     for k in range(1, scores.shape[0]):
         for i in range(n_rows):
             expected[0, i] += scores[k] * probs[k, i]
+
+
+@inner(fastmath=_LOOSE)
+def _spiked_node(x, codes, weights, first, n_rows, node, bias, scores, rows, work, sums):  # type: ignore[no-untyped-def]
+    """Predictors of a node with a spike -> expected design columns, weighted, in place; the loss.
+
+    With c = own term + predictor of x and v = 1 / precision, the log odds of b are those of their
+    own plus c^2 v / 2 + log(2 pi v) / 2, and x given b = 1 has mean c v and variance v.  x is
+    the standardised column; sums get the expectations of b, x and -x^2 / 2 in units of the scale.
+    """
+    per_b, middle, low = scores[0], scores[1], scores[2]
+    odds, mean, precision = work[0], work[1], bias[2]
+    variance = 1.0 / precision
+    constant = bias[0] + 0.5 * np.log(2.0 * np.pi * variance)
+    loss, total, total_x, total_square = 0.0, 0.0, 0.0, 0.0
+    for i in range(n_rows):
+        weight = weights[first + i] if weights.shape[0] > 0 else 1.0
+        slope, of_b = bias[1] + rows[1, i], per_b * rows[0, i]
+        mean[i] = slope * variance
+        odds[i] = constant + of_b + 0.5 * slope * mean[i]
+        value, there = x[first + i] + middle, np.float64(codes[first + i, node] > 0)
+        seen = there * (bias[0] + of_b + slope * value - 0.5 * precision * value * value)
+        e = np.exp(-abs(odds[i]))
+        loss += weight * (max(odds[i], 0.0) + np.log1p(e) - seen)
+        share = weight * (1.0 if odds[i] >= 0.0 else e) / (1.0 + e)
+        total += share
+        total_x += share * mean[i]
+        total_square -= 0.5 * share * (variance + mean[i] * mean[i])
+        rows[0, i] = per_b * share - low * weight
+        rows[1, i] = share * mean[i] - middle * weight
+    sums[0] += total
+    sums[1] += total_x
+    sums[2] += total_square
+    return loss
 
 
 @inner
@@ -247,15 +317,15 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
     one are zero, and what stands beside them counts for nothing.
     """
     numbers, codes, weights, features = data
-    value_start, column_start, scores, n_scored = shape
+    slot_start, column_start, scores, first_indicator, n_spiked = shape
     loss, mean_prob, support, all_pairs = out
     is_dense, width = dense.shape[0] > 0, sizes[2]
     # A block of Z is only made for the products with it.
     z = np.zeros((sizes[0] if is_dense or want == 2 else 0, sizes[1]))
     logits, part = np.zeros((width, sizes[0])), np.zeros((width * (len(bias) > 1), sizes[0]))
     most = 0
-    for j in range(n_scored):
-        most = max(most, value_start[j + 1] - value_start[j])
+    for j in range(n_spiked, first_indicator):
+        most = max(most, slot_start[j + 1] - slot_start[j])
     by_value = np.empty((most, sizes[0]))
     columns = 0 if is_dense else sizes[0]
     turned = (np.empty((numbers.shape[1], columns)), np.empty((codes.shape[1], columns), np.int64))
@@ -280,30 +350,46 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
             # Every kernel is called in one place only: each further one is compiled again.
             for j in nodes:
                 columns_of = slice(column_start[j], column_start[j + 1])
-                values_of = slice(value_start[j], value_start[j + 1])
+                slots_of = slice(slot_start[j], slot_start[j + 1])
                 here, other = logits[columns_of], part[columns_of]
                 for k in range(0 if is_dense else len(bias)):
                     to = other if k > 0 else here
                     n_blocks = _predict_node(turned, n_rows, j, k - 1, incidence, values, to)
                     if k > 0 and n_blocks > 0:
                         _add_moderated(other, bias[k][columns_of], moderating[k - 1], n_rows, here)
-                probs = here
-                if j < n_scored:
-                    probs = by_value[: value_start[j + 1] - value_start[j]]
-                    _spread(here, scores[values_of], n_rows, probs)
-                loss[c, j] += _softmax_node(
-                    codes, weights, first, n_rows, j, bias[0][values_of], probs, work
-                )
-                if j < n_scored and want > 0:
-                    _expect(probs, scores[values_of], n_rows, here)
+                probs, lowest = here, np.int64(0)
+                if j < n_spiked:
+                    at = numbers.shape[1] - column_start[first_indicator] + 2 * j + 1
+                    loss[c, j] += _spiked_node(
+                        numbers[:, at], codes, weights, first, n_rows, j, bias[0][slots_of],
+                        scores[slots_of], here, work, mean_prob[c, 0][slots_of],
+                    )  # fmt: skip
+                else:
+                    if j < first_indicator:
+                        lowest, end = needed_values(
+                            here[0], n_rows, bias[0][slots_of], scores[slots_of]
+                        )
+                        is_part = end - lowest < slot_start[j + 1] - slot_start[j]
+                        for i in range(first, first + n_rows * is_part):  # what is seen is in it
+                            lowest = min(lowest, np.int64(codes[i, j]))
+                            end = max(end, np.int64(codes[i, j]) + 1)
+                        probs = by_value[: end - lowest]
+                        slots_of = slice(slot_start[j] + lowest, slot_start[j] + end)
+                        _spread(here, scores[slots_of], n_rows, probs)
+                    loss[c, j] += _softmax_node(
+                        codes, weights, first, n_rows, j, lowest, bias[0][slots_of], probs, work
+                    )
+                    if j < first_indicator and want > 0:
+                        _expect(probs, scores[slots_of], n_rows, here)
                 for k in range(len(bias) if want > 0 else 0):
                     expected = other if k > 0 else here
                     if k > 0:
                         _times(here, moderating[k - 1], n_rows, other)
                     if want == 1:
                         _collect_node(turned, n_rows, j, k - 1, incidence, expected, support[c])
-                    sums = mean_prob[c, k][columns_of if k > 0 else values_of]
-                    _add_row_sums(other if k > 0 else probs, n_rows, sums)
+                    if k > 0 or j >= n_spiked:
+                        sums = mean_prob[c, k][columns_of if k > 0 else slots_of]
+                        _add_row_sums(other if k > 0 else probs, n_rows, sums)
             for k in range(len(bias) if want == 2 else 0):
                 if k > 0:
                     _times(logits, moderating[k - 1], n_rows, part)

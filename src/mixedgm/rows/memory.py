@@ -24,11 +24,13 @@ from mixedgm.rows.contract import (
     Gradient,
     Moments,
     NodeMatrices,
+    Shape,
     SoftmaxCurvature,
     SoftmaxSums,
 )
 from mixedgm.rows.curvature import BLAS_COST, scored_curvature, summed_curvature
 from mixedgm.rows.products import Products
+from mixedgm.rows.spiked import SpikedRows
 from mixedgm.rows.threads import run_all, single_threaded_blas, threads_for
 
 _NO_WEIGHTS = np.zeros(0)
@@ -79,11 +81,12 @@ class MemoryRows:
         return float(self.n_rows if self.weights is None else self.weights.sum())
 
     @cached_property
-    def _shape(self) -> tuple[Ints, Ints, Floats, int]:
+    def _shape(self) -> Shape:
         """What kernels know of discrete columns: see `kernels`."""
         nodes = self.nodes
         start = nodes.column_start[nodes.n_gaussian :]
-        return nodes.level_start, start - start[0], nodes.scores, nodes.n_scored
+        columns = start - start[0]
+        return nodes.slot_start, columns, nodes.scores, nodes.first_indicator, nodes.n_spiked
 
     @cached_property
     def _width(self) -> int:
@@ -92,7 +95,7 @@ class MemoryRows:
 
     @cached_property
     def _n_values(self) -> int:
-        """Values of all discrete columns."""
+        """Slots of all discrete columns: their values, or own terms."""
         return int(self._shape[0][-1])
 
     @property
@@ -114,7 +117,7 @@ class MemoryRows:
         """
         width = self._width
         work = self.n_rows * width * (self.numbers.shape[1] + self.codes.shape[1])
-        if self.nodes.n_scored:
+        if self.nodes.first_indicator:
             work += self.n_rows * self._n_values
         most = min(
             64, work // 400_000, self.n_rows // 400, 2**28 // (8 * self._n_columns * width + 1)
@@ -156,27 +159,37 @@ class MemoryRows:
             mean, second = self._sums(self.weights)
         else:
             mean, second = self.products.moments(self._sums, self.weights)
-        total, d = self.total_weight, self._n_columns
-        shares = mean[self.nodes.n_numeric : d]
-        if self.nodes.n_scored:
+        total, d, nodes = self.total_weight, self._n_columns, self.nodes
+        shares = mean[nodes.n_numeric : d]
+        if nodes.first_indicator:
             counts = [
-                np.bincount(self.codes[:, j], self.weights, n)
-                for j, n in enumerate(self.nodes.n_levels[: self.nodes.n_scored])
+                np.bincount(self.codes[:, j], self.weights, nodes.n_levels[j])
+                for j in range(nodes.n_spiked, nodes.first_indicator)
             ]
-            shares = np.concatenate([*counts, shares])
+            shares = np.concatenate([*self._spiked_sums(), *counts, shares])
         return Moments(total, mean / total, second / total, shares / total)
+
+    def _spiked_sums(self) -> list[Floats]:
+        """Sums of what multiplies the own terms of nodes with a spike."""
+        first, out = self.nodes.n_gaussian, []
+        for j in range(self.nodes.n_spiked):
+            x = self.numbers[:, first + 2 * j + 1] + self.nodes.scores[3 * j + 1]
+            x = np.where(self.codes[:, j] > 0, x, 0.0)
+            both = np.column_stack([self.codes[:, j] > 0, x, -0.5 * x**2])
+            out.append(both.sum(axis=0) if self.weights is None else self.weights @ both)
+        return out
 
     def _sums(self, weights: Floats | None) -> tuple[Floats, Floats]:
         """Sums of w z and of w z z', for any weights."""
         from mixedgm.rows.kernels import level_moments
 
-        p, n_scored = self.numbers.shape[1], self.nodes.n_scored
-        start = self._shape[1][n_scored:] - n_scored
+        p, first = self.numbers.shape[1], self.nodes.first_indicator
+        start = self._shape[1][first:] - self._shape[1][first]
         levels = int(start[-1])
         weighted = self.numbers if weights is None else self.numbers * weights[:, None]
         number_by_level = np.zeros((levels, p))
         level_by_level = np.zeros((levels, levels))
-        codes = np.ascontiguousarray(self.codes[:, n_scored:])
+        codes = np.ascontiguousarray(self.codes[:, first:])
         data = (self.numbers, codes, _NO_WEIGHTS if weights is None else weights)
         column = np.empty(codes.shape[1], dtype=np.int64)
         level_moments(data, start, column, number_by_level, level_by_level)
@@ -208,7 +221,7 @@ class MemoryRows:
         out = _accumulators(n_chunks, sizes, max(width, self._n_values), gradient)
         block = self._block(d + width, products=whole_rows or gradient == "all")
         work = self.n_rows * (len(coef.values) + (d * columns if gradient == "all" else 0))
-        if self.nodes.n_scored:
+        if self.nodes.first_indicator:
             work += self.n_rows * self._n_values
         n_shares = min(threads_for(work, self.n_threads), n_chunks)
         shares = [k * n_chunks // n_shares for k in range(n_shares + 1)]
@@ -292,9 +305,11 @@ class MemoryRows:
 
     def _picked(self, incidence: Incidence) -> int:
         """Coefficients that a row picks, of all targets that have a softmax."""
-        first = incidence.target_ptr[incidence.nodes.n_gaussian]
-        entries = np.diff(incidence.entry_ptr)[first:]
-        return int((entries // incidence.nodes.width[incidence.predictor[first:]]).sum())
+        target_ptr, source, entry_ptr, _ = incidence.blocks
+        first = target_ptr[incidence.nodes.n_gaussian]
+        entries, p = np.diff(entry_ptr)[first:], self.numbers.shape[1]
+        width = np.concatenate([np.ones(p, dtype=np.int64), self.nodes.width[self.nodes.discrete]])
+        return int((entries // width[source[first:]]).sum())
 
     def _dense(self, coef: Coefficients, shape: tuple[int, int, int]) -> Floats:
         from mixedgm.rows.kernels import fill_dense
@@ -336,10 +351,18 @@ class MemoryRows:
         """The same of scored nodes."""
         clock = time.perf_counter()
         self.curvature_passes += len(nodes) / self.codes.shape[1] / stride
-        asked = (coef, self._biases(coef), nodes)
-        matrices = scored_curvature(
-            self._data, self._shape, self.nodes, asked, self.products, stride, self.n_threads
-        )
+        spiked, nodes = np.split(nodes, [np.searchsorted(nodes, self.nodes.n_spiked)])
+        matrices = None
+        if len(nodes):
+            asked = (coef, self._biases(coef), nodes)
+            matrices = scored_curvature(
+                self._data, self._shape, self.nodes, asked, self.products, stride, self.n_threads
+            )
+        if len(spiked):
+            rows = SpikedRows(self.numbers, self.codes, self.weights, self.nodes, self.products)
+            with single_threaded_blas():
+                matrices = rows.curvature(coef, spiked, stride).followed_by(matrices)
+        assert matrices is not None
         self._spend(0.0, time.perf_counter() - clock)
         return matrices
 

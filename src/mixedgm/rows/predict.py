@@ -61,8 +61,13 @@ def predictions(
         given = conditionals(params, numbers[block], codes[block], n_observed)
         for node, point in points.items():
             at = nodes.place(node)
-            gaussian = nodes.is_gaussian(node)
-            part = given.mean[:, at] if gaussian else given.log_prob[:, nodes.levels_of(at)]
+            if nodes.spiked_nodes[node]:
+                there = given.log_prob[:, nodes.levels_of(at).stop - 1]
+                part = np.exp(there) * given.mean[:, node]
+            elif nodes.is_gaussian(node):
+                part = given.mean[:, at]
+            else:
+                part = given.log_prob[:, nodes.levels_of(at)]
             parts[node].append(point(part))
     return {node: np.concatenate(part) if part else np.zeros(0) for node, part in parts.items()}
 

@@ -126,7 +126,13 @@ class Contrasts:
         touch_at = np.zeros_like(touch_node)
         index(
             (incidence.target_ptr, incidence.predictor, incidence.group, incidence.feature),
-            (full.n_gaussian, full.nodes.n_scored, full.width, small.width, full.nodes.n_biases),
+            (
+                full.n_gaussian,
+                full.nodes.first_indicator,
+                full.width,
+                small.width,
+                full.nodes.n_biases,
+            ),
             (full.pairs, full.first_feature, small.term_blocks),
             (ptr, node_size, table),
             (touch_node, touch_at),
@@ -182,16 +188,39 @@ class Contrasts:
         runs, (of_width, bases) = self.runs, _bases(self.layout.nodes.contrasted)
         table = (runs.ptr, runs.local, runs.columns, runs.contrasts, runs.own_first, of_width)
         numbers, sums = curvature.single, curvature.softmax
-        if len(numbers.nodes):
-            one = np.ones_like(numbers.nodes)
+        of_two = np.flatnonzero(self.layout.width[numbers.nodes] > 1)
+        for at in of_two.tolist():
+            self._project_whole(int(numbers.nodes[at]), numbers[at], start, out)
+        if len(of_two) < len(numbers.nodes):
+            others = np.setdiff1d(np.arange(len(numbers.nodes)), of_two)
+            nodes, first = numbers.nodes[others], numbers.start[others]
             project(
-                numbers.matrices, numbers.start, 1.0, numbers.nodes, one, table, bases, start, out
+                numbers.matrices, first, 1.0, nodes, np.ones_like(nodes), table, bases, start, out
             )
         if sums is not None:
             varies = np.flatnonzero(sums.n_levels > 1)  # else it has no contrasts
             nodes, n_contrasts = curvature.discrete[varies], sums.n_levels[varies] - 1
             parts = (_own_contrasts(sums), sums.start[varies], sums.scale, nodes, n_contrasts)
             project(*parts, table, bases, start, out)
+
+    def _project_whole(self, node: int, matrix: Floats, start: Ints, out: Floats) -> None:
+        """The same for a node of several columns, whose matrix is over own terms and entries."""
+        runs, n = self.runs, int(self.layout.width[node])
+        turns: list[Floats] = []
+        for run in range(int(runs.ptr[node]), int(runs.ptr[node + 1])):
+            if run == runs.ptr[node]:
+                turns.append(np.eye(int(runs.length[run])))
+                continue
+            columns, contrasts = int(runs.columns[run]), int(runs.contrasts[run])
+            basis = level_basis(columns) if contrasts < columns else np.eye(columns)
+            turn: Floats = np.kron(basis, np.eye(n)).astype(np.float64)
+            if runs.own_first[run]:
+                order = np.arange(contrasts * n).reshape(contrasts, n).T.ravel()
+                turn = turn[:, order]
+            turns.append(turn)
+        whole = block_diag(*turns)
+        small = whole.T @ matrix @ whole
+        out[start[node] : start[node + 1]] = small.ravel()
 
 
 def offsets(sizes: Ints) -> Ints:

@@ -49,13 +49,19 @@ def turn(values, one, other, edges, bases, work, out):  # type: ignore[no-untype
         for i in range(to_outer):
             for b in range(inner):
                 x = 0.0
-                for a in range(outer):
-                    x += table[left + i * row + a * across] * values[at + a * inner + b]
+                if outer == to_outer:  # numbers stay what they are
+                    x = values[at + i * inner + b]
+                else:
+                    for a in range(outer):
+                        x += table[left + i * row + a * across] * values[at + a * inner + b]
                 work[b] = x
             for j in range(to_inner):
                 x = 0.0
-                for b in range(inner):
-                    x += table[right + j * down + b * along] * work[b]
+                if inner == to_inner:
+                    x = work[j]
+                else:
+                    for b in range(inner):
+                        x += table[right + j * down + b * along] * work[b]
                 out[to + i * to_inner + j] = x
 
 
@@ -160,7 +166,7 @@ def index(incidence, nodes, groups, runs, touches):  # type: ignore[no-untyped-d
             columns, contrasts, own_first, side = 1, 1, np.int64(0), np.int64(0)
             block = v if v < n_cont and m == target_ptr[v] - 2 else n_cont + v
             position, length = block_start[block], block_size[block]
-            if n_cont <= v < n_cont + n_scored:
+            if n_cont <= v < n_cont + n_scored:  # numbers to the others
                 columns, contrasts = n_terms[v], length
             if m >= target_ptr[v]:
                 u, g = predictor[m], group[m]

@@ -32,7 +32,9 @@ from mixedgm.table.column_checks import (
     closeness_finding,
     count_findings,
     default_largest,
+    distribution_findings,
     family_finding,
+    hurdle_finding,
     infinite_finding,
     kind_of_numbers,
     level_findings,
@@ -80,7 +82,8 @@ Mask = NDArray[np.bool_]
 # Name of a transform -> whether values come back from beyond the range of the data.
 _TRANSFORMS = {"nonparanormal": False, "nonparanormal-extrapolated": True}
 _KINDS_WANTED = (
-    "'continuous', 'ordinal', 'count' or 'categorical', or mg.Ordinal(...) or mg.Count(...)"
+    "'continuous', 'hurdle', 'ordinal', 'count' or 'categorical', "
+    "or mg.Ordinal(...) or mg.Count(...)"
 )
 
 
@@ -279,7 +282,7 @@ class ColumnOptions:
     transforms: Mapping[str, str | None]  # columns with an entry of their own in `transforms`
     transform_all: str | None  # the transform of all other continuous columns
     covariates: frozenset[str]
-    declared: Mapping[str, Column] = field(default_factory=dict)  # with the levels of a schema
+    declared: Mapping[str, Column] = field(default_factory=dict)  # by a schema, with all values
     left_out: Mapping[str, str] = field(default_factory=dict)  # by a schema as `types`, and why
 
     def transformed(self, name: str) -> bool:
@@ -334,7 +337,7 @@ def resolve_options(
     named = [_resolved(frame, key, "covariates", findings) for key in several]
     roles = frozenset(name for name in named if name is not None)
     known = types if isinstance(types, Schema) else Schema(())
-    declared = {c.name: c for c in known.columns if c.has_levels and c.name in kinds}
+    declared = {c.name: c for c in known.columns if c.is_discrete and c.name in kinds}
     for_all = transforms if isinstance(transforms, str) and transforms in _TRANSFORMS else None
     left_out = {each.name: each.reason for each in known.left_out if each.name in frame.positions}
     return ColumnOptions(kinds, wishes, by_column, for_all, roles, declared, left_out), findings
@@ -469,11 +472,17 @@ class Inspection:
         factor, wish = self.factors[name], self.options.wishes.get(name)
         counts = factor.counts(self.present)
         findings = level_findings(name, factor, counts)
+        if isinstance(wish, Ordinal) and wish.thresholds == "quadratic":
+            # A level without rows has its probability from the others.
+            findings = [each for each in findings if each.severity == "error"]
         if isinstance(wish, Ordinal) and not _has_error(findings):
             findings += order_findings(name, factor, counts, wish)
+        return self._of_larger_table(name, findings)
+
+    def _of_larger_table(self, name: str, findings: list[Finding]) -> list[Finding]:
+        """Return findings about values; a schema has those of a larger table, and some may lack."""
         if name not in self.options.declared:
             return findings
-        # The levels are those of a larger table, so that some may have no rows here.
         return [replace(each, severity="warning") for each in findings if each.severity == "error"]
 
     def _kind(self, values: Values, findings: list[Finding]) -> Kind:
@@ -483,7 +492,7 @@ class Inspection:
         numbers = values.numbers() if self.present is None else values.numbers()[self.present]
         numbers = numbers[~np.isnan(numbers)]
         finding = infinite_finding(name, numbers)
-        if finding is None and not (declared and KINDS[declared].has_levels):
+        if finding is None and declared in (None, "continuous"):
             finding = spread_finding(name, numbers)
         if finding is not None:
             findings.append(finding)
@@ -491,6 +500,8 @@ class Inspection:
         kind, finding = (declared, None) if declared else kind_of_numbers(values, numbers)
         if kind == "count":
             findings += self._set_counts(values, numbers)
+        elif KINDS[kind].has_spike:
+            finding = hurdle_finding(name, numbers)
         elif KINDS[kind].has_levels:
             self._set_factor(values)
         elif not self.options.transformed(name):
@@ -508,14 +519,16 @@ class Inspection:
         wish = self.options.wishes[values.name]
         assert isinstance(wish, Count)
         largest = default_largest(numbers) if wish.largest is None else wish.largest
-        findings = count_findings(values.name, numbers, largest, zero_term=wish.zero_term)
-        if not _has_error(findings):
-            every = values.numbers()
-            there = ~np.isnan(every) if self.present is None else ~np.isnan(every) & self.present
-            codes = np.full(len(every), -1, dtype=np.int32)
-            codes[there] = every[there].astype(np.int32)
-            self.factors[values.name] = Factor(codes, tuple(range(largest + 1)))
-        return findings
+        findings = count_findings(values.name, numbers, largest)
+        if findings:
+            return findings
+        every = values.numbers()
+        there = ~np.isnan(every) if self.present is None else ~np.isnan(every) & self.present
+        codes = np.full(len(every), -1, dtype=np.int32)
+        codes[there] = every[there].astype(np.int32)
+        self.factors[values.name] = Factor(codes, tuple(range(largest + 1)))
+        findings = distribution_findings(values.name, numbers, largest, zero_term=wish.zero_term)
+        return self._of_larger_table(values.name, findings)
 
     def compare_complete(self, gap: Missing) -> None:
         """Find columns and levels that vary in the table, but not in its complete rows."""
@@ -588,7 +601,7 @@ class Inspection:
         dtype = f"{values.library}:{values.dtype}"
         labels = self.frame.labels
         label = labels[self.frame.positions[name]] if labels else None
-        if kind == "continuous":
+        if name not in self.factors:
             return Column(name, kind, role, dtype=dtype, label=label)
         factor, wish = self.factors[name], self.options.wishes.get(name)
         if isinstance(wish, Count):

@@ -22,7 +22,9 @@ __all__ = [
     "closeness_finding",
     "count_findings",
     "default_largest",
+    "distribution_findings",
     "family_finding",
+    "hurdle_finding",
     "infinite_finding",
     "is_numeric",
     "kind_of_numbers",
@@ -52,6 +54,7 @@ _TINY = 1e-75
 # Below this ratio of spread to size, most information in a column is lost to rounding.
 _CLOSE = 1e-12
 
+_FEWEST_AMOUNTS = 5  # distinct values besides zero, of a hurdle column
 _MOVED = 1e-6  # standard deviations that the largest count may move estimates by
 
 # Limits of what is not normal about a distribution.
@@ -210,11 +213,8 @@ def default_largest(numbers: Floats) -> int:
     return int(min(2.0 * float(numbers.max()) + 10.0, 2.0**62))
 
 
-def count_findings(name: str, numbers: Floats, largest: int, *, zero_term: bool) -> list[Finding]:
-    """Return errors about numbers that cannot be counts up to the largest; a largest too near.
-
-    The numbers are finite, and not all equal.
-    """
+def count_findings(name: str, numbers: Floats, largest: int) -> list[Finding]:
+    """Return errors about finite numbers that cannot be counts up to the largest."""
     findings = []
     for bad, what in (
         (numbers < 0.0, "negative"),
@@ -233,11 +233,20 @@ def count_findings(name: str, numbers: Floats, largest: int, *, zero_term: bool)
             findings.append(
                 Finding(name, f"types says count, but {n_values} {what}: {some}", remedy)
             )
-    if findings:
-        return findings
-    if largest > MOST_COUNT:
+    if not findings and largest > MOST_COUNT:
         what = f"its counts, up to {numbers.max():,.0f}, are too large: at most {MOST_COUNT:,}"
-        return [Finding(name, what, f"{types_line(name, 'continuous')}, or count in larger units")]
+        remedy = f"{types_line(name, 'continuous')}, or count in larger units"
+        findings.append(Finding(name, what, remedy))
+    return findings
+
+
+def distribution_findings(
+    name: str, numbers: Floats, largest: int, *, zero_term: bool
+) -> list[Finding]:
+    """Return the error that counts leave their distribution open; a warning of a near largest."""
+    constant = spread_finding(name, numbers)
+    if constant is not None:
+        return [constant]
     shares = np.bincount(numbers.astype(np.int64), minlength=largest + 1) / len(numbers)
     seen = np.flatnonzero(shares)
     if zero_term and (seen[0] != 0 or undetermined(seen[1:] - 1, largest)):
@@ -279,6 +288,28 @@ def movement_when_doubled(kind: CountKind, shares: Floats) -> float:
     covariance = (centred * inside[:, None]).T @ centred
     step = np.linalg.lstsq(covariance, weights @ centred / weights.sum(), rcond=None)[0]
     return float(np.abs(step * np.sqrt(np.diag(covariance))).max())
+
+
+def hurdle_finding(name: str, numbers: Floats) -> Finding | None:
+    """Return an error when finite numbers are not zeros and other numbers that vary, or None.
+
+    Examples
+    --------
+    >>> print(hurdle_finding("debt", np.array([0.0, 0.0, 250.0, 400.0])).what)
+    types says hurdle, but its values besides zero are too few to vary: 250, 400
+    """
+    other = numbers[numbers != 0.0]
+    if len(other) == len(numbers):
+        what = f"types says hurdle, but none of its {len(numbers):,} values is zero"
+        return Finding(name, what, types_line(name, "continuous"))
+    if not len(other):
+        return spread_finding(name, numbers)
+    distinct = np.unique(other)
+    if len(distinct) < _FEWEST_AMOUNTS:
+        listed = few(distinct.tolist(), _FEWEST_AMOUNTS, lambda value: f"{value:.15g}")
+        what = f"types says hurdle, but its values besides zero are too few to vary: {listed}"
+        return Finding(name, what, types_line(name, "categorical"))
+    return spread_finding(name, other) or closeness_finding(name, other)
 
 
 # -- names of rows, not categories -----------------------------------------------------------------
@@ -600,7 +631,7 @@ def shape_findings(shapes: Sequence[Shape]) -> list[Finding]:
             counts,
             ("looks like a count", "look like counts"),
             lambda s: f"whole numbers up to {s.largest_count:,}",
-            ", ".join(types_line(s.name, "count") for s in counts[:1]),
+            types_line([s.name for s in counts[:_MOST]], "count"),
         ),
     )
     return [note for note in notes if note is not None]

@@ -180,7 +180,9 @@ def _polars(column: Column, values: NDArray[Any], dtype: str | None) -> Any:
         levels = pl.Series(list(column.levels), dtype=pl.Enum(column.level_names))
         series = levels.gather(values.astype(np.int64))
     else:
-        series = pl.Series(_levels(column, values))
+        levels = _levels(column, values)
+        # Whole numbers that no integer type holds came from decimals.
+        series = pl.Series(levels.astype(np.float64) if levels.dtype == object else levels)
     wanted: Any = getattr(pl, dtype or "", None)
     known = isinstance(wanted, type) and issubclass(wanted, pl.DataType)
     simple = known and wanted not in (pl.Enum, pl.Decimal, pl.Object)

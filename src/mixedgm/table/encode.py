@@ -61,8 +61,10 @@ class Design:
     """
 
     schema: Schema
-    numbers: Floats  # (n, p), C order, of `schema.gaussian`; normal scores of a transformed column
-    codes: Codes  # (n, q), C order, of `schema.discrete`: positions in their levels, or counts
+    numbers: (
+        Floats  # (n, n_real), C order, of the first nodes; normal scores of a transformed column
+    )
+    codes: Codes  # (n, q), C order, of `schema.discrete`: positions in levels, counts, not zero
     weights: Floats | None = None  # (n,) frequencies, all positive; None: each row counts once
     kept: NDArray[np.intp] | None = None  # (n,) rows of the table; None when all of them are kept
 
@@ -79,7 +81,7 @@ class Design:
     def values_of(self, node: int) -> NDArray[Any]:
         """Return the numbers or level codes of one node."""
         spans = self.schema.spans
-        return (self.numbers if spans.is_gaussian(node) else self.codes)[:, spans.place(node)]
+        return self.numbers[:, node] if spans.is_real(node) else self.codes[:, spans.place(node)]
 
     def take(self, rows: NDArray[Any] | slice | Sequence[int]) -> Design:
         """Return a copy of some of the rows: positions, which may repeat, a mask or a slice."""
@@ -186,8 +188,9 @@ def encoded(
     One column is written after the other, so that at most one is held twice.
     """
     kept: Mask | slice = slice(None) if matched.keep is None else matched.keep
-    numbers = np.full((matched.n_kept, schema.n_gaussian), number)
-    for at, column in enumerate(schema.gaussian):
+    spans = schema.spans
+    numbers = np.full((matched.n_kept, spans.n_real), number)
+    for at, column in enumerate(schema.nodes[: spans.n_real]):
         values = matched.values.get(column.name)
         if values is not None and values.family != "empty":
             numbers[:, at] = column.encoded(values.numbers()[kept])
@@ -195,6 +198,9 @@ def encoded(
     for at, column in enumerate(schema.discrete):
         if column.name in matched.codes:
             codes[:, at] = matched.codes[column.name][kept]
+        elif spans.is_real(spans.n_gaussian + at):
+            real = numbers[:, spans.n_gaussian + at]
+            codes[:, at] = np.where(np.isnan(real), -1, real != 0.0) if code < 0 else real != 0.0
     return numbers, codes
 
 

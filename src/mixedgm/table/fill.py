@@ -148,7 +148,7 @@ def _polars(series: Any, cells: _FilledCells) -> Any:
         cells = cells.rounded_to(series.dtype) if integers else cells
         complete = pl.Series(cells.numbers).cast(series.dtype, strict=False)
     elif series.dtype.is_numeric() or series.dtype == pl.Boolean:
-        complete = pl.Series(cells.levels).cast(series.dtype)
+        complete = cells.whole_column().cast(series.dtype)
     else:
         complete = pl.Series(list(map(str, cells.levels)))
         if series.dtype == pl.Enum and not set(complete) <= set(series.dtype.categories):

@@ -38,7 +38,7 @@ __all__ = [
     "types_line",
 ]
 
-Kind = Literal["continuous", "ordinal", "count", "categorical"]
+Kind = Literal["continuous", "hurdle", "ordinal", "count", "categorical"]
 Role = Literal["target", "covariate"]
 Level = str | bool | int | float
 
@@ -127,7 +127,9 @@ class Column:
 
     @property
     def n_values(self) -> int:
-        """How many values it can have; 0 for any real number."""
+        """How many values it can have; 0 for any real number, 2 for zero or any other."""
+        if KINDS[self.kind].has_spike:
+            return 2
         return len(self.levels) if self.largest is None else self.largest + 1
 
     @property
@@ -171,7 +173,8 @@ class Column:
     @property
     def is_discrete(self) -> bool:
         """Whether it has finitely many values, which are codes in a Design; else any number."""
-        return not KINDS[self.kind].is_gaussian
+        kind = KINDS[self.kind]
+        return not (kind.is_gaussian or kind.has_spike)
 
     def encoded(self, values: Any) -> Any:
         """Return numbers of the table, or level codes, as the model has them."""
@@ -561,18 +564,20 @@ def described(kind: Kind) -> str:
     return "a count" if kind == "count" else kind
 
 
-def types_line(name: str, kind: Kind, **options: object) -> str:
-    """Return the option that gives a column its kind, as the user would write it.
+def types_line(name: str | Sequence[str], kind: Kind, **options: object) -> str:
+    """Return the option that gives columns their kind, as the user would write it.
 
     Examples
     --------
     >>> print(types_line("stage", "ordinal"), types_line("pain", "ordinal", levels=["no", "yes"]))
     types={"stage": "ordinal"} types={"pain": mg.Ordinal(levels=["no", "yes"])}
     """
-    if not options:
-        return f'types={{{literal(name)}: "{kind}"}}'
-    given = ", ".join(f"{option}={json_text(value)}" for option, value in options.items())
-    return f"types={{{literal(name)}: mg.{kind.capitalize()}({given})}}"
+    value = f'"{kind}"'
+    if options:
+        given = ", ".join(f"{option}={json_text(value)}" for option, value in options.items())
+        value = f"mg.{kind.capitalize()}({given})"
+    names = [name] if isinstance(name, str) else name
+    return "types={" + ", ".join(f"{literal(each)}: {value}" for each in names) + "}"
 
 
 def drop_line(*names: str) -> str:

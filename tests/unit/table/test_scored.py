@@ -94,6 +94,7 @@ def test_a_declaration_tells_everything_at_once() -> None:
         (["0", "1", "x"], "count", "types says count, but it holds text"),
         ([0, 3, None], "count", "20 missing values"),
         ([3, 3, 3], "ordinal", "it is constant"),
+        ([3, 3, 3], "count", "it is constant"),
         ([0, 1, 2], "counts", "or mg.Ordinal"),
     ],
 )
@@ -159,6 +160,20 @@ def test_a_schema_as_types_gives_everything() -> None:
     again = check_table(table(1).iloc[:40], types=schema).schema
     assert again == schema
     assert [c.largest for c in schema.columns] == [None, None, None, 40, None]
+
+
+@pytest.mark.parametrize(
+    ("few", "types"),
+    [([0, 1], mg.Count(largest=9)), ([1, 2], mg.Ordinal(thresholds="quadratic"))],
+)
+def test_a_part_of_a_table_may_lack_values(few: list[int], types: Any) -> None:
+    whole = pd.DataFrame({"x": [*few * 20, 0, 3, 5] * 2, "y": np.arange(86.0) ** 1.1})
+    schema = check_table(whole, types={"x": types}).schema
+    part = whole[whole["x"].isin(few)]
+    for rows in (part, part[part["x"] == few[0]]):
+        checked = check_table(rows, types=schema)
+        assert checked.schema == schema
+        assert [finding.severity for finding in checked.findings] == ["warning"]
 
 
 # -- the schema ------------------------------------------------------------------------------------
@@ -263,6 +278,8 @@ def test_kinds_are_offered_with_the_line_that_sets_them() -> None:
         f"column 'visits': looks like a count (whole numbers up to {frame['visits'].max()}). "
         'To change it: types={"visits": "count"}'
     ]
+    frame["falls"] = frame["visits"][::-1].to_numpy()
+    assert check_table(frame).findings[-1].remedy == 'types={"visits": "count", "falls": "count"}'
     assert not [
         f for f in check_table(frame, types={"visits": "count"}).findings if f.column == "visits"
     ]
@@ -371,3 +388,14 @@ def test_every_type_of_every_library(column: str, library: str) -> None:
         complete = filled(frame, as_frame(frame), gaps, gaps.numbers, codes)
         again = read_gaps(as_frame(complete), design.schema)
         np.testing.assert_array_equal(again.codes, codes)
+
+
+def test_levels_without_rows_are_possible_where_thresholds_are_quadratic():
+    pain = pd.Categorical(["none", "mild", "worst"] * 10, ["none", "mild", "strong", "worst"])
+    table = pd.DataFrame({"pain": pain, "x": np.arange(30.0)})
+    texts = {
+        thresholds: str(mg.check_table(table, types={"pain": mg.Ordinal(thresholds=thresholds)}))
+        for thresholds in ("free", "quadratic")
+    }
+    assert "without rows" in texts["free"]
+    assert "without rows" not in texts["quadratic"]

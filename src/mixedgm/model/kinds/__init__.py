@@ -8,6 +8,7 @@ from mixedgm.model.kinds.categorical import CATEGORICAL
 from mixedgm.model.kinds.continuous import CONTINUOUS
 from mixedgm.model.kinds.contract import Kind, Point
 from mixedgm.model.kinds.count import COUNT, CountKind
+from mixedgm.model.kinds.hurdle import HURDLE, HurdleKind
 from mixedgm.model.kinds.ordinal import ORDINAL, OrdinalKind
 from mixedgm.model.kinds.scored import Scored
 
@@ -15,9 +16,11 @@ __all__ = [
     "CATEGORICAL",
     "CONTINUOUS",
     "COUNT",
+    "HURDLE",
     "KINDS",
     "ORDINAL",
     "CountKind",
+    "HurdleKind",
     "Kind",
     "OrdinalKind",
     "Point",
@@ -28,7 +31,9 @@ __all__ = [
     "pair_name",
 ]
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (CONTINUOUS, ORDINAL, COUNT, CATEGORICAL)}
+KINDS: dict[str, Kind] = {
+    kind.name: kind for kind in (CONTINUOUS, HURDLE, ORDINAL, COUNT, CATEGORICAL)
+}
 
 
 def pair_name(first: str, second: str) -> str:

@@ -55,6 +55,9 @@ class Kind(ABC):
     measure: ClassVar[str]
     """How well it is predicted: the number of `NodePredictability` that tells."""
 
+    has_spike: ClassVar[bool] = False
+    """Whether its values are zero or any real number: neither Gaussian nor finitely many."""
+
     @property
     def is_free(self) -> bool:
         """Whether every value has a term of its own, so that one without rows cannot occur."""

@@ -1,0 +1,132 @@
+"""Hurdle columns: zero, or any real number; to the others, whether it is zero and how much."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedgm.model.kinds.contract import Floats, Kind, Point, Transform
+
+LOG_TWO_PI = float(np.log(2.0 * np.pi))
+
+
+@dataclass(frozen=True)
+class HurdleKind(Kind):
+    """log p(x | rest) = b (a + m_1) + (alpha + m_2) x - beta x^2 / 2 - constant, b = (x != 0).
+
+    Others see b and x, less `centre` and divided by `scale`.  Own terms are those of x / scale, so
+    that they do not depend on units, and of b.
+    """
+
+    centre: tuple[float, float] = (0.0, 0.0)
+    scale: tuple[float, float] = (1.0, 1.0)
+
+    name = "hurdle"
+    short = "hurdle"
+    fill = "#F6D5C9"
+    line = "#C4512D"
+    marker = "p"
+    marker_size = 1.1
+    is_gaussian = False
+    is_numeric = True
+    has_spike = True
+    has_levels = False
+    predicted_by = "mean"
+    measure = "r2"
+
+    @property
+    def is_free(self) -> bool:
+        """No: its terms are those of the whole distribution."""
+        return False
+
+    def standardised(self, centre: Floats, scale: Floats) -> HurdleKind:
+        """The same kind with design columns in other units; those of the table: 0 and 1."""
+        middle, unit = (float(centre[0]), float(centre[1])), (float(scale[0]), float(scale[1]))
+        return replace(self, centre=middle, scale=unit)
+
+    def columns(self, values: Floats) -> Floats:
+        """(n, 2) design columns of values of the table."""
+        both = np.column_stack([values != 0.0, values])
+        return np.asarray((both - self.centre) / self.scale)
+
+    def statistics(self, values: Floats) -> Floats:
+        """(n, 3) what multiplies own terms: b, x, -x^2 / 2, with x in units of its scale."""
+        x = values / self.scale[1]
+        return np.column_stack([values != 0.0, x, -0.5 * x**2])
+
+    @property
+    def constants(self) -> tuple[float, float, float]:
+        """What a pass needs: 1 / scale of b, and centre / scale of x and of b."""
+        (b, x), (scale_b, scale_x) = self.centre, self.scale
+        return 1.0 / scale_b, x / scale_x, b / scale_b
+
+    def moved(self, predictors: Floats) -> Floats:
+        """(3,) what own terms rise by when the predictors of both columns rise by so much."""
+        return np.array([predictors[0] / self.scale[0], predictors[1], 0.0])
+
+    def marginal(self, means: Floats) -> Floats:
+        """(3,) own terms of a column whose statistics have these means, and no edges."""
+        share = min(max(float(means[0]), 1e-300), 1.0)
+        mean = means[1] / share
+        variance = -2.0 * means[2] / share - mean**2
+        if not variance > 1e-13 * mean**2:
+            variance = 1.0  # a constant has a variance by custom
+        odds = np.log(share) - np.log1p(-share) if share < 1.0 else np.inf
+        a = odds - 0.5 * (mean**2 / variance + LOG_TWO_PI + np.log(variance))
+        return np.array([a, mean / variance, 1.0 / variance])
+
+    # -- as every kind -----------------------------------------------------------------------------
+
+    def width(self, n_values: int) -> int:
+        """Two: whether it is zero, and how much it is."""
+        return 2
+
+    def n_biases(self, n_values: int) -> int:
+        """Three: a, alpha and beta."""
+        return 3
+
+    def freedom(self, n_values: int) -> int:
+        """Two."""
+        return 2
+
+    def is_signed(self, n_values: int) -> bool:
+        """No: an edge has a sign for each of its two parts."""
+        return False
+
+    def variance(self, mean: Floats, varies: Floats) -> Floats:
+        """1, by standardisation, or 0."""
+        return varies
+
+    def problem(self, levels: tuple[Any, ...], transform: Transform | None) -> str | None:
+        """Levels, or a transform."""
+        if levels:
+            return "is a hurdle column, so it has no levels"
+        return None if transform is None else "is a hurdle column, so it has no transform"
+
+    def axis(self, name: str, level_names: tuple[str, ...]) -> tuple[str, ...]:
+        """Whether, and how much."""
+        return (f"{name} != 0", name)
+
+    def encode(self, values: NDArray[Any], transform: Transform | None) -> NDArray[Any]:
+        """The number."""
+        return values
+
+    def decode(self, values: NDArray[Any], transform: Transform | None) -> NDArray[Any]:
+        """The number."""
+        return values
+
+    def term_names(self, level_names: tuple[str, ...]) -> tuple[str | None, ...]:
+        """Of its three terms."""
+        return ("not zero", "linear", "precision")
+
+    def point(
+        self, conditional: Floats, which: Point | None = None, numbers: Floats | None = None
+    ) -> NDArray[Any]:
+        """The mean."""
+        return conditional
+
+
+HURDLE = HurdleKind()

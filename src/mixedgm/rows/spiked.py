@@ -1,0 +1,112 @@
+"""Rows and coefficients of nodes with a spike at zero -> second derivatives of their losses.
+
+These nodes are few, so plain NumPy over blocks of rows does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedgm.model.layout import Floats, Ints
+from mixedgm.model.nodes import Nodes
+from mixedgm.rows.contract import Coefficients, NodeMatrices
+from mixedgm.rows.products import Products
+
+_BLOCK = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class SpikedRows:
+    """Encoded columns."""
+
+    numbers: Floats
+    codes: NDArray[np.integer]
+    weights: Floats | None
+    nodes: Nodes
+    products: Products | None
+
+    def curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> NodeMatrices:
+        """From every stride-th row: own terms, then entries of the incidence."""
+        matrices = [self._of_node(coef, j, stride).ravel() for j in nodes.tolist()]
+        ends = np.cumsum([0, *map(len, matrices)]).astype(np.int64)
+        return NodeMatrices(nodes, ends, np.concatenate(matrices))
+
+    def _of_node(self, coef: Coefficients, j: int, stride: int) -> Floats:
+        entries = coef.incidence.entries_of(self.nodes.n_gaussian + j)
+        columns = coef.incidence.entry_column[entries][::2]
+        slopes = coef.values[entries].reshape(-1, 2)
+        terms = coef.bias[self.nodes.slots_of(j)]
+        per_b = self.nodes.scores[self.nodes.slots_of(j)][0]
+        size, total = len(columns) + 1, 0.0
+        sums = np.zeros((6, size, size))
+        for at in range(0, len(self.codes), _BLOCK * stride):
+            part = slice(at, at + _BLOCK * stride, stride)
+            z = self._columns(columns, part)
+            weight = np.ones(len(z)) if self.weights is None else self.weights[part]
+            total += float(weight.sum())
+            linear = z[:, 1:] @ slopes
+            covariance = _covariance(terms, per_b * linear[:, 0], linear[:, 1])
+            for k, each in enumerate(covariance):
+                sums[k] += (z * (each * weight)[:, None]).T @ z
+        return _assembled(sums / total, per_b)
+
+    def _columns(self, columns: Ints, part: slice) -> Floats:
+        """1, and these design columns (or products of them with features, less their centre)."""
+        nodes, d = self.nodes, self.nodes.n_columns
+        out = np.ones((len(self.codes[part]), len(columns) + 1))
+        for k, (feature, column) in enumerate(zip(*np.divmod(columns, d), strict=True), start=1):
+            if column < nodes.n_numeric:
+                out[:, k] = self.numbers[part, column]
+            else:
+                node = int(nodes.column_node[column])
+                level = column - nodes.column_start[node]
+                out[:, k] = self.codes[part, nodes.place(node)] == level
+            if feature > 0 and self.products is not None:
+                out[:, k] -= self.products.centre[column]
+                out[:, k] *= self.products.features[part, feature - 1]
+        return out
+
+
+def _covariance(terms: Floats, of_b: Floats, of_x: Floats) -> tuple[Floats, ...]:
+    """Of (b, x, -x^2 / 2) in every row: the lower triangle, row by row."""
+    variance = 1.0 / terms[2]
+    slope = terms[1] + of_x
+    mean = slope * variance
+    odds = terms[0] + of_b + 0.5 * (slope * mean + np.log(2.0 * np.pi * variance))
+    share = 0.5 * (1.0 + np.tanh(0.5 * odds))
+    square = variance + mean**2
+    cube = mean * (mean**2 + 3.0 * variance)
+    fourth = mean**4 + 6.0 * mean**2 * variance + 3.0 * variance**2
+    zero = share * (1.0 - share)
+    return (
+        zero,
+        zero * mean,
+        share * (square - share * mean**2),
+        -0.5 * zero * square,
+        -0.5 * share * (cube - share * mean * square),
+        0.25 * share * (fourth - share * square**2),
+    )
+
+
+def _assembled(sums: Floats, per_b: float) -> Floats:
+    """Sums over (1, columns) for pairs of statistics -> the matrix over own terms and entries."""
+    bb, xb, xx, qb, qx, qq = sums
+    size = len(bb) - 1
+    out = np.empty((3 + 2 * size, 3 + 2 * size))
+    out[:3, :3] = [
+        [bb[0, 0], xb[0, 0], qb[0, 0]],
+        [xb[0, 0], xx[0, 0], qx[0, 0]],
+        [qb[0, 0], qx[0, 0], qq[0, 0]],
+    ]
+    of_b, of_x = slice(3, None, 2), slice(4, None, 2)
+    for own, (with_b, with_x) in enumerate(((bb, xb), (xb, xx), (qb, qx))):
+        out[own, of_b], out[own, of_x] = per_b * with_b[0, 1:], with_x[0, 1:]
+    out[3:, :3] = out[:3, 3:].T
+    out[of_b, of_b] = per_b**2 * bb[1:, 1:]
+    out[of_b, of_x] = per_b * xb[1:, 1:]
+    out[of_x, of_b] = per_b * xb[1:, 1:]
+    out[of_x, of_x] = xx[1:, 1:]
+    return out
