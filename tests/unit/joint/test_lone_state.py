@@ -66,5 +66,3 @@ def test_a_lone_state_says_what_a_tree_says():
         for each in ("variance_of", "covariance_of"):
             found, expected = (getattr(one, each)(shift) for one in (alone, tree))
             np.testing.assert_allclose(found, expected, atol=1e-12)
-        np.testing.assert_allclose(
-        )
