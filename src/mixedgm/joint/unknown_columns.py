@@ -147,11 +147,13 @@ class UnknownColumns:
             weight + constant + 0.5 * (alpha**2).sum(axis=1),
         )
 
-    def trees(self, limit: int, *, pairs: bool = False) -> Iterator[tuple[slice, Tree | LoneState]]:
+    def trees(
+        self, limit: int, *, pairs: bool = False
+    ) -> Iterator[tuple[slice, Tree | LoneState]]:
         """Trees of the rows, block by block; errors have the node numbers of the whole model.
 
         With `pairs`, all pairs of their levels will be asked for.  A single state with very many
-        values needs no pairs of them, and so no tree.
+        values needs none of them, and so no tree.
         """
         if self.field.seen is not None and len(self.discrete) == 1:
             size = max(1, _ENTRIES // self.unary.shape[1])
