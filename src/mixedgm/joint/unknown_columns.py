@@ -147,9 +147,7 @@ class UnknownColumns:
             weight + constant + 0.5 * (alpha**2).sum(axis=1),
         )
 
-    def trees(
-        self, limit: int, *, pairs: bool = False
-    ) -> Iterator[tuple[slice, Tree | LoneState]]:
+    def trees(self, limit: int, *, pairs: bool = False) -> Iterator[tuple[slice, Tree | LoneState]]:
         """Trees of the rows, block by block; errors have the node numbers of the whole model.
 
         With `pairs`, all pairs of their levels will be asked for.  A single state with very many
