@@ -213,7 +213,8 @@ def at_values(params: Params, values: Sequence[float]) -> Params:
     for node, value, deviation in moderators:
         if params.nodes.numeric_nodes[node]:
             score = params.nodes.score_of(node, value)
-            change += (score - moderation.middle[node]) * deviation[0]
+            middle = moderation.middle[params.nodes.column_start[node]]
+            change += (score - middle) * deviation[0]
         else:
             change += deviation[int(value)]
     bias = params.bias - params.nodes.moved_terms(moderation.middle @ change)
@@ -229,7 +230,7 @@ def without(params: Params, nodes: Sequence[int], values: Sequence[float]) -> Pa
     for node, value in zip(nodes, values, strict=True):
         columns = params.nodes.columns_of(node)
         if params.nodes.numeric_nodes[node]:
-            said = params.nodes.score_of(node, value) * params.coef[columns.start]
+            said = params.nodes.numbers_of(node, value) @ params.coef[columns]
         else:
             said = params.coef[columns.start + int(value)]
         bias = bias + params.nodes.moved_terms(said)
