@@ -193,7 +193,8 @@ class Nodes:
     @cached_property
     def free(self) -> Mask:
         """Whether every value of every discrete node has a term of its own."""
-        return np.array([kind.is_free for kind in self.kinds[self.discrete]], dtype=bool)
+        kinds = self.kinds[self.discrete]
+        return np.array([not kind.is_numeric or kind.is_free for kind in kinds], dtype=bool)
 
     @cached_property
     def free_values(self) -> Mask:
@@ -594,7 +595,7 @@ class Nodes:
         """
         from scipy import sparse
 
-        tables, wide = self._scored_features, self.expansion
+        tables, wide = list(self._scored_features.values()), self.expansion
         if not tables:
             return wide
         terms: Any = sparse.block_diag(tables, format="csr")

@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.errors import DistributionError
-from mixedgm.model.coordinates import Coordinates
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.moderation import Moderators
-from mixedgm.model.params import Params, Units
+from mixedgm.model.params import Coordinates, Params, Units
 from mixedgm.objective.conditional import ConditionalLikelihood
 from mixedgm.objective.contract import Smooth
 from mixedgm.objective.likelihood import Likelihood
