@@ -213,8 +213,7 @@ def at_values(params: Params, values: Sequence[float]) -> Params:
     for node, value, deviation in moderators:
         if params.nodes.numeric_nodes[node]:
             score = params.nodes.score_of(node, value)
-            middle = moderation.middle[params.nodes.column_start[node]]
-            change += (score - middle) * deviation[0]
+            change += (score - moderation.middle[node]) * deviation[0]
         else:
             change += deviation[int(value)]
     bias = params.bias - params.nodes.moved_terms(moderation.middle @ change)

@@ -327,20 +327,20 @@ class Nodes:
 
     def score_of(self, node: int, value: float) -> float:
         """What the other columns see of a node that is numeric: its number, or a value's score."""
-        if self.is_gaussian(node):
+        if self.is_real(node):
             return value
         return float(self.scores[self.slots_of(self.place(node))][int(value)])
 
     def numbers_of(self, node: int, value: float) -> Floats:
-        """(width,) design columns of a numeric node that has this value (of levels: code)."""
+        """(width,) what the other columns see of a value of a node that is numeric."""
         kind = self.kinds[node]
         if isinstance(kind, HurdleKind):
-            return kind.columns(np.array([value]))[0]
+            return np.asarray(kind.columns(np.array([value]))[0])
         return np.array([self.score_of(node, value)])
 
     def value_at(self, node: int, score: float) -> float:
         """The value of a numeric node whose score is nearest: the number itself, or a code."""
-        if self.is_gaussian(node):
+        if self.is_real(node):
             return score
         return float(np.abs(self.scores[self.slots_of(self.place(node))] - score).argmin())
 
