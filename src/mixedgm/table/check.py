@@ -34,6 +34,7 @@ from mixedgm.table.column_checks import (
     default_largest,
     distribution_findings,
     family_finding,
+    hurdle_finding,
     infinite_finding,
     kind_of_numbers,
     level_findings,
@@ -81,7 +82,8 @@ Mask = NDArray[np.bool_]
 # Name of a transform -> whether values come back from beyond the range of the data.
 _TRANSFORMS = {"nonparanormal": False, "nonparanormal-extrapolated": True}
 _KINDS_WANTED = (
-    "'continuous', 'ordinal', 'count' or 'categorical', or mg.Ordinal(...) or mg.Count(...)"
+    "'continuous', 'hurdle', 'ordinal', 'count' or 'categorical', "
+    "or mg.Ordinal(...) or mg.Count(...)"
 )
 
 
@@ -498,6 +500,8 @@ class Inspection:
         kind, finding = (declared, None) if declared else kind_of_numbers(values, numbers)
         if kind == "count":
             findings += self._set_counts(values, numbers)
+        elif KINDS[kind].has_spike:
+            finding = hurdle_finding(name, numbers)
         elif KINDS[kind].has_levels:
             self._set_factor(values)
         elif not self.options.transformed(name):
@@ -597,7 +601,7 @@ class Inspection:
         dtype = f"{values.library}:{values.dtype}"
         labels = self.frame.labels
         label = labels[self.frame.positions[name]] if labels else None
-        if kind == "continuous":
+        if name not in self.factors:
             return Column(name, kind, role, dtype=dtype, label=label)
         factor, wish = self.factors[name], self.options.wishes.get(name)
         if isinstance(wish, Count):
