@@ -327,11 +327,14 @@ def cell(counts: pd.Series, declared: pd.Series) -> str:
 
 
 def report() -> None:
-    """Print the tables of the page."""
+    """Print the tables of the page, of what is counted so far."""
     counts = pd.read_csv(FILE).pivot(
         index=["tables", "rows", "seed"], columns="as", values=["true", "false"]
     )
-    for names in (WELL_SPECIFIED, MISSPECIFIED, SPIKES, SPIKES_OF_OTHERS):
+    for group in (WELL_SPECIFIED, MISSPECIFIED, SPIKES, SPIKES_OF_OTHERS):
+        names = [name for name in group if name in counts.index]
+        if not names:
+            continue
         labels = list(dict.fromkeys(label for name in names for label in treatments(name)))
         lines = [f"| tables | rows | {' | '.join(labels)} |"]
         lines += ["| --- | --- |" + " --- |" * len(labels)]
