@@ -147,7 +147,7 @@ def _per_state(
             log_weight[block] += tree.log_z
             mean[block] += tree.levels @ shift
             if k:
-                covariance[block] = shift.T @ tree.level_covariance @ shift
+                covariance[block] = tree.covariance_of(shift)
     except DistributionError as error:
         hidden = params.n_gaussian - k + np.arange(params.n_gaussian + len(params.n_levels))
         raise renumbered(error, hidden) from None

@@ -95,7 +95,7 @@ def _exact(unknown: UnknownColumns, limit: int) -> Posterior:
     for block, tree in unknown.trees(limit, pairs=spread.size > 0):
         levels[block], log_z[block] = tree.levels, tree.log_z
         if spread.size:
-            spread[block] = ((tree.level_covariance @ shift) * shift).sum(axis=1)
+            spread[block] = tree.variance_of(shift)
     return _posterior(unknown, levels, spread, unknown.log_constant + log_z)
 
 
