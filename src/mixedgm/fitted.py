@@ -460,16 +460,23 @@ class FittedModel:
 
     @property
     def joint_density(self) -> ConditionalGaussian:
-        """The same in the form in which `joint` computes."""
-        return self.joint_params.joint
+        """The same in the form of exact answers; DistributionError where there is none."""
+        params = self.joint_params
+        return with_names(self.schema, lambda: params.joint)
+
+    @property
+    def joint_form(self) -> ConditionalGaussian | Params:
+        """The same in the form in which `joint` samples: parameters, where no other one exists."""
+        params = self.joint_params
+        return params if params.nodes.n_spiked else params.joint
 
     def _refuse_indefinite(self) -> None:
         """Raise where the precision is not positive definite at these values of the moderators."""
         from mixedgm.joint.validity import factor
 
-        inside = self.schema.gaussian_targets
+        inside = self.schema.real_targets
         try:
-            factor(self.params.precision[np.ix_(inside, inside)])
+            factor(self.params.real_precision[np.ix_(inside, inside)])
         except DistributionError as error:
             named = error.named([self.schema.nodes[s].name for s in inside])
             raise DistributionError(f"at {self.report.at}, {named}") from None
@@ -483,4 +490,4 @@ class FittedModel:
                 "the model has no distribution of its covariates, so that rows can only be drawn "
                 "given their values."
             )
-        return with_names(self.schema, draw, self.joint_density, n, rng=rng, method=method)
+        return with_names(self.schema, draw, self.joint_form, n, rng=rng, method=method)

@@ -240,13 +240,13 @@ def repaired_model(fitted: FittedModel) -> FittedModel:
     from mixedgm.joint import repaired
 
     # Covariates are always known, so only the targets need a distribution.
-    inside = fitted.schema.gaussian_targets
+    inside = fitted.schema.real_targets
     targets = Schema(tuple(fitted.schema.nodes[s] for s in inside))
     block, whole = np.ix_(inside, inside), fitted.pairwise_params
-    valid, repair = with_names(targets, repaired, whole.precision[block])
+    valid, repair = with_names(targets, repaired, whole.real_precision[block])
     if not repair.needed:
         return fitted
-    precision, names = whole.precision.copy(), targets.names
+    precision, names = whole.real_precision.copy(), targets.names
     precision[block] = valid
     size = np.abs(repair.partial_after - repair.partial_before)
     largest = np.argsort(-size, kind="stable")[:_LISTED]
