@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -109,7 +109,7 @@ class FittedModel:
         In the data's own units (normal scores where a column has a transform).
     node_scales : ndarray (p + q,)
         sqrt(tr cov) of every column in the training data; the calibrated weight of an edge is the
-        product of two of them.
+        product of two of them.  Of a hurdle column that of how much; see `column_scales`.
     report : FitReport
     library : str
         Frame library of the training table: "pandas", "polars", "pyarrow" or "numpy".
@@ -126,6 +126,8 @@ class FittedModel:
         `joint_terms`, where a file had them.
     shrunken_weights : ndarray (1 + moderators, p + q, p + q) or None
         Weights of edges and deviations in the penalised estimate, where the graph was refitted.
+    spike_scales : ndarray (hurdle columns,)
+        Scales of whether hurdle columns are zero.
     """
 
     schema: Schema
@@ -139,6 +141,15 @@ class FittedModel:
     margins: Margins | None = None
     known_terms: NodeTerms | None = None
     shrunken_weights: Floats | None = None
+    spike_scales: Floats = field(default_factory=lambda: np.zeros(0))
+
+    @cached_property
+    def column_scales(self) -> Floats:
+        """(d,) scales of all design columns.
+
+        The weight of an edge is the norm of its block, every entry times the scales of its columns.
+        """
+        return self.params.nodes.column_scales(self.node_scales, self.spike_scales)
 
     # -- graph -------------------------------------------------------------------------------------
 
@@ -166,7 +177,7 @@ class FittedModel:
         Found some nodes at a time: of very many columns, edges take far less memory than pairs.
         """
         start = self.params.nodes.column_start
-        scale = np.repeat(self.node_scales, np.diff(start))
+        scale = self.column_scales
         parts = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
         for first in range(0, len(start) - 1, _NODES_AT_ONCE):
             last = min(first + _NODES_AT_ONCE, len(start) - 1)
@@ -200,12 +211,12 @@ class FittedModel:
         if self.params.moderation is None:
             return np.zeros((0, n_nodes, n_nodes))
         moderation = self.params.moderation
-        strengths = moderation.strengths(self.params, self.node_scales)
+        strengths = moderation.strengths(self.params, self.column_scales)
         if self.params.nodewise:
             there = [joined(part > 0.0, self.report.rule) for part in strengths]
             mean = [0.5 * (part + part.swapaxes(1, 2)) for part in moderation.deviations]
             both = replace(moderation, deviations=tuple(mean))
-            strengths = np.where(there, both.strengths(self.params, self.node_scales), 0.0)
+            strengths = np.where(there, both.strengths(self.params, self.column_scales), 0.0)
         upper = np.triu(strengths, 1)
         return np.asarray(upper + upper.swapaxes(1, 2))
 
@@ -332,17 +343,26 @@ class FittedModel:
                 + (f"its moderators are {', '.join(names)}." if names else "it has none.")
             )
         values = self._deviation(self.moderators.index(node), u, v)
+        parts = self.axis(node)
         if not self.schema.spans.numeric_nodes[node]:
-            levels = self.schema.nodes[node].level_names
-            rows = tuple(f"{row} | {moderator} = {level}" for level in levels for row in rows)
-        unit = self._units(u, v, node) if standardised else 1.0
-        return Interaction(a, b, rows, columns, unit * values.reshape(len(rows), len(columns)))
+            parts = tuple(f"{moderator} = {level}" for level in self.schema.nodes[node].level_names)
+        if len(parts) > 1:
+            rows = tuple(f"{row} | {part}" for part in parts for row in rows)
+        values = values * (self._units(node, u, v) if standardised else 1.0)
+        return Interaction(a, b, rows, columns, values.reshape(len(rows), len(columns)))
 
-    def _units(self, *nodes: int) -> float:
-        """Product of the standard deviations of those of these columns that are not categorical."""
-        return float(
-            np.prod([self.node_scales[k] for k in nodes if self.schema.spans.kinds[k].is_numeric])
-        )
+    def _units(self, *nodes: int) -> Floats:
+        """Products of the standard deviations of design columns; those of categories count 1."""
+        spans = self.schema.spans
+        # The scale of a column is the square root of a sum over its design columns, each of which
+        # has variance 1 when standardised.
+        scales = [
+            self.column_scales[spans.columns_of(k)] / np.sqrt(spans.width[k])
+            if spans.numeric_nodes[k]
+            else np.ones(spans.width[k])
+            for k in nodes
+        ]
+        return reduce(np.multiply.outer, scales)
 
     def axis(self, node: int) -> tuple[str, ...]:
         """Names of what the other columns see of a node: its own, or those of its levels."""

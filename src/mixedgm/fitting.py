@@ -141,6 +141,7 @@ def fit_design(
             schema=design.schema,
             params=task.params(shrunken.theta),
             node_scales=task.node_scales,
+            spike_scales=task.column_scales[design.schema.spans.spiked_terms[1]],
             report=shrunken.report,
             library=library,
             path=path,

@@ -84,6 +84,7 @@ def save(
         **_params_to_arrays(params),
         **moderation_to_arrays(params),
         "node_scales": fitted.node_scales,
+        "spike_scales": fitted.spike_scales if len(fitted.spike_scales) else None,
         "selection_frequency": fitted.selection_frequency,
         "shrunken_weights": fitted.shrunken_weights,
         **scores,
@@ -166,6 +167,7 @@ def _read(stream: BinaryIO) -> tuple[FittedModel, dict[str, Any]]:
         schema=schema,
         params=params,
         node_scales=archive.array("node_scales", sizes),
+        spike_scales=_spike_scales(archive, sizes),
         report=report,
         library=document["library"],
         path=path_from_archive(archive, document["path"], schema, report.tol, sizes),
@@ -194,6 +196,7 @@ def _sizes(schema: Schema, document: Mapping[str, Any], n_moderators: int) -> di
         "l": int(nodes.n_biases.sum()),
         "d": nodes.n_columns,
         "n": len(nodes),
+        "s": nodes.n_spiked,
         "g": 1 + n_moderators,
     }
     if path is not None:
@@ -205,6 +208,11 @@ def _sizes(schema: Schema, document: Mapping[str, Any], n_moderators: int) -> di
     if n_moderators:
         sizes |= {"m": n_moderators, "h": 1 + n_moderators}
     return sizes
+
+
+def _spike_scales(archive: Archive, sizes: Sizes) -> Floats:
+    """Of models with hurdle columns."""
+    return archive.array("spike_scales", sizes) if sizes["s"] else np.zeros(0)
 
 
 def _params_to_arrays(params: Params) -> dict[str, Floats]:

@@ -345,6 +345,7 @@ ARRAYS = {
     "coef": Array("d d"),
     "nodewise_coef": Array("d d"),
     "node_scales": Array("n", _size),
+    "spike_scales": Array("s", _size),
     "scores": Array("k c?", _anything),
     "selection_frequency": Array("h? n n", _share),
     "shrunken_weights": Array("g n n", _size),

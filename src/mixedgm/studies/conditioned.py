@@ -80,7 +80,17 @@ def _of_rest(fitted: FittedModel, evidence: KnownValues, params: Params, at: str
         rule=fitted.report.rule,
     )
     kept = [schema.node_index(column.name) for column in left.nodes]
-    return FittedModel(left, params, fitted.node_scales[kept], report, fitted.library)
+    spikes = fitted.schema.spans.spiked_nodes
+    of_spikes = np.zeros(len(spikes))
+    of_spikes[spikes] = fitted.spike_scales
+    return FittedModel(
+        left,
+        params,
+        fitted.node_scales[kept],
+        report,
+        fitted.library,
+        spike_scales=of_spikes[kept][spikes[kept]],
+    )
 
 
 # -- moderated edges -------------------------------------------------------------------------------
@@ -147,7 +157,7 @@ def _spread(fitted: FittedModel, node: int) -> list[Any]:
         bias = fitted.params.bias_of(node)
         return [level for level, x in zip(column.levels, bias, strict=True) if np.isfinite(x)]
     nodes = fitted.params.nodes
-    middle = moderation.middle[nodes.columns_of(node)]
+    middle = moderation.middle[nodes.last_column[node]]
     low, high = moderation.span[fitted.moderators.index(node)]
     step = fitted.node_scales[node] * np.array([-1.0, 0.0, 1.0])
     values = [nodes.value_at(node, x) for x in np.clip(middle + step, low, high)]
@@ -160,7 +170,7 @@ def _middle(fitted: FittedModel, node: int) -> Any:
     nodes = fitted.params.nodes
     middle = fitted.params.moderation.middle[nodes.columns_of(node)]
     if nodes.numeric_nodes[node]:
-        return fitted.schema.nodes[node].value(nodes.value_at(node, middle.item()))
+        return fitted.schema.nodes[node].value(nodes.value_at(node, float(middle[-1])))
     return fitted.schema.nodes[node].value(nodes.kinds[node].point(middle).item())
 
 
