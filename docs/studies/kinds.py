@@ -1,13 +1,13 @@
 """Tables drawn from known graphs -> true and false edges, by the kinds that columns are taken for.
 
-The same tables are fitted with their ordinal and count columns declared as such, as categories, as
-numbers, and as numbers with normal scores; EBIC chooses the graph, as by default.  Tables are drawn
-from models of these kinds by `gibbs.py`, which shares no code with the package, and from others
-that no kind is made for.
+The same tables are fitted with their ordinal, count and hurdle columns declared as such, as
+categories, as numbers, and as numbers with normal scores; EBIC chooses the graph, as by default.
+Tables are drawn from models of these kinds by `gibbs.py`, which shares no code with the package,
+and from others that no kind is made for.
 
 Run it when kinds, weights or criteria change: ``python docs/studies/kinds.py``.  It takes about
-half an hour on one core, writes docs/studies/kinds.csv row by row, goes on where that ends, and
-prints the tables of docs/selection.md.
+an hour on one core, writes docs/studies/kinds.csv row by row, goes on where that ends, and prints
+the tables of docs/selection.md.
 """
 
 import csv
@@ -21,7 +21,7 @@ from pathlib import Path
 import gibbs
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import nbinom, norm, poisson
 from tqdm import tqdm
 
@@ -32,6 +32,8 @@ ROWS = (100, 200, 500, 1000)
 COLUMNS, EDGES = 12, 14
 MODERATE, STRONG = (0.15, 0.35), (0.25, 0.5)
 ZEROS = 0.3
+ZERO_SHARES, AMOUNT = (0.3, 0.5, 0.65, 0.8), 3.0
+BY_CHANCE = ZERO_SHARES + (0.0,) * (COLUMNS - len(ZERO_SHARES))
 GROUPS_BEYOND = 8
 FILE = Path(__file__).with_suffix(".csv")
 FIELDS = ("tables", "rows", "seed", "as", "edges", "true", "false", "converged")
@@ -49,6 +51,16 @@ NUMBER = gibbs.Gaussian()
 CATEGORY = gibbs.categorical(np.zeros(3))
 
 
+def spiked(zeros: float, mean: float = AMOUNT) -> gibbs.Hurdle:
+    """A share of zeros, and normal numbers of this mean and of variance 1."""
+    log_odds = np.log((1 - zeros) / zeros)
+    return gibbs.Hurdle(log_odds - 0.5 * (np.log(2 * np.pi) + mean**2), mean)
+
+
+SPIKED = tuple(spiked(zeros) for zeros in ZERO_SHARES)
+BALANCES = tuple(spiked(zeros, mean=0.0) for zeros in ZERO_SHARES)
+
+
 def sizes(limits: tuple[float, float], rng: Generator) -> Floats:
     """A random graph: (columns, columns) sizes of its edges with their signs, 0 without an edge.
 
@@ -64,24 +76,47 @@ def sizes(limits: tuple[float, float], rng: Generator) -> Floats:
             return signed
 
 
-def block(column: gibbs.Column, other: gibbs.Column, size: float, rng: Generator) -> Floats:
-    """The block of an edge of a given size; in a random direction where there are levels."""
+def standardised(column: gibbs.Column) -> Floats:
+    """What takes T of a column to standard units.
+
+    Of a hurdle column: whether it is zero, and how far numbers other than zero are from their mean.
+    """
+    mean, scale = column.independent()
+    if not isinstance(column, gibbs.Hurdle):
+        return np.eye(column.width) / scale
+    share, amount = mean[0], mean[1] / mean[0]
+    return np.array([[1 / np.sqrt(share * (1 - share)), 0.0], [-amount, 1.0]])
+
+
+def block(
+    column: gibbs.Column,
+    other: gibbs.Column,
+    size: float,
+    rng: Generator,
+    parts: tuple[float, float] = (1.0, 1.0),
+) -> Floats:
+    """The block of an edge of a given size; in a random direction where it has many entries.
+
+    `parts` are the shares of "whether" and "how much" in edges of a hurdle column.
+    """
     direction = np.ones((1, 1))
     if column.width + other.width > 2:
         direction = rng.standard_normal((column.width, other.width))
         for axis, end in enumerate((column, other)):
-            if end.width > 1 and isinstance(end, gibbs.Finite):
+            if isinstance(end, gibbs.Hurdle):
+                direction *= np.expand_dims(parts, 1 - axis)
+            elif end.width > 1:
                 direction -= direction.mean(axis=axis, keepdims=True)
-    scale = column.independent()[1] * other.independent()[1] * np.linalg.norm(direction)
-    return size / scale * direction
+    direction *= size / np.linalg.norm(direction)
+    return standardised(column).T @ direction @ standardised(other)
 
 
-def of_model(*columns: gibbs.Column) -> Draw:
+def of_model(*columns: gibbs.Column, parts: tuple[float, float] = (1.0, 1.0)) -> Draw:
     """Rows of the model itself."""
 
     def draw(signed: Floats, rng: Generator) -> Floats:
         blocks = {
-            (u, v): block(columns[u], columns[v], signed[u, v], rng)
+            (u, v): block(columns[u], columns[v], signed[u, v], rng, parts)
             for u, v in zip(*np.nonzero(np.triu(signed)), strict=True)
         }
         return gibbs.rows(columns, blocks, max(ROWS), rng)
@@ -90,7 +125,7 @@ def of_model(*columns: gibbs.Column) -> Draw:
 
 
 def of_latent(margin: Callable[[Floats], Floats]) -> Draw:
-    """Normal numbers with this graph, each put on the scale of a margin by its quantile."""
+    """Normal numbers with this graph, put on the scale of margins by their quantiles."""
 
     def draw(signed: Floats, rng: Generator) -> Floats:
         covariance = np.linalg.inv(np.eye(COLUMNS) - signed)
@@ -101,21 +136,44 @@ def of_latent(margin: Callable[[Floats], Floats]) -> Draw:
     return draw
 
 
-def with_zeros(
-    draw: Draw,
-) -> Draw:
-    """The same rows, some cells set to zero by chance."""
+def with_zeros(draw: Draw, shares: ArrayLike = ZEROS) -> Draw:
+    """The same rows, these shares of the cells of all columns set to zero by chance."""
 
     def zeroed(signed: Floats, rng: Generator) -> Floats:
         values = draw(signed, rng)
-        return values * (rng.random(values.shape) >= ZEROS)
+        return values * (rng.random(values.shape) >= shares)
 
     return zeroed
+
+
+def log_normal(draw: Draw) -> Draw:
+    """The same rows; in the first columns, all but zeros are taken for logarithms."""
+
+    def amounts(signed: Floats, rng: Generator) -> Floats:
+        values = draw(signed, rng)
+        first = values[:, : len(ZERO_SHARES)]
+        first[:] = np.where(first == 0.0, 0.0, np.exp(first))
+        return values
+
+    return amounts
 
 
 def zero_inflated(quantile: Floats) -> Floats:
     """Poisson counts, with zero for the lowest values besides."""
     return poisson.ppf(np.maximum(quantile - ZEROS, 0.0) / (1 - ZEROS), 4.0).clip(0)
+
+
+def cut_at_zero(quantile: Floats) -> Floats:
+    """Normal numbers; the first columns are zero where they are lowest."""
+    normal = norm.ppf(quantile)
+    first = normal[:, : len(ZERO_SHARES)]
+    first[:] = np.maximum(first - norm.ppf(ZERO_SHARES), 0.0)
+    return normal
+
+
+def shifted(quantile: Floats) -> Floats:
+    """Normal numbers, away from zero."""
+    return norm.ppf(quantile) + AMOUNT
 
 
 def cut(*below: float) -> Callable[[Floats], Floats]:
@@ -136,6 +194,12 @@ class Setting:
 LIKERT, COUNTS = ("ordinal",) * COLUMNS, ("count",) * COLUMNS
 MIXED = ("continuous",) * 3 + ("ordinal",) * 4 + ("count",) * 3 + ("categorical",) * 2
 MIXED_COLUMNS = (NUMBER,) * 3 + (SYMMETRIC, SKEWED) * 2 + (SMALL, SMALL, LARGE) + (CATEGORY,) * 2
+OTHERS = ("continuous",) * 4 + ("ordinal",) * 2 + ("categorical",) * 2
+OTHER_COLUMNS = (NUMBER,) * 4 + (SYMMETRIC, SKEWED) + (CATEGORY,) * 2
+HURDLES = ("hurdle",) * len(ZERO_SHARES) + OTHERS
+TWO_HURDLES = ("hurdle", "hurdle", "continuous", "continuous", *OTHERS)
+TWO_COLUMNS = (spiked(0.4), spiked(0.7), NUMBER, NUMBER, *OTHER_COLUMNS)
+AMONG_NUMBERS = ("hurdle",) * len(ZERO_SHARES) + ("continuous",) * (COLUMNS - len(ZERO_SHARES))
 
 SETTINGS = {
     "Likert, symmetric": Setting(LIKERT, of_model(*(SYMMETRIC,) * COLUMNS)),
@@ -149,13 +213,31 @@ SETTINGS = {
     "negative binomial": Setting(COUNTS, of_latent(lambda q: nbinom.ppf(q, 1.5, 1.5 / 5.5))),
     "zeros at the lower end": Setting(COUNTS, of_latent(zero_inflated), zero_term=True),
     "zeros by chance": Setting(COUNTS, with_zeros(of_model(*(MEDIUM,) * COLUMNS)), zero_term=True),
+    "hurdle, both": Setting(HURDLES, of_model(*SPIKED, *OTHER_COLUMNS), STRONG),
+    "hurdle, whether": Setting(HURDLES, of_model(*SPIKED, *OTHER_COLUMNS, parts=(1, 0)), STRONG),
+    "hurdle, how much": Setting(HURDLES, of_model(*SPIKED, *OTHER_COLUMNS, parts=(0, 1)), STRONG),
+    "hurdle, two columns": Setting(TWO_HURDLES, of_model(*TWO_COLUMNS), STRONG),
+    "hurdle, gains and losses": Setting(HURDLES, of_model(*BALANCES, *OTHER_COLUMNS), STRONG),
+    "hurdle, log-normal": Setting(HURDLES, log_normal(of_model(*SPIKED, *OTHER_COLUMNS)), STRONG),
+    "hurdle, cut at zero": Setting(AMONG_NUMBERS, of_latent(cut_at_zero), STRONG),
+    "hurdle, zeros by chance": Setting(
+        AMONG_NUMBERS, with_zeros(of_latent(shifted), BY_CHANCE), STRONG
+    ),
 }
-WELL_SPECIFIED, MISSPECIFIED = list(SETTINGS)[:6], list(SETTINGS)[6:]
+NAMES = list(SETTINGS)
+WELL_SPECIFIED, MISSPECIFIED = NAMES[:6], NAMES[6:11]
+SPIKES, SPIKES_OF_OTHERS = NAMES[11:16], NAMES[16:]
 FIRST = "as declared"
 
 
 def treatments(name: str) -> dict[str, dict[str, str]]:
     """What each kind of column is taken for."""
+    if "hurdle" in SETTINGS[name].kinds:
+        return {
+            FIRST: {},
+            "as numbers": {"hurdle": "continuous"},
+            "as normal scores": {"hurdle": "scores"},
+        }
     taken = {
         FIRST: {},
         "as categories": {"ordinal": "categorical", "count": "categorical"},
@@ -181,7 +263,8 @@ def fitted(values: Floats, kinds: list[str]) -> mg.MixedGraphicalModel:
         name, column = f"v{k:02d}", values[:, k]
         if kind == "categorical":
             column = grouped(column)
-        columns[name] = column if kind == "continuous" else column.astype(np.int64)
+        is_whole = np.array_equal(column, column.round())
+        columns[name] = column.astype(np.int64) if is_whole else column
         types[name] = {"scores": "continuous", "zero": "count"}.get(kind, kind)
         if kind == "scores":
             transforms[name] = "nonparanormal"
@@ -244,11 +327,14 @@ def cell(counts: pd.Series, declared: pd.Series) -> str:
 
 
 def report() -> None:
-    """Print the tables of the page."""
+    """Print the tables of the page, of what is counted so far."""
     counts = pd.read_csv(FILE).pivot(
         index=["tables", "rows", "seed"], columns="as", values=["true", "false"]
     )
-    for names in (WELL_SPECIFIED, MISSPECIFIED):
+    for group in (WELL_SPECIFIED, MISSPECIFIED, SPIKES, SPIKES_OF_OTHERS):
+        names = [name for name in group if name in counts.index]
+        if not names:
+            continue
         labels = list(dict.fromkeys(label for name in names for label in treatments(name)))
         lines = [f"| tables | rows | {' | '.join(labels)} |"]
         lines += ["| --- | --- |" + " --- |" * len(labels)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial, reduce
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -109,7 +109,7 @@ class FittedModel:
         In the data's own units (normal scores where a column has a transform).
     node_scales : ndarray (p + q,)
         sqrt(tr cov) of every column in the training data; the calibrated weight of an edge is the
-        product of two of them.  Of a hurdle column that of how much; see `column_scales`.
+        product of two of them.  Of a hurdle column two: of whether it is zero, and of how much.
     report : FitReport
     library : str
         Frame library of the training table: "pandas", "polars", "pyarrow" or "numpy".
@@ -126,8 +126,6 @@ class FittedModel:
         `joint_terms`, where a file had them.
     shrunken_weights : ndarray (1 + moderators, p + q, p + q) or None
         Weights of edges and deviations in the penalised estimate, where the graph was refitted.
-    spike_scales : ndarray (hurdle columns,)
-        Scales of whether hurdle columns are zero.
     """
 
     schema: Schema
@@ -141,17 +139,13 @@ class FittedModel:
     margins: Margins | None = None
     known_terms: NodeTerms | None = None
     shrunken_weights: Floats | None = None
-    spike_scales: Floats = field(default_factory=lambda: np.zeros(0))
-
-    @cached_property
-    def column_scales(self) -> Floats:
-        """(d,) scales of all design columns.
-
-        The weight of an edge is the norm of its block, every entry times the scales of its columns.
-        """
-        return self.params.nodes.column_scales(self.node_scales, self.spike_scales)
 
     # -- graph -------------------------------------------------------------------------------------
+
+    @property
+    def column_scales(self) -> Floats:
+        """(d,) scale of every design column: the weight of an edge is that of its scaled block."""
+        return self.node_scales[self.params.nodes.column_scale]
 
     @cached_property
     def edge_coef(self) -> Floats:
@@ -166,7 +160,7 @@ class FittedModel:
         the rule finds an edge at all.
         """
         u, v, weight = self._weighted_pairs
-        matrix = np.zeros((len(self.node_scales), len(self.node_scales)))
+        matrix = np.zeros((len(self.schema.nodes), len(self.schema.nodes)))
         matrix[u, v] = matrix[v, u] = weight
         return matrix
 
@@ -333,7 +327,7 @@ class FittedModel:
         if moderator is None:
             nodes = self.params.nodes
             block = self.edge_coef[nodes.columns_of(u), nodes.columns_of(v)]
-            unit = self._units(u, v) if standardised else 1.0
+            unit = np.outer(self.units_of(u), self.units_of(v)) if standardised else 1.0
             return Interaction(a, b, rows, columns, block * unit)
         node = self.schema.node_index(moderator)
         if node not in self.moderators:
@@ -346,23 +340,20 @@ class FittedModel:
         parts = self.axis(node)
         if not self.schema.spans.numeric_nodes[node]:
             parts = tuple(f"{moderator} = {level}" for level in self.schema.nodes[node].level_names)
-        if len(parts) > 1:
+        if len(parts) > 1 or not self.schema.spans.numeric_nodes[node]:
             rows = tuple(f"{row} | {part}" for part in parts for row in rows)
-        values = values * (self._units(node, u, v) if standardised else 1.0)
+        if standardised:
+            unit = np.outer(self.units_of(u), self.units_of(v))
+            values = values * unit * self.units_of(node)[: len(values), None, None]
         return Interaction(a, b, rows, columns, values.reshape(len(rows), len(columns)))
 
-    def _units(self, *nodes: int) -> Floats:
-        """Products of the standard deviations of design columns; those of categories count 1."""
-        spans = self.schema.spans
-        # The scale of a column is the square root of a sum over its design columns, each of which
-        # has variance 1 when standardised.
-        scales = [
-            self.column_scales[spans.columns_of(k)] / np.sqrt(spans.width[k])
-            if spans.numeric_nodes[k]
-            else np.ones(spans.width[k])
-            for k in nodes
-        ]
-        return reduce(np.multiply.outer, scales)
+    def units_of(self, node: int) -> Floats:
+        """Standard deviations of the design columns of a node; 1 for indicators."""
+        nodes = self.params.nodes
+        columns, width = nodes.columns_of(node), int(nodes.width[node])
+        if not nodes.numeric_nodes[node]:
+            return np.ones(width)
+        return np.asarray(self.column_scales[columns] / np.sqrt(width))
 
     def axis(self, node: int) -> tuple[str, ...]:
         """Names of what the other columns see of a node: its own, or those of its levels."""

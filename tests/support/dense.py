@@ -73,20 +73,22 @@ _POINTS, _POINT_WEIGHTS = np.polynomial.hermite_e.hermegauss(8)
 
 
 class Spiked(NamedTuple):
-    """A node that is zero or any number: parts b = (x != 0) and x.
+    """A node that is zero or any number: parts b = (x != 0) and y = b (x - location).
 
     Given that it is not zero it is normal, and expectations of polynomials are sums over eight
     points of Gauss and Hermite: exact up to degree 15, and x^4 is the highest power in use.
     """
 
-    x: Floats
+    there: Floats
+    """(n,) b."""
+    y: Floats
     """(n,) in units of its standard deviation, zeros included."""
     centre: Floats
-    """Of b and x, the latter in the same units."""
+    """Of b and y, the latter in the same units."""
     spread: float
     """Standard deviation of b."""
     unit: float
-    """Standard deviation of x in the units of the table."""
+    """Standard deviation of y in the units of the table."""
 
     n_terms = n_slots = 3
     width = 2
@@ -94,11 +96,10 @@ class Spiked(NamedTuple):
     def slots(self, terms: Floats) -> Floats:
         return terms
 
-    def _features(self, x: Floats) -> Floats:
-        """(..., 5) b, x, -x^2 / 2 and the two standardised design columns."""
-        b = (x != 0.0).astype(float)
-        columns = (b - self.centre[0]) / self.spread, x - self.centre[1]
-        return np.stack([b, x, -0.5 * x**2, *columns], axis=-1)
+    def _features(self, b: Floats, y: Floats) -> Floats:
+        """(..., 5) b, y, -y^2 / 2 and the two standardised design columns."""
+        columns = (b - self.centre[0]) / self.spread, y - self.centre[1]
+        return np.stack([b, y, -0.5 * y**2, *columns], axis=-1)
 
     def _normaliser(self, terms: Floats, predictors: Floats) -> tuple[Floats, Floats, Floats]:
         """Log of the integral where it is not zero, against one where it is; mean; variance."""
@@ -112,8 +113,8 @@ class Spiked(NamedTuple):
         a, alpha, beta = terms
         log_integral = self._normaliser(terms, predictors)[0]
         height = a + predictors[:, 0] / self.spread
-        exponent = height + (alpha + predictors[:, 1]) * self.x - 0.5 * beta * self.x**2
-        return np.logaddexp(0.0, log_integral) - np.where(self.x != 0.0, exponent, 0.0)
+        exponent = height + (alpha + predictors[:, 1]) * self.y - 0.5 * beta * self.y**2
+        return np.logaddexp(0.0, log_integral) - self.there * exponent
 
     def chances(self, terms: Floats, predictors: Floats) -> tuple[Floats, Floats]:
         """(n, points) probabilities, and (n, points, own terms + design columns)."""
@@ -122,7 +123,8 @@ class Spiked(NamedTuple):
         points = mean[:, None] + np.sqrt(variance) * _POINTS
         prob = there[:, None] * _POINT_WEIGHTS / _POINT_WEIGHTS.sum()
         prob = np.column_stack([np.exp(-np.logaddexp(0.0, odds)), prob])
-        return prob, self._features(np.column_stack([np.zeros(len(mean)), points]))
+        there = np.broadcast_to(np.arange(prob.shape[1]) > 0, prob.shape).astype(float)
+        return prob, self._features(there, np.column_stack([np.zeros(len(mean)), points]))
 
     def slot_means(self, terms: Floats, predictors: Floats) -> Floats:
         """(n, 3) expectations of what multiplies the own terms."""
@@ -130,10 +132,10 @@ class Spiked(NamedTuple):
         return np.einsum("nk,nkf->nf", prob, features)[:, :3]
 
     def observed_slots(self, y) -> Floats:
-        return self._features(self.x)[:, :3]
+        return self._features(self.there, self.y)[:, :3]
 
     def observed(self, y) -> Floats:
-        return self._features(self.x)
+        return self._features(self.there, self.y)
 
 
 def expected(prob: Floats, features: Floats) -> Floats:
@@ -141,17 +143,20 @@ def expected(prob: Floats, features: Floats) -> Floats:
     return np.einsum("nk,nkf->nf" if features.ndim == 3 else "nk,kf->nf", prob, features)
 
 
-def spiked_of(x: Floats, share: Floats) -> Spiked:
+def spiked_of(x: Floats, share: Floats, location: float) -> Spiked:
     """A hurdle column in the units of the table."""
-    both = np.column_stack([x != 0.0, x])
+    there = (x != 0.0).astype(float)
+    both = np.column_stack([there, there * (x - location)])
     centre = share @ both
     spread, unit = np.sqrt(share @ (both - centre) ** 2)
-    return Spiked(x / unit, np.array([centre[0], centre[1] / unit]), float(spread), float(unit))
+    standard = np.array([centre[0], centre[1] / unit])
+    return Spiked(there, both[:, 1] / unit, standard, float(spread), float(unit))
 
 
 def values_of(table, share: Floats) -> list[Values | Spiked]:
     """Of every discrete node of a table; scores have mean 0 and variance 1 over the rows."""
-    out = [spiked_of(x, share) for x in table.X[:, table.n_gaussian :].T]
+    amounts = zip(table.X[:, table.n_gaussian :].T, table.locations, strict=True)
+    out = [spiked_of(x, share, location) for x, location in amounts]
     for j, m in list(enumerate(table.n_levels))[table.n_spiked :]:
         if j >= table.n_spiked + len(table.scored):
             out.append(Values(np.eye(m), np.eye(m), np.zeros(m)))

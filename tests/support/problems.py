@@ -65,6 +65,12 @@ class Table:
         return self.X.shape[1] - self.n_spiked
 
     @property
+    def locations(self) -> tuple[float, ...]:
+        """Of hurdle columns: the mean of what is not zero, and of the second nothing."""
+        amounts = self.X[:, self.n_gaussian :].T
+        return tuple(float(x[x != 0].mean()) * (j == 0) for j, x in enumerate(amounts))
+
+    @property
     def schema(self) -> Schema:
         numbers = [Column(f"c{s}", "continuous") for s in range(self.n_gaussian)]
         discrete = [self._discrete(r, m) for r, m in enumerate(self.n_levels)]
@@ -74,7 +80,7 @@ class Table:
 
     def _discrete(self, r: int, n_values: int) -> Column:
         if r < self.n_spiked:
-            return Column(f"k{r}", "hurdle")
+            return Column(f"k{r}", "hurdle", location=self.locations[r])
         at = r - self.n_spiked
         kind = self.scored[at] if at < len(self.scored) else None
         if isinstance(kind, CountKind):

@@ -71,18 +71,15 @@ class Moderation:
     deviations: tuple[Floats, ...]
 
     def strengths(self, params: Params, scales: Floats) -> Floats:
-        """(moderators, nodes, nodes) norms of the deviations on the calibrated scale.
-
-        `scales` are those of the design columns.
-        """
+        """(moderators, nodes, nodes) norms of the deviations times scales of design columns."""
         strengths = []
         for node, deviation in zip(self.nodes, self.deviations, strict=True):
-            unit = scales[params.nodes.columns_of(node)]
             if not params.nodes.numeric_nodes[node]:  # the penalty sees contrasts of levels
                 seen = params.levels_possible[params.levels_of(params.nodes.place(node))]
-                deviation, unit = deviation[seen] - deviation[seen].mean(axis=0), unit[seen]
-            change = np.sqrt(((unit[:, None, None] * deviation) ** 2).sum(axis=0))
-            strengths.append(params.block_norms(change * np.outer(scales, scales)))
+                deviation = deviation[seen] - deviation[seen].mean(axis=0)
+            own = scales[params.nodes.columns_of(node)][: len(deviation), None, None]
+            scaled = np.sqrt(((own * deviation) ** 2).sum(axis=0)) * np.outer(scales, scales)
+            strengths.append(params.block_norms(scaled))
         return np.array(strengths)
 
 

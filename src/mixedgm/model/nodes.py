@@ -14,7 +14,7 @@ term of its own they are the logits of the values, elsewhere `own_logits` makes 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -122,7 +122,7 @@ class Nodes:
         return np.concatenate([np.arange(self.n_gaussian), np.arange(len(self.n_levels))])
 
     def places(self, nodes: Iterable[int]) -> tuple[list[int], list[int]]:
-        """Positions of some nodes among the Gaussian ones, and of the others among the discrete.
+        """Columns of numbers and columns of codes that hold some nodes; a spiked one has both.
 
         Examples
         --------
@@ -130,8 +130,12 @@ class Nodes:
         ([1], [1, 0])
         """
         at = [int(node) for node in nodes]
-        p = self.n_gaussian
-        return [node for node in at if node < p], [node - p for node in at if node >= p]
+        p, n = self.n_gaussian, self.n_real
+        return [node for node in at if node < n], [node - p for node in at if node >= p]
+
+    def nodes_at(self, numbers: Sequence[int], codes: Sequence[int]) -> Ints:
+        """The nodes of which these columns of numbers and of codes hold the values, in order."""
+        return np.union1d(numbers, np.add(codes, self.n_gaussian)).astype(np.int64)
 
     @cached_property
     def spiked_nodes(self) -> Mask:
@@ -189,7 +193,8 @@ class Nodes:
     @cached_property
     def free(self) -> Mask:
         """Whether every value of every discrete node has a term of its own."""
-        return np.array([kind.is_free for kind in self.kinds[self.discrete]], dtype=bool)
+        kinds = self.kinds[self.discrete]
+        return np.array([not kind.is_numeric or kind.is_free for kind in kinds], dtype=bool)
 
     @cached_property
     def free_values(self) -> Mask:
@@ -338,7 +343,7 @@ class Nodes:
     def value_at(self, node: int, score: float) -> float:
         """The value of a numeric node whose score is nearest: the number itself, or a code."""
         if self.is_real(node):
-            return score
+            return float(score + self.locations[node])
         return float(np.abs(self.scores[self.slots_of(self.place(node))] - score).argmin())
 
     def with_unknown(self, more: Mask) -> Nodes:
@@ -362,6 +367,17 @@ class Nodes:
     def real_columns(self) -> Ints:
         """Design columns of the real numbers: of Gaussian nodes, then of spiked ones."""
         return np.concatenate([np.arange(self.n_gaussian), self.spiked_terms[1] + 1])
+
+    @cached_property
+    def locations(self) -> Floats:
+        """(n_real,) what is taken from the real numbers of spiked nodes that are not zero."""
+        return np.concatenate([np.zeros(self.n_gaussian), [k.location for _, k in self._spiked]])
+
+    @cached_property
+    def unlocated(self) -> Nodes:
+        """The same nodes with nothing taken from them."""
+        kinds = [replace(k, location=0.0) if isinstance(k, HurdleKind) else k for k in self.kinds]
+        return Nodes(tuple(kinds), self.n_values)
 
     @property
     def n_real(self) -> int:
@@ -408,15 +424,6 @@ class Nodes:
     def in_own_units(self) -> Nodes:
         """The same nodes with the scores of the table."""
         return self.standardised(np.zeros(self.n_numeric), np.ones(self.n_numeric))
-
-    def column_scales(self, per_node: Floats, of_spikes: Floats) -> Floats:
-        """(d,) scales of design columns, from those of nodes.
-
-        Of a spiked node its own is that of how much; of whether, `of_spikes` has it.
-        """
-        out = per_node[self.column_node]
-        out[self.spiked_terms[1]] = of_spikes
-        return out
 
     @cached_property
     def last_column(self) -> Ints:
@@ -516,6 +523,19 @@ class Nodes:
                 kinds[p + j] = kind.kept(there)
         return Nodes(tuple(kinds), (0,) * p + tuple(count))
 
+    @cached_property
+    def scale_node(self) -> Ints:
+        """Node of every scale: every column of numbers has one, and every node of indicators."""
+        indicators = np.flatnonzero(~self.numeric_nodes)
+        return np.concatenate([self.column_node[self.numeric], indicators])
+
+    @cached_property
+    def column_scale(self) -> Ints:
+        """(d,) which of the scales is that of every design column."""
+        first = self.n_numeric - int(np.count_nonzero(self.numeric_nodes))
+        of_indicators = first + self.column_node[self.indicators]
+        return np.concatenate([np.arange(self.n_numeric), of_indicators])
+
     # -- counts ------------------------------------------------------------------------------------
 
     @cached_property
@@ -606,7 +626,7 @@ class Nodes:
         """
         from scipy import sparse
 
-        tables, wide = self._scored_features, self.expansion
+        tables, wide = list(self._scored_features.values()), self.expansion
         if not tables:
             return wide
         terms: Any = sparse.block_diag(tables, format="csr")

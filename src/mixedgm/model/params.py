@@ -10,9 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.deprecation import warn_renamed
+from mixedgm.errors import DistributionError
 from mixedgm.model.conditional_gaussian import MOST_VALUES, ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints, Layout
-from mixedgm.model.moderation import Moderation, over_levels
+from mixedgm.model.moderation import (
+    Moderation,
+    Moderators,
+    deviations_over_observed,
+    over_levels,
+)
 from mixedgm.model.nodes import Nodes
 
 
@@ -72,7 +78,9 @@ class Params(metaclass=_OldForm):
     def independent(cls, nodes: Nodes) -> Params:
         """Standard normal and uniform columns without any edge."""
         p, d, n_terms = nodes.n_gaussian, nodes.n_columns, int(nodes.n_biases.sum())
-        return cls(nodes, np.zeros(n_terms), np.ones(p), np.zeros((d, d)))
+        bias = np.zeros(n_terms)
+        bias[nodes.spiked_terms[0] + 2] = 1.0
+        return cls(nodes, bias, np.ones(p), np.zeros((d, d)))
 
     @classmethod
     def of_blocks(
@@ -193,6 +201,13 @@ class Params(metaclass=_OldForm):
         first, _ = self.nodes.spiked_terms
         return np.concatenate([self.cont_bias, self.bias[first + 1]])
 
+    @cached_property
+    def real_precision(self) -> Floats:
+        """(n_real, n_real) precision of Gaussian nodes and spiked ones, where none is zero."""
+        out = -self.coef[np.ix_(self.nodes.real_columns, self.nodes.real_columns)]
+        np.fill_diagonal(out, self.precisions)
+        return out
+
     @property
     def levels_possible(self) -> NDArray[np.bool_]:
         """Which values can occur."""
@@ -258,9 +273,17 @@ class Params(metaclass=_OldForm):
         """The density in the form in which the joint distribution is computed.
 
         A scored column is one of states: what another column says to its score it says to every
-        state in proportion to the score of that state.
+        state in proportion to the score of that state.  DistributionError with spiked columns,
+        which have no such form.
         """
         nodes, p, coef, seen = self.nodes, self.nodes.n_gaussian, self.coef, None
+        if nodes.n_spiked:
+            raise DistributionError(
+                "{columns} may be zero or any number, so that the joint distribution has no exact "
+                "form: what it has is drawn by Gibbs chains. To fix: sample, marginal, "
+                "conditional, mean, expectation and impute answer from these (method='auto')",
+                tuple(np.flatnonzero(nodes.spiked_nodes).tolist()),
+            )
         shift, between = coef[:p, p:], coef[p:, p:]
         if nodes.n_scored:
             seen = nodes.take(range(p, len(nodes)))
@@ -277,6 +300,24 @@ class Params(metaclass=_OldForm):
         """Continuous and categorical columns with this density."""
         blocks = (density.precision, density.linear, density.shift, density.interaction)
         return cls.of_blocks(density.n_levels, *blocks, density.bias)
+
+    @cached_property
+    def unlocated(self) -> Params:
+        """The same distribution, in own units, with spiked columns seen as 1[x != 0] and x itself.
+
+        Of y = x - l 1[x != 0], terms of y are terms of x, and -l times these of 1[x != 0].
+        """
+        nodes, bias, coef = self.nodes, self.bias.copy(), self.coef.copy()
+        if not nodes.locations.any():
+            return self
+        first, column = nodes.spiked_terms
+        location = nodes.locations[nodes.n_gaussian :]
+        coef[column] -= location[:, None] * coef[column + 1]
+        coef[:, column] -= location * coef[:, column + 1]
+        slope, precision = bias[first + 1], bias[first + 2]
+        bias[first] -= location * (slope + 0.5 * location * precision)
+        bias[first + 1] += location * precision
+        return replace(self, nodes=nodes.unlocated, bias=bias, coef=coef)
 
     def take(self, nodes: Ints) -> Params:
         """Some nodes and what is between them, as if there were no others; no deviations."""
@@ -413,7 +454,7 @@ def with_unknown(params: Params, more: NDArray[np.bool_]) -> Params:
     for j, (logits, added, free) in enumerate(places):
         bias.append(params.terms_of(p + j) if free or not added else logits)
         bias.append(np.full(int(added), -np.inf))
-        if j >= nodes.n_scored:
+        if j >= nodes.first_indicator:
             first = int(wide.column_start[p + j])
             columns += range(first, first + old[j])
     coef = np.zeros((wide.n_columns, wide.n_columns))
@@ -432,3 +473,41 @@ def over_observed(params: Params, observed: NDArray[np.bool_]) -> Params:
         coef=params.coef[np.ix_(keep, keep)],
         moderation=None,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """What solver coordinates leave out: units, levels without rows, moderators."""
+
+    layout: Layout
+    """Over observed levels."""
+    units: Units
+    observed: NDArray[np.bool_]
+    """Which of all declared levels have rows."""
+    nodes: Nodes
+    """With all declared levels, in the data's own units."""
+    moderators: Moderators | None = None
+
+    def params(self, theta: Floats) -> Params:
+        """Solver coordinates -> the data's own units and all declared levels."""
+        params = self.units.to_own(from_theta(self.layout, theta))
+        if self.moderators is not None:
+            moderation = self.moderators.to_own(self.layout, theta, self.units)
+            params = replace(params, moderation=moderation)
+        return with_all_levels(params, self.observed, self.nodes)
+
+    def over_observed(self, params: Params) -> Params:
+        """The data's own units and all declared levels -> standardised, observed levels only."""
+        return over_observed(self.units.to_standard(params), self.observed)
+
+    def theta(self, params: Params, standard: Params) -> Floats:
+        """Solver coordinates of `standard`, with the deviations of `params` where there are any."""
+        if self.moderators is None:
+            return to_theta(self.layout, standard)
+        if params.moderation is None:
+            d = self.layout.n_columns
+            stack = np.zeros((self.layout.n_products - d, d))
+        else:
+            here = deviations_over_observed(params.moderation, params.nodes, self.observed)
+            stack = self.moderators.to_stack(self.layout, here, self.units)
+        return to_theta(self.layout, standard, stack)

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.errors import DistributionError, TooLargeError, level_of_caller
-from mixedgm.model.coordinates import Coordinates
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.moderation import Moderators
-from mixedgm.model.params import Params, Units, joined
+from mixedgm.model.params import Coordinates, Params, Units, joined
 from mixedgm.parallel import Runtime
 from mixedgm.path.recipe import Loss, Recipe
 from mixedgm.path.task import Task

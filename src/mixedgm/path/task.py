@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.errors import DistributionError
-from mixedgm.model.coordinates import Coordinates
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.moderation import Moderators
 from mixedgm.model.nodes import Nodes
-from mixedgm.model.params import Params, Units
+from mixedgm.model.params import Coordinates, Params, Units
 from mixedgm.objective.conditional import ConditionalLikelihood
 from mixedgm.objective.contract import Smooth
 from mixedgm.objective.likelihood import Likelihood
@@ -82,9 +81,8 @@ class Task:
     """As seen by standardised parameters."""
     yardstick: Floats
     """(n_groups,) calibrated weight of every edge, standardised."""
-    column_scales: Floats
-    """(d,) of all declared design columns in own units: the calibrated weight of an edge is the
-    norm of its block, every entry times the scales of its two columns."""
+    node_scales: Floats
+    """Of every column of numbers, then of every other node, in the data's own units."""
     total_weight: float
     """Number of observations, n."""
     degenerate: tuple[str, ...] = ()
@@ -118,11 +116,6 @@ class Task:
     def layout(self) -> Layout:
         """Which parameters exist."""
         return self.smooth.layout
-
-    @property
-    def node_scales(self) -> Floats:
-        """sqrt(tr cov) of every node in own units; of a hurdle column, that of how much."""
-        return self.column_scales[self.schema.spans.last_column]
 
     @property
     def log_jacobian(self) -> float:
@@ -232,7 +225,7 @@ def prepare(
     units, numbers = _standardised(design, reference)
     nodes = design.schema.spans.kept(observed).standardised(units.centre, units.scale)
     rows = MemoryRows(numbers, codes, nodes, design.weights, n_threads)
-    varies = _varying(numbers, codes, nodes)
+    varies = _varying(numbers, codes, nodes, units.scale)
     spiked = _known_terms(nodes, varies, units, reference)
     moments = _moments(rows, spiked)
     scales = edge_weights.node_scales(nodes, moments.mean, varies)
@@ -253,7 +246,8 @@ def prepare(
         layout = reference.layout.with_units(nodes)
     yardstick, weights = _weights(layout, scales, units, recipe)
     sampled = recipe.loss == "likelihood-mc"
-    spans = design.schema.spans
+    own_scales = scales[nodes.scale_node]
+    own_scales[nodes.numeric] *= units.scale
     task = Task(
         units=units,
         observed=observed,
@@ -261,7 +255,7 @@ def prepare(
         smooth=_smooth(recipe, layout, rows, moments),
         penalty=GroupLasso(layout, weights),
         yardstick=yardstick,
-        column_scales=units.of_columns(spans) * scales[spans.column_node],
+        node_scales=own_scales,
         total_weight=design.total_weight,
         degenerate=_degenerate(design.schema, scales == 0.0, observed, reference),
         loss=recipe.loss,
@@ -386,7 +380,7 @@ def _shares(design: Design) -> Floats:
     return np.asarray(design.weights / design.total_weight)
 
 
-def _varying(numbers: Floats, codes: NDArray[np.integer], nodes: Nodes) -> Floats:
+def _varying(numbers: Floats, codes: NDArray[np.integer], nodes: Nodes, unit: Floats) -> Floats:
     """1 for every design column of numbers that varies, and 0 for a constant.
 
     A hurdle column varies if it has zeros and two other values.
@@ -394,7 +388,8 @@ def _varying(numbers: Floats, codes: NDArray[np.integer], nodes: Nodes) -> Float
     varies = (numbers != 0.0).any(axis=0).astype(np.float64)
     for j, column in enumerate(nodes.spiked_terms[1].tolist()):
         there = numbers[codes[:, j] > 0, column + 1]
-        if len(there) in (0, len(codes)) or np.ptp(there) == 0.0:
+        rounding = 1e-13 * abs(nodes.locations[nodes.n_gaussian + j]) / unit[column + 1]
+        if len(there) in (0, len(codes)) or np.ptp(there) <= rounding:
             varies[column : column + 2] = 0.0
     return np.asarray(varies)
 

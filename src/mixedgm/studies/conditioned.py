@@ -80,17 +80,8 @@ def _of_rest(fitted: FittedModel, evidence: KnownValues, params: Params, at: str
         rule=fitted.report.rule,
     )
     kept = [schema.node_index(column.name) for column in left.nodes]
-    spikes = fitted.schema.spans.spiked_nodes
-    of_spikes = np.zeros(len(spikes))
-    of_spikes[spikes] = fitted.spike_scales
-    return FittedModel(
-        left,
-        params,
-        fitted.node_scales[kept],
-        report,
-        fitted.library,
-        spike_scales=of_spikes[kept][spikes[kept]],
-    )
+    scales = fitted.node_scales[np.isin(schema.spans.scale_node, kept)]
+    return FittedModel(left, params, scales, report, fitted.library)
 
 
 # -- moderated edges -------------------------------------------------------------------------------
@@ -159,7 +150,7 @@ def _spread(fitted: FittedModel, node: int) -> list[Any]:
     nodes = fitted.params.nodes
     middle = moderation.middle[nodes.last_column[node]]
     low, high = moderation.span[fitted.moderators.index(node)]
-    step = fitted.node_scales[node] * np.array([-1.0, 0.0, 1.0])
+    step = fitted.units_of(node)[-1] * np.array([-1.0, 0.0, 1.0])
     values = [nodes.value_at(node, x) for x in np.clip(middle + step, low, high)]
     return [column.value(x) for x in dict.fromkeys(values)]
 

@@ -195,7 +195,7 @@ def drawn_record(plan: ResamplingPlan, design: Design, seed: Seed) -> Record:
 def estimate_record(plan: ResamplingPlan, fitted: FittedModel) -> Record:
     """The record of a fitted model."""
     report = fitted.report
-    return _record(plan, fitted.params, fitted.column_scales, report.lam, report)
+    return _record(plan, fitted.params, fitted.node_scales, report.lam, report)
 
 
 def fitted_record(plan: ResamplingPlan, design: Design) -> Record:
@@ -205,7 +205,7 @@ def fitted_record(plan: ResamplingPlan, design: Design) -> Record:
     if plan.options.refits:
         solution = _refitted(plan, task, solution)
     lam, params = _lam(plan.options, task), task.params(solution.theta)
-    return _record(plan, params, task.column_scales, lam, solution)
+    return _record(plan, params, task.node_scales, lam, solution)
 
 
 def _lam(options: Options, task: Task) -> Lam:

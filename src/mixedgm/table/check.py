@@ -34,6 +34,7 @@ from mixedgm.table.column_checks import (
     default_largest,
     distribution_findings,
     family_finding,
+    hurdle_finding,
     infinite_finding,
     kind_of_numbers,
     level_findings,
@@ -81,7 +82,8 @@ Mask = NDArray[np.bool_]
 # Name of a transform -> whether values come back from beyond the range of the data.
 _TRANSFORMS = {"nonparanormal": False, "nonparanormal-extrapolated": True}
 _KINDS_WANTED = (
-    "'continuous', 'ordinal', 'count' or 'categorical', or mg.Ordinal(...) or mg.Count(...)"
+    "'continuous', 'hurdle', 'ordinal', 'count' or 'categorical', "
+    "or mg.Ordinal(...) or mg.Count(...)"
 )
 
 
@@ -470,6 +472,9 @@ class Inspection:
         factor, wish = self.factors[name], self.options.wishes.get(name)
         counts = factor.counts(self.present)
         findings = level_findings(name, factor, counts)
+        if isinstance(wish, Ordinal) and wish.thresholds == "quadratic":
+            # A level without rows has its probability from the others.
+            findings = [each for each in findings if each.severity == "error"]
         if isinstance(wish, Ordinal) and not _has_error(findings):
             findings += order_findings(name, factor, counts, wish)
         return self._of_larger_table(name, findings)
@@ -495,6 +500,8 @@ class Inspection:
         kind, finding = (declared, None) if declared else kind_of_numbers(values, numbers)
         if kind == "count":
             findings += self._set_counts(values, numbers)
+        elif KINDS[kind].has_spike:
+            finding = hurdle_finding(name, numbers)
         elif KINDS[kind].has_levels:
             self._set_factor(values)
         elif not self.options.transformed(name):
@@ -594,7 +601,7 @@ class Inspection:
         dtype = f"{values.library}:{values.dtype}"
         labels = self.frame.labels
         label = labels[self.frame.positions[name]] if labels else None
-        if kind == "continuous":
+        if name not in self.factors:
             return Column(name, kind, role, dtype=dtype, label=label)
         factor, wish = self.factors[name], self.options.wishes.get(name)
         if isinstance(wish, Count):

@@ -24,6 +24,7 @@ __all__ = [
     "default_largest",
     "distribution_findings",
     "family_finding",
+    "hurdle_finding",
     "infinite_finding",
     "is_numeric",
     "kind_of_numbers",
@@ -53,6 +54,7 @@ _TINY = 1e-75
 # Below this ratio of spread to size, most information in a column is lost to rounding.
 _CLOSE = 1e-12
 
+_FEWEST_AMOUNTS = 5  # distinct values besides zero, of a hurdle column
 _MOVED = 1e-6  # standard deviations that the largest count may move estimates by
 
 # Limits of what is not normal about a distribution.
@@ -286,6 +288,28 @@ def movement_when_doubled(kind: CountKind, shares: Floats) -> float:
     covariance = (centred * inside[:, None]).T @ centred
     step = np.linalg.lstsq(covariance, weights @ centred / weights.sum(), rcond=None)[0]
     return float(np.abs(step * np.sqrt(np.diag(covariance))).max())
+
+
+def hurdle_finding(name: str, numbers: Floats) -> Finding | None:
+    """Return an error when finite numbers are not zeros and other numbers that vary, or None.
+
+    Examples
+    --------
+    >>> print(hurdle_finding("debt", np.array([0.0, 0.0, 250.0, 400.0])).what)
+    types says hurdle, but its values besides zero are too few to vary: 250, 400
+    """
+    other = numbers[numbers != 0.0]
+    if len(other) == len(numbers):
+        what = f"types says hurdle, but none of its {len(numbers):,} values is zero"
+        return Finding(name, what, types_line(name, "continuous"))
+    if not len(other):
+        return spread_finding(name, numbers)
+    distinct = np.unique(other)
+    if len(distinct) < _FEWEST_AMOUNTS:
+        listed = few(distinct.tolist(), _FEWEST_AMOUNTS, lambda value: f"{value:.15g}")
+        what = f"types says hurdle, but its values besides zero are too few to vary: {listed}"
+        return Finding(name, what, types_line(name, "categorical"))
+    return spread_finding(name, other) or closeness_finding(name, other)
 
 
 # -- names of rows, not categories -----------------------------------------------------------------
