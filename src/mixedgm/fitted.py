@@ -346,9 +346,11 @@ class FittedModel:
                 + (f"its moderators are {', '.join(names)}." if names else "it has none.")
             )
         values = self._deviation(self.moderators.index(node), u, v)
+        parts = self.axis(node)
         if not self.schema.spans.numeric_nodes[node]:
-            levels = self.schema.nodes[node].level_names
-            rows = tuple(f"{row} | {moderator} = {level}" for level in levels for row in rows)
+            parts = tuple(f"{moderator} = {level}" for level in self.schema.nodes[node].level_names)
+        if len(parts) > 1 or not self.schema.spans.numeric_nodes[node]:
+            rows = tuple(f"{row} | {part}" for part in parts for row in rows)
         if standardised:
             unit = np.outer(self.units_of(u), self.units_of(v))
             values = values * unit * self.units_of(node)[: len(values), None, None]

@@ -76,12 +76,12 @@ class HurdleKind(Kind):
 
     def marginal(self, means: Floats) -> Floats:
         """(3,) own terms of a column whose statistics have these means, and no edges."""
-        share = min(max(float(means[0]), 1e-300), 1.0)
+        share = min(max(float(means[0]), 1e-300), 1.0 - 1e-16)
         mean = means[1] / share
         variance = -2.0 * means[2] / share - mean**2
         if not variance > 1e-13 * mean**2:
             variance = 1.0  # a constant has a variance by custom
-        odds = np.log(share) - np.log1p(-share) if share < 1.0 else np.inf
+        odds = np.log(share) - np.log1p(-share)
         a = odds - 0.5 * (mean**2 / variance + LOG_TWO_PI + np.log(variance))
         return np.array([a, mean / variance, 1.0 / variance])
 
