@@ -141,7 +141,7 @@ def models_along(
 
 
 def _spread(fitted: FittedModel, node: int) -> list[Any]:
-    """Low, middle and high; or all levels with rows."""
+    """Low, middle and high, and zero of a hurdle column; or all levels with rows."""
     assert fitted.params.moderation is not None
     column, moderation = fitted.schema.nodes[node], fitted.params.moderation
     if column.has_levels:
@@ -152,6 +152,7 @@ def _spread(fitted: FittedModel, node: int) -> list[Any]:
     low, high = moderation.span[fitted.moderators.index(node)]
     step = fitted.units_of(node)[-1] * np.array([-1.0, 0.0, 1.0])
     values = [nodes.value_at(node, x) for x in np.clip(middle + step, low, high)]
+    values = [0.0, *values] if nodes.spiked_nodes[node] else values
     return [column.value(x) for x in dict.fromkeys(values)]
 
 

@@ -21,6 +21,7 @@ from mixedgm.errors import DistributionError, ParameterError, SamplingWarning, l
 from mixedgm.fitted import FittedModel
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.density import share_with_unseen
+from mixedgm.model.kinds import HurdleKind
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params, with_unknown
 from mixedgm.printable import quoted
@@ -82,14 +83,18 @@ class JointCells:
             warnings.warn(note, stacklevel=level_of_caller())
 
     def means(self, nodes: Sequence[int]) -> Iterator[About]:
-        """Yield the means of those of these nodes that have real numbers."""
+        """Yield means of those of these nodes that have real numbers; of spiked ones, `parts`."""
         spans = self.fitted.schema.spans
         for question in self._questions([node for node in nodes if spans.is_real(node)]):
             rows, answer = self._posterior(question)
-            unknown = spans.places(question.unknown)[0]
+            unknown, states = spans.places(question.unknown)
             for node, asked in question.rows.items():
-                at = unknown.index(node)
-                yield node, asked, answer.mean[np.searchsorted(rows, asked), at]
+                at, kind = np.searchsorted(rows, asked), spans.kinds[node]
+                mean = answer.mean[at, unknown.index(node)]
+                if isinstance(kind, HurdleKind):
+                    place = 2 * states.index(spans.place(node)) + 1  # spiked ones come first
+                    mean = kind.parts(mean, answer.levels[at, place])
+                yield node, asked, mean
 
     def log_probs(self, nodes: Sequence[int], *, observed: bool = False) -> Iterator[About]:
         """Yield (values, rows) log probabilities of these nodes, none of which is Gaussian.
