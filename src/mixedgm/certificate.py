@@ -156,10 +156,12 @@ class _Conditionals:
         rows = np.arange(len(real))
         out[0, :p] = real[:, :p].T
         for j in range(nodes.n_spiked):
-            out[0, p + 2 * j], out[0, p + 2 * j + 1] = real[:, p + j] != 0.0, real[:, p + j]
-        there = p + 2 * nodes.n_spiked
-        out[0, :there] -= self.rows.centre[:there, None]
-        out[0, :there] /= self.rows.scale[:there, None]
+            there = real[:, p + j] != 0.0
+            out[0, p + 2 * j] = there
+            out[0, p + 2 * j + 1] = there * (real[:, p + j] - nodes.locations[p + j])
+        real_columns = slice(p + 2 * nodes.n_spiked)
+        out[0, real_columns] -= self.rows.centre[real_columns, None]
+        out[0, real_columns] /= self.rows.scale[real_columns, None]
         for j in range(nodes.n_spiked, len(self.code)):
             if nodes.scored_nodes[p + j]:
                 scores = self.scores[nodes.slots_of(j)]
@@ -206,7 +208,7 @@ class _Conditionals:
         odds = odds + predictors[0] / scale[0] + 0.5 * slope**2 / precision
         odds = odds + 0.5 * np.log(2.0 * np.pi / precision)
         chance, mean = 1.0 / (1.0 + np.exp(-odds)), slope / precision
-        x = real / scale[1]
+        x = (real != 0.0) * (real - self.layout.nodes.locations[self.p + j]) / scale[1]
         seen = (real != 0.0, x, -0.5 * x**2)
         expected = (chance, chance * mean, -0.5 * chance * (1.0 / precision + mean**2))
         of_terms[:] = [(a - b) @ self.share[part] for a, b in zip(expected, seen, strict=True)]

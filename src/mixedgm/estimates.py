@@ -275,7 +275,8 @@ def _notes(task: Task, choice: Choice | None) -> tuple[str, ...]:
     if choice and choice.open_end:
         notes.append(choice.open_end)
     names = [node.name for node in task.schema.nodes]
-    constant = [quoted(names[v]) for v in np.flatnonzero(task.node_scales == 0.0)]
+    flat = np.unique(task.schema.spans.scale_node[task.node_scales == 0.0])
+    constant = [quoted(names[v]) for v in flat.tolist()]
     if constant:
         notes.append(f"constant in these rows, so without edges: {', '.join(constant)}")
     if len(task.too_large):

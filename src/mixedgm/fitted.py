@@ -109,7 +109,7 @@ class FittedModel:
         In the data's own units (normal scores where a column has a transform).
     node_scales : ndarray (p + q,)
         sqrt(tr cov) of every column in the training data; the calibrated weight of an edge is the
-        product of two of them.
+        product of two of them.  Of a hurdle column two: of whether it is zero, and of how much.
     report : FitReport
     library : str
         Frame library of the training table: "pandas", "polars", "pyarrow" or "numpy".
@@ -142,6 +142,11 @@ class FittedModel:
 
     # -- graph -------------------------------------------------------------------------------------
 
+    @property
+    def column_scales(self) -> Floats:
+        """(d,) scale of every design column: the weight of an edge is that of its scaled block."""
+        return self.node_scales[self.params.nodes.column_scale]
+
     @cached_property
     def edge_coef(self) -> Floats:
         """Symmetric matrix of the parameters of all edges, as ``params.coef`` has them."""
@@ -155,7 +160,7 @@ class FittedModel:
         the rule finds an edge at all.
         """
         u, v, weight = self._weighted_pairs
-        matrix = np.zeros((len(self.node_scales), len(self.node_scales)))
+        matrix = np.zeros((len(self.schema.nodes), len(self.schema.nodes)))
         matrix[u, v] = matrix[v, u] = weight
         return matrix
 
@@ -166,7 +171,7 @@ class FittedModel:
         Found some nodes at a time: of very many columns, edges take far less memory than pairs.
         """
         start = self.params.nodes.column_start
-        scale = np.repeat(self.node_scales, np.diff(start))
+        scale = self.column_scales
         parts = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
         for first in range(0, len(start) - 1, _NODES_AT_ONCE):
             last = min(first + _NODES_AT_ONCE, len(start) - 1)
@@ -200,12 +205,12 @@ class FittedModel:
         if self.params.moderation is None:
             return np.zeros((0, n_nodes, n_nodes))
         moderation = self.params.moderation
-        strengths = moderation.strengths(self.params, self.node_scales)
+        strengths = moderation.strengths(self.params, self.column_scales)
         if self.params.nodewise:
             there = [joined(part > 0.0, self.report.rule) for part in strengths]
             mean = [0.5 * (part + part.swapaxes(1, 2)) for part in moderation.deviations]
             both = replace(moderation, deviations=tuple(mean))
-            strengths = np.where(there, both.strengths(self.params, self.node_scales), 0.0)
+            strengths = np.where(there, both.strengths(self.params, self.column_scales), 0.0)
         upper = np.triu(strengths, 1)
         return np.asarray(upper + upper.swapaxes(1, 2))
 
@@ -322,7 +327,7 @@ class FittedModel:
         if moderator is None:
             nodes = self.params.nodes
             block = self.edge_coef[nodes.columns_of(u), nodes.columns_of(v)]
-            unit = self._units(u, v) if standardised else 1.0
+            unit = np.outer(self.units_of(u), self.units_of(v)) if standardised else 1.0
             return Interaction(a, b, rows, columns, block * unit)
         node = self.schema.node_index(moderator)
         if node not in self.moderators:
@@ -335,14 +340,18 @@ class FittedModel:
         if not self.schema.spans.numeric_nodes[node]:
             levels = self.schema.nodes[node].level_names
             rows = tuple(f"{row} | {moderator} = {level}" for level in levels for row in rows)
-        unit = self._units(u, v, node) if standardised else 1.0
-        return Interaction(a, b, rows, columns, unit * values.reshape(len(rows), len(columns)))
+        if standardised:
+            unit = np.outer(self.units_of(u), self.units_of(v))
+            values = values * unit * self.units_of(node)[: len(values), None, None]
+        return Interaction(a, b, rows, columns, values.reshape(len(rows), len(columns)))
 
-    def _units(self, *nodes: int) -> float:
-        """Product of the standard deviations of those of these columns that are not categorical."""
-        return float(
-            np.prod([self.node_scales[k] for k in nodes if self.schema.spans.kinds[k].is_numeric])
-        )
+    def units_of(self, node: int) -> Floats:
+        """Standard deviations of the design columns of a node; 1 for indicators."""
+        nodes = self.params.nodes
+        columns, width = nodes.columns_of(node), int(nodes.width[node])
+        if not nodes.numeric_nodes[node]:
+            return np.ones(width)
+        return np.asarray(self.column_scales[columns] / np.sqrt(width))
 
     def axis(self, node: int) -> tuple[str, ...]:
         """Names of what the other columns see of a node: its own, or those of its levels."""

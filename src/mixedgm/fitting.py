@@ -164,7 +164,7 @@ def _require_finite(fitted: FittedModel) -> None:
     params = fitted.params
     with np.errstate(invalid="ignore"):  # sums find what is not finite without a copy of all
         edges = params.coef.sum(axis=0) + params.coef.sum(axis=1)
-        nodes = np.add.reduceat(edges, params.nodes.column_start[:-1]) + fitted.node_scales
+        nodes = np.add.reduceat(edges + fitted.column_scales, params.nodes.column_start[:-1])
         nodes[params.nodes.gaussian] += params.diagonal
         nodes += [np.maximum(params.bias_of(v), -1.0).sum() for v in range(len(nodes))]
     bad = np.flatnonzero(~np.isfinite(nodes))
@@ -179,6 +179,8 @@ def _require_finite(fitted: FittedModel) -> None:
 def _margins(task: Task) -> Margins | None:
     """Of the table; None where the model has no joint distribution of all its columns."""
     if task.moments is None or task.layout.covariates or task.layout.nodewise:
+        return None
+    if task.schema.spans.n_spiked:
         return None
     moments = task.moments.mean, task.moments.second, task.moments.shares
     return Margins.of(moments, task.units, task.observed, task.schema.spans)

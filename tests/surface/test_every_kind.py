@@ -795,15 +795,14 @@ def test_consistency_of_a_model_with_ordered_columns(table, axes):
     found = mg.diagnostics.consistency(truth, n_draws=4000)
     assert len(found.frame()) == 6 - len(truth.edges_)
     assert set(found.frame()["kind"]) >= {"continuous-count"}
-    assert found.gradient_at_truth < 0.1
+    assert found.gradient_at_truth < 0.01
     assert found.theorem(1e6).n_rows == 1e6
-    assert "some columns are ordinal or counts" in " ".join(found.summary().split())
+    assert "continuous-count" in found.summary()
     assert found.plot().figure
 
 
 @pytest.mark.parametrize("loss", ["pseudolikelihood", "likelihood"])
 def test_consistency_of_two_ordered_levels_is_that_of_categories(table, loss):
-    """Exact for categories, from draws for ordered levels: five standard errors; seed fixed."""
     halved = pd.DataFrame(
         {
             "age": table["age"],
@@ -817,12 +816,11 @@ def test_consistency_of_two_ordered_levels_is_that_of_categories(table, loss):
         types = {"pain": kind, "visits": kind, "smoker": "categorical"}
         model = mg.MixedGraphicalModel(types=types, lam=0.15).fit(halved)
         numbers.append(mg.diagnostics.consistency(model, loss=loss))
-    exact, drawn = numbers
-    assert exact.exact
-    assert not drawn.exact
-    for one, other in zip(exact.pairs, drawn.pairs, strict=True):
+    of_categories, of_levels = numbers
+    assert len(of_categories.pairs) > 0
+    for one, other in zip(of_categories.pairs, of_levels.pairs, strict=True):
         assert one[:2] == other[:2]
-        assert one.upper == pytest.approx(other.upper, abs=5 * drawn.standard_error + 1e-6)
+        assert one[3:] == pytest.approx(other[3:], abs=1e-5)
 
 
 # -- the command line ------------------------------------------------------------------------------

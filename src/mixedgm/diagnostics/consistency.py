@@ -48,8 +48,7 @@ def consistency(
     penalty_weights : {"calibrated", "uniform"}
         The estimator's penalty weights.
     n_draws : int
-        Rows drawn where the model has too many states for exact expectations, and where columns
-        are ordinal or counts.
+        Rows drawn where the model has too many states for exact expectations.
     random_state : int, Generator, RandomState or None
         For these rows.
 
@@ -69,8 +68,7 @@ def consistency(
     Notes
     -----
     Expectations are over the distribution of the model itself: exact up to 65,536 states of the
-    categorical columns and about a million points per column, else from draws, as for models with
-    ordinal columns or counts.  See
+    columns that are not continuous and about a million points per column, else from draws.  See
     "Consistency" in the page on mathematics for what the numbers mean.
 
     References

@@ -122,8 +122,8 @@ class NewDataMethods(HasModel):
             What predicts an ordinal or a count column: its most probable value, the smallest value
             with half of the probability up to it, or the mean (of counts; of levels where they are
             numbers, else of their scores).  By default the mode of ordinal columns, as of
-            categories, and the mean of counts, as in a regression.  Continuous and categorical
-            columns do not depend on it.
+            categories, and the mean of counts, as in a regression.  Continuous, hurdle and
+            categorical columns do not depend on it.
         unseen : {"error", "ignore"}
             Whether a level that the model does not have is an error, or is ignored when
             other cells of its row are predicted.
@@ -131,10 +131,10 @@ class NewDataMethods(HasModel):
         Returns
         -------
         frame or column of the library of `X`
-            Conditional means of continuous columns (medians where one has a transform), most
-            probable levels of categorical ones, and what `value` says of ordinal ones and counts.
-            Where cells are missing, a column with a transform gets the mean of its normal scores,
-            put back into the data's own units.
+            Conditional means of continuous columns (medians where one has a transform) and of
+            hurdle columns (zeros included), most probable levels of categorical ones, and what
+            `value` says of ordinal ones and counts.  Where cells are missing, a column with a
+            transform gets the mean of its normal scores, put back into the data's own units.
 
         Raises
         ------
@@ -320,11 +320,11 @@ class NewDataMethods(HasModel):
 
 
 def _decoded(columns: Sequence[Column], values: Mapping[str, NDArray[Any]], library: str) -> Any:
-    """The predictions as a table; means of ordered values are a column of numbers."""
+    """The predictions as a table; means of what is not Gaussian are a column of numbers."""
     schema = Schema(
         tuple(
             column.of_means
-            if column.numbers is not None and values[column.name].dtype.kind == "f"
+            if not column.node_kind.is_gaussian and values[column.name].dtype.kind == "f"
             else column
             for column in columns
         )

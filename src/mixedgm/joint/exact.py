@@ -18,6 +18,8 @@ from mixedgm.model.layout import Floats, Ints
 
 # Entries of the tables of one block of rows: a few MiB, so that a block stays in the cache.
 _BLOCK_ENTRIES = 2**19
+# Pairs of levels of one block of rows: 64 MiB.
+_BLOCK_PAIRS = 2**23
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,15 +87,18 @@ def all_states(model: Exact) -> tuple[Ints, Floats]:
 
 
 def side_by_side(
-    field: ConditionalGaussian, unary: Floats, *, limit: int = LIMIT
+    field: ConditionalGaussian, unary: Floats, *, limit: int = LIMIT, pairs: bool = False
 ) -> Iterator[tuple[slice, Tree]]:
     """Trees of many fields with the same interactions: which ones, and the tree of these.
 
     `field` has no numbers, and its biases say which levels can occur; `unary` (n, sum of levels)
-    are the biases of the n fields.  The tables of one field have at most `limit` entries.
+    are the biases of the n fields.  The tables of one field have at most `limit` entries.  With
+    `pairs`, all pairs of levels of every field will be asked for.
     """
     entries = plan_for(discrete(field), limit=limit, small=0).entries
     size = max(1, _BLOCK_ENTRIES // max(1, entries))
+    if pairs:
+        size = max(1, min(size, _BLOCK_PAIRS // max(1, unary.shape[1] ** 2)))
     for first in range(0, len(unary), size):
         block = slice(first, min(first + size, len(unary)))
         yield block, calibrate(discrete(field, unary[block]), limit=limit)

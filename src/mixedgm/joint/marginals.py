@@ -137,7 +137,7 @@ def _per_state(
     log_weight, mean = rest.log_constant.copy(), rest.start.copy()
     covariance = np.empty((n_states, k, k))
     try:
-        for block, tree in rest.trees(limit):
+        for block, tree in rest.trees(limit, pairs=k > 0):
             log_weight[block] += tree.log_z
             mean[block] += tree.levels @ shift
             if k:

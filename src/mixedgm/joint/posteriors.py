@@ -74,7 +74,7 @@ def _exact(unknown: UnknownColumns, limit: int) -> Posterior:
     levels, log_z = np.empty(unknown.unary.shape), np.empty(len(unknown.unary))
     spread = np.zeros(unknown.start.shape)
     shift = unknown.given_y.shift
-    for block, tree in unknown.trees(limit):
+    for block, tree in unknown.trees(limit, pairs=spread.size > 0):
         levels[block], log_z[block] = tree.levels, tree.log_z
         if spread.size:
             spread[block] = ((tree.level_covariance @ shift) * shift).sum(axis=1)

@@ -111,10 +111,13 @@ class UnknownColumns:
             weight + constant + 0.5 * (alpha**2).sum(axis=1),
         )
 
-    def trees(self, limit: int) -> Iterator[tuple[slice, Tree]]:
-        """Trees of the rows, block by block; errors have the node numbers of the whole model."""
+    def trees(self, limit: int, *, pairs: bool = False) -> Iterator[tuple[slice, Tree]]:
+        """Trees of the rows, block by block; errors have the node numbers of the whole model.
+
+        With `pairs`, all pairs of their levels will be asked for.
+        """
         try:
-            yield from side_by_side(self.field, self.unary, limit=limit)
+            yield from side_by_side(self.field, self.unary, limit=limit, pairs=pairs)
         except DistributionError as error:
             raise renumbered(error, self.n_gaussian + self.discrete) from None
 

@@ -49,6 +49,8 @@ def conditionals(
         _add_deviations(params, params.moderation, numbers, codes, linear)
     nodes, variance = params.nodes, 1.0 / params.precisions
     mean = (linear[:, nodes.real_columns] + params.linear_terms) * variance
+    if nodes.n_spiked:
+        mean += nodes.locations
     # Levels by rows: reductions over a few neighbours in memory would be several times slower.
     log_prob = _logits(params, linear)
     for j in range(len(params.n_levels)):

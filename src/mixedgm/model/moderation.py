@@ -69,14 +69,15 @@ class Moderation:
     deviations: tuple[Floats, ...]
 
     def strengths(self, params: Params, scales: Floats) -> Floats:
-        """(moderators, nodes, nodes) norms of the deviations on the calibrated scale."""
+        """(moderators, nodes, nodes) norms of the deviations times scales of design columns."""
         strengths = []
         for node, deviation in zip(self.nodes, self.deviations, strict=True):
             if not params.nodes.numeric_nodes[node]:  # the penalty sees contrasts of levels
                 seen = params.levels_possible[params.levels_of(params.nodes.place(node))]
                 deviation = deviation[seen] - deviation[seen].mean(axis=0)
-            by_node = params.block_norms(np.sqrt((deviation**2).sum(axis=0)))
-            strengths.append(by_node * np.outer(scales, scales) * scales[node])
+            own = scales[params.nodes.columns_of(node)][: len(deviation), None, None]
+            scaled = np.sqrt(((own * deviation) ** 2).sum(axis=0)) * np.outer(scales, scales)
+            strengths.append(params.block_norms(scaled))
         return np.array(strengths)
 
 

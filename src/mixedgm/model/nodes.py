@@ -14,7 +14,7 @@ term of its own they are the logits of the values, elsewhere `own_logits` makes 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -355,6 +355,17 @@ class Nodes:
         """Design columns of the real numbers: of Gaussian nodes, then of spiked ones."""
         return np.concatenate([np.arange(self.n_gaussian), self.spiked_terms[1] + 1])
 
+    @cached_property
+    def locations(self) -> Floats:
+        """(n_real,) what is taken from the real numbers of spiked nodes that are not zero."""
+        return np.concatenate([np.zeros(self.n_gaussian), [k.location for _, k in self._spiked]])
+
+    @cached_property
+    def unlocated(self) -> Nodes:
+        """The same nodes with nothing taken from them."""
+        kinds = [replace(k, location=0.0) if isinstance(k, HurdleKind) else k for k in self.kinds]
+        return Nodes(tuple(kinds), self.n_values)
+
     @property
     def n_real(self) -> int:
         """Number of nodes whose values are real numbers: Gaussian and spiked ones."""
@@ -494,6 +505,19 @@ class Nodes:
                 kinds[p + j] = kind.kept(there)
         return Nodes(tuple(kinds), (0,) * p + tuple(count))
 
+    @cached_property
+    def scale_node(self) -> Ints:
+        """Node of every scale: every column of numbers has one, and every node of indicators."""
+        indicators = np.flatnonzero(~self.numeric_nodes)
+        return np.concatenate([self.column_node[self.numeric], indicators])
+
+    @cached_property
+    def column_scale(self) -> Ints:
+        """(d,) which of the scales is that of every design column."""
+        first = self.n_numeric - int(np.count_nonzero(self.numeric_nodes))
+        of_indicators = first + self.column_node[self.indicators]
+        return np.concatenate([np.arange(self.n_numeric), of_indicators])
+
     # -- counts ------------------------------------------------------------------------------------
 
     @cached_property
@@ -584,7 +608,7 @@ class Nodes:
         """
         from scipy import sparse
 
-        tables, wide = self._scored_features, self.expansion
+        tables, wide = list(self._scored_features.values()), self.expansion
         if not tables:
             return wide
         terms: Any = sparse.block_diag(tables, format="csr")

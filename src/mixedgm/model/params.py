@@ -77,7 +77,9 @@ class Params(metaclass=_OldForm):
     def independent(cls, nodes: Nodes) -> Params:
         """Standard normal and uniform columns without any edge."""
         p, d, n_terms = nodes.n_gaussian, nodes.n_columns, int(nodes.n_biases.sum())
-        return cls(nodes, np.zeros(n_terms), np.ones(p), np.zeros((d, d)))
+        bias = np.zeros(n_terms)
+        bias[nodes.spiked_terms[0] + 2] = 1.0
+        return cls(nodes, bias, np.ones(p), np.zeros((d, d)))
 
     @classmethod
     def of_blocks(
@@ -282,6 +284,24 @@ class Params(metaclass=_OldForm):
         """Continuous and categorical columns with this density."""
         blocks = (density.precision, density.linear, density.shift, density.interaction)
         return cls.of_blocks(density.n_levels, *blocks, density.bias)
+
+    @cached_property
+    def unlocated(self) -> Params:
+        """The same distribution, in own units, with spiked columns seen as 1[x != 0] and x itself.
+
+        Of y = x - l 1[x != 0], terms of y are terms of x, and -l times these of 1[x != 0].
+        """
+        nodes, bias, coef = self.nodes, self.bias.copy(), self.coef.copy()
+        if not nodes.locations.any():
+            return self
+        first, column = nodes.spiked_terms
+        location = nodes.locations[nodes.n_gaussian :]
+        coef[column] -= location[:, None] * coef[column + 1]
+        coef[:, column] -= location * coef[:, column + 1]
+        slope, precision = bias[first + 1], bias[first + 2]
+        bias[first] -= location * (slope + 0.5 * location * precision)
+        bias[first + 1] += location * precision
+        return replace(self, nodes=nodes.unlocated, bias=bias, coef=coef)
 
     def take(self, nodes: Ints) -> Params:
         """Some nodes and what is between them, as if there were no others; no deviations."""

@@ -75,6 +75,7 @@ class Task:
     yardstick: Floats
     """(n_groups,) calibrated weight of every edge, standardised."""
     node_scales: Floats
+    """Of every column of numbers, then of every other node, in the data's own units."""
     total_weight: float
     """Number of observations, n."""
     degenerate: tuple[str, ...] = ()
@@ -234,7 +235,8 @@ def prepare(
         layout = reference.layout.with_units(nodes)
     yardstick, weights = _weights(layout, scales, units, recipe)
     sampled = recipe.loss == "likelihood-mc"
-    of_numbers, of_levels = np.split(scales, [len(units.scale)])
+    own_scales = scales[nodes.scale_node]
+    own_scales[nodes.numeric] *= units.scale
     task = Task(
         units=units,
         observed=observed,
@@ -242,7 +244,7 @@ def prepare(
         smooth=_smooth(recipe, layout, rows, moments),
         penalty=GroupLasso(layout, weights),
         yardstick=yardstick,
-        node_scales=np.concatenate([units.scale * of_numbers, of_levels]),
+        node_scales=own_scales,
         total_weight=design.total_weight,
         degenerate=_degenerate(design.schema, scales == 0.0, observed, reference),
         loss=recipe.loss,

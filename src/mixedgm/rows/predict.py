@@ -54,7 +54,10 @@ def predictions(
     points: Mapping[int, Callable[[Floats], NDArray[Any]]],
     n_observed: float = np.inf,
 ) -> dict[int, NDArray[Any]]:
-    """What `points` of some nodes make of their conditionals: of means, or log probabilities."""
+    """What `points` of some nodes make of their conditionals: of means, or log probabilities.
+
+    Of a spiked node (n, 2): log probabilities that it is not zero, and means where it is not.
+    """
     parts: dict[int, list[NDArray[Any]]] = {node: [] for node in points}
     nodes = params.nodes
     for block in _blocks(params, len(numbers)):
@@ -63,7 +66,7 @@ def predictions(
             at = nodes.place(node)
             if nodes.spiked_nodes[node]:
                 there = given.log_prob[:, nodes.levels_of(at).stop - 1]
-                part = np.exp(there) * given.mean[:, node]
+                part = np.column_stack([there, given.mean[:, node]])
             elif nodes.is_gaussian(node):
                 part = given.mean[:, at]
             else:

@@ -25,6 +25,8 @@ _SLOW = 0.3
 # What exact curvature makes of a KKT number: this times its square, on survey data and on
 # simulated graphs.
 _QUADRATIC = 0.4
+# In a pass, a value of a scored node costs about as much as so many groups of one parameter.
+_GROUPS_OF_A_VALUE = 3.5
 
 # After a direction along which no step is good, or one that keeps little of what it promises,
 # curvature is added to the model: so much at first.
@@ -242,7 +244,10 @@ def _certainty(problem: Problem) -> float:
     """
     if problem.whole is None:
         return 1.0
-    share = problem.smooth.layout.n_groups / max(1, problem.whole.smooth.layout.n_groups)
+    layout, whole = problem.smooth.layout, problem.whole.smooth.layout
+    # The values of scored nodes cost the same on any working set.
+    values = _GROUPS_OF_A_VALUE * int(layout.nodes.level_start[layout.nodes.n_scored])
+    share = (layout.n_groups + values) / max(1, whole.n_groups + values)
     return min(1.0 + 6.0 * share, (30.0 * share) ** 2)
 
 

@@ -108,7 +108,7 @@ def save(
     _check_params(params)
     _check_weights(fitted)
     _check_settings(given, fitted)
-    format_version = 2 if fitted.schema.spans.n_scored else 1
+    format_version = 2 if fitted.schema.spans.first_indicator else 1
     write_archive(path, document, arrays, format_version=format_version)
 
 
@@ -194,6 +194,7 @@ def _sizes(schema: Schema, document: Mapping[str, Any], n_moderators: int) -> di
         "l": int(nodes.n_biases.sum()),
         "d": nodes.n_columns,
         "n": len(nodes),
+        "s": len(nodes.scale_node),
         "g": 1 + n_moderators,
     }
     if path is not None:
@@ -209,7 +210,7 @@ def _sizes(schema: Schema, document: Mapping[str, Any], n_moderators: int) -> di
 
 def _params_to_arrays(params: Params) -> dict[str, Floats]:
     """Named blocks of continuous and categorical columns; with others, one matrix of all edges."""
-    if params.nodes.n_scored:
+    if params.nodes.first_indicator:
         coef = _COEF[params.nodewise]
         return {"bias": params.bias, "diagonal": params.diagonal, coef: params.coef}
     names = (*_BLOCKS, "level_effect") if params.nodewise else _BLOCKS
@@ -217,7 +218,7 @@ def _params_to_arrays(params: Params) -> dict[str, Floats]:
 
 
 def _params(archive: Archive, schema: Schema, sizes: Sizes) -> Params:
-    if schema.spans.n_scored:
+    if schema.spans.first_indicator:
         nodewise = _COEF[True] in archive.arrays
         bias, diagonal = (archive.array(name, sizes) for name in ("bias", "diagonal"))
         coef = archive.array(_COEF[nodewise], sizes)
@@ -245,10 +246,10 @@ def _report(stored: Mapping[str, Any]) -> FitReport:
 
 
 def _check_params(params: Params) -> None:
-    if not (np.diagonal(params.precision) > 0.0).all():
+    if not (params.precisions > 0.0).all():
         raise ModelFileError("the diagonal of precision is not positive")
     blocks = {"precision": params.precision, "cat_interaction": params.cat_interaction}
-    if params.nodes.n_scored:
+    if params.nodes.first_indicator:
         blocks = {"coef": params.coef}
     deviations = () if params.moderation is None else params.moderation.deviations
     blocks |= {f"deviation_{at}": part for at, part in enumerate(deviations)}

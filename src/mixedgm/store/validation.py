@@ -186,6 +186,7 @@ SCHEMA = record(
                     "thresholds": (text(*get_args(Thresholds)), "free"),
                     "largest": (maybe(whole(1)), None),
                     "zero_term": (truth, False),
+                    "location": (number(), 0.0),
                 }
             )
         ),
@@ -292,8 +293,8 @@ class Array:
 
     A letter of `shape` is a length: p continuous columns, q design columns that are numbers, t
     values of the discrete columns, o their own terms, l all own linear terms, d design columns, n
-    nodes, k points of a path, m moderators, and so on.  A letter without a given length matches
-    any; one with a question mark is an axis only where its length is given.
+    nodes, s scales of columns, k points of a path, m moderators, and so on.  A letter without a
+    given length matches any; one with a question mark is an axis only where its length is given.
     """
 
     shape: str
@@ -344,7 +345,7 @@ ARRAYS = {
     "diagonal": Array("p", _positive),
     "coef": Array("d d"),
     "nodewise_coef": Array("d d"),
-    "node_scales": Array("n", _size),
+    "node_scales": Array("s", _size),
     "scores": Array("k c?", _anything),
     "selection_frequency": Array("h? n n", _share),
     "shrunken_weights": Array("g n n", _size),

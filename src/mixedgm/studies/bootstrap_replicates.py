@@ -70,7 +70,8 @@ class Replicates:
         Linear terms, diagonal of the precision, own terms of discrete columns (the bias of a level
         without rows is -inf).
     scales : ndarray (B, n)
-        Of every column, in the order of the nodes; zero where it is constant.
+        Of every column, in the order of the nodes; zero where it is constant.  A hurdle column has
+        two.
     account : ndarray (B, 3)
         lam (NaN where every column has its own), KKT number, whether it is within tol.
     """
@@ -94,7 +95,7 @@ class Replicates:
         for row, record in zip(values, records, strict=True):
             at = small.positions(np.searchsorted(pairs, record["pairs"]))[first:] - first
             row[at] = record["values"]
-        sizes = {"node_terms": first, "scales": layout.n_nodes, "account": 3}
+        sizes = {"node_terms": first, "scales": len(layout.nodes.scale_node), "account": 3}
         parts = (np.array([r[name] for r in records]).reshape(-1, n) for name, n in sizes.items())
         return cls(layout, pairs, values, *parts)
 
@@ -135,9 +136,13 @@ class Replicates:
     @cached_property
     def standardised(self) -> Floats:
         """`values` times the scales of both ends, as in the edge weights."""
-        u, v = self.ends.T
-        scales = self.scales[:, u] * self.scales[:, v]
-        return np.asarray(self.values * np.repeat(scales, self.small.sizes, axis=1))
+        u, v = map(self.layout.nodes.column_scale.take, self.small.edge_position)
+        return np.asarray(self.values * self.scales[:, u] * self.scales[:, v])
+
+    def constant(self, whole: Floats) -> NDArray[np.bool_]:
+        """(B, n) nodes that are constant, though they vary in the table that has these scales."""
+        first = self.layout.nodes.column_scale[self.layout.column_start[:-1]]
+        return np.asarray(((self.scales == 0.0) & (whole > 0.0))[:, first])
 
     @cached_property
     def lost_levels(self) -> NDArray[np.bool_]:
@@ -157,9 +162,7 @@ class Replicates:
         """(B, U) edge weights: norms on the calibrated scale, zero where there is no edge."""
         if len(self.pairs) == 0:
             return np.zeros((len(self), 0))
-        norms = np.sqrt(np.add.reduceat(self.values**2, self.starts[:-1], axis=1))
-        u, v = self.ends.T
-        return np.asarray(norms * self.scales[:, u] * self.scales[:, v])
+        return np.sqrt(np.add.reduceat(self.standardised**2, self.starts[:-1], axis=1))
 
     @cached_property
     def has_sign(self) -> NDArray[np.bool_]:

@@ -354,7 +354,7 @@ class Bootstrap:
     @cached_property
     def _degenerate(self) -> Columns:
         estimate, samples = self.estimate, self.replicates
-        constant = ((samples.scales == 0.0) & (estimate.scales[0] > 0.0)).sum(axis=0)
+        constant = samples.constant(estimate.scales[0]).sum(axis=0)
         lacking = samples.lacking(~estimate.lost_levels[0]).sum(axis=0)
         nodes = np.flatnonzero(constant + lacking)
         return {

@@ -222,7 +222,7 @@ def _statistics(plan: ResamplingPlan, every: Replicates, pairs: Ints) -> Record:
     present = every.weights > 0.0
     disagree = present.any(axis=0) & ~present.all(axis=0)
     tests = (apart.max(initial=0.0), np.ptp(strength), spread, disagree.sum())
-    constant = (every.scales == 0.0) & (plan.whole.node_scales > 0.0)
+    constant = every.constant(plan.whole.node_scales)
     lacking = every.lacking(plan.reference.observed)
     return {
         "edges": of_pair[pairs],

@@ -239,7 +239,7 @@ class GroupComparison:
         here = self.observed["constant"] + self.observed["lacking"]
         concerned = np.flatnonzero(odd["constant"] + odd["lacking"] + here)
         every = self.estimates
-        constant = (every.scales == 0.0) & (self.observed["constant"] > 0)
+        constant = every.constant(np.ones_like(every.scales)) & (self.observed["constant"] > 0)
         # Only of levels that some group has, and so the whole table.
         lacking = every.lacking(np.any(~every.lost_levels, axis=0, keepdims=True))
 

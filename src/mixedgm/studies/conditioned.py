@@ -80,7 +80,8 @@ def _of_rest(fitted: FittedModel, evidence: KnownValues, params: Params, at: str
         rule=fitted.report.rule,
     )
     kept = [schema.node_index(column.name) for column in left.nodes]
-    return FittedModel(left, params, fitted.node_scales[kept], report, fitted.library)
+    scales = fitted.node_scales[np.isin(schema.spans.scale_node, kept)]
+    return FittedModel(left, params, scales, report, fitted.library)
 
 
 # -- moderated edges -------------------------------------------------------------------------------

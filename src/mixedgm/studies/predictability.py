@@ -71,7 +71,7 @@ def predictability(fitted: FittedModel, gaps: Gaps) -> tuple[NodePredictability,
         parts = (observed.values_of(node), *guesses[node].T, weights)
         values, means, modes, w = (part[there] for part in parts)
         measures: dict[str, float] = {}
-        if len(w) and schema.spans.is_gaussian(node):
+        if len(w) and schema.spans.is_real(node):
             measures = _of_numbers(values, means, w)
         elif len(w):
             measures = _of_codes(column, (values, modes, w), losses[column.name])

@@ -472,6 +472,9 @@ class Inspection:
         factor, wish = self.factors[name], self.options.wishes.get(name)
         counts = factor.counts(self.present)
         findings = level_findings(name, factor, counts)
+        if isinstance(wish, Ordinal) and wish.thresholds == "quadratic":
+            # A level without rows has its probability from the others.
+            findings = [each for each in findings if each.severity == "error"]
         if isinstance(wish, Ordinal) and not _has_error(findings):
             findings += order_findings(name, factor, counts, wish)
         return self._of_larger_table(name, findings)

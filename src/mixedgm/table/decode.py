@@ -59,7 +59,8 @@ def decode(
         raise ParameterError.must_be("like", f"one of {', '.join(_LIBRARIES)}", library)
     make = {"pandas": _pandas, "polars": _polars, "pyarrow": _pyarrow, "numpy": _numpy}[library]
     columns: dict[str, Any] = dict.fromkeys(schema.names)
-    parts = [*np.asarray(numbers, dtype=np.float64).T, *np.asarray(codes).T]
+    discrete = np.asarray(codes).T[schema.spans.n_spiked :]  # spiked columns are numbers, too
+    parts = [*np.asarray(numbers, dtype=np.float64).T, *discrete]
     for column, part in zip(schema.nodes, parts, strict=True):
         values = column.decoded(part)
         if not column.has_levels and column.is_discrete:

@@ -126,9 +126,13 @@ def learn(
     raise_or_warn(checked.findings)
     columns = list(checked.schema.columns)
     for at, column in enumerate(columns):
-        if not column.is_discrete and checked.options.transformed(column.name):
-            values = checked.values[column.name].numbers()
-            values = values if checked.keep is None else values[checked.keep]
+        if column.is_discrete:
+            continue
+        values = checked.values[column.name].numbers()
+        values = values if checked.keep is None else values[checked.keep]
+        if column.node_kind.has_spike:
+            columns[at] = replace(column, location=_location(values, checked.weights))
+        elif checked.options.transformed(column.name):
             beyond = checked.options.extrapolated(column.name)
             fitted = Nonparanormal.fit(values, checked.weights, extrapolate=beyond)
             columns[at] = replace(column, transform=fitted)
@@ -172,6 +176,13 @@ def apply(
     matched = match(X, schema, missing, sample_weight, require)
     raise_or_warn(matched.findings)
     return _design(schema, matched)
+
+
+def _location(values: Floats, weights: Floats | None) -> float:
+    """Return the mean of all values but zeros."""
+    there = values != 0.0
+    counts = there if weights is None else there * weights
+    return float(counts @ values / counts.sum()) if there.any() else 0.0
 
 
 def _design(schema: Schema, matched: Matched) -> Design:

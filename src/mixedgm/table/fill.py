@@ -49,7 +49,7 @@ def filled(
         gap = missing[:, node]
         if gap.any():
             at, spans = positions[column.name], schema.spans
-            given = (numbers if spans.is_gaussian(node) else codes)[:, spans.place(node)]
+            given = numbers[:, node] if spans.is_real(node) else codes[:, spans.place(node)]
             dtype = str(getattr(columns[at], "dtype", getattr(columns[at], "type", "")))
             cells = _FilledCells(column, gap, np.asarray(given), frame.library, rounded, dtype)
             columns[at] = fill[frame.library](columns[at], cells)
@@ -81,7 +81,7 @@ class _FilledCells:
         n = len(self.given)
         part, nothing = self.given.reshape(n, 1), np.zeros((n, 0))
         schema = Schema((column,))
-        numbers, codes = (part, nothing) if schema.gaussian else (nothing, part)
+        numbers, codes = (nothing, part) if column.is_discrete else (part, part != 0.0)
         rounded = (column.name,) if self.rounded else ()
         return decode(schema, numbers, codes, self.library, rounded=rounded)[column.name]
 

@@ -35,7 +35,8 @@ class Gaps:
     @property
     def missing(self) -> Mask:
         """(n, p + q) where cells are missing, in the order of the nodes."""
-        return np.column_stack([np.isnan(self.numbers), self.codes == -1])
+        gaussian = self.numbers[:, self.schema.spans.gaussian]
+        return np.column_stack([np.isnan(gaussian), self.codes == -1])
 
     @property
     def design(self) -> Design:

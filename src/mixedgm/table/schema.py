@@ -14,7 +14,7 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 
 from mixedgm.errors import ModelFileError, ParameterError, near_matches
-from mixedgm.model.kinds import KINDS, CountKind, OrdinalKind, Scored
+from mixedgm.model.kinds import KINDS, CountKind, HurdleKind, OrdinalKind, Scored
 from mixedgm.model.kinds import Kind as NodeKind
 from mixedgm.model.kinds.contract import Floats
 from mixedgm.model.kinds.ordinal import Thresholds
@@ -59,7 +59,7 @@ class Column:
     ----------
     name : str
         Its name in the table.
-    kind : {"continuous", "ordinal", "count", "categorical"}
+    kind : {"continuous", "hurdle", "ordinal", "count", "categorical"}
         How it is modelled.
     role : {"target", "covariate"}
         A target is predicted by the others; a covariate only predicts.
@@ -82,6 +82,8 @@ class Column:
         The largest count that is possible in a count column.
     zero_term : bool
         Whether zero has a term of its own in a count column.
+    location : float
+        Of a hurdle column: what "how much" is counted from; the mean of all values but zeros.
 
     Examples
     --------
@@ -101,6 +103,7 @@ class Column:
     thresholds: Thresholds = "free"
     largest: int | None = None
     zero_term: bool = False
+    location: float = 0.0
 
     def __post_init__(self) -> None:
         for what, value, choices in (
@@ -123,6 +126,8 @@ class Column:
             return OrdinalKind(level_scores=self.scores, thresholds=self.thresholds)
         if self.kind == "count":
             return CountKind(zero_term=self.zero_term)
+        if self.kind == "hurdle":
+            return HurdleKind(location=self.location)
         return KINDS[self.kind]
 
     @property
@@ -146,7 +151,9 @@ class Column:
 
     @property
     def value_names(self) -> tuple[str, ...]:
-        """All values of a discrete column as text: its levels, or counts."""
+        """All values of a discrete column as text: its levels, counts, or whether it is zero."""
+        if KINDS[self.kind].has_spike:
+            return ("zero", "not zero")
         return self.level_names if self.largest is None else tuple(map(str, range(self.n_values)))
 
     @property
@@ -219,6 +226,7 @@ class Column:
             "thresholds": None if self.thresholds == "free" else self.thresholds,
             "largest": self.largest,
             "zero_term": self.zero_term or None,
+            "location": self.location or None,
         }
         return stored | {name: value for name, value in further.items() if value is not None}
 
@@ -241,6 +249,7 @@ class Column:
             thresholds=cast(Thresholds, stored.get("thresholds") or "free"),
             largest=None if stored.get("largest") is None else int(stored["largest"]),
             zero_term=bool(stored.get("zero_term")),
+            location=float(stored.get("location") or 0.0),
         )
 
 
@@ -526,6 +535,10 @@ def _scored_problem(column: Column) -> str | None:
         return f"is {described(column.kind)}, so it has no scores and thresholds"
     if (column.largest is not None or column.zero_term) and not count:
         return f"is {column.kind}, so it has no largest count and no zero term"
+    if column.location and not KINDS[column.kind].has_spike:
+        return f"is {described(column.kind)}, so it has no location"
+    if not isfinite(column.location):
+        return f"has the location {column.location}, which is not finite"
     if column.thresholds not in get_args(Thresholds):
         return f"has thresholds {quoted(column.thresholds)}; they are 'free' or 'quadratic'"
     if column.thresholds != "free" and len(column.levels) < 3:
@@ -561,7 +574,7 @@ def _shortened(column: Column) -> str:
 
 def described(kind: Kind) -> str:
     """Return what a column of a kind is, in a sentence: "categorical", "a count"."""
-    return "a count" if kind == "count" else kind
+    return {"count": "a count", "hurdle": "a hurdle column"}.get(kind, kind)
 
 
 def types_line(name: str | Sequence[str], kind: Kind, **options: object) -> str:

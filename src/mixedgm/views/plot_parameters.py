@@ -32,7 +32,7 @@ def parameter_matrix(fitted: FittedModel) -> Floats:
     In separate regressions a row holds the effects of a column, a column the effects on it.
     """
     params, nodes = fitted.params, fitted.params.nodes
-    scales = np.where(nodes.numeric_nodes, fitted.node_scales, 1.0)[nodes.column_node]
+    scales = np.concatenate([np.ones(0), *(fitted.units_of(v) for v in range(len(nodes)))])
     matrix = params.coef * np.outer(scales, scales)
     matrix[nodes.column_node[:, None] == nodes.column_node] = np.nan
     p = nodes.n_gaussian

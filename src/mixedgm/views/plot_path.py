@@ -29,11 +29,12 @@ def path_weights(fitted: FittedModel) -> Floats:
     """(n_lams, n_pairs) weights of the edges along the path, on the scale of ``edges``."""
     path = path_of(fitted)
     # The path holds standardised parameters, so the scale of a column of numbers is 1 there.
-    scales = fitted.node_scales.copy()
-    scales[fitted.schema.spans.numeric_nodes] /= path.units.scale
+    scales, nodes = fitted.column_scales, fitted.schema.spans
+    scales[nodes.numeric] /= path.units.scale
+    scales = scales[nodes.column_start[:-1]]
     u, v = path.layout.pairs.T
-    nodes = () if path.moderators is None else path.moderators.nodes
-    spread = np.append(scales[list(nodes)], 1.0)[path.layout.moderator]
+    moderators = () if path.moderators is None else path.moderators.nodes
+    spread = np.append(scales[list(moderators)], 1.0)[path.layout.moderator]
     return np.asarray(path.group_norms() * (scales[u] * scales[v] * spread))
 
 

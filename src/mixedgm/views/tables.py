@@ -72,7 +72,7 @@ def nodes_columns(fitted: FittedModel) -> Columns:
         "column": [column.name for column in columns],
         "kind": [column.kind for column in columns],
         "role": [column.role for column in columns],
-        "n_levels": np.array([column.n_values for column in columns], dtype=np.int64),
+        "n_levels": np.array([c.n_values if c.is_discrete else 0 for c in columns], dtype=np.int64),
         "levels": [_levels(column) for column in columns],
         "degree": np.count_nonzero(weights, axis=1).astype(np.int64),
         "strength": weights.sum(axis=1),
@@ -83,7 +83,7 @@ def nodes_columns(fitted: FittedModel) -> Columns:
 def _levels(column: Column) -> str | None:
     if column.has_levels:
         return ", ".join(column.level_names)
-    return f"0 to {column.n_values - 1}" if column.n_values else None
+    return f"0 to {column.n_values - 1}" if column.is_discrete else None
 
 
 def interaction_frame(

@@ -202,7 +202,7 @@ def test_transform_for_all_or_by_column():
         ({"transforms": {"nose": "nonparanormal"}}, "transforms names 'nose', which is not a column. To fix: did you mean 'noise'"),
         ({"covariates": ["qq"]}, "covariates names 'qq', which is not a column. To fix: the columns are 'stage', 'noise'"),
         ({"types": {0: "categorical"}}, "types names 0, which is not a column"),
-        ({"types": {"stage": "nominal"}}, "types['stage'] must be 'continuous', 'ordinal', 'count' or 'categorical', or mg.Ordinal(...) or mg.Count(...). Got 'nominal' instead"),
+        ({"types": {"stage": "nominal"}}, "types['stage'] must be 'continuous', 'hurdle', 'ordinal', 'count' or 'categorical', or mg.Ordinal(...) or mg.Count(...). Got 'nominal' instead"),
         ({"types": ["continuous"]}, "types must be a dictionary by column, a schema, or a list of 2 kinds. Got 1 entries"),
         ({"types": "categorical"}, "types must be a dictionary by column, a schema, or a list of 2 kinds. Got 'categorical'"),
         ({"transforms": "log"}, "transforms must be 'nonparanormal', None, or a dictionary by column. Got 'log'"),

@@ -388,3 +388,14 @@ def test_every_type_of_every_library(column: str, library: str) -> None:
         complete = filled(frame, as_frame(frame), gaps, gaps.numbers, codes)
         again = read_gaps(as_frame(complete), design.schema)
         np.testing.assert_array_equal(again.codes, codes)
+
+
+def test_levels_without_rows_are_possible_where_thresholds_are_quadratic():
+    pain = pd.Categorical(["none", "mild", "worst"] * 10, ["none", "mild", "strong", "worst"])
+    table = pd.DataFrame({"pain": pain, "x": np.arange(30.0)})
+    texts = {
+        thresholds: str(mg.check_table(table, types={"pain": mg.Ordinal(thresholds=thresholds)}))
+        for thresholds in ("free", "quadratic")
+    }
+    assert "without rows" in texts["free"]
+    assert "without rows" not in texts["quadratic"]

@@ -116,6 +116,6 @@ class Kind(ABC):
         """The value that stands for a conditional; by default, one that can fill a gap.
 
         The conditional is the means (n,) of a Gaussian kind; else log probabilities (n, n_values),
-        and the value is given by its position.  Of ordered values, `which` asks for the mode, for
-        the median, or for the mean of `numbers` (n_values,).
+        and the value is given by its position; of a kind with a spike, see there.  Of ordered
+        values, `which` asks for the mode, for the median, or for the mean of `numbers` (n_values,).
         """

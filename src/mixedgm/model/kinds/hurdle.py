@@ -15,12 +15,15 @@ LOG_TWO_PI = float(np.log(2.0 * np.pi))
 
 @dataclass(frozen=True)
 class HurdleKind(Kind):
-    """log p(x | rest) = b (a + m_1) + (alpha + m_2) x - beta x^2 / 2 - constant, b = (x != 0).
+    """log p(x | rest) = b (a + m_1) + (alpha + m_2) y - beta y^2 / 2 - constant, b = (x != 0).
 
-    Others see b and x, less `centre` and divided by `scale`.  Own terms are those of x / scale, so
-    that they do not depend on units, and of b.
+    Others see b and y = b (x - location), less `centre` and divided by `scale`.  Own terms are those
+    of y / scale, so that they do not depend on units, and of b.  The location changes no
+    distribution, but what parameters mean: with the mean of what is not zero, b and y are not
+    correlated, and m_1 is what happens to the odds of not zero where the amount is as usual.
     """
 
+    location: float = 0.0
     centre: tuple[float, float] = (0.0, 0.0)
     scale: tuple[float, float] = (1.0, 1.0)
 
@@ -47,15 +50,19 @@ class HurdleKind(Kind):
         middle, unit = (float(centre[0]), float(centre[1])), (float(scale[0]), float(scale[1]))
         return replace(self, centre=middle, scale=unit)
 
+    def amounts(self, values: Floats) -> Floats:
+        """(n,) y of values of the table."""
+        return np.where(values != 0.0, values - self.location, 0.0)
+
     def columns(self, values: Floats) -> Floats:
         """(n, 2) design columns of values of the table."""
-        both = np.column_stack([values != 0.0, values])
+        both = np.column_stack([values != 0.0, self.amounts(values)])
         return np.asarray((both - self.centre) / self.scale)
 
     def statistics(self, values: Floats) -> Floats:
-        """(n, 3) what multiplies own terms: b, x, -x^2 / 2, with x in units of its scale."""
-        x = values / self.scale[1]
-        return np.column_stack([values != 0.0, x, -0.5 * x**2])
+        """(n, 3) what multiplies own terms: b, y, -y^2 / 2, with y in units of its scale."""
+        y = self.amounts(values) / self.scale[1]
+        return np.column_stack([values != 0.0, y, -0.5 * y**2])
 
     @property
     def constants(self) -> tuple[float, float, float]:
@@ -125,8 +132,12 @@ class HurdleKind(Kind):
     def point(
         self, conditional: Floats, which: Point | None = None, numbers: Floats | None = None
     ) -> NDArray[Any]:
-        """The mean."""
-        return conditional
+        """The mean; what fills a gap is zero, or the mean of what is not zero, if that is likelier.
+
+        The conditional (n, 2) is the log probability of not zero, and the mean where it is not.
+        """
+        there, mean = np.exp(conditional[:, 0]), conditional[:, 1]
+        return there * mean if which else np.where(there >= 0.5, mean, 0.0)
 
 
 HURDLE = HurdleKind()
