@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
-from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints
+from mixedgm.model.nodes import Nodes
 
 # Values from Vehtari et al. (2021), "Rank-normalization, folding, and localization".
 LARGEST_R_HAT = 1.01
@@ -73,16 +73,19 @@ class Diagnostics:
 
 
 def diagnose(
-    numbers: Floats, codes: NDArray[np.integer], params: ConditionalGaussian
+    numbers: Floats, codes: NDArray[np.integer], states: Nodes, by_score: bool = False
 ) -> Diagnostics:
-    """Diagnose chains: `numbers` (n_keep, n_chains, p) and level codes (n_keep, n_chains, q)."""
+    """Diagnose chains: `numbers` (n_keep, n_chains, p) and level codes (n_keep, n_chains, q).
+
+    With `by_score`, those of the states that are scored are judged by their scores.
+    """
     n_keep, n_chains = numbers.shape[:2]
-    p, seen = numbers.shape[2], params.seen
+    p, at_scores = numbers.shape[2], states.scored_nodes & by_score
     traces, place = [numbers[-_WINDOW:, :, s] for s in range(p)], list(range(p))
-    for j, n in enumerate(params.n_levels):
-        drawn, first = codes[-_WINDOW:, :, j], p + int(params.level_start[j])
-        if seen is not None and j < seen.n_scored:
-            traces.append(seen.scores[seen.levels_of(j)][drawn])
+    for j, n in enumerate(states.n_levels):
+        drawn, first = codes[-_WINDOW:, :, j], p + int(states.level_start[j])
+        if at_scores[j]:
+            traces.append(states.scores[states.slots_of(j)][drawn])
             place.append(first)
         else:
             traces += [(drawn == level).astype(np.float64) for level in range(n)]
@@ -90,7 +93,7 @@ def diagnose(
     figures = np.array([split_r_hat_and_ess(trace) for trace in traces]).reshape(-1, 2)
     scale = n_keep / max(1, min(n_keep, _WINDOW))
     ess, at = figures[:, 1] * scale, np.array(place, dtype=np.int64)
-    return Diagnostics(figures[:, 0], ess, n_keep * n_chains, at, seen is not None)
+    return Diagnostics(figures[:, 0], ess, n_keep * n_chains, at, by_score)
 
 
 def split_r_hat_and_ess(trace: Floats) -> tuple[float, float]:

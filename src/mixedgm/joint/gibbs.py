@@ -19,6 +19,7 @@ from mixedgm.joint.kernels import add_level_rows, gibbs_sweep, scored_sweep
 from mixedgm.joint.validity import allowed_levels
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints
+from mixedgm.model.nodes import Nodes
 
 Codes = NDArray[np.uint8 | np.uint16 | np.int32]
 
@@ -86,7 +87,8 @@ def chains(
         kept[:] = state
     flat = codes.reshape(n_keep * n_chains, -1)
     numbers = draw_numbers(given_y, params, flat, rng).reshape(n_keep, n_chains, -1)
-    return Chains(numbers, codes, diagnose(numbers, codes, params))
+    states = Nodes.mixed(0, params.n_levels) if params.seen is None else params.seen
+    return Chains(numbers, codes, diagnose(numbers, codes, states, params.seen is not None))
 
 
 def random_start(params: ConditionalGaussian, n: int, rng: np.random.Generator) -> Codes:

@@ -240,3 +240,55 @@ def count_levels(codes, start, counts):  # type: ignore[no-untyped-def]
     for i in range(n):
         for j in range(q):
             counts[i, start[j] + codes[i, j]] += 1.0
+
+
+@kernel
+def spiked_sweep(numbers, codes, said, bias, coupling, nodes, uniforms, normals):  # type: ignore[no-untyped-def]
+    """Redraw every column of every chain once, in place, where the first ones have a spike at zero.
+
+    `numbers` (chains, spiked columns) are their values, `codes` (chains, columns) whether they are
+    not zero and the codes of all others.  `said` (fields, design columns) is what is known to say
+    to each chain of a block, `bias` what every column has by itself.  `nodes` are the first slot
+    and the first design column of every column, the scores of all slots, and how many columns are
+    spiked, and numbers to the others.
+    """
+    start, column, scores, n_spiked, n_numeric = nodes
+    n, q = codes.shape
+    n_fields, d = said.shape
+    told, logits = np.empty(d), np.empty(len(bias))
+    for i in range(n):
+        told[:] = said[i * n_fields // n]
+        for j in range(q):
+            at = column[j]
+            if j < n_spiked:
+                if codes[i, j]:
+                    told += coupling[at] + numbers[i, j] * coupling[at + 1]
+            elif j < n_numeric:
+                told += scores[start[j] + codes[i, j]] * coupling[at]
+            else:
+                told += coupling[at + codes[i, j]]
+        for j in range(q):
+            first, last, at, old = start[j], start[j + 1], column[j], codes[i, j]
+            if j < n_spiked:
+                slope, beta = bias[first + 1] + told[at + 1], bias[first + 2]
+                odds = bias[first] + told[at]
+                odds += 0.5 * (slope * slope / beta + np.log(2.0 * np.pi / beta))
+                new = 1 if uniforms[i, j] * (1.0 + np.exp(-odds)) < 1.0 else 0
+                value = (slope + normals[i, j] * np.sqrt(beta)) / beta if new else 0.0
+                if new or old:
+                    moved = value - numbers[i, j]
+                    told += (1.0 * new - old) * coupling[at] + moved * coupling[at + 1]
+                    codes[i, j], numbers[i, j] = new, value
+                continue
+            for a in range(first, last):
+                if j < n_numeric:
+                    logits[a] = bias[a] + scores[a] * told[at]
+                else:
+                    logits[a] = bias[a] + told[at + a - first]
+            new = _pick_near(logits, first, last, uniforms[i, j])
+            if new != old:
+                codes[i, j] = new
+                if j < n_numeric:
+                    told += (scores[first + new] - scores[first + old]) * coupling[at]
+                else:
+                    told += coupling[at + new] - coupling[at + old]

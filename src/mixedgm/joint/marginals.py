@@ -15,10 +15,11 @@ from mixedgm.joint.exact import exact, renumbered
 from mixedgm.joint.field import gaussian, integrate_out
 from mixedgm.joint.plan import LIMIT
 from mixedgm.joint.sampled import StateMoments, sampled_states
-from mixedgm.joint.sampling import Method, check_method, exact_if_possible
+from mixedgm.joint.sampling import Method, check_method, exact_if_possible, refuse_exact
 from mixedgm.joint.unknown_columns import UnknownColumns
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints
+from mixedgm.model.params import Params
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +48,7 @@ class Marginal:
 
 
 def marginal(
-    params: ConditionalGaussian,
+    params: ConditionalGaussian | Params,
     numbers: Sequence[int] = (),
     discrete: Sequence[int] = (),
     *,
@@ -76,12 +77,17 @@ def marginal(
         raise TooLargeError(
             f"a table over {{columns}} has {prod(shape):.3g} entries, more than the limit of "
             f"{limit:,}. To fix: ask for fewer columns at a time, or raise limit=",
-            tuple(params.n_gaussian + j for j in discrete),
+            tuple(params.nodes.n_gaussian + j for j in discrete),
         )
-    states = exact_if_possible(method, lambda: _exact_states(params, numbers, discrete, limit))
+    states = None
+    if isinstance(params, Params):
+        refuse_exact(params, method)
+    else:
+        density = params
+        states = exact_if_possible(method, lambda: _exact_states(density, numbers, discrete, limit))
     if states is None:
         states = sampled_states(params, numbers, discrete, rng=rng or np.random.default_rng(0))
-    hidden = set(hidden_columns(params, numbers).tolist()) - set(discrete)
+    hidden = set(_mixed_over(params, numbers).tolist()) - set(discrete)
     k = len(numbers)
     return Marginal(
         tuple(numbers),
@@ -141,7 +147,7 @@ def _per_state(
             log_weight[block] += tree.log_z
             mean[block] += tree.levels @ shift
             if k:
-                covariance[block] = shift.T @ tree.level_covariance @ shift
+                covariance[block] = tree.covariance_of(shift)
     except DistributionError as error:
         hidden = params.n_gaussian - k + np.arange(params.n_gaussian + len(params.n_levels))
         raise renumbered(error, hidden) from None
@@ -150,6 +156,13 @@ def _per_state(
     mean[prob == 0], covariance[prob == 0] = np.nan, np.nan
     asked = np.searchsorted(kept, numbers)
     return prob, mean[:, asked], covariance[:, asked[:, None], asked]
+
+
+def _mixed_over(params: ConditionalGaussian | Params, numbers: Sequence[int]) -> Ints:
+    """States over which these numbers are a mixture of Gaussians; at least as many as are."""
+    if isinstance(params, ConditionalGaussian):
+        return hidden_columns(params, numbers)
+    return np.arange(len(params.n_levels) if len(numbers) else 0)
 
 
 def hidden_columns(params: ConditionalGaussian, numbers: Sequence[int]) -> Ints:
@@ -164,11 +177,11 @@ def hidden_columns(params: ConditionalGaussian, numbers: Sequence[int]) -> Ints:
 
 
 def check_columns(
-    params: ConditionalGaussian, numbers: Sequence[int], discrete: Sequence[int]
+    params: ConditionalGaussian | Params, numbers: Sequence[int], discrete: Sequence[int]
 ) -> None:
     """Raise ParameterError for a column that there is not, or that is named twice."""
     for kind, asked, n in (
-        ("number", numbers, params.n_gaussian),
+        ("number", numbers, params.nodes.n_real),
         ("state", discrete, len(params.n_levels)),
     ):
         for column in asked:

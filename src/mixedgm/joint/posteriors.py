@@ -11,10 +11,12 @@ from mixedgm.joint.conditioning import KnownColumns
 from mixedgm.joint.exact import exact
 from mixedgm.joint.kernels import add_level_rows
 from mixedgm.joint.plan import LIMIT
-from mixedgm.joint.sampling import Method, check_method, exact_if_possible
+from mixedgm.joint.sampling import Method, check_method, exact_if_possible, refuse_exact
+from mixedgm.joint.spiked import SpikedColumns
 from mixedgm.joint.unknown_columns import UnknownColumns
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints
+from mixedgm.model.params import Params
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +42,7 @@ class Posterior:
 
 
 def posterior(
-    params: ConditionalGaussian,
+    params: ConditionalGaussian | Params,
     known: KnownColumns,
     *,
     method: Method = "auto",
@@ -62,12 +64,28 @@ def posterior(
     (array([[3.999]]), array([[0., 1.]]))
     """
     check_method(method)
+    if isinstance(params, Params):
+        return _spiked_posterior(params, known, method, rng or np.random.default_rng(0))
     unknown = UnknownColumns.of(params, known)
     answer = exact_if_possible(method, lambda: _exact(unknown, limit))
     if answer is not None:
         return answer
     levels, error, spread = unknown.sample(rng or np.random.default_rng(0))
     return _posterior(unknown, levels, spread, np.full(len(levels), np.nan), error)
+
+
+def _spiked_posterior(
+    params: Params, known: KnownColumns, method: Method, rng: np.random.Generator
+) -> Posterior:
+    refuse_exact(params, method)
+    unknown = SpikedColumns.of(params, known)
+    mean, variance, levels, error = unknown.moments(rng)
+    nodes = params.nodes
+    given = nodes.nodes_at(known.numbers, known.discrete)
+    places = nodes.places(np.setdiff1d(np.arange(len(nodes)), given))
+    numbers, discrete = (np.array(part, dtype=np.int64) for part in places)
+    weight = np.full(len(levels), np.nan)
+    return Posterior(numbers, discrete, mean, variance, levels, weight, False, error)
 
 
 def _exact(unknown: UnknownColumns, limit: int) -> Posterior:
@@ -77,7 +95,7 @@ def _exact(unknown: UnknownColumns, limit: int) -> Posterior:
     for block, tree in unknown.trees(limit, pairs=spread.size > 0):
         levels[block], log_z[block] = tree.levels, tree.log_z
         if spread.size:
-            spread[block] = ((tree.level_covariance @ shift) * shift).sum(axis=1)
+            spread[block] = tree.variance_of(shift)
     return _posterior(unknown, levels, spread, unknown.log_constant + log_z)
 
 
@@ -115,7 +133,7 @@ def log_marginal(params: ConditionalGaussian, known: KnownColumns, *, limit: int
 
 
 def posterior_draw(
-    params: ConditionalGaussian,
+    params: ConditionalGaussian | Params,
     known: KnownColumns,
     *,
     rng: np.random.Generator,
@@ -137,6 +155,9 @@ def posterior_draw(
     ((5, 0), (5, 1))
     """
     check_method(method)
+    if isinstance(params, Params):
+        refuse_exact(params, method)
+        return SpikedColumns.of(params, known).draw(sweeps, rng)
     unknown = UnknownColumns.of(params, known)
     codes = exact_if_possible(method, lambda: unknown.draw_exactly(rng, limit))
     if codes is None:
@@ -148,7 +169,7 @@ def posterior_draw(
 
 
 def log_density_of(
-    params: ConditionalGaussian,
+    params: ConditionalGaussian | Params,
     number: int,
     values: Floats,
     known: KnownColumns,
@@ -173,6 +194,9 @@ def log_density_of(
     (array([0.242, 0.226]), True)
     """
     check_method(method)
+    if isinstance(params, Params):
+        refuse_exact(params, method)
+        return _spiked_log_density(params, number, values, known, rng), False
     without = UnknownColumns.of(params, known, known_terms=False)
     at = int(np.flatnonzero(without.numbers == number)[0])
 
@@ -192,3 +216,16 @@ def log_density_of(
     if density is not None:
         return density, True
     return without.sample_log_density(at, values, rng or np.random.default_rng(0)), False
+
+
+def _spiked_log_density(
+    params: Params,
+    number: int,
+    values: Floats,
+    known: KnownColumns,
+    rng: np.random.Generator | None,
+) -> Floats:
+    given = params.nodes.nodes_at(known.numbers, known.discrete)
+    at = number - int(np.searchsorted(given, number))
+    unknown = SpikedColumns.of(params, known)
+    return unknown.log_density(at, values, rng or np.random.default_rng(0))

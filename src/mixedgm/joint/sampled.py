@@ -16,13 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.errors import SamplingWarning, TooLargeError
+from mixedgm.joint.conditioning import KnownColumns
 from mixedgm.joint.diagnostics import Diagnostics
 from mixedgm.joint.field import gaussian
 from mixedgm.joint.gibbs import Chains, chains
 from mixedgm.joint.kernels import add_level_rows, count_pairs
 from mixedgm.joint.moments import Expectations, moments_from
+from mixedgm.joint.spiked import ChainState, SpikedColumns, spiked_chains
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints
+from mixedgm.model.params import Params
 
 # Joint states times chains that a sampled marginal counts: 1 GiB with what is made of the counts.
 _MOST_CELLS = 2**26
@@ -37,23 +40,52 @@ class SamplingEffort:
     burn_in: int = 500
     thin: int = 2
 
-    def run(self, params: ConditionalGaussian, rng: np.random.Generator) -> Chains:
+    def run(self, params: ConditionalGaussian | Params, rng: np.random.Generator) -> Chains:
         """Run the chains; warn when they have not mixed."""
-        sample = chains(
-            params, self.n_chains, self.n_keep, rng=rng, burn_in=self.burn_in, thin=self.thin
-        )
-        warn_unless_good(sample.diagnostics)
+        sizes = {"burn_in": self.burn_in, "thin": self.thin}
+        sample = chains_of(params, self.n_chains, self.n_keep, rng=rng, **sizes)
+        warn_unless_good(sample.diagnostics, isinstance(params, ConditionalGaussian))
         return sample
 
 
-def warn_unless_good(diagnostics: Diagnostics) -> None:
+def chains_of(
+    params: ConditionalGaussian | Params,
+    n_chains: int,
+    n_keep: int,
+    *,
+    rng: np.random.Generator,
+    burn_in: int,
+    thin: int,
+) -> Chains:
+    """Run the chains of a model, which is given by its parameters where it has spiked columns."""
+    if isinstance(params, Params):
+        return spiked_chains(params, n_chains, n_keep, rng=rng, burn_in=burn_in, thin=thin)
+    return chains(params, n_chains, n_keep, rng=rng, burn_in=burn_in, thin=thin)
+
+
+def _given_states(params: ConditionalGaussian | Params, run: Chains) -> tuple[Floats, Floats]:
+    """(n, p) means of the numbers given the other columns of all states, and what is left open."""
+    codes = run.codes.reshape(-1, run.codes.shape[2])
+    if isinstance(params, Params):
+        whole, p = SpikedColumns.of(params, KnownColumns.none()), params.nodes.n_gaussian
+        state = ChainState(run.numbers.reshape(len(codes), -1)[:, p:], codes.astype(np.int32))
+        return whole.means(state), whole.covariance
+    given_y = gaussian(params)
+    means = np.tile(given_y.start, (len(codes), 1))
+    add_level_rows(means, codes, params.level_start, given_y.shift)
+    return means, given_y.covariance
+
+
+def warn_unless_good(diagnostics: Diagnostics, can_be_exact: bool = True) -> None:
     """Warn when R-hat or the effective sample size is bad."""
     if not diagnostics.good:
         message = (
             f"the chains have not mixed well ({diagnostics}; worst: {{places}}), so what they give "
             "may be far from the distribution. To change it: more sweeps (burn_in= and thin= when "
-            "rows are sampled), or method='exact' with a larger limit= where memory allows"
+            "rows are sampled)"
         )
+        if can_be_exact:
+            message += ", or method='exact' with a larger limit= where memory allows"
         warnings.warn(SamplingWarning(message, diagnostics.worst), stacklevel=4)
 
 
@@ -131,7 +163,10 @@ def _error(by_chain: Floats) -> Floats:
 
 
 def sampled_margins(
-    params: ConditionalGaussian, *, rng: np.random.Generator, effort: SamplingEffort | None = None
+    params: ConditionalGaussian | Params,
+    *,
+    rng: np.random.Generator,
+    effort: SamplingEffort | None = None,
 ) -> SampledMargins:
     """Estimate means and shares of all columns one by one, without tables of pairs of levels.
 
@@ -143,15 +178,14 @@ def sampled_margins(
     True
     """
     run = (effort or SamplingEffort()).run(params, rng)
-    given_y, start = gaussian(params), params.level_start
-    levels = run.codes + start[:-1]
+    start = params.level_start
+    levels = run.codes.astype(np.int64) + start[:-1]
     count = [np.bincount(one.ravel(), minlength=int(start[-1])) for one in levels.swapaxes(0, 1)]
     shares = np.array(count) / len(run.codes)
-    codes = run.codes.reshape(-1, run.codes.shape[2])
-    means = np.zeros((len(codes), params.n_gaussian))
-    add_level_rows(means, codes, start, given_y.shift)
-    variance = means.var(axis=0) + np.diagonal(given_y.covariance)
-    return SampledMargins(given_y.start + shares @ given_y.shift, variance, shares)
+    means, within = _given_states(params, run)
+    variance = means.var(axis=0) + np.diagonal(within)
+    by_chain = means.reshape(*run.codes.shape[:2], -1).mean(axis=0)
+    return SampledMargins(by_chain, variance, shares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +205,7 @@ class StateMoments:
 
 
 def sampled_states(
-    params: ConditionalGaussian,
+    params: ConditionalGaussian | Params,
     numbers: Sequence[int],
     discrete: Sequence[int],
     *,
@@ -186,7 +220,7 @@ def sampled_states(
             f"{{columns}} have {n_states:,} joint states, too many to be counted in every one of "
             f"{effort.n_chains} chains. To fix: ask for fewer columns at a time, or draw rows with "
             "sample and count them",
-            tuple(params.n_gaussian + j for j in discrete),
+            tuple(params.nodes.n_gaussian + j for j in discrete),
         )
     run = effort.run(params, rng)
     n_keep, n_chains = run.codes.shape[:2]
@@ -197,16 +231,14 @@ def sampled_states(
     cell = state * n_chains + np.tile(np.arange(n_chains), n_keep)
     count = np.bincount(cell, minlength=n_states * n_chains).reshape(n_states, n_chains)
     share = count / n_keep
-    given_y = gaussian(params)
-    means = np.tile(given_y.start, (len(codes), 1))
-    add_level_rows(means, codes, params.level_start, given_y.shift)
+    means, within = _given_states(params, run)
     mean, mean_error, spread = _moments(means[:, list(numbers)], state, cell, count)
     return StateMoments(
         share.mean(axis=1),
         share.std(axis=1, ddof=1) / np.sqrt(n_chains),
         mean,
         mean_error,
-        spread + given_y.covariance[np.ix_(numbers, numbers)],
+        spread + within[np.ix_(numbers, numbers)],
         f"sampled: {run.diagnostics}",
     )
 

@@ -11,11 +11,12 @@ import numpy as np
 from mixedgm.errors import ParameterError, TooLargeError
 from mixedgm.joint.diagnostics import Diagnostics
 from mixedgm.joint.exact import exact
-from mixedgm.joint.gibbs import Codes, as_codes, chains, draw_numbers
+from mixedgm.joint.gibbs import Codes, as_codes, draw_numbers
 from mixedgm.joint.plan import LIMIT
-from mixedgm.joint.sampled import warn_unless_good
+from mixedgm.joint.sampled import chains_of, warn_unless_good
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats
+from mixedgm.model.params import Params
 
 Method = Literal["auto", "exact", "gibbs"]
 T = TypeVar("T")
@@ -39,7 +40,7 @@ class Draw:
 
 
 def draw(
-    params: ConditionalGaussian,
+    params: ConditionalGaussian | Params,
     n: int,
     *,
     rng: np.random.Generator,
@@ -52,8 +53,9 @@ def draw(
 
     Exact draws go through the clique tree of the states, then draw the numbers from their
     Gaussian.  Method "auto" takes Gibbs chains when all tables together have more entries than
-    `limit`: `burn_in` sweeps before the first kept state, `thin` from one to the next, and a
-    SamplingWarning when R-hat exceeds 1.01 or the effective sample size is below 400.
+    `limit`, or with spiked columns, where the model is given by its parameters: `burn_in` sweeps
+    before the first kept state, `thin` from one to the next, and a SamplingWarning when R-hat
+    exceeds 1.01 or the effective sample size is below 400.
 
     Examples
     --------
@@ -65,7 +67,9 @@ def draw(
     check_method(method)
     if n < 0:
         raise ParameterError.must_be("n", "an integer of at least 0", n)
-    if method == "gibbs":
+    if isinstance(params, Params):
+        refuse_exact(params, method)
+    if method == "gibbs" or isinstance(params, Params):
         return _by_gibbs(params, n, rng, burn_in, thin, ())
     try:
         model = exact(params, limit=limit)
@@ -78,7 +82,7 @@ def draw(
 
 
 def _by_gibbs(
-    params: ConditionalGaussian,
+    params: ConditionalGaussian | Params,
     n: int,
     rng: np.random.Generator,
     burn_in: int,
@@ -87,13 +91,13 @@ def _by_gibbs(
 ) -> Draw:
     """Rows picked at random among the kept states of many chains."""
     n_keep = max(_FEWEST_KEPT, -(-n // _CHAINS))
-    sample = chains(params, _CHAINS, n_keep, rng=rng, burn_in=burn_in, thin=thin)
+    sample = chains_of(params, _CHAINS, n_keep, rng=rng, burn_in=burn_in, thin=thin)
     picked = rng.choice(n_keep * _CHAINS, n, replace=False)
     numbers = sample.numbers.reshape(n_keep * _CHAINS, -1)[picked]
     codes = sample.codes.reshape(n_keep * _CHAINS, -1)[picked]
     text = f"Gibbs: {_CHAINS} chains, {burn_in} sweeps of burn-in, every {thin}th sweep kept; "
     text += str(sample.diagnostics)
-    warn_unless_good(sample.diagnostics)
+    warn_unless_good(sample.diagnostics, isinstance(params, ConditionalGaussian))
     return Draw(numbers, codes, "gibbs", (*notes, text), sample.diagnostics)
 
 
@@ -101,6 +105,13 @@ def check_method(method: str) -> None:
     """Raise ParameterError for a method that there is not."""
     if method not in ("auto", "exact", "gibbs"):
         raise ParameterError.must_be("method", "'auto', 'exact' or 'gibbs'", method)
+
+
+def refuse_exact(params: Params, method: Method) -> None:
+    """Say that a model with spiked columns has no exact answer, where one is asked for."""
+    check_method(method)
+    if method == "exact":
+        _ = params.joint
 
 
 def exact_if_possible(method: Method, compute: Callable[[], T]) -> T | None:

@@ -79,6 +79,14 @@ class Tree:
         """(b, sum of levels, sum of levels) covariance of the indicators of the levels."""
         return self.pairs - self.levels[:, :, None] * self.levels[:, None, :]
 
+    def variance_of(self, shift: Floats) -> Floats:
+        """(b, k) variances of sums over the states of what each level adds, (sum of levels, k)."""
+        return np.asarray(((self.level_covariance @ shift) * shift).sum(axis=1))
+
+    def covariance_of(self, shift: Floats) -> Floats:
+        """(b, k, k) covariances of the same sums."""
+        return np.asarray(shift.T @ self.level_covariance @ shift)
+
     def table(self, columns: Sequence[int]) -> Floats:
         """(b, levels of the columns in the given order) probabilities of their states.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +30,43 @@ _CHAINS = 16
 _BURN_IN = 100
 _KEPT = 100
 _BLOCK = 2**12
+_ENTRIES = 2**22
 # Counts of values in all chains of a block: 128 MiB.
 _CELLS = 2**24
+
+
+@dataclass(frozen=True, eq=False)
+class LoneState:
+    """A single state of b rows, from the biases (b, levels): what a tree says, without tables."""
+
+    unary: Floats
+
+    @cached_property
+    def log_z(self) -> Floats:
+        """(b,) logarithms of the partition functions."""
+        top = self.unary.max(axis=1)
+        return np.asarray(top + np.log(np.exp(self.unary - top[:, None]).sum(axis=1)))
+
+    @cached_property
+    def levels(self) -> Floats:
+        """(b, levels) probabilities."""
+        return np.exp(self.unary - self.log_z[:, None])
+
+    def variance_of(self, shift: Floats) -> Floats:
+        """(b, k) variances of what each level adds, (levels, k)."""
+        return self.levels @ shift**2 - (self.levels @ shift) ** 2
+
+    def covariance_of(self, shift: Floats) -> Floats:
+        """(b, k, k) covariances of the same."""
+        mean = self.levels @ shift
+        second = np.einsum("bl,lj,lk->bjk", self.levels, shift, shift)
+        return np.asarray(second - mean[:, :, None] * mean[:, None, :])
+
+    def draw(self, n: int, rng: np.random.Generator) -> NDArray[np.int32]:
+        """(n, 1) one exact draw for every row."""
+        below = self.levels.cumsum(axis=1)
+        passed = below < rng.random(n)[:, None] * below[:, -1:]
+        return np.asarray(np.count_nonzero(passed, axis=1), dtype=np.int32)[:, None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,11 +147,18 @@ class UnknownColumns:
             weight + constant + 0.5 * (alpha**2).sum(axis=1),
         )
 
-    def trees(self, limit: int, *, pairs: bool = False) -> Iterator[tuple[slice, Tree]]:
+    def trees(self, limit: int, *, pairs: bool = False) -> Iterator[tuple[slice, Tree | LoneState]]:
         """Trees of the rows, block by block; errors have the node numbers of the whole model.
 
-        With `pairs`, all pairs of their levels will be asked for.
+        With `pairs`, all pairs of their levels will be asked for.  A single state with very many
+        values needs none of them, and so no tree.
         """
+        if self.field.seen is not None and len(self.discrete) == 1:
+            size = max(1, _ENTRIES // self.unary.shape[1])
+            for first in range(0, len(self.unary), size):
+                block = slice(first, min(first + size, len(self.unary)))
+                yield block, LoneState(self.unary[block])
+            return
         try:
             yield from side_by_side(self.field, self.unary, limit=limit, pairs=pairs)
         except DistributionError as error:

@@ -230,7 +230,7 @@ def without(params: Params, nodes: Sequence[int], values: Sequence[float]) -> Pa
     for node, value in zip(nodes, values, strict=True):
         columns = params.nodes.columns_of(node)
         if params.nodes.numeric_nodes[node]:
-            said = params.nodes.score_of(node, value) * params.coef[columns.start]
+            said = params.nodes.numbers_of(node, value) @ params.coef[columns]
         else:
             said = params.coef[columns.start + int(value)]
         bias = bias + params.nodes.moved_terms(said)

@@ -122,7 +122,7 @@ class Nodes:
         return np.concatenate([np.arange(self.n_gaussian), np.arange(len(self.n_levels))])
 
     def places(self, nodes: Iterable[int]) -> tuple[list[int], list[int]]:
-        """Positions of some nodes among the Gaussian ones, and of the others among the discrete.
+        """Columns of numbers and columns of codes that hold some nodes; a spiked one has both.
 
         Examples
         --------
@@ -130,8 +130,12 @@ class Nodes:
         ([1], [1, 0])
         """
         at = [int(node) for node in nodes]
-        p = self.n_gaussian
-        return [node for node in at if node < p], [node - p for node in at if node >= p]
+        p, n = self.n_gaussian, self.n_real
+        return [node for node in at if node < n], [node - p for node in at if node >= p]
+
+    def nodes_at(self, numbers: Sequence[int], codes: Sequence[int]) -> Ints:
+        """The nodes of which these columns of numbers and of codes hold the values, in order."""
+        return np.union1d(numbers, np.add(codes, self.n_gaussian)).astype(np.int64)
 
     @cached_property
     def spiked_nodes(self) -> Mask:
@@ -323,13 +327,20 @@ class Nodes:
 
     def score_of(self, node: int, value: float) -> float:
         """What the other columns see of a node that is numeric: its number, or a value's score."""
-        if self.is_gaussian(node):
+        if self.is_real(node):
             return value
         return float(self.scores[self.slots_of(self.place(node))][int(value)])
 
+    def numbers_of(self, node: int, value: float) -> Floats:
+        """(width,) what the other columns see of a value of a node that is numeric."""
+        kind = self.kinds[node]
+        if isinstance(kind, HurdleKind):
+            return np.asarray(kind.columns(np.array([value]))[0])
+        return np.array([self.score_of(node, value)])
+
     def value_at(self, node: int, score: float) -> float:
         """The value of a numeric node whose score is nearest: the number itself, or a code."""
-        if self.is_gaussian(node):
+        if self.is_real(node):
             return score
         return float(np.abs(self.scores[self.slots_of(self.place(node))] - score).argmin())
 

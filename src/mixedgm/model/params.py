@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.deprecation import warn_renamed
+from mixedgm.errors import DistributionError
 from mixedgm.model.conditional_gaussian import MOST_VALUES, ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.moderation import (
@@ -200,6 +201,13 @@ class Params(metaclass=_OldForm):
         first, _ = self.nodes.spiked_terms
         return np.concatenate([self.cont_bias, self.bias[first + 1]])
 
+    @cached_property
+    def real_precision(self) -> Floats:
+        """(n_real, n_real) precision of Gaussian nodes and spiked ones, where none is zero."""
+        out = -self.coef[np.ix_(self.nodes.real_columns, self.nodes.real_columns)]
+        np.fill_diagonal(out, self.precisions)
+        return out
+
     @property
     def levels_possible(self) -> NDArray[np.bool_]:
         """Which values can occur."""
@@ -265,9 +273,17 @@ class Params(metaclass=_OldForm):
         """The density in the form in which the joint distribution is computed.
 
         A scored column is one of states: what another column says to its score it says to every
-        state in proportion to the score of that state.
+        state in proportion to the score of that state.  DistributionError with spiked columns,
+        which have no such form.
         """
         nodes, p, coef, seen = self.nodes, self.nodes.n_gaussian, self.coef, None
+        if nodes.n_spiked:
+            raise DistributionError(
+                "{columns} may be zero or any number, so that the joint distribution has no exact "
+                "form: what it has is drawn by Gibbs chains. To fix: sample, marginal, "
+                "conditional, mean, expectation and impute answer from these (method='auto')",
+                tuple(np.flatnonzero(nodes.spiked_nodes).tolist()),
+            )
         shift, between = coef[:p, p:], coef[p:, p:]
         if nodes.n_scored:
             seen = nodes.take(range(p, len(nodes)))
@@ -438,7 +454,7 @@ def with_unknown(params: Params, more: NDArray[np.bool_]) -> Params:
     for j, (logits, added, free) in enumerate(places):
         bias.append(params.terms_of(p + j) if free or not added else logits)
         bias.append(np.full(int(added), -np.inf))
-        if j >= nodes.n_scored:
+        if j >= nodes.first_indicator:
             first = int(wide.column_start[p + j])
             columns += range(first, first + old[j])
     coef = np.zeros((wide.n_columns, wide.n_columns))

@@ -246,7 +246,7 @@ def _certainty(problem: Problem) -> float:
         return 1.0
     layout, whole = problem.smooth.layout, problem.whole.smooth.layout
     # The values of scored nodes cost the same on any working set.
-    values = _GROUPS_OF_A_VALUE * int(layout.nodes.level_start[layout.nodes.n_scored])
+    values = _GROUPS_OF_A_VALUE * int(layout.nodes.level_start[layout.nodes.first_indicator])
     share = (layout.n_groups + values) / max(1, whole.n_groups + values)
     return min(1.0 + 6.0 * share, (30.0 * share) ** 2)
 
