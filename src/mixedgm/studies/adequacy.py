@@ -57,10 +57,10 @@ def _require_distribution(fitted: FittedModel) -> None:
 
     fitted.require_joint()
     schema = fitted.schema
-    inside = schema.gaussian_targets
+    inside = schema.real_targets
     try:
         # Checked here once rather than in every process that simulates.
-        factor(fitted.joint_density.precision[np.ix_(inside, inside)])
+        factor(fitted.joint_params.real_precision[np.ix_(inside, inside)])
     except DistributionError as error:
         raise error.named([schema.nodes[s].name for s in inside]) from None
 

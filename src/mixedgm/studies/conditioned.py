@@ -148,9 +148,9 @@ def _spread(fitted: FittedModel, node: int) -> list[Any]:
         bias = fitted.params.bias_of(node)
         return [level for level, x in zip(column.levels, bias, strict=True) if np.isfinite(x)]
     nodes = fitted.params.nodes
-    middle = moderation.middle[nodes.columns_of(node)]
+    middle = moderation.middle[nodes.last_column[node]]
     low, high = moderation.span[fitted.moderators.index(node)]
-    step = fitted.node_scales[node] * np.array([-1.0, 0.0, 1.0])
+    step = fitted.units_of(node)[-1] * np.array([-1.0, 0.0, 1.0])
     values = [nodes.value_at(node, x) for x in np.clip(middle + step, low, high)]
     return [column.value(x) for x in dict.fromkeys(values)]
 
@@ -161,7 +161,7 @@ def _middle(fitted: FittedModel, node: int) -> Any:
     nodes = fitted.params.nodes
     middle = fitted.params.moderation.middle[nodes.columns_of(node)]
     if nodes.numeric_nodes[node]:
-        return fitted.schema.nodes[node].value(nodes.value_at(node, middle.item()))
+        return fitted.schema.nodes[node].value(nodes.value_at(node, float(middle[-1])))
     return fitted.schema.nodes[node].value(nodes.kinds[node].point(middle).item())
 
 
@@ -240,13 +240,13 @@ def repaired_model(fitted: FittedModel) -> FittedModel:
     from mixedgm.joint import repaired
 
     # Covariates are always known, so only the targets need a distribution.
-    inside = fitted.schema.gaussian_targets
+    inside = fitted.schema.real_targets
     targets = Schema(tuple(fitted.schema.nodes[s] for s in inside))
     block, whole = np.ix_(inside, inside), fitted.pairwise_params
-    valid, repair = with_names(targets, repaired, whole.precision[block])
+    valid, repair = with_names(targets, repaired, whole.real_precision[block])
     if not repair.needed:
         return fitted
-    precision, names = whole.precision.copy(), targets.names
+    precision, names = whole.real_precision.copy(), targets.names
     precision[block] = valid
     size = np.abs(repair.partial_after - repair.partial_before)
     largest = np.argsort(-size, kind="stable")[:_LISTED]

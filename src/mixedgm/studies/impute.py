@@ -79,7 +79,7 @@ def expected(fitted: FittedModel, gaps: Gaps, how: How) -> Completed:
             n_sampled += len(pattern.rows)
             worst = max(worst, float(answer.levels_error.max(initial=0.0)))
     if n_sampled and how.method == "auto":
-        note = sampled_note(n_sampled, worst, "imputed", "a larger limit=")
+        note = sampled_note(n_sampled, worst, "imputed", params, "a larger limit=")
         warnings.warn(note, stacklevel=level_of_caller())
     return out
 
@@ -136,8 +136,11 @@ def _write(out: Completed, pattern: _Pattern, numbers: Floats, codes: NDArray[An
 
 
 def _points(kinds: Sequence[Kind], levels: Floats, n_levels: list[int]) -> NDArray[np.int64]:
-    """(n, columns) the code of the value that fills every unknown column."""
+    """(n, columns) the code of the value that fills every unknown column; a mean is not zero."""
     parts = np.split(levels, np.cumsum(n_levels)[:-1], axis=1) if kinds else []
     with np.errstate(divide="ignore"):
-        points = [kind.point(np.log(part)) for kind, part in zip(kinds, parts, strict=True)]
+        points = [
+            np.ones(len(part)) if kind.has_spike else kind.point(np.log(part))
+            for kind, part in zip(kinds, parts, strict=True)
+        ]
     return np.array(points, dtype=np.int64).reshape(len(kinds), len(levels)).T
