@@ -18,7 +18,7 @@ from mixedgm.fitted import FittedModel
 from mixedgm.model.kinds import Kind
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.parallel import seeds
-from mixedgm.studies.joint_cells import sampled_note, with_unseen_levels
+from mixedgm.studies.joint_cells import sampled_note, spiked_conditional, with_unseen_levels
 from mixedgm.studies.queries import How
 from mixedgm.table.gaps import Gaps
 from mixedgm.table.naming import with_names
@@ -53,6 +53,8 @@ class _Pattern:
 def expected(fitted: FittedModel, gaps: Gaps, how: How) -> Completed:
     """Fill gaps with conditional means, most probable levels and median counts, given the row.
 
+    A hurdle column gets zero, or the mean of what is not zero, whichever of both is likelier.
+
     Every cell is filled by its own distribution: the levels of two cells of one row need not be
     the most probable pair.
     """
@@ -73,8 +75,8 @@ def expected(fitted: FittedModel, gaps: Gaps, how: How) -> Completed:
         )
         discrete = fitted.schema.spans.kinds[fitted.schema.spans.discrete]
         kinds = [discrete[at] for at in pattern.discrete]
-        codes_of = _points(kinds, answer.levels, [params.n_levels[at] for at in pattern.discrete])
-        _write(out, pattern, answer.mean, codes_of)
+        n_levels = [params.n_levels[at] for at in pattern.discrete]
+        _write(out, pattern, *_points(kinds, answer, n_levels))
         if not answer.exact:
             n_sampled += len(pattern.rows)
             worst = max(worst, float(answer.levels_error.max(initial=0.0)))
@@ -135,12 +137,22 @@ def _write(out: Completed, pattern: _Pattern, numbers: Floats, codes: NDArray[An
     out.codes[pattern.rows[:, None], pattern.discrete] = codes
 
 
-def _points(kinds: Sequence[Kind], levels: Floats, n_levels: list[int]) -> NDArray[np.int64]:
-    """(n, columns) the code of the value that fills every unknown column; a mean is not zero."""
-    parts = np.split(levels, np.cumsum(n_levels)[:-1], axis=1) if kinds else []
-    with np.errstate(divide="ignore"):
-        points = [
-            np.ones(len(part)) if kind.has_spike else kind.point(np.log(part))
-            for kind, part in zip(kinds, parts, strict=True)
-        ]
-    return np.array(points, dtype=np.int64).reshape(len(kinds), len(levels)).T
+def _points(
+    kinds: Sequence[Kind], answer: Posterior, n_levels: list[int]
+) -> tuple[Floats, NDArray[np.int64]]:
+    """The numbers, and (n, columns) the codes, that fill every unknown column.
+
+    Spiked columns are the first of those with codes, and the last of those with numbers.
+    """
+    numbers, codes = answer.mean.copy(), np.zeros((len(answer.mean), len(kinds)), dtype=np.int64)
+    parts = np.split(answer.levels, np.cumsum(n_levels)[:-1], axis=1) if kinds else []
+    first = numbers.shape[1] - sum(kind.has_spike for kind in kinds)
+    for at, (kind, part) in enumerate(zip(kinds, parts, strict=True)):
+        if kind.has_spike:
+            number = numbers[:, first + at]
+            number[:] = kind.point(spiked_conditional(part[:, 1], number))
+            codes[:, at] = number != 0.0
+        else:
+            with np.errstate(divide="ignore"):
+                codes[:, at] = kind.point(np.log(part))
+    return numbers, codes

@@ -32,7 +32,7 @@ from mixedgm.table.schema import Schema
 if TYPE_CHECKING:
     from mixedgm.joint import KnownColumns, Posterior
 
-__all__ = ["JointCells", "sampled_note", "with_unseen_levels"]
+__all__ = ["JointCells", "sampled_note", "spiked_conditional", "with_unseen_levels"]
 
 T = TypeVar("T")
 # A node, rows, and what is said about the cells of the node in these rows.
@@ -82,14 +82,21 @@ class JointCells:
             warnings.warn(note, stacklevel=level_of_caller())
 
     def means(self, nodes: Sequence[int]) -> Iterator[About]:
-        """Yield the means of those of these nodes that have real numbers."""
+        """Yield the means of those of these nodes that have real numbers.
+
+        Of a spiked one, what `spiked_conditional` says.
+        """
         spans = self.fitted.schema.spans
         for question in self._questions([node for node in nodes if spans.is_real(node)]):
             rows, answer = self._posterior(question)
             unknown = spans.places(question.unknown)[0]
             for node, asked in question.rows.items():
-                at = unknown.index(node)
-                yield node, asked, answer.mean[np.searchsorted(rows, asked), at]
+                mean = answer.mean[np.searchsorted(rows, asked), unknown.index(node)]
+                if spans.spiked_nodes[node]:
+                    first = self._first_value(question, node)
+                    share = answer.levels[np.searchsorted(rows, asked), first + 1]
+                    mean = spiked_conditional(share, mean)
+                yield node, asked, mean
 
     def log_probs(self, nodes: Sequence[int], *, observed: bool = False) -> Iterator[About]:
         """Yield (values, rows) log probabilities of these nodes, none of which is Gaussian.
@@ -99,11 +106,11 @@ class JointCells:
         spans, params = self.fitted.schema.spans, self.fitted.params
         for question in self._questions(nodes, observed=observed):
             rows, answer = self._posterior(question)
-            unknown = spans.places(question.unknown)[1]
-            ends = np.cumsum([0, *(self._table[0].n_levels[at] for at in unknown)])
             for node, asked in question.rows.items():
-                at = spans.place(node)
-                first, n_levels = ends[unknown.index(at)], params.n_levels[at]
+                first, n_levels = (
+                    self._first_value(question, node),
+                    params.n_levels[spans.place(node)],
+                )
                 chance = answer.levels[np.searchsorted(rows, asked), first : first + n_levels]
                 bias = params.bias_of(node)
                 # What is possible has a probability, though it may be too small for a double.
@@ -115,6 +122,12 @@ class JointCells:
                     log_prob = np.log(chance.T)
                 share_with_unseen(log_prob, bias, self.fitted.n_observed)
                 yield node, asked, log_prob
+
+    def _first_value(self, question: _Question, node: int) -> int:
+        """Where the values of a node begin among those of all that are unknown with it."""
+        spans, n_levels = self.fitted.schema.spans, self._table[0].n_levels
+        unknown = spans.places(question.unknown)[1]
+        return sum(n_levels[at] for at in unknown[: unknown.index(spans.place(node))])
 
     def log_densities(self, nodes: Sequence[int]) -> Iterator[About]:
         """Yield log densities of the values of those of these nodes that have real numbers."""
@@ -233,6 +246,12 @@ def with_unseen_levels(
     codes = np.where(unseen, n_levels, np.maximum(gaps.codes, 0)).astype(np.int32)
     params = with_unknown(params, more) if more.any() else params
     return (params if params.nodes.n_spiked else params.joint), codes
+
+
+def spiked_conditional(share: Floats, mean: Floats) -> Floats:
+    """(n, 2) log probability of not zero and mean where it is not, from its share and the mean."""
+    with np.errstate(divide="ignore"):
+        return np.column_stack([np.log(share), mean / np.maximum(share, np.finfo(float).tiny)])
 
 
 def sampled_note(
