@@ -266,5 +266,5 @@ def repaired_model(fitted: FittedModel) -> FittedModel:
         ),
         notes=(*fitted.report.notes, note),
     )
-    params = whole.with_precision(precision)
+    params = whole.with_real_precision(precision)
     return replace(fitted, params=params, report=report, known_terms=None)

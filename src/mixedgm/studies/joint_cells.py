@@ -104,11 +104,11 @@ class JointCells:
         spans, params = self.fitted.schema.spans, self.fitted.params
         for question in self._questions(nodes, observed=observed):
             rows, answer = self._posterior(question)
-            unknown = spans.places(question.unknown)[1]
-            ends = np.cumsum([0, *(self._table[0].n_levels[at] for at in unknown)])
             for node, asked in question.rows.items():
-                at = spans.place(node)
-                first, n_levels = ends[unknown.index(at)], params.n_levels[at]
+                first, n_levels = (
+                    self._first_value(question, node),
+                    params.n_levels[spans.place(node)],
+                )
                 chance = answer.levels[np.searchsorted(rows, asked), first : first + n_levels]
                 bias = params.bias_of(node)
                 # What is possible has a probability, though it may be too small for a double.
@@ -120,6 +120,12 @@ class JointCells:
                     log_prob = np.log(chance.T)
                 share_with_unseen(log_prob, bias, self.fitted.n_observed)
                 yield node, asked, log_prob
+
+    def _first_value(self, question: _Question, node: int) -> int:
+        """Where the values of a node begin among those of all that are unknown with it."""
+        spans, n_levels = self.fitted.schema.spans, self._table[0].n_levels
+        unknown = spans.places(question.unknown)[1]
+        return sum(n_levels[at] for at in unknown[: unknown.index(spans.place(node))])
 
     def log_densities(self, nodes: Sequence[int]) -> Iterator[About]:
         """Yield log densities of the values of those of these nodes that have real numbers."""
