@@ -40,6 +40,12 @@ TABLES = {
     "one-scored": (60, 1, (3,), None, False, SCORED[1:2]),
     "scored-many-rows": (9000, 3, (4, 5, 14, 18, 7), None, True, SCORED),
     "large-counts": (300, 1, (4, 3, 700, 3), None, False, SCORED[:3]),
+    "spiked": (200, 2, (4, 9, 3), None, False, (SCORED[0], SCORED[3]), 2),
+    "spiked-weighted": (200, 2, (4, 9, 3), None, True, (SCORED[0], SCORED[3]), 2),
+    "spiked-few-edges": (300, 2, (5, 2), [(0, 2), (1, 3), (2, 3), (3, 5)], True, SCORED[1:2], 2),
+    "one-spiked": (60, 0, (3,), None, False, (), 1),
+    "spiked-alone": (60, 0, (), [], True, (), 1),
+    "spiked-many-rows": (9000, 1, (4, 7), None, True, SCORED[:1], 2),
 }
 # Rows, continuous columns, levels, weighted; moderators; which groups are kept.
 MODERATED = {
@@ -52,6 +58,8 @@ MODERATED = {
     "moderated-blocks": ((3000, 2, (2, 3, 7), True), (0, 3), 1),
     "moderated-scored": ((80, 1, (4, 5, 14, 18, 3), True, SCORED), (0, 5), 1),
     "scored-moderators": ((90, 2, (4, 5, 14, 18, 8), True, SCORED), (2, 4), 3),
+    "moderated-spiked": ((90, 2, (4, 3, 2), True, SCORED[:1], 2), (0, 5), 1),
+    "spiked-moderator": ((90, 2, (4, 3), True, SCORED[:1], 2), (3,), 1),
 }
 # Continuous columns, levels and density of a model, all of whose states are rows.
 DISTRIBUTIONS = {
@@ -69,7 +77,7 @@ MEMORY = {
 }
 STORES = (*MEMORY, "states")
 EVERY = [(s, shape) for s in STORES for shape in (DISTRIBUTIONS if s == "states" else SHAPES)]
-FEW = [(store, shape) for store in MEMORY for shape in ("mixed", "scored")]
+FEW = [(store, shape) for store in MEMORY for shape in ("mixed", "scored", "spiked")]
 FEW.append(("states", "states"))
 
 
@@ -80,7 +88,7 @@ class Case:
     rows: MemoryRows | StateRows
     codes: np.ndarray
     weights: np.ndarray | None
-    values: list[dense.Values]
+    values: list[dense.Values | dense.Spiked]
     Z: np.ndarray
     layout: Layout
     theta: np.ndarray
@@ -89,24 +97,24 @@ class Case:
     @cached_property
     def coef(self):
         layout = self.layout
-        logits = [
-            node.logits(self.theta[terms], np.zeros((1, node.columns.shape[1])))[0]
+        slots = [
+            node.slots(self.theta[terms])
             for node, terms in zip(self.values, self.terms, strict=True)
         ]
-        entries, bias = self.theta[layout.incidence.theta_index], np.concatenate(logits)
+        entries, bias = self.theta[layout.incidence.theta_index], np.concatenate(slots)
         return Coefficients(layout.incidence, entries, bias, layout.softmax_targets)
 
     @property
     def terms(self):
         """Where the own terms of every discrete node stand in theta."""
-        ends = np.cumsum([0, *(node.terms.shape[1] for node in self.values)])
+        ends = np.cumsum([0, *(node.n_terms for node in self.values)])
         first = 2 * self.layout.n_gaussian
         return [slice(first + a, first + b) for a, b in zip(ends[:-1], ends[1:], strict=True)]
 
     @property
     def columns(self):
         """Where the design columns of every discrete node stand among those of all."""
-        return dense.level_slices([node.columns.shape[1] for node in self.values])
+        return dense.level_slices([node.width for node in self.values])
 
     @property
     def nodes(self):
@@ -124,41 +132,42 @@ class Case:
 
     @property
     def predicted_values(self):
-        return np.repeat(self.is_target, [len(node.base) for node in self.values])
+        return np.repeat(self.is_target, [node.n_slots for node in self.values])
 
     @property
     def predicted_columns(self):
-        return np.repeat(self.is_target, [node.columns.shape[1] for node in self.values])
+        return np.repeat(self.is_target, [node.width for node in self.values])
 
     @property
     def share(self):
         return dense.shares(len(self.Z), self.weights)
 
     @cached_property
-    def logs(self):
-        """(n, values) logarithms of the probabilities of every discrete node."""
+    def given(self):
+        """Own terms and (n, columns) predictors of every discrete node."""
         eta = self.Z @ self.layout.to_matrix(self.theta)[:, self.layout.n_gaussian :]
-        every = zip(self.values, self.terms, self.columns, strict=True)
-        return [
-            dense.log_softmax(node.logits(self.theta[terms], eta[:, columns]))
-            for node, terms, columns in every
-        ]
+        every = zip(self.terms, self.columns, strict=True)
+        return [(self.theta[terms], eta[:, columns]) for terms, columns in every]
 
     @property
     def mean_prob(self):
-        return np.concatenate([self.share @ np.exp(logs) for logs in self.logs])
+        every = zip(self.values, self.given, strict=True)
+        return np.concatenate([self.share @ node.slot_means(*at) for node, at in every])
+
+    @property
+    def losses(self):
+        every = zip(self.values, self.given, self.codes.T, strict=True)
+        return [node.loss(*at, y) for node, at, y in every]
 
     @property
     def loss(self):
-        seen = (
-            logs[np.arange(len(logs)), y] for logs, y in zip(self.logs, self.codes.T, strict=True)
-        )
-        return np.array([-self.share @ one for one in seen])
+        return np.array([self.share @ one for one in self.losses])
 
     @property
     def product(self):
         expected = [
-            np.exp(logs) @ node.columns for logs, node in zip(self.logs, self.values, strict=True)
+            dense.expected(*node.chances(*at))[:, node.n_terms :]
+            for node, at in zip(self.values, self.given, strict=True)
         ]
         return self.Z.T @ (self.share[:, None] * np.hstack(expected))
 
@@ -178,8 +187,8 @@ def table_of(shape, size):
         layout = task.layout.restrict(np.arange(task.layout.n_groups)[::every])
         Z = written_out(task, table)
     else:
-        n, p, n_levels, pairs, weighted, *scored = TABLES[shape]
-        table = draw(0, n, p, n_levels, weighted, *scored)
+        n, p, n_levels, pairs, weighted, *kinds = TABLES[shape]
+        table = draw(0, n, p, n_levels, weighted, *kinds)
         rows, Z = store_of(table)
         layout = Layout.complete(rows.nodes)
         if pairs is not None:
@@ -191,14 +200,15 @@ def table_of(shape, size):
 
 def store_of(table):
     """Standardised rows, and the same as design columns written out."""
-    share, k = dense.shares(len(table.Y), table.row_weights), len(table.scored)
+    share = dense.shares(len(table.Y), table.row_weights)
+    k = table.n_spiked + len(table.scored)
     own = table.schema.spans.numbers(table.X, table.Y)
     mean = share @ own
     scale = np.sqrt(share @ (own - mean) ** 2)
     values = zip(dense.values_of(table, share)[:k], table.Y.T, strict=False)
     X = np.column_stack(
         [(own - mean)[:, : table.n_gaussian] / scale[: table.n_gaussian]]
-        + [node.columns[y] for node, y in values]
+        + [node.observed(y)[:, node.n_terms :] for node, y in values]
     )
     nodes = table.schema.spans.standardised(mean, scale)
     Z = np.hstack([X, dense.indicators(table.Y[:, k:], table.n_levels[k:])])
@@ -238,7 +248,7 @@ def test_moments_are_those_of_the_columns_written_out(case):
     np.testing.assert_allclose(found.mean, share @ Z, atol=1e-13)
     np.testing.assert_allclose(found.second, Z.T @ (share[:, None] * Z), atol=1e-12)
     shares = [
-        np.bincount(y, share, len(n.base)) for y, n in zip(case.codes.T, case.values, strict=True)
+        share @ node.observed_slots(y) for y, node in zip(case.codes.T, case.values, strict=True)
     ]
     np.testing.assert_allclose(found.shares, np.concatenate(shares), atol=1e-13)
     weights = case.weights
@@ -282,17 +292,19 @@ def dense_curvature(case, j, stride=1):
     if (j, stride) in case.known:
         return case.known[j, stride]
     incidence, node, first = case.layout.incidence, case.values[j], case.columns[j].start
-    entries, n_terms = incidence.entries_of(case.layout.n_gaussian + j), node.terms.shape[1]
+    entries, n_terms = incidence.entries_of(case.layout.n_gaussian + j), node.n_terms
     target = incidence.entry_target[entries] - case.layout.n_gaussian - first
     which = np.r_[np.arange(n_terms), n_terms + target]
     f = case.Z[::stride, incidence.entry_column[entries]]
     f = np.hstack([np.ones((len(f), n_terms)), f])
     share = case.share[::stride] / case.share[::stride].sum()
-    g, prob = np.hstack([node.terms, node.columns]), np.exp(case.logs[j][::stride])
+    terms, predictors = case.given[j]
+    prob, g = node.chances(terms, predictors[::stride])
+    g = g - dense.expected(prob, g)[:, None]
     out = np.zeros((len(which), len(which)))
-    for a in range(g.shape[1]):
-        for b in range(g.shape[1]):
-            cov = prob @ (g[:, a] * g[:, b]) - (prob @ g[:, a]) * (prob @ g[:, b])
+    for a in range(g.shape[-1]):
+        for b in range(g.shape[-1]):
+            cov = (prob * g[..., a] * g[..., b]).sum(axis=1)
             at = np.ix_(which == a, which == b)
             out[at] = f[:, which == a].T @ ((share * cov)[:, None] * f[:, which == b])
     case.known[j, stride] = out
@@ -301,7 +313,8 @@ def dense_curvature(case, j, stride=1):
 
 def curvature_of(case, nodes, stride, rows=None):
     """Matrices of these discrete nodes by number: a store has two ways to make them."""
-    rows, is_scored = rows or case.rows, case.layout.nodes.scored_nodes[case.layout.nodes.discrete]
+    rows, of = rows or case.rows, case.layout.nodes
+    is_scored = of.numeric_nodes[of.discrete]
     scored, others = nodes[is_scored[nodes]], nodes[~is_scored[nodes]]
     out = {}
     if len(others):
@@ -375,6 +388,7 @@ def test_asking_twice_gives_the_same_bits(few):
     [
         *("mixed-weighted", "few-edges-weighted", "many-rows-weighted", "both-kinds"),
         *("scored-weighted", "scored-few-edges", "moderated-scored"),
+        *("spiked-weighted", "spiked-few-edges", "moderated-spiked"),
     ],
 )
 def test_weight_two_is_the_row_twice(store, shape):
@@ -399,10 +413,12 @@ def test_weight_two_is_the_row_twice(store, shape):
 
 
 @pytest.mark.parametrize("store", MEMORY)
-@pytest.mark.parametrize("shape", ["mixed", "mixed-weighted", "few-edges", "many-rows", "scored"])
+@pytest.mark.parametrize(
+    "shape", ["mixed", "mixed-weighted", "few-edges", "many-rows", "scored", "spiked"]
+)
 def test_extreme_logits_stay_finite_and_right(store, shape):
     case = make(store, shape, size=300.0)
-    assert min(logs.min() for logs in case.logs) < -800
+    assert max(loss.max() for loss in case.losses) > 800
     found = case.rows.softmax(case.coef, "all")
     np.testing.assert_allclose(found.loss, case.loss, rtol=1e-12)
     np.testing.assert_allclose(found.all_pairs, case.product, atol=1e-12)

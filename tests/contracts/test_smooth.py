@@ -75,6 +75,22 @@ SCORED_MODERATED = {
     "ordinal": ((80, 2, (4, 5, 8, 9, 3), False, SCORED), (2,)),
     "count-and-levels": ((80, 2, (4, 5, 8, 9, 3), True, SCORED), (5, 6)),
 }
+# The last number: hurdle columns.
+SPIKED_PLAIN = {
+    "all-kinds": ((40, 2, (4, 8, 3), False, SCORED[::3], 2), ()),
+    "all-kinds-weighted": ((40, 2, (4, 8, 3), True, SCORED[::3], 2), ()),
+    "hurdle": ((40, 2, (), True, (), 2), ()),
+    "one-hurdle": ((40, 1, (2,), False, (), 1), ()),
+}
+SPIKED_GIVEN = {
+    "all-kinds": ((40, 2, (4, 8, 3), True, SCORED[::3], 2), (1, 2, 4)),
+    "one-hurdle-target": ((40, 2, (4, 3), True, SCORED[:1], 2), (0, 1, 3, 4, 5)),
+}
+SPIKED_MODERATED = {
+    "number": ((80, 2, (4, 3), True, SCORED[:1], 2), (0,)),
+    "hurdle": ((80, 2, (4, 3), False, SCORED[:1], 2), (3,)),
+    "hurdle-and-levels": ((80, 2, (4, 3), True, SCORED[:1], 2), (2, 5)),
+}
 
 
 def some(tables):
@@ -93,6 +109,11 @@ FUNCTIONS = {
     "scored-moderated": (Pseudolikelihood, "pseudolikelihood", SCORED_MODERATED),
     "scored-nodewise": (Pseudolikelihood, "nodewise", some(SCORED_PLAIN)),
     "scored-nodewise-moderated": (Pseudolikelihood, "nodewise", some(SCORED_MODERATED)),
+    "spiked": (Pseudolikelihood, "pseudolikelihood", SPIKED_PLAIN),
+    "spiked-given": (Pseudolikelihood, "pseudolikelihood", SPIKED_GIVEN),
+    "spiked-moderated": (Pseudolikelihood, "pseudolikelihood", SPIKED_MODERATED),
+    "spiked-nodewise": (Pseudolikelihood, "nodewise", some(SPIKED_PLAIN)),
+    "spiked-nodewise-moderated": (Pseudolikelihood, "nodewise", some(SPIKED_MODERATED)),
     "likelihood": (Likelihood, "likelihood", PLAIN),
     "likelihood-given": (ConditionalLikelihood, "likelihood", GIVEN),
     "scored-likelihood": (Likelihood, "likelihood", SCORED_JOINT),
@@ -135,8 +156,11 @@ def task_of(name, table_name):
     else:
         table = replace(table, covariates=nodes)
         task = table.task(loss=loss)
-    mean, scale = plain.mean_and_scale(table.X, table.row_weights)
-    X = (table.X - np.array(mean).reshape(1, -1)) / np.array(scale).reshape(1, -1)
+    numbers = slice(0, table.n_gaussian)
+    mean, scale = plain.mean_and_scale(table.X[:, numbers], table.row_weights)
+    X = table.X.copy()
+    X[:, numbers] -= np.array(mean).reshape(1, -1)
+    X[:, numbers] /= np.array(scale).reshape(1, -1)
     return task, replace(table, X=X), loss
 
 
@@ -145,13 +169,15 @@ def reference_of(task, table, loss):
     if loss != "likelihood" or table.scored:
         share = dense.shares(len(table.Y), table.row_weights)
         values = dense.values_of(table, share)
-        scores = [node.columns[y] for node, y in zip(values, table.Y.T, strict=True)]
+        every = zip(values, table.Y.T, strict=True)
+        scores = [node.observed(y)[:, node.n_terms :] for node, y in every]
+        numbers = table.X[:, : table.n_gaussian]
         if loss == "likelihood":
-            given = (np.hstack([table.X, *scores]), table.Y, share, values)
+            given = (np.hstack([numbers, *scores]), table.Y, share, values)
             return lambda layout, theta: (dense.joint(layout, theta, *given), None)
         columns = written_out(task, table)
-        n_numbers = table.n_gaussian + len(table.scored)
-        columns[:, :n_numbers] = np.hstack([table.X, *scores[: len(table.scored)]])
+        scores = np.hstack([numbers, *scores[: table.n_spiked + len(table.scored)]])
+        columns[:, : scores.shape[1]] = scores
         given = (columns, table.Y, share, values)
         return lambda layout, theta: dense.conditionals(layout, theta, *given)
     rows = likelihood.rows_of(table.X, table.Y, table.n_levels, table.row_weights)
@@ -194,11 +220,11 @@ def make(name, table_name, which="full", ridged="plain"):
             return value, grad
         blocks = np.split(theta, layout.starts[:-1])[1:]
         value += 0.5 * sum(r * b @ b for r, b in zip(smooth.edges, blocks, strict=True))
-        value += 0.5 * smooth.numbers @ theta[layout.diagonal]
+        value += 0.5 * smooth.numbers @ theta[layout.positive]
         if grad is not None:
             for r, a, b in zip(smooth.edges, layout.starts, layout.starts[1:], strict=False):
                 grad[a:b] += r * theta[a:b]
-            grad[layout.diagonal] += 0.5 * smooth.numbers
+            grad[layout.positive] += 0.5 * smooth.numbers
         return value, grad
 
     return Case(smooth, reference, loss == "likelihood")
@@ -207,9 +233,9 @@ def make(name, table_name, which="full", ridged="plain"):
 def ridge(layout):
     """On two of three edges and one of two numbers, of different strengths."""
     rng = np.random.default_rng(3)
-    edges, numbers = (rng.uniform(0.1, 2.0, n) for n in (layout.n_groups, layout.n_gaussian))
+    edges, numbers = (rng.uniform(0.1, 2.0, n) for n in (layout.n_groups, len(layout.positive)))
     edges[::3] = numbers[1::2] = 0.0
-    return edges, numbers * layout.is_target[: layout.n_gaussian]
+    return edges, numbers * layout.is_target[: len(numbers)]
 
 
 @pytest.fixture(params=CASES, ids="/".join)
@@ -281,10 +307,12 @@ def test_it_is_convex(case):
 def test_value_is_infinite_where_a_diagonal_is_not_positive(name, bad):
     case = make(name, next(iter(FUNCTIONS[name][2])))
     theta = case.theta(8)
-    theta[case.smooth.layout.diagonal.start + 1] = bad
-    small = case.smooth.restrict(np.array([0]))
-    for one, at in ((case.smooth, theta), (small, theta[: small.layout.n_theta])):
-        assert one.evaluate(at).value == np.inf
+    small, kept = case.smooth.restrict(np.array([0])), theta.copy()
+    for at in case.smooth.layout.positive[1:].tolist():
+        theta[at] = bad
+        for one, here in ((case.smooth, theta), (small, theta[: small.layout.n_theta])):
+            assert one.evaluate(here).value == np.inf
+        theta[at] = kept[at]
 
 
 def test_an_evaluation_without_gradient_says_so_when_asked():
@@ -347,6 +375,7 @@ def test_extreme_logits_stay_finite_and_right(name, which):
     case = make(name, next(iter(FUNCTIONS[name][2])), which)
     layout, theta = case.smooth.layout, case.theta(9, 1.0)
     theta[layout.biases] = np.resize([800.0, -800.0, 0.0, 400.0, -799.0], layout.n_level_terms)
+    theta[layout.positive[layout.n_gaussian :]] = 1.5
     here, (value, grad) = case.smooth.evaluate(theta), case.reference(theta)
     assert here.value == pytest.approx(value, rel=1e-12)
     assert np.isfinite(here.gradient).all()
@@ -365,7 +394,7 @@ def test_extreme_logits_stay_finite_and_right(name, which):
 def test_infinitesimal_and_huge_diagonals(name, ridged, size):
     case = make(name, next(iter(FUNCTIONS[name][2])), ridged=ridged)
     theta = case.theta(10)
-    theta[case.smooth.layout.diagonal] = size
+    theta[case.smooth.layout.diagonal] = size  # of hurdle columns see tests/reference/test_hurdle
     here, (value, grad) = case.smooth.evaluate(theta), case.reference(theta)
     assert here.value == pytest.approx(value, rel=1e-9)
     np.testing.assert_allclose(here.gradient, grad, rtol=1e-8, atol=1e-9 * np.abs(grad).max())

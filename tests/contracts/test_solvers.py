@@ -105,13 +105,18 @@ def test_trace_counts_on_and_ends_at_the_answer(name, solver):
 
 @cache
 def other_task(name):
-    scored = name.endswith("scored")
-    name = name.removesuffix(" scored")
+    scored, spiked = name.endswith("scored"), name.endswith("spiked")
+    name = name.removesuffix(" scored").removesuffix(" spiked")
+    if spiked:
+        table = draw(3, 120, 1, (4, 8, 3), True, SCORED[::3], 2)
+    if spiked and name.startswith("moderated"):
+        return moderated_task(table, (0, 1), loss=name.removeprefix("moderated "))
     if name.startswith("moderated"):
         loss = name.removeprefix("moderated ")
         shape = (120, 1, (4, 5, 8, 9, 3), True, SCORED) if scored else (80, 3, (2, 3, 4), True)
         return moderated_task(draw(7, *shape), (0, 5), loss=loss)
-    table = draw(3, 80, 3, (2, 3, 2), True)
+    if not spiked:
+        table = draw(3, 80, 3, (2, 3, 2), True)
     if scored and name.startswith("likelihood"):
         table = draw(3, 90, 2, (4, 6, 3), True, (SCORED[0], SCORED[2]))
     elif scored:
@@ -134,6 +139,10 @@ LOSSES = (
     "moderated pseudolikelihood scored",
     "likelihood scored",
     "likelihood given covariates scored",
+    "pseudolikelihood spiked",
+    "pseudolikelihood given covariates spiked",
+    "nodewise spiked",
+    "moderated pseudolikelihood spiked",
 )
 
 

@@ -28,19 +28,148 @@ class Values(NamedTuple):
     unit: float = 1.0
     """Standard deviation of the scores, where there are some."""
 
+    @property
+    def n_terms(self) -> int:
+        return self.terms.shape[1]
+
+    @property
+    def n_slots(self) -> int:
+        return len(self.base)
+
+    @property
+    def width(self) -> int:
+        return self.columns.shape[1]
+
     def logits(self, terms: Floats, predictors: Floats) -> Floats:
         """(n, values) from own terms and the predictors (n, design columns) of the others."""
         return self.base + self.terms @ terms + predictors @ self.columns.T
 
+    @property
+    def column_units(self) -> Floats:
+        return np.full(self.width, self.unit)
 
-def values_of(table, share: Floats) -> list[Values]:
+    def slots(self, terms: Floats) -> Floats:
+        """What a pass gets of the own terms: logits of all values."""
+        return self.base + self.terms @ terms
+
+    def loss(self, terms: Floats, predictors: Floats, y) -> Floats:
+        """(n,) minus the log conditional."""
+        return -log_softmax(self.logits(terms, predictors))[np.arange(len(y)), y]
+
+    def chances(self, terms: Floats, predictors: Floats) -> tuple[Floats, Floats]:
+        """(n, values) probabilities, and (values, own terms + design columns) what is summed."""
+        prob = np.exp(log_softmax(self.logits(terms, predictors)))
+        return prob, np.hstack([self.terms, self.columns])
+
+    def slot_means(self, terms: Floats, predictors: Floats) -> Floats:
+        """(n, slots) probabilities."""
+        return self.chances(terms, predictors)[0]
+
+    def observed_slots(self, y) -> Floats:
+        return np.eye(len(self.base))[y]
+
+    def observed(self, y) -> Floats:
+        """(n, own terms + design columns) what is multiplied by parameters and predictors."""
+        return np.hstack([self.terms, self.columns])[y]
+
+
+_POINTS, _POINT_WEIGHTS = np.polynomial.hermite_e.hermegauss(8)
+
+
+class Spiked(NamedTuple):
+    """A node that is zero or any number: parts b = (x != 0) and y = b (x - location).
+
+    Given that it is not zero it is normal, and expectations of polynomials are sums over eight
+    points of Gauss and Hermite: exact up to degree 15, and x^4 is the highest power in use.
+    """
+
+    there: Floats
+    """(n,) b."""
+    y: Floats
+    """(n,) in units of its standard deviation, zeros included."""
+    centre: Floats
+    """Of b and y, the latter in the same units."""
+    spread: float
+    """Standard deviation of b."""
+    unit: float
+    """Standard deviation of y in the units of the table."""
+
+    n_terms = n_slots = 3
+    width = 2
+
+    @property
+    def column_units(self) -> Floats:
+        return np.array([self.spread, self.unit])
+
+    def slots(self, terms: Floats) -> Floats:
+        return terms
+
+    def _features(self, b: Floats, y: Floats) -> Floats:
+        """(..., 5) b, y, -y^2 / 2 and the two standardised design columns."""
+        columns = (b - self.centre[0]) / self.spread, y - self.centre[1]
+        return np.stack([b, y, -0.5 * y**2, *columns], axis=-1)
+
+    def _normaliser(self, terms: Floats, predictors: Floats) -> tuple[Floats, Floats, Floats]:
+        """Log of the integral where it is not zero, against one where it is; mean; variance."""
+        a, alpha, beta = terms
+        height = a + predictors[:, 0] / self.spread
+        slope = alpha + predictors[:, 1]
+        area = slope**2 / (2 * beta) + 0.5 * np.log(2 * np.pi / beta)
+        return height + area, slope / beta, 1 / beta
+
+    def loss(self, terms: Floats, predictors: Floats, y) -> Floats:
+        a, alpha, beta = terms
+        log_integral = self._normaliser(terms, predictors)[0]
+        height = a + predictors[:, 0] / self.spread
+        exponent = height + (alpha + predictors[:, 1]) * self.y - 0.5 * beta * self.y**2
+        return np.logaddexp(0.0, log_integral) - self.there * exponent
+
+    def chances(self, terms: Floats, predictors: Floats) -> tuple[Floats, Floats]:
+        """(n, points) probabilities, and (n, points, own terms + design columns)."""
+        odds, mean, variance = self._normaliser(terms, predictors)
+        there = np.exp(-np.logaddexp(0.0, -odds))
+        points = mean[:, None] + np.sqrt(variance) * _POINTS
+        prob = there[:, None] * _POINT_WEIGHTS / _POINT_WEIGHTS.sum()
+        prob = np.column_stack([np.exp(-np.logaddexp(0.0, odds)), prob])
+        there = np.broadcast_to(np.arange(prob.shape[1]) > 0, prob.shape).astype(float)
+        return prob, self._features(there, np.column_stack([np.zeros(len(mean)), points]))
+
+    def slot_means(self, terms: Floats, predictors: Floats) -> Floats:
+        """(n, 3) expectations of what multiplies the own terms."""
+        prob, features = self.chances(terms, predictors)
+        return np.einsum("nk,nkf->nf", prob, features)[:, :3]
+
+    def observed_slots(self, y) -> Floats:
+        return self._features(self.there, self.y)[:, :3]
+
+    def observed(self, y) -> Floats:
+        return self._features(self.there, self.y)
+
+
+def expected(prob: Floats, features: Floats) -> Floats:
+    """(n, features) from the chances of a node."""
+    return np.einsum("nk,nkf->nf" if features.ndim == 3 else "nk,kf->nf", prob, features)
+
+
+def spiked_of(x: Floats, share: Floats, location: float) -> Spiked:
+    """A hurdle column in the units of the table."""
+    there = (x != 0.0).astype(float)
+    both = np.column_stack([there, there * (x - location)])
+    centre = share @ both
+    spread, unit = np.sqrt(share @ (both - centre) ** 2)
+    standard = np.array([centre[0], centre[1] / unit])
+    return Spiked(there, both[:, 1] / unit, standard, float(spread), float(unit))
+
+
+def values_of(table, share: Floats) -> list[Values | Spiked]:
     """Of every discrete node of a table; scores have mean 0 and variance 1 over the rows."""
-    out = []
-    for j, m in enumerate(table.n_levels):
-        if j >= len(table.scored):
+    amounts = zip(table.X[:, table.n_gaussian :].T, table.locations, strict=True)
+    out = [spiked_of(x, share, location) for x, location in amounts]
+    for j, m in list(enumerate(table.n_levels))[table.n_spiked :]:
+        if j >= table.n_spiked + len(table.scored):
             out.append(Values(np.eye(m), np.eye(m), np.zeros(m)))
             continue
-        kind, base = table.scored[j], np.zeros(m)
+        kind, base = table.scored[j - table.n_spiked], np.zeros(m)
         if kind.name == "count":
             score = np.sqrt(np.arange(m))
             base = np.array([-math.log(math.factorial(c)) for c in range(m)])
@@ -154,7 +283,7 @@ def kkt(params, X, Y, lam, row_weights=None, edge_weights=None) -> float:
 
 
 def conditionals(
-    layout, theta: Floats, C: Floats, Y, share: Floats, values: list[Values]
+    layout, theta: Floats, C: Floats, Y, share: Floats, values: list[Values | Spiked]
 ) -> tuple[float, Floats]:
     """Sum of -log p(column | others) over the targets, constants left out, and its gradient.
 
@@ -188,15 +317,15 @@ def conditionals(
     slope = share @ (0.5 * x**2 - 0.5 * mean**2) - 0.5 / b
     grad[p:first] = np.where(is_target[:p], slope, 0.0)
     for j, node in enumerate(values):
-        own = slice(first, first + node.terms.shape[1])
+        own = slice(first, first + node.n_terms)
         first = own.stop
         if not is_target[p + j]:
             continue
-        logs = log_softmax(node.logits(theta[own], eta[:, spans[p + j]]))
-        value -= share @ logs[np.arange(len(Y)), Y[:, j]]
-        wrong = np.exp(logs) - np.eye(len(node.base))[Y[:, j]]
-        residual[:, spans[p + j]] = wrong @ node.columns
-        grad[own] = share @ wrong @ node.terms
+        at = theta[own], eta[:, spans[p + j]]
+        value += share @ node.loss(*at, Y[:, j])
+        wrong = expected(*node.chances(*at)) - node.observed(Y[:, j])
+        grad[own] = share @ wrong[:, : node.n_terms]
+        residual[:, spans[p + j]] = wrong[:, node.n_terms :]
     cross = C.T @ (share[:, None] * residual)
     for index, columns, target in terms:
         grad[index] += cross[np.ix_(columns, target)]

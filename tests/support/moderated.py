@@ -31,7 +31,7 @@ def moderated_task(
 
 def written_out(task: Task, table: Table):
     """(n, columns) design columns and all products, from the standardised rows of a task."""
-    rows, k = task.smooth.rows, len(table.scored)
+    rows, k = task.smooth.rows, table.n_spiked + len(table.scored)
     Z = np.hstack([rows.numbers, dense.indicators(rows.codes[:, k:], table.n_levels[k:])])
     share = dense.shares(len(Z), table.row_weights)
     middle = share @ Z

@@ -56,11 +56,19 @@ class Table:
     row_weights: Floats | None = None
     covariates: tuple[int, ...] = ()
     scored: tuple[Scored, ...] = ()
-    """Kinds of the first discrete columns; all others are categorical."""
+    """Kinds of the first discrete columns, behind hurdle ones; all others are categorical."""
+    n_spiked: int = 0
+    """Hurdle columns: the last of X, and whether they are not zero the first of Y."""
 
     @property
     def n_gaussian(self) -> int:
-        return self.X.shape[1]
+        return self.X.shape[1] - self.n_spiked
+
+    @property
+    def locations(self) -> tuple[float, ...]:
+        """Of hurdle columns: the mean of what is not zero, and of the second nothing."""
+        amounts = self.X[:, self.n_gaussian :].T
+        return tuple(float(x[x != 0].mean()) * (j == 0) for j, x in enumerate(amounts))
 
     @property
     def schema(self) -> Schema:
@@ -71,7 +79,10 @@ class Table:
         return Schema(tuple(replace(c, role=roles[k in self.covariates]) for k, c in columns))
 
     def _discrete(self, r: int, n_values: int) -> Column:
-        kind = self.scored[r] if r < len(self.scored) else None
+        if r < self.n_spiked:
+            return Column(f"k{r}", "hurdle", location=self.locations[r])
+        at = r - self.n_spiked
+        kind = self.scored[at] if at < len(self.scored) else None
         if isinstance(kind, CountKind):
             return Column(f"k{r}", "count", largest=n_values - 1, zero_term=kind.zero_term)
         column = Column(f"k{r}", "categorical", levels=tuple(f"l{a}" for a in range(n_values)))
@@ -100,10 +111,12 @@ def draw(
     n_levels: tuple[int, ...],
     weighted=False,
     scored: tuple[Scored, ...] = (),
+    n_spiked: int = 0,
 ) -> Table:
     """Columns that share one hidden cause; every level has a row; units differ by column.
 
     The first discrete columns are `scored`: of these kinds, and rise or fall with the cause.
+    Before them stand hurdle columns: the first with positive amounts, the second with any.
     """
     rng = np.random.default_rng(seed)
     hidden = rng.normal(size=(n_rows, 1))
@@ -121,14 +134,22 @@ def draw(
         Y[:, r] = np.argmax(hidden * tendency + rng.gumbel(size=(n_rows, m)), axis=1)
         Y[:m, r] = rng.permutation(m)
     weights = rng.integers(1, 4, size=n_rows).astype(float) if weighted else None
-    return Table(X, Y, tuple(n_levels), weights, scored=scored)
+    amounts = np.zeros((n_rows, n_spiked))
+    for j in range(n_spiked):
+        there = rng.normal(size=n_rows) + 0.8 * hidden[:, 0] > 0.3 - 0.5 * j
+        there[:2], there[2:5] = False, True
+        much = rng.normal(size=n_rows) + (-1) ** j * 0.7 * hidden[:, 0]
+        amounts[there, j] = (np.exp(2.0 + 0.6 * much) if j == 0 else 3.0 * much - 1.0)[there]
+    X, Y = np.hstack([X, amounts]), np.hstack([amounts != 0.0, Y]).astype(np.int64)
+    levels = (2,) * n_spiked + tuple(n_levels)
+    return Table(X, Y, levels, weights, scored=scored, n_spiked=n_spiked)
 
 
 def random_theta(layout: Layout, seed: int, size: float = 0.4) -> Floats:
     """A point inside the domain with every parameter in use."""
     rng = np.random.default_rng(seed)
     theta = rng.normal(scale=size, size=layout.n_theta)
-    theta[layout.diagonal] = rng.uniform(0.7, 2.0, size=layout.n_gaussian)
+    theta[layout.positive] = rng.uniform(0.7, 2.0, size=len(layout.positive))
     return theta
 
 

@@ -142,11 +142,11 @@ class StateRows:
             ]
             matrix = np.sum(parts, axis=0)
             # The mean variance of the score, times the covariance of what is not seen of x.
-            moved, seen = self.nodes.moved_by_score(node), self._seen(coef, node)
+            moved, seen = self.nodes.moved_by_predictors(node), self._seen(coef, node)
             assert moved is not None
             own = len(moved)
             slopes = slice(own, own + len(seen))
-            variance = moved @ matrix[:own, :own] @ moved
+            variance = float((moved.T @ matrix[:own, :own] @ moved).item())
             matrix[slopes, slopes] += variance * split.rest[np.ix_(seen, seen)]
             matrices.append(matrix.ravel())
         self._visited(len(nodes), clock)

@@ -120,7 +120,7 @@ def _add_deviations(
                 continue
             at = params.nodes.place(node)
             if params.nodes.numeric_nodes[node]:
-                column = int(params.nodes.column_start[node])
+                column = int(params.nodes.column_start[node]) + level
                 seen = params.nodes.numbers(numbers, codes)[:, [column]]
                 change = _linear(params, deviation, numbers, codes) - middle @ deviation
                 linear += (seen - middle[column]) * change

@@ -56,10 +56,12 @@ class Moderation:
     middle : ndarray (d,)
         Mean of every design column in the training rows: means, then frequencies of levels.
     span : ndarray (moderators, 2)
-        Lowest and highest value in the training rows; NaN for a categorical moderator.
+        Lowest and highest value (of what the others see of it: of a hurdle column, how much) in
+        the training rows; NaN for a categorical moderator.
     deviations : tuple of ndarray
         For a continuous moderator (1, d, d): how the blocks of edges change when it is one unit
-        above its mean.  For a categorical one (L, d, d): how they differ at each level from the
+        above its mean; for a hurdle column (2, d, d), when it is not zero, and by how much it is.
+        For a categorical one (L, d, d): how they differ at each level from the
         edges themselves, which are their mean over the rows; zero for a level without rows.
     """
 
@@ -99,12 +101,12 @@ class Moderators:
         span = np.full((len(moderators), 2), np.nan)
         for at, node in enumerate(moderators):
             if nodes.numeric_nodes[node]:
-                values = numbers[:, nodes.column_start[node]]
+                values = numbers[:, nodes.last_column[node]]
                 span[at] = values.min(), values.max()
         return cls(moderators, share, span)
 
     def n_features(self, layout: Layout) -> tuple[int, ...]:
-        """1 for a numeric moderator, levels - 1 for one with levels."""
+        """1 for a numeric moderator (2 for a hurdle column), levels - 1 for one with levels."""
         return tuple(int(layout.nodes.freedom[m]) for m in self.nodes)
 
     def centre(self, layout: Layout) -> Floats:
@@ -117,7 +119,7 @@ class Moderators:
         for m in self.nodes:
             values = self._values(layout, m)
             if values is None:
-                parts.append(numbers[:, [layout.column_start[m]]])
+                parts.append(numbers[:, layout.nodes.columns_of(m)])
             else:
                 parts.append(values[codes[:, layout.nodes.place(m)]])
         return np.ascontiguousarray(np.hstack(parts))
@@ -136,10 +138,11 @@ class Moderators:
         ends = np.cumsum(layout.n_features)[:-1]
         deviations, span = [], self.span.copy()
         for at, (node, part) in enumerate(zip(self.nodes, np.split(stack, ends), strict=True)):
-            values = self._values(layout, node)
+            values, columns = self._values(layout, node), layout.nodes.columns_of(node)
             if values is None:
-                deviations.append(part / units.scale[node])
-                span[at] = units.centre[node] + units.scale[node] * span[at]
+                deviations.append(part / units.scale[columns, None, None])
+                last = columns.stop - 1
+                span[at] = units.centre[last] + units.scale[last] * span[at]
             else:
                 deviations.append(np.tensordot(values, part, 1))
         middle = np.concatenate([units.centre, self.share])
@@ -149,7 +152,7 @@ class Moderators:
         """The data's own units, over observed levels -> (F d, d) in solver coordinates."""
         d, scale = layout.n_columns, units.of_columns(layout.nodes)
         parts = [
-            deviation * units.scale[node]
+            deviation * units.scale[layout.nodes.columns_of(node), None, None]
             if layout.nodes.numeric_nodes[node]
             else np.tensordot(level_basis(int(layout.width[node])).T, deviation, 1)
             for node, deviation in zip(moderation.nodes, moderation.deviations, strict=True)
@@ -182,9 +185,9 @@ def deviations_over_observed(declared: Moderation, nodes: Nodes, observed: Mask)
 
 
 def _seen(nodes: Nodes, node: int, observed: Mask) -> Mask:
-    """Which entries of a moderator's deviations there are: its levels, or the one there is."""
+    """Which entries of a moderator's deviations there are: its levels, or its numbers."""
     if nodes.numeric_nodes[node]:
-        return np.ones(1, dtype=bool)
+        return np.ones(nodes.width[node], dtype=bool)
     return observed[nodes.levels_of(nodes.place(node))]
 
 
@@ -213,8 +216,9 @@ def at_values(params: Params, values: Sequence[float]) -> Params:
     moderators = zip(moderation.nodes, values, moderation.deviations, strict=True)
     for node, value, deviation in moderators:
         if params.nodes.numeric_nodes[node]:
-            score = params.nodes.score_of(node, value)
-            change += (score - moderation.middle[node]) * deviation[0]
+            away = params.nodes.numbers_of(node, value)
+            away -= moderation.middle[params.nodes.columns_of(node)]
+            change += np.tensordot(away, deviation, 1)
         else:
             change += deviation[int(value)]
     bias = params.bias - params.nodes.moved_terms(moderation.middle @ change)

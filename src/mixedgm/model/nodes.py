@@ -303,10 +303,12 @@ class Nodes:
         parts += [kind.moved(n) * predictors[first[p + j]] for j, kind, n in self._scored]
         return np.concatenate([*parts, predictors[self.indicators]])
 
-    def moved_by_score(self, discrete: int) -> Floats | None:
-        """What own terms of a scored node rise by when its predictor does; None for indicators."""
+    def moved_by_predictors(self, discrete: int) -> Floats | None:
+        """(own terms, width) what own terms rise by when predictors do; None for indicators."""
         kind, n = self.kinds[self.n_gaussian + discrete], self.n_levels[discrete]
-        return kind.moved(n) if isinstance(kind, Scored) else None
+        if isinstance(kind, HurdleKind):
+            return np.column_stack([kind.moved(one) for one in np.eye(2)])
+        return kind.moved(n)[:, None] if isinstance(kind, Scored) else None
 
     @cached_property
     def quadratic_terms(self) -> tuple[Ints, Ints]:
@@ -341,7 +343,7 @@ class Nodes:
     def value_at(self, node: int, score: float) -> float:
         """The value of a numeric node whose score is nearest: the number itself, or a code."""
         if self.is_real(node):
-            return score
+            return float(score + self.locations[node])
         return float(np.abs(self.scores[self.slots_of(self.place(node))] - score).argmin())
 
     def with_unknown(self, more: Mask) -> Nodes:
@@ -422,6 +424,11 @@ class Nodes:
     def in_own_units(self) -> Nodes:
         """The same nodes with the scores of the table."""
         return self.standardised(np.zeros(self.n_numeric), np.ones(self.n_numeric))
+
+    @cached_property
+    def last_column(self) -> Ints:
+        """The last design column of every node: of a spiked one, how much."""
+        return self.column_start[1:] - 1
 
     def levels_of(self, discrete: int) -> slice:
         """Values of the discrete node number `discrete` among those of all of them."""

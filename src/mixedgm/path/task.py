@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from mixedgm.errors import DistributionError
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.moderation import Moderators
+from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Coordinates, Params, Units
 from mixedgm.objective.conditional import ConditionalLikelihood
 from mixedgm.objective.contract import Smooth
@@ -48,6 +49,9 @@ class Reference:
     """Of the continuous columns: the node term of a column that is constant in the resample."""
     observed: NDArray[np.bool_]
     """(declared levels,) those that have rows."""
+    spiked: Floats
+    """(hurdle columns, 3) means of what multiplies their own terms: the node terms of one that has
+    no zeros, or does not vary beside them, in the resample."""
     layout: Layout | None = None
     """Of the whole table.  Resamples with the same edges share it, and what it has computed."""
 
@@ -55,7 +59,10 @@ class Reference:
     def of(cls, design: Design) -> Reference:
         """Read it from the whole table."""
         units, _ = _standardised(design)
-        return cls(units.centre, units.scale**2, observed_levels(design)[0])
+        share = _shares(design)
+        parts = [share @ part for part in design.schema.spans.spiked_statistics(design.numbers)]
+        spiked = np.array(parts).reshape(-1, 3)
+        return cls(units.centre, units.scale**2, observed_levels(design)[0], spiked)
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +216,8 @@ def prepare(
 
     `reference` describes the whole table when `design` is a resample of it.  A column that is
     constant in `design` has no edges; its node term is then the reference's mean and variance
-    (without a reference: its value, with variance 1).
+    (without a reference: its value, with variance 1).  So it is with a hurdle column without zeros,
+    or with fewer than two different values beside them: its node terms are the reference's.
     """
     recipe = recipe or Recipe()
     factors, left_out = _factors(design, recipe, reference)
@@ -217,12 +225,15 @@ def prepare(
     units, numbers = _standardised(design, reference)
     nodes = design.schema.spans.kept(observed).standardised(units.centre, units.scale)
     rows = MemoryRows(numbers, codes, nodes, design.weights, n_threads)
-    moments = _with_unit_variances(rows.moments(), nodes.n_gaussian)
-    varies = (numbers != 0.0).any(axis=0).astype(np.float64)
+    varies = _varying(numbers, codes, nodes, units.scale)
+    spiked = _known_terms(nodes, varies, units, reference)
+    moments = _moments(rows, spiked)
     scales = edge_weights.node_scales(nodes, moments.mean, varies)
     # A weight of zero would make the edges of a constant column free instead of absent.
     absent = np.logical_or.outer(scales == 0.0, scales == 0.0) | np.isinf(factors)
-    fixed, nodewise = design.schema.covariates, recipe.loss == "nodewise"
+    # A hurdle column without edges, and with node terms that are given, need not be predicted.
+    fixed = tuple(sorted({*design.schema.covariates, *(nodes.n_gaussian + j for j in spiked)}))
+    nodewise = recipe.loss == "nodewise"
     layout = Layout.complete(nodes, absent, fixed, nodewise=nodewise)
     moderators, moderated = None, recipe.moderated
     if moderated is not None:
@@ -230,7 +241,7 @@ def prepare(
         moderators = Moderators.of(nodes, moderated.nodes, share, numbers)
         layout = moderated.layout(layout, moderators, scales)
         rows = moderated.rows(rows, layout, moderators)
-        moments = _with_unit_variances(rows.moments(), nodes.n_gaussian)
+        moments = _moments(rows, spiked)
     if reference is not None and reference.layout is not None and layout.same(reference.layout):
         layout = reference.layout.with_units(nodes)
     yardstick, weights = _weights(layout, scales, units, recipe)
@@ -347,9 +358,7 @@ def _sampler(recipe: Recipe) -> MonteCarlo:
 
 def _standardised(design: Design, reference: Reference | None = None) -> tuple[Units, Floats]:
     """Population moments (ddof = 0, weighted) and a standardised copy of all numbers and scores."""
-    share = np.full(design.n_rows, 1.0 / design.n_rows)
-    if design.weights is not None:
-        share = design.weights / design.total_weight
+    share = _shares(design)
     columns = design.schema.spans.numbers(design.numbers, design.codes)
     centre = share @ columns
     numbers = columns - centre
@@ -364,11 +373,52 @@ def _standardised(design: Design, reference: Reference | None = None) -> tuple[U
     return Units(centre, scale), numbers
 
 
-def _with_unit_variances(moments: Moments, n_gaussian: int) -> Moments:
-    """Give a constant column variance 1, so that its own term has an optimum."""
-    second = moments.second
-    at = np.arange(n_gaussian)
+def _shares(design: Design) -> Floats:
+    """(n,) what every row counts, of one."""
+    if design.weights is None:
+        return np.full(design.n_rows, 1.0 / design.n_rows)
+    return np.asarray(design.weights / design.total_weight)
+
+
+def _varying(numbers: Floats, codes: NDArray[np.integer], nodes: Nodes, unit: Floats) -> Floats:
+    """1 for every design column of numbers that varies, and 0 for a constant.
+
+    A hurdle column varies if it has zeros and two other values.
+    """
+    varies = (numbers != 0.0).any(axis=0).astype(np.float64)
+    for j, column in enumerate(nodes.spiked_terms[1].tolist()):
+        there = numbers[codes[:, j] > 0, column + 1]
+        rounding = 1e-13 * abs(nodes.locations[nodes.n_gaussian + j]) / unit[column + 1]
+        if len(there) in (0, len(codes)) or np.ptp(there) <= rounding:
+            varies[column : column + 2] = 0.0
+    return np.asarray(varies)
+
+
+def _known_terms(
+    nodes: Nodes, varies: Floats, units: Units, reference: Reference | None
+) -> dict[int, Floats | None]:
+    """Of hurdle columns that do not vary: what the means of their statistics are, if known."""
+    columns = nodes.spiked_terms[1]
+    known: dict[int, Floats | None] = {}
+    for j in np.flatnonzero(varies[columns] == 0.0).tolist():
+        unit = units.scale[columns[j] + 1]
+        known[j] = (
+            None if reference is None else reference.spiked[j] / np.array([1.0, unit, unit**2])
+        )
+    return known
+
+
+def _moments(rows: MemoryRows, spiked: dict[int, Floats | None]) -> Moments:
+    """Of the rows; a constant number gets variance 1, so that its own term has an optimum.
+
+    Hurdle columns that do not vary get the means of their statistics that are known.
+    """
+    moments, nodes = rows.moments(), rows.nodes
+    second, at = moments.second, np.arange(nodes.n_gaussian)
     second[at, at] = np.where(second[at, at] > 0.0, second[at, at], 1.0)
+    for j, means in spiked.items():
+        if means is not None:
+            moments.shares[nodes.slots_of(j)] = means
     return moments
 
 

@@ -34,11 +34,12 @@ def calibrated(layout: Layout, scales: Floats, *, one_term: bool = False) -> Flo
 def uniform(layout: Layout, unit: Floats) -> Floats:
     """Weight 1 in the data's own units, as seen by standardised theta: 1 / (unit_u * unit_v).
 
-    `unit` holds the standard deviation of every design column that is a number.
+    `unit` holds the standard deviation of every design column that is a number.  A hurdle column
+    has the unit of how much it is.
     """
     by_column = np.ones(layout.n_columns)
     by_column[layout.nodes.numeric] = unit
-    by_node = by_column[layout.column_start[:-1]]
+    by_node = by_column[layout.nodes.last_column]
     return np.asarray(1.0 / by_node[layout.pairs].prod(axis=1))
 
 

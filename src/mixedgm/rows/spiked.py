@@ -91,6 +91,12 @@ def _covariance(terms: Floats, of_b: Floats, of_x: Floats) -> tuple[Floats, ...]
     )
 
 
+def own_covariance(terms: Floats) -> Floats:
+    """(3, 3) of (b, x, -x^2 / 2) for a node with these own terms and no neighbours."""
+    bb, xb, xx, qb, qx, qq = (part[0] for part in _covariance(terms, np.zeros(1), np.zeros(1)))
+    return np.array([[bb, xb, qb], [xb, xx, qx], [qb, qx, qq]])
+
+
 def _assembled(sums: Floats, per_b: float) -> Floats:
     """Sums over (1, columns) for pairs of statistics -> the matrix over own terms and entries."""
     bb, xb, xx, qb, qx, qq = sums

@@ -19,6 +19,7 @@ from mixedgm.model.layout import Floats, Ints
 from mixedgm.objective.contract import Evaluation, Smooth
 from mixedgm.objective.ridge import Ridged
 from mixedgm.penalty.scaled_prox import scaled_prox
+from mixedgm.rows.spiked import own_covariance
 from mixedgm.solve.contrasts import offsets
 from mixedgm.solve.problem import Problem
 
@@ -125,12 +126,12 @@ class IndependentScale:
     bases: list[Floats]
     spread: list[Floats]
     """Eigenvectors and eigenvalues of the covariance of every node's design columns; 1 for a number
-    and for a score, which are standardised."""
+    and for a score, which are standardised, as are both columns of a spiked node."""
     own: list[tuple[Floats, Floats]]
     """The same of what multiplies the own terms of every discrete node."""
     moved: list[Floats | None]
-    """What own terms of a scored node rise by when its predictor does; None for other nodes, whose
-    own terms are those of their design columns."""
+    """(own terms, width) what own terms of a discrete node with numbers rise by when its predictors
+    do; None for other nodes, whose own terms are those of their design columns."""
     precision: Floats
     """(n_gaussian,) of the numbers, given the others."""
 
@@ -141,10 +142,16 @@ class IndependentScale:
         share, bases = [np.zeros(0)] * layout.n_nodes, [np.ones((1, 1))] * layout.n_nodes
         spread, own = [np.ones(1)] * layout.n_nodes, []
         moved: list[Floats | None] = [None] * layout.n_nodes
-        frequencies = _frequencies(smooth)
+        terms = smooth.null()[layout.biases]
+        logits = nodes.own_logits(terms)
         for j, v in enumerate(range(nodes.n_gaussian, layout.n_nodes)):
-            frequency = frequencies[nodes.levels_of(j)]
-            moved[v] = nodes.moved_by_score(j)
+            here = moved[v] = nodes.moved_by_predictors(j)
+            if here is not None and nodes.spiked_nodes[v]:
+                covariance = own_covariance(terms[nodes.terms_of(j)])
+                own.append(_decomposed(covariance))
+                bases[v], spread[v] = _decomposed(here.T @ covariance @ here)
+                continue
+            frequency = _softmax(logits[nodes.slots_of(j)])
             if nodes.free[j]:
                 own.append(_covariance(frequency.tobytes()))
             else:
@@ -277,12 +284,12 @@ class IndependentScale:
     def _move(self, terms: Floats, v: int, predictors: Floats) -> None:
         """Add to the own terms of a node what its design columns have as predictors."""
         moved = self.moved[v]
-        terms[self._bias(v)] += predictors if moved is None else moved * predictors
+        terms[self._bias(v)] += predictors if moved is None else moved @ predictors
 
     def _moving(self, grad: Floats, v: int) -> Floats:
         """The transpose: a gradient in own terms as one in the predictors of design columns."""
         moved, here = self.moved[v], grad[self._bias(v)]
-        return here if moved is None else moved[None] @ here
+        return here if moved is None else moved.T @ here
 
     def _bias(self, v: int) -> slice:
         """Theta positions of the linear terms of a node."""
@@ -304,20 +311,19 @@ class IndependentScale:
         return self._turned(grad, map(without_mean, self._blocks))
 
 
-def _frequencies(smooth: Smooth) -> Floats:
-    """(sum of values,) of discrete nodes without edges."""
-    layout = smooth.layout
-    nodes = layout.nodes
-    logits = nodes.own_logits(smooth.null()[layout.biases])
-    parts = [logits[nodes.levels_of(j)] for j in range(len(nodes.n_levels))]
-    shares = [np.exp(part - part.max()) for part in parts]
-    return np.concatenate([np.zeros(0), *(share / share.sum() for share in shares)])
+def _softmax(logits: Floats) -> Floats:
+    share = np.exp(logits - logits.max())
+    return np.asarray(share / share.sum())
 
 
 def _covariance_of(features: Floats, share: Floats) -> tuple[Floats, Floats]:
     """Eigenvectors and eigenvalues of the covariance of features (values by features)."""
     centred = features - share @ features
-    values, vectors = np.linalg.eigh((centred * share[:, None]).T @ centred)
+    return _decomposed((centred * share[:, None]).T @ centred)
+
+
+def _decomposed(covariance: Floats) -> tuple[Floats, Floats]:
+    values, vectors = np.linalg.eigh(covariance)
     return vectors, np.maximum(values, 1e-12 * max(1.0, values[-1]))
 
 

@@ -141,17 +141,18 @@ def models_along(
 
 
 def _spread(fitted: FittedModel, node: int) -> list[Any]:
-    """Low, middle and high; or all levels with rows."""
+    """Low, middle and high, and zero of a hurdle column; or all levels with rows."""
     assert fitted.params.moderation is not None
     column, moderation = fitted.schema.nodes[node], fitted.params.moderation
     if column.has_levels:
         bias = fitted.params.bias_of(node)
         return [level for level, x in zip(column.levels, bias, strict=True) if np.isfinite(x)]
     nodes = fitted.params.nodes
-    middle = moderation.middle[nodes.columns_of(node)]
+    middle = moderation.middle[nodes.last_column[node]]
     low, high = moderation.span[fitted.moderators.index(node)]
-    step = fitted.node_scales[node] * np.array([-1.0, 0.0, 1.0])
+    step = fitted.units_of(node)[-1] * np.array([-1.0, 0.0, 1.0])
     values = [nodes.value_at(node, x) for x in np.clip(middle + step, low, high)]
+    values = [0.0, *values] if nodes.spiked_nodes[node] else values
     return [column.value(x) for x in dict.fromkeys(values)]
 
 
@@ -161,7 +162,7 @@ def _middle(fitted: FittedModel, node: int) -> Any:
     nodes = fitted.params.nodes
     middle = fitted.params.moderation.middle[nodes.columns_of(node)]
     if nodes.numeric_nodes[node]:
-        return fitted.schema.nodes[node].value(nodes.value_at(node, middle.item()))
+        return fitted.schema.nodes[node].value(nodes.value_at(node, float(middle[-1])))
     return fitted.schema.nodes[node].value(nodes.kinds[node].point(middle).item())
 
 

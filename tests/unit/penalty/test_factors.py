@@ -112,7 +112,7 @@ MISTAKES = {
     ),
     "unknown-kind": (
         {"factors": {"cont-cat": 2.0}},
-        r"has the key 'cont-cat', which is neither .* \(continuous-continuous, continuous-ord",
+        r"has the key 'cont-cat', which is neither .* \(continuous-continuous, continuous-hurdle",
     ),
     "unknown-name": (
         {"factors": {("age", "wagee"): 2.0}},

@@ -17,8 +17,8 @@ LOG_TWO_PI = float(np.log(2.0 * np.pi))
 class HurdleKind(Kind):
     """log p(x | rest) = b (a + m_1) + (alpha + m_2) y - beta y^2 / 2 - constant, b = (x != 0).
 
-    Others see b and y = b (x - location), less `centre` and divided by `scale`.  Own terms are those
-    of y / scale, so that they do not depend on units, and of b.  The location changes no
+    Others see b and y = b (x - location), less `centre` and divided by `scale`.  Own terms are
+    those of y / scale, so that they do not depend on units, and of b.  The location changes no
     distribution, but what parameters mean: with the mean of what is not zero, b and y are not
     correlated, and m_1 is what happens to the odds of not zero where the amount is as usual.
     """
@@ -76,12 +76,12 @@ class HurdleKind(Kind):
 
     def marginal(self, means: Floats) -> Floats:
         """(3,) own terms of a column whose statistics have these means, and no edges."""
-        share = min(max(float(means[0]), 1e-300), 1.0)
+        share = min(max(float(means[0]), 1e-300), 1.0 - 1e-16)
         mean = means[1] / share
         variance = -2.0 * means[2] / share - mean**2
         if not variance > 1e-13 * mean**2:
             variance = 1.0  # a constant has a variance by custom
-        odds = np.log(share) - np.log1p(-share) if share < 1.0 else np.inf
+        odds = np.log(share) - np.log1p(-share)
         a = odds - 0.5 * (mean**2 / variance + LOG_TWO_PI + np.log(variance))
         return np.array([a, mean / variance, 1.0 / variance])
 
@@ -129,15 +129,22 @@ class HurdleKind(Kind):
         """Of its three terms."""
         return ("not zero", "linear", "precision")
 
+    @staticmethod
+    def parts(mean: Floats, share: Floats) -> Floats:
+        """(n, 2) what `point` takes, from means with zeros in them and shares of not zero."""
+        with np.errstate(divide="ignore"):
+            there = np.log(share)
+        return np.column_stack([there, mean / np.maximum(share, 1e-300)])
+
     def point(
         self, conditional: Floats, which: Point | None = None, numbers: Floats | None = None
     ) -> NDArray[Any]:
-        """The mean; what fills a gap is zero, or the mean of what is not zero, if that is likelier.
+        """The mean if that is asked for, else zero or the mean where it is not, the likelier part.
 
         The conditional (n, 2) is the log probability of not zero, and the mean where it is not.
         """
         there, mean = np.exp(conditional[:, 0]), conditional[:, 1]
-        return there * mean if which else np.where(there >= 0.5, mean, 0.0)
+        return there * mean if which == "mean" else np.where(there >= 0.5, mean, 0.0)
 
 
 HURDLE = HurdleKind()
