@@ -50,7 +50,7 @@ class Edge(NamedTuple):
         kinds.
     sign : {"+", "-"} or None
         None where the edge has no single sign: one of its columns is categorical with three or
-        more levels.
+        more levels, or a hurdle column of which "whether" and "how much" have different signs.
     partial_correlation : float or None
         For two continuous columns only.
     directed : bool
@@ -87,7 +87,9 @@ class Interaction(NamedTuple):
 
     A categorical column has the names of its levels on its axis, any other its own name only.  For
     two continuous columns the value is minus the precision entry, so positive means positively
-    related; an ordinal column counts by the scores of its levels, a count by its square root.
+    related; an ordinal column counts by the scores of its levels, a count by its square root.  A
+    hurdle column has two entries: whether it is not zero (where it is not, as much as usual), and
+    how much it is.
     """
 
     row: str
@@ -259,7 +261,7 @@ class FittedModel:
             nodes[v].name,
             edge_kind(self.schema, u, v),
             weight,
-            self._sign_of(self._deviation(m - 1, u, v)[-1], u, v, node),
+            self._sign_of(self._deviation(m - 1, u, v), node, u, v),
             None,
             moderator=nodes[node].name,
             ridge=self._has_ridge(u, v),
@@ -305,10 +307,17 @@ class FittedModel:
         return self._sign_of(self.params.block(u, v), u, v)
 
     def _sign_of(self, block: Floats, *nodes: int) -> str | None:
-        """Sign of the last entry of the block: that of the second level of binary ends."""
-        if not self.schema.spans.signed[list(nodes)].all():
+        """Sign of a block with an axis for each of these nodes, where it has one.
+
+        That is the sign of what the second level of binary ends does, and of both parts of a hurdle
+        column.
+        """
+        spans = self.schema.spans
+        if not all(spans.signed[node] or spans.spiked_nodes[node] for node in nodes):
             return None
-        return "+" if block[-1, -1] > 0 else "-" if block[-1, -1] < 0 else None
+        last = (slice(None) if spans.numeric_nodes[node] else slice(-1, None) for node in nodes)
+        signs = np.unique(np.sign(block[tuple(last)]))
+        return {1.0: "+", -1.0: "-"}.get(float(signs[0])) if len(signs) == 1 else None
 
     def interaction(
         self, a: str, b: str, moderator: str | None = None, *, standardised: bool = False
@@ -453,16 +462,23 @@ class FittedModel:
 
     @property
     def joint_density(self) -> ConditionalGaussian:
-        """The same in the form in which `joint` computes."""
-        return self.joint_params.joint
+        """The same in the form of exact answers; DistributionError where there is none."""
+        params = self.joint_params
+        return with_names(self.schema, lambda: params.joint)
+
+    @property
+    def joint_form(self) -> ConditionalGaussian | Params:
+        """The same in the form in which `joint` samples: parameters, where no other one exists."""
+        params = self.joint_params
+        return params if params.nodes.n_spiked else params.joint
 
     def _refuse_indefinite(self) -> None:
         """Raise where the precision is not positive definite at these values of the moderators."""
         from mixedgm.joint.validity import factor
 
-        inside = self.schema.gaussian_targets
+        inside = self.schema.real_targets
         try:
-            factor(self.params.precision[np.ix_(inside, inside)])
+            factor(self.params.real_precision[np.ix_(inside, inside)])
         except DistributionError as error:
             named = error.named([self.schema.nodes[s].name for s in inside])
             raise DistributionError(f"at {self.report.at}, {named}") from None
@@ -476,4 +492,4 @@ class FittedModel:
                 "the model has no distribution of its covariates, so that rows can only be drawn "
                 "given their values."
             )
-        return with_names(self.schema, draw, self.joint_density, n, rng=rng, method=method)
+        return with_names(self.schema, draw, self.joint_form, n, rng=rng, method=method)

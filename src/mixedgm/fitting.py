@@ -32,7 +32,7 @@ from mixedgm.path.evidence import Choice, Evidence
 from mixedgm.path.path import Path, solve_path
 from mixedgm.path.selection import GivenLam, choose
 from mixedgm.path.task import Reference, Task, prepare
-from mixedgm.printable import quoted
+from mixedgm.printable import few, quoted
 from mixedgm.table import as_frame, learn
 from mixedgm.table.encode import Design
 from mixedgm.table.schema import Schema
@@ -199,6 +199,7 @@ def encode(X: Any, options: Options, sample_weight: ArrayLike | None = None) -> 
         missing=options.missing,
         sample_weight=sample_weight,
     )
+    _refuse_spiked(design.schema, options.loss)
     if not design.schema.targets:
         raise ParameterError("all columns are covariates; leave at least one to be modelled.")
     if options.moderator_names and len(design.schema.targets) < 2:
@@ -207,6 +208,16 @@ def encode(X: Any, options: Options, sample_weight: ArrayLike | None = None) -> 
             "can be moderated; name the others under covariates instead."
         )
     return design
+
+
+def _refuse_spiked(schema: Schema, loss: str) -> None:
+    """Raise ParameterError for hurdle columns with a loss that needs exact expectations."""
+    spiked = [c.name for c in schema.columns if c.node_kind.has_spike]
+    if spiked and loss.startswith("likelihood"):
+        raise ParameterError(
+            f"loss={loss!r} needs the joint distribution, which has no exact form with hurdle "
+            f"columns ({few(spiked, 20)}); use loss='pseudolikelihood' or 'nodewise'."
+        )
 
 
 @contextmanager

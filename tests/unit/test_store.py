@@ -536,7 +536,7 @@ def test_a_huge_document_is_refused_unread(
         (
             "settings.types",
             {"mapping": [["age", 1]]},
-            "types['age'] must be 'continuous', 'ordinal'",
+            "types['age'] must be 'continuous', 'hurdle'",
         ),
         ("settings.lams", ["x"], "lams must be a list of numbers in [0, inf). Got ['x'] instead"),
         (
@@ -549,7 +549,7 @@ def test_a_huge_document_is_refused_unread(
         (
             "schema.columns.0.kind",
             "x",
-            "columns[].kind is 'x', but must be 'continuous' or 'ordinal' or 'count' or",
+            "columns[].kind is 'x', but must be 'continuous' or 'hurdle' or 'ordinal' or",
         ),
         ("schema.columns.0.ordered", 1, "columns[].ordered is 1, but must be true or false"),
         (

@@ -57,7 +57,7 @@ def add_columns(parser: ArgumentParser) -> None:
         group,
         "--types",
         "NAME=KIND,...",
-        "kinds that differ from what `mixedgm check` shows: continuous, ordinal, count or "
+        "kinds that differ from what `mixedgm check` shows: continuous, hurdle, ordinal, count or "
         "categorical",
     )
     text = "an ordinal column with its levels, from the lowest to the highest"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mixedgm.diagnostics.states import DIGITS, StateRows, axes_of, grid_size
-from mixedgm.errors import ParameterError, TooLargeError
+from mixedgm.errors import DistributionError, ParameterError, TooLargeError
 from mixedgm.fitted import FittedModel
 from mixedgm.joint.field import Gaussian, gaussian
 from mixedgm.joint.kernels import add_level_rows
@@ -80,6 +80,13 @@ def truth_of(
             f"consistency needs the distribution of all columns, and the model has none of its "
             f"covariates {names}; give their values first with model.condition({{...}}), or take a "
             "model without covariates."
+        )
+    if fitted.schema.spans.n_spiked:
+        raise DistributionError(
+            "consistency needs expectations of the joint distribution, and with hurdle columns "
+            "it can only be sampled. To fix: take a model without {columns}, or one given their "
+            "values with model.condition({...})",
+            tuple(np.flatnonzero(fitted.schema.spans.spiked_nodes).tolist()),
         )
     original = fitted.joint_params
     if not original.levels_possible.all():

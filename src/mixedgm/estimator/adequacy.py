@@ -42,9 +42,9 @@ class AdequacyMethods(HasModel):
             scores where a column has a transform, of the count itself, and of the levels of an
             ordinal column where they are numbers, else of their scores); where there are levels
             `accuracy`, `majority` (the share of the most frequent level) and `normalised_accuracy`
-            ((accuracy - majority) / (1 - majority)); of levels and counts `deviance_explained`
-            (1 - deviance / deviance of the column without edges).  Means and shares are those of
-            `X`.  NaN where a number has no meaning.
+            ((accuracy - majority) / (1 - majority)), of a hurdle column those of being zero; of
+            levels and counts `deviance_explained` (1 - deviance / deviance of the column without
+            edges).  Means and shares are those of `X`.  NaN where a number has no meaning.
 
         References
         ----------

@@ -61,6 +61,8 @@ class GraphMethods(HasModel):
         a, b : str
             Two different columns.  A categorical one has its levels on its axis, any other its own
             name: an ordinal column counts by the scores of its levels, a count by its square root.
+            A hurdle column has two entries: whether it is not zero (and then as much as the mean of
+            all values but zeros), and how much it is.
         moderator : str, optional
             How the parameters change when this column is one unit above its mean, or how they
             differ at each of its levels from their mean over the rows.
@@ -133,7 +135,7 @@ class GraphMethods(HasModel):
         predictability: Any = None,
         **options: Any,
     ) -> Any:
-        """Draw the network: circles, diamonds, hexagons and squares by the kinds of columns.
+        """Draw the network: circles, pentagons and so on by the kinds of columns.
 
         Parameters
         ----------

@@ -72,9 +72,10 @@ class MixedGraphicalModel(
         Whether an edge of separate regressions must be in both, or in either.
     types : mapping or Schema, optional
         Kinds that override inference, e.g. ``{"stage": "ordinal", "visits": "count"}``; `Ordinal`
-        and `Count` instead of a name have options.  The schema of a whole table,
-        ``mixedgm.check_table(table).schema``, gives every fold of a cross-validation the kinds and
-        levels of that table.
+        and `Count` instead of a name have options.  ``"hurdle"`` is a number with a spike at zero,
+        such as debt: it has two parameters with every other column, whether and how much.  The
+        schema of a whole table, ``mixedgm.check_table(table).schema``, gives every fold of a
+        cross-validation the kinds and levels of that table.
     transforms : "nonparanormal" or mapping, optional
         Rank-based Gaussianising of all or some continuous columns.  Values that are predicted,
         drawn or imputed stay within the range of the data;

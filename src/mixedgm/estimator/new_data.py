@@ -122,8 +122,9 @@ class NewDataMethods(HasModel):
             What predicts an ordinal or a count column: its most probable value, the smallest value
             with half of the probability up to it, or the mean (of counts; of levels where they are
             numbers, else of their scores).  By default the mode of ordinal columns, as of
-            categories, and the mean of counts, as in a regression.  Continuous, hurdle and
-            categorical columns do not depend on it.
+            categories, and the mean of counts, as in a regression.  Of a hurdle column the mean,
+            zeros included, or else its likelier part: zero, or the mean where it is not zero.
+            Continuous and categorical columns do not depend on it.
         unseen : {"error", "ignore"}
             Whether a level that the model does not have is an error, or is ignored when
             other cells of its row are predicted.
@@ -210,7 +211,8 @@ class NewDataMethods(HasModel):
         -------
         frame of the library of `X`, or ndarray for an array
             One column per level, named as the level, in their order; of a count one for each of
-            0, 1, 2, ... up to the largest that the schema allows.
+            0, 1, 2, ... up to the largest that the schema allows; of a hurdle column "zero" and
+            "not zero".
         """
         from mixedgm.studies.incomplete import level_probabilities
 
@@ -246,7 +248,8 @@ class NewDataMethods(HasModel):
         n_draws : int, optional
             Fill the cells of a row with a draw from their joint distribution, this many times
             (multiple imputation).  By default each cell gets its conditional mean, its most
-            probable level, or its median count.
+            probable level, or its median count; in a hurdle column zero, or the mean where it is
+            not zero, whichever is likelier.
         random_state : int, Generator, RandomState or None
             For draws.  The first of many draws are those of few.
         method : {"auto", "exact", "gibbs"}

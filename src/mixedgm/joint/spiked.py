@@ -72,6 +72,7 @@ class SpikedColumns:
 
         The parameters are in the units of the table.
         """
+        params = params.unlocated
         whole = params.nodes
         given = whole.nodes_at(known.numbers, known.discrete)
         rest = np.setdiff1d(np.arange(len(whole)), given)

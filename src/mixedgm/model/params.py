@@ -262,11 +262,18 @@ class Params(metaclass=_OldForm):
 
     def with_precision(self, precision: Floats) -> Params:
         """The same with another precision of the continuous columns."""
-        coef = self.coef.copy()
-        inner = coef[self.nodes.gaussian, self.nodes.gaussian]
-        np.negative(precision, out=inner)
+        whole, p = self.real_precision.copy(), self.nodes.n_gaussian
+        whole[:p, :p] = precision
+        return self.with_real_precision(whole)
+
+    def with_real_precision(self, precision: Floats) -> Params:
+        """The same with another `real_precision`."""
+        coef, bias, p = self.coef.copy(), self.bias.copy(), self.nodes.n_gaussian
+        inner, diagonal = -precision, np.diagonal(precision)
         np.fill_diagonal(inner, 0.0)
-        return replace(self, diagonal=np.diagonal(precision).copy(), coef=coef)
+        coef[np.ix_(self.nodes.real_columns, self.nodes.real_columns)] = inner
+        bias[self.nodes.spiked_terms[0] + 2] = diagonal[p:]
+        return replace(self, bias=bias, diagonal=diagonal[:p].copy(), coef=coef)
 
     @cached_property
     def joint(self) -> ConditionalGaussian:

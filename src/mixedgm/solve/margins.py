@@ -52,6 +52,8 @@ _CHANCE = 4.0
 def matched(params: Params, margins: Margins, *, limit: int = LIMIT) -> NodeTerms | None:
     """Node terms with which the joint distribution has the margins; None where there is none.
 
+    None, too, with spiked columns: margins are matched where expectations are exact or nearly so.
+
     Edges stay as they are; the node terms are where the search starts.  Margins are in the units
     of the parameters.  Beyond so many entries (`limit`) of the tables of exact expectations, these
     are sampled.  A SamplingWarning says where the margins could not be reached.
@@ -66,6 +68,8 @@ def matched(params: Params, margins: Margins, *, limit: int = LIMIT) -> NodeTerm
     >>> expected.mean.round(9), expected.covariance.round(9), expected.share.round(9)
     (array([2.]), array([[4.]]), array([0.75, 0.25]))
     """
+    if params.nodes.n_spiked:
+        return None
     start = margins.units.to_standard(params)
     table = _Table(start.nodes, margins.share)
     try:

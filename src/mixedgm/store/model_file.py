@@ -246,8 +246,10 @@ def _report(stored: Mapping[str, Any]) -> FitReport:
 
 
 def _check_params(params: Params) -> None:
-    if not (params.precisions > 0.0).all():
+    if not (np.diagonal(params.precision) > 0.0).all():
         raise ModelFileError("the diagonal of precision is not positive")
+    if not (params.precisions > 0.0).all():
+        raise ModelFileError("the precision of a hurdle column is not positive")
     blocks = {"precision": params.precision, "cat_interaction": params.cat_interaction}
     if params.nodes.first_indicator:
         blocks = {"coef": params.coef}

@@ -141,7 +141,7 @@ def models_along(
 
 
 def _spread(fitted: FittedModel, node: int) -> list[Any]:
-    """Low, middle and high; or all levels with rows."""
+    """Low, middle and high, and zero of a hurdle column; or all levels with rows."""
     assert fitted.params.moderation is not None
     column, moderation = fitted.schema.nodes[node], fitted.params.moderation
     if column.has_levels:
@@ -152,6 +152,7 @@ def _spread(fitted: FittedModel, node: int) -> list[Any]:
     low, high = moderation.span[fitted.moderators.index(node)]
     step = fitted.units_of(node)[-1] * np.array([-1.0, 0.0, 1.0])
     values = [nodes.value_at(node, x) for x in np.clip(middle + step, low, high)]
+    values = [0.0, *values] if nodes.spiked_nodes[node] else values
     return [column.value(x) for x in dict.fromkeys(values)]
 
 
@@ -240,13 +241,13 @@ def repaired_model(fitted: FittedModel) -> FittedModel:
     from mixedgm.joint import repaired
 
     # Covariates are always known, so only the targets need a distribution.
-    inside = fitted.schema.gaussian_targets
+    inside = fitted.schema.real_targets
     targets = Schema(tuple(fitted.schema.nodes[s] for s in inside))
     block, whole = np.ix_(inside, inside), fitted.pairwise_params
-    valid, repair = with_names(targets, repaired, whole.precision[block])
+    valid, repair = with_names(targets, repaired, whole.real_precision[block])
     if not repair.needed:
         return fitted
-    precision, names = whole.precision.copy(), targets.names
+    precision, names = whole.real_precision.copy(), targets.names
     precision[block] = valid
     size = np.abs(repair.partial_after - repair.partial_before)
     largest = np.argsort(-size, kind="stable")[:_LISTED]
@@ -265,5 +266,5 @@ def repaired_model(fitted: FittedModel) -> FittedModel:
         ),
         notes=(*fitted.report.notes, note),
     )
-    params = whole.with_precision(precision)
+    params = whole.with_real_precision(precision)
     return replace(fitted, params=params, report=report, known_terms=None)

@@ -31,7 +31,8 @@ class Distribution:
     """The distribution of some columns, all others averaged out.
 
     ``model.marginal`` and ``model.conditional`` return one.  It prints as a table with one row for
-    every state of the discrete columns: categorical and ordinal ones, and counts.
+    every state of the discrete columns: categorical and ordinal ones, and counts.  A hurdle column
+    has two states, zero and not zero.
 
     Attributes
     ----------
@@ -91,13 +92,18 @@ class Distribution:
 
     @property
     def discrete(self) -> tuple[Column, ...]:
-        """The columns with finitely many values: ordinal ones, counts, then categorical ones."""
+        """The columns with states: hurdle ones (zero or not), ordinal ones, counts, categories."""
         return self.schema.discrete
 
     @cached_property
     def schema(self) -> Schema:
         """The columns as a schema."""
         return Schema(self.columns)
+
+    @property
+    def _numbers(self) -> tuple[Column, ...]:
+        """Those that have moments in every state."""
+        return self.schema.real
 
     # -- tables ------------------------------------------------------------------------------------
 
@@ -108,7 +114,8 @@ class Distribution:
         -------
         frame of the library of the training table
             The value of every discrete column and `probability`; for every continuous column
-            `<name>_mean` and `<name>_sd` in that state.  A column with a transform has
+            `<name>_mean` and `<name>_sd` in that state.  A hurdle column has these, too, and
+            `<name> != 0`, which tells its two states apart.  A column with a transform has
             `<name>_centre`, `<name>_low` and `<name>_high` instead: the mean of its normal scores,
             less and plus their standard deviation, in the data's own units.  (That is the median
             where the column is Gaussian in the state, and a central interval of 68 per cent.)
@@ -125,7 +132,10 @@ class Distribution:
             out[unused_name(name, [*out, *levels])] = values
 
         for code, column in zip(np.indices(shape), self.discrete, strict=True):
-            out[column.name] = [column.value(at) for at in code.ravel().tolist()]
+            if column in self._numbers:
+                put(column.node_kind.axis(column.name, ())[0], code.ravel() > 0)
+            else:
+                out[column.name] = [column.value(at) for at in code.ravel().tolist()]
         if self.discrete:
             put("probability", self.found.prob.ravel())
         if self.discrete and not self.exact:
@@ -133,7 +143,7 @@ class Distribution:
         n_states = self.found.prob.size
         mean = self.found.mean.reshape(n_states, -1)
         variance = np.diagonal(self.found.covariance, axis1=-2, axis2=-1).reshape(n_states, -1)
-        for at, column in enumerate(self.continuous):
+        for at, column in enumerate(self._numbers):
             for name, values in _spread(column, mean[:, at], np.sqrt(variance[:, at])).items():
                 put(f"{column.name}_{name}", values)
             if not self.exact:
@@ -144,7 +154,7 @@ class Distribution:
 
     @property
     def mean(self) -> dict[str, float]:
-        """Mean of every continuous column and of every count over all states.
+        """Mean of every continuous or hurdle column and of every count over all states.
 
         For a column with a transform it is the mean of its normal scores, put back into the data's
         own units.
@@ -152,22 +162,23 @@ class Distribution:
         mean, _ = self._mixture()
         out = {
             column.name: float(column.decoded(value))
-            for column, value in zip(self.continuous, mean, strict=True)
+            for column, value in zip(self._numbers, mean, strict=True)
         }
         for at, column in enumerate(self.discrete):
-            if not column.has_levels:
+            if not column.has_levels and column not in self._numbers:
                 others = tuple(k for k in range(self.found.prob.ndim) if k != at)
                 share = self.found.prob.sum(axis=others)
                 out[column.name] = float(share @ np.arange(len(share)))
         return {name: out[name] for name in self.schema.names if name in out}
 
     def covariance(self, state: Mapping[str, Any] | None = None) -> Any:
-        """Covariance of the continuous columns.
+        """Covariance of the continuous and hurdle columns.
 
         Parameters
         ----------
         state : mapping of column name to level, optional
-            A value of every discrete column of the distribution.  By default the covariance
+            A value of every discrete column of the distribution; of a hurdle column zero, or any
+            other number for not zero.  By default the covariance
             over all states, with the differences between their means in it.
 
         Returns
@@ -185,16 +196,16 @@ class Distribution:
                 raise ParameterError(
                     f"state needs a level of {', '.join(map(quoted, absent))}, too."
                 )
-            codes = [level_code(column, known.values[column.name]) for column in self.discrete]
+            codes = [known.discrete[at] for at in range(len(names))]
             matrix = self.found.covariance[tuple(codes)]
-        names = [column.name for column in self.continuous]
+        names = [column.name for column in self._numbers]
         return square_frame(names, matrix, self.model.library)
 
     def _mixture(self) -> tuple[Floats, Floats]:
         """Mean and covariance over all states."""
         prob = self.found.prob.ravel()
         alive = prob > 0
-        prob, k = prob[alive], len(self.continuous)
+        prob, k = prob[alive], len(self._numbers)
         mean = self.found.mean.reshape(len(alive), k)[alive]
         within = self.found.covariance.reshape(len(alive), k, k)[alive]
         centre = prob @ mean
@@ -219,11 +230,14 @@ class Distribution:
         ------
         TooLargeError
             Where exact tables do not fit the limit.
+        DistributionError
+            Where the model has hurdle columns: it can be sampled, but its densities have no
+            closed form.
         """
         from mixedgm.joint import KnownColumns, log_marginal
 
-        numbers, codes, single = self._points(x, self.schema)
         schema, params = self.model.schema, self.model.joint_density
+        numbers, codes, single = self._points(x, self.schema)
         known = KnownColumns(*column_positions(schema, self.columns), numbers, codes)
         log_p = with_names(schema, log_marginal, params, known, limit=self.limit)
         return float(np.exp(log_p[0])) if single else np.exp(log_p)
@@ -264,7 +278,7 @@ class Distribution:
 
     def _notes(self) -> list[str]:
         notes = [how_found(self.exact, self.found.note)]
-        if self.continuous and not self.gaussian:
+        if self._numbers and not self.gaussian:
             notes.append("continuous columns: mixtures of Gaussians, of which these are moments")
         return [*notes, *self.warnings]
 

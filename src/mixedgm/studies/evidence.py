@@ -30,8 +30,8 @@ _SHOWN_LEVELS = 10
 class KnownValues:
     """Known values of some columns: by name, in the table's order and in the data's own units.
 
-    `numbers` has those of Gaussian columns by position, normal scores where a column has a
-    transform; `discrete` the level codes of all other columns by position.
+    `numbers` has those of columns with real numbers by position, normal scores where a column has a
+    transform; `discrete` the codes of all but Gaussian columns by position.
     """
 
     values: Mapping[str, float | Level] = field(default_factory=dict)
@@ -47,19 +47,22 @@ class KnownValues:
     ) -> KnownValues:
         """Return values of some nodes as the model has them; by default `values` are decoded."""
         spans, nodes = schema.spans, schema.nodes
-        gaussian = {v: float(x) for v, x in encoded.items() if spans.is_gaussian(v)}
-        discrete = {spans.place(v): int(x) for v, x in encoded.items() if v not in gaussian}
+        numbers = {v: float(x) for v, x in encoded.items() if spans.is_real(v)}
+        discrete = {
+            spans.place(v): int(x != 0.0 if v in numbers else x)
+            for v, x in encoded.items()
+            if not spans.is_gaussian(v)
+        }
         if values is None:
             values = {nodes[v].name: nodes[v].value(x) for v, x in encoded.items()}
-        return cls(values, {spans.place(v): x for v, x in gaussian.items()}, discrete)
+        return cls(values, numbers, discrete)
 
     def by_node(self, schema: Schema) -> dict[int, float]:
         """Return numbers and level codes by node."""
         spans = schema.spans
         nodes = (schema.node_index(name) for name in self.values)
         return {
-            v: (self.numbers if spans.is_gaussian(v) else self.discrete)[spans.place(v)]
-            for v in nodes
+            v: self.numbers[v] if spans.is_real(v) else self.discrete[spans.place(v)] for v in nodes
         }
 
     def __str__(self) -> str:
@@ -179,7 +182,7 @@ def read_columns(schema: Schema, columns: Any, option: str = "columns") -> tuple
 def column_positions(
     schema: Schema, columns: Sequence[Column]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return positions of the Gaussian ones and of the discrete ones, each among their like.
+    """Return their columns of numbers and their columns of codes; a spiked column has both.
 
     They are in the order in which a schema of these columns has them.
     """

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mixedgm.errors import level_of_caller
 from mixedgm.fitted import FittedModel
-from mixedgm.model.kinds import Kind
+from mixedgm.model.kinds import HurdleKind, Kind
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.parallel import seeds
 from mixedgm.studies.joint_cells import sampled_note, with_unseen_levels
@@ -53,6 +53,8 @@ class _Pattern:
 def expected(fitted: FittedModel, gaps: Gaps, how: How) -> Completed:
     """Fill gaps with conditional means, most probable levels and median counts, given the row.
 
+    A hurdle column gets zero, or the mean where it is not zero, whichever is likelier.
+
     Every cell is filled by its own distribution: the levels of two cells of one row need not be
     the most probable pair.
     """
@@ -71,15 +73,22 @@ def expected(fitted: FittedModel, gaps: Gaps, how: How) -> Completed:
             rng=how.rng,
             limit=how.entries,
         )
-        discrete = fitted.schema.spans.kinds[fitted.schema.spans.discrete]
-        kinds = [discrete[at] for at in pattern.discrete]
+        spans = fitted.schema.spans
+        kinds = [spans.kinds[spans.n_gaussian + at] for at in pattern.discrete]
         codes_of = _points(kinds, answer.levels, [params.n_levels[at] for at in pattern.discrete])
-        _write(out, pattern, answer.mean, codes_of)
+        mean = answer.mean.copy()
+        for at, kind in enumerate(kinds):
+            if isinstance(kind, HurdleKind):
+                node = pattern.numbers.index(spans.n_gaussian + pattern.discrete[at])
+                share = answer.levels[:, 2 * at + 1]
+                mean[:, node] = kind.point(kind.parts(mean[:, node], share))
+                codes_of[:, at] = mean[:, node] != 0.0
+        _write(out, pattern, mean, codes_of)
         if not answer.exact:
             n_sampled += len(pattern.rows)
             worst = max(worst, float(answer.levels_error.max(initial=0.0)))
     if n_sampled and how.method == "auto":
-        note = sampled_note(n_sampled, worst, "imputed", "a larger limit=")
+        note = sampled_note(n_sampled, worst, "imputed", params, "a larger limit=")
         warnings.warn(note, stacklevel=level_of_caller())
     return out
 
@@ -136,8 +145,11 @@ def _write(out: Completed, pattern: _Pattern, numbers: Floats, codes: NDArray[An
 
 
 def _points(kinds: Sequence[Kind], levels: Floats, n_levels: list[int]) -> NDArray[np.int64]:
-    """(n, columns) the code of the value that fills every unknown column."""
+    """(n, columns) the code of the value that fills every unknown column; 0 of spiked ones."""
     parts = np.split(levels, np.cumsum(n_levels)[:-1], axis=1) if kinds else []
     with np.errstate(divide="ignore"):
-        points = [kind.point(np.log(part)) for kind, part in zip(kinds, parts, strict=True)]
+        points = [
+            np.zeros(len(part)) if kind.has_spike else kind.point(np.log(part))
+            for kind, part in zip(kinds, parts, strict=True)
+        ]
     return np.array(points, dtype=np.int64).reshape(len(kinds), len(levels)).T

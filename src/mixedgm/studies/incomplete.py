@@ -44,7 +44,7 @@ def predicted(
     with JointCells(fitted, gaps) as cells:
         for node, rows, mean in cells.means(targets):
             out[node][rows] = points[node](mean)
-        for node, rows, log_prob in cells.log_probs(targets):
+        for node, rows, log_prob in cells.log_probs(_discrete(fitted, targets)):
             out[node][rows] = points[node](log_prob.T)
     return out
 
@@ -85,6 +85,11 @@ def _targets(fitted: FittedModel) -> list[int]:
     return [fitted.schema.node_index(name) for name in fitted.schema.targets]
 
 
+def _discrete(fitted: FittedModel, nodes: Sequence[int]) -> list[int]:
+    """Those of the nodes that have finitely many values."""
+    return [node for node in nodes if not fitted.schema.spans.is_real(node)]
+
+
 def _losses(fitted: FittedModel, gaps: Gaps) -> tuple[Floats, Floats]:
     """Negative log likelihood of the cells of all targets, NaN where missing; weights of rows."""
     design, place, targets = gaps.design, fitted.schema.spans.place, _targets(fitted)
@@ -92,7 +97,7 @@ def _losses(fitted: FittedModel, gaps: Gaps) -> tuple[Floats, Floats]:
     with JointCells(fitted, gaps) as cells:
         for node, rows, log_density in cells.log_densities(targets):
             out[rows, node] = -log_density
-        for node, rows, log_prob in cells.log_probs(targets, observed=True):
+        for node, rows, log_prob in cells.log_probs(_discrete(fitted, targets), observed=True):
             codes = gaps.codes[rows, place(node)]
             seen = np.flatnonzero(codes >= 0)  # an unseen level counts half a row, whatever else
             out[rows[seen], node] = -log_prob[codes[seen], seen]

@@ -21,6 +21,7 @@ from mixedgm.errors import DistributionError, ParameterError, SamplingWarning, l
 from mixedgm.fitted import FittedModel
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.density import share_with_unseen
+from mixedgm.model.kinds import HurdleKind
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params, with_unknown
 from mixedgm.printable import quoted
@@ -61,7 +62,7 @@ class _Neighbourhood:
     """The unknown columns and those that they have edges to, all of which are known."""
 
     nodes: Ints
-    params: ConditionalGaussian
+    params: ConditionalGaussian | Params
     known: KnownColumns
 
 
@@ -78,32 +79,36 @@ class JointCells:
 
     def __exit__(self, kind: type | None, *details: object) -> None:
         if kind is None and self.sampled.any():
-            note = sampled_note(int(self.sampled.sum()), self.worst, "answered")
+            note = sampled_note(int(self.sampled.sum()), self.worst, "answered", self._table[0])
             warnings.warn(note, stacklevel=level_of_caller())
 
     def means(self, nodes: Sequence[int]) -> Iterator[About]:
-        """Yield the means of the Gaussian ones of these nodes."""
-        for question in self._questions(nodes, gaussian=True):
+        """Yield means of those of these nodes that have real numbers; of spiked ones, `parts`."""
+        spans = self.fitted.schema.spans
+        for question in self._questions([node for node in nodes if spans.is_real(node)]):
             rows, answer = self._posterior(question)
-            spans = self.fitted.schema.spans
-            unknown = spans.places(question.unknown)[0]
+            unknown, states = spans.places(question.unknown)
             for node, asked in question.rows.items():
-                at = unknown.index(spans.place(node))
-                yield node, asked, answer.mean[np.searchsorted(rows, asked), at]
+                at, kind = np.searchsorted(rows, asked), spans.kinds[node]
+                mean = answer.mean[at, unknown.index(node)]
+                if isinstance(kind, HurdleKind):
+                    place = 2 * states.index(spans.place(node)) + 1  # spiked ones come first
+                    mean = kind.parts(mean, answer.levels[at, place])
+                yield node, asked, mean
 
     def log_probs(self, nodes: Sequence[int], *, observed: bool = False) -> Iterator[About]:
-        """Yield (levels, rows) log probabilities of the discrete ones of these nodes.
+        """Yield (values, rows) log probabilities of these nodes, none of which is Gaussian.
 
         With `observed`, only in rows that have a level of the node.
         """
         spans, params = self.fitted.schema.spans, self.fitted.params
-        for question in self._questions(nodes, gaussian=False, observed=observed):
+        for question in self._questions(nodes, observed=observed):
             rows, answer = self._posterior(question)
-            unknown = spans.places(question.unknown)[1]
-            ends = np.cumsum([0, *(self._table[0].n_levels[at] for at in unknown)])
             for node, asked in question.rows.items():
-                at = spans.place(node)
-                first, n_levels = ends[unknown.index(at)], params.n_levels[at]
+                first, n_levels = (
+                    self._first_value(question, node),
+                    params.n_levels[spans.place(node)],
+                )
                 chance = answer.levels[np.searchsorted(rows, asked), first : first + n_levels]
                 bias = params.bias_of(node)
                 # What is possible has a probability, though it may be too small for a double.
@@ -116,14 +121,20 @@ class JointCells:
                 share_with_unseen(log_prob, bias, self.fitted.n_observed)
                 yield node, asked, log_prob
 
+    def _first_value(self, question: _Question, node: int) -> int:
+        """Where the values of a node begin among those of all that are unknown with it."""
+        spans, n_levels = self.fitted.schema.spans, self._table[0].n_levels
+        unknown = spans.places(question.unknown)[1]
+        return sum(n_levels[at] for at in unknown[: unknown.index(spans.place(node))])
+
     def log_densities(self, nodes: Sequence[int]) -> Iterator[About]:
-        """Yield the log densities of values of the Gaussian ones of these nodes."""
+        """Yield log densities of the values of those of these nodes that have real numbers."""
         from mixedgm.joint import log_density_of
 
-        for question in self._questions(nodes, gaussian=True, observed=True):
+        real = [node for node in nodes if self.fitted.schema.spans.is_real(node)]
+        for question in self._questions(real, observed=True):
             for node, rows in question.rows.items():
-                place = self.fitted.schema.spans.place(node)
-                part, values = self._part(question, rows), self.gaps.numbers[rows, place]
+                part, values = self._part(question, rows), self.gaps.numbers[rows, node]
                 at = int(np.searchsorted(part.nodes, node))
                 log_density, exact = self._ask(log_density_of, part, at, values)
                 self.sampled[rows] |= not exact
@@ -138,12 +149,9 @@ class JointCells:
         self.worst = max(self.worst, float(answer.levels_error.max(initial=0.0)))
         return rows, answer
 
-    def _questions(
-        self, nodes: Sequence[int], *, gaussian: bool, observed: bool = False
-    ) -> Iterator[_Question]:
-        is_gaussian = self.fitted.schema.spans.is_gaussian
+    def _questions(self, nodes: Sequence[int], *, observed: bool = False) -> Iterator[_Question]:
         wanted = np.zeros(len(self._used), dtype=bool)
-        wanted[[node for node in nodes if is_gaussian(node) == gaussian]] = True
+        wanted[list(nodes)] = True
         questions: dict[tuple[int, ...], dict[int, list[Ints]]] = {}
         for rows, gap in self.gaps.patterns():
             missing = np.flatnonzero(gap)
@@ -176,6 +184,8 @@ class JointCells:
             self.gaps.numbers[rows[:, None], places[0]],
             codes[rows[:, None], places[1]],
         )
+        if isinstance(params, Params):
+            return _Neighbourhood(nodes, params.take(nodes), known)
         return _Neighbourhood(nodes, among(params, numbers, discrete), known)
 
     def _ask(self, function: Callable[..., T], part: _Neighbourhood, *first: Any) -> T:
@@ -196,7 +206,7 @@ class JointCells:
         return np.asarray(used)
 
     @cached_property
-    def _table(self) -> tuple[ConditionalGaussian, NDArray[np.int32]]:
+    def _table(self) -> tuple[ConditionalGaussian | Params, NDArray[np.int32]]:
         """Parameters of the joint distribution, and codes that have a place in them."""
         try:
             params = self.fitted.joint_params
@@ -221,7 +231,9 @@ class JointCells:
         )
 
 
-def with_unseen_levels(params: Params, gaps: Gaps) -> tuple[ConditionalGaussian, NDArray[np.int32]]:
+def with_unseen_levels(
+    params: Params, gaps: Gaps
+) -> tuple[ConditionalGaussian | Params, NDArray[np.int32]]:
     """Parameters and codes in which an unseen level is a further value of its column.
 
     Cells that are missing get code 0, which means nothing.
@@ -230,13 +242,19 @@ def with_unseen_levels(params: Params, gaps: Gaps) -> tuple[ConditionalGaussian,
     unseen = gaps.codes == -2
     more = unseen.any(axis=0)
     codes = np.where(unseen, n_levels, np.maximum(gaps.codes, 0)).astype(np.int32)
-    return (with_unknown(params, more) if more.any() else params).joint, codes
+    params = with_unknown(params, more) if more.any() else params
+    return (params if params.nodes.n_spiked else params.joint), codes
 
 
-def sampled_note(n_rows: int, worst: float, done: str, remedy: str = "") -> SamplingWarning:
+def sampled_note(
+    n_rows: int, worst: float, done: str, params: ConditionalGaussian | Params, remedy: str = ""
+) -> SamplingWarning:
     """A warning that rows were imputed or answered by sampling."""
     note = f"{rows_text(n_rows)} {'was' if n_rows == 1 else 'were'} {done} from Gibbs chains, "
-    note += "because exact tables do not fit the limit"
+    if isinstance(params, Params):
+        note, remedy = note + "because with hurdle columns there is no exact answer", ""
+    else:
+        note += "because exact tables do not fit the limit"
     if worst:
         note += f"; the largest standard error of a level's probability is {worst:.2g}"
     return SamplingWarning(f"{note}. To change it: {remedy}" if remedy else note)

@@ -158,6 +158,12 @@ def joint_discrepancy(fitted: FittedModel) -> JointDiscrepancy:
             "with covariates there is no joint distribution of all columns to compare with the "
             "table; model.check_fit(X) compares rows with simulated ones, given their covariates."
         )
+    if fitted.schema.spans.n_spiked:
+        raise DistributionError(
+            "with hurdle columns the joint distribution can only be sampled, and pairs are "
+            "compared where it is exact. To fix: model.check_fit(X) compares rows with simulated "
+            "ones"
+        )
     if fitted.margins is None:
         raise ParameterError(
             "the model has no table to compare with: its parameters were given, or its file is "
@@ -210,6 +216,8 @@ def margin_notes(fitted: FittedModel) -> tuple[str, ...]:
     """Return how far the margins may be from the table's, where that is more than rounding."""
     from mixedgm.solve.margins import GOOD
 
+    if fitted.report.n_rows and fitted.schema.spans.n_spiked:
+        return ("with hurdle columns, margins are those of the fit, not exactly the table's",)
     terms = None if fitted.margins is None else fitted.joint_terms
     if terms is None or terms.error <= GOOD:
         return ()

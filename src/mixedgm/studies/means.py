@@ -18,7 +18,7 @@ __all__ = ["Means"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Means:
-    """Mean of every continuous column and count, and probability of every level.
+    """Mean of every column of numbers and count, and probability of every level, and of zero.
 
     ``means["age"]`` is a number, ``means["sex"]`` a dictionary of levels.  ``means.score("pain")``
     is the mean of the scores of an ordinal column.
@@ -30,8 +30,8 @@ class Means:
     given : KnownValues
         The known values that they depend on.
     mean, mean_error : ndarray (p,)
-        Means of the continuous columns, normal scores where a column has a transform, and their
-        standard errors.
+        Means of the continuous and hurdle columns, normal scores where a column has a transform,
+        and their standard errors.
     levels, levels_error : ndarray (sum of levels,)
         Probabilities of the levels, and of all values of counts, and their standard errors; errors
         are zero when exact.
@@ -57,11 +57,11 @@ class Means:
     warnings: tuple[str, ...] = ()
 
     def __getitem__(self, name: Any) -> float | dict[Any, float]:
-        """Return the mean of a continuous column or count, or the probabilities of levels."""
+        """Return the mean of a column of numbers or count, or the probabilities of levels."""
         node = self.schema.node_index(name)
         column, span = self.schema.nodes[node], self._span(node)
-        if self.schema.spans.is_gaussian(node):
-            return float(column.decoded(self.mean[span.start]))
+        if self.schema.spans.is_real(node):
+            return float(column.decoded(self.mean[node]))
         if not column.has_levels:
             return self.score(name)
         return dict(zip(column.levels, self.levels[span].tolist(), strict=True))
@@ -86,11 +86,10 @@ class Means:
     def _span(self, node: int) -> slice:
         """Where a node is in `mean`, or in `levels`."""
         spans = self.schema.spans
-        at = spans.place(node)
-        return slice(at, at + 1) if spans.is_gaussian(node) else spans.levels_of(at)
+        return slice(node, node + 1) if spans.is_real(node) else spans.levels_of(spans.place(node))
 
     def frame(self) -> Any:
-        """One row for every continuous column, every count and every level, as a frame.
+        """One row for every column of numbers, every count and every level, as a frame.
 
         Returns
         -------
@@ -107,15 +106,19 @@ class Means:
         for column in self.schema.columns:
             node = self.schema.node_index(column.name)
             span = self._span(node)
-            if self.schema.spans.is_gaussian(node):
+            names = column.level_names or (None,)
+            if self.schema.spans.is_real(node):
                 means, errors = column.decoded(self.mean[span]), self.mean_error[span]
             elif not column.has_levels:
                 at = self.schema.spans.place(node)
                 means, errors = [self[column.name]], self.score_error[at : at + 1]
             else:
                 means, errors = self.levels[span], self.levels_error[span]
-            names = column.level_names or (None,)
             rows += zip([column.name] * len(names), names, means, errors, strict=True)
+            if self.schema.spans.spiked_nodes[node]:
+                zero = self.schema.spans.levels_of(self.schema.spans.place(node)).start
+                chance = float(self.levels[zero]), float(self.levels_error[zero])
+                rows.append((column.name, column.value_names[0], *chance))
         headings = ("column", "level", "mean", "error")[: 3 + (not self.exact)]
         return {name: [row[k] for row in rows] for k, name in enumerate(headings)}
 

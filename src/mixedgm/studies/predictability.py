@@ -31,7 +31,8 @@ class NodePredictability(NamedTuple):
 
     `r2` is for columns of numbers: of a count that of the count itself, of an ordinal column
     that of its levels where they are numbers, else of their scores.  The others are for columns
-    with finitely many values, accuracies for those with levels.  `normalised_accuracy` is the
+    with finitely many values, accuracies for those with levels, and of a hurdle column those of
+    being zero or not.  `normalised_accuracy` is the
     accuracy beyond that of always naming the most frequent level, `majority`, as a share of what
     there is to gain: (accuracy - majority) / (1 - majority).
     """
@@ -73,6 +74,8 @@ def predictability(fitted: FittedModel, gaps: Gaps) -> tuple[NodePredictability,
         measures: dict[str, float] = {}
         if len(w) and schema.spans.is_real(node):
             measures = _of_numbers(values, means, w)
+            if schema.spans.spiked_nodes[node]:
+                measures |= _accuracy((values != 0.0) == (modes != 0.0), values != 0.0, w)
         elif len(w):
             measures = _of_codes(column, (values, modes, w), losses[column.name])
             if column.numbers is not None:
@@ -88,6 +91,16 @@ def _of_numbers(values: Floats, means: Floats, weights: Floats) -> dict[str, flo
     total = float(weights @ (values - centre) ** 2)
     left = float(weights @ (values - means) ** 2)
     return {"r2": 1.0 - left / total} if total > 0.0 else {}
+
+
+def _accuracy(right: NDArray[Any], there: NDArray[Any], weights: Floats) -> dict[str, float]:
+    """How often it is known whether a column is zero."""
+    accuracy, share = (float(weights @ each) / weights.sum() for each in (right, there))
+    majority = max(share, 1.0 - share)
+    measures = {"accuracy": accuracy, "majority": majority}
+    if majority < 1.0:
+        measures["normalised_accuracy"] = (accuracy - majority) / (1.0 - majority)
+    return measures
 
 
 def _pair(

@@ -11,6 +11,7 @@ import numpy as np
 from mixedgm.errors import ParameterError, TooLargeError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
+from mixedgm.model.params import Params
 from mixedgm.parallel import RandomState, seeds
 from mixedgm.parameters import is_integer
 from mixedgm.printable import quoted
@@ -85,6 +86,13 @@ class How:
         self, fitted: FittedModel, function: Callable[..., Answer], *args: Any, **more: Any
     ) -> Answer:
         """What a function says about the joint distribution; errors name the columns."""
+        params = fitted.joint_form
+        return with_names(fitted.schema, function, params, *args, limit=self.entries, **more)
+
+    def ask_exactly(
+        self, fitted: FittedModel, function: Callable[..., Answer], *args: Any, **more: Any
+    ) -> Answer:
+        """The same of what needs an exact form, which there must be."""
         params = fitted.joint_density
         return with_names(fitted.schema, function, params, *args, limit=self.entries, **more)
 
@@ -94,7 +102,7 @@ def log_partition_of(fitted: FittedModel, how: How) -> float:
     from mixedgm.joint import log_partition
 
     _, rest = asked_model(fitted, None)
-    return how.ask(rest, log_partition)
+    return how.ask_exactly(rest, log_partition)
 
 
 def log_densities(fitted: FittedModel, design: Design, how: How) -> Floats:
@@ -104,7 +112,7 @@ def log_densities(fitted: FittedModel, design: Design, how: How) -> Floats:
     if fitted.moderators:
         return _moderated_densities(fitted, design, how)
     rows, covariates = (design.numbers, design.codes), fitted.schema.covariates
-    return how.ask(fitted, log_likelihood, *rows, covariates=covariates)
+    return how.ask_exactly(fitted, log_likelihood, *rows, covariates=covariates)
 
 
 def _moderated_densities(fitted: FittedModel, design: Design, how: How) -> Floats:
@@ -147,11 +155,14 @@ def _notes_of_given(fitted: FittedModel, evidence: KnownValues) -> tuple[str, ..
 def _moments(fitted: FittedModel, how: How) -> tuple[Floats, Floats, Floats, Floats, Floats, bool]:
     """Means, level probabilities, errors of both and of mean scores, and whether all are exact."""
     from mixedgm.joint import KnownColumns, posterior, sampled_margins
+    from mixedgm.joint.sampling import refuse_exact
 
     spans = fitted.schema.spans
     amounts = [spans.amounts(at) for at in range(len(spans.n_levels))]
-    if how.method != "gibbs":
-        params, nothing = fitted.joint_density, KnownColumns.none()
+    params, nothing = fitted.joint_form, KnownColumns.none()
+    if isinstance(params, Params):
+        refuse_exact(params, how.method)
+    elif how.method != "gibbs":
         try:
             answer = posterior(params, nothing, method="exact", limit=how.entries)
             mean, levels = answer.mean[0], answer.levels[0]
@@ -160,7 +171,7 @@ def _moments(fitted: FittedModel, how: How) -> tuple[Floats, Floats, Floats, Flo
         except TooLargeError:
             if how.method == "exact":
                 raise
-    margins = sampled_margins(fitted.joint_density, rng=how.rng)
+    margins = sampled_margins(params, rng=how.rng)
     errors = margins.mean_error, margins.share_error, margins.errors_of(amounts)
     return margins.mean, margins.share, *errors, False
 
@@ -171,7 +182,7 @@ def entropy_of(fitted: FittedModel, columns: Any, given: GivenArg, how: How) -> 
 
     evidence, rest = asked_model(fitted, given)
     asked = None if columns is None else _side(fitted, rest, columns, evidence, "columns")
-    return how.ask(rest, entropy, asked, rng=how.rng)
+    return how.ask_exactly(rest, entropy, asked, rng=how.rng)
 
 
 def information_of(fitted: FittedModel, a: Any, b: Any, given: GivenArg, how: How) -> Estimate:
@@ -187,7 +198,7 @@ def information_of(fitted: FittedModel, a: Any, b: Any, given: GivenArg, how: Ho
     }
     if common:
         raise ParameterError(f"column {quoted(sorted(common)[0])} is in both a and b.")
-    return how.ask(rest, mutual_information, first, second, rng=how.rng)
+    return how.ask_exactly(rest, mutual_information, first, second, rng=how.rng)
 
 
 def _side(
@@ -237,14 +248,14 @@ def sample_rows(
     if not evidence.values:
         table = decode(schema, drawn.numbers, drawn.codes, fitted.library, rounded=whole_names)
         return table, drawn, schema
-    numbers = np.empty((int(n), schema.n_gaussian))
+    numbers = np.empty((int(n), schema.spans.n_real))
     codes = np.empty((int(n), schema.n_discrete), dtype=np.int64)
     left_numbers, left_discrete = column_positions(schema, rest.schema.columns)
     numbers[:, left_numbers], codes[:, left_discrete] = drawn.numbers, drawn.codes
     for discrete, code in evidence.discrete.items():
         codes[:, discrete] = code
     for at in evidence.numbers:  # in own units, so that no rounding of a transform shows
-        numbers[:, at] = evidence.values[schema.gaussian[at].name]
+        numbers[:, at] = evidence.values[schema.real[at].name]
     plain = Schema(
         tuple(
             replace(c, transform=None) if c.name in evidence.values else c for c in schema.columns

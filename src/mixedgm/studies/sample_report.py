@@ -44,10 +44,10 @@ class SampleReport:
     def of(cls, schema: Schema, draw: Draw, library: str) -> SampleReport:
         """Put names to the diagnostics of chains."""
         chains = draw.diagnostics
-        names: list[tuple[str, str | None]] = [(c.name, None) for c in schema.gaussian]
+        names: list[tuple[str, str | None]] = [(c.name, None) for c in schema.real]
         by_score = chains is not None and chains.by_score
-        for at, column in enumerate(schema.discrete):
-            whole = by_score and at < schema.spans.n_scored
+        scored = schema.spans.scored_nodes[schema.spans.discrete]
+        for column, whole in zip(schema.discrete, scored & by_score, strict=True):
             names += [(column.name, v) for v in ([None] if whole else column.value_names)]
         columns: Columns = {
             "column": [name for name, _ in names if chains is not None],

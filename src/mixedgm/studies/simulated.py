@@ -146,6 +146,6 @@ def _targets_drawn(fitted: FittedModel, design: Design, rng: np.random.Generator
     drawn_numbers, drawn_discrete = places(set(range(len(schema.nodes))) - {*schema.covariates})
     numbers, codes = design.numbers.copy(), design.codes.copy()
     known = KnownColumns.among(places(schema.covariates), (numbers, codes))
-    drawn = with_names(schema, posterior_draw, fitted.joint_density, known, rng=rng)
+    drawn = with_names(schema, posterior_draw, fitted.joint_form, known, rng=rng)
     numbers[:, drawn_numbers], codes[:, drawn_discrete] = drawn
     return Design(schema, numbers, codes)

@@ -152,9 +152,10 @@ def check_table(
     X : data frame, 2-D array or path
         The table.
     types : mapping, sequence or Schema, optional
-        Kinds that override inference, for example ``{"stage": "ordinal"}``, or `Ordinal` and
-        `Count` with options; a schema, such as that of another checked table, gives the kinds of
-        its columns and their levels.
+        Kinds that override inference: "continuous", "hurdle" (a number with a spike at zero),
+        "ordinal", "count" or "categorical" by column, or `Ordinal` and `Count` with options; a
+        schema, such as that of another checked table, gives the kinds of its columns and their
+        levels.
     transforms : "nonparanormal" or mapping, optional
         For all continuous columns, or by column.
     covariates : sequence of names, optional

@@ -584,7 +584,7 @@ def _dense_whole(numbers: Floats) -> bool:
 
 
 def shape_findings(shapes: Sequence[Shape]) -> list[Finding]:
-    """Return at most five notes: skew, heavy tails, common values, few distinct values, counts.
+    """Return at most six notes: skew, heavy tails, zeros, common values, few values, counts.
 
     Each lists the columns without a transform that it is about, the worst first.
     """
@@ -592,6 +592,8 @@ def shape_findings(shapes: Sequence[Shape]) -> list[Finding]:
     heavy = [s for s in shapes if s.excess_kurtosis > _HEAVY and abs(s.skewness) <= _SKEWED]
     piled = [s for s in shapes if s.share > (_BOUND if s.at_bound else _SPIKE)]
     piled = [s for s in piled if s.n_distinct > _FEW]
+    spiked = [s for s in piled if s.common == 0.0 and s.share >= _SPIKE and not s.largest_count]
+    piled = [s for s in piled if s not in spiked]
     rounded = [s for s in shapes if not s.settled and 2 < s.n_distinct <= _FEW]
     counts = [s for s in shapes if s.largest_count is not None]
     rounded = [s for s in rounded if s.largest_count is None]
@@ -609,6 +611,14 @@ def shape_findings(shapes: Sequence[Shape]) -> list[Finding]:
             ("has heavy tails", "have heavy tails"),
             lambda s: f"kurtosis {s.excess_kurtosis + 3:.1f}; 3 is normal",
             _transform_line(heavy),
+        ),
+        _note(
+            sorted(spiked, key=lambda s: -s.share),
+            ("has a spike at zero", "have a spike at zero"),
+            lambda s: f"{s.share:.0%} of the rows",
+            f"{types_line([s.name for s in spiked[:_MOST]], 'hurdle')} models whether it is zero, "
+            "and how much it is where it is not",
+            strong=any(s.share > _MOSTLY for s in spiked),
         ),
         _note(
             sorted(piled, key=lambda s: -s.share),

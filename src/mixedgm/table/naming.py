@@ -46,6 +46,6 @@ def with_names(
 
 
 def _places(schema: Schema) -> list[str]:
-    """Return names of the Gaussian columns, then of all values of the others."""
+    """Return names of the columns of numbers, then of all values of the others."""
     levels = [f"{quoted(c.name)} = {value}" for c in schema.discrete for value in c.value_names]
-    return [*(quoted(column.name) for column in schema.gaussian), *levels]
+    return [*(quoted(column.name) for column in schema.real), *levels]

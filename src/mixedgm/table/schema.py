@@ -337,12 +337,17 @@ class Schema:
 
     @property
     def gaussian(self) -> tuple[Column, ...]:
-        """The columns that are Gaussian given the others: those of `Design.numbers`."""
+        """The columns that are Gaussian given the others."""
         return self.nodes[self.spans.gaussian]
 
     @property
+    def real(self) -> tuple[Column, ...]:
+        """The columns whose values are real numbers: those of `Design.numbers`."""
+        return self.nodes[: self.spans.n_real]
+
+    @property
     def discrete(self) -> tuple[Column, ...]:
-        """The columns with finitely many values: those of `Design.codes`."""
+        """The columns with finitely many values, or zero and others: those of `Design.codes`."""
         return self.nodes[self.spans.discrete]
 
     @cached_property
@@ -356,9 +361,9 @@ class Schema:
         return tuple(k for k, node in enumerate(self.nodes) if node.role == "covariate")
 
     @property
-    def gaussian_targets(self) -> list[int]:
-        """Nodes that are predicted and Gaussian given the others."""
-        return [s for s in range(self.n_gaussian) if s not in self.covariates]
+    def real_targets(self) -> list[int]:
+        """Nodes that are predicted and have real numbers as values."""
+        return [s for s in range(self.spans.n_real) if s not in self.covariates]
 
     def directed(self, u: int, v: int) -> tuple[int, int]:
         """Two nodes in the order in which an edge names them: a covariate is its source."""

@@ -10,7 +10,7 @@ from mixedgm.printable import cut, one_line
 from mixedgm.views.colours import SIGN_COLOURS
 from mixedgm.views.result import CELL, TABLE
 from mixedgm.views.summary import Summary
-from mixedgm.views.text import NO_SIGN, facts, heading, top_edges
+from mixedgm.views.text import facts, heading, sign_legend, top_edges
 
 __all__ = ["html"]
 
@@ -62,9 +62,10 @@ def _edges(edges: tuple[Edge, ...]) -> str:
     heaviest = max(edge.weight for edge in edges)
     rows = "".join(_edge(edge, heaviest, moderated) for edge in edges)
     table = f'<table style="{TABLE}"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
-    if all(edge.sign is not None for edge in edges):
+    legend = sign_legend(edges)
+    if not legend:
         return table
-    return f'{table}<div style="opacity:.7;margin-bottom:.5em">{NO_SIGN}</div>'
+    return f'{table}<div style="opacity:.7;margin-bottom:.5em">{legend}</div>'
 
 
 def _edge(edge: Edge, heaviest: float, moderated: bool) -> str:

@@ -57,17 +57,17 @@ def plot_network(
 ) -> NetworkDrawing:
     """Draw the network: a shape for each kind of column.
 
-    Circles are continuous columns, diamonds ordinal ones, hexagons counts, squares categories. The
-    parameters are those of `MixedGraphicalModel.plot`, `options` those of `Appearance`; `rings` are
-    shares by column.
+    Circles are continuous columns, pentagons hurdle ones, diamonds ordinal ones, hexagons counts,
+    squares categories. The parameters are those of `MixedGraphicalModel.plot`, `options` those of
+    `Appearance`; `rings` are shares by column.
 
     Notes
     -----
     Width is the edge's weight. Positive edges are blue, negative ones vermilion and dashed; grey
-    edges have no sign, because an end is categorical with three or more levels. Covariates are
-    white, and arrows lead from them to what they predict. A dotted line on top of an edge, or in
-    its place, means that the edge varies with a moderator; its width is the weight of that
-    deviation.
+    edges have no sign, because an end is categorical with three or more levels, or a hurdle column
+    with one sign for whether and another for how much. Covariates are white, and arrows lead
+    from them to what they predict. A dotted line on top of an edge, or in its place, means that the
+    edge varies with a moderator; its width is the weight of that deviation.
     """
     require_matplotlib()
     style = Appearance.of(options, ("layout", "ax", "predictability", "legend"))

@@ -22,6 +22,7 @@ __all__ = [
     "edges_text",
     "facts",
     "lam_text",
+    "sign_legend",
     "summary_text",
     "table_text",
     "weights_text",
@@ -29,6 +30,7 @@ __all__ = [
 
 TOP_EDGES = 12
 NO_SIGN = "no sign: a categorical column with three or more levels"
+_TWO_SIGNS = "a hurdle column (one sign for whether, another for how much)"
 _NARROWEST = 8
 _LONGEST_HEAD = 24
 _LONGEST_NAME = 40
@@ -239,7 +241,26 @@ def edges_text(
     if sum(cells.widths) + cells.gaps > width:
         columns = {**columns, "kind": [SHORT_KINDS[edge.kind] for edge in edges]}
     text = table_text(columns, width)
-    return f"{text}\n({NO_SIGN})" if any(edge.sign is None for edge in edges) else text
+    legend = sign_legend(edges)
+    return f"{text}\n{textwrap.fill(f'({legend})', width)}" if legend else text
+
+
+def sign_legend(edges: Iterable[Edge]) -> str:
+    """Return why some of these edges have no sign; nothing where all have one.
+
+    Examples
+    --------
+    >>> print(sign_legend([Edge("age", "debt", "continuous-hurdle", 0.25, None, None)]))
+    no sign: a hurdle column (one sign for whether, another for how much)
+    """
+    ends = [ends_of(edge.kind) for edge in edges if edge.sign is None]
+    spiked = [any(kind.has_spike for kind in pair) for pair in ends]
+    levels = any(kind.has_levels and not kind.is_numeric for pair in ends for kind in pair)
+    if not ends:
+        return ""
+    if not any(spiked):
+        return NO_SIGN
+    return f"{NO_SIGN}, or {_TWO_SIGNS}" if levels else f"no sign: {_TWO_SIGNS}"
 
 
 def table_text(columns: Columns, width: int = 80) -> str:

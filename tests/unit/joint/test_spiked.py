@@ -8,19 +8,21 @@ import pytest
 from mixedgm.errors import DistributionError
 from mixedgm.joint import KnownColumns, draw, marginal, posterior, posterior_draw, sampled_margins
 from mixedgm.joint.posteriors import log_density_of
-from mixedgm.model.kinds import CATEGORICAL, CONTINUOUS, HURDLE, OrdinalKind
+from mixedgm.model.kinds import CATEGORICAL, CONTINUOUS, HURDLE, HurdleKind, OrdinalKind
 from mixedgm.model.layout import Floats
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params
 
 SCORES = (0.0, 1.0, 4.0)
+LOCATION = 0.8  # what is taken from h1 where it is not zero
 # Design columns: x, (b1, h1), (b2, h2), score, three indicators.
 X, B1, H1, B2, H2, SCORE, LEVEL = 0, 1, 2, 3, 4, 5, 6
 
 
 def model() -> Params:
     """One continuous, two hurdle, one ordinal and one categorical column, all pairs related."""
-    kinds = (CONTINUOUS, HURDLE, HURDLE, OrdinalKind(level_scores=SCORES), CATEGORICAL)
+    spiked = (HurdleKind(location=LOCATION), HURDLE)
+    kinds = (CONTINUOUS, *spiked, OrdinalKind(level_scores=SCORES), CATEGORICAL)
     rng = np.random.default_rng(7)
     coef = rng.uniform(-0.5, 0.5, (9, 9))
     coef = coef + coef.T
@@ -64,6 +66,8 @@ class Enumerated:
             diagonal = {X: params.diagonal[0], H1: bias[3], H2: bias[6]}
             precision[np.diag_indices(len(columns))] = [diagonal[c] for c in columns]
             number = {X: known.get(0), H1: known.get(1), H2: known.get(2)}
+            if number[H1] is not None:
+                number[H1] -= LOCATION
             fixed = [k for k, c in enumerate(columns) if number[c] is not None]
             free = [k for k, c in enumerate(columns) if number[c] is None]
             value = np.array([number[columns[k]] for k in fixed], dtype=float)
@@ -77,6 +81,7 @@ class Enumerated:
             mean, spread = np.zeros(3), np.zeros((3, 3))
             at = [{X: 0, H1: 1, H2: 2}[columns[k]] for k in free]
             mean[at] = covariance @ rest
+            mean[1] += LOCATION * b1
             spread[np.ix_(at, at)] = covariance
             for node in (0, 1, 2):
                 mean[node] = known.get(node, mean[node])

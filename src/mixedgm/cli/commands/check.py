@@ -13,16 +13,16 @@ from mixedgm.printable import number_of, rows
 USAGE = "TABLE [options]"
 SUMMARY = "show how a table will be understood, and what is wrong with it"
 EXPLANATION = """
-Show each column of a table as continuous, ordinal, count or categorical, with its levels, and list
-everything that is wrong or doubtful: missing values and the columns that cost most rows,
-identifiers (which are left out), columns that follow from others, skewed columns, numbers that may
-be ordinal, counts or codes. Nothing is fitted. The exit code is 2 if the table cannot be fitted as
-it is.
+Show each column of a table as continuous, hurdle, ordinal, count or categorical, with its levels,
+and list everything that is wrong or doubtful: missing values and the columns that cost most rows,
+identifiers (which are left out), columns that follow from others, skewed columns, columns with many
+zeros (which may be hurdle columns), numbers that may be ordinal, counts or codes. Nothing is
+fitted. The exit code is 2 if the table cannot be fitted as it is.
 """
 EXAMPLES = """
 mixedgm check survey.csv
 mixedgm check survey.csv --types stage=categorical --missing drop
-mixedgm check survey.csv --types pain=ordinal,visits=count --zero-term visits
+mixedgm check survey.csv --types pain=ordinal,visits=count,debt=hurdle --zero-term visits
 """
 
 

@@ -14,9 +14,10 @@ USAGE = "MODEL TABLE [-o FILE] [--draws N]"
 SUMMARY = "fill the missing cells of a table"
 EXPLANATION = """
 Fill each missing cell of a table from what its row has: with the expected value of a continuous
-column, the most probable level of a categorical or an ordinal one, the median of a count, or with
-draws from their distribution (--draws, for multiple imputation). Everything else stays as it is. To
-have a whole column filled, add it to the table without values.
+column, the most probable level of a categorical or an ordinal one, the median of a count, zero or
+the expected amount of a hurdle column (whichever is likelier), or with draws from their
+distribution (--draws, for multiple imputation). Everything else stays as it is. To have a whole
+column filled, add it to the table without values.
 """
 EXAMPLES = """
 mixedgm impute survey.mgm new.csv -o filled.csv

@@ -14,11 +14,11 @@ from mixedgm.errors import ParameterError
 USAGE = "MODEL TABLE [--column NAME] [options]"
 SUMMARY = "predict columns of a table from all its other columns"
 EXPLANATION = """
-Predict each column of every row from the row's other columns: the expected value of a continuous or
-a count column, the most probable level of a categorical or an ordinal one (--value asks for another
-value of ordinal columns and counts). A column that --column names need not be in the table; --proba
-gives the probability of each of its levels, or of each count. Rows may have missing cells: a column
-is then predicted from what its row has.
+Predict each column of every row from the row's other columns: the expected value of a continuous,
+hurdle or count column, the most probable level of a categorical or an ordinal one (--value asks for
+another value of ordinal, hurdle and count columns). A column that --column names need not be in the
+table; --proba gives the probability of each of its levels, of each count, or of zero. Rows may have
+missing cells: a column is then predicted from what its row has.
 """
 EXAMPLES = """
 mixedgm predict survey.mgm new.csv --column jobclass

@@ -129,15 +129,22 @@ class HurdleKind(Kind):
         """Of its three terms."""
         return ("not zero", "linear", "precision")
 
+    @staticmethod
+    def parts(mean: Floats, share: Floats) -> Floats:
+        """(n, 2) what `point` takes, from means with zeros in them and shares of not zero."""
+        with np.errstate(divide="ignore"):
+            there = np.log(share)
+        return np.column_stack([there, mean / np.maximum(share, 1e-300)])
+
     def point(
         self, conditional: Floats, which: Point | None = None, numbers: Floats | None = None
     ) -> NDArray[Any]:
-        """The mean; what fills a gap is zero, or the mean of what is not zero, if that is likelier.
+        """The mean if that is asked for, else zero or the mean where it is not, the likelier part.
 
         The conditional (n, 2) is the log probability of not zero, and the mean where it is not.
         """
         there, mean = np.exp(conditional[:, 0]), conditional[:, 1]
-        return there * mean if which else np.where(there >= 0.5, mean, 0.0)
+        return there * mean if which == "mean" else np.where(there >= 0.5, mean, 0.0)
 
 
 HURDLE = HurdleKind()
