@@ -45,7 +45,7 @@ class Claim:
         The groups that are part of the problem; all others are held at zero.  None: all.
     ridge : ndarray (n_groups,) or None
         Half of this times the squared norm is added for every group.
-    noise : ndarray (n_gaussian,) or None
+    noise : ndarray (n_real,) or None
         Half of this times the precision is added for every number.
     """
 
@@ -265,7 +265,7 @@ class _Conditionals:
         if whole and not self.layout.nodewise:
             out += out.reshape(self.n_copies, self.d, width).transpose(0, 2, 1).reshape(out.shape)
         if self.claim.noise is not None:
-            precision += 0.5 * self.claim.noise
+            precision += 0.5 * self.claim.noise[:p]
         precision[~(varies & self.target[:p])] = 0.0  # a constant has a precision by custom
         others = self.layout.nodes.numeric_nodes & ~self.layout.nodes.gaussian_nodes
         bias[others[self.layout.column_node[block]]] = 0.0
@@ -280,7 +280,8 @@ class _Conditionals:
                 continue
             j = v - self.p
             if of.spiked_nodes[v]:
-                yield by_value[of.slots_of(j)]
+                noise = 0.0 if self.claim.noise is None else self.claim.noise[v]
+                yield by_value[of.slots_of(j)] + np.array([0.0, 0.0, 0.5 * noise])
             elif of.scored_nodes[v]:
                 yield of.term_features(j).T @ by_value[of.slots_of(j)]
 

@@ -17,6 +17,7 @@ from mixedgm.path.path import Path
 from mixedgm.path.recipe import Lam
 from mixedgm.path.refits import (
     FINEST_TOL,
+    noise_worth_one_row,
     open_edges,
     open_numbers,
     too_dense,
@@ -45,7 +46,7 @@ class Optimum:
     ridge: Floats | None = None
     """(n_groups,) of a refit, for every group; see `Ridged`."""
     noise: Floats | None = None
-    """(n_gaussian,) of a refit, for every number."""
+    """(n_real,) of a refit, for every number."""
 
 
 def chosen_estimate(task: Task, path: Path, choice: Choice, options: Options) -> Optimum:
@@ -117,9 +118,9 @@ def refitted(
         ridge=_pairs(task, refit.ridge),
         noisy=tuple(task.schema.nodes[s].name for s in refit.noisy.tolist()),
     )
-    ridge, noise = np.zeros(task.layout.n_groups), np.zeros(task.layout.n_gaussian)
+    ridge, noise = np.zeros(task.layout.n_groups), np.zeros(task.layout.nodes.n_real)
     ridge[refit.ridge] = worth_one_row(task, refit.ridge)
-    noise[refit.noisy] = 1.0 / task.total_weight
+    noise[refit.noisy] = noise_worth_one_row(task)[refit.noisy]
     return Optimum(refit.solution.theta, report, groups, ridge, noise)
 
 
@@ -214,9 +215,9 @@ def unbounded(task: Task, theta: Floats, lam: Lam, tol: float) -> tuple[str, ...
     edges = open_edges(judge, groups, theta, rows=1.0, free=free)
     numbers = np.flatnonzero(open_numbers(judge, free, theta))
     if len(numbers):  # a precision that is only large stays where it is
-        diagonal = task.layout.diagonal
-        further = solved(theta, 1e-3 * tol)[diagonal][numbers]
-        numbers = numbers[further > 2.0 * theta[diagonal][numbers]]
+        precisions = task.layout.positive
+        further = solved(theta, 1e-3 * tol)[precisions][numbers]
+        numbers = numbers[further > 2.0 * theta[precisions][numbers]]
     return (
         *(f"{a} - {b}" for a, b in _pairs(task, edges)),
         *(task.schema.nodes[s].name for s in numbers.tolist()),

@@ -220,11 +220,11 @@ def make(name, table_name, which="full", ridged="plain"):
             return value, grad
         blocks = np.split(theta, layout.starts[:-1])[1:]
         value += 0.5 * sum(r * b @ b for r, b in zip(smooth.edges, blocks, strict=True))
-        value += 0.5 * smooth.numbers @ theta[layout.diagonal]
+        value += 0.5 * smooth.numbers @ theta[layout.positive]
         if grad is not None:
             for r, a, b in zip(smooth.edges, layout.starts, layout.starts[1:], strict=False):
                 grad[a:b] += r * theta[a:b]
-            grad[layout.diagonal] += 0.5 * smooth.numbers
+            grad[layout.positive] += 0.5 * smooth.numbers
         return value, grad
 
     return Case(smooth, reference, loss == "likelihood")
@@ -233,9 +233,9 @@ def make(name, table_name, which="full", ridged="plain"):
 def ridge(layout):
     """On two of three edges and one of two numbers, of different strengths."""
     rng = np.random.default_rng(3)
-    edges, numbers = (rng.uniform(0.1, 2.0, n) for n in (layout.n_groups, layout.n_gaussian))
+    edges, numbers = (rng.uniform(0.1, 2.0, n) for n in (layout.n_groups, len(layout.positive)))
     edges[::3] = numbers[1::2] = 0.0
-    return edges, numbers * layout.is_target[: layout.n_gaussian]
+    return edges, numbers * layout.is_target[: len(numbers)]
 
 
 @pytest.fixture(params=CASES, ids="/".join)
@@ -394,7 +394,7 @@ def test_extreme_logits_stay_finite_and_right(name, which):
 def test_infinitesimal_and_huge_diagonals(name, ridged, size):
     case = make(name, next(iter(FUNCTIONS[name][2])), ridged=ridged)
     theta = case.theta(10)
-    theta[case.smooth.layout.diagonal] = size
+    theta[case.smooth.layout.diagonal] = size  # of hurdle columns see tests/reference/test_hurdle
     here, (value, grad) = case.smooth.evaluate(theta), case.reference(theta)
     assert here.value == pytest.approx(value, rel=1e-9)
     np.testing.assert_allclose(here.gradient, grad, rtol=1e-8, atol=1e-9 * np.abs(grad).max())

@@ -81,12 +81,10 @@ def test_the_model_in_own_units_has_the_same_objective_by_loops(name):
         solution_of(name, "proximal-newton"),
     )
     columns = scored.Columns(problem.table)
-    weights = task.penalty.weights / 1.0
-    own = np.zeros((columns.n_nodes, columns.n_nodes))
-    own[tuple(task.layout.pairs.T)] = weights
-    own *= np.outer(columns.unit, columns.unit)
+    weights = np.zeros((columns.n_nodes, columns.n_nodes))
+    weights[tuple(task.layout.pairs.T)] = task.penalty.weights
     params, lam = task.params(found.theta), scored.optimum(name).lam
-    value = scored.objective(params, problem.table, lam, own, problem.targets)
+    value = scored.objective(params, problem, lam, weights)
     assert found.objective + task.log_jacobian == pytest.approx(value, abs=1e-9)
     again = task.theta_of(params)
     np.testing.assert_allclose(again, found.theta, atol=1e-9)

@@ -44,6 +44,10 @@ class Values(NamedTuple):
         """(n, values) from own terms and the predictors (n, design columns) of the others."""
         return self.base + self.terms @ terms + predictors @ self.columns.T
 
+    @property
+    def column_units(self) -> Floats:
+        return np.full(self.width, self.unit)
+
     def slots(self, terms: Floats) -> Floats:
         """What a pass gets of the own terms: logits of all values."""
         return self.base + self.terms @ terms
@@ -92,6 +96,10 @@ class Spiked(NamedTuple):
 
     n_terms = n_slots = 3
     width = 2
+
+    @property
+    def column_units(self) -> Floats:
+        return np.array([self.spread, self.unit])
 
     def slots(self, terms: Floats) -> Floats:
         return terms

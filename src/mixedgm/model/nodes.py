@@ -648,15 +648,27 @@ class Nodes:
             return mean
         return np.concatenate([mean, self.term_sums(shares)[: self.n_scored_terms]])
 
-    def score_moments(self, mean: Floats, shares: Floats) -> tuple[Floats, Floats]:
-        """Means of all design columns, from those of Gaussian ones and shares of values.
+    def column_moments(
+        self, mean: Floats, variance: Floats, shares: Floats
+    ) -> tuple[Floats, Floats]:
+        """Means of all design columns, and variances of those that are numbers.
 
-        With them, the variances of scores.
+        From the moments of the real numbers and shares of values, all in own units.
         """
-        means = np.asarray(self.expansion.T @ np.concatenate([mean, shares]))
-        parts = [(kind.scores(n), shares[self.levels_of(j)]) for j, kind, n in self._scored]
-        variances = [share @ scores**2 - (share @ scores) ** 2 for scores, share in parts]
-        return means, np.array(variances, dtype=np.float64)
+        p, of_values = self.n_gaussian, np.split(shares, self.level_start[1:-1])
+        means, variances = [mean[:p]], [variance[:p]]
+        for j, spiked in self._spiked:
+            there, middle, at = of_values[j][1], mean[p + j], spiked.location
+            means.append(np.array([there, middle - at * there]))
+            of_b, mixed = there * (1.0 - there), middle * (1.0 - there)
+            of_x = variance[p + j] - 2.0 * at * mixed + at**2 * of_b
+            variances.append(np.array([of_b, of_x]))
+        for j, kind, n in self._scored:
+            scores, share = kind.scores(n), of_values[j]
+            means.append(np.array([share @ scores]))
+            variances.append(np.array([share @ scores**2 - (share @ scores) ** 2]))
+        of_indicators = shares[self.level_start[self.first_indicator] :]
+        return np.concatenate([*means, of_indicators]), np.concatenate(variances)
 
     def base_mean(self, shares: Floats) -> float:
         """Mean of the part of the log density that is known, from shares of values."""

@@ -261,6 +261,12 @@ class Params(metaclass=_OldForm):
         return np.sqrt(np.add.reduceat(np.add.reduceat(matrix**2, start, axis=0), start, axis=1))
 
     def with_precision(self, precision: Floats) -> Params:
+        """The same with another precision of the continuous columns."""
+        whole, p = self.real_precision.copy(), self.nodes.n_gaussian
+        whole[:p, :p] = precision
+        return self.with_real_precision(whole)
+
+    def with_real_precision(self, precision: Floats) -> Params:
         """The same with another `real_precision`."""
         coef, bias, p = self.coef.copy(), self.bias.copy(), self.nodes.n_gaussian
         inner, diagonal = -precision, np.diagonal(precision)

@@ -3,7 +3,8 @@
 Where rows leave a parameter open (a cell without rows, a column that another one determines), a
 function without penalty has no optimum, or none that a few more rows would not move far away.  The
 ridge adds half of r_g |theta_g|^2 for edge groups, and half of t_s beta_ss for the precision of
-numbers: noise of variance t_s in that column, as its own conditional sees it.
+numbers: noise of variance t_s in that column, as its own conditional sees it.  In a hurdle column
+it is noise in what is not zero.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Ridged:
     edges: Floats
     """(n_groups,) r_g >= 0."""
     numbers: Floats
-    """(n_gaussian,) t_s >= 0."""
+    """(n_real,) t_s >= 0."""
 
     @property
     def layout(self) -> Layout:
@@ -80,9 +81,15 @@ class Ridged:
     def null(self) -> Floats:
         """Without edges, noise adds to the variance of a number and leaves its mean."""
         theta, layout = self.smooth.null(), self.layout
+        of_numbers, of_spiked = np.split(self.numbers, [layout.n_gaussian])
         before = theta[layout.diagonal].copy()
-        theta[layout.diagonal] = 1.0 / (1.0 / before + self.numbers)
+        theta[layout.diagonal] = 1.0 / (1.0 / before + of_numbers)
         theta[layout.linear] *= theta[layout.diagonal] / before
+        if of_spiked.any():
+            last = layout.positive[layout.n_gaussian :]
+            theta[last - 2], theta[last - 1], theta[last] = with_noise(
+                theta[last - 2], theta[last - 1], theta[last], of_spiked
+            )
         return theta
 
     def evaluate(
@@ -98,13 +105,13 @@ class Ridged:
     def added(self, theta: Floats) -> float:
         """The ridge alone."""
         layout, norms = self.layout, self.layout.group_norms(theta)
-        return float(0.5 * (self.edges @ norms**2 + self.numbers @ theta[layout.diagonal]))
+        return float(0.5 * (self.edges @ norms**2 + self.numbers @ theta[layout.positive]))
 
     def push(self, theta: Floats) -> Floats:
         """The gradient of the ridge alone."""
         layout, out = self.layout, np.zeros(len(theta))
         out[layout.edges] = layout.spread(self.edges) * theta[layout.edges]
-        out[layout.diagonal] = 0.5 * self.numbers
+        out[layout.positive] = 0.5 * self.numbers
         return out
 
     def curvature(
@@ -116,6 +123,21 @@ class Ridged:
             return RidgedWhole(hessian, self.layout, self.edges)
         # Every conditional that an edge is in has its share.
         return replace(hessian, ridge=self.edges / np.maximum(1, self.layout.conditionals))
+
+
+def with_noise(
+    height: Floats, slope: Floats, precision: Floats, noise: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Own terms of hurdle columns without edges -> those with noise, of so much over all rows."""
+
+    def log_area(slope: Floats, precision: Floats) -> Floats:
+        return np.asarray(0.5 * (slope**2 / precision + np.log(2.0 * np.pi / precision)))
+
+    odds = height + log_area(slope, precision)
+    share = 1.0 / (1.0 + np.exp(-odds))
+    noisy = 1.0 / (1.0 / precision + noise / share)
+    tilted = slope * noisy / precision
+    return odds - log_area(tilted, noisy), tilted, noisy
 
 
 @dataclass(frozen=True, eq=False)

@@ -222,7 +222,7 @@ class SampledLikelihood(WholeLikelihood):
         logits = np.split(nodes.own_logits(theta[layout.biases]), nodes.level_start[1:-1])
         log_z = [float(logsumexp(part)) for part in logits]
         chance = [np.exp(part - each) for part, each in zip(logits, log_z, strict=True)]
-        mean, _ = nodes.score_moments(linear / diagonal, np.concatenate(chance))
+        mean, _ = nodes.column_moments(linear / diagonal, 1.0 / diagonal, np.concatenate(chance))
         second, numbers = np.outer(mean, mean), np.arange(nodes.n_gaussian)
         second[numbers, numbers] += 1.0 / diagonal
         means = nodes.statistic_means(mean, np.concatenate(chance))

@@ -122,12 +122,31 @@ def worth_one_row(task: Task, groups: Ints) -> Floats:
 
 
 def open_numbers(task: Task, groups: Ints, theta: Floats, rows: float = 1.0) -> NDArray[np.bool_]:
-    """Whether its neighbours leave less than rows / n of a number's variance."""
-    layout = task.layout
+    """Whether its neighbours leave less than rows / n of a number's variance.
+
+    Of a hurdle column: of the variance of what is not zero, and of its rows.
+    """
+    layout, (precision, n) = task.layout, _alone(task)
     joined = np.zeros(layout.n_nodes, dtype=bool)
     joined[layout.pairs[groups]] = True
-    explained = (joined & layout.is_target)[layout.nodes.gaussian]
-    return np.asarray(explained & (theta[layout.diagonal] * rows > task.total_weight))
+    explained = (joined & layout.is_target)[: layout.nodes.n_real]
+    return np.asarray(explained & (theta[layout.positive] * rows > precision * n))
+
+
+def noise_worth_one_row(task: Task) -> Floats:
+    """(n_real,) what one row has of a number's variance."""
+    precision, _ = _alone(task)
+    return 1.0 / (precision * task.total_weight)
+
+
+def _alone(task: Task) -> tuple[Floats, Floats]:
+    """(n_real,) precisions of numbers without edges, and rows in which they are not zero."""
+    layout, nodes = task.layout, task.layout.nodes
+    precision, n = np.ones(nodes.n_real), np.full(nodes.n_real, task.total_weight)
+    if nodes.n_spiked and task.moments is not None:
+        precision = task.smooth.null()[layout.positive]
+        n[nodes.n_gaussian :] *= task.moments.shares[nodes.slot_start[: nodes.n_spiked]]
+    return precision, n
 
 
 def open_edges(
@@ -253,7 +272,7 @@ class Unshrunken:
     ridge: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     """Groups that needed a ridge."""
     noisy: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    """Continuous nodes that needed noise."""
+    """Nodes of numbers that needed noise."""
 
 
 def unshrunken(
@@ -311,8 +330,8 @@ def _sampled(task: Task, groups: Ints, start: Start, *, tol: float, max_iter: in
     small = task.smooth.restrict(groups)
     assert isinstance(small, SampledLikelihood)
     edges = np.where(np.isin(groups, known.ridge), worth_one_row(task, groups), 0.0)
-    numbers = np.zeros(task.layout.n_gaussian)
-    numbers[known.noisy] = 1.0 / task.total_weight
+    numbers = np.zeros(task.layout.nodes.n_real)
+    numbers[known.noisy] = noise_worth_one_row(task)[known.noisy]
     ridged = RidgedSample.of(small, edges, numbers)
     none = GroupLasso.none(small.layout)
     problem = Problem(ridged, none, 0.0, task.yardstick[groups])
@@ -329,7 +348,7 @@ def _solved(
     """
     small = task.smooth.restrict(groups)
     edges = np.where(np.isin(groups, ridge), worth_one_row(task, groups), 0.0)
-    floor = 1.0 / task.total_weight
+    floor = noise_worth_one_row(task)
     noisy = open_numbers(task, groups, start.theta, rows=2.0)
     for _ in range(_ROUNDS):
         ridged = Ridged(small, edges, np.where(noisy, floor, 0.0))

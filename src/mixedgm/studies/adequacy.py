@@ -11,7 +11,6 @@ import numpy as np
 
 from mixedgm.errors import DistributionError
 from mixedgm.fitted import FittedModel
-from mixedgm.model.kinds import indicator_ends
 from mixedgm.model.layout import Floats
 from mixedgm.model.nodes import Nodes
 from mixedgm.parallel import RandomState, check_n_tasks
@@ -98,13 +97,13 @@ class _Comparison:
     def _looked_at(self, node: int) -> Iterator[tuple[Sequence[str], Floats, Floats, float]]:
         """Statistics of a column: names, observed, simulated, the least standard deviation.
 
-        Numbers are judged by their moments, values by their shares (a count by that of zero), and
-        levels without order by their dispersion besides.
+        Numbers are judged by their moments, values by their shares (counts and hurdle columns by
+        that of zero), and levels without order, and zero or not, by their dispersion besides.
         """
         spans, here, drawn, rare = self._spans, self.observed, self.simulated, 0.5 / self.n_rows
         if spans.numeric_nodes[node]:
             # The tails of few values, and of counts, vary too much to judge a column by.
-            n = len(MOMENTS) if spans.is_gaussian(node) else MOMENTS.index("skewness")
+            n = len(MOMENTS) if spans.is_real(node) else MOMENTS.index("skewness")
             moments = _even(here.moments[node]), _even(drawn.moments[:, node])
             yield MOMENTS[:n], moments[0][:n], moments[1][:, :n], 1e-12
         if spans.is_gaussian(node):
@@ -114,7 +113,7 @@ class _Comparison:
         first = int(spans.level_start[at])
         shares = slice(first, first + len(names))
         yield names, here.shares[shares], drawn.shares[:, shares], rare
-        if not spans.numeric_nodes[node]:
+        if spans.spiked_nodes[node] or not spans.numeric_nodes[node]:
             dispersion = _log(here.dispersion[[at]]), _log(drawn.dispersion[:, [at]])
             yield ("dispersion",), *dispersion, rare
 
@@ -134,13 +133,15 @@ class _Comparison:
         return odd, float(observed[0]), float(simulated.mean())
 
     def _strength(self, blocks: Floats, shares: Floats, u: int, v: int) -> Floats:
-        """Correlation, correlation ratio or Cramer's V of each table, from its covariances."""
+        """Correlation, correlation ratio or Cramer's V of each table, from its covariances.
+
+        Of a hurdle column, the multiple correlation with its two parts.
+        """
         spans = self._spans
-        n_indicators = indicator_ends(edge_kind(self.fitted.schema, u, v))
-        if n_indicators == 0:
+        if blocks.shape[1:] == (1, 1):
             return np.asarray(blocks[:, 0, 0])
         rows, columns = (
-            np.ones((len(blocks), 1))
+            np.ones((len(blocks), int(spans.width[node])))
             if spans.kinds[node].is_numeric
             else shares[:, spans.levels_of(spans.place(node))]
             for node in (u, v)
@@ -148,9 +149,7 @@ class _Comparison:
         share = rows[:, :, None] * columns[:, None, :]
         # A level without rows has covariance zero.
         total = np.sum(blocks**2 / np.where(share > 0.0, share, 1.0), axis=(1, 2))
-        if n_indicators == 2:
-            total = total / max(min(rows.shape[1], columns.shape[1]) - 1, 1)
-        return np.asarray(np.sqrt(total))
+        return np.asarray(np.sqrt(total / max(spans.freedom[[u, v]].min(), 1)))
 
     def _node_check(self, node: int, odd: Oddity, adjusted: float, alpha: float) -> NodeCheck:
         column, here, at = self.fitted.schema.nodes[node], self.observed, self._spans.place(node)
@@ -179,8 +178,7 @@ class _Comparison:
     ) -> PairCheck:
         schema, (u, v), (odd, observed, simulated) = self.fitted.schema, pair, pair_odds
         rows, columns = (
-            () if self._spans.numeric_nodes[node] else schema.nodes[node].level_names
-            for node in pair
+            self.fitted.axis(node) if self._spans.width[node] > 1 else () for node in pair
         )
         names = list(rows or columns or ("",))
         if rows and columns:

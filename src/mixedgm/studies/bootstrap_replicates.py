@@ -147,7 +147,9 @@ class Replicates:
     @cached_property
     def lost_levels(self) -> NDArray[np.bool_]:
         """(B, sum of values) values that cannot occur, because they have no rows."""
-        return np.isneginf(self.layout.nodes.own_logits(self.node_terms[:, self.layout.biases]))
+        nodes = self.layout.nodes
+        slots = np.isneginf(nodes.own_logits(self.node_terms[:, self.layout.biases]))
+        return np.delete(slots, 3 * np.arange(nodes.n_spiked) + 2, axis=1)  # they have two values
 
     def lacking(self, observed: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """(B, n) nodes that lack a level which the whole table has."""

@@ -141,7 +141,7 @@ def models_along(
 
 
 def _spread(fitted: FittedModel, node: int) -> list[Any]:
-    """Low, middle and high; or all levels with rows."""
+    """Low, middle and high, and zero of a hurdle column; or all levels with rows."""
     assert fitted.params.moderation is not None
     column, moderation = fitted.schema.nodes[node], fitted.params.moderation
     if column.has_levels:
@@ -152,6 +152,7 @@ def _spread(fitted: FittedModel, node: int) -> list[Any]:
     low, high = moderation.span[fitted.moderators.index(node)]
     step = fitted.units_of(node)[-1] * np.array([-1.0, 0.0, 1.0])
     values = [nodes.value_at(node, x) for x in np.clip(middle + step, low, high)]
+    values = [0.0, *values] if nodes.spiked_nodes[node] else values
     return [column.value(x) for x in dict.fromkeys(values)]
 
 
@@ -208,8 +209,8 @@ def _warn_outside(fitted: FittedModel, evidence: KnownValues) -> None:
     for node, (low, high) in zip(fitted.moderators, fitted.params.moderation.span, strict=True):
         if np.isnan(low):  # categories have no range
             continue
-        value, slack = nodes.score_of(node, known[node]), 1e-9 * (high - low)
-        if low - slack <= value <= high + slack:
+        value, slack = nodes.numbers_of(node, known[node])[-1], 1e-9 * (high - low)
+        if low - slack <= value <= high + slack:  # zero of a hurdle column is between, too
             continue
         column = fitted.schema.nodes[node]
         lowest, highest = (column.value(nodes.value_at(node, x)) for x in (low, high))
@@ -265,5 +266,5 @@ def repaired_model(fitted: FittedModel) -> FittedModel:
         ),
         notes=(*fitted.report.notes, note),
     )
-    params = whole.with_precision(precision)
+    params = whole.with_real_precision(precision)
     return replace(fitted, params=params, report=report, known_terms=None)

@@ -30,8 +30,9 @@ class Statistics:
     The covariance is that of the design columns: numbers and scores, standardised within this
     table, and level indicators.  Its blocks are the correlation of two columns of numbers, the
     group means of a mixed pair (times the groups' shares), and a table less the product of its
-    margins.  Moments are those of the m columns of numbers: Gaussian ones, then ordinal ones by
-    their scores and counts.  The q discrete columns are ordinal, counts and categorical.
+    margins.  Moments are those of the m columns of numbers: Gaussian ones, then hurdle ones where
+    they are not zero, ordinal ones by their scores, and counts.  The q discrete columns are hurdle
+    ones (zero or not), ordinal, counts and categorical.
     """
 
     covariance: Floats  # (d, d)
@@ -51,12 +52,12 @@ def statistics(fitted: FittedModel, design: Design) -> Statistics:
     scores = nodes.numbers(design.numbers, design.codes)
     centre, scale = _centre_and_scale(scores, weights)
     n_values = int(nodes.level_start[-1])
-    d, m = nodes.n_columns, nodes.n_numeric
+    d, m = nodes.n_columns, int(np.count_nonzero(nodes.numeric_nodes))
     second, mean = np.zeros((d, d)), np.zeros(d)
     powers, outliers, largest = np.zeros((4, m)), np.zeros(m), np.zeros(m)
     shares, expected, spread = np.zeros((3, n_values))
     pearson = np.zeros(len(nodes.n_levels))
-    values = _values(fitted, design)
+    values, judged = _values(fitted, design), _judged(fitted, design) * weights[:, None]
     size = max(1, _CELLS_PER_BLOCK // max(d, nodes.n_gaussian + n_values, 1))
     for first in range(0, design.n_rows, size):
         cut = slice(first, first + size)
@@ -64,30 +65,30 @@ def statistics(fitted: FittedModel, design: Design) -> Statistics:
         given = conditionals(params, numbers, codes, fitted.n_observed)
         chance = np.exp(given.log_prob)
         hot = _indicators(codes, params.level_start)
-        indicators = hot[:, int(nodes.level_start[nodes.n_scored]) :]
+        indicators = hot[:, int(nodes.level_start[nodes.first_indicator]) :]
         z = np.hstack([(scores[cut] - centre) / scale, indicators])
         second += z.T @ (w[:, None] * z)
         mean += w @ z
         middle, variance = _expected(fitted, given, chance)
-        residual = (values[cut] - middle) / np.sqrt(variance)
-        powers += np.array([w @ residual**k for k in (1, 2, 3, 4)]).reshape(4, m)
+        residual = np.where(judged[cut] > 0.0, (values[cut] - middle) / np.sqrt(variance), 0.0)
+        powers += [np.sum(judged[cut] * residual**k, axis=0) for k in (1, 2, 3, 4)]
         outliers += w @ (np.abs(residual) > OUTLIER)
         largest = np.maximum(largest, np.abs(residual).max(axis=0, initial=0.0))
         shares += w @ hot
         expected += w @ chance
         spread += w @ (chance * (1.0 - chance))
-        for j in range(nodes.n_scored, len(nodes.n_levels)):
+        for j in (*range(nodes.n_spiked), *range(nodes.first_indicator, len(nodes.n_levels))):
             levels = params.levels_of(j)
             chosen = np.maximum((hot[:, levels] * chance[:, levels]).sum(axis=1), 1e-300)
             # sum over levels of (indicator - p)^2 / p, over its expectation L - 1
             pearson[j] += w @ (1.0 / chosen - 1.0) / max(nodes.n_levels[j] - 1, 1)
     mean /= total
-    powers /= total
+    powers /= np.maximum(judged.sum(axis=0), 1e-300)
     pearson /= total
-    pearson[: nodes.n_scored] = powers[1, nodes.n_gaussian :]
+    pearson[nodes.n_spiked : nodes.first_indicator] = powers[1, nodes.n_real :]
     return Statistics(
         second / total - np.outer(mean, mean),
-        _moments(*_centre_and_scale(values, weights), powers),
+        _moments(*_centre_and_scale(values, judged), powers),
         largest,
         outliers,
         shares / total,
@@ -98,23 +99,37 @@ def statistics(fitted: FittedModel, design: Design) -> Statistics:
 
 
 def _centre_and_scale(columns: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    centre = weights @ columns / weights.sum()
-    scale = np.sqrt(weights @ (columns - centre) ** 2 / weights.sum())
+    """Of every column; weights are those of rows (n,), or of cells."""
+    if weights.ndim == 1:
+        centre = weights @ columns / weights.sum()
+        scale = np.sqrt(weights @ (columns - centre) ** 2 / weights.sum())
+    else:
+        total = np.maximum(weights.sum(axis=0), 1e-300)
+        centre = np.sum(weights * columns, axis=0) / total
+        scale = np.sqrt(np.sum(weights * (columns - centre) ** 2, axis=0) / total)
     return centre, np.where(scale == 0.0, 1.0, scale)
 
 
 def _values(fitted: FittedModel, design: Design) -> Floats:
     """(n, m) what residuals are about: numbers, scores of levels, counts."""
     nodes = fitted.params.nodes
-    of_codes = [nodes.amounts(j)[design.codes[:, j].astype(np.intp)] for j in range(nodes.n_scored)]
-    return np.column_stack([design.numbers, *of_codes])
+    scored, codes = range(nodes.n_spiked, nodes.first_indicator), design.codes.astype(np.intp)
+    return np.column_stack([design.numbers, *(nodes.amounts(j)[codes[:, j]] for j in scored)])
+
+
+def _judged(fitted: FittedModel, design: Design) -> Floats:
+    """(n, m) 1 where there is a residual: in a hurdle column, where it is not zero."""
+    nodes = fitted.params.nodes
+    there = np.ones((design.n_rows, int(np.count_nonzero(nodes.numeric_nodes))))
+    there[:, nodes.n_gaussian : nodes.n_real] = design.codes[:, : nodes.n_spiked]
+    return there
 
 
 def _expected(fitted: FittedModel, given: Conditionals, chance: Floats) -> tuple[Floats, Floats]:
     """(n, m) means and variances of the same given the other columns."""
     nodes = fitted.params.nodes
     means, variances = [given.mean], [np.broadcast_to(given.variance, given.mean.shape)]
-    for j in range(nodes.n_scored):
+    for j in range(nodes.n_spiked, nodes.first_indicator):
         numbers, prob = nodes.amounts(j), chance[:, nodes.levels_of(j)]
         mean = prob @ numbers
         means.append(mean[:, None])

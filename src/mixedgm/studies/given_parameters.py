@@ -15,7 +15,6 @@ from mixedgm.fitted import FittedModel
 from mixedgm.model.kinds import KINDS
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import Params
-from mixedgm.penalty.weights import node_scales as node_scales_of
 from mixedgm.printable import quoted
 from mixedgm.report import FitReport
 from mixedgm.table.declarations import Count, Ordinal
@@ -112,23 +111,28 @@ def given_model(columns: ColumnsArg, params: ParamsArg, library: str) -> FittedM
 
 
 def node_scales(params: Params) -> tuple[Floats, tuple[str, ...]]:
-    """Return sqrt(tr cov) of every column under the model, and what to know about the numbers."""
+    """Return the scales of all columns under the model, and what to know about the numbers."""
     from mixedgm.joint import expectations, sampled_margins
 
     notes: tuple[str, ...] = ()
+    form = params if params.nodes.n_spiked else params.joint
     try:
-        moments = expectations(params.joint)
+        if isinstance(form, Params):
+            raise TooLargeError("spiked columns have no exact moments")
+        moments = expectations(form)
         mean, variance, share = moments.mean, np.diagonal(moments.covariance), moments.share
     except TooLargeError:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", SamplingWarning)
-            sampled = sampled_margins(params.joint, rng=np.random.default_rng(0))
+            sampled = sampled_margins(form, rng=np.random.default_rng(0))
         mean, variance, share = sampled.mean, sampled.variance, sampled.share
         bad = any(issubclass(warning.category, SamplingWarning) for warning in caught)
         rough = ", roughly: the chains that drew them have not mixed well" if bad else ""
         notes = (f"edge weights are on the scale of simulated rows{rough}",)
-    means, of_scores = params.nodes.score_moments(mean, share)
-    return node_scales_of(params.nodes, means, np.concatenate([variance, of_scores])), notes
+    nodes = params.nodes
+    by_column = nodes.column_variance(*nodes.column_moments(mean, variance, share))
+    first = np.searchsorted(nodes.column_scale, np.arange(len(nodes.scale_node)))
+    return np.sqrt(np.add.reduceat(by_column, first)), notes
 
 
 def checked_params(schema: Schema, params: ParamsArg) -> Params:
@@ -145,7 +149,8 @@ def checked_params(schema: Schema, params: ParamsArg) -> Params:
     ]
     if not wrong:
         given = _assembled(plain, blocks)
-        wrong = _not_finite(given) or [
+        wrong = _spiked_precisions(schema, given) or _not_finite(given)
+        wrong = wrong or [
             *_asymmetric(schema, given, blocks),
             *_diagonal(schema, given),
             *_self_interactions(schema, given, blocks["score_interaction"]),
@@ -216,8 +221,9 @@ def _not_finite(params: Params) -> list[str]:
 
 def _asymmetric(schema: Schema, params: Params, blocks: Mapping[str, Floats]) -> list[str]:
     spans = schema.spans
-    numbers = [column.name for column in schema.nodes[: spans.n_gaussian + spans.n_scored]]
-    levels = [f"{c.name}={x}" for c in schema.discrete[spans.n_scored :] for x in c.level_names]
+    columns = schema.nodes[: spans.n_gaussian + spans.first_indicator]
+    numbers = [name for c in columns for name in c.node_kind.axis(c.name, ())]
+    levels = [f"{c.name}={x}" for c in schema.nodes[len(columns) :] for x in c.level_names]
     names = {
         "precision": [c.name for c in schema.gaussian],
         "cat_interaction": levels,
@@ -236,6 +242,15 @@ def _asymmetric(schema: Schema, params: Params, blocks: Mapping[str, Floats]) ->
     return wrong
 
 
+def _spiked_precisions(schema: Schema, params: Params) -> list[str]:
+    return [
+        f"the third of the terms in cat_bias of a hurdle column must be positive, and is {value:g} "
+        f"at {quoted(column.name)}"
+        for column, value in zip(schema.real, params.precisions, strict=True)
+        if column.node_kind.has_spike and not value > 0.0
+    ]
+
+
 def _diagonal(schema: Schema, params: Params) -> list[str]:
     return [
         f"the diagonal of precision must be positive, and is {value:g} at {quoted(column.name)}"
@@ -249,7 +264,8 @@ def _self_interactions(schema: Schema, params: Params, between_scores: Floats) -
     for node, column in enumerate(schema.nodes):
         own = params.coef[spans.columns_of(node), spans.columns_of(node)]
         if own.any() and not spans.is_gaussian(node):
-            what = "levels" if len(own) > 1 else "the scores"
+            what = "the scores" if len(own) == 1 else "levels"
+            what = "both parts" if spans.spiked_nodes[node] else what
             block = "score_interaction" if spans.numeric_nodes[node] else "cat_interaction"
             wrong.append(
                 f"{block} has values between {what} of {quoted(column.name)} itself, where only "
@@ -266,13 +282,16 @@ def _self_interactions(schema: Schema, params: Params, between_scores: Floats) -
 def _indefinite(params: Params) -> list[str]:
     from mixedgm.joint.validity import SMALLEST_PIVOT, smallest_eigenvalue
 
-    if not len(params.diagonal):
+    if not params.nodes.n_real:
         return []
-    smallest = smallest_eigenvalue(_symmetric(params.precision))
+    smallest = smallest_eigenvalue(_symmetric(params.real_precision))
     if smallest > SMALLEST_PIVOT:
         return []
+    what = (
+        "the precision of continuous and hurdle columns" if params.nodes.n_spiked else "precision"
+    )
     return [
-        "precision is not positive definite, so there is no joint distribution: with a unit "
+        f"{what} is not positive definite, so there is no joint distribution: with a unit "
         f"diagonal its smallest eigenvalue is {smallest:.3g}; make its off-diagonal entries smaller"
     ]
 
@@ -291,13 +310,13 @@ def centred(params: Params) -> Params:
     change with the level is no edge.  Levels that cannot occur have no edge parameters.
     """
     nodes, coef, moved = params.nodes, params.coef.copy(), np.zeros(params.nodes.n_columns)
-    p, first = nodes.n_numeric, nodes.level_start[nodes.n_scored]
+    p, first = nodes.n_numeric, nodes.level_start[nodes.first_indicator]
     possible = params.levels_possible[first:]
     impossible = p + np.flatnonzero(~possible)
     coef[impossible] = coef[:, impossible] = 0.0
     level_columns = [
         p + at + np.flatnonzero(possible[at:end])
-        for at, end in pairwise((nodes.level_start[nodes.n_scored :] - first).tolist())
+        for at, end in pairwise((nodes.level_start[nodes.first_indicator :] - first).tolist())
     ]
     for r, rows in enumerate(level_columns):
         mean = _mean(coef[:p, rows])

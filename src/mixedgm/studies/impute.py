@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from mixedgm.errors import level_of_caller
 from mixedgm.fitted import FittedModel
-from mixedgm.model.kinds import Kind
+from mixedgm.model.kinds import HurdleKind, Kind
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.parallel import seeds
-from mixedgm.studies.joint_cells import sampled_note, spiked_conditional, with_unseen_levels
+from mixedgm.studies.joint_cells import sampled_note, with_unseen_levels
 from mixedgm.studies.queries import How
 from mixedgm.table.gaps import Gaps
 from mixedgm.table.naming import with_names
@@ -53,7 +53,7 @@ class _Pattern:
 def expected(fitted: FittedModel, gaps: Gaps, how: How) -> Completed:
     """Fill gaps with conditional means, most probable levels and median counts, given the row.
 
-    A hurdle column gets zero, or the mean of what is not zero, whichever of both is likelier.
+    A hurdle column gets zero, or the mean where it is not zero, whichever is likelier.
 
     Every cell is filled by its own distribution: the levels of two cells of one row need not be
     the most probable pair.
@@ -73,10 +73,17 @@ def expected(fitted: FittedModel, gaps: Gaps, how: How) -> Completed:
             rng=how.rng,
             limit=how.entries,
         )
-        discrete = fitted.schema.spans.kinds[fitted.schema.spans.discrete]
-        kinds = [discrete[at] for at in pattern.discrete]
-        n_levels = [params.n_levels[at] for at in pattern.discrete]
-        _write(out, pattern, *_points(kinds, answer, n_levels))
+        spans = fitted.schema.spans
+        kinds = [spans.kinds[spans.n_gaussian + at] for at in pattern.discrete]
+        codes_of = _points(kinds, answer.levels, [params.n_levels[at] for at in pattern.discrete])
+        mean = answer.mean.copy()
+        for at, kind in enumerate(kinds):
+            if isinstance(kind, HurdleKind):
+                node = pattern.numbers.index(spans.n_gaussian + pattern.discrete[at])
+                share = answer.levels[:, 2 * at + 1]
+                mean[:, node] = kind.point(kind.parts(mean[:, node], share))
+                codes_of[:, at] = mean[:, node] != 0.0
+        _write(out, pattern, mean, codes_of)
         if not answer.exact:
             n_sampled += len(pattern.rows)
             worst = max(worst, float(answer.levels_error.max(initial=0.0)))
@@ -137,22 +144,12 @@ def _write(out: Completed, pattern: _Pattern, numbers: Floats, codes: NDArray[An
     out.codes[pattern.rows[:, None], pattern.discrete] = codes
 
 
-def _points(
-    kinds: Sequence[Kind], answer: Posterior, n_levels: list[int]
-) -> tuple[Floats, NDArray[np.int64]]:
-    """The numbers, and (n, columns) the codes, that fill every unknown column.
-
-    Spiked columns are the first of those with codes, and the last of those with numbers.
-    """
-    numbers, codes = answer.mean.copy(), np.zeros((len(answer.mean), len(kinds)), dtype=np.int64)
-    parts = np.split(answer.levels, np.cumsum(n_levels)[:-1], axis=1) if kinds else []
-    first = numbers.shape[1] - sum(kind.has_spike for kind in kinds)
-    for at, (kind, part) in enumerate(zip(kinds, parts, strict=True)):
-        if kind.has_spike:
-            number = numbers[:, first + at]
-            number[:] = kind.point(spiked_conditional(part[:, 1], number))
-            codes[:, at] = number != 0.0
-        else:
-            with np.errstate(divide="ignore"):
-                codes[:, at] = kind.point(np.log(part))
-    return numbers, codes
+def _points(kinds: Sequence[Kind], levels: Floats, n_levels: list[int]) -> NDArray[np.int64]:
+    """(n, columns) the code of the value that fills every unknown column; 0 of spiked ones."""
+    parts = np.split(levels, np.cumsum(n_levels)[:-1], axis=1) if kinds else []
+    with np.errstate(divide="ignore"):
+        points = [
+            np.zeros(len(part)) if kind.has_spike else kind.point(np.log(part))
+            for kind, part in zip(kinds, parts, strict=True)
+        ]
+    return np.array(points, dtype=np.int64).reshape(len(kinds), len(levels)).T

@@ -21,6 +21,7 @@ from mixedgm.errors import DistributionError, ParameterError, SamplingWarning, l
 from mixedgm.fitted import FittedModel
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.density import share_with_unseen
+from mixedgm.model.kinds import HurdleKind
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params, with_unknown
 from mixedgm.printable import quoted
@@ -32,7 +33,7 @@ from mixedgm.table.schema import Schema
 if TYPE_CHECKING:
     from mixedgm.joint import KnownColumns, Posterior
 
-__all__ = ["JointCells", "sampled_note", "spiked_conditional", "with_unseen_levels"]
+__all__ = ["JointCells", "sampled_note", "with_unseen_levels"]
 
 T = TypeVar("T")
 # A node, rows, and what is said about the cells of the node in these rows.
@@ -82,20 +83,17 @@ class JointCells:
             warnings.warn(note, stacklevel=level_of_caller())
 
     def means(self, nodes: Sequence[int]) -> Iterator[About]:
-        """Yield the means of those of these nodes that have real numbers.
-
-        Of a spiked one, what `spiked_conditional` says.
-        """
+        """Yield means of those of these nodes that have real numbers; of spiked ones, `parts`."""
         spans = self.fitted.schema.spans
         for question in self._questions([node for node in nodes if spans.is_real(node)]):
             rows, answer = self._posterior(question)
-            unknown = spans.places(question.unknown)[0]
+            unknown, states = spans.places(question.unknown)
             for node, asked in question.rows.items():
-                mean = answer.mean[np.searchsorted(rows, asked), unknown.index(node)]
-                if spans.spiked_nodes[node]:
-                    first = self._first_value(question, node)
-                    share = answer.levels[np.searchsorted(rows, asked), first + 1]
-                    mean = spiked_conditional(share, mean)
+                at, kind = np.searchsorted(rows, asked), spans.kinds[node]
+                mean = answer.mean[at, unknown.index(node)]
+                if isinstance(kind, HurdleKind):
+                    place = 2 * states.index(spans.place(node)) + 1  # spiked ones come first
+                    mean = kind.parts(mean, answer.levels[at, place])
                 yield node, asked, mean
 
     def log_probs(self, nodes: Sequence[int], *, observed: bool = False) -> Iterator[About]:
@@ -246,12 +244,6 @@ def with_unseen_levels(
     codes = np.where(unseen, n_levels, np.maximum(gaps.codes, 0)).astype(np.int32)
     params = with_unknown(params, more) if more.any() else params
     return (params if params.nodes.n_spiked else params.joint), codes
-
-
-def spiked_conditional(share: Floats, mean: Floats) -> Floats:
-    """(n, 2) log probability of not zero and mean where it is not, from its share and the mean."""
-    with np.errstate(divide="ignore"):
-        return np.column_stack([np.log(share), mean / np.maximum(share, np.finfo(float).tiny)])
 
 
 def sampled_note(

@@ -47,6 +47,8 @@ _COLUMNS = {
     "may need types={...: mixedgm.Count(zero_term=True)}.",
     "even": "Given the other columns, values vary less than the model says, so that edges of this "
     "column are missing or too weak. To do: look at its pairs.",
+    "amounts": "Where such a column is not zero, values are not normal given the other columns. To "
+    "do: look at these rows, or take logarithms (np.log1p keeps zeros).",
     "zeros": "There are more zeros, or fewer, than the model says. To do: "
     "types={...: mixedgm.Count(zero_term=True)}.",
 }
@@ -68,11 +70,12 @@ _PAIRS = {
 class NodeCheck(NamedTuple):
     """One column: residuals given all other columns, and how odd the column is.
 
-    Numbers of the residuals are those of a continuous column, of the scores of an ordinal one and
-    of counts, each divided by the standard deviation that the model gives its row: mean, standard
-    deviation, skewness, excess kurtosis, the largest in size, and how many are beyond 4.
-    `dispersion` is the mean squared Pearson residual of a column with finitely many values, 1 when
-    the model is right.
+    Numbers of the residuals are those of a continuous column, of a hurdle column where it is not
+    zero, of the scores of an ordinal one and of counts, each divided by the standard deviation that
+    the model gives its row: mean, standard deviation, skewness, excess kurtosis, the largest in
+    size, and how many are beyond 4.
+    `dispersion` is the mean squared Pearson residual of a column with finitely many values, or of
+    whether a hurdle column is zero, 1 when the model is right.
     """
 
     column: str
@@ -96,6 +99,7 @@ class PairCheck(NamedTuple):
 
     `observed` and `simulated` are correlations (no column is categorical; ordinal columns count by
     their scores, counts by their square roots), correlation ratios (one is) or Cramer's V (both);
+    with a hurdle column, multiple correlations with its two parts;
     `distance` looks at every cell, and is about 1 when the model is right.  `where` names the cell
     that is farthest off, in standard deviations.
     """
@@ -254,9 +258,11 @@ def _column_meaning(node: NodeCheck) -> str:
     name, _, size = node.where.rpartition(" ")
     above = not size.startswith("-")
     kind = KINDS[node.kind]
-    if kind.is_numeric and not kind.is_gaussian:
+    if kind.is_numeric and not kind.is_gaussian and not kind.has_spike:
         by_name = {"residual sd": "varied" if above else "even", ZEROS: "zeros"}
         return by_name.get(name, "moved")
+    if kind.has_spike and name in ("skewness", "kurtosis"):
+        return "amounts"
     if name == "skewness":
         return "skewed"
     if name == "kurtosis":

@@ -81,7 +81,7 @@ class _FilledCells:
         n = len(self.given)
         part, nothing = self.given.reshape(n, 1), np.zeros((n, 0))
         schema = Schema((column,))
-        numbers, codes = (nothing, part) if column.is_discrete else (part, part != 0.0)
+        numbers, codes = (nothing, part) if column.is_discrete else (part, nothing)
         rounded = (column.name,) if self.rounded else ()
         return decode(schema, numbers, codes, self.library, rounded=rounded)[column.name]
 

@@ -129,6 +129,13 @@ class HurdleKind(Kind):
         """Of its three terms."""
         return ("not zero", "linear", "precision")
 
+    @staticmethod
+    def parts(mean: Floats, share: Floats) -> Floats:
+        """(n, 2) what `point` takes, from means with zeros in them and shares of not zero."""
+        with np.errstate(divide="ignore"):
+            there = np.log(share)
+        return np.column_stack([there, mean / np.maximum(share, 1e-300)])
+
     def point(
         self, conditional: Floats, which: Point | None = None, numbers: Floats | None = None
     ) -> NDArray[Any]:
