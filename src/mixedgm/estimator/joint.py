@@ -276,7 +276,8 @@ class JointMethods(HasModel):
         Distribution
             `frame()` has one row for every state of the categorical and ordinal columns and counts:
             their values, probability, and mean and standard deviation of the continuous columns in
-            that state.  A hurdle column has two states, zero and not zero.  Further `mean`, `covariance(state)`, `density(x)`, `exact`, `gaussian`.
+            that state.  A hurdle column has two states, zero and not zero.  Further `mean`,
+            `covariance(state)`, `density(x)`, `exact`, `gaussian`.
 
         Examples
         --------
