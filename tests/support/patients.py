@@ -10,6 +10,7 @@ PAIN = ["none", "mild", "strong", "severe"]
 KIND = {
     "age": "continuous",
     "dose": "continuous",
+    "debt": "hurdle",
     "pain": "ordinal",
     "grade": "ordinal",
     "visits": "count",
@@ -17,7 +18,7 @@ KIND = {
     "ward": "categorical",
     "smoker": "categorical",
 }
-TYPES = {name: kind for name, kind in KIND.items() if kind in ("ordinal", "count")}
+TYPES = {name: kind for name, kind in KIND.items() if kind in ("hurdle", "ordinal", "count")}
 
 
 def patients(n_rows: int = 300, seed: int = 0):
@@ -33,6 +34,8 @@ def patients(n_rows: int = 300, seed: int = 0):
     grade = 1 + np.digitize(-0.8 * age + smoker + rng.logistic(size=n_rows), [-1.0, 0.0, 1.0, 2.5])
     falls = rng.poisson(np.exp(0.5 - 0.6 * (ward == 2)))
     dose = 50 + 10 * (0.5 * pain - 0.4 * np.sqrt(falls) + rng.normal(size=n_rows))
+    owes = rng.random(n_rows) < 1 / (1 + np.exp(-1.2 * age - 0.8 * (smoker - 0.5)))
+    debt = np.where(owes, 300 + 40 * age - 30 * (ward == 2) + 50 * rng.normal(size=n_rows), 0.0)
     return pd.DataFrame(
         {
             "visits": visits,
@@ -43,12 +46,15 @@ def patients(n_rows: int = 300, seed: int = 0):
             "dose": dose,
             "grade": grade,
             "falls": falls,
+            "debt": debt,
         }
     )
 
 
 def values_of(column) -> list:
-    """All values of a discrete column, in order."""
+    """All values of a discrete column, in order; of a hurdle column, its two parts."""
+    if column.kind == "hurdle":
+        return ["zero", "not zero"]
     return list(column.levels) if column.levels else list(range(column.largest + 1))
 
 
@@ -67,6 +73,8 @@ def seen(column, value) -> np.ndarray:
     """What the other columns see of a value."""
     if column.kind == "continuous":
         return np.array([value])
+    if column.kind == "hurdle":
+        return np.array([1.0, value - column.location]) if value else np.zeros(2)
     if column.kind in ("ordinal", "count"):
         return np.array([score_of(column, value)])
     return np.array([float(level == value) for level in column.levels])
@@ -77,6 +85,9 @@ def own_term(params, node, column, value) -> float:
     terms = params.terms_of(node)
     if column.kind == "continuous":
         return terms[0] * value - 0.5 * params.diagonal[node] * value**2
+    if column.kind == "hurdle":
+        there, amount = seen(column, value)
+        return terms[0] * there + terms[1] * amount - 0.5 * terms[2] * amount**2
     if column.kind == "count":
         zero = terms[2] if column.zero_term and value == 0 else 0.0
         return terms[0] * math.sqrt(value) + terms[1] * value + zero - math.lgamma(value + 1)
@@ -111,16 +122,28 @@ def log_conditional(params, schema, row, name) -> float:
 
 def chances(params, schema, row, name) -> np.ndarray:
     """Probability of every value of a discrete column given the rest of the row."""
-    values = values_of(schema.nodes[schema.node_index(name)])
-    logs = np.array([log_conditional(params, schema, {**row, name: x}, name) for x in values])
+    column = schema.nodes[schema.node_index(name)]
+    if column.kind == "hurdle":
+        zero = log_conditional(params, schema, {**row, name: 0.0}, name)
+        mean, variance = gaussian(params, schema, row, name)
+        most = log_conditional(params, schema, {**row, name: mean}, name)
+        logs = np.array([zero, most + 0.5 * math.log(2 * math.pi * variance)])
+    else:
+        values = values_of(column)
+        logs = np.array([log_conditional(params, schema, {**row, name: x}, name) for x in values])
     weights = np.exp(logs - logs.max())
     return weights / weights.sum()
 
 
 def gaussian(params, schema, row, name) -> tuple[float, float]:
-    """Mean and variance of a continuous column given the rest: the log density is a parabola."""
+    """Mean and variance of a continuous column given the rest: the log density is a parabola.
+
+    So it is where a hurdle column is not zero.
+    """
+    column = schema.nodes[schema.node_index(name)]
+    centre, step = (column.location, 50.0) if column.kind == "hurdle" else (0.0, 1.0)
     low, middle, high = (
-        log_conditional(params, schema, {**row, name: x}, name) for x in (-1.0, 0.0, 1.0)
+        log_conditional(params, schema, {**row, name: centre + x}, name) for x in (-step, 0.0, step)
     )
-    bend, slope = low + high - 2.0 * middle, 0.5 * (high - low)
-    return -slope / bend, -1.0 / bend
+    bend, slope = (low + high - 2.0 * middle) / step**2, 0.5 * (high - low) / step
+    return centre - slope / bend, -1.0 / bend

@@ -28,8 +28,11 @@ from tests.support.patients import (
     log_density,
     patients,
     score_of,
+    seen,
     values_of,
 )
+
+pytestmark = pytest.mark.filterwarnings("ignore::mixedgm.SamplingWarning")
 
 N_ROWS = 300
 SCORED = [name for name, kind in KIND.items() if kind in ("ordinal", "count")]
@@ -100,6 +103,22 @@ def model(table):
     return mg.MixedGraphicalModel(types=TYPES, lams=[0.3, 0.15, 0.06], select="bic").fit(table)
 
 
+@pytest.fixture(scope="module")
+def plain(table):
+    """Without the hurdle column: exact joint answers."""
+    return table.drop(columns="debt")
+
+
+@pytest.fixture(scope="module")
+def exact(plain):
+    options = {"types": without_debt(TYPES), "lams": [0.3, 0.15, 0.06], "select": "bic"}
+    return mg.MixedGraphicalModel(**options).fit(plain)
+
+
+def without_debt(mapping):
+    return {name: value for name, value in mapping.items() if name != "debt"}
+
+
 MODELS = {
     "pseudolikelihood": {"lam": 0.08},
     "likelihood": {"lam": 0.08, "loss": "likelihood", "columns": ["age", "pain", "visits", "ward"]},
@@ -113,6 +132,7 @@ MODELS = {
             "grade": mg.Ordinal(thresholds="quadratic"),
             "visits": mg.Count(zero_term=True),
             "falls": mg.Count(largest=60),
+            "debt": "hurdle",
         },
     },
 }
@@ -167,10 +187,15 @@ def test_edges_and_nodes_tell_kinds(model):
     assert {name: column(model, name).kind for name in KIND} == KIND
     assert model.converged_
     frame = model.edges()
-    order = ["continuous", "ordinal", "count", "categorical"]
+    order = ["continuous", "hurdle", "ordinal", "count", "categorical"]
     for row in frame.itertuples():
         kinds = sorted((KIND[row.source], KIND[row.target]), key=order.index)
         assert row.kind == "-".join(kinds)
+        if "debt" in (row.source, row.target) and "ward" not in (row.source, row.target):
+            entries = model.interaction("debt", ({row.source, row.target} - {"debt"}).pop())
+            signs = set(np.sign(entries.to_numpy()[:, -1]))
+            assert row.sign == {1.0: "+", -1.0: "-"}[signs.pop()] if len(signs) == 1 else None
+            continue
         assert (row.sign in ("+", "-")) == ("ward" not in (row.source, row.target))
     signs = {
         ("age", "pain"): "+",
@@ -178,13 +203,14 @@ def test_edges_and_nodes_tell_kinds(model):
         ("visits", "smoker"): "+",
         ("age", "grade"): "-",
         ("dose", "falls"): "-",
+        ("age", "debt"): "+",
     }
     for pair, sign in signs.items():
         assert edge_between(model, *pair).sign == sign
     nodes = model.nodes().set_index("column")
     assert nodes.loc["pain", "levels"] == ", ".join(PAIN)
     assert nodes.loc["visits", "levels"] == f"0 to {column(model, 'visits').largest}"
-    assert nodes.loc["age", "n_levels"] == 0
+    assert nodes.loc[["age", "debt"], "n_levels"].tolist() == [0, 0]
 
 
 @asks("model.interaction")
@@ -193,7 +219,7 @@ def test_interactions_have_one_parameter_where_columns_are_ordered(model, table)
         if a == b:
             continue
         block = model.interaction(a, b)
-        shape = tuple(3 if n == "ward" else 2 if n == "smoker" else 1 for n in (a, b))
+        shape = tuple({"ward": 3, "smoker": 2, "debt": 2}.get(n, 1) for n in (a, b))
         assert block.shape == shape
         np.testing.assert_allclose(block.to_numpy(), model.interaction(b, a).to_numpy().T)
     block = model.interaction("pain", "ward")
@@ -206,10 +232,21 @@ def test_interactions_have_one_parameter_where_columns_are_ordered(model, table)
     spread = {
         name: np.std([score_of(column(model, name), v) for v in table[name]]) for name in SCORED
     }
-    plain = model.interaction("pain", "visits").iloc[0, 0]
+    parameter = model.interaction("pain", "visits").iloc[0, 0]
     assert edge_between(model, "pain", "visits").weight == pytest.approx(
-        plain * spread["pain"] * spread["visits"]
+        parameter * spread["pain"] * spread["visits"]
     )
+    # A hurdle column has two, whether and how much, which are not correlated in the table.
+    debt, age = table["debt"], table["age"]
+    amount = np.where(debt != 0, debt - debt[debt != 0].mean(), 0.0)
+    assert np.corrcoef(debt != 0, amount)[0, 1] == pytest.approx(0.0, abs=1e-12)
+    block = model.interaction("debt", "age")
+    assert block.index.tolist() == ["debt != 0", "debt"]
+    units = np.array([np.std(debt != 0), np.std(amount)]) * np.std(age)
+    scaled = model.interaction("debt", "age", standardised=True).iloc[:, 0]
+    np.testing.assert_allclose(scaled, block.iloc[:, 0] * units)
+    weight = edge_between(model, "age", "debt").weight
+    assert weight == pytest.approx(math.sqrt(2) * np.linalg.norm(scaled))
 
 
 @asks("model.summary")
@@ -217,10 +254,12 @@ def test_the_summary_names_kinds(model):
     text = str(model.summary())
     assert "2 ordinal (4 to 5 levels)" in text
     assert "2 count" in text
+    assert "1 hurdle" in text
     assert any("ordinal-count" in line for line in text.splitlines())
     html = model.summary()._repr_html_()
     assert "ordinal (levels): pain (4), grade (5)" in html
     assert "count: visits, falls" in html
+    assert "hurdle: debt" in html
     assert "no sign: a categorical column" in html
 
 
@@ -242,6 +281,7 @@ def test_exports_hold_kinds_levels_in_order_and_signs(model, tmp_path):
     by_name = {entry["column"]: entry for entry in told["nodes"]}
     assert list(by_name["pain"]["bias"]) == PAIN
     assert list(by_name["visits"]["bias"]) == ["score", "score^2"]
+    assert list(by_name["debt"]["bias"]) == ["not zero", "linear", "precision"]
     pair = next(e for e in told["edges"] if {e["source"], e["target"]} == {"pain", "visits"})
     value = model.interaction("pain", "visits").iloc[0, 0]
     assert pair["parameters"]["values"] == [[pytest.approx(value)]]
@@ -265,12 +305,12 @@ def test_pictures_show_kinds(model, rows, axes):
 
     ax = model.plot(predictability=rows).ax
     names = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert names[:4] == ["continuous", "ordinal", "count", "categorical"]
+    assert names[:5] == ["continuous", "hurdle", "ordinal", "count", "categorical"]
     drawn = {c.get_label(): c for c in ax.collections}
-    points = {kind: drawn[kind].get_paths()[0].vertices.round(6).tolist() for kind in names[:4]}
-    assert len({str(shape) for shape in points.values()}) == 4
-    fills = [tuple(drawn[kind].get_facecolor()[0]) for kind in names[:4]]
-    assert len(set(fills)) == 4
+    points = {kind: drawn[kind].get_paths()[0].vertices.round(6).tolist() for kind in names[:5]}
+    assert len({str(shape) for shape in points.values()}) == 5
+    fills = [tuple(drawn[kind].get_facecolor()[0]) for kind in names[:5]]
+    assert len(set(fills)) == 5
     unsigned = drawn["no sign"]
     assert isinstance(unsigned, LineCollection)
     assert not same_color(unsigned.get_colors()[0], drawn["positive"].get_colors()[0])
@@ -289,9 +329,10 @@ def test_pictures_show_kinds(model, rows, axes):
     matrix = model.plot_parameters()
     ticks = [text.get_text() for text in matrix.get_yticklabels()]
     nodes = [node.name for node in model.schema_.nodes]
-    assert ticks == [*nodes[:6], "east", "north", "west", "False", "True"]
+    levels = ["east", "north", "west", "False", "True"]
+    assert ticks == [*nodes[:2], "debt != 0", *nodes[2:7], *levels]
     shown = matrix.images[0].get_array()
-    at = nodes.index("pain"), nodes.index("visits")
+    at = ticks.index("pain"), ticks.index("visits")
     standardised = model.interaction("pain", "visits", standardised=True).iloc[0, 0]
     assert shown[at] == pytest.approx(standardised)
     assert model.plot_selection().lines
@@ -317,7 +358,7 @@ def test_predictions_are_modes_medians_and_means(each, rows):
     found = {value: each.predict(rows, value=value) for value in (None, "mode", "median", "mean")}
     assert found[None].columns.tolist() == list(each.schema_.targets)
     for (at, row), name in product(enumerate(records(rows)), each.schema_.targets):
-        if name not in SCORED:
+        if name not in [*SCORED, "debt"]:
             for value in ("mode", "median", "mean"):
                 assert found[value][name].iloc[at] == found[None][name].iloc[at]
         if name in ("age", "dose"):
@@ -326,6 +367,14 @@ def test_predictions_are_modes_medians_and_means(each, rows):
             continue
         values = values_of(column(each, name))
         chance = chances(each.params_, each.schema_, row, name)
+        if name == "debt":
+            mean, _ = gaussian(each.params_, each.schema_, row, name)
+            likelier = mean if chance[1] >= 0.5 else 0.0
+            expected = {None: chance[1] * mean, "mean": chance[1] * mean}
+            expected |= {"mode": likelier, "median": likelier}
+            for value, number in expected.items():
+                assert found[value][name].iloc[at] == pytest.approx(number)
+            continue
         if name in ("ward", "smoker"):
             assert found[None][name].iloc[at] == values[chance.argmax()]
             continue
@@ -371,8 +420,11 @@ def test_scores_are_log_conditionals(each, rows):
         for row in records(rows):
             if name in DISCRETE:
                 chance = chances(each.params_, each.schema_, row, name)
-                total -= math.log(chance[values_of(column(each, name)).index(row[name])])
-            else:
+                value = row[name]
+                if name == "debt":
+                    value = "not zero" if value else "zero"
+                total -= math.log(chance[values_of(column(each, name)).index(value)])
+            if name in ("age", "dose") or (name == "debt" and row[name]):
                 mean, variance = gaussian(each.params_, each.schema_, row, name)
                 total += 0.5 * math.log(2 * math.pi * variance)
                 total += 0.5 * (row[name] - mean) ** 2 / variance
@@ -384,7 +436,7 @@ def test_scores_are_log_conditionals(each, rows):
 def test_predictability_is_r2_of_numbers_and_accuracy_of_levels(model, table):
     found = model.predictability(table).set_index("column")
     means = model.predict(table, value="mean")
-    for name in ("age", "grade", "visits", "falls"):
+    for name in ("age", "debt", "grade", "visits", "falls"):
         error = table[name] - means[name]
         expected = 1 - (error**2).sum() / ((table[name] - table[name].mean()) ** 2).sum()
         assert found.loc[name, "r2"] == pytest.approx(expected)
@@ -397,13 +449,18 @@ def test_predictability_is_r2_of_numbers_and_accuracy_of_levels(model, table):
         accuracy = (guesses[name].astype(object) == table[name].astype(object)).mean()
         assert found.loc[name, "accuracy"] == pytest.approx(accuracy)
     assert found.loc[["visits", "falls"], "accuracy"].isna().all()
-    assert found.loc[DISCRETE, "deviance_explained"].between(-0.05, 1).all()
+    owes = table["debt"] != 0
+    right = (model.predict_proba(table, "debt")["not zero"] >= 0.5) == owes
+    assert found.loc["debt", "accuracy"] == pytest.approx(right.mean())
+    assert found.loc["debt", "majority"] == pytest.approx(max(owes.mean(), 1 - owes.mean()))
+    finite = [name for name in DISCRETE if name != "debt"]
+    assert found.loc[finite, "deviance_explained"].between(-0.05, 1).all()
     # A count is compared with the same distribution without edges: the truncated Poisson-like one.
     alone = mg.MixedGraphicalModel(types=TYPES, lam=10.0).fit(table)
     assert (
         alone.predictability(table)
         .set_index("column")
-        .loc[DISCRETE, "deviance_explained"]
+        .loc[finite, "deviance_explained"]
         .abs()
         .max()
         < 1e-6
@@ -417,7 +474,8 @@ def test_predictability_is_r2_of_numbers_and_accuracy_of_levels(model, table):
     "imputer.get_feature_names_out",
     "imputer.fit_transform",
 )
-def test_gaps_are_filled_with_values_of_the_column(model, table):
+def test_gaps_are_filled_with_values_of_the_column(exact, plain):
+    model, table, types = exact, plain, without_debt(TYPES)
     gappy = table.copy()
     gappy["visits"] = gappy["visits"].astype("Int64")
     gappy["grade"] = gappy["grade"].astype("Int64")
@@ -436,12 +494,38 @@ def test_gaps_are_filled_with_values_of_the_column(model, table):
             assert done[name][row] == (median if name == "visits" else values[chance.argmax()])
     drawn = model.impute(gappy, 3, random_state=0)
     assert all(each["visits"].between(0, column(model, "visits").largest).all() for each in drawn)
-    imputer = mg.MixedImputer(mg.MixedGraphicalModel(types=TYPES, lam=0.1))
+    imputer = mg.MixedImputer(mg.MixedGraphicalModel(types=types, lam=0.1))
     with pytest.warns(mg.TableWarning):
         filled = imputer.fit_transform(gappy)
     assert filled.notna().all().all()
     assert imputer.fit(table).transform(gappy)["pain"].dtype == table["pain"].dtype
     assert imputer.get_feature_names_out().tolist() == list(table.columns)
+
+
+def test_gaps_of_a_hurdle_column_get_zero_or_an_amount(model, table):
+    """What is likelier; by Gibbs chains, so to a few percent of an amount."""
+    gappy = table.iloc[:40].copy()
+    gappy.loc[::2, "debt"] = np.nan
+    gappy.loc[1::4, "pain"] = np.nan
+    done = model.impute(gappy, random_state=0)
+    kept = gappy["debt"].notna()
+    assert done.loc[kept, "debt"].tolist() == gappy.loc[kept, "debt"].tolist()
+    assert done.notna().all().all()
+    for at in range(0, 40, 2):
+        row = records(table.iloc[[at]])[0]
+        share = chances(model.params_, model.schema_, row, "debt")[1]
+        mean, _ = gaussian(model.params_, model.schema_, row, "debt")
+        if abs(share - 0.5) > 0.1:
+            expected = mean if share > 0.5 else 0.0
+            assert done["debt"].iloc[at] == pytest.approx(expected, rel=0.03)
+    drawn = model.impute(gappy, 2, random_state=0)
+    assert all((each["debt"] == 0.0).any() for each in drawn)
+    assert all(each.loc[kept].equals(done.loc[kept, :]) for each in drawn) is False
+    told = model.predict(gappy.iloc[:4])
+    assert told.notna().all().all()
+    assert math.isfinite(model.score(gappy))
+    imputer = mg.MixedImputer(mg.MixedGraphicalModel(types=TYPES, lam=0.1))
+    assert imputer.fit(table).transform(gappy).notna().all().all()
 
 
 # -- does the model fit ----------------------------------------------------------------------------
@@ -468,28 +552,57 @@ def test_residuals_of_the_check_are_those_of_scores_and_counts(model, table, che
         assert nodes.loc[name, "residual_sd"] == pytest.approx(residual.std(ddof=0))
         assert nodes.loc[name, "dispersion"] == pytest.approx((residual**2).mean())
         assert nodes.loc[name, "largest"] == pytest.approx(residual.abs().max())
+    owes, share = table["debt"] != 0, tables["debt"]["not zero"]
+    mean = model.predict(table, "debt") / share
+    residual = ((table["debt"] - mean) * math.sqrt(model.params_.terms_of(2)[2]))[owes]
+    assert nodes.loc["debt", "residual_mean"] == pytest.approx(residual.mean(), abs=1e-9)
+    assert nodes.loc["debt", "residual_sd"] == pytest.approx(residual.std(ddof=0))
+    assert nodes.loc["debt", "largest"] == pytest.approx(residual.abs().max())
+    pearson = (owes - share) ** 2 / (share * (1 - share))
+    assert nodes.loc["debt", "dispersion"] == pytest.approx(pearson.mean())
     pairs = checked.pairs()
     for pair in pairs.itertuples():
         if {pair.source, pair.target} <= {"pain", "visits"}:
             both = table["pain"].cat.codes.corr(np.sqrt(table["visits"]))
             assert pair.observed == pytest.approx(both)
             assert pair.kind == "ordinal-count"
-    assert len(pairs) == 28
+        if {pair.source, pair.target} <= {"age", "debt"}:
+            parts = [table["debt"] != 0, table["debt"].where(owes, table["debt"][owes].mean())]
+            both = [np.corrcoef(table["age"], part)[0, 1] for part in parts]
+            assert pair.observed == pytest.approx(np.linalg.norm(both))
+    assert len(pairs) == 36
     levels = checked.levels().set_index(["column", "level"])
     assert levels.loc[("visits", "0"), "observed"] == (table["visits"] == 0).sum()
+    assert levels.loc[("debt", "zero"), "observed"] == (~owes).sum()
     assert levels.loc[("pain", "mild"), "expected"] == pytest.approx(tables["pain"]["mild"].sum())
     assert (levels.groupby("column").sum()["observed"] == N_ROWS).all()
 
 
 @asks("check.plot")
 def test_the_check_is_drawn_and_says_what_is_wrong(checked, model, table, axes):
-    assert checked.plot().images[0].get_array().shape == (8, 8)
-    assert "of 36 columns and pairs flagged" in str(checked).replace("\n ", "")
+    assert checked.plot().images[0].get_array().shape == (9, 9)
+    assert "of 45 columns and pairs flagged" in str(checked).replace("\n ", "")
 
 
-def test_the_check_finds_what_is_wrong_and_nothing_else(table):
+def test_the_check_finds_what_is_wrong_with_a_hurdle_column(table):
+    names = ["age", "debt", "smoker"]
+    model = mg.MixedGraphicalModel(types={"debt": "hurdle"}).fit(table[names])
+    rows = model.sample(500, random_state=1)
+    options = {"n_sim": 60, "random_state": 0, "n_jobs": 1}
+    assert not model.check_fit(rows, **options).flagged
+    rng = np.random.default_rng(0)
+    rid = rows.assign(debt=rows["debt"].where(rng.random(500) < 0.7, 0.0))
+    assert ("debt",) in model.check_fit(rid, **options).flagged
+    mean, spread = model.predict(rows, "debt") / model.predict_proba(rows, "debt")["not zero"], 50
+    skewed = rows["debt"].where(rows["debt"] == 0, mean + spread * (rng.exponential(size=500) - 1))
+    found = model.check_fit(rows.assign(debt=skewed), **options)
+    assert ("debt",) in found.flagged
+    assert "np.log1p keeps zeros" in " ".join(str(found).split())
+
+
+def test_the_check_finds_what_is_wrong_and_nothing_else(plain):
     """A right model is flagged in one of twenty tables; the seed is fixed."""
-    model = mg.MixedGraphicalModel(types=TYPES).fit(table)
+    model = mg.MixedGraphicalModel(types=without_debt(TYPES)).fit(plain)
     rows = model.sample(500, random_state=1)
     options = {"n_sim": 60, "random_state": 0, "n_jobs": 1}
     assert not model.check_fit(rows, **options).flagged
@@ -518,7 +631,8 @@ def test_the_bootstrap_has_a_row_for_every_parameter(model, resampled):
     for row in edges[edges["weight"] > 0].itertuples():
         edge = weights[frozenset((row.source, row.target))]
         assert row.weight == pytest.approx(edge.weight, rel=1e-5)
-        assert row.sign == edge.sign or (edge.sign is None and pd.isna(row.sign))
+        unsigned = edge.sign is None or "debt" in (row.source, row.target)
+        assert row.sign == edge.sign or (unsigned and pd.isna(row.sign))
     told = resampled.parameters()
     between = told[(told["source"] == "pain") & (told["target"] == "visits")]
     assert between["estimate"].tolist() == [
@@ -529,6 +643,10 @@ def test_the_bootstrap_has_a_row_for_every_parameter(model, resampled):
     assert own["source_level"].tolist() == ["score", "score^2"]
     own = told[(told["source"] == "pain") & told["target"].isna()]
     assert own["source_level"].tolist() == PAIN
+    both = told[(told["source"] == "age") & (told["target"] == "debt")]
+    assert both["target_level"].tolist() == ["debt != 0", "debt"]
+    block = model.interaction("age", "debt").to_numpy().ravel()
+    np.testing.assert_allclose(both["estimate"], block, rtol=1e-3)
     one = resampled.difference(("age", "pain"), ("pain", "visits"))
     assert one.difference == pytest.approx(
         edge_between(model, "age", "pain").weight - edge_between(model, "pain", "visits").weight,
@@ -555,9 +673,10 @@ def test_the_bootstrap_is_shown(model, resampled, axes):
     strength = model.nodes().set_index("column")["strength"]
     assert centrality["strength"].to_dict() == pytest.approx(strength.to_dict(), rel=1e-4)
     has_influence = centrality["expected_influence"].notna()
-    near_ward = {e.source for e in model.edges_ if e.target == "ward"}
-    near_ward |= {e.target for e in model.edges_ if e.source == "ward"} | {"ward"}
-    assert {name for name in KIND if not has_influence[name]} == near_ward
+    unsigned = {"ward", "debt"}
+    near = {e.source for e in model.edges_ if e.target in unsigned}
+    near |= {e.target for e in model.edges_ if e.source in unsigned} | unsigned
+    assert {name for name in KIND if not has_influence[name]} == near
     assert set(resampled.degenerate().columns) == {"column", "constant", "missing_levels"}
     assert "4 of 4 resamples" in resampled.summary() or "4 resamples" in resampled.summary()
     for draw in (resampled.plot_edges, resampled.plot_differences, resampled.plot_centrality):
@@ -605,10 +724,10 @@ REST = {"age": 0.3, "dose": 52.0, "grade": 3, "falls": 1, "ward": "west", "smoke
 
 
 @pytest.fixture(scope="module")
-def pain_and_visits(model):
+def pain_and_visits(exact):
     """Probability of every level of pain and count of visits given the rest, by hand."""
-    params, schema = model.fitted_.joint_params, model.schema_
-    counts = values_of(column(model, "visits"))
+    params, schema = exact.fitted_.joint_params, exact.schema_
+    counts = values_of(column(exact, "visits"))
     logs = np.array(
         [
             [log_density(params, schema, {**REST, "pain": p, "visits": c}) for c in counts]
@@ -621,28 +740,28 @@ def pain_and_visits(model):
 
 @asks("model.conditional", "model.marginal", "distribution.frame")
 @pytest.mark.parametrize("asked", [["pain", "visits"], ["visits", "pain"]])
-def test_distributions_of_ordered_columns(model, pain_and_visits, asked):
-    found = model.conditional(asked, REST).frame()
+def test_distributions_of_ordered_columns(exact, pain_and_visits, asked):
+    found = exact.conditional(asked, REST).frame()
     table = found.pivot(index="pain", columns="visits", values="probability")
     counts = [
         str(c) if isinstance(table.columns[0], str) else c
-        for c in values_of(column(model, "visits"))
+        for c in values_of(column(exact, "visits"))
     ]
     np.testing.assert_allclose(table.loc[PAIN, counts].to_numpy(), pain_and_visits, atol=1e-10)
     # The whole distribution averages the conditionals; its margin of one column agrees.
-    both = model.marginal(["pain", "grade"]).frame()
-    one = model.marginal("pain").frame().set_index("pain")["probability"]
+    both = exact.marginal(["pain", "grade"]).frame()
+    one = exact.marginal("pain").frame().set_index("pain")["probability"]
     summed = both.groupby("pain", observed=False, sort=False)["probability"].sum()
     np.testing.assert_allclose(summed[PAIN], one[PAIN], atol=1e-10)
 
 
 @asks("distribution.covariance", "distribution.density")
-def test_densities_of_mixed_columns(model, pain_and_visits):
-    found = model.conditional(
+def test_densities_of_mixed_columns(exact, pain_and_visits):
+    found = exact.conditional(
         ["age", "pain"], {k: v for k, v in REST.items() if k != "age"} | {"visits": 2}
     )
     at = [found.density({"age": x, "pain": "mild"}) for x in (-0.4, 0.8)]
-    params, schema = model.fitted_.joint_params, model.schema_
+    params, schema = exact.fitted_.joint_params, exact.schema_
     logs = [
         log_density(params, schema, {**REST, "age": x, "pain": "mild", "visits": 2})
         for x in (-0.4, 0.8)
@@ -654,9 +773,9 @@ def test_densities_of_mixed_columns(model, pain_and_visits):
 
 
 @asks("model.mean", "means.frame", "means.score")
-def test_means_of_ordered_columns(model, pain_and_visits):
+def test_means_of_ordered_columns(exact, pain_and_visits):
     given = {**REST, "visits": 2}
-    found = model.mean(given)
+    found = exact.mean(given)
     shares = pain_and_visits[:, 2] / pain_and_visits[:, 2].sum()
     frame = found.frame()
     told = frame[frame["column"] == "pain"]
@@ -665,24 +784,24 @@ def test_means_of_ordered_columns(model, pain_and_visits):
     assert found.score("pain") == pytest.approx(shares @ np.arange(4))
     counts = pain_and_visits[1] / pain_and_visits[1].sum()
     mean = counts @ np.arange(len(counts))
-    assert model.mean({**REST, "pain": "mild"})["visits"] == pytest.approx(mean)
+    assert exact.mean({**REST, "pain": "mild"})["visits"] == pytest.approx(mean)
 
 
 @asks("model.entropy", "model.mutual_information")
-def test_information_of_ordered_columns(model, pain_and_visits):
+def test_information_of_ordered_columns(exact, pain_and_visits):
     p = pain_and_visits
 
     def entropy(q):
         return -np.sum(q[q > 0] * np.log(q[q > 0]))
 
-    assert float(model.entropy(["pain", "visits"], REST)) == pytest.approx(entropy(p))
+    assert float(exact.entropy(["pain", "visits"], REST)) == pytest.approx(entropy(p))
     expected = entropy(p.sum(0)) + entropy(p.sum(1)) - entropy(p)
-    assert float(model.mutual_information("pain", "visits", REST)) == pytest.approx(expected)
+    assert float(exact.mutual_information("pain", "visits", REST)) == pytest.approx(expected)
 
 
 @asks("model.condition", "model.log_partition")
-def test_conditioning_keeps_the_distribution(model, pain_and_visits):
-    part = model.condition({k: v for k, v in REST.items() if k != "grade"})
+def test_conditioning_keeps_the_distribution(exact, pain_and_visits):
+    part = exact.condition({k: v for k, v in REST.items() if k != "grade"})
     assert [c.kind for c in part.schema_.columns] == ["count", "ordinal", "ordinal"]
     again = part.condition({"grade": REST["grade"]})
     shares = again.marginal("pain").frame()["probability"]
@@ -690,66 +809,122 @@ def test_conditioning_keeps_the_distribution(model, pain_and_visits):
     logs = [
         log_density(again.fitted_.joint_params, again.schema_, {"pain": p, "visits": c})
         for p in PAIN
-        for c in values_of(column(model, "visits"))
+        for c in values_of(column(exact, "visits"))
     ]
     assert again.log_partition() == pytest.approx(np.logaddexp.reduce(logs))
 
 
 @asks("model.log_density", "model.log_likelihood")
-def test_log_densities_are_those_of_the_parameters(model, rows):
-    found = model.log_density(rows)
-    params, schema = model.fitted_.joint_params, model.schema_
+def test_log_densities_are_those_of_the_parameters(exact, plain):
+    rows = plain.iloc[:12]
+    found = exact.log_density(rows)
+    params, schema = exact.fitted_.joint_params, exact.schema_
     expected = [log_density(params, schema, row) for row in records(rows)]
     np.testing.assert_allclose(found - found[0], np.array(expected) - expected[0], atol=1e-8)
-    assert float(model.log_likelihood(rows)) == pytest.approx(float(np.mean(found)), rel=1e-9)
+    assert float(exact.log_likelihood(rows)) == pytest.approx(float(np.mean(found)), rel=1e-9)
 
 
 @asks("model.sample", "model.expectation", "draws.frame")
-def test_draws_have_the_values_of_the_columns(model, table, pain_and_visits):
-    drawn, report = model.sample(2000, REST, random_state=0, report=True)
-    assert drawn.columns.tolist() == table.columns.tolist()
-    assert drawn.dtypes.equals(table.dtypes)
+def test_draws_have_the_values_of_the_columns(exact, plain, pain_and_visits):
+    drawn, report = exact.sample(2000, REST, random_state=0, report=True)
+    assert drawn.columns.tolist() == plain.columns.tolist()
+    assert drawn.dtypes.equals(plain.dtypes)
     shares = drawn["pain"].value_counts(normalize=True)[PAIN].to_numpy()
     spread = np.sqrt(pain_and_visits.sum(1) * (1 - pain_and_visits.sum(1)) / 2000)
     assert (np.abs(shares - pain_and_visits.sum(1)) < 5 * spread + 1e-12).all()
     mean = pain_and_visits.sum(0) @ np.arange(pain_and_visits.shape[1])
-    told = model.expectation(lambda frame: frame["visits"], REST, random_state=0)
+    told = exact.expectation(lambda frame: frame["visits"], REST, random_state=0)
     assert float(told) == pytest.approx(mean, abs=0.2)
     assert len(report.frame()) >= 0
-    gibbs, report = model.sample(50, method="gibbs", random_state=0, report=True)
+    gibbs, report = exact.sample(50, method="gibbs", random_state=0, report=True)
     assert set(gibbs["pain"]) <= set(PAIN)
     assert {"pain", "visits", "ward"} <= set(report.frame()["column"])
 
 
 @asks("model.joint_discrepancy", "discrepancy.frame")
-def test_the_joint_distribution_is_compared_with_the_table(model, table):
-    pairs = model.joint_discrepancy().frame()
+def test_the_joint_distribution_is_compared_with_the_table(exact, plain):
+    pairs = exact.joint_discrepancy().frame()
     row = pairs[(pairs["source"] == "pain") & (pairs["target"] == "visits")].iloc[0]
-    expected = table["pain"].cat.codes.corr(np.sqrt(table["visits"]))
+    expected = plain["pain"].cat.codes.corr(np.sqrt(plain["visits"]))
     assert row["table"] == pytest.approx(expected, rel=1e-6)
     assert abs(row["joint"]) <= 1
 
 
 @asks("model.repaired")
-def test_a_valid_model_needs_no_repair(model):
+def test_a_valid_model_needs_no_repair(exact):
+    assert exact.repaired().edges_ == exact.edges_
+
+
+def test_joint_answers_about_a_hurdle_column_are_drawn(model):
+    """Given all other columns they are known; the chains are long enough for a few percent."""
+    given = {**REST, "pain": "mild", "visits": 2}
+    share = chances(model.params_, model.schema_, given, "debt")[1]
+    mean, variance = gaussian(model.params_, model.schema_, given, "debt")
+    found = model.conditional("debt", given).frame().set_index("debt != 0")
+    assert found.loc[True, "probability"] == pytest.approx(share, abs=0.02)
+    assert found.loc[True, "debt_mean"] == pytest.approx(mean, rel=0.02)
+    assert found.loc[True, "debt_sd"] == pytest.approx(math.sqrt(variance), rel=0.1)
+    assert found.loc[False, ["debt_mean", "debt_sd"]].tolist() == [0.0, 0.0]
+    assert model.mean(given)["debt"] == pytest.approx(share * mean, rel=0.05)
+    drawn = model.sample(2000, given, random_state=0)["debt"]
+    assert (drawn != 0).mean() == pytest.approx(share, abs=0.05)
+    assert drawn[drawn != 0].mean() == pytest.approx(mean, rel=0.03)
+    told = model.expectation(lambda frame: frame["debt"] != 0, given, random_state=0)
+    assert float(told) == pytest.approx(share, abs=0.05)
+    # A debt that is known says the same to the others as by hand.
+    known = {**given, "debt": 310.0}
+    del known["pain"]
+    shares = model.conditional("pain", known).frame()["probability"]
+    expected = chances(model.params_, model.schema_, {**known, "pain": "mild"}, "pain")
+    np.testing.assert_allclose(shares, expected, atol=0.03)
+    part = model.condition({name: known[name] for name in ("debt", "age", "ward")})
+    for pain in PAIN:
+        rest = {k: v for k, v in known.items() if k not in ("debt", "age", "ward")} | {"pain": pain}
+        one = chances(part.params_, part.schema_, rest, "pain")
+        np.testing.assert_allclose(one, expected, atol=1e-12)
+    rows = model.sample(20, random_state=0)
+    assert (rows["debt"] == 0).any()
+    assert (rows["debt"] > 100).any()
     assert model.repaired().edges_ == model.edges_
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda model, rows: model.log_partition(),
+        lambda model, rows: model.log_density(rows),
+        lambda model, rows: model.log_likelihood(rows),
+        lambda model, rows: model.entropy(["pain"]),
+        lambda model, rows: model.mutual_information("pain", "visits"),
+        lambda model, rows: model.marginal("age").density({"age": 0.0}),
+        lambda model, rows: mg.diagnostics.consistency(model),
+        lambda model, rows: mg.MixedGraphicalModel(loss="likelihood", types=TYPES).fit(rows),
+    ],
+)
+def test_exact_joint_answers_of_a_hurdle_column_are_refused(model, table, ask):
+    with pytest.raises((mg.DistributionError, mg.ParameterError), match="debt"):
+        ask(model, table)
 
 
 # -- moderators, paths, truths ---------------------------------------------------------------------
 
 
 @asks("model.at", "model.plot_moderation")
-@pytest.mark.parametrize("moderator", ["pain", "visits"])
-def test_edges_vary_with_an_ordered_column(table, moderator, axes):
+@pytest.mark.parametrize(
+    ("moderator", "low", "high"), [("pain", "none", "severe"), ("visits", 0, 4), ("debt", 0, 350.0)]
+)
+def test_edges_vary_with_an_ordered_column(table, moderator, low, high, axes):
     model = mg.MixedGraphicalModel(types=TYPES, lam=0.05, moderators=[moderator]).fit(table)
     block = model.interaction("age", "dose", moderator)
-    assert block.shape == (1, 1)
-    low, high = ("none", "severe") if moderator == "pain" else (0, 4)
+    assert block.shape == (2 if moderator == "debt" else 1, 1)
     at = {value: model.at({moderator: value}) for value in (low, high)}
-    change = at[high].interaction("age", "dose") - at[low].interaction("age", "dose")
-    scores = [score_of(column(model, moderator), value) for value in (low, high)]
-    expected = block.iloc[0, 0] * (scores[1] - scores[0])
-    assert change.iloc[0, 0] == pytest.approx(expected, abs=1e-12)
+    less, more = (seen(column(model, moderator), value) for value in (low, high))
+    pairs = [("age", "dose"), ("age", "grade"), ("age", "falls"), ("dose", "falls")]
+    blocks = [model.interaction(*pair, moderator).to_numpy()[:, 0] for pair in pairs]
+    assert np.any(blocks)
+    for pair, block in zip(pairs, blocks, strict=True):
+        change = at[high].interaction(*pair) - at[low].interaction(*pair)
+        assert change.iloc[0, 0] == pytest.approx((more - less) @ block, abs=1e-12)
     assert len(model.plot_moderation(moderator)) >= 2
 
 
@@ -764,10 +939,10 @@ def test_edges_vary_with_an_ordered_column(table, moderator, axes):
     "path.theta",
     "path.triples",
 )
-def test_a_path_is_its_models(table, rows):
+def test_a_path_is_its_models(table, plain, rows):
     path = mg.fit_path(table, types=TYPES, lams=[0.3, 0.1])
     norms = path.group_norms()
-    assert norms.shape == (2, 28)
+    assert norms.shape == (2, 36)
     for at, lam in enumerate(path.lams):
         model = mg.MixedGraphicalModel(types=TYPES, lam=lam).fit(table)
         edges = {frozenset((edge.source, edge.target)) for edge in model.edges_}
@@ -780,9 +955,16 @@ def test_a_path_is_its_models(table, rows):
         for name, along in path.node_scores(rows).items():
             assert along[at] == pytest.approx(scores[name], abs=1e-5)
         assert path.score(rows)[at] == pytest.approx(model.score(rows), abs=1e-5)
-        density = path.params(at)
-        logs = [log_density(density, path.schema, row) for row in records(rows.iloc[:2])]
-        apart = path.log_likelihood(rows.iloc[:1])[at] - path.log_likelihood(rows.iloc[1:2])[at]
+    with pytest.raises(mg.DistributionError, match="debt"):
+        path.log_likelihood(rows)
+    path, first, second = (
+        mg.fit_path(plain, types=without_debt(TYPES), lams=[0.3, 0.1]),
+        plain.iloc[:1],
+        plain.iloc[1:2],
+    )
+    for at in range(2):
+        logs = [log_density(path.params(at), path.schema, row) for row in records(plain.iloc[:2])]
+        apart = path.log_likelihood(first)[at] - path.log_likelihood(second)[at]
         assert apart == pytest.approx(logs[0] - logs[1])
 
 
@@ -826,13 +1008,13 @@ def test_consistency_of_two_ordered_levels_is_that_of_categories(table, loss):
 # -- the command line ------------------------------------------------------------------------------
 
 DECLARED = [
-    *("--types", "grade=ordinal,visits=count,falls=count"),
+    *("--types", "grade=ordinal,visits=count,falls=count,debt=hurdle"),
     *("--levels", "pain=none,mild,strong,severe"),
 ]
 COMMANDS = {
     "check": (["table.csv", *DECLARED], "4: none < mild < strong < severe"),
     "fit": (["table.csv", "-o", "again.mgm", "--lam", "0.1", *DECLARED], "ordinal-count"),
-    "select": (["table.csv", "--criterion", "bic", "--lams", "0.3,0.1", *DECLARED], "9 edges"),
+    "select": (["table.csv", "--criterion", "bic", "--lams", "0.3,0.1", *DECLARED], "11 edges"),
     "path": (["table.csv", "--lams", "0.3,0.1", *DECLARED], "n_edges"),
     "edges": (["model.mgm"], "ordinal-count"),
     "plot": (["model.mgm", "-o", "picture.png"], "wrote picture.png"),

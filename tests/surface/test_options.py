@@ -108,7 +108,8 @@ BAD = [
         "penalty_factors",
         {"mixed": 2.0},
         "penalty_factors has the key 'mixed', which is neither a pair of column names nor an edge "
-        "kind (continuous-continuous, continuous-ordinal, continuous-count, continuous-categorical, "
+        "kind (continuous-continuous, continuous-hurdle, continuous-ordinal, continuous-count, "
+        "continuous-categorical, hurdle-hurdle, hurdle-ordinal, hurdle-count, hurdle-categorical, "
         "ordinal-ordinal, ordinal-count, ordinal-categorical, count-count, count-categorical, "
         "categorical-categorical).",
     ),

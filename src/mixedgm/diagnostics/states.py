@@ -133,7 +133,7 @@ class StateRows:
 
     def scored_curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> NodeMatrices:
         """The same for nodes that are scored."""
-        clock, p, matrices = time.perf_counter(), self.nodes.n_gaussian, [np.zeros(0)]
+        clock, matrices = time.perf_counter(), [np.zeros(0)]
         for node in nodes.tolist():
             split = self._split(coef, node)
             parts = [
@@ -151,7 +151,7 @@ class StateRows:
             matrices.append(matrix.ravel())
         self._visited(len(nodes), clock)
         start = np.cumsum([len(each) for each in matrices]).astype(np.int64)
-        return NodeMatrices(p + nodes, start, np.concatenate(matrices))
+        return NodeMatrices(nodes, start, np.concatenate(matrices))
 
     def _visited(self, n_nodes: int, clock: float) -> None:
         self.curvature_passes += n_nodes / max(1, len(self.nodes.n_levels))

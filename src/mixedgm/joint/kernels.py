@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mixedgm.compiled import kernel
+from mixedgm.compiled import inner, kernel
 
 
 @kernel
@@ -79,6 +79,13 @@ def gibbs_sweep(codes, unary, pairwise, start, runs, uniforms):  # type: ignore[
                         logits[a] += came[a] - went[a]
 
 
+@inner
+def _add(total, factor, row):  # type: ignore[no-untyped-def]
+    """Add a multiple of a row, in place."""
+    for a in range(len(total)):
+        total[a] += factor * row[a]
+
+
 @kernel
 def scored_sweep(codes, unary, coupling, states, uniforms):  # type: ignore[no-untyped-def]
     """The same where the first states are seen by their scores: no tables of pairs of levels.
@@ -96,7 +103,7 @@ def scored_sweep(codes, unary, coupling, states, uniforms):  # type: ignore[no-u
         said[:] = 0.0
         for j in range(q):
             if j < n_scored:
-                said += scores[start[j] + codes[i, j]] * coupling[column[j]]
+                _add(said, scores[start[j] + codes[i, j]], coupling[column[j]])
             else:
                 said += coupling[column[j] + codes[i, j]]
         for j in range(q):
@@ -110,7 +117,7 @@ def scored_sweep(codes, unary, coupling, states, uniforms):  # type: ignore[no-u
             if new != old:
                 codes[i, j] = new
                 if j < n_scored:
-                    said += (scores[first + new] - scores[first + old]) * coupling[column[j]]
+                    _add(said, scores[first + new] - scores[first + old], coupling[column[j]])
                 else:
                     said += coupling[column[j] + new] - coupling[column[j] + old]
 
@@ -262,11 +269,12 @@ def spiked_sweep(numbers, codes, said, bias, coupling, nodes, uniforms, normals)
             at = column[j]
             if j < n_spiked:
                 if codes[i, j]:
-                    told += coupling[at] + numbers[i, j] * coupling[at + 1]
+                    _add(told, 1.0, coupling[at])
+                    _add(told, numbers[i, j], coupling[at + 1])
             elif j < n_numeric:
-                told += scores[start[j] + codes[i, j]] * coupling[at]
+                _add(told, scores[start[j] + codes[i, j]], coupling[at])
             else:
-                told += coupling[at + codes[i, j]]
+                _add(told, 1.0, coupling[at + codes[i, j]])
         for j in range(q):
             first, last, at, old = start[j], start[j + 1], column[j], codes[i, j]
             if j < n_spiked:
@@ -276,8 +284,8 @@ def spiked_sweep(numbers, codes, said, bias, coupling, nodes, uniforms, normals)
                 new = 1 if uniforms[i, j] * (1.0 + np.exp(-odds)) < 1.0 else 0
                 value = (slope + normals[i, j] * np.sqrt(beta)) / beta if new else 0.0
                 if new or old:
-                    moved = value - numbers[i, j]
-                    told += (1.0 * new - old) * coupling[at] + moved * coupling[at + 1]
+                    _add(told, 1.0 * new - old, coupling[at])
+                    _add(told, value - numbers[i, j], coupling[at + 1])
                     codes[i, j], numbers[i, j] = new, value
                 continue
             for a in range(first, last):
@@ -289,6 +297,7 @@ def spiked_sweep(numbers, codes, said, bias, coupling, nodes, uniforms, normals)
             if new != old:
                 codes[i, j] = new
                 if j < n_numeric:
-                    told += (scores[first + new] - scores[first + old]) * coupling[at]
+                    _add(told, scores[first + new] - scores[first + old], coupling[at])
                 else:
-                    told += coupling[at + new] - coupling[at + old]
+                    _add(told, 1.0, coupling[at + new])
+                    _add(told, -1.0, coupling[at + old])

@@ -17,6 +17,7 @@ from mixedgm.model.params import Coordinates, Params, Units, joined
 from mixedgm.parallel import Runtime
 from mixedgm.path.recipe import Loss, Recipe
 from mixedgm.path.task import Task
+from mixedgm.printable import quoted
 from mixedgm.progress import track
 from mixedgm.rows.predict import mean_losses
 from mixedgm.rows.threads import single_threaded_blas
@@ -253,6 +254,12 @@ class Path:
             raise DistributionError(
                 "separate regressions have no joint distribution, so rows have no likelihood; "
                 "score(X) adds up their conditionals"
+            )
+        if self.schema.spans.n_spiked:
+            spiked = [c.name for c in self.schema.columns if c.node_kind.has_spike]
+            raise DistributionError(
+                f"{', '.join(map(quoted, spiked))} may be zero or any number, so that likelihoods "
+                "have no exact form; score(X) adds up conditionals"
             )
         scores = np.full(len(self), np.nan)
         for k in range(len(self)):

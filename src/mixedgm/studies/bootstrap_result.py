@@ -260,9 +260,10 @@ class Bootstrap:
         }
 
     def _categories(self, node: int) -> tuple[str | None, ...]:
-        """Levels that have parameters of their own; None for a column of numbers or scores."""
-        schema = self.fitted.schema
-        return (None,) if schema.spans.numeric_nodes[node] else schema.nodes[node].level_names
+        """What has parameters of its own: levels, or parts; None for one number or score."""
+        spans = self.fitted.schema.spans
+        single = spans.numeric_nodes[node] and spans.width[node] == 1
+        return (None,) if single else self.fitted.axis(node)
 
     def _node_terms(self) -> list[tuple[int, str, str, str | None]]:
         """Position, column, name and level of every term of a target (covariates have none)."""

@@ -209,8 +209,8 @@ def _warn_outside(fitted: FittedModel, evidence: KnownValues) -> None:
     for node, (low, high) in zip(fitted.moderators, fitted.params.moderation.span, strict=True):
         if np.isnan(low):  # categories have no range
             continue
-        value, slack = nodes.score_of(node, known[node]), 1e-9 * (high - low)
-        if low - slack <= value <= high + slack:
+        value, slack = nodes.numbers_of(node, known[node])[-1], 1e-9 * (high - low)
+        if low - slack <= value <= high + slack:  # zero of a hurdle column is between, too
             continue
         column = fitted.schema.nodes[node]
         lowest, highest = (column.value(nodes.value_at(node, x)) for x in (low, high))

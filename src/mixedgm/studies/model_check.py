@@ -72,7 +72,8 @@ class NodeCheck(NamedTuple):
 
     Numbers of the residuals are those of a continuous column, of a hurdle column where it is not
     zero, of the scores of an ordinal one and of counts, each divided by the standard deviation that
-    the model gives its row: mean, standard deviation, skewness, excess kurtosis, the largest in size, and how many are beyond 4.
+    the model gives its row: mean, standard deviation, skewness, excess kurtosis, the largest in
+    size, and how many are beyond 4.
     `dispersion` is the mean squared Pearson residual of a column with finitely many values, or of
     whether a hurdle column is zero, 1 when the model is right.
     """

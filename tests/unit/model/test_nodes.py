@@ -76,6 +76,8 @@ def test_every_kind_keeps_its_promises(kind):
     assert kind.n_biases(n) >= 1
     values = np.array([0, 2, 1, 1])
     np.testing.assert_array_equal(kind.decode(kind.encode(values, None), None), values)
-    assert kind.point(np.array([[0.2, 0.5, 0.3]]) if n else np.array([0.7])).shape == (1,)
+    assert kind.point(
+        np.array([[0.2, 0.5, 0.3]]) if n or kind.has_spike else np.array([0.7])
+    ).shape == (1,)
     assert len({other.fill for other in KINDS.values()}) == len(KINDS)
     assert len({other.marker for other in KINDS.values()}) == len(KINDS)

@@ -46,8 +46,8 @@ def test_a_kind_sets_all_its_pairs(kind, pairs):
 @pytest.mark.parametrize("kind", EDGE_KINDS)
 def test_the_kinds_of_both_ends_name_an_edge_whatever_the_order_of_columns(kind):
     """Two columns of every kind, in an order that is not that of nodes."""
-    names = ("count", "categorical", "ordinal", "continuous")
-    given = {"count": {"largest": 9}, "continuous": {}}
+    names = ("count", "categorical", "ordinal", "hurdle", "continuous")
+    given = {"count": {"largest": 9}, "continuous": {}, "hurdle": {}}
     columns = [
         Column(f"{name}{k}", name, **given.get(name, {"levels": ("a", "b", "c")}))
         for k in range(2)

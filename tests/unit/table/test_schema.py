@@ -110,7 +110,7 @@ def test_a_stored_schema_that_is_none(stored, message):
     [
         (
             lambda: Column("a", "number"),
-            "must be 'continuous' or 'hurdle' or 'ordinal' or 'count' or 'categorical'. Got 'number'",
+            "must be 'continuous' or 'hurdle' or 'ordinal' or 'count' or 'categorical'. Got 'numb",
         ),
         (lambda: Column("a", "continuous", "y"), "must be 'target' or 'covariate'"),
         (lambda: Column("a", "continuous", levels=("x",)), "no levels"),
