@@ -111,22 +111,22 @@ class Hurdle:
         """Whether it is zero, and the number."""
         return np.column_stack([values != 0, values])
 
-    def _odds(self, predictor: Floats) -> tuple[Floats, Floats]:
-        """Of not being zero, and the mean then."""
+    def _parts(self, predictor: Floats) -> tuple[Floats, Floats]:
+        """Probability of not being zero, and the mean then."""
         slope = self.linear + predictor[:, 1]
         area = 0.5 * np.log(2 * np.pi / self.precision) + slope**2 / (2 * self.precision)
-        return np.exp(self.there + predictor[:, 0] + area), slope / self.precision
+        share = 0.5 + 0.5 * np.tanh(0.5 * (self.there + predictor[:, 0] + area))
+        return share, slope / self.precision
 
     def drawn(self, predictor: Floats, rng: np.random.Generator) -> Floats:
         """A coin, and a normal number where it says so."""
-        odds, mean = self._odds(predictor)
-        there = rng.random(len(odds)) < odds / (1 + odds)
-        return there * (mean + rng.standard_normal(len(odds)) / np.sqrt(self.precision))
+        share, mean = self._parts(predictor)
+        there = rng.random(len(share)) < share
+        return there * (mean + rng.standard_normal(len(share)) / np.sqrt(self.precision))
 
     def independent(self) -> tuple[Floats, float]:
         """Of the mixture of zero and a normal number."""
-        odds, mean = self._odds(np.zeros((1, 2)))
-        share, centre = float(odds[0] / (1 + odds[0])), float(mean[0])
+        share, centre = (float(part[0]) for part in self._parts(np.zeros((1, 2))))
         second = share * (1 / self.precision + centre**2)
         variance = share * (1 - share) + second - (share * centre) ** 2
         return np.array([share, share * centre]), float(np.sqrt(variance))

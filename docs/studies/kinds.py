@@ -31,6 +31,7 @@ REPLICATES = 30
 ROWS = (100, 200, 500, 1000)
 COLUMNS, EDGES = 12, 14
 MODERATE, STRONG = (0.15, 0.35), (0.25, 0.5)
+SMALLEST = 0.15  # eigenvalue of a precision matrix
 ZEROS = 0.3
 ZERO_SHARES, AMOUNT = (0.3, 0.5, 0.65, 0.8), 3.0
 BY_CHANCE = ZERO_SHARES + (0.0,) * (COLUMNS - len(ZERO_SHARES))
@@ -72,7 +73,7 @@ def sizes(limits: tuple[float, float], rng: Generator) -> Floats:
         signed = np.zeros((COLUMNS, COLUMNS))
         for u, v in pairs[rng.choice(len(pairs), EDGES, replace=False)]:
             signed[u, v] = signed[v, u] = rng.choice([-1, 1]) * rng.uniform(*limits)
-        if np.linalg.eigvalsh(np.eye(COLUMNS) - signed)[0] > 0.15:
+        if np.linalg.eigvalsh(np.eye(COLUMNS) - signed)[0] > SMALLEST:
             return signed
 
 
@@ -112,14 +113,29 @@ def block(
 
 
 def of_model(*columns: gibbs.Column, parts: tuple[float, float] = (1.0, 1.0)) -> Draw:
-    """Rows of the model itself."""
+    """Rows of the model itself.
+
+    Directions are drawn until the precision matrix of numbers and amounts is far from singular,
+    and a tenth of every hurdle column is zero.
+    """
+    is_number = [not isinstance(column, gibbs.Finite) for column in columns]
+    is_spiked = [isinstance(column, gibbs.Hurdle) for column in columns]
 
     def draw(signed: Floats, rng: Generator) -> Floats:
-        blocks = {
-            (u, v): block(columns[u], columns[v], signed[u, v], rng, parts)
-            for u, v in zip(*np.nonzero(np.triu(signed)), strict=True)
-        }
-        return gibbs.rows(columns, blocks, max(ROWS), rng)
+        while True:
+            blocks = {
+                (u, v): block(columns[u], columns[v], signed[u, v], rng, parts)
+                for u, v in zip(*np.nonzero(np.triu(signed)), strict=True)
+            }
+            precision = np.eye(COLUMNS)
+            for (u, v), entries in blocks.items():
+                if is_number[u] and is_number[v]:
+                    precision[u, v] = precision[v, u] = -entries[-1, -1]
+            if np.linalg.eigvalsh(precision)[0] < SMALLEST:
+                continue
+            values = gibbs.rows(columns, blocks, max(ROWS), rng)
+            if np.all((values[:, is_spiked] == 0.0).mean(axis=0) > 0.1):
+                return values
 
     return draw
 

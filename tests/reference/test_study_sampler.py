@@ -115,6 +115,7 @@ def test_a_fit_finds_the_model_that_rows_were_drawn_from() -> None:
         "visits": gibbs.count(0.5, 0.3, largest=30),
         "nights": gibbs.count(-1.0, 1.2, largest=30, zero=1.0),
         "name": gibbs.categorical([0.3, 0.0, -0.3]),
+        "debt": gibbs.Hurdle(-4.0, 6.0, 4.0),
     }
     blocks = {
         (0, 1): [[0.25]],
@@ -124,30 +125,35 @@ def test_a_fit_finds_the_model_that_rows_were_drawn_from() -> None:
         (2, 5): [[0.3, 0.1, -0.4]],
         (0, 5): [[-0.5, 0.0, 0.5]],
         (4, 5): [[0.0, -0.4, 0.4]],
+        (0, 6): [[1.2, -0.8]],
+        (3, 6): [[-0.3, 0.4]],
+        (5, 6): [[0.5, 0.1], [0.0, 0.2], [-0.5, -0.3]],
     }
     values = gibbs.rows(list(columns.values()), blocks, 20_000, np.random.default_rng(3), sweeps=60)
     table = pd.DataFrame(values, columns=list(columns))
-    table.iloc[:, 1:] = table.iloc[:, 1:].round()
-    table = table.astype(dict.fromkeys(table.columns[1:], np.int64))
+    table = table.astype(dict.fromkeys(table.columns[1:6], np.int64))
     types = {
         "score": mg.Ordinal(scores=[0, 1, 2, 4]),
         "smooth": mg.Ordinal(thresholds="quadratic"),
         "visits": "count",
         "nights": mg.Count(zero_term=True),
         "name": "categorical",
+        "debt": "hurdle",
     }
     model = mg.MixedGraphicalModel(types=types, n_jobs=1).fit(table)
     names = list(columns)
     assert {frozenset(edge[:2]) for edge in model.edges_} == {
         frozenset((names[u], names[v])) for u, v in blocks
     }
-    scales = [column.independent()[1] for column in columns.values()]
+    scales = [np.full(column.width, column.independent()[1]) for column in columns.values()]
+    location, share = values[values[:, 6] != 0.0, 6].mean(), (values[:, 6] != 0.0).mean()
+    scales[6] = np.sqrt([share * (1 - share), share / 4.0])
+    counted_from = np.array([[1.0, 0.0], [location, 1.0]])  # how much, less the mean amount
     for (u, v), block in blocks.items():
-        estimate = model.params_.block(
-            model.schema_.node_index(names[u]), model.schema_.node_index(names[v])
-        )
-        error = 1 / (scales[u] * scales[v] * np.sqrt(len(table)))
-        assert np.abs(estimate - np.array(block)).max() < 5 * error, (names[u], names[v])
+        truth = np.array(block) @ counted_from if v == 6 else np.array(block)
+        estimate = model.interaction(names[u], names[v]).to_numpy()
+        error = 1 / np.outer(scales[u], scales[v]) / np.sqrt(len(table))
+        assert (np.abs(estimate - truth) < 5 * error).all(), (names[u], names[v])
     for k, (name, column) in enumerate(columns.items()):
         if isinstance(column, gibbs.Finite):
             prob = model.predict_proba(table.head(500), name).to_numpy()
