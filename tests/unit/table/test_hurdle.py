@@ -116,17 +116,11 @@ def test_gaps_are_filled(library, rows):
     design, _ = learn(TABLE, types=HURDLE)
     gappy = TABLE.iloc[:4].copy()
     gappy.loc[: rows - 1, "debt"] = np.nan
-    X = gappy.to_numpy()
-    if library != "numpy":
-        X = decode(design.schema, design.numbers[:4], design.codes[:4], library)
-        frames = {"pandas": lambda: gappy}
-        if library == "polars":
-            pl = pytest.importorskip("polars")
-            frames["polars"] = lambda: pl.from_pandas(gappy)
-        if library == "pyarrow":
-            pa = pytest.importorskip("pyarrow")
-            frames["pyarrow"] = lambda: pa.Table.from_pandas(gappy, preserve_index=False)
-        X = frames[library]()
+    X: object = gappy if library == "pandas" else gappy.to_numpy()
+    if library == "polars":
+        X = pytest.importorskip("polars").from_pandas(gappy)
+    elif library == "pyarrow":
+        X = pytest.importorskip("pyarrow").Table.from_pandas(gappy, preserve_index=False)
     frame = as_frame(X)
     gaps = read_gaps(frame, design.schema)
     assert gaps.missing.tolist() == [[False, row < rows, False] for row in range(4)]
