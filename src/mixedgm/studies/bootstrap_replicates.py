@@ -148,8 +148,9 @@ class Replicates:
     def lost_levels(self) -> NDArray[np.bool_]:
         """(B, sum of values) values that cannot occur, because they have no rows."""
         nodes = self.layout.nodes
-        slots = np.isneginf(nodes.own_logits(self.node_terms[:, self.layout.biases]))
-        return np.delete(slots, 3 * np.arange(nodes.n_spiked) + 2, axis=1)  # they have two values
+        lost = np.isneginf(nodes.own_logits(self.node_terms[:, self.layout.biases]))
+        possible = np.zeros((len(self), int(nodes.level_start[nodes.n_spiked])), dtype=bool)
+        return np.hstack([possible, lost[:, nodes.slot_start[nodes.n_spiked] :]])
 
     def lacking(self, observed: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """(B, n) nodes that lack a level which the whole table has."""

@@ -109,8 +109,10 @@ class ResamplingPlan:
         """
         theta = task.theta_of(params)
         if task.layout.same(self.whole.layout):
-            bias = task.layout.biases
-            theta[bias] += task.smooth.null()[bias] - task.theta_of(self.alone)[bias]
+            bias, precisions = task.layout.biases, task.layout.positive[task.layout.n_gaussian :]
+            null, alone, before = task.smooth.null(), task.theta_of(self.alone), theta[precisions]
+            theta[bias] += null[bias] - alone[bias]
+            theta[precisions] = before * null[precisions] / alone[precisions]
         return theta
 
     # -- drawing -----------------------------------------------------------------------------------
