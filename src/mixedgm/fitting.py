@@ -180,8 +180,6 @@ def _margins(task: Task) -> Margins | None:
     """Of the table; None where the model has no joint distribution of all its columns."""
     if task.moments is None or task.layout.covariates or task.layout.nodewise:
         return None
-    if task.schema.spans.n_spiked:
-        return None
     moments = task.moments.mean, task.moments.second, task.moments.shares
     return Margins.of(moments, task.units, task.observed, task.schema.spans)
 

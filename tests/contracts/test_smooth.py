@@ -394,7 +394,7 @@ def test_extreme_logits_stay_finite_and_right(name, which):
 def test_infinitesimal_and_huge_diagonals(name, ridged, size):
     case = make(name, next(iter(FUNCTIONS[name][2])), ridged=ridged)
     theta = case.theta(10)
-    theta[case.smooth.layout.diagonal] = size  # of hurdle columns see tests/reference/test_hurdle
+    theta[case.smooth.layout.positive] = size
     here, (value, grad) = case.smooth.evaluate(theta), case.reference(theta)
     assert here.value == pytest.approx(value, rel=1e-9)
     np.testing.assert_allclose(here.gradient, grad, rtol=1e-8, atol=1e-9 * np.abs(grad).max())

@@ -4,11 +4,16 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import integrate, optimize, special, stats
 
+import mixedgm as mg
 from mixedgm import certificate
+from mixedgm.fitting import encode
 from mixedgm.model.density import conditionals, losses
+from mixedgm.model.moderation import at_values
+from mixedgm.options import Options
 from mixedgm.path.criteria import EBIC
 from mixedgm.path.crossval import CV
 from mixedgm.path.grid import geometric
@@ -297,3 +302,44 @@ def test_a_fold_without_zeros_is_scored():
     choice = CV(cv=4).choose(evidence_of(table, path, task))
     for scores in choice.scores.values():
         assert np.isfinite(scores).all()
+
+
+# --- studies --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("moderator", [0, 3, 6])
+def test_the_model_at_a_value_of_a_moderator_has_the_conditionals_of_its_rows(moderator):
+    table, task, params = fitted(moderator=moderator)
+    assert (task.layout.group_norms(task.theta_of(params))[task.layout.moderator >= 0] > 0).any()
+    codes = table.design.codes.astype(np.int64)
+    for row in (0, 7, 20):
+        value = table.X[row, moderator] if moderator < 4 else codes[row, moderator - 2]
+        here = at_values(params, [value])
+        assert here.moderation is None
+        np.testing.assert_allclose(
+            np.delete(losses(here, table.X[[row]], codes[[row]]), moderator, axis=1),
+            np.delete(losses(params, table.X[[row]], codes[[row]]), moderator, axis=1),
+            rtol=1e-9,
+            atol=1e-9,
+        )
+
+
+def test_weights_of_edges_do_not_depend_on_units_and_are_those_of_resamples():
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(300, 3))
+    debt = np.where(z[:, 0] + z[:, 1] > 0, np.exp(3 + z[:, 1]), 0.0)
+    frame = pd.DataFrame({"z": z[:, 1], "debt": debt, "g": np.where(z[:, 0] > 0, "a", "b")})
+    types = {"debt": "hurdle"}
+    model = mg.MixedGraphicalModel(lam=0.05, types=types, tol=1e-9).fit(frame)
+    cents = frame.assign(debt=100 * debt)
+    other = mg.MixedGraphicalModel(lam=0.05, types=types, tol=1e-9).fit(cents)
+    weights = model.edges().set_index(["source", "target"])["weight"]
+    np.testing.assert_allclose(other.edges()["weight"], weights, rtol=1e-6)
+    task = prepare(encode(frame, Options(types=types)), Recipe())
+    by_norm = task.layout.group_norms(solved(task, 0.05, tol=1e-9).theta) * task.yardstick
+    nodes = [node.name for node in task.schema.nodes]
+    for (u, v), weight in zip(task.layout.pairs.tolist(), by_norm, strict=True):
+        assert weights.get((nodes[u], nodes[v]), 0.0) == pytest.approx(weight, abs=1e-6)
+    resampled = mg.bootstrap(model, frame, 3, random_state=0, n_jobs=1)
+    again = resampled.edges().set_index(["source", "target"])["estimate"]
+    np.testing.assert_allclose(again[weights.index], weights, rtol=1e-9)

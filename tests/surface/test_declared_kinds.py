@@ -124,7 +124,7 @@ def test_check_proposes_options(here: Path, capsys: pytest.CaptureFixture[str]) 
     [
         (
             ["--types", "pain=likert"],
-            "must be 'continuous', 'ordinal', 'count' or 'categorical'. Got",
+            "must be 'continuous', 'hurdle', 'ordinal', 'count' or 'categorical'. Got",
         ),
         (["--levels", "pain"], "--levels takes NAME=A,B,... Got 'pain' instead"),
         (

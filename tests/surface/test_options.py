@@ -231,7 +231,7 @@ TABLE_OPTIONS = [
     (
         "types",
         {"height": "number"},
-        r"types\['height'\] must be 'continuous', 'ordinal', 'count' or 'categorical'",
+        r"types\['height'\] must be 'continuous', 'hurdle', 'ordinal', 'count' or 'categorical'",
     ),
     (
         "types",

@@ -68,10 +68,12 @@ def ordinal_columns(draw: st.DrawFn, name: str) -> Column:
 def schemas(draw: st.DrawFn) -> Schema:
     columns = []
     for name in draw(st.lists(st.text(), min_size=1, max_size=5, unique=True)):
-        kind = draw(st.sampled_from(["continuous", "categorical", "ordinal", "count"]))
+        kind = draw(st.sampled_from(["continuous", "hurdle", "categorical", "ordinal", "count"]))
         if kind == "continuous":
             transform = draw(st.none() | transforms())
             columns.append(Column(name, "continuous", dtype="pandas:int64", transform=transform))
+        elif kind == "hurdle":
+            columns.append(Column(name, "hurdle", location=draw(numbers)))
         elif kind == "count":
             largest, zero_term = draw(st.integers(3, 9)), draw(st.booleans())
             columns.append(Column(name, "count", largest=largest, zero_term=zero_term))
@@ -134,6 +136,7 @@ def fitted_models(draw: st.DrawFn) -> FittedModel:
         bias[nodes.n_gaussian + nodes.term_start[:-1]] = (
             0.0  # a column has a level that is possible
         )
+    bias[nodes.spiked_terms[0] + 2] = floats(draw, nodes.n_spiked, elements=sizes)
     coef = symmetric(draw, nodes.n_columns)
     coef[nodes.column_node[:, None] == nodes.column_node] = 0.0  # and no edge to itself
     params = Params(nodes, bias, floats(draw, nodes.n_gaussian, elements=sizes), coef)
@@ -159,7 +162,7 @@ def fitted_models(draw: st.DrawFn) -> FittedModel:
     return FittedModel(
         schema=schema,
         params=params,
-        node_scales=floats(draw, len(schema.nodes), elements=sizes),
+        node_scales=floats(draw, len(nodes.scale_node), elements=sizes),
         report=report,
         library=draw(st.sampled_from(["pandas", "polars", "pyarrow", "numpy"])),
         path=path,
@@ -799,6 +802,45 @@ def scored_model() -> FittedModel:
 ORDINAL = {"object": "Ordinal", "options": {"levels": None, "scores": [1, 0], "thresholds": "free"}}
 
 
+def hurdle_model() -> FittedModel:
+    """A hurdle and a continuous column."""
+    schema = Schema((Column("debt", "hurdle", location=250.0), Column("age", "continuous")))
+    coef = np.array([[0.0, 0.5, 0.1], [0.5, 0.0, 0.0], [0.1, 0.0, 0.0]])
+    params = Params(schema.spans, np.array([0.2, -1.0, 0.1, 0.5]), np.ones(1), coef)
+    report = replace(small_model().report, criterion=None)
+    return FittedModel(schema, params, np.ones(3), report, "pandas")
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "says"),
+    [
+        (
+            "bias",
+            np.array([0.2, -1.0, 0.1, 0.0]),
+            "the precision of a hurdle column is not positive",
+        ),
+        ("bias", np.array([0.2, -1.0, 0.1, -2.0]), "precision of a hurdle column is not positive"),
+        ("bias", np.array([0.2, -np.inf, 0.1, 0.5]), "bias holds impossible numbers"),
+        ("bias", np.array([0.2, -1.0, np.nan, 0.5]), "bias holds 1 impossible number"),
+        ("coef", np.diag([1.0, 1.0], 1), "coef is not symmetric"),
+        ("coef", 1.0 - np.eye(3), "a column has an edge to itself"),
+        ("node_scales", np.ones(2), "the array 'node_scales' is float64 2 but the model needs"),
+        ("schema.columns.0.location", np.inf, "columns[].location is inf, but must be a number"),
+        ("schema.columns.0.kind", "count", "'debt' is a count, so it has no location"),
+        ("schema.columns.1.location", 2.0, "'age' is continuous, so it has no location"),
+        ("schema.columns.0.largest", 5, "'debt' is a hurdle column, so it has no largest"),
+    ],
+)
+def test_a_hurdle_column_that_no_model_has(
+    tmp_path: FilePath, place: str, value: Any, says: str
+) -> None:
+    file = tmp_path / "hurdle.mgm"
+    save(hurdle_model(), file)
+    assert document_of(file)["format_version"] == 2
+    assert list(difference(load(file)[0], hurdle_model())) == []
+    assert says in refusal(changed_file(file, tmp_path / "x.mgm", place, value))
+
+
 @pytest.mark.parametrize(
     ("place", "value", "says"),
     [
@@ -829,17 +871,20 @@ def test_a_scored_column_that_no_model_has(
     save(scored_model(), file, settings={"types": {"mapping": []}})
     assert document_of(file)["format_version"] == 2
     assert list(difference(load(file)[0], scored_model())) == []
+    assert says in refusal(changed_file(file, tmp_path / "x.mgm", place, value))
+
+
+def changed_file(file: FilePath, to: FilePath, place: str, value: Any) -> FilePath:
+    """A copy with another array, or with another value in the document."""
     if "." not in place:
-        changes: dict[str, bytes | None] = {f"{place}.npy": npy(value)}
-    else:
-        document = document_of(file)
-        *above, last = [int(key) if key.isdigit() else key for key in place.split(".")]
-        holder: Any = document
-        for key in above:
-            holder = holder[key]
-        holder[last] = value
-        changes = {"model.json": json.dumps(document).encode()}
-    assert says in refusal(rewritten(file, tmp_path / "x.mgm", changes))
+        return rewritten(file, to, {f"{place}.npy": npy(value)})
+    document = document_of(file)
+    *above, last = [int(key) if key.isdigit() else key for key in place.split(".")]
+    holder: Any = document
+    for key in above:
+        holder = holder[key]
+    holder[last] = value
+    return rewritten(file, to, {"model.json": json.dumps(document).encode()})
 
 
 def test_counts_without_end_take_little_memory(tmp_path: FilePath) -> None:

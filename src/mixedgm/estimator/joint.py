@@ -41,11 +41,13 @@ ColumnsArg = str | Sequence[str]
 class JointMethods(HasModel):
     """Questions to the joint distribution of all columns.
 
-    Wherever values are given, a continuous column takes a number in the data's own units, a count a
-    whole number and a categorical or ordinal column a level; None and NaN mean that nothing is
-    known.  Answers are exact when the tables that they need fit `limit` (2**24 entries by default)
-    and, with ordinal columns or counts, all discrete columns have at most 2,048 values together;
-    otherwise they come from Gibbs chains and have standard errors.
+    Wherever values are given, a continuous or hurdle column takes a number in the data's own units,
+    a count a whole number and a categorical or ordinal column a level; None and NaN mean that
+    nothing is known.  Answers are exact when the tables that they need fit `limit` (2**24 entries
+    by default) and, with ordinal columns or counts, all discrete columns have at most 2,048 values
+    together; otherwise they come from Gibbs chains and have standard errors.  With hurdle columns
+    they always do, unless all of these are given; what has no sampled form, such as densities, then
+    raises DistributionError.
     """
 
     def log_likelihood(
@@ -74,7 +76,8 @@ class JointMethods(HasModel):
         Raises
         ------
         DistributionError
-            When the precision matrix is not positive definite; see `repaired`.
+            When the precision matrix is not positive definite; see `repaired`.  With hurdle
+            columns.
         TooLargeError
             When the tables exceed the limit.
         """
@@ -122,7 +125,7 @@ class JointMethods(HasModel):
         Raises
         ------
         DistributionError
-            When there is no joint distribution.
+            When there is no joint distribution, or none that is exact: with hurdle columns.
         ParameterError
             With covariates; for parameters that were given; for more than 200 design columns.
 
@@ -273,7 +276,8 @@ class JointMethods(HasModel):
         Distribution
             `frame()` has one row for every state of the categorical and ordinal columns and counts:
             their values, probability, and mean and standard deviation of the continuous columns in
-            that state.  Further `mean`, `covariance(state)`, `density(x)`, `exact`, `gaussian`.
+            that state.  A hurdle column has two states, zero and not zero.  Further `mean`,
+            `covariance(state)`, `density(x)`, `exact`, `gaussian`.
 
         Examples
         --------
@@ -325,7 +329,7 @@ class JointMethods(HasModel):
         random_state: RandomState = 0,
         limit: int | None = None,
     ) -> Means:
-        """Mean of every continuous column and count, and probability of every level.
+        """Mean of every column of numbers and count, and probability of every level.
 
         Parameters
         ----------

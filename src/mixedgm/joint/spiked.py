@@ -85,11 +85,11 @@ class SpikedColumns:
         told = _seen(whole, given, known) @ params.coef[np.ix_(_columns(whole, given), outside)]
         p, nodes = unknown.n_gaussian, unknown.take(range(unknown.n_gaussian, len(unknown)))
         made, between = factor(model.precision), model.coef[:p, p:]
-        linear = told[:, :p] + model.cont_bias
+        linear = told[:, :p] + model.bias[:p]
         # Everything is a product with the root: symmetry is kept.
         rho, alpha = made.root @ between, linear @ made.root.T
         own, coupling = _split(nodes, model.coef[p:, p:] + rho.T @ rho)
-        bias = nodes.own_logits(model.cat_bias) + own
+        bias = nodes.own_logits(model.bias[p:]) + own
         shift = rho.T @ made.root
         return cls(
             unknown,
@@ -189,7 +189,7 @@ class SpikedColumns:
 
         Of a spiked one at zero, the log probability of zero.
         """
-        out, p = np.empty(len(values)), self.unknown.n_gaussian
+        out = np.empty(len(values))
         for rows, state in self._blocks(rng):
             at = np.repeat(values[rows], _CHAINS)
             total = np.full(len(at), -np.inf)
@@ -199,7 +199,7 @@ class SpikedColumns:
                     variance = self.covariance[node, node]
                     each = _normal(at, self.means(state, rows)[:, node], variance)
                 else:
-                    each = self._log_spiked(node - p, at, state, rows)
+                    each = self._log_spiked(self.unknown.place(node), at, state, rows)
                 total = np.logaddexp(total, each)
             out[rows] = np.logaddexp.reduce(total.reshape(-1, _CHAINS), axis=1)
         return np.asarray(out - np.log(_CHAINS * _KEPT))

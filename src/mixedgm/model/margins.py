@@ -53,9 +53,11 @@ class Margins:
             covariance = np.zeros((d, d))
             spread = (second - np.outer(mean, mean)) * np.outer(scale, scale)
             covariance[np.ix_(kept, kept)] = spread
-        if nodes.n_scored:
+        if nodes.first_indicator:
+            there = columns[nodes.spiked_terms[1]]
+            of_spiked = np.column_stack([1.0 - there, there]).ravel()
             shares = np.zeros(len(observed))
-            shares[observed] = observed_shares
+            shares[observed] = np.concatenate([of_spiked, observed_shares[3 * nodes.n_spiked :]])
         return cls(columns, units.scale**2, covariance, shares)
 
     @property

@@ -224,25 +224,41 @@ def _spiked_node(x, codes, weights, first, n_rows, node, bias, scores, rows, wor
     the standardised column; sums get the expectations of b, x and -x^2 / 2 in units of the scale.
     """
     per_b, middle, low = scores[0], scores[1], scores[2]
-    odds, mean, precision = work[0], work[1], bias[2]
+    chance, mean, losses, precision = work[0], work[1], work[2], bias[2]
     variance = 1.0 / precision
     constant = bias[0] + 0.5 * np.log(2.0 * np.pi * variance)
+    # What is read from elsewhere has loops of its own, so that the others vectorise.
+    for i in range(n_rows):
+        losses[i] = x[first + i] + middle
+    for i in range(n_rows):
+        slope, of_b, value = bias[1] + rows[1, i], per_b * rows[0, i], losses[i]
+        mean[i] = slope * variance
+        chance[i] = constant + of_b + 0.5 * slope * mean[i]
+        losses[i] = bias[0] + of_b + slope * value - 0.5 * precision * value * value
+    for i in range(n_rows):
+        losses[i] = losses[i] if codes[first + i, node] > 0 else 0.0
+    for i in range(n_rows):
+        odds = chance[i]
+        e = exp_nonpositive(-abs(odds))
+        losses[i] = max(odds, 0.0) + log_positive(1.0 + e) - losses[i]
+        chance[i] = (1.0 if odds >= 0.0 else e) / (1.0 + e)
+    if weights.shape[0] > 0:
+        for i in range(n_rows):
+            weight = weights[first + i]
+            losses[i] *= weight
+            chance[i] *= weight
+            rows[0, i] = per_b * chance[i] - low * weight
+            rows[1, i] = chance[i] * mean[i] - middle * weight
+    else:
+        for i in range(n_rows):
+            rows[0, i] = per_b * chance[i] - low
+            rows[1, i] = chance[i] * mean[i] - middle
     loss, total, total_x, total_square = 0.0, 0.0, 0.0, 0.0
     for i in range(n_rows):
-        weight = weights[first + i] if weights.shape[0] > 0 else 1.0
-        slope, of_b = bias[1] + rows[1, i], per_b * rows[0, i]
-        mean[i] = slope * variance
-        odds[i] = constant + of_b + 0.5 * slope * mean[i]
-        value, there = x[first + i] + middle, np.float64(codes[first + i, node] > 0)
-        seen = there * (bias[0] + of_b + slope * value - 0.5 * precision * value * value)
-        e = np.exp(-abs(odds[i]))
-        loss += weight * (max(odds[i], 0.0) + np.log1p(e) - seen)
-        share = weight * (1.0 if odds[i] >= 0.0 else e) / (1.0 + e)
-        total += share
-        total_x += share * mean[i]
-        total_square -= 0.5 * share * (variance + mean[i] * mean[i])
-        rows[0, i] = per_b * share - low * weight
-        rows[1, i] = share * mean[i] - middle * weight
+        loss += losses[i]
+        total += chance[i]
+        total_x += chance[i] * mean[i]
+        total_square -= 0.5 * chance[i] * (variance + mean[i] * mean[i])
     sums[0] += total
     sums[1] += total_x
     sums[2] += total_square

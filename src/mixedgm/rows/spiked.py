@@ -5,6 +5,7 @@ These nodes are few, so plain NumPy over blocks of rows does.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +15,9 @@ from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.nodes import Nodes
 from mixedgm.rows.contract import Coefficients, NodeMatrices
 from mixedgm.rows.products import Products
+from mixedgm.rows.threads import run_all, threads_for
 
-_BLOCK = 4096
+_BLOCK = 2048
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,10 +29,16 @@ class SpikedRows:
     weights: Floats | None
     nodes: Nodes
     products: Products | None
+    n_threads: int = 1
 
     def curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> NodeMatrices:
         """From every stride-th row: own terms, then entries of the incidence."""
-        matrices = [self._of_node(coef, j, stride).ravel() for j in nodes.tolist()]
+
+        def of_node(j: int) -> Callable[[], Floats]:
+            return lambda: self._of_node(coef, j, stride).ravel()
+
+        work = len(coef.values) * len(self.codes) // stride
+        matrices = run_all([of_node(j) for j in nodes.tolist()], threads_for(work, self.n_threads))
         ends = np.cumsum([0, *map(len, matrices)]).astype(np.int64)
         return NodeMatrices(nodes, ends, np.concatenate(matrices))
 
@@ -41,7 +49,7 @@ class SpikedRows:
         terms = coef.bias[self.nodes.slots_of(j)]
         per_b = self.nodes.scores[self.nodes.slots_of(j)][0]
         size, total = len(columns) + 1, 0.0
-        sums = np.zeros((6, size, size))
+        sums, of_terms = np.zeros((3, size, size)), np.zeros((3, size))
         for at in range(0, len(self.codes), _BLOCK * stride):
             part = slice(at, at + _BLOCK * stride, stride)
             z = self._columns(columns, part)
@@ -49,9 +57,10 @@ class SpikedRows:
             total += float(weight.sum())
             linear = z[:, 1:] @ slopes
             covariance = _covariance(terms, per_b * linear[:, 0], linear[:, 1])
-            for k, each in enumerate(covariance):
-                sums[k] += (z * (each * weight)[:, None]).T @ z
-        return _assembled(sums / total, per_b)
+            for k in range(3):
+                sums[k] += (z * (covariance[k] * weight)[:, None]).T @ z
+                of_terms[k] += (covariance[3 + k] * weight) @ z
+        return _assembled(sums / total, of_terms / total, per_b)
 
     def _columns(self, columns: Ints, part: slice) -> Floats:
         """1, and these design columns (or products of them with features, less their centre)."""
@@ -77,17 +86,16 @@ def _covariance(terms: Floats, of_b: Floats, of_x: Floats) -> tuple[Floats, ...]
     mean = slope * variance
     odds = terms[0] + of_b + 0.5 * (slope * mean + np.log(2.0 * np.pi * variance))
     share = 0.5 * (1.0 + np.tanh(0.5 * odds))
-    square = variance + mean**2
-    cube = mean * (mean**2 + 3.0 * variance)
-    fourth = mean**4 + 6.0 * mean**2 * variance + 3.0 * variance**2
-    zero = share * (1.0 - share)
+    zero, half = share * (1.0 - share), 0.5 * variance
+    middle = mean * zero
+    square = half + 0.5 * mean * mean
     return (
         zero,
-        zero * mean,
-        share * (square - share * mean**2),
-        -0.5 * zero * square,
-        -0.5 * share * (cube - share * mean * square),
-        0.25 * share * (fourth - share * square**2),
+        middle,
+        share * variance + mean * middle,
+        -zero * square,
+        -mean * (share * variance + zero * square),
+        share * variance * (half + mean * mean) + zero * square * square,
     )
 
 
@@ -97,9 +105,12 @@ def own_covariance(terms: Floats) -> Floats:
     return np.array([[bb, xb, qb], [xb, xx, qx], [qb, qx, qq]])
 
 
-def _assembled(sums: Floats, per_b: float) -> Floats:
-    """Sums over (1, columns) for pairs of statistics -> the matrix over own terms and entries."""
-    bb, xb, xx, qb, qx, qq = sums
+def _assembled(sums: Floats, of_terms: Floats, per_b: float) -> Floats:
+    """Sums over (1, columns) for pairs of statistics -> the matrix over own terms and entries.
+
+    -x^2 / 2 multiplies an own term only, so `of_terms` has its sums times 1 and columns.
+    """
+    (bb, xb, xx), (qb, qx, qq) = sums, of_terms[:, None]
     size = len(bb) - 1
     out = np.empty((3 + 2 * size, 3 + 2 * size))
     out[:3, :3] = [

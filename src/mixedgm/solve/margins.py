@@ -29,6 +29,7 @@ from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params
 from mixedgm.objective.covariance import Covariance, distinct
 from mixedgm.rows.threads import single_threaded_blas
+from mixedgm.solve.spiked_margins import matched_by_chains
 
 if TYPE_CHECKING:
     from mixedgm.joint.exact import Exact
@@ -52,8 +53,6 @@ _CHANCE = 4.0
 def matched(params: Params, margins: Margins, *, limit: int = LIMIT) -> NodeTerms | None:
     """Node terms with which the joint distribution has the margins; None where there is none.
 
-    None, too, with spiked columns: margins are matched where expectations are exact or nearly so.
-
     Edges stay as they are; the node terms are where the search starts.  Margins are in the units
     of the parameters.  Beyond so many entries (`limit`) of the tables of exact expectations, these
     are sampled.  A SamplingWarning says where the margins could not be reached.
@@ -69,7 +68,8 @@ def matched(params: Params, margins: Margins, *, limit: int = LIMIT) -> NodeTerm
     (array([2.]), array([[4.]]), array([0.75, 0.25]))
     """
     if params.nodes.n_spiked:
-        return None
+        with single_threaded_blas():
+            return matched_by_chains(params, margins)
     start = margins.units.to_standard(params)
     table = _Table(start.nodes, margins.share)
     try:

@@ -393,7 +393,7 @@ class ProductModel:
         self, theta: Floats, gradient: bool = True, groups: Ints | None = None
     ) -> Evaluation:
         """Model value relative to the centre, and its gradient."""
-        if not np.all(theta[self.layout.diagonal] > 0.0):
+        if not np.all(theta[self.layout.positive] > 0.0):
             return Evaluation(np.inf)
         delta = theta - self.theta
         bent = self.product(delta)

@@ -216,9 +216,9 @@ def margin_notes(fitted: FittedModel) -> tuple[str, ...]:
     """Return how far the margins may be from the table's, where that is more than rounding."""
     from mixedgm.solve.margins import GOOD
 
-    if fitted.report.n_rows and fitted.schema.spans.n_spiked:
-        return ("with hurdle columns, margins are those of the fit, not exactly the table's",)
     terms = None if fitted.margins is None else fitted.joint_terms
+    if terms is None and fitted.margins is not None and fitted.schema.spans.n_spiked:
+        return ("margins are those of the fit, not exactly the table's",)
     if terms is None or terms.error <= GOOD:
         return ()
     how = "sampled" if terms.sampled else "not reached"

@@ -28,6 +28,7 @@ from mixedgm.parallel import n_workers
 from mixedgm.printable import few, number_of, quoted, rows
 from mixedgm.table.column_checks import (
     Shape,
+    amounts_finding,
     broken,
     closeness_finding,
     count_findings,
@@ -503,6 +504,8 @@ class Inspection:
             findings += self._set_counts(values, numbers)
         elif KINDS[kind].has_spike:
             finding = hurdle_finding(name, numbers)
+            if finding is None and name not in self.options.transforms:
+                finding = amounts_finding(name, numbers)
         elif KINDS[kind].has_levels:
             self._set_factor(values)
         elif not self.options.transformed(name):

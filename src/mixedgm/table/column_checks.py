@@ -18,6 +18,7 @@ from mixedgm.table.values import Factor, Values
 
 __all__ = [
     "Shape",
+    "amounts_finding",
     "broken",
     "closeness_finding",
     "count_findings",
@@ -310,6 +311,27 @@ def hurdle_finding(name: str, numbers: Floats) -> Finding | None:
         what = f"types says hurdle, but its values besides zero are too few to vary: {listed}"
         return Finding(name, what, types_line(name, "categorical"))
     return spread_finding(name, other) or closeness_finding(name, other)
+
+
+def amounts_finding(name: str, numbers: Floats) -> Finding | None:
+    """Return a note when a hurdle column is skewed where it is not zero.
+
+    Examples
+    --------
+    >>> amounts = np.concatenate([np.zeros(50), np.exp(np.linspace(0.0, 4.0, 50))])
+    >>> print(amounts_finding("debt", amounts).what)
+    skewed where it is not zero (skewness 1.3)
+    """
+    other = numbers[numbers != 0.0]
+    shape = shape_of(name, other, settled=True)
+    if shape is None or abs(shape.skewness) <= _SKEWED:
+        return None
+    what = f"skewed where it is not zero (skewness {shape.skewness:.1f})"
+    positive = shape.skewness > 0.0 and bool((other > 0.0).all())
+    function = "np.log1p" if positive else "a function"
+    remedy = f"use {function} of it, which keeps zeros and is closer to normal elsewhere"
+    strong = abs(shape.skewness) > _VERY_SKEWED
+    return Finding(name, what, remedy, "note", strong=strong)
 
 
 # -- names of rows, not categories -----------------------------------------------------------------

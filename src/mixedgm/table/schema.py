@@ -539,7 +539,7 @@ def _scored_problem(column: Column) -> str | None:
     if (column.scores or column.thresholds != "free") and not ordinal:
         return f"is {described(column.kind)}, so it has no scores and thresholds"
     if (column.largest is not None or column.zero_term) and not count:
-        return f"is {column.kind}, so it has no largest count and no zero term"
+        return f"is {described(column.kind)}, so it has no largest count and no zero term"
     if column.location and not KINDS[column.kind].has_spike:
         return f"is {described(column.kind)}, so it has no location"
     if not isfinite(column.location):

@@ -76,8 +76,9 @@ def plot_parameters(fitted: FittedModel, *, ax: Axes | None = None) -> Axes:
         ax.text(s, s, f"{matrix[s, s]:.2g}", ha="center", va="center", color=INK, fontsize=size)
     figure = ax.get_figure(root=True)
     bar = figure.colorbar(image, ax=ax, shrink=0.7, pad=0.02)  # type: ignore[union-attr]
-    scored = fitted.params.nodes.n_scored > 0
-    what = "numbers and scores" if scored else "continuous columns"
+    nodes = fitted.params.nodes
+    what = "continuous columns" if not nodes.first_indicator else "numbers and scores"
+    what = what if nodes.n_scored or not nodes.n_spiked else "numbers"
     bar.set_label(f"parameter ({what} in standard deviations)")
     bar.outline.set_visible(False)
     return ax

@@ -183,11 +183,13 @@ def test_likelihoods_are_refused_before_the_fit(table: pd.DataFrame, loss: str) 
         mg.fit_path(table, loss=loss, types=TYPES)
 
 
-def test_a_fit_says_whose_margins_its_answers_have(table: pd.DataFrame) -> None:
+def test_answers_have_the_margins_of_the_table(table: pd.DataFrame) -> None:
     fit = mg.MixedGraphicalModel(lam=0.2, types=TYPES).fit(table)
-    assert "margins are those of the fit" in " ".join(repr(fit.mean()).split())
+    assert "the table's margins were sampled: off by up to 0.0" in " ".join(
+        repr(fit.mean()).split()
+    )
     rows = fit.sample(4000, random_state=0)
-    assert (rows["debt"] == 0).mean() == pytest.approx((table["debt"] == 0).mean(), abs=0.05)
+    assert (rows["debt"] == 0).mean() == pytest.approx((table["debt"] == 0).mean(), abs=0.03)
 
 
 def test_repair_reaches_hurdle_columns(table: pd.DataFrame) -> None:
@@ -200,6 +202,8 @@ def test_repair_reaches_hurdle_columns(table: pd.DataFrame) -> None:
     with pytest.raises(DistributionError, match="not positive definite"):
         fitted.sample(2)
     valid = fitted.repaired()
-    with pytest.warns(SamplingWarning, match=r"not mixed well.*rows are sampled\)$"):
+    with pytest.warns(SamplingWarning) as caught:
         assert len(valid.sample(2, random_state=0)) == 2
+    texts = [str(each.message) for each in caught]
+    assert any("not mixed well" in text and text.endswith("are sampled)") for text in texts)
     assert "debt - rain" in str(valid.summary())

@@ -29,10 +29,23 @@ def test_it_is_proposed_and_never_chosen():
     assert str(note).startswith(f"column 'debt': has a spike at zero ({share:.0%} of the rows)")
     assert 'types={"debt": "hurdle"}' in note.remedy
     assert not [f for f in check_table(TABLE, types=HURDLE).findings if f.column == "debt"]
-    counts = TABLE.assign(debt=RNG.poisson(8.0, N) * (RNG.random(N) < 0.7))
+    rng = np.random.default_rng(1)
+    counts = TABLE.assign(debt=rng.poisson(8.0, N) * (rng.random(N) < 0.7))
     assert not [f for f in check_table(counts).findings if "spike" in f.what]
     few = TABLE.assign(debt=np.where(np.arange(N) < 0.05 * N, 0.0, 300 + TABLE["age"]))
     assert not [f for f in check_table(few).findings if "spike" in f.what]
+
+
+def test_skewed_amounts_have_a_note():
+    amounts = np.where(DEBT == 0.0, 0.0, np.random.default_rng(1).lognormal(5.0, 1.0, N))
+    (note,) = check_table(TABLE.assign(debt=amounts), types=HURDLE).findings
+    assert (note.column, note.severity) == ("debt", "note")
+    assert note.what.startswith("skewed where it is not zero")
+    assert "np.log1p" in note.remedy
+    logs = check_table(TABLE.assign(debt=np.log1p(amounts)), types=HURDLE)
+    assert not logs.findings
+    silent = {"types": HURDLE, "transforms": {"debt": None}}
+    assert not check_table(TABLE.assign(debt=amounts), **silent).findings
 
 
 @pytest.mark.parametrize(
@@ -116,17 +129,11 @@ def test_gaps_are_filled(library, rows):
     design, _ = learn(TABLE, types=HURDLE)
     gappy = TABLE.iloc[:4].copy()
     gappy.loc[: rows - 1, "debt"] = np.nan
-    X = gappy.to_numpy()
-    if library != "numpy":
-        X = decode(design.schema, design.numbers[:4], design.codes[:4], library)
-        frames = {"pandas": lambda: gappy}
-        if library == "polars":
-            pl = pytest.importorskip("polars")
-            frames["polars"] = lambda: pl.from_pandas(gappy)
-        if library == "pyarrow":
-            pa = pytest.importorskip("pyarrow")
-            frames["pyarrow"] = lambda: pa.Table.from_pandas(gappy, preserve_index=False)
-        X = frames[library]()
+    X: object = gappy if library == "pandas" else gappy.to_numpy()
+    if library == "polars":
+        X = pytest.importorskip("polars").from_pandas(gappy)
+    elif library == "pyarrow":
+        X = pytest.importorskip("pyarrow").Table.from_pandas(gappy, preserve_index=False)
     frame = as_frame(X)
     gaps = read_gaps(frame, design.schema)
     assert gaps.missing.tolist() == [[False, row < rows, False] for row in range(4)]
