@@ -359,7 +359,8 @@ class MemoryRows:
                 self._data, self._shape, self.nodes, asked, self.products, stride, self.n_threads
             )
         if len(spiked):
-            rows = SpikedRows(self.numbers, self.codes, self.weights, self.nodes, self.products)
+            data = (self.numbers, self.codes, self.weights, self.nodes, self.products)
+            rows = SpikedRows(*data, self.n_threads)
             with single_threaded_blas():
                 matrices = rows.curvature(coef, spiked, stride).followed_by(matrices)
         assert matrices is not None

@@ -5,6 +5,7 @@ These nodes are few, so plain NumPy over blocks of rows does.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +15,9 @@ from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.nodes import Nodes
 from mixedgm.rows.contract import Coefficients, NodeMatrices
 from mixedgm.rows.products import Products
+from mixedgm.rows.threads import run_all, threads_for
 
-_BLOCK = 4096
+_BLOCK = 2048
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,10 +29,16 @@ class SpikedRows:
     weights: Floats | None
     nodes: Nodes
     products: Products | None
+    n_threads: int = 1
 
     def curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> NodeMatrices:
         """From every stride-th row: own terms, then entries of the incidence."""
-        matrices = [self._of_node(coef, j, stride).ravel() for j in nodes.tolist()]
+
+        def of_node(j: int) -> Callable[[], Floats]:
+            return lambda: self._of_node(coef, j, stride).ravel()
+
+        work = len(coef.values) * len(self.codes) // stride
+        matrices = run_all([of_node(j) for j in nodes.tolist()], threads_for(work, self.n_threads))
         ends = np.cumsum([0, *map(len, matrices)]).astype(np.int64)
         return NodeMatrices(nodes, ends, np.concatenate(matrices))
 
