@@ -8,12 +8,13 @@ are averaged, which takes most of the noise out.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.errors import DistributionError
+from mixedgm.errors import DistributionError, SamplingWarning
 from mixedgm.joint.conditioning import KnownColumns
 from mixedgm.joint.spiked import ChainState, SpikedColumns
 from mixedgm.joint.validity import factor
@@ -32,6 +33,7 @@ _THIN = 2
 _STEPS = 6
 _AVERAGED = 12
 _LONGEST = 1.0
+_FAR = 0.1
 
 
 def matched_by_chains(params: Params, margins: Margins) -> NodeTerms | None:
@@ -62,6 +64,13 @@ def matched_by_chains(params: Params, margins: Margins) -> NodeTerms | None:
     by_chain = rows.reshape(-1, _CHAINS, len(target)).mean(axis=0)
     noise = by_chain.std(axis=0, ddof=1) / np.sqrt(_CHAINS) / np.where(scale > 0.0, scale, 1.0)
     error = float((np.abs(off) + 2.0 * noise)[free].max(initial=0.0))
+    if error > _FAR:
+        message = (
+            "the joint distribution could not be given the margins of the table: it is off by up "
+            f"to {error:.2g} standard deviations, and so are its answers. To change it: a larger "
+            "lam, which makes edges weaker"
+        )
+        warnings.warn(SamplingWarning(message), stacklevel=4)
     return NodeTerms(result.bias, result.diagonal, error, sampled=True)
 
 
@@ -110,6 +119,8 @@ def _drawn(params: Params, state: ChainState, rng: np.random.Generator, first: i
 def _newton(rows: Floats, target: Floats, scale: Floats, free: NDArray[np.bool_]) -> Floats:
     """The Newton step of the free terms, no longer than the means move by one deviation."""
     units = scale[free]
+    if not (np.isfinite(rows).all() and np.isfinite(target).all()):
+        raise DistributionError("margins so large or small cannot be matched")
     z = (rows[:, free] - target[free]) / units
     off = z.mean(axis=0)
     covariance = np.cov(z.T).reshape(len(units), len(units))

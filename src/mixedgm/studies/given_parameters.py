@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, cast
@@ -12,6 +13,7 @@ import numpy as np
 
 from mixedgm.errors import ParameterError, SamplingWarning, TooLargeError
 from mixedgm.fitted import FittedModel
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.kinds import KINDS
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import Params
@@ -114,14 +116,14 @@ def node_scales(params: Params) -> tuple[Floats, tuple[str, ...]]:
     """Return the scales of all columns under the model, and what to know about the numbers."""
     from mixedgm.joint import expectations, sampled_margins
 
-    notes: tuple[str, ...] = ()
+    moments, notes = None, tuple[str, ...]()
     form = params if params.nodes.n_spiked else params.joint
-    try:
-        if isinstance(form, Params):
-            raise TooLargeError("spiked columns have no exact moments")
-        moments = expectations(form)
+    if isinstance(form, ConditionalGaussian):
+        with suppress(TooLargeError):
+            moments = expectations(form)
+    if moments is not None:
         mean, variance, share = moments.mean, np.diagonal(moments.covariance), moments.share
-    except TooLargeError:
+    else:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", SamplingWarning)
             sampled = sampled_margins(form, rng=np.random.default_rng(0))

@@ -217,6 +217,8 @@ def margin_notes(fitted: FittedModel) -> tuple[str, ...]:
     from mixedgm.solve.margins import GOOD
 
     terms = None if fitted.margins is None else fitted.joint_terms
+    if terms is None and fitted.margins is not None and fitted.schema.spans.n_spiked:
+        return ("margins are those of the fit, not exactly the table's",)
     if terms is None or terms.error <= GOOD:
         return ()
     how = "sampled" if terms.sampled else "not reached"

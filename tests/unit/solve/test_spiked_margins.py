@@ -3,10 +3,13 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
+from mixedgm.errors import SamplingWarning
 from mixedgm.model.layout import Floats
 from mixedgm.model.margins import Margins
 from mixedgm.model.params import Params
+from mixedgm.solve import spiked_margins
 from mixedgm.solve.margins import matched
 from tests.support.spiked_world import LOCATION, SCORES, Enumerated, spiked_model
 
@@ -59,3 +62,19 @@ def test_levels_without_rows_stay_impossible() -> None:
     assert np.isneginf(terms.bias[-1])
     assert np.isfinite(terms.bias[:-1]).all()
     np.testing.assert_allclose(terms.put_into(params).diagonal, params.diagonal, rtol=0.1)
+
+
+def test_margins_out_of_reach_are_said_to_be() -> None:
+    params = spiked_model()
+    mean, variance, shares = moments(params)
+    far = Margins(mean + 40.0 * np.eye(9)[0], variance, None, shares)
+    with pytest.warns(SamplingWarning, match=r"could not be given the margins.*To change it"):
+        terms = matched(params, far)
+    assert terms is None or terms.error > 0.1
+
+
+def test_many_terms_stay_those_of_the_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spiked_margins, "MOST_TERMS", 5)
+    params = spiked_model()
+    mean, variance, shares = moments(params)
+    assert matched(params, Margins(mean, variance, None, shares)) is None

@@ -202,6 +202,8 @@ def test_repair_reaches_hurdle_columns(table: pd.DataFrame) -> None:
     with pytest.raises(DistributionError, match="not positive definite"):
         fitted.sample(2)
     valid = fitted.repaired()
-    with pytest.warns(SamplingWarning, match=r"not mixed well.*rows are sampled\)$"):
+    with pytest.warns(SamplingWarning) as caught:
         assert len(valid.sample(2, random_state=0)) == 2
+    texts = [str(each.message) for each in caught]
+    assert any("not mixed well" in text and text.endswith("are sampled)") for text in texts)
     assert "debt - rain" in str(valid.summary())

@@ -22,7 +22,7 @@ fitted. The exit code is 2 if the table cannot be fitted as it is.
 EXAMPLES = """
 mixedgm check survey.csv
 mixedgm check survey.csv --types stage=categorical --missing drop
-mixedgm check survey.csv --types pain=ordinal,visits=count,debt=hurdle --zero-term visits
+mixedgm check survey.csv --types pain=ordinal,visits=count,debt=hurdle
 """
 
 
