@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -31,6 +32,12 @@ def mixedgm(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
     )
     assert "Traceback" not in done.stderr, done.stderr
     return done
+
+
+def command_names() -> list[str]:
+    """The commands that the help lists."""
+    done = mixedgm("--help", cwd=SRC)
+    return re.findall(r"^    (\w+)\b", done.stdout, re.MULTILINE)
 
 
 def write_csv(file: Path, columns: dict[str, Sequence[object]]) -> Path:

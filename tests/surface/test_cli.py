@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mixedgm.cli import commands, main
-from mixedgm.store import load
-from tests.support.command_line import environment, mixedgm, survey, write_csv
+import mixedgm as mg
+from mixedgm.cli import main
+from tests.support.command_line import command_names, environment, mixedgm, survey, write_csv
 
 FIELDS = ["source", "target", "kind", "weight", "sign", "partial_correlation"]
 
@@ -49,7 +49,7 @@ def here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_edges_in_all_formats_agree_with_the_model(folder: Path) -> None:
-    edges = load(folder / "survey.mgm")[0].edges
+    edges = mg.load(folder / "survey.mgm").edges_
     pairs = [{edge.source, edge.target} for edge in edges]
     for pair in ({"height", "weight"}, {"height", "group"}, {"height", "mood"}):
         assert pair in pairs
@@ -67,7 +67,7 @@ def test_edges_in_all_formats_agree_with_the_model(folder: Path) -> None:
 def test_the_ending_of_the_output_chooses_the_format(here: Path, tmp_path: Path) -> None:
     for name in ("e.csv", "e.json", "e.txt", "e.graphml"):
         assert main(["edges", "survey.mgm", "-o", str(tmp_path / name)]) == 0
-    edges = load("survey.mgm")[0].edges
+    edges = mg.load("survey.mgm").edges_
     assert len(rows_of((tmp_path / "e.csv").read_text("utf-8"))) == len(edges)
     assert len(json.loads((tmp_path / "e.json").read_text("utf-8"))) == len(edges)
     assert (tmp_path / "e.txt").read_text("utf-8").startswith("source  target")
@@ -92,7 +92,7 @@ def test_penalty_weights_are_an_option(
 ) -> None:
     file = str(tmp_path / "w.mgm")
     assert main(["fit", "survey.csv", "-o", file, "--lam", "0.2", "--max-iter", "77", *words]) == 0
-    settings = load(file)[1]
+    settings = mg.load(file).get_params()
     assert (settings["penalty_weights"], settings["max_iter"]) == (weights, 77)
 
 
@@ -186,10 +186,10 @@ def test_demo_does_the_whole_job(tmp_path: Path) -> None:
     assert all(name in done.stdout for name in written)
     for text in ("3,000", "education   categorical", "logwage    education", "Try next:"):
         assert text in done.stdout
-    model, _ = load(tmp_path / "mixedgm-demo" / "wage.mgm")
+    model = mg.load(tmp_path / "mixedgm-demo" / "wage.mgm")
     rows = rows_of((tmp_path / "mixedgm-demo" / "edges.csv").read_text("utf-8"))
-    assert len(rows) == len(model.edges) > 5
-    assert model.report.converged
+    assert len(rows) == len(model.edges_) > 5
+    assert model.converged_
     tried = [line for line in done.stdout.splitlines() if line.startswith("  mixedgm predict")]
     assert mixedgm(*tried[0].split()[1:], cwd=tmp_path).returncode == 0
 
@@ -200,7 +200,7 @@ def test_demo_does_the_whole_job(tmp_path: Path) -> None:
 def fitted(here: Path, tmp_path: Path, *words: str) -> set[frozenset[str]]:
     file = tmp_path / "options.mgm"
     assert main(["fit", "survey.csv", "-o", str(file), "--quiet", *words]) == 0
-    return {frozenset((edge.source, edge.target)) for edge in load(file)[0].edges}
+    return {frozenset((edge.source, edge.target)) for edge in mg.load(file).edges_}
 
 
 def test_require_and_forbid(here: Path, tmp_path: Path) -> None:
@@ -222,13 +222,13 @@ def test_lam_and_drop(here: Path, tmp_path: Path) -> None:
 def test_the_options_reach_the_model(here: Path, tmp_path: Path) -> None:
     words = "--lams 0.5,0.2 --select bic --transform luck=nonparanormal --refit --tol 1e-6"
     fitted(here, tmp_path, *words.split(), "--solver", "proximal-gradient", "--jobs", "1")
-    model, settings = load(tmp_path / "options.mgm")
-    assert model.path is not None
-    assert model.path.lams.tolist() == [0.5, 0.2]
-    assert model.report.criterion == "BIC"
-    assert model.report.tol == 1e-6
-    assert model.report.refitted
-    assert [column.name for column in model.schema.columns if column.transform] == ["luck"]
+    model = mg.load(tmp_path / "options.mgm")
+    report, settings = model.fitted_.report, model.get_params()
+    assert model.path_.lams.tolist() == [0.5, 0.2]
+    assert report.criterion == "BIC"
+    assert report.tol == 1e-6
+    assert report.refitted
+    assert [column.name for column in model.schema_.columns if column.transform] == ["luck"]
     assert settings["solver"] == "proximal-gradient"
     assert settings["n_jobs"] == 1
     assert settings["verbose"] == 0
@@ -236,7 +236,7 @@ def test_the_options_reach_the_model(here: Path, tmp_path: Path) -> None:
 
 def test_transform_of_all_columns(here: Path, tmp_path: Path) -> None:
     fitted(here, tmp_path, "--lam", "0.5", "--transform", "nonparanormal")
-    schema = load(tmp_path / "options.mgm")[0].schema
+    schema = mg.load(tmp_path / "options.mgm").schema_
     assert all(column.transform is not None for column in schema.continuous)
 
 
@@ -250,10 +250,10 @@ def test_weights_are_repetitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     words = ["--lam", "0.2", "--quiet", "--tol", "1e-9"]
     assert main(["fit", "once.csv", "-o", "once.mgm", "--weights-column", "times", *words]) == 0
     assert main(["fit", "often.csv", "-o", "often.mgm", *words]) == 0
-    once, often = load("once.mgm")[0], load("often.mgm")[0]
-    assert once.schema.names == often.schema.names
-    assert [edge[:2] for edge in once.edges] == [edge[:2] for edge in often.edges]
-    np.testing.assert_allclose(once.params.coef, often.params.coef, atol=1e-6)
+    once, often = mg.load("once.mgm"), mg.load("often.mgm")
+    assert once.schema_.names == often.schema_.names
+    assert [edge[:2] for edge in once.edges_] == [edge[:2] for edge in often.edges_]
+    np.testing.assert_allclose(once.params_.coef, often.params_.coef, atol=1e-6)
 
 
 def test_names_with_commas_colons_and_equal_signs(
@@ -268,10 +268,10 @@ def test_names_with_commas_colons_and_equal_signs(
     words = ["--types", '"x=y=continuous",code=categorical', "--drop", '"height, cm"']
     words += ["--forbid", "a:b:x=y", "--lam", "0", "--quiet"]
     assert main(["fit", "odd.csv", "-o", "odd.mgm", *words]) == 0
-    model, _ = load("odd.mgm")
-    assert model.schema.names == ("a:b", "x=y", "code")
-    assert model.schema.n_levels == (4,)
-    assert {frozenset(edge[:2]) for edge in model.edges} == {
+    model = mg.load("odd.mgm")
+    assert model.schema_.names == ("a:b", "x=y", "code")
+    assert model.schema_.n_levels == (4,)
+    assert {frozenset(edge[:2]) for edge in model.edges_} == {
         frozenset(("a:b", "code")),
         frozenset(("x=y", "code")),
     }
@@ -284,7 +284,7 @@ def test_help_of_every_command(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    for command in commands.NAMES:
+    for command in command_names():
         with pytest.raises(SystemExit) as ended:
             main([command, "--help"])
         assert ended.value.code == 0
@@ -298,10 +298,7 @@ def test_help_of_every_command(
 def test_help_for_real(tmp_path: Path) -> None:
     done = mixedgm("--help", cwd=tmp_path)
     assert done.returncode == 0
-    listed = re.findall(r"^    (\w+)\b", done.stdout, re.MULTILINE)
-    assert listed == list(commands.NAMES)
-    files = Path(commands.__file__).parent.glob("*.py")
-    assert {file.stem for file in files} == {"__init__", *listed}
+    assert re.findall(r"^    (\w+)\b", done.stdout, re.MULTILINE) == command_names()
     assert mixedgm(cwd=tmp_path).stdout == done.stdout
     version = mixedgm("--version", cwd=tmp_path)
     assert version.returncode == 0

@@ -15,7 +15,6 @@ import pytest
 
 import mixedgm as mg
 from mixedgm.cli import main
-from mixedgm.cli.console import in_options
 from tests.support.command_line import environment, mixedgm, survey, write_csv
 from tests.support.solvers import nth
 
@@ -395,20 +394,3 @@ def test_the_first_fit_says_that_it_compiles(here: Path) -> None:
     assert "compiling" not in first.stdout
     assert "compiling" not in second.stderr
     assert "compiling" not in third.stderr  # though it has kernels of its own
-
-
-# -- wording -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("python", "options"),
-    [
-        ('types={"a b": "categorical"}', "--types 'a b=categorical'"),
-        ('missing="drop" drops 3 rows', "--missing drop drops 3 rows"),
-        ("leave column 'id' out", "--drop id"),
-        ("sample_weight has 2 negative entries", "--weights-column has 2 negative entries"),
-        ("nothing to change", "nothing to change"),
-    ],
-)
-def test_python_remedies_become_options(python: str, options: str) -> None:
-    assert in_options(python) == options

@@ -2,70 +2,18 @@
 
 from __future__ import annotations
 
-import shlex
+import io
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 import mixedgm as mg
-import mixedgm.views.plot as picture
 from mixedgm.cli import main
-from mixedgm.cli.console import in_options
-from mixedgm.cli.lists import cut_items, list_item, listed
 from tests.support.command_line import write_csv
 
 HEIGHT, RATIO, TIME = "height, cm", "a=b", "time: 1"
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("a,b", ["a", "b"]),
-        (" a , b ,", ["a", "b"]),
-        ('"a,b",c', ["a,b", "c"]),
-        ('c, "a,b"', ["c", "a,b"]),
-        ('" a "', [" a "]),
-        ('"say ""hi"""', ['say "hi"']),
-        ('5" pipe,b', ['5" pipe', "b"]),
-        ("a=b,c:d", ["a=b", "c:d"]),
-    ],
-)
-def test_lists_are_split_at_commas_outside_quotes(text: str, expected: list[str]) -> None:
-    assert listed([text]) == expected
-
-
-@pytest.mark.parametrize("name", ["a", "a,b", '"a', ' a"b ', 'a,"b"', "a=b", "x y", '5"'])
-def test_a_quoted_name_is_read_back(name: str) -> None:
-    assert listed([f"first,{list_item(name)},last"]) == ["first", name, "last"]
-    assert in_options(f"leave column '{name}' out").startswith("--drop ")
-    (_, word) = shlex.split(in_options(f"leave column '{name}' out"))
-    assert listed([word]) == [name]
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("a=1,b=2", [("a", "1"), ("b", "2")]),
-        ('city="Bath, UK"', [("city", "Bath, UK")]),
-        ('"city=Bath, UK"', [("city", "Bath, UK")]),
-        ('"a=b"=x=y', [("a=b", "x=y")]),
-        ('"a=b"="x=y"', [("a=b", "x=y")]),
-        ("known=k=x", [("known=k", "x")]),
-        ('"known"=k=x', [("known", "k=x")]),
-    ],
-)
-def test_values_are_cut_where_quotes_or_known_names_say(
-    text: str, expected: list[tuple[str, str]]
-) -> None:
-    found = cut_items([text], "=", "--given takes NAME=VALUE.", before={"known=k"})
-    assert found == expected
-
-
-@pytest.mark.parametrize("text", ['"a', 'a="b', '"a""'])
-def test_a_quote_that_does_not_close_is_an_error(text: str) -> None:
-    with pytest.raises(mg.ParameterError, match="do not close"):
-        cut_items([text], "=", "--given takes NAME=VALUE.")
 
 
 @pytest.fixture
@@ -103,36 +51,46 @@ def test_names_with_commas_go_through_every_list(
     assert [name for name, role in roles.items() if role == "covariate"] == [HEIGHT, "site"]
 
 
+def png(model: mg.MixedGraphicalModel, **options: object) -> bytes:
+    """The picture that Python draws."""
+    buffer, figure = io.BytesIO(), model.plot(**options).ax.figure
+    figure.savefig(buffer, format="png", dpi=160)
+    plt.close(figure)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(("few", "value"), [("minimum", 0.8), ("max_edges", 3)])
 def test_plot_takes_the_options_of_the_picture(
-    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    here: Path, capsys: pytest.CaptureFixture[str], few: str, value: float
 ) -> None:
+    """It is the picture with these options, and each of them makes a difference."""
     assert main(["fit", "t.csv", "-o", "t.mgm", "--lam", "0.05", "--quiet"]) == 0
-    asked: dict[str, object] = {}
-    drawn = picture.plot_network
-
-    def spy(fitted: object, **options: object) -> object:
-        asked.update(options)
-        return drawn(fitted, **options)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(picture, "plot_network", spy)
     plot = ["plot", "t.mgm", "-o", "t.png"]
     options = ["--node-group", 'body="height, cm",a=b', "--node-group", "place=city"]
-    options += ["--node-color", "body=gold,place=#44BB99", "--columns", '"height, cm",a=b,city']
-    options += ["--minimum", "0.01", "--maximum", "0.5", "--cut", "0.2", "--max-edges", "4"]
+    options += [
+        "--node-color",
+        "body=gold,place=#44BB99",
+        "--columns",
+        '"height, cm",a=b,"time: 1",city',
+    ]
+    options += [f"--{few.replace('_', '-')}", str(value), "--maximum", "1.5", "--cut", "1.2"]
     assert main([*plot, *options, "--edge-labels", "--no-labels", "--layout", "circle"]) == 0
-    assert (here / "t.png").read_bytes().startswith(b"\x89PNG")
-    assert asked == {
+    drawn, model = (here / "t.png").read_bytes(), mg.load("t.mgm")
+    asked = {
         "groups": {"body": [HEIGHT, RATIO], "place": ["city"]},
         "colors": {"body": "gold", "place": "#44BB99"},
-        "columns": [HEIGHT, RATIO, "city"],
-        "minimum": 0.01,
-        "maximum": 0.5,
-        "cut": 0.2,
-        "max_edges": 4,
+        "columns": [HEIGHT, RATIO, TIME, "city"],
+        few: value,
+        "maximum": 1.5,
+        "cut": 1.2,
         "edge_labels": True,
         "labels": False,
         "layout": "circle",
     }
+    assert png(model, **asked) == drawn
+    for name in asked.keys() - {"groups"}:  # without which there are no colors
+        others = {key: value for key, value in asked.items() if key != name}
+        assert png(model, **others) != drawn, name
     capsys.readouterr()
     bad = {
         "--columns cty": "--columns: 'cty' is not a column; did you mean 'city'?",

@@ -11,12 +11,6 @@ import pandas as pd
 import pytest
 
 import mixedgm as mg
-from mixedgm.fitting import encode
-from mixedgm.options import Options
-from mixedgm.parallel import seeds
-from mixedgm.studies.bootstrap import plan_of
-from mixedgm.studies.compare import Shuffle
-from mixedgm.studies.row_groups import Groups
 from tests.support.solvers import Faulty, nth, tables
 
 PERMS = 39
@@ -86,7 +80,9 @@ def test_a_permutation_is_what_estimators_give(found: mg.GroupComparison, at: in
     data = table()
     rows = np.arange(len(data))
     codes = (data["site"] == "south").to_numpy().astype(int)
-    codes = codes[np.random.default_rng(seeds(0, PERMS + 1)[1 + at]).permutation(rows)]
+    codes = codes[
+        np.random.default_rng(np.random.SeedSequence(0).spawn(PERMS + 1)[1 + at]).permutation(rows)
+    ]
     plain = data.drop(columns="site")
     models = [mg.MixedGraphicalModel(lam=0.15).fit(plain[codes == g]) for g in (0, 1)]
     _check_statistics(models, found.permutations["tests"][at])
@@ -285,28 +281,6 @@ def test_whole_weights_are_repeated_rows() -> None:
     weighted = mg.compare(data, "site", sample_weight=weight, **given)
     repeated = mg.compare(data.loc[data.index.repeat(weight)], "site", **given)
     np.testing.assert_allclose(weighted.observed["tests"], repeated.observed["tests"], atol=1e-4)
-
-
-@pytest.mark.filterwarnings("ignore:sample_weight sums to:mixedgm.TableWarning")
-@pytest.mark.parametrize("weighted", [False, True])
-def test_labels_move_within_blocks_only(weighted: bool) -> None:
-    """Blocks of two rows, one of each group: after a shuffle the blocks are the same."""
-    data, block = table(60)[["x", "y"]], np.arange(60) // 2
-    weight = 1 + np.arange(60) % 4 if weighted else np.ones(60, dtype=int)
-    options = Options(lam=0.1)
-    design = encode(data, options, weight if weighted else None)
-    fitted = mg.MixedGraphicalModel(lam=0.1).fit(data).fitted_
-    plan = plan_of(fitted, options, design, "fixed", "nonparametric", None)
-    shuffle = Shuffle(plan, Groups(("a", "b"), np.arange(60) % 2, block), np.zeros(0, dtype=int))
-    dealt = np.zeros((2, 60))
-    for row, part in zip(dealt, shuffle.draw(seeds(0, 1)[0]), strict=True):
-        row[part.kept] = 1.0 if part.weights is None else part.weights
-    np.testing.assert_array_equal(dealt.sum(axis=0), weight)  # every row once
-    before = np.array([np.where(np.arange(60) % 2 == g, weight, 0) for g in (0, 1)])
-    for g in (0, 1):
-        totals = [np.bincount(block, weights=each[g]) for each in (dealt, before)]
-        np.testing.assert_array_equal(*totals)
-        assert not np.array_equal(dealt[g], before[g])
 
 
 def test_an_array_of_labels_and_another_library() -> None:

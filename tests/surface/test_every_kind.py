@@ -13,12 +13,8 @@ import pandas as pd
 import pytest
 
 import mixedgm as mg
-from mixedgm.diagnostics.result import Consistency
-from mixedgm.studies.joint_discrepancy import JointDiscrepancy
-from mixedgm.studies.means import Means
-from mixedgm.studies.model_check import ModelCheck
-from mixedgm.studies.sample_report import SampleReport
-from mixedgm.views.summary import Summary
+from mixedgm.cli import main
+from tests.support.command_line import command_names
 from tests.support.patients import (
     KIND,
     PAIN,
@@ -38,20 +34,6 @@ N_ROWS = 300
 SCORED = [name for name, kind in KIND.items() if kind in ("ordinal", "count")]
 DISCRETE = [name for name, kind in KIND.items() if kind != "continuous"]
 
-CLASSES = {
-    "model": mg.MixedGraphicalModel,
-    "imputer": mg.MixedImputer,
-    "check": ModelCheck,
-    "bootstrap": mg.Bootstrap,
-    "groups": mg.GroupComparison,
-    "distribution": mg.Distribution,
-    "means": Means,
-    "discrepancy": JointDiscrepancy,
-    "draws": SampleReport,
-    "summary": Summary,
-    "consistency": Consistency,
-    "path": mg.Path,
-}
 EXEMPT = {
     "model.check": "the old name of check_fit",
     "model.get_params": "scikit-learn's: options, not columns",
@@ -173,8 +155,22 @@ def edge_between(model, a, b):
     return next(edge for edge in model.edges_ if {edge.source, edge.target} == {a, b})
 
 
-def test_every_public_method_is_asked():
-    methods = {f"{key}.{m}" for key, cls in CLASSES.items() for m in public_methods(cls)}
+def test_every_public_method_is_asked(exact, checked):
+    classes = {
+        "model": mg.MixedGraphicalModel,
+        "imputer": mg.MixedImputer,
+        "check": type(checked),
+        "bootstrap": mg.Bootstrap,
+        "groups": mg.GroupComparison,
+        "distribution": mg.Distribution,
+        "means": type(exact.mean()),
+        "discrepancy": type(exact.joint_discrepancy()),
+        "draws": type(exact.sample(2, random_state=0, report=True)[1]),
+        "summary": type(exact.summary()),
+        "consistency": mg.diagnostics.Consistency,
+        "path": mg.Path,
+    }
+    methods = {f"{key}.{m}" for key, cls in classes.items() for m in public_methods(cls)}
     assert methods == ASKED.keys() | EXEMPT.keys()
     assert not ASKED.keys() & EXEMPT.keys()
 
@@ -1058,8 +1054,6 @@ def folder(table, tmp_path_factory):
 
 
 def run(folder, monkeypatch, capsys, *words):
-    from mixedgm.cli.main import main
-
     monkeypatch.chdir(folder)
     monkeypatch.setenv("COLUMNS", "120")
     assert main(list(words)) == 0, capsys.readouterr().err
@@ -1067,10 +1061,8 @@ def run(folder, monkeypatch, capsys, *words):
 
 
 def test_every_command_is_run():
-    from mixedgm.cli.commands import NAMES
-
     of_their_own = {"predict": "the test below", "demo": "a table of its own"}
-    assert set(NAMES) == COMMANDS.keys() | of_their_own.keys()
+    assert set(command_names()) == COMMANDS.keys() | of_their_own.keys()
 
 
 @pytest.mark.parametrize("command", COMMANDS)

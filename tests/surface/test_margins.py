@@ -12,21 +12,9 @@ import pandas as pd
 import pytest
 
 import mixedgm as mg
-from mixedgm.studies import conditioned, simulated
 from tests.support.command_line import mixedgm
+from tests.support.odd_table import LETTERS, odd_table
 from tests.unit.joint import brute
-
-LETTERS = "abcde"
-
-
-def odd_table(seed: int = 54, n: int = 600) -> pd.DataFrame:
-    """Few of all states occur, so that no pairwise model fits: higher interactions all over."""
-    rng = np.random.default_rng(seed)
-    state = rng.choice(32, size=n, p=rng.dirichlet(np.full(32, 0.15)))
-    y = (state[:, None] >> np.arange(5)) & 1
-    table = {name: np.where(y[:, k], "yes", "no") for k, name in enumerate(LETTERS)}
-    x = rng.normal(size=n) + 2.0 * (y[:, 0] & y[:, 1]) - 1.5 * (y[:, 2] & y[:, 3])
-    return pd.DataFrame({**table, "x": 50.0 + 10.0 * x})
 
 
 @pytest.fixture(scope="module")
@@ -222,17 +210,6 @@ def test_many_questions_compute_them_once(table):
     assert copy.mean()["x"] == model.mean()["x"]
 
 
-def test_simulated_tables_of_the_check_have_the_margins(model, table):
-    checked = simulated.simulate(
-        model.fitted_, None, n_rows=len(table), n_tables=60, random_state=0
-    )
-    observed = np.concatenate(
-        [table[name].value_counts(normalize=True).sort_index() for name in LETTERS]
-    )
-    # 36,000 rows: standard error below 0.003.
-    np.testing.assert_allclose(checked.shares.mean(axis=0), observed, atol=0.014)
-
-
 def test_sampled_margins_are_told_and_kept(tmp_path):
     """With 26 columns that have nearly all edges, tables would be too large."""
     rng = np.random.default_rng(0)
@@ -307,10 +284,8 @@ def test_an_indefinite_precision_is_not_repaired_silently():
     assert np.array_equal(joint[off], repaired.params_.precision[off])
 
 
-def test_a_repaired_model_forgets_the_node_terms_of_another(tmp_path):
-    model = indefinite()
-    valid = conditioned.repaired_model(model.fitted_)
-    assert valid.known_terms is None
+def test_a_repaired_model_forgets_the_node_terms_of_another():
+    assert indefinite().repaired().fitted_.known_terms is None
 
 
 # -- discrepancy -----------------------------------------------------------------------------------

@@ -239,23 +239,6 @@ def test_files_keep_everything(tmp_path, table, loss):
     assert mg.load(tmp_path / "at.mgm").fitted_.report.at == "age = 33, group = q"
 
 
-def test_damaged_deviations_are_noticed(tmp_path, model):
-    from dataclasses import replace
-
-    from mixedgm import store
-
-    own = model.params_.moderation
-    bad = replace(own, deviations=tuple(part * np.nan for part in own.deviations))
-    fitted = replace(model.fitted_, params=replace(model.params_, moderation=bad))
-    with pytest.raises(mg.ModelFileError, match="deviation_0 holds 121 impossible numbers"):
-        store.save(fitted, tmp_path / "bad.mgm")
-    wrong = replace(own, nodes=(2, 3))
-    fitted = replace(model.fitted_, params=replace(model.params_, moderation=wrong))
-    store.save(fitted, tmp_path / "wrong.mgm")
-    with pytest.raises(mg.ModelFileError, match="moderators are not covariates"):
-        mg.load(tmp_path / "wrong.mgm")
-
-
 def test_subsamples_count_deviations(tmp_path, table):
     options = {"select": mg.StARS(n_subsamples=5), "n_lams": 8, "random_state": 0}
     model = mg.MixedGraphicalModel(moderators=["age"], **options)

@@ -1,13 +1,11 @@
 """loss="nodewise" through the estimator: rules, files, scores, and what it does not claim."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
 import mixedgm as mg
-from mixedgm.parallel import seeds
 from tests.support.people import people
+from tests.support.subsamples import halves
 
 LAM = 0.03
 
@@ -86,12 +84,8 @@ def test_subsamples_count_edges_by_the_rule(table, rule, covariates):
     found = mg.MixedGraphicalModel(
         select=select, lams=[0.3, 0.1, 0.05], random_state=0, n_jobs=1, **options
     ).fit(table)
-    evidence = SimpleNamespace(
-        design=SimpleNamespace(n_rows=len(table)),
-        seed=seeds(0, 1)[0],
-    )
     count = np.zeros((5, 5))
-    for rows in select._halves(evidence):
+    for rows in halves(len(table), 6, random_state=0):
         half = mg.MixedGraphicalModel(lam=found.lam_, **options).fit(table.iloc[rows])
         there = half.fitted_.edge_weights > 0.0
         count += there

@@ -9,8 +9,6 @@ from scipy import stats
 
 import mixedgm as mg
 from mixedgm.errors import ParameterError, TooLargeError
-from mixedgm.model import params as params_module
-from mixedgm.model.params import Params
 from tests.support.scored_world import COLUMNS, DISCRETE, VALUES, World, random_params
 
 SEEDS = (0, 1, 2)
@@ -165,21 +163,32 @@ def test_draws_have_the_distribution(known_model, method):
     agrees(model.sample(20_000, given, method=method, random_state=0), world.given(**given), 0.5)
 
 
-@pytest.fixture
-def without_tables(monkeypatch):
-    """Models in which values are taken to be too many for tables of pairs of them."""
-    monkeypatch.setattr(params_module, "MOST_VALUES", 0)
+def with_a_long_count(params):
+    """The same columns, and a count up to 2,100 that is independent of them."""
+    columns = {**COLUMNS, "steps": mg.Count(largest=2100)}
+    one = mg.from_params(columns, {}).params_
+    old = np.delete(np.arange(one.nodes.n_columns), [6])  # after the columns of the other counts
+    coef = one.coef.copy()
+    coef[np.ix_(old, old)] = params.coef
+    bias = np.insert(params.bias, [12, 12], [0.0, 0.0])
+    return mg.from_params(columns, mg.Params(one.nodes, bias, params.diagonal, coef))
 
 
 @pytest.mark.statistical
-@pytest.mark.usefixtures("without_tables")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_without_tables_of_pairs_of_values(seed):
+    """A count apart from all others has too many values; for these nothing else changes."""
     params = random_params(seed)
-    model, world = mg.from_params(COLUMNS, params), World.of(params)
+    model, world = with_a_long_count(params), World.of(params)
     rows, report = model.sample(20_000, random_state=0, report=True)
     assert report.method == "gibbs"
-    assert report.frame()["column"].tolist() == ["age", "wage", *DISCRETE[:4], *["city"] * 3]
+    assert report.frame()["column"].tolist() == [
+        "age",
+        "wage",
+        *DISCRETE[:4],
+        "steps",
+        *["city"] * 3,
+    ]
     agrees(rows, world, 0.5)
     given = {"visits": 3, "wage": 0.2}
     agrees(model.sample(20_000, given, random_state=0), world.given(**given), 0.5)
@@ -193,17 +202,16 @@ def test_without_tables_of_pairs_of_values(seed):
     for row in found.to_dict("records"):
         wanted = world.chance(pain=row["pain"], rooms=row["rooms"])
         assert abs(row["probability"] - wanted) < 4.5 * row["probability_error"] + 1e-3
-    with pytest.raises(TooLargeError, match="22 values together.*'visits'.*sample"):
+    with pytest.raises(TooLargeError, match="2,123 values together.*'steps'.*sample"):
         model.log_partition()
     with pytest.raises(TooLargeError, match="values together"):
         model.sample(5, method="exact")
 
 
 @pytest.mark.statistical
-@pytest.mark.usefixtures("without_tables")
 def test_gaps_without_tables_of_pairs_of_values():
     params = random_params(0)
-    model, world = mg.from_params(COLUMNS, params), World.of(params)
+    model, world = with_a_long_count(params), World.of(params)
     rows = model.sample(4, random_state=1).astype({"visits": "Int64"})
     rows["visits"] = pd.NA
     rows.loc[:1, "pain"] = None
@@ -268,7 +276,9 @@ def test_parameters_by_name_and_as_an_object_agree():
     one, other = mg.from_params(COLUMNS, blocks), mg.from_params(COLUMNS, params)
     np.testing.assert_array_equal(one.params_.coef, other.params_.coef)
     np.testing.assert_array_equal(one.params_.bias, other.params_.bias)
-    world = World.of(Params(params.nodes, one.params_.bias, one.params_.diagonal, one.params_.coef))
+    world = World.of(
+        mg.Params(params.nodes, one.params_.bias, one.params_.diagonal, one.params_.coef)
+    )
     wanted = World.of(params).prob  # blocks that sum to zero over levels: the same distribution
     np.testing.assert_allclose(world.prob, wanted, atol=1e-12)
 

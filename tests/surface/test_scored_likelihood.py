@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 import mixedgm as mg
-from mixedgm.studies.conditioned import models_along
 
 TYPES = {"pain": "ordinal", "mood": mg.Ordinal(thresholds="quadratic"), "visits": "count"}
 
@@ -111,26 +110,6 @@ def test_the_joint_distribution_has_the_margins_of_the_table(loss, lam):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("without_tables", [False, True])
-def test_sampled_margins_are_those_of_the_table(without_tables, monkeypatch):
-    """Off by at most 5 of their standard errors, each at most 0.005."""
-    from mixedgm.model import params
-    from mixedgm.solve.margins import matched
-
-    frame = patients()
-    model = mg.MixedGraphicalModel(lam=0.05, types=TYPES).fit(frame).fitted_
-    exact = matched(model.params, model.margins)
-    if without_tables:
-        monkeypatch.setattr(params, "MOST_VALUES", 0)
-    found = matched(model.params, model.margins, limit=1)
-    assert found.sampled
-    assert found.error < 0.05
-    scale = np.abs(exact.bias).max()
-    np.testing.assert_allclose(found.bias, exact.bias, atol=0.15 * scale)
-    np.testing.assert_allclose(found.diagonal, exact.diagonal, rtol=0.1)
-
-
-@pytest.mark.statistical
 def test_a_sampled_likelihood_finds_the_exact_estimate():
     frame = patients(400)
     common = {"lam": 0.05, "types": TYPES, "refit": False}
@@ -176,8 +155,7 @@ def test_moderators_have_their_values_in_what_is_shown():
     frame = patients(400)
     model = mg.MixedGraphicalModel(lam=0.02, types=TYPES, moderators=["visits", "pain"]).fit(frame)
     for name, values in (("visits", (0, 1, 3)), ("pain", (0, 1, 2, 3))):
-        models, labels = models_along(model.fitted_, name)
-        assert labels == [f"{name} = {value}" for value in values]
-        assert len(models) == len(values)
+        drawn = model.plot_moderation(name)
+        assert [each.ax.get_title() for each in drawn] == [f"{name} = {v}" for v in values]
     with pytest.warns(mg.ExtrapolationWarning, match="'visits' was between 0 and 6.*at 15 the"):
         model.at({"visits": 15, "pain": 1})

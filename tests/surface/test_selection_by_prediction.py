@@ -364,18 +364,6 @@ def test_a_checkpoint_of_a_growing_grid_goes_on_and_ends_the_same(table, tmp_pat
         make(checkpoint=3)
 
 
-def test_ctrl_c_within_a_resample_is_passed_on(table):
-    """Whoever runs many fits must not take half a choice for a whole one."""
-    from mixedgm.fitting import encode, fit_design
-    from mixedgm.options import Options
-
-    solver = failing(87, error=KeyboardInterrupt)
-    options = Options(select=FOUR, solver=solver, **TIGHT)
-    design = encode(table, options)
-    with pytest.raises(KeyboardInterrupt), pytest.warns(RuntimeWarning, match="interrupted"):
-        fit_design(design, options)
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [

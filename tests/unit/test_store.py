@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import mixedgm as mg
 from mixedgm.errors import MixedGMError, ModelFileError, ParameterError
 from mixedgm.fitted import FitReport, FittedModel
 from mixedgm.model.layout import Layout
@@ -32,6 +33,7 @@ from mixedgm.store import FORMAT_VERSION, load, save
 from mixedgm.store.validation import COST
 from mixedgm.table.schema import Column, Schema
 from mixedgm.table.transform import Nonparanormal
+from tests.support.moderated import people
 
 # -- random fitted models ----------------------------------------------------------------------
 
@@ -897,3 +899,18 @@ def test_counts_without_end_take_little_memory(tmp_path: FilePath) -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 50e6
+
+
+def test_damaged_deviations_are_noticed(tmp_path: FilePath) -> None:
+    options = {"moderators": ["age", "group"], "covariates": ["wave"], "lam": 0.06}
+    model = mg.MixedGraphicalModel(**options).fit(people())
+    own = model.params_.moderation
+    bad = replace(own, deviations=tuple(part * np.nan for part in own.deviations))
+    fitted = replace(model.fitted_, params=replace(model.params_, moderation=bad))
+    with pytest.raises(ModelFileError, match="deviation_0 holds 121 impossible numbers"):
+        save(fitted, tmp_path / "bad.mgm")
+    wrong = replace(own, nodes=(2, 3))
+    fitted = replace(model.fitted_, params=replace(model.params_, moderation=wrong))
+    save(fitted, tmp_path / "wrong.mgm")
+    with pytest.raises(ModelFileError, match="moderators are not covariates"):
+        load(tmp_path / "wrong.mgm")

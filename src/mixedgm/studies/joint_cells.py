@@ -69,8 +69,8 @@ class _Neighbourhood:
 class JointCells:
     """Answers about cells of one table; on leaving, one warning about all that were sampled."""
 
-    def __init__(self, fitted: FittedModel, gaps: Gaps) -> None:
-        self.fitted, self.gaps = fitted, gaps
+    def __init__(self, fitted: FittedModel, gaps: Gaps, limit: int = _ENTRIES) -> None:
+        self.fitted, self.gaps, self.limit = fitted, gaps, limit
         self.sampled = np.zeros(len(gaps.numbers), dtype=bool)
         self.worst = 0.0
 
@@ -191,7 +191,7 @@ class JointCells:
     def _ask(self, function: Callable[..., T], part: _Neighbourhood, *first: Any) -> T:
         columns = Schema(tuple(self.fitted.schema.nodes[node] for node in part.nodes))
         try:
-            return with_names(columns, function, part.params, *first, part.known, limit=_ENTRIES)
+            return with_names(columns, function, part.params, *first, part.known, limit=self.limit)
         except DistributionError as error:
             raise self._refusal(error) from None
 

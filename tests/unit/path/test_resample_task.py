@@ -4,12 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.model_selection import KFold
 
-from mixedgm.fitting import fit_design
+import mixedgm as mg
+from mixedgm.fitting import encode, fit_design
 from mixedgm.options import Options
 from mixedgm.path.task import Reference, prepare
 from tests.reference import plain, scored
+from tests.support.people import people
 from tests.support.problems import SCORED, draw, edges_of, solved
+from tests.support.solvers import Faulty
 
 TABLE = draw(31, 120, 3, (2, 4))
 ALL_KINDS = draw(31, 120, 2, (4, 5, 12, 12, 3), scored=SCORED)
@@ -159,3 +163,13 @@ def test_repeated_rows_are_weights(table):
     weighted = fit_design(replace(table.design.take(unique), weights=counts.astype(float)), options)
     assert weighted.report.total_weight == repeated.report.total_weight == 120
     np.testing.assert_allclose(weighted.params.coef, repeated.params.coef, atol=1e-6)
+
+
+def test_ctrl_c_within_a_resample_is_passed_on():
+    """Whoever runs many fits must not take half a choice for a whole one."""
+    folds = mg.CV([(rows[k:], test) for k, (rows, test) in enumerate(KFold(4).split(range(120)))])
+    solver = Faulty(lambda problem: problem.smooth.n_rows == 87, KeyboardInterrupt)
+    options = Options(select=folds, solver=solver, lams=[0.6, 0.3, 0.15, 0.08], tol=1e-8)
+    design = encode(people(120, seed=5), options)
+    with pytest.raises(KeyboardInterrupt), pytest.warns(RuntimeWarning, match="interrupted"):
+        fit_design(design, options)

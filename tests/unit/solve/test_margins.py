@@ -1,8 +1,10 @@
 """Node terms that give a joint distribution the margins of a table, against enumeration."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import mixedgm as mg
 from mixedgm.errors import SamplingWarning
 from mixedgm.joint import expectations
 from mixedgm.model.margins import MOST_COLUMNS, Margins
@@ -166,3 +168,37 @@ def test_margins_that_cannot_be_reached_are_told():
     params.cat_bias[:] = [-8.0, 8.0, 0.0, 0.0]
     with pytest.warns(SamplingWarning, match="could not be given the margins of the table"):
         matched(params, Margins(np.full(4, 0.5), np.zeros(0)), limit=1)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("largest", [None, 3000])
+def test_sampled_margins_are_near_the_exact_ones(largest):
+    """Off by at most 5 of their standard errors, each at most 0.005.
+
+    With counts up to 3,000 there are no tables of pairs of values.
+    """
+    rng = np.random.default_rng(0)
+    latent = rng.normal(size=600)
+    frame = pd.DataFrame(
+        {
+            "pain": np.digitize(latent + rng.normal(size=600), [-0.8, 0.5, 1.5]),
+            "age": 40 + 10 * (0.5 * latent + rng.normal(size=600)),
+            "visits": rng.poisson(np.exp(0.4 + 0.4 * latent)),
+            "mood": np.digitize(rng.normal(size=600) - 0.6 * latent, [-0.5, 0.8]),
+            "sex": np.where(latent + 2 * rng.normal(size=600) > 0, "f", "m"),
+        }
+    )
+
+    def fitted(largest):
+        types = {"pain": "ordinal", "mood": mg.Ordinal(thresholds="quadratic")}
+        types["visits"] = mg.Count(largest=largest)
+        return mg.MixedGraphicalModel(lam=0.05, types=types, tol=1e-8).fit(frame).fitted_
+
+    known, model = fitted(None), fitted(largest)
+    exact = matched(known.params, known.margins)
+    found = matched(model.params, model.margins, limit=1)
+    assert found.sampled
+    assert found.error < 0.05
+    scale = np.abs(exact.bias).max()
+    np.testing.assert_allclose(found.bias, exact.bias, atol=0.15 * scale)
+    np.testing.assert_allclose(found.diagonal, exact.diagonal, rtol=0.1)

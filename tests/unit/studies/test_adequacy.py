@@ -1,7 +1,6 @@
 """Does the model fit: statistics against SciPy's, a missing edge is found, a right model passes."""
 
 import re
-import warnings
 from dataclasses import replace
 from itertools import combinations
 
@@ -12,11 +11,11 @@ from scipy import stats
 from scipy.stats.contingency import association
 
 import mixedgm as mg
-from mixedgm.joint import draw
 from mixedgm.studies.discrepancy import holm, oddity, statistics
 from mixedgm.studies.model_check import PairCheck, meanings_text
-from mixedgm.studies.simulated import Simulated
+from mixedgm.studies.simulated import Simulated, simulate
 from mixedgm.table import apply
+from tests.support.odd_table import LETTERS, odd_table
 from tests.support.people import CONTINUOUS, LEVELS, as_library, people
 
 N_SIM = 40
@@ -329,6 +328,17 @@ def test_packed_covariances_are_unpacked_where_they_belong():
     np.testing.assert_array_equal(drawn.block(slice(1, 4), slice(4, 7))[0], full[1:4, 4:7])
 
 
+def test_simulated_tables_of_the_check_have_the_margins():
+    table = odd_table()
+    fitted = mg.MixedGraphicalModel(lam=0.02).fit(table).fitted_
+    checked = simulate(fitted, None, n_rows=len(table), n_tables=60, random_state=0)
+    observed = np.concatenate(
+        [table[name].value_counts(normalize=True).sort_index() for name in LETTERS]
+    )
+    # 36,000 rows: standard error below 0.003.
+    np.testing.assert_allclose(checked.shares.mean(axis=0), observed, atol=0.014)
+
+
 def test_without_a_joint_distribution_the_columns_are_named(frame):
     model = mg.MixedGraphicalModel(lam=0.2).fit(frame)
     precision = np.array([[1.0, 2.0], [2.0, 1.0]])
@@ -337,12 +347,12 @@ def test_without_a_joint_distribution_the_columns_are_named(frame):
         model.check_fit(frame)
 
 
-def test_badly_mixed_chains_are_reported_once(model, frame, monkeypatch):
-    def badly(self, n, rng, method="auto"):
-        warnings.warn("bad", mg.SamplingWarning, stacklevel=1)
-        return draw(self.params.joint, n, rng=rng)
-
-    monkeypatch.setattr(type(model.fitted_), "draw", badly)
+def test_badly_mixed_chains_are_reported_once():
+    """Thirty columns that nearly always agree: too large for tables, and no chain ever turns."""
+    block = np.kron(np.ones((30, 30)) - np.eye(30), [[0.5, -0.5], [-0.5, 0.5]])
+    model = mg.from_params({f"y{k}": ["no", "yes"] for k in range(30)}, {"cat_interaction": block})
+    agreeing = np.repeat([["no"], ["yes"]], 50, axis=0).repeat(30, axis=1)
+    frame = pd.DataFrame(agreeing, columns=model.schema_.names)
     with pytest.warns(mg.SamplingWarning, match="in 2 of 2 batches") as caught:
         model.check_fit(frame, n_sim=30, random_state=0, n_jobs=1)
     assert len(caught) == 1

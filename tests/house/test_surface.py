@@ -1,0 +1,82 @@
+"""Tests of the surface use public names; no test replaces parts of the package, but for a few."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import mixedgm as mg
+
+TESTS = Path(__file__).resolve().parents[1]
+DOORS = {"mixedgm", "mixedgm.cli", "mixedgm.datasets", "mixedgm.diagnostics", "mixedgm.errors"}
+EXCEPTIONS = {
+    "mixedgm.path.evidence.Choice": "what a criterion of one's own returns",
+    "test_docs.py": "compares the documented contracts with those in the code",
+}
+REPLACED = {
+    "surface/test_cli_errors.py": "Ctrl-C at a known place: the command line takes no solver",
+    "unit/diagnostics/test_consistency.py": "two limits of functions that take none",
+    "unit/joint/test_trees.py": "small tables take the way of large ones",
+    "unit/path/test_per_node.py": "a refit that fails for one column only",
+    "unit/test_precompile.py": "how many cores there are, and what is compiled",
+}
+"""Test files that put something else in a place of the package, and why."""
+OUTSIDE = {"os", "sys", "subprocess", "plt", "config", "modules", "command_lines"}
+"""What the package stands on: the system, other libraries, and the tests' own modules."""
+
+
+def parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def is_public(name: str) -> bool:
+    door, _, last = name.rpartition(".")
+    if name in DOORS or name in EXCEPTIONS:
+        return True
+    if door == "mixedgm":
+        return last in mg.__all__
+    if door == "mixedgm.cli":
+        return last == "main"
+    return door in DOORS and not last.startswith("_")
+
+
+def used_names(tree: ast.Module) -> set[str]:
+    """What is imported from the package, or reached as `mg.name`."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            names |= {f"mixedgm.{node.attr}"} if node.value.id == "mg" else set()
+    return {name for name in names if name.split(".")[0] == "mixedgm"}
+
+
+@pytest.mark.parametrize("path", sorted((TESTS / "surface").glob("*.py")), ids=lambda p: p.name)
+def test_the_surface_is_tested_by_public_names(path: Path) -> None:
+    if path.name not in EXCEPTIONS:
+        dunder = {"mixedgm.__all__"}
+        inner = {name for name in used_names(parse(path)) - dunder if not is_public(name)}
+        assert not inner, "use public names, or move the test to tests/unit"
+
+
+def replaced(tree: ast.Module) -> list[str]:
+    """What `monkeypatch.setattr` and its like replace, other than what lies outside."""
+    calls = [
+        ast.unparse(node.args[0])
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "setattr"
+        and not any(isinstance(arg, ast.Constant) and arg.value == "find_spec" for arg in node.args)
+    ]
+    return [what for what in calls if not OUTSIDE & set(what.strip("'\"").split("."))]
+
+
+def test_few_tests_replace_parts_of_the_package() -> None:
+    files = {
+        path.relative_to(TESTS).as_posix(): replaced(parse(path)) for path in TESTS.rglob("*.py")
+    }
+    assert {name for name, what in files.items() if what} == REPLACED.keys()
+    assert sum(map(len, files.values())) <= 8

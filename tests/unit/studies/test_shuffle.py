@@ -1,0 +1,36 @@
+"""Shuffled labels of groups: every row once, and within its block."""
+
+import numpy as np
+import pytest
+
+import mixedgm as mg
+from mixedgm.fitting import encode
+from mixedgm.options import Options
+from mixedgm.parallel import seeds
+from mixedgm.studies.bootstrap import plan_of
+from mixedgm.studies.compare import Shuffle
+from mixedgm.studies.row_groups import Groups
+from tests.support.people import people
+
+
+@pytest.mark.filterwarnings("ignore:sample_weight sums to:mixedgm.TableWarning")
+@pytest.mark.parametrize("weighted", [False, True])
+def test_labels_move_within_blocks_only(weighted: bool) -> None:
+    """Blocks of two rows, one of each group: after a shuffle the blocks are the same."""
+    data = people(60)[["height", "weight"]]
+    block = np.arange(60) // 2
+    weight = 1 + np.arange(60) % 4 if weighted else np.ones(60, dtype=int)
+    options = Options(lam=0.1)
+    design = encode(data, options, weight if weighted else None)
+    fitted = mg.MixedGraphicalModel(lam=0.1).fit(data).fitted_
+    plan = plan_of(fitted, options, design, "fixed", "nonparametric", None)
+    shuffle = Shuffle(plan, Groups(("a", "b"), np.arange(60) % 2, block), np.zeros(0, dtype=int))
+    dealt = np.zeros((2, 60))
+    for row, part in zip(dealt, shuffle.draw(seeds(0, 1)[0]), strict=True):
+        row[part.kept] = 1.0 if part.weights is None else part.weights
+    np.testing.assert_array_equal(dealt.sum(axis=0), weight)  # every row once
+    before = np.array([np.where(np.arange(60) % 2 == g, weight, 0) for g in (0, 1)])
+    for g in (0, 1):
+        totals = [np.bincount(block, weights=each[g]) for each in (dealt, before)]
+        np.testing.assert_array_equal(*totals)
+        assert not np.array_equal(dealt[g], before[g])
