@@ -123,7 +123,8 @@ def test_theta_of_between_units_is_the_same_distribution(table):
     if table is TABLE:
         expected = plain.smooth(params, part.X, part.Y)
     else:
-        expected = scored.objective(params, scored.Problem(part, 0.0), 0.0, np.zeros((7, 7)))
+        problem = scored.Problem(part, 0.0)
+        expected = scored.objective(params, problem, 0.0, np.zeros((7, 7)))
     assert here == pytest.approx(expected, rel=1e-9)
 
 

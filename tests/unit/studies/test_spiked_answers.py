@@ -33,7 +33,7 @@ def table() -> pd.DataFrame:
     rng = np.random.default_rng(0)
     z = rng.normal(size=(150, 3))
     debt = np.where(z[:, 0] > 0.3, 5.0 + z[:, 1], 0.0)
-    rain = np.where(z[:, 1] > 0.0, np.exp(z[:, 0] + z[:, 2]), 0.0)
+    rain = np.where(z[:, 1] > 0.0, 8.0 + z[:, 0] + z[:, 2], 0.0)
     return pd.DataFrame({"age": z[:, 2] + z[:, 0], "debt": debt, "rain": rain})
 
 
