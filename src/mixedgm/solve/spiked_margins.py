@@ -36,14 +36,16 @@ _LONGEST = 1.0
 _FAR = 0.1
 
 
-def matched_by_chains(params: Params, margins: Margins) -> NodeTerms | None:
+def matched_by_chains(
+    params: Params, margins: Margins, *, limit: int = MOST_TERMS
+) -> NodeTerms | None:
     """Node terms with which the joint distribution has the margins, nearly; None where it has none.
 
-    Parameters and margins are in own units.
+    Parameters and margins are in own units.  Beyond so many terms (`limit`) there is no search.
     """
     target = _target(params.nodes, margins)
     terms = _terms(params)
-    if len(terms) > MOST_TERMS:
+    if len(terms) > limit:
         return None
     rng = np.random.default_rng(0)
     try:

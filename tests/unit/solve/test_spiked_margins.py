@@ -9,8 +9,8 @@ from mixedgm.errors import SamplingWarning
 from mixedgm.model.layout import Floats
 from mixedgm.model.margins import Margins
 from mixedgm.model.params import Params
-from mixedgm.solve import spiked_margins
 from mixedgm.solve.margins import matched
+from mixedgm.solve.spiked_margins import matched_by_chains
 from tests.support.spiked_world import LOCATION, SCORES, Enumerated, spiked_model
 
 
@@ -73,8 +73,9 @@ def test_margins_out_of_reach_are_said_to_be() -> None:
     assert terms is None or terms.error > 0.1
 
 
-def test_many_terms_stay_those_of_the_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spiked_margins, "MOST_TERMS", 5)
+def test_many_terms_stay_those_of_the_fit() -> None:
     params = spiked_model()
     mean, variance, shares = moments(params)
-    assert matched(params, Margins(mean, variance, None, shares)) is None
+    margins = Margins(mean, variance, None, shares)
+    assert matched_by_chains(params, margins, limit=5) is None
+    assert matched_by_chains(params, margins) is not None
