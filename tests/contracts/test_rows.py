@@ -131,8 +131,8 @@ class Case:
         return self.layout.is_target[self.layout.n_gaussian :]
 
     @property
-    def predicted_values(self):
-        return np.repeat(self.is_target, [node.n_slots for node in self.values])
+    def predicted_terms(self):
+        return np.repeat(self.is_target, [node.n_terms for node in self.values])
 
     @property
     def predicted_columns(self):
@@ -150,9 +150,12 @@ class Case:
         return [(self.theta[terms], eta[:, columns]) for terms, columns in every]
 
     @property
-    def mean_prob(self):
+    def mean_terms(self):
         every = zip(self.values, self.given, strict=True)
-        return np.concatenate([self.share @ node.slot_means(*at) for node, at in every])
+        means = [
+            self.share @ dense.expected(*node.chances(*at))[:, : node.n_terms] for node, at in every
+        ]
+        return np.concatenate(means)
 
     @property
     def losses(self):
@@ -265,14 +268,14 @@ def test_moments_without_categorical_columns():
 
 def test_a_pass_returns_what_is_asked_and_the_dense_sums(case):
     value, support, every = (case.rows.softmax(case.coef, w) for w in ("none", "support", "all"))
-    assert value.mean_prob is value.support is value.all_pairs is None
+    assert value.mean_terms is value.support is value.all_pairs is None
     assert support.all_pairs is every.support is None
     loss = case.loss[case.nodes]
     for found in (value, support, every):
         np.testing.assert_allclose(found.loss[case.nodes], loss, rtol=10 * case.tol)
-    product, mean, kept = case.product, case.mean_prob, case.predicted_values
+    product, mean, kept = case.product, case.mean_terms, case.predicted_terms
     for found in (support, every):
-        np.testing.assert_allclose(found.mean_prob[kept], mean[kept], atol=case.tol)
+        np.testing.assert_allclose(found.mean_terms[kept], mean[kept], atol=case.tol)
     kept = case.predicted_columns
     np.testing.assert_allclose(every.all_pairs[:, kept], product[:, kept], atol=case.tol)
     p, incidence = case.layout.n_gaussian, case.layout.incidence
@@ -349,7 +352,7 @@ def answers(rows, case, stride=2):
     every = [rows.softmax(case.coef, want) for want in ("none", "support", "all")]
     curvature = curvature_of(case, case.nodes, stride, rows)
     arrays = [moments.mean, moments.second, moments.shares, *(sums.loss for sums in every)]
-    arrays += [every[1].mean_prob, every[1].support, every[2].mean_prob, every[2].all_pairs]
+    arrays += [every[1].mean_terms, every[1].support, every[2].mean_terms, every[2].all_pairs]
     return [*arrays, *curvature.values()]
 
 

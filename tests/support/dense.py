@@ -61,10 +61,6 @@ class Values(NamedTuple):
         prob = np.exp(log_softmax(self.logits(terms, predictors)))
         return prob, np.hstack([self.terms, self.columns])
 
-    def slot_means(self, terms: Floats, predictors: Floats) -> Floats:
-        """(n, slots) probabilities."""
-        return self.chances(terms, predictors)[0]
-
     def observed_slots(self, y) -> Floats:
         return np.eye(len(self.base))[y]
 
@@ -133,11 +129,6 @@ class Spiked(NamedTuple):
         prob = np.column_stack([np.exp(-np.logaddexp(0.0, odds)), prob])
         there = np.broadcast_to(np.arange(prob.shape[1]) > 0, prob.shape).astype(float)
         return prob, self._features(there, np.column_stack([np.zeros(len(mean)), points]))
-
-    def slot_means(self, terms: Floats, predictors: Floats) -> Floats:
-        """(n, 3) expectations of what multiplies the own terms."""
-        prob, features = self.chances(terms, predictors)
-        return np.einsum("nk,nkf->nf", prob, features)[:, :3]
 
     def observed_slots(self, y) -> Floats:
         return self._features(self.there, self.y)[:, :3]

@@ -147,3 +147,17 @@ def gaussian(params, schema, row, name) -> tuple[float, float]:
     )
     bend, slope = (low + high - 2.0 * middle) / step**2, 0.5 * (high - low) / step
     return centre - slope / bend, -1.0 / bend
+
+
+def median_with_zeros(share: float, mean: float, deviation: float) -> float:
+    """The smallest number with half of the probability up to it: of zeros and a normal share."""
+
+    def up_to(x: float) -> float:
+        normal = 0.5 * (1.0 + math.erf((x - mean) / (deviation * math.sqrt(2.0))))
+        return share * normal + (1.0 - share) * (x >= 0.0)
+
+    low, high = -abs(mean) - 10.0 * deviation, abs(mean) + 10.0 * deviation
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if up_to(middle) >= 0.5 else (middle, high)
+    return high

@@ -15,7 +15,7 @@ from mixedgm.path.path import Path
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.task import Task, prepare
 from mixedgm.solve.choose import Auto
-from mixedgm.solve.neighbour import Chord, neighbour_of
+from mixedgm.solve.neighbour import Chord, Secant, neighbour_of
 from mixedgm.solve.proximal_gradient import VARIANTS, ProximalGradient
 from mixedgm.solve.proximal_newton import ProximalNewton
 from mixedgm.solve.spectral_gradient import SpectralGradient
@@ -43,6 +43,7 @@ SOLVERS = {
     "spectral": SpectralGradient(),
     "auto": Auto(),
     "chord": Chord(ProximalNewton()),
+    "secant": Secant(np.eye(0), ProximalNewton()),
 }
 
 

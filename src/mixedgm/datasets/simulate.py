@@ -15,7 +15,7 @@ from mixedgm.parallel import RandomState
 from mixedgm.parameters import is_integer
 
 if TYPE_CHECKING:
-    from mixedgm.estimator import MixedGraphicalModel
+    from mixedgm.estimator.model import MixedGraphicalModel
 
 
 def make_ladder(
@@ -77,7 +77,7 @@ def make_ladder(
     >>> mg.compare_graphs(truth, [("x1", "x2"), ("x1", "y1")]).recall
     0.2
     """
-    from mixedgm.estimator import from_params
+    from mixedgm.estimator.given_parameters import from_params
 
     if not is_integer(p, 1):
         raise ParameterError.must_be("p", "an integer of at least 1", p)

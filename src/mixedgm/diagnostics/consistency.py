@@ -13,8 +13,9 @@ from mixedgm.errors import ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.parallel import RandomState, seeds
-from mixedgm.parameters import is_integer
+from mixedgm.parameters import ensure, is_integer
 from mixedgm.penalty.factors import edge_kind
+from mixedgm.studies.queries import How
 from mixedgm.table.naming import with_names
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ def consistency(
     penalty_weights: str = "calibrated",
     n_draws: int = 50_000,
     random_state: RandomState = 0,
+    max_states: int = 65_536,
+    limit: int | None = None,
 ) -> Consistency:
     """Say whether the graph of a known model can be found from enough rows drawn from it.
 
@@ -51,6 +54,11 @@ def consistency(
         Rows drawn where the model has too many states for exact expectations.
     random_state : int, Generator, RandomState or None
         For these rows.
+    max_states : int
+        States of the columns that are not continuous up to which expectations are exact.
+    limit : int, optional
+        Entries of the tables up to which the distribution is exact, 2**24 by default; beyond it the
+        rows come from Gibbs chains.
 
     Returns
     -------
@@ -67,8 +75,8 @@ def consistency(
 
     Notes
     -----
-    Expectations are over the distribution of the model itself: exact up to 65,536 states of the
-    columns that are not continuous and about a million points per column, else from draws.  See
+    Expectations are over the distribution of the model itself: exact up to `max_states` states of
+    the columns that are not continuous and about a million points per column, else from draws.  See
     "Consistency" in the page on mathematics for what the numbers mean.
 
     References
@@ -89,9 +97,12 @@ def consistency(
     """
     fitted = getattr(model, "fitted_", model)
     _check(fitted, loss, penalty_weights, n_draws)
+    ensure(is_integer(max_states, 1), "max_states", "a positive integer", max_states)
     rng = np.random.default_rng(seeds(random_state, 1)[0])
+    sizes = {"n_draws": int(n_draws), "max_states": int(max_states)}
+    entries = How(limit=limit).entries
     return with_names(
-        fitted.schema, _measured, fitted, loss, penalty_weights, n_draws=int(n_draws), rng=rng
+        fitted.schema, _measured, fitted, loss, penalty_weights, rng=rng, limit=entries, **sizes
     )
 
 
@@ -110,14 +121,12 @@ def _check(fitted: Any, loss: str, weights: str, n_draws: int) -> None:
         )
 
 
-def _measured(
-    fitted: FittedModel, loss: str, weights: str, *, n_draws: int, rng: np.random.Generator
-) -> Consistency:
+def _measured(fitted: FittedModel, loss: str, weights: str, **options: Any) -> Consistency:
     from mixedgm.diagnostics.curvature import ContrastCoordinates, smooth_of
     from mixedgm.diagnostics.lipschitz import curvature_change, gradient_change
     from mixedgm.diagnostics.truth import truth_of
 
-    truth = truth_of(fitted, loss=loss, weights=weights, n_draws=n_draws, rng=rng)
+    truth = truth_of(fitted, loss=loss, weights=weights, **options)
     coordinates = ContrastCoordinates(truth)
     layout = coordinates.layout
     bounds, errors = _numbers(coordinates, loss)

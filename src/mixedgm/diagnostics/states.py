@@ -87,18 +87,18 @@ class StateRows:
         """Loss per discrete node and the mean of z E' as asked, in the distribution."""
         clock = time.perf_counter()
         nodes, p = self.nodes, self.nodes.n_gaussian
-        loss, mean_prob = np.zeros(len(nodes.n_levels)), np.zeros(sum(nodes.n_levels))
+        loss, mean_terms = np.zeros(len(nodes.n_levels)), np.zeros(int(nodes.term_start[-1]))
         support, all_pairs = np.zeros(len(coef.values)), np.zeros((nodes.n_columns,) * 2)[:, p:]
         for node in coef.nodes.tolist():
             alone = replace(coef, nodes=np.array([node]))
-            block, entries = nodes.levels_of(node), coef.incidence.entries_of(p + node)
+            block, entries = nodes.terms_of(node), coef.incidence.entries_of(p + node)
             columns = slice(*(nodes.column_start[p + node : p + node + 2] - p).tolist())
             for share, rows in self._tables(self._split(coef, node)):
                 sums = rows.softmax(alone, gradient)
                 loss[node] += share * sums.loss[node]
                 # Only what belongs to the node: the other parts of these sums mean nothing.
-                if sums.mean_prob is not None:
-                    mean_prob[block] += share * sums.mean_prob[block]
+                if sums.mean_terms is not None:
+                    mean_terms[block] += share * sums.mean_terms[block]
                 if sums.support is not None:
                     support[entries] += share * sums.support[entries]
                 if sums.all_pairs is not None:
@@ -107,7 +107,7 @@ class StateRows:
         self._spend(time.perf_counter() - clock, 0.0)
         return SoftmaxSums(
             loss,
-            mean_prob if gradient != "none" else None,
+            mean_terms if gradient != "none" else None,
             support if gradient == "support" else None,
             all_pairs if gradient == "all" else None,
         )
@@ -194,7 +194,7 @@ class StateRows:
         is_number = column < p
         own = incidence.entry_target[entries][is_number] - self.nodes.column_start[p + node]
         slopes[column[is_number], own] = coef.values[entries][is_number]
-        slopes = self.nodes.take([p + node]).over_values(slopes)
+        slopes = self.nodes.take([p + node]).statistics.over_values(slopes)
         slopes -= slopes.mean(axis=1, keepdims=True)
         axes, steps = axes_of(self.given_y, slopes, self.digits)
         return _Split(axes, steps, self.given_y.covariance - axes @ axes.T)

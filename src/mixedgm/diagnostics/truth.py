@@ -14,6 +14,7 @@ from mixedgm.fitted import FittedModel
 from mixedgm.joint.field import Gaussian, gaussian
 from mixedgm.joint.kernels import add_level_rows
 from mixedgm.joint.moments import moments_from
+from mixedgm.joint.plan import LIMIT
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats, Layout
 from mixedgm.model.nodes import Nodes
@@ -27,10 +28,8 @@ if TYPE_CHECKING:
     from mixedgm.joint.exact import Exact
     from mixedgm.joint.sampling import Draw
 
-__all__ = ["MOST_PARAMETERS", "MOST_ROWS", "MOST_STATES", "Truth", "truth_of"]
+__all__ = ["MOST_PARAMETERS", "MOST_ROWS", "Truth", "truth_of"]
 
-MOST_STATES = 2**16
-"""States of y up to which all of them are visited."""
 MOST_ROWS = 2**20
 """States of y times points of x, for one categorical column, up to which expectations are exact."""
 MOST_PARAMETERS = 6000
@@ -65,9 +64,19 @@ class Truth:
 
 
 def truth_of(
-    fitted: FittedModel, *, loss: str, weights: str, n_draws: int, rng: np.random.Generator
+    fitted: FittedModel,
+    *,
+    loss: str,
+    weights: str,
+    n_draws: int,
+    rng: np.random.Generator,
+    max_states: int = 2**16,
+    limit: int = LIMIT,
 ) -> Truth:
     """Standardise a model by its own moments, and prepare expectations over its distribution.
+
+    They are over all states of y up to `max_states`, else over draws; these are exact where the
+    tables of elimination fit `limit`.
 
     It is a DistributionError for separate regressions and where the precision is not positive
     definite, and a TooLargeError where the likelihood has no exact distribution.
@@ -91,7 +100,7 @@ def truth_of(
     original = fitted.joint_params
     if not original.levels_possible.all():
         original = over_observed(original, original.levels_possible)
-    model, expected, drawn = _distribution(original, loss, n_draws, rng)
+    model, expected, drawn = _distribution(original, loss, n_draws, rng, limit)
     numeric, mean = original.nodes.numeric, expected.mean
     scale = np.sqrt(np.diagonal(expected.second - np.outer(mean, mean))[numeric])
     units = Units(mean[numeric], np.where(scale > 0.0, scale, 1.0))
@@ -109,12 +118,12 @@ def truth_of(
     theta = layout.centred(theta, np.flatnonzero(layout.group_norms(theta)))
     truth = Truth(params, layout, theta, edges, moments, gaussian(params.joint), _NO_ROWS)
     if model is not None:
-        states = _states(truth, model)
+        states = _states(truth, model, max_states)
         if states is not None:
             how = f"{states.n_rows:,} states of y" if original.n_levels else "from moments"
             return replace(truth, rows=states, notes=(f"exact, {how}",))
     if drawn is None:
-        drawn = draw(original.joint, n_draws, rng=rng)
+        drawn = draw(original.joint, n_draws, rng=rng, limit=limit)
     return _with_draws(truth, units, drawn)
 
 
@@ -122,7 +131,7 @@ _NO_ROWS = MemoryRows(np.zeros((0, 0)), np.zeros((0, 0), dtype=np.int64), Nodes.
 
 
 def _distribution(
-    original: Params, loss: str, n_draws: int, rng: np.random.Generator
+    original: Params, loss: str, n_draws: int, rng: np.random.Generator, limit: int
 ) -> tuple[Exact | None, Moments, Draw | None]:
     """Moments of the design columns: exact where elimination fits its limit, else of draws."""
     from mixedgm.joint.exact import exact
@@ -130,7 +139,7 @@ def _distribution(
 
     nodes, density = original.nodes, original.joint
     try:
-        model = exact(density)
+        model = exact(density, limit=limit)
     except TooLargeError:
         if loss == "likelihood":
             raise
@@ -138,7 +147,7 @@ def _distribution(
         return None, _drawn_moments(nodes, density, drawn), drawn
     expected = moments_from(model.given_y, model.tree.pairs[0])
     d, share = nodes.n_columns, np.asarray(expected.share)
-    mean, second = nodes.statistic_moments(expected.column_mean, expected.column_second)
+    mean, second = nodes.statistics.moments(expected.column_mean, expected.column_second)
     return model, Moments(1.0, mean[:d], second[:d, :d], share), None
 
 
@@ -171,12 +180,12 @@ def _layout(params: Params, moments: Moments, units: Units, weights: str) -> tup
     return layout, edge_weights.calibrated(layout, scales)
 
 
-def _states(truth: Truth, model: Exact) -> StateRows | None:
+def _states(truth: Truth, model: Exact, max_states: int) -> StateRows | None:
     """All states of y with grids for x; None where that would be too many points."""
     from mixedgm.joint.exact import all_states
 
     n_states = prod(truth.layout.n_levels)
-    if n_states > MOST_STATES:
+    if n_states > max_states:
         return None
     for digits in DIGITS:
         if n_states * _largest_grid(truth, digits) <= MOST_ROWS:

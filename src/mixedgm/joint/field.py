@@ -69,7 +69,7 @@ def _coupled(params: ConditionalGaussian, rho: Floats) -> tuple[Floats, Floats]:
         pairwise = rho.T @ rho
         own = np.repeat(np.arange(len(params.n_levels)), params.n_levels)
         return params.coupling + _without_own_blocks(own, pairwise), np.diagonal(pairwise)
-    by_column = params.seen.of_columns(rho)
+    by_column = params.seen.statistics.of_columns(rho)
     pairwise = _without_own_blocks(params.seen.column_node, by_column.T @ by_column)
     return params.coupling + pairwise, (rho**2).sum(axis=0)
 

@@ -20,15 +20,15 @@ from mixedgm.joint.tables import marginal, pair_sums
 from mixedgm.model.layout import Floats, Ints
 
 # Numbers carried along the tree at one time; more columns than fit go in several sweeps.
-_CARRIED = 2**24
+CARRIED = 2**24
 
 Columns = tuple[int, ...]
 
 
-def all_pairs(field: Discrete, plan: Plan, cliques: list[Floats]) -> Floats:
+def all_pairs(field: Discrete, plan: Plan, cliques: list[Floats], carried: int = CARRIED) -> Floats:
     """(b, K, K) probability of every pair of levels, from the marginals of the cliques.
 
-    These are (b, one axis per column).
+    These are (b, one axis per column).  About `carried` numbers are carried along the tree at once.
     """
     within = []
     single = np.empty((field.n_fields, field.start[-1]))
@@ -41,7 +41,7 @@ def all_pairs(field: Discrete, plan: Plan, cliques: list[Floats]) -> Floats:
     # Columns without a path between them are independent; the others are overwritten.
     out = single[:, :, None] * single[:, None, :]
     sweep = _Sweep(field, plan, cliques, out)
-    for sources in _chunks(field, plan):
+    for sources in _chunks(field, plan, carried):
         sweep.run(sources)
     for levels, n_inner, sums in within:
         inner = levels[-n_inner:]
@@ -55,7 +55,7 @@ def _levels(field: Discrete, columns: Columns) -> Ints:
     return np.concatenate([*spans, np.zeros(0, dtype=np.int64)])
 
 
-def _chunks(field: Discrete, plan: Plan) -> Iterator[set[int]]:
+def _chunks(field: Discrete, plan: Plan, carried: int) -> Iterator[set[int]]:
     """Sets of columns whose tables can be carried together; none when there are no separators."""
     separators = [clique.separator for clique in plan.cliques if clique.separator]
     per_level = field.n_fields * sum(plan.size(separator) for separator in separators)
@@ -64,7 +64,7 @@ def _chunks(field: Discrete, plan: Plan) -> Iterator[set[int]]:
     chunk: set[int] = set()
     n_rows = 0
     for j, n_levels in enumerate(field.n_levels):
-        if chunk and (n_rows + n_levels) * per_level > _CARRIED:
+        if chunk and (n_rows + n_levels) * per_level > carried:
             yield chunk
             chunk, n_rows = set(), 0
         chunk.add(j)

@@ -24,7 +24,7 @@ from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats
 
 # Cliques up to this many entries are joined: a step costs about as much as this many numbers.
-_SMALL = 2**8
+SMALL = 2**8
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,12 +121,16 @@ class Tree:
 
 
 def calibrate(
-    model: ConditionalGaussian | Discrete, *, together: Sequence[int] = (), limit: int = LIMIT
+    model: ConditionalGaussian | Discrete,
+    *,
+    together: Sequence[int] = (),
+    limit: int = LIMIT,
+    small: int = SMALL,
 ) -> Tree:
     """Build the clique tree of a model without numbers, or of the field made of it.
 
     The columns `together` must be in one clique, so that `Tree.table` can give their joint table;
-    all tables together have at most `limit` entries.
+    all tables together have at most `limit` entries.  Cliques up to `small` entries are joined.
 
     Examples
     --------
@@ -136,7 +140,7 @@ def calibrate(
     """
     field = discrete(model) if isinstance(model, ConditionalGaussian) else model
     # With many fields the work is in the tables, not in the steps.
-    plan = plan_for(field, together, limit, _SMALL // max(1, field.n_fields))
+    plan = plan_for(field, together, limit, small // max(1, field.n_fields))
     waiting: list[list[tuple[tuple[int, ...], Floats]]] = [[] for _ in plan.cliques]
     given: list[Floats] = []
     log_z = field.log_constant.copy()
@@ -155,7 +159,7 @@ def calibrate(
 
 
 def plan_for(
-    field: Discrete, together: Sequence[int] = (), limit: int = LIMIT, small: int = _SMALL
+    field: Discrete, together: Sequence[int] = (), limit: int = LIMIT, small: int = SMALL
 ) -> Plan:
     """Plan the elimination of a field; the columns `together` are kept in one clique."""
     masks = list(field.masks)

@@ -125,7 +125,7 @@ class UnknownColumns:
             add_level_rows(bias, known.codes, inner.level_start, between)
         else:
             seen = inner.seen.design_columns(np.zeros((len(bias), 0)), known.codes)
-            bias += model.seen.over_values(seen @ between)
+            bias += model.seen.statistics.over_values(seen @ between)
         try:
             given_y = gaussian(model)
         except DistributionError as error:  # about what is left of the whole model

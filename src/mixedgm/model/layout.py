@@ -305,7 +305,7 @@ class Layout:
     def term_column(self) -> Ints:
         """What every own linear term multiplies, in the order of `bias_terms`.
 
-        A position among the `statistic_columns` of the nodes: the term's own design column or,
+        A position among the `statistics.columns` of the nodes: the term's own design column or,
         for the terms of scored nodes, one behind all design columns.
         """
         nodes, d = self.nodes, self.n_columns
@@ -347,7 +347,7 @@ class Layout:
     def statistics(self, mean: Floats, second: Floats) -> Floats:
         """(n_theta,) mean of what multiplies every parameter in the log density.
 
-        `mean` and `second` are those of the `statistic_columns` z of the nodes and of zz'; of the
+        `mean` and `second` are those of the `statistics.columns` z of the nodes and of zz'; of the
         latter those of design columns are enough.
         """
         out = np.empty(self.n_theta)

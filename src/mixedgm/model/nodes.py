@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.model.kinds import CATEGORICAL, CONTINUOUS, KINDS, HurdleKind, Kind, Scored
+from mixedgm.model.statistics import SufficientStatistics
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -163,13 +164,13 @@ class Nodes:
         return self.n_spiked + self.n_scored
 
     @cached_property
-    def _spiked(self) -> list[tuple[int, HurdleKind]]:
+    def spiked(self) -> list[tuple[int, HurdleKind]]:
         """Of every spiked node: its number among the discrete ones, and kind."""
         kinds = enumerate(self.kinds[self.discrete])
         return [(j, kind) for j, kind in kinds if isinstance(kind, HurdleKind)]
 
     @cached_property
-    def _scored(self) -> list[tuple[int, Scored, int]]:
+    def scored(self) -> list[tuple[int, Scored, int]]:
         """Of every scored node: its number among the discrete ones, kind, number of values."""
         pairs = zip(self.kinds[self.discrete], self.n_levels, strict=True)
         return [(j, kind, n) for j, (kind, n) in enumerate(pairs) if isinstance(kind, Scored)]
@@ -226,10 +227,20 @@ class Nodes:
         Of a spiked node, what `HurdleKind.constants` says.
         """
         out = np.zeros(int(self.slot_start[-1]))
-        for j, kind, n in self._scored:
+        for j, kind, n in self.scored:
             out[self.slots_of(j)] = kind.scores(n)
-        for j, spiked in self._spiked:
+        for j, spiked in self.spiked:
             out[self.slots_of(j)] = spiked.constants
+        return out
+
+    @cached_property
+    def evenly_scored(self) -> Mask:
+        """Whether a discrete node has values with own terms and scores at equal distances."""
+        out = np.zeros(len(self.n_levels), dtype=bool)
+        for j, kind, n in self.scored:
+            scores = kind.scores(n)
+            steps = np.diff(scores)
+            out[j] = kind.is_free and n > 1 and np.ptp(steps) <= 2e-15 * np.abs(scores).max()
         return out
 
     @cached_property
@@ -239,7 +250,7 @@ class Nodes:
             return None
         from scipy import sparse
 
-        scored = {j: kind for j, kind, _ in self._scored if not kind.is_free}
+        scored = {j: kind for j, kind, _ in self.scored if not kind.is_free}
         base, entries, columns, length = np.zeros(int(self.slot_start[-1])), [], [], []
         for j, n in enumerate(np.diff(self.slot_start).tolist()):
             table = scored[j].features(n) if j in scored else np.ones((n, 1))
@@ -271,7 +282,7 @@ class Nodes:
 
     @cached_property
     def _scored_features(self) -> dict[int, Floats]:
-        return {j: kind.features(n) for j, kind, n in self._scored}
+        return {j: kind.features(n) for j, kind, n in self.scored}
 
     def term_features(self, discrete: int) -> Floats:
         """(values, own terms) what multiplies the own terms of a scored node, number `discrete`."""
@@ -284,8 +295,8 @@ class Nodes:
         """
         if self._features is None:
             return np.log(shares)
-        kinds: dict[int, Scored | HurdleKind] = {j: kind for j, kind, _ in self._scored}
-        kinds |= dict(self._spiked)
+        kinds: dict[int, Scored | HurdleKind] = {j: kind for j, kind, _ in self.scored}
+        kinds |= dict(self.spiked)
         parts = [shares[self.slots_of(j)] for j in range(len(self.n_levels))]
         terms = [kinds[j].marginal(x) if j in kinds else np.log(x) for j, x in enumerate(parts)]
         return np.concatenate(terms)
@@ -299,8 +310,8 @@ class Nodes:
             return predictors
         p, first = self.n_gaussian, self.column_start
         parts = [predictors[:p]]
-        parts += [kind.moved(predictors[self.columns_of(p + j)]) for j, kind in self._spiked]
-        parts += [kind.moved(n) * predictors[first[p + j]] for j, kind, n in self._scored]
+        parts += [kind.moved(predictors[self.columns_of(p + j)]) for j, kind in self.spiked]
+        parts += [kind.moved(n) * predictors[first[p + j]] for j, kind, n in self.scored]
         return np.concatenate([*parts, predictors[self.indicators]])
 
     def moved_by_predictors(self, discrete: int) -> Floats | None:
@@ -316,7 +327,7 @@ class Nodes:
 
         The term of the square stands behind the linear one.
         """
-        at = [(j, kind) for j, kind, _ in self._scored if not kind.is_free]
+        at = [(j, kind) for j, kind, _ in self.scored if not kind.is_free]
         terms = [self.n_gaussian + int(self.term_start[j]) for j, _ in at]
         columns = [int(self.column_start[self.n_gaussian + j]) for j, _ in at]
         return np.array(terms, dtype=np.int64), np.array(columns, dtype=np.int64)
@@ -324,7 +335,7 @@ class Nodes:
     def amounts(self, discrete: int) -> Floats:
         """(values,) what the mean of a discrete node is taken of: scores or counts, else zeros."""
         n = self.n_levels[discrete]
-        scored = {j: kind for j, kind, _ in self._scored}
+        scored = {j: kind for j, kind, _ in self.scored}
         return scored[discrete].amounts(n) if discrete in scored else np.zeros(n)
 
     def score_of(self, node: int, value: float) -> float:
@@ -349,7 +360,7 @@ class Nodes:
     def with_unknown(self, more: Mask) -> Nodes:
         """The nodes with one more value of some discrete ones, which stands for unknown ones."""
         kinds, count = list(self.kinds), np.array(self.n_values)
-        for j, kind, n in self._scored:
+        for j, kind, n in self.scored:
             if more[j]:
                 kinds[self.n_gaussian + j] = kind.with_unknown(n)
         count[self.discrete] += more
@@ -359,8 +370,8 @@ class Nodes:
     def spiked_terms(self) -> tuple[Ints, Ints]:
         """Of spiked nodes: which own linear term is their first, which design column is b."""
         p = self.n_gaussian
-        terms = [p + int(self.term_start[j]) for j, _ in self._spiked]
-        columns = [int(self.column_start[p + j]) for j, _ in self._spiked]
+        terms = [p + int(self.term_start[j]) for j, _ in self.spiked]
+        columns = [int(self.column_start[p + j]) for j, _ in self.spiked]
         return np.array(terms, dtype=np.int64), np.array(columns, dtype=np.int64)
 
     @cached_property
@@ -371,7 +382,7 @@ class Nodes:
     @cached_property
     def locations(self) -> Floats:
         """(n_real,) what is taken from the real numbers of spiked nodes that are not zero."""
-        return np.concatenate([np.zeros(self.n_gaussian), [k.location for _, k in self._spiked]])
+        return np.concatenate([np.zeros(self.n_gaussian), [k.location for _, k in self.spiked]])
 
     @cached_property
     def unlocated(self) -> Nodes:
@@ -393,8 +404,8 @@ class Nodes:
             return real
         p = self.n_gaussian
         columns = [real[:, :p]]
-        columns += [kind.columns(real[:, p + j]) for j, kind in self._spiked]
-        for j, kind, n in self._scored:
+        columns += [kind.columns(real[:, p + j]) for j, kind in self.spiked]
+        for j, kind, n in self.scored:
             scores = kind.scores(n)
             column = scores[np.maximum(codes[:, j], 0)]
             unknown = codes[:, j] < 0
@@ -405,17 +416,17 @@ class Nodes:
 
     def spiked_statistics(self, real: Floats) -> list[Floats]:
         """(n, 3) what multiplies the own terms of every spiked node."""
-        return [kind.statistics(real[:, self.n_gaussian + j]) for j, kind in self._spiked]
+        return [kind.statistics(real[:, self.n_gaussian + j]) for j, kind in self.spiked]
 
     def standardised(self, centre: Floats, scale: Floats) -> Nodes:
         """The same nodes with scores in these units, given for all design columns with numbers."""
         if not self.first_indicator:
             return self
         kinds, p = list(self.kinds), self.n_gaussian
-        for j, kind, _ in self._scored:
+        for j, kind, _ in self.scored:
             at = int(self.column_start[p + j])
             kinds[p + j] = kind.standardised(centre[at], scale[at])
-        for j, spiked in self._spiked:
+        for j, spiked in self.spiked:
             columns = self.columns_of(p + j)
             kinds[p + j] = spiked.standardised(centre[columns], scale[columns])
         return Nodes(tuple(kinds), self.n_values)
@@ -577,102 +588,9 @@ class Nodes:
         return Nodes(self.kinds, free)
 
     @cached_property
-    def expanded(self) -> Nodes:
-        """The same with every discrete node as one with an indicator for each value."""
-        return Nodes.mixed(self.n_gaussian, self.n_levels)
-
-    @cached_property
-    def expansion(self) -> Any:
-        """(d of the expanded nodes, d): design columns as sums over those of the expanded nodes."""
-        from scipy import sparse
-
-        tables: list[Any] = [sparse.eye_array(self.n_gaussian)]
-        tables += [sparse.csr_array(kind.scores(n)[:, None]) for _, kind, n in self._scored]
-        tables.append(sparse.eye_array(self.n_columns - self.n_numeric))
-        return sparse.block_diag(tables, format="csr")
-
-    def over_values(self, predictors: Floats) -> Floats:
-        """(n, d of the expanded nodes) what predictors (n, d) of design columns say to values."""
-        if not self.n_scored:
-            return predictors
-        return np.ascontiguousarray((self.expansion @ predictors.T).T)
-
-    def of_columns(self, over_values: Floats) -> Floats:
-        """(n, d) the predictors of design columns behind what `over_values` makes of them."""
-        if not self.n_scored:
-            return over_values
-        p, at = self.n_gaussian, np.arange(over_values.shape[1])
-        scores = np.concatenate([np.ones(p), self.scores])
-        scores[p + self.level_start[self.n_scored] :] = 1.0
-        for j in range(self.n_scored):  # one value tells: that with the largest score
-            values = p + np.arange(self.level_start[j], self.level_start[j + 1])
-            at[values[0]] = values[np.abs(scores[values]).argmax()]
-        first = np.concatenate([np.arange(p), p + self.level_start[: self.n_scored]])
-        kept = np.concatenate([first, np.arange(p + self.level_start[self.n_scored], len(at))])
-        unit = np.where(scores[at[kept]] == 0.0, 1.0, scores[at[kept]])
-        return np.asarray(over_values[:, at[kept]] / unit)
-
-    @cached_property
     def n_scored_terms(self) -> int:
         """Number of own terms of scored nodes: the first of those of discrete nodes."""
         return int(self.term_start[self.n_scored])
-
-    @cached_property
-    def statistic_columns(self) -> Any:
-        """(d of the expanded nodes, d + own terms of scored nodes): all that parameters multiply.
-
-        The design columns, then what multiplies the own terms of scored nodes, as sums over the
-        design columns of the expanded nodes.  A statistic is one of them, or the product of two.
-        """
-        from scipy import sparse
-
-        tables, wide = list(self._scored_features.values()), self.expansion
-        if not tables:
-            return wide
-        terms: Any = sparse.block_diag(tables, format="csr")
-        p = self.n_gaussian
-        above = sparse.csr_array((p, terms.shape[1]))
-        below = sparse.csr_array((wide.shape[0] - p - terms.shape[0], terms.shape[1]))
-        return sparse.hstack([wide, sparse.vstack([above, terms, below])], format="csr")
-
-    def statistic_moments(self, mean: Floats, second: Floats) -> tuple[Floats, Floats]:
-        """Moments of the `statistic_columns`, from those of the expanded nodes' design columns."""
-        if not self.n_scored:
-            return mean, second
-        wide = self.statistic_columns.T.tocsr()
-        return np.asarray(wide @ mean), np.asarray(wide @ np.asarray(wide @ second).T)
-
-    def statistic_means(self, mean: Floats, shares: Floats) -> Floats:
-        """Means of the `statistic_columns`, from those of design columns and shares of values."""
-        if not self.n_scored:
-            return mean
-        return np.concatenate([mean, self.term_sums(shares)[: self.n_scored_terms]])
-
-    def column_moments(
-        self, mean: Floats, variance: Floats, shares: Floats
-    ) -> tuple[Floats, Floats]:
-        """Means of all design columns, and variances of those that are numbers.
-
-        From the moments of the real numbers and shares of values, all in own units.
-        """
-        p, of_values = self.n_gaussian, np.split(shares, self.level_start[1:-1])
-        means, variances = [mean[:p]], [variance[:p]]
-        for j, spiked in self._spiked:
-            there, middle, at = of_values[j][1], mean[p + j], spiked.location
-            means.append(np.array([there, middle - at * there]))
-            of_b, mixed = there * (1.0 - there), middle * (1.0 - there)
-            of_x = variance[p + j] - 2.0 * at * mixed + at**2 * of_b
-            variances.append(np.array([of_b, of_x]))
-        for j, kind, n in self._scored:
-            scores, share = kind.scores(n), of_values[j]
-            means.append(np.array([share @ scores]))
-            variances.append(np.array([share @ scores**2 - (share @ scores) ** 2]))
-        of_indicators = shares[self.level_start[self.first_indicator] :]
-        return np.concatenate([*means, of_indicators]), np.concatenate(variances)
-
-    def base_mean(self, shares: Floats) -> float:
-        """Mean of the part of the log density that is known, from shares of values."""
-        return 0.0 if self._features is None else float(self._features[2] @ shares)
 
     def design_columns(self, gaussian: Floats, codes: NDArray[np.integer]) -> Floats:
         """(n, d) all design columns, from values and value codes."""
@@ -685,10 +603,10 @@ class Nodes:
             out[rows[known], at] = 1.0
         return out
 
-    def statistic_rows(self, gaussian: Floats, codes: NDArray[np.integer]) -> Floats:
-        """(n, d + own terms of scored nodes) the `statistic_columns` of rows."""
-        terms = [table[codes[:, j]] for j, table in self._scored_features.items()]
-        return np.hstack([self.design_columns(gaussian, codes), *terms])
+    @cached_property
+    def statistics(self) -> SufficientStatistics:
+        """What the parameters multiply in the log density."""
+        return SufficientStatistics(self)
 
     def with_state(self, n_values: int) -> Nodes:
         """These nodes and a last one with so many values, without order."""

@@ -294,9 +294,12 @@ class Params(metaclass=_OldForm):
         shift, between = coef[:p, p:], coef[p:, p:]
         if nodes.n_scored:
             seen = nodes.take(range(p, len(nodes)))
-            shift = seen.over_values(shift)
+            shift = seen.statistics.over_values(shift)
             if sum(self.n_levels) <= MOST_VALUES:
-                between, seen = seen.over_values(seen.over_values(between).T), None
+                between, seen = (
+                    seen.statistics.over_values(seen.statistics.over_values(between).T),
+                    None,
+                )
         linear, bias = self.cont_bias, self.logits
         return ConditionalGaussian(
             self.n_levels, self.precision, linear, shift, between, bias, seen

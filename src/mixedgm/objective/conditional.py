@@ -90,7 +90,7 @@ class ConditionalLikelihood(RowsCounted, WholeLikelihood):
             self._kept.clear()
             self._kept[theta.tobytes()] = sums
             expected = self._expected(point, sums)
-            mean = self.layout.nodes.statistic_means(expected.mean, expected.shares)
+            mean = self.layout.nodes.statistics.means(expected.mean, expected.shares)
             grad = self.layout.statistics(mean, expected.second) - self.observed
         self.effort.evaluations += 1.0 if gradient else 0.5
         self.effort.seconds += time.perf_counter() - clock
@@ -111,10 +111,10 @@ class ConditionalLikelihood(RowsCounted, WholeLikelihood):
             return _Sums(0.0, np.ones(1), self.moments.mean[used][:, None])
         sums = self.rows.softmax(self._coefficients(point), "support" if gradient else "none")
         loss = float(sums.loss[-1])
-        if sums.mean_prob is None or sums.support is None:
+        if sums.mean_terms is None or sums.support is None:
             return _Sums(loss, np.zeros(0), np.zeros((0, 0)))
         between = sums.support.reshape(len(used), self.states.n_states)
-        return _Sums(loss, sums.mean_prob[-self.states.n_states :], between)
+        return _Sums(loss, sums.mean_terms[-self.states.n_states :], between)
 
     def _coefficients(self, point: StatesPoint) -> Coefficients:
         softmax = self.softmax

@@ -85,7 +85,7 @@ class Covariance(Whole):
     """(p, p) covariance of x given y."""
     mean: Floats
     second: Floats
-    """(c,), (c, c) E[m] and E[m m'] over the `statistic_columns` of the nodes, exactly."""
+    """(c,), (c, c) E[m] and E[m m'] over the `statistics.columns` of the nodes, exactly."""
     n_draws: int = 0
     """Size of the sample of states; 0 when they are all there."""
     effort: CovarianceCost = field(default_factory=CovarianceCost)
@@ -103,7 +103,7 @@ class Covariance(Whole):
     ) -> Covariance:
         """From states of y with what each counts, x given y, and moments of both.
 
-        `expected` are the means and the second moments of the `statistic_columns`.
+        `expected` are the means and the second moments of the `statistics.columns`.
         """
         mean, second, p = expected[0], expected[1].copy(), len(given_y.start)
         second[:p, :p] -= given_y.covariance
@@ -169,7 +169,7 @@ class Covariance(Whole):
         p, nodes = self.layout.n_gaussian, self.layout.nodes
         level_start = nodes.level_start[:-1]
         if nodes.n_scored:
-            columns = nodes.statistic_columns @ columns
+            columns = nodes.statistics.columns @ columns
         # Numbers stay as they are; levels become contrasts or stay, too.
         by_level = np.hstack([self.shift, columns[p:, p:]])
         size = max(1, _CELLS_PER_BLOCK // max(1, n_theta))
@@ -232,7 +232,7 @@ def covariance_given_y(moments: Floats, first: Ints, second: Ints, spread: Float
 
 
 def with_own_terms(full: Nodes, small: Nodes, columns: Floats) -> Floats:
-    """A change of design columns -> that of `statistic_columns`, free own terms as contrasts."""
+    """A change of design columns -> that of `statistics.columns`, free own terms as contrasts."""
     if not full.n_scored:
         return columns
     sizes = (nodes.n_biases[nodes.scored_nodes].tolist() for nodes in (full, small))
@@ -241,7 +241,7 @@ def with_own_terms(full: Nodes, small: Nodes, columns: Floats) -> Floats:
 
 
 def factors(layout: Layout) -> tuple[Ints, Ints, Floats]:
-    """Every statistic as a constant times two entries of (1, `statistic_columns`)."""
+    """Every statistic as a constant times two entries of (1, `statistics.columns`)."""
     pair, factor = np.zeros((2, layout.n_theta), dtype=np.int64), np.ones(layout.n_theta)
     pair[1, layout.bias_terms] = 1 + layout.term_column
     pair[:, layout.diagonal] = 1 + np.arange(layout.n_gaussian)

@@ -59,7 +59,7 @@ class WholeLikelihood:
     @cached_property
     def observed(self) -> Floats:
         """(n_theta,) mean of the sufficient statistics over the rows."""
-        mean = self.layout.nodes.statistic_means(self.moments.mean, self.moments.shares)
+        mean = self.layout.nodes.statistics.means(self.moments.mean, self.moments.shares)
         return self.layout.statistics(mean, self.moments.second)
 
     def is_candidate(self, theta: Floats) -> bool:
@@ -87,7 +87,7 @@ class Likelihood(WholeLikelihood):
         if model is None:
             return Evaluation(np.inf)
         constant = 0.5 * self.layout.n_gaussian * LOG_TWO_PI
-        constant += self.layout.nodes.base_mean(self.moments.shares)
+        constant += self.layout.nodes.statistics.base_mean(self.moments.shares)
         value = float(model.log_partition - constant - theta @ self.observed)
         grad = None
         if gradient:
@@ -129,7 +129,7 @@ class Likelihood(WholeLikelihood):
 
         expected = moments_from(model.given_y, model.tree.pairs[0])
         nodes = self.layout.nodes
-        return nodes.statistic_moments(expected.column_mean, expected.column_second)
+        return nodes.statistics.moments(expected.column_mean, expected.column_second)
 
     # -- curvature ---------------------------------------------------------------------------------
 

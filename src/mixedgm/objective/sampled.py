@@ -67,7 +67,7 @@ class GradientChains:
     def moments(
         self, nodes: Nodes, params: ConditionalGaussian, given_y: Gaussian, sweeps: int
     ) -> tuple[list[tuple[Floats, Floats]], tuple[Floats, Floats], Codes]:
-        """Moments of the `statistic_columns` by every batch and by all, and states visited.
+        """Moments of the `statistics.columns` by every batch and by all, and states visited.
 
         The parameters are those of a model with these nodes, and x is Gaussian `given_y`.
         """
@@ -83,7 +83,7 @@ class GradientChains:
         def add(codes: Codes) -> None:
             x = np.tile(given_y.start, (len(codes), 1))
             add_level_rows(x, codes, params.level_start, given_y.shift)
-            rows = nodes.statistic_rows(x, codes).reshape(_BATCHES, -1, width)
+            rows = nodes.statistics.rows(x, codes).reshape(_BATCHES, -1, width)
             mean[:] += rows.sum(axis=1)
             second[:] += rows.transpose(0, 2, 1) @ rows
 
@@ -222,12 +222,14 @@ class SampledLikelihood(WholeLikelihood):
         logits = np.split(nodes.own_logits(theta[layout.biases]), nodes.level_start[1:-1])
         log_z = [float(logsumexp(part)) for part in logits]
         chance = [np.exp(part - each) for part, each in zip(logits, log_z, strict=True)]
-        mean, _ = nodes.column_moments(linear / diagonal, 1.0 / diagonal, np.concatenate(chance))
+        mean, _ = nodes.statistics.column_moments(
+            linear / diagonal, 1.0 / diagonal, np.concatenate(chance)
+        )
         second, numbers = np.outer(mean, mean), np.arange(nodes.n_gaussian)
         second[numbers, numbers] += 1.0 / diagonal
-        means = nodes.statistic_means(mean, np.concatenate(chance))
+        means = nodes.statistics.means(mean, np.concatenate(chance))
         value = sum(log_z) + 0.5 * float((linear**2 / diagonal - np.log(diagonal)).sum())
-        value -= nodes.base_mean(shares) + float(theta @ self.observed)
+        value -= nodes.statistics.base_mean(shares) + float(theta @ self.observed)
         return Evaluation(value, layout.statistics(means, second) - self.observed)
 
 

@@ -50,9 +50,9 @@ class SoftmaxTerms:
             return SoftmaxValues(0.0, np.zeros(layout.n_level_terms), all_pairs=none)
         sums = self.rows.softmax(_coefficients(layout, theta, values), gradient)
         value = float(sums.loss.sum())
-        if sums.mean_prob is None:
+        if sums.mean_terms is None:
             return SoftmaxValues(value)
-        biases = layout.nodes.term_sums(sums.mean_prob - self.moments.shares)
+        biases = sums.mean_terms - layout.nodes.term_sums(self.moments.shares)
         if layout.covariates:
             unpredicted = ~layout.is_target[layout.nodes.discrete]
             biases[np.repeat(unpredicted, layout.nodes.n_biases[layout.nodes.discrete])] = 0.0

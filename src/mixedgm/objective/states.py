@@ -99,7 +99,7 @@ class States:
         nodes, p = self.layout.nodes, self.layout.n_gaussian
         if not nodes.n_scored:
             return self.indicators
-        table = nodes.expansion[p + self.values][:, self.columns]
+        table = nodes.statistics.expansion[p + self.values][:, self.columns]
         return np.asarray((table.T @ self.indicators.T).T)
 
     def own_terms(self, layout: Layout) -> Floats:
@@ -111,7 +111,7 @@ class States:
         if not nodes.n_scored:
             return np.zeros((self.n_states, 0))
         change = with_own_terms(nodes, layout.nodes, np.zeros((nodes.n_columns, 0)))
-        table = nodes.statistic_columns[p + self.values] @ change
+        table = nodes.statistics.columns[p + self.values] @ change
         return np.asarray(self.indicators @ table)
 
     def softmax(self, layout: Layout) -> Softmax:

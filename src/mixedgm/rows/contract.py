@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Incidence, Ints
 
 Gradient = Literal["none", "support", "all"]
-Shape = tuple[Ints, Ints, Floats, int, int]
+Shape = tuple[Ints, Ints, Floats, int, int, Ints, NDArray[np.bool_], NDArray[np.bool_]]
 """What kernels know of discrete columns: see `kernels`."""
 
 
@@ -59,8 +60,9 @@ class SoftmaxSums:
 
     loss: Floats
     """(q,) mean negative log probability of the observed level, per discrete node."""
-    mean_prob: Floats | None
-    """(sum of values,) mean probabilities."""
+    mean_terms: Floats | None
+    """(own terms,) mean of what multiplies own terms: probabilities of values where these have own
+    terms, else what is expected of the score, its square, and whether it is the first."""
     support: Floats | None
     """(entries,) mean of z_a E_t for every entry of the incidence (zero for other targets), with
     E_t the expected design column of the target: the probability of its level, or its score."""

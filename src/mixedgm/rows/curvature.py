@@ -25,6 +25,7 @@ _BLOCK = 256
 _PANEL = 24
 # Sums of another part of the rows have to be zeroed and added, which so many rows are worth.
 _ROWS_OF_A_PART = 2000
+_ROWS_OF_A_SCORED_PART = 500
 
 # Nanoseconds per row that were measured: of a pair of columns with BLAS; of a pair of numbers, of a
 # number and a column with levels, of two columns with levels, level by level (times packed levels),
@@ -88,112 +89,67 @@ def scored_curvature(
     n_threads: int,
 ) -> NodeMatrices:
     """The same for scored nodes, as whole matrices: own terms, then entries of the incidence."""
-    from mixedgm.rows.curvature_kernels import scored_sums
+    from mixedgm.rows.scored_curvature_kernels import scored_matrices, scored_sums
 
     coef, bias, nodes = asked
-    incidence, n_rows = coef.incidence, len(data[1])
-    sizes = _ScoredSizes(coef, len(bias), of_columns, nodes)
-    starts = np.zeros(len(nodes) + 1, dtype=np.int64)
-    np.cumsum(sizes.n_columns**2 + sizes.n_terms**2, out=starts[1:])
-    work = (n_rows // stride + 1) * (sizes.narrow**2 + 10 * sizes.n_values)
-    parts = _row_parts(n_rows, int(work.sum()), int(starts[-1]), stride)
-    n_threads = threads_for(int(work.sum()), n_threads)
-    shares = _shares(work, 1 if len(parts) >= 4 or n_threads == 1 else 2 * n_threads)
+    incidence, n_rows, n_intercepts = coef.incidence, len(data[1]), len(bias)
+    target_ptr, source, entry_ptr, _ = incidence.blocks
+    target = of_columns.n_gaussian + nodes
+    first, last = target_ptr[target], target_ptr[target + 1]
+    entries, n_terms = entry_ptr[last] - entry_ptr[first], of_columns.n_biases[target]
+    with_levels = _count_between(source >= of_columns.n_numeric, first, last)
+    n_columns = n_intercepts + entries - with_levels
+    starts = _offsets(n_columns * (n_columns + n_terms) + n_terms**2)
+    n_values = int(np.diff(shape[0])[nodes].max())
+    work = (n_rows // stride + 1) * int((n_columns * (n_columns + n_terms) + 20).sum())
+    most = min(8, n_rows // (_ROWS_OF_A_SCORED_PART * stride), 2**23 // max(int(starts[-1]), 1))
+    parts = _cut(n_rows, max(1, most), stride)
     sums = np.zeros((len(parts), int(starts[-1])))
-    table_start, tables = sizes.tables
+    sizes = (_BLOCK // 2, int(n_columns.max()), n_values, int(n_terms.max()))
 
-    def task(part: int, first: int, last: int) -> None:
+    def task(part: int) -> None:
         scored_sums(
             data,
             (*parts[part], stride),
-            nodes[first:last],
+            nodes,
             shape,
-            (sizes.n_terms[first:last], table_start[first : last + 1], tables),
             bias,
             incidence.blocks,
             coef.values,
-            starts[first : last + 1],
-            sizes.work(slice(first, last)),
+            starts,
+            sizes,
             sums[part],
         )
 
-    tasks = [(part, *share) for part in range(len(parts)) for share in shares]
     with single_threaded_blas():
-        run_all([partial(task, *one) for one in tasks], n_threads)
+        run_all([partial(task, k) for k in range(len(parts))], threads_for(work, n_threads))
     weights = data[2]
     total = float(weights[::stride].sum()) if len(weights) else float(-(-n_rows // stride))
-    packed = (sums[0] if len(parts) == 1 else sums.sum(axis=0)) / total
-    matrices = []
-    for k, (size, n_terms) in enumerate(zip(sizes.n_columns, sizes.n_terms, strict=True)):
-        part = packed[starts[k] : starts[k + 1]]
-        upper = np.triu(part[: size**2].reshape(size, size))
-        matrix = upper + np.triu(upper, 1).T
-        if products is None:
-            matrix = matrix[1:, 1:]
-        else:
-            node = of_columns.n_gaussian + int(nodes[k])
-            column = incidence.entry_column[incidence.entries_of(node)]
-            matrix = products.centre_matrix(matrix, int(n_terms), column)
-        matrix[:n_terms, :n_terms] += part[size**2 :].reshape(n_terms, n_terms)
-        matrices.append(matrix.ravel())
-    ends = np.cumsum([0, *map(len, matrices)])
-    return NodeMatrices(nodes, ends, np.concatenate(matrices))
+    size = n_terms + entries + (n_intercepts if n_intercepts > 1 else 0)
+    begins = _offsets(size**2)
+    matrices = np.empty(int(begins[-1]))
+    scored_matrices(
+        nodes,
+        n_terms,
+        (data[0].shape[1], data[1].shape[1], n_intercepts),
+        incidence.blocks,
+        (sums[0] if len(parts) == 1 else sums.sum(axis=0), starts, total),
+        (matrices, begins),
+    )
+    whole = NodeMatrices(nodes, begins, matrices)
+    if products is None:
+        return whole
+    centred = [
+        products.centre_matrix(whole[k], int(n_terms[k]), incidence.entry_column[entries]).ravel()
+        for k, entries in enumerate(map(incidence.entries_of, target.tolist()))
+    ]
+    return NodeMatrices(nodes, np.cumsum([0, *map(len, centred)]), np.concatenate(centred))
 
 
-class _ScoredSizes:
-    """How much of everything scored nodes have."""
-
-    def __init__(
-        self, coef: Coefficients, n_intercepts: int, of_columns: Nodes, nodes: Ints
-    ) -> None:
-        target_ptr, source, entry_ptr, _ = coef.incidence.blocks
-        target = of_columns.n_gaussian + nodes
-        first, last = target_ptr[target], target_ptr[target + 1]
-        entries = entry_ptr[last] - entry_ptr[first]
-        is_number = source < of_columns.n_numeric
-        self.nodes, self.of_columns = nodes, of_columns
-        self.n_terms = of_columns.n_biases[target]
-        self.n_values = np.array(of_columns.n_levels, dtype=np.int64)[nodes]
-        self.n_predictors = n_intercepts + self.n_terms + last - first
-        self.n_columns = n_intercepts + self.n_terms + entries
-        with_levels = last - first - _count_between(is_number, first, last)
-        self.narrow = self.n_columns - with_levels
-        """Columns without every first level."""
-
-    @cached_property
-    def tables(self) -> tuple[Ints, Floats]:
-        """What multiplies own terms, terms by values, node after node; none where all are free."""
-        free = self.of_columns.free
-        parts = [
-            np.zeros(0) if free[j] else self.of_columns.term_features(j).T.ravel()
-            for j in self.nodes.tolist()
-        ]
-        return np.cumsum([0, *map(len, parts)]).astype(np.int64), np.concatenate(parts)
-
-    def work(self, nodes: slice) -> tuple[Any, ...]:
-        """What one thread needs for these nodes."""
-        n, n_values, n_terms, narrow = (
-            int(each[nodes].max())
-            for each in (self.n_predictors, self.n_values, self.n_terms, self.narrow)
-        )
-        common = (
-            np.empty(_BLOCK, dtype=np.int64),
-            np.empty(_BLOCK),
-            np.empty(_BLOCK),
-            tuple(np.empty((6, n), dtype=np.int64)),
-            np.empty((n, _BLOCK), dtype=np.int64),
-            np.empty((n, _BLOCK)),
-            np.empty((n_values, _BLOCK)),
-            np.empty((1, _BLOCK)),
-        )
-        by_blas = (
-            np.empty((narrow, _BLOCK)),
-            np.zeros((_PANEL, _BLOCK)),  # no rows that are left over may be other than finite
-            np.empty((narrow, _PANEL)),
-            np.empty(narrow**2),
-        )
-        of_rows = (np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK))
-        return common, by_blas, (*of_rows, np.empty((n_terms, _BLOCK)), np.empty((n_terms, _BLOCK)))
+def _offsets(sizes: Ints) -> Ints:
+    out = np.zeros(len(sizes) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=out[1:])
+    return out
 
 
 class _Sizes:
@@ -275,7 +231,11 @@ def _count_between(marked: NDArray[np.bool_], first: Ints, last: Ints) -> Ints:
 def _row_parts(n_rows: int, work: int, sums: int, stride: int) -> list[tuple[int, int]]:
     """Row ranges that get sums of their own: by work and memory, never by threads."""
     enough = n_rows // (_ROWS_OF_A_PART * stride)
-    n_parts = max(1, min(work // 4_000_000, 2**23 // max(sums, 1), enough, 8))
+    return _cut(n_rows, max(1, min(work // 4_000_000, 2**23 // max(sums, 1), enough, 8)), stride)
+
+
+def _cut(n_rows: int, n_parts: int, stride: int) -> list[tuple[int, int]]:
+    """Ranges of about as many rows, which begin at multiples of the stride."""
     step = -(-n_rows // (n_parts * stride)) * stride
     return [(first, min(first + step, n_rows)) for first in range(0, n_rows, step)]
 

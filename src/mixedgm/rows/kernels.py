@@ -9,9 +9,10 @@ are, their coefficients are picked by level.  Every kernel releases the GIL.
 Discrete nodes come in an order: those with a spike at zero, whose design columns are two numbers,
 those that are scored, whose design column is one, then those with an indicator for each level.
 shape = (first slot of every discrete node, first design column of every discrete node among those
-of all, score of every slot, first node with indicators, number of nodes with a spike).  A slot is
-a value, or an own term of a node with a spike.  Predictors are numbered as columns of numbers,
-then columns of codes.
+of all, score of every slot, first node with indicators, number of nodes with a spike, first own
+term of every discrete node, whether its values have own terms, whether its scores are equally
+spaced besides).  A slot is a value, or an own term of a node with a spike.  Predictors are
+numbered as columns of numbers, then columns of codes.
 
 Products of features with Z are never formed.  What the columns of feature k predict together is
 predicted as if there were no feature, and multiplied by it row by row; and products of such a
@@ -24,17 +25,23 @@ import numpy as np
 
 from mixedgm.compiled import inner, kernel
 from mixedgm.rows.arithmetic import FEW_LEVELS, exp_nonpositive, log_positive
+from mixedgm.rows.scored_kernels import (
+    add_terms,
+    by_expansion,
+    by_powers,
+    expect,
+    needed_values,
+    new_grids,
+    spread,
+)
 
 _LOOSE = {"reassoc", "contract", "nsz"}
-_MANY_VALUES = 16
-_NEGLIGIBLE = -45.0
-"""The logarithm of a probability that leaves sums over thousands of values as they are."""
 
 
 @inner
 def _fill_block(numbers, codes, first, n_rows, shape, block):  # type: ignore[no-untyped-def]
     """block[i] = z of row first + i: numbers, then an indicator per level; then 0."""
-    n_numbers, (_, column_start, _, first_indicator, _) = numbers.shape[1], shape
+    n_numbers, column_start, first_indicator = numbers.shape[1], shape[1], shape[3]
     for i in range(n_rows):
         for s in range(n_numbers):
             block[i, s] = numbers[first + i, s]
@@ -49,7 +56,7 @@ def _fill_block(numbers, codes, first, n_rows, shape, block):  # type: ignore[no
 
 
 @inner(fastmath=_LOOSE)
-def _predict_node(turned, n_rows, cat, wanted, incidence, values, logits):  # type: ignore[no-untyped-def]
+def predict_node(turned, n_rows, cat, wanted, incidence, values, logits):  # type: ignore[no-untyped-def]
     """Predictors of one node less their bias, columns by rows, from its listed blocks only.
 
     turned = (numbers, level codes), columns by rows.  Blocks of the feature `wanted` are taken
@@ -124,12 +131,13 @@ def _collect_node(turned, n_rows, cat, wanted, incidence, probs, grad):  # type:
 
 
 @inner(fastmath=_LOOSE)
-def _softmax_node(codes, weights, first, n_rows, cat, lowest, bias, logits, work):  # type: ignore[no-untyped-def]
+def _softmax_node(codes, weights, first, n_rows, cat, bias, logits, work):  # type: ignore[no-untyped-def]
     """Logits of one node less their bias -> weighted probabilities in place; returns the loss.
 
     The node's logits stand levels by rows, so that every operation runs over rows and vectorises
-    however few levels there are; the first is that of the code `lowest`.  work = (largest logit,
-    sum, logit seen): separate arrays, so that the compiler need not fear that they overlap.
+    however few levels there are.  `cat` is the column of its codes; without one (-1), the sum of
+    the log normalisers is returned.  work = (largest logit, sum, logit seen): separate arrays, so
+    that the compiler need not fear that they overlap.
     """
     top, norm, seen = work
     for i in range(n_rows):
@@ -141,7 +149,7 @@ def _softmax_node(codes, weights, first, n_rows, cat, lowest, bias, logits, work
             logits[k, i] += bias[k]
             top[i] = max(top[i], logits[k, i])
     for i in range(n_rows):
-        seen[i] = logits[np.int64(codes[first + i, cat]) - lowest, i]
+        seen[i] = logits[np.int64(codes[first + i, cat]), i] if cat >= 0 else 0.0
     for k in range(bias.shape[0]):
         for i in range(n_rows):
             e = exp_nonpositive(logits[k, i] - top[i])
@@ -164,55 +172,6 @@ def _softmax_node(codes, weights, first, n_rows, cat, lowest, bias, logits, work
         for i in range(n_rows):
             logits[k, i] *= norm[i]
     return total
-
-
-@inner
-def needed_values(predictor, n_rows, own, scores):  # type: ignore[no-untyped-def]
-    """Range of the values of a scored node that matter in some of these rows.
-
-    A value with a larger score than the most probable one at the largest predictor gains on all
-    others as the predictor rises, so it matters nowhere if it does not matter there; and likewise
-    at the other end.
-    """
-    n_values = scores.shape[0]
-    if n_values <= _MANY_VALUES:
-        return 0, n_values
-    low, high = predictor[0], predictor[0]
-    for i in range(1, n_rows):
-        low, high = min(low, predictor[i]), max(high, predictor[i])
-    at_low, at_high = 0, 0
-    for k in range(1, n_values):
-        if own[k] + scores[k] * low > own[at_low] + scores[at_low] * low:
-            at_low = k
-        if own[k] + scores[k] * high > own[at_high] + scores[at_high] * high:
-            at_high = k
-    least = own[at_low] + scores[at_low] * low + _NEGLIGIBLE
-    most = own[at_high] + scores[at_high] * high + _NEGLIGIBLE
-    first, last = n_values, 0
-    for k in range(n_values):
-        above = scores[k] >= scores[at_high] and own[k] + scores[k] * high < most
-        below = scores[k] <= scores[at_low] and own[k] + scores[k] * low < least
-        if not (above or below):
-            first, last = min(first, k), k + 1
-    return first, last
-
-
-@inner(fastmath=_LOOSE)
-def _spread(predictor, scores, n_rows, logits):  # type: ignore[no-untyped-def]
-    """Logits of every value of a scored node less their bias: its predictor times the score."""
-    for k in range(scores.shape[0]):
-        for i in range(n_rows):
-            logits[k, i] = scores[k] * predictor[0, i]
-
-
-@inner(fastmath=_LOOSE)
-def _expect(probs, scores, n_rows, expected):  # type: ignore[no-untyped-def]
-    """Expected score, times the row's weight, from weighted probabilities."""
-    for i in range(n_rows):
-        expected[0, i] = scores[0] * probs[0, i]
-    for k in range(1, scores.shape[0]):
-        for i in range(n_rows):
-            expected[0, i] += scores[k] * probs[k, i]
 
 
 @inner(fastmath=_LOOSE)
@@ -283,7 +242,7 @@ def _add_row_sums(turned, n_rows, total):  # type: ignore[no-untyped-def]
 
 
 @inner(fastmath=_LOOSE)
-def _add_moderated(part, bias, feature, n_rows, logits):  # type: ignore[no-untyped-def]
+def add_moderated(part, bias, feature, n_rows, logits):  # type: ignore[no-untyped-def]
     """Logits += feature * (part + bias); rows beyond those of the bias are padding."""
     for k in range(bias.shape[0]):
         for i in range(n_rows):
@@ -316,33 +275,38 @@ def _dot(z, probs, is_first, product, total):  # type: ignore[no-untyped-def]
 
 @kernel
 def softmax_chunks(  # type: ignore[no-untyped-def]
-    data, bounds, chunks, shape, nodes, bias, dense, incidence, values, want, sizes, out
+    data, bounds, chunks, shape, odd, nodes, bias, dense, incidence, values, want, sizes, out
 ):
     """Run the chunks of rows ``chunks[0]:chunks[1]``, each into its own slot of `out`.
 
     data = (numbers, codes, weights, features); chunk c holds the rows bounds[c]:bounds[c + 1].
+    odd = True, or None where all discrete nodes have indicators: then nothing else is compiled.
     nodes = the discrete columns to predict; bias[0] is that of every value, bias[1 + k] that of the
     feature k for every design column.
     dense = (1 + features, d, columns) coefficients, or empty when `incidence` and `values` do.
     want = 0 value, 1 gradient on the support, 2 gradient for all pairs.
     sizes = (rows per block, d, design columns of discrete nodes and padding); out = (loss,
-    mean_prob, support, all_pairs); mean_prob has sums of the probabilities of values first, then
-    those of the features with expected design columns.
+    means, support, all_pairs); means has sums of what multiplies own terms first, then those of the
+    features with expected design columns.  The loss of a scored node is the sum of its log
+    normalisers: what is seen of it is linear in the coefficients.
 
     BLAS writes predictors columns by rows.  Its matrices are whole blocks: rows of Z after the last
     one are zero, and what stands beside them counts for nothing.
     """
     numbers, codes, weights, features = data
-    slot_start, column_start, scores, first_indicator, n_spiked = shape
-    loss, mean_prob, support, all_pairs = out
+    slot_start, column_start, scores, first_indicator, n_spiked, term_start = shape[:6]
+    is_free, is_even = shape[6:]
+    loss, means, support, all_pairs = out
     is_dense, width = dense.shape[0] > 0, sizes[2]
     # A block of Z is only made for the products with it.
     z = np.zeros((sizes[0] if is_dense or want == 2 else 0, sizes[1]))
     logits, part = np.zeros((width, sizes[0])), np.zeros((width * (len(bias) > 1), sizes[0]))
-    most = 0
-    for j in range(n_spiked, first_indicator):
-        most = max(most, slot_start[j + 1] - slot_start[j])
-    by_value = np.empty((most, sizes[0]))
+    if odd is not None:
+        most = 0
+        for j in range(n_spiked, first_indicator):
+            most = max(most, slot_start[j + 1] - slot_start[j])
+        by_value, cells = np.empty((most, sizes[0])), np.empty(sizes[0], np.int64)
+        grids = new_grids(shape)
     columns = 0 if is_dense else sizes[0]
     turned = (np.empty((numbers.shape[1], columns)), np.empty((codes.shape[1], columns), np.int64))
     moderating = np.empty((len(bias) - 1, sizes[0]))
@@ -359,7 +323,7 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
                     np.dot(dense[k].T, z.T, part if k > 0 else logits)
                     if k > 0:
                         shift = bias[k][: column_start[-1]]
-                        _add_moderated(part, shift, moderating[k - 1], n_rows, logits)
+                        add_moderated(part, shift, moderating[k - 1], n_rows, logits)
             else:
                 _turn(numbers, first, n_rows, turned[0])
                 _turn(codes, first, n_rows, turned[1])
@@ -370,42 +334,55 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
                 here, other = logits[columns_of], part[columns_of]
                 for k in range(0 if is_dense else len(bias)):
                     to = other if k > 0 else here
-                    n_blocks = _predict_node(turned, n_rows, j, k - 1, incidence, values, to)
+                    n_blocks = predict_node(turned, n_rows, j, k - 1, incidence, values, to)
                     if k > 0 and n_blocks > 0:
-                        _add_moderated(other, bias[k][columns_of], moderating[k - 1], n_rows, here)
-                probs, lowest = here, np.int64(0)
-                if j < n_spiked:
-                    at = numbers.shape[1] - column_start[first_indicator] + 2 * j + 1
-                    loss[c, j] += _spiked_node(
-                        numbers[:, at], codes, weights, first, n_rows, j, bias[0][slots_of],
-                        scores[slots_of], here, work, mean_prob[c, 0][slots_of],
-                    )  # fmt: skip
-                else:
-                    if j < first_indicator:
-                        lowest, end = needed_values(
-                            here[0], n_rows, bias[0][slots_of], scores[slots_of]
-                        )
-                        is_part = end - lowest < slot_start[j + 1] - slot_start[j]
-                        for i in range(first, first + n_rows * is_part):  # what is seen is in it
-                            lowest = min(lowest, np.int64(codes[i, j]))
-                            end = max(end, np.int64(codes[i, j]) + 1)
-                        probs = by_value[: end - lowest]
-                        slots_of = slice(slot_start[j] + lowest, slot_start[j] + end)
-                        _spread(here, scores[slots_of], n_rows, probs)
+                        add_moderated(other, bias[k][columns_of], moderating[k - 1], n_rows, here)
+                probs, lowest, is_done = here, np.int64(0), False
+                terms = means[c, 0][term_start[j] : term_start[j + 1]]
+                own, values_of = bias[0][slots_of], scores[slots_of]
+                if odd is not None:
+                    if j < n_spiked:
+                        at = numbers.shape[1] - column_start[first_indicator] + 2 * j + 1
+                        is_done = True
+                        loss[c, j] += _spiked_node(
+                            numbers[:, at], codes, weights, first, n_rows, j, own, values_of,
+                            here, work, terms,
+                        )  # fmt: skip
+                    elif j < first_indicator:
+                        total = 0.0
+                        if is_even[j]:
+                            is_done, total = by_powers(
+                                here[0], weights, first, n_rows, own, values_of, want, work, terms
+                            )
+                        elif not is_free[j]:
+                            is_done, total = by_expansion(
+                                here[0], weights, first, n_rows, j, own, values_of, grids, cells,
+                                work, terms,
+                            )  # fmt: skip
+                        loss[c, j] += total
+                        if not is_done:
+                            lowest, end = needed_values(here[0], n_rows, own, values_of)
+                            probs, own = by_value[: end - lowest], own[lowest:end]
+                            values_of = values_of[lowest:end]
+                            spread(here[0], values_of, n_rows, probs)
+                if not is_done:
+                    seen = -1 if j < first_indicator else j
                     loss[c, j] += _softmax_node(
-                        codes, weights, first, n_rows, j, lowest, bias[0][slots_of], probs, work
+                        codes, weights, first, n_rows, seen, own, probs, work
                     )
-                    if j < first_indicator and want > 0:
-                        _expect(probs, scores[slots_of], n_rows, here)
+                    if want > 0:
+                        add_terms(probs, values_of, lowest, is_free[j], n_rows, terms)
+                    if odd is not None:  # noqa: SIM102 (only a test of its own keeps this out)
+                        if j < first_indicator and want > 0:
+                            expect(probs, values_of, n_rows, here[0])
                 for k in range(len(bias) if want > 0 else 0):
                     expected = other if k > 0 else here
                     if k > 0:
                         _times(here, moderating[k - 1], n_rows, other)
                     if want == 1:
                         _collect_node(turned, n_rows, j, k - 1, incidence, expected, support[c])
-                    if k > 0 or j >= n_spiked:
-                        sums = mean_prob[c, k][columns_of if k > 0 else slots_of]
-                        _add_row_sums(other if k > 0 else probs, n_rows, sums)
+                    if k > 0:
+                        _add_row_sums(other, n_rows, means[c, k][columns_of])
             for k in range(len(bias) if want == 2 else 0):
                 if k > 0:
                     _times(logits, moderating[k - 1], n_rows, part)

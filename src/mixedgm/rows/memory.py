@@ -39,6 +39,8 @@ _NO_MATRICES = np.zeros((0, 0, 0))
 _LANES = 8
 # A coefficient that is picked takes about as long as so many parts of one that is multiplied.
 _DENSE = 0.16
+# Up to so many multiplications BLAS does not rearrange its matrices.
+_SMALL_PRODUCT = 900_000
 _WANT = {"none": 0, "support": 1, "all": 2}
 
 
@@ -86,7 +88,16 @@ class MemoryRows:
         nodes = self.nodes
         start = nodes.column_start[nodes.n_gaussian :]
         columns = start - start[0]
-        return nodes.slot_start, columns, nodes.scores, nodes.first_indicator, nodes.n_spiked
+        return (
+            nodes.slot_start,
+            columns,
+            nodes.scores,
+            nodes.first_indicator,
+            nodes.n_spiked,
+            nodes.term_start,
+            nodes.free,
+            nodes.evenly_scored,
+        )
 
     @cached_property
     def _width(self) -> int:
@@ -97,6 +108,11 @@ class MemoryRows:
     def _n_values(self) -> int:
         """Slots of all discrete columns: their values, or own terms."""
         return int(self._shape[0][-1])
+
+    @cached_property
+    def _n_terms(self) -> int:
+        """Own terms of all discrete columns."""
+        return int(self._shape[5][-1])
 
     @property
     def _n_columns(self) -> int:
@@ -155,6 +171,10 @@ class MemoryRows:
 
     def moments(self) -> Moments:
         """Weighted means and second moments of the columns, products with features included."""
+        return self._moments
+
+    @cached_property
+    def _moments(self) -> Moments:
         if self.products is None:
             mean, second = self._sums(self.weights)
         else:
@@ -218,8 +238,8 @@ class MemoryRows:
         width = -(-columns // _LANES) * _LANES
         bias = self._biases(coef)
         sizes = (self.codes.shape[1], len(coef.values), len(bias), d, width)
-        out = _accumulators(n_chunks, sizes, max(width, self._n_values), gradient)
-        block = self._block(d + width, products=whole_rows or gradient == "all")
+        out = _accumulators(n_chunks, sizes, max(width, self._n_terms), gradient)
+        block = self._block(d, width, products=whole_rows or gradient == "all")
         work = self.n_rows * (len(coef.values) + (d * columns if gradient == "all" else 0))
         if self.nodes.first_indicator:
             work += self.n_rows * self._n_values
@@ -233,6 +253,7 @@ class MemoryRows:
                 bounds,
                 (shares[k], shares[k + 1]),
                 self._shape,
+                True if self.nodes.first_indicator else None,
                 coef.nodes,
                 bias,
                 dense,
@@ -253,18 +274,42 @@ class MemoryRows:
         self, out: tuple[Floats, ...], coef: Coefficients, gradient: Gradient
     ) -> SoftmaxSums:
         """Sums of all chunks -> means over rows, of what was asked for."""
-        loss, mean_prob, support, all_pairs = (self._mean(part) for part in out)
+        loss, means, support, all_pairs = (self._mean(part) for part in out)
         all_pairs = all_pairs[:, : self._width]
         if self.products is not None and gradient == "support":
-            self.products.centre_support(support, mean_prob[1:], coef)
+            self.products.centre_support(support, means[1:], coef)
         elif self.products is not None and gradient == "all":
-            self.products.centre_all(all_pairs, mean_prob[1:, : self._width])
+            self.products.centre_all(all_pairs, means[1:, : self._width])
+        if self.nodes.n_scored:
+            first, last = np.searchsorted(
+                coef.nodes, [self.nodes.n_spiked, self.nodes.first_indicator]
+            )
+            predicted = coef.nodes[first:last]
+            loss[predicted] -= self._seen(coef)[predicted - self.nodes.n_spiked]
         return SoftmaxSums(
             loss,
-            mean_prob[0, : self._n_values] if gradient != "none" else None,
+            means[0, : self._n_terms] if gradient != "none" else None,
             support if gradient == "support" else None,
             _by_column(all_pairs) if gradient == "all" else None,
         )
+
+    def _seen(self, coef: Coefficients) -> Floats:
+        """Mean logits of the values that scored nodes have, which are linear in what was observed.
+
+        Of a value that no row has, the logit may be -inf.
+        """
+        nodes, incidence = self.nodes, coef.incidence
+        first, last = nodes.n_spiked, nodes.first_indicator
+        values = slice(int(nodes.slot_start[first]), int(nodes.slot_start[last]))
+        shares = self._moments.shares[values]
+        logits = np.where(shares > 0.0, coef.bias[values], 0.0) * shares
+        out = np.add.reduceat(logits, nodes.slot_start[first:last] - nodes.slot_start[first])
+        p = incidence.nodes.n_gaussian
+        entries = slice(*incidence.node_entries[[p + first, p + last]].tolist())
+        column, target = incidence.entry_column[entries], incidence.entry_target[entries]
+        linear = coef.values[entries] * self._moments.second[column, target]
+        at = target - nodes.column_start[p + first]
+        return np.asarray(out + np.bincount(at, linear, last - first))
 
     def _biases(self, coef: Coefficients) -> Floats:
         """The bias of every value; below, an intercept of every feature for every column."""
@@ -280,14 +325,19 @@ class MemoryRows:
             return np.asarray(sums[0] / self.total_weight)
         return np.asarray(sums.sum(axis=0) / self.total_weight)
 
-    def _block(self, width: int, *, products: bool) -> int:
-        """Rows per block, so that `width` numbers for each of them stay in the cache of one core.
+    def _block(self, d: int, width: int, *, products: bool) -> int:
+        """Rows per block, so that d + width numbers for each of them stay in the cache of one core.
 
         Wide matrix products bring their own order, and gain from long blocks.  They take whole
-        blocks, so every chunk has about a whole number of them.
+        blocks, so every chunk has about a whole number of them.  Products that are small enough
+        skip that order, which is faster still; tables without scored columns keep the blocks that
+        they have always been summed by.
         """
-        fitting = 2**19 // width // 8 * 8
-        most = 512 if products and width > 200 else min(max(fitting, 64), 256)
+        fitting = 2**19 // (d + width) // 8 * 8
+        most = 512 if products and d + width > 200 else min(max(fitting, 64), 256)
+        small = _SMALL_PRODUCT // (d * width) // 8 * 8
+        if self.nodes.n_scored and products and small >= 64:
+            most = min(most, small)
         chunk = -(-self.n_rows // (len(self._bounds) - 1))
         return -(-chunk // (8 * -(-chunk // most))) * 8
 
@@ -326,7 +376,7 @@ class MemoryRows:
         entries, support = incidence.softmax_entries, np.zeros(len(coef.values))
         level = incidence.nodes.softmax_column[incidence.entry_target[entries]]
         support[entries] = sums.all_pairs[incidence.entry_column[entries], level]
-        return SoftmaxSums(sums.loss, sums.mean_prob, support, None)
+        return SoftmaxSums(sums.loss, sums.mean_terms, support, None)
 
     # -- curvature -------------------------------------------------------------------------------
 
@@ -382,13 +432,13 @@ def _keep_freed_memory() -> None:
 
 
 def _accumulators(
-    n_chunks: int, sizes: tuple[int, int, int, int, int], n_values: int, gradient: Gradient
+    n_chunks: int, sizes: tuple[int, int, int, int, int], n_means: int, gradient: Gradient
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Sums of every chunk: loss, mean_prob, support, all_pairs; those not asked for are empty."""
+    """Sums of every chunk: loss, means, support, all_pairs; those not asked for are empty."""
     n_discrete, n_entries, n_biases, d, width = sizes
     return (
         np.zeros((n_chunks, n_discrete)),
-        np.zeros((n_chunks, n_biases, n_values)),
+        np.zeros((n_chunks, n_biases, n_means)),
         np.zeros((n_chunks, n_entries if gradient == "support" else 0)),
         # Written whole by the first block of a chunk, so it need not be zero before.
         np.empty((n_chunks, n_biases, width, d) if gradient == "all" else (n_chunks, 0, 0, 0)),

@@ -56,7 +56,7 @@ def predictions(
 ) -> dict[int, NDArray[Any]]:
     """What `points` of some nodes make of their conditionals: of means, or log probabilities.
 
-    Of a spiked node (n, 2): log probabilities that it is not zero, and means where it is not.
+    Of a spiked node (n, 3): log probabilities that it is not zero, means and variances where not.
     """
     parts: dict[int, list[NDArray[Any]]] = {node: [] for node in points}
     nodes = params.nodes
@@ -66,7 +66,8 @@ def predictions(
             at = nodes.place(node)
             if nodes.spiked_nodes[node]:
                 there = given.log_prob[:, nodes.levels_of(at).stop - 1]
-                part = np.column_stack([there, given.mean[:, node]])
+                variance = np.full(len(there), given.variance[node])
+                part = np.column_stack([there, given.mean[:, node], variance])
             elif nodes.is_gaussian(node):
                 part = given.mean[:, at]
             else:

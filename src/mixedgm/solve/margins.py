@@ -123,7 +123,7 @@ class _Table:
         nodes, p, share = self.nodes, self.nodes.n_gaussian, self.share
         if not nodes.n_scored:
             return np.concatenate([np.ones(p), share * (1.0 - share)])
-        columns = nodes.statistic_columns[p:]
+        columns = nodes.statistics.columns[p:]
         variance = np.asarray(columns.multiply(columns).T @ share - (columns.T @ share) ** 2)
         variance[:p] = 1.0
         return np.asarray(variance[self.layout.term_column])
@@ -167,7 +167,7 @@ class _Point:
     params: ConditionalGaussian
     given_y: Gaussian
     moments: tuple[Floats, Floats]
-    """Means and second moments of the `statistic_columns`."""
+    """Means and second moments of the `statistics.columns`."""
     states: tuple[Ints, Floats]
     """States of y for the curvature, and what each counts."""
     value: float = np.nan
@@ -295,7 +295,7 @@ def _exact(table: _Table, terms: Floats, params: ConditionalGaussian, limit: int
     observed = 0.5 * np.trace(params.precision) - params.bias[possible] @ share[possible]
     value = float(model.log_partition + observed)
     expected = moments_from(model.given_y, model.tree.pairs[0])
-    moments = table.nodes.statistic_moments(expected.column_mean, expected.column_second)
+    moments = table.nodes.statistics.moments(expected.column_mean, expected.column_second)
     return _Point(table, terms, params, model.given_y, moments, _states(model), value)
 
 

@@ -1,7 +1,8 @@
 """A solved problem -> starts for problems that differ little from it, such as resamples.
 
 The curvature at the solution serves their Newton steps, so that most of them never compute their
-own; and they work from the beginning on every group that is likely to matter.
+own; and they work from the beginning on every group that is likely to matter.  `Chord` is for
+problems with a penalty, `Secant` for those without.
 """
 
 from __future__ import annotations
@@ -193,5 +194,96 @@ class ChordState:
     eta: Floats
     tol: float
     last: Step | None = None
+    halted: bool = False
+    notes: tuple[str, ...] = ()
+
+
+_MOST_PAIRS = 30
+_TRIALS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Secant:
+    """Steps by the inverse curvature of a neighbouring problem, which gradients correct on the way.
+
+    That is the method of Broyden, Fletcher, Goldfarb and Shanno, from a good guess instead of the
+    identity.  It serves problems without penalty; a step costs one gradient.
+    """
+
+    inverse: Floats
+    """Of the neighbour's curvature, in contrasts."""
+    solver: Solver
+    """For problems with a penalty or of another size, and where steps lead nowhere."""
+
+    def init(
+        self, problem: Problem, theta: Floats, here: Evaluation, tol: float, memory: Any = None
+    ) -> Any:
+        """Start at theta."""
+        contrasts = Contrasts(problem.smooth.layout)
+        other_size = contrasts.reduced.n_theta != len(self.inverse)
+        if other_size or problem.penalty.penalised.any():
+            return self.solver.init(problem, theta, here, tol, memory)
+        return SecantState(
+            theta=theta,
+            objective=here.value,
+            measure=problem.measure(theta, here.gradient),
+            contrasts=contrasts,
+            evaluation=here,
+            tol=tol,
+        )
+
+    def step(self, problem: Problem, state: Any) -> State:
+        """Go where the corrected curvature points to."""
+        if not isinstance(state, SecantState):
+            done: State = self.solver.step(problem, state)
+            return done
+        slope = state.contrasts.down(state.evaluation.gradient)
+        length = -_corrected(self.inverse, state.pairs, slope)
+        most = state.objective + 1e-12 * abs(state.objective)
+        for _ in range(_TRIALS if len(state.pairs) < _MOST_PAIRS else 0):
+            theta = state.theta + state.contrasts.up(length)
+            here = problem.smooth.evaluate(theta)
+            if here.value <= most:
+                break
+            length *= 0.5
+        else:
+            other: State = self.solver.init(problem, state.theta, state.evaluation, state.tol, None)
+            return other
+        change = state.contrasts.down(here.gradient) - slope
+        return replace(
+            state,
+            theta=theta,
+            objective=here.value,
+            measure=problem.measure(theta, here.gradient),
+            evaluation=here,
+            pairs=(*state.pairs, (length, change)) if length @ change > 0.0 else state.pairs,
+        )
+
+
+def _corrected(inverse: Floats, pairs: tuple[tuple[Floats, Floats], ...], slope: Floats) -> Floats:
+    """The inverse curvature times the slope, as it must be to explain steps and their changes."""
+    left, shares = slope.copy(), []
+    for length, change in reversed(pairs):
+        shares.append(float(length @ left) / float(length @ change))
+        left -= shares[-1] * change
+    found = inverse @ left
+    for (length, change), share in zip(pairs, reversed(shares), strict=True):
+        found += length * (share - float(change @ found) / float(length @ change))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class SecantState:
+    """Everything that changes from step to step."""
+
+    theta: Floats
+    objective: float
+    measure: float
+    contrasts: Contrasts
+    evaluation: Evaluation
+    tol: float
+    pairs: tuple[tuple[Floats, Floats], ...] = ()
+    """Steps, and what the gradient changed by."""
+    memory: None = None
     halted: bool = False
     notes: tuple[str, ...] = ()

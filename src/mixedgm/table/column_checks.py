@@ -211,7 +211,8 @@ def undetermined(seen: NDArray[np.intp], n_values: int) -> bool:
 
 def default_largest(numbers: Floats) -> int:
     """Return the largest count that is possible where none is given."""
-    return int(min(2.0 * float(numbers.max()) + 10.0, 2.0**62))
+    top = min(float(numbers.max()), 2.0**62)
+    return int(min(2.0 * top + 10.0, max(top, MOST_COUNT)))
 
 
 def count_findings(name: str, numbers: Floats, largest: int) -> list[Finding]:
@@ -250,15 +251,15 @@ def distribution_findings(
         return [constant]
     shares = np.bincount(numbers.astype(np.int64), minlength=largest + 1) / len(numbers)
     seen = np.flatnonzero(shares)
+    if undetermined(seen, largest + 1):
+        what = f"the distribution of a count cannot be estimated from {few(seen.tolist())} alone"
+        return [Finding(name, what, types_line(name, "categorical"))]
     if zero_term and (seen[0] != 0 or undetermined(seen[1:] - 1, largest)):
         why = (
             "it has no zeros" if seen[0] != 0 else f"its other counts are {few(seen[1:].tolist())}"
         )
         what = f"a zero term cannot be estimated: {why}"
         return [Finding(name, what, types_line(name, "count"))]
-    if undetermined(seen, largest + 1):
-        what = f"the distribution of a count cannot be estimated from {few(seen.tolist())} alone"
-        return [Finding(name, what, types_line(name, "categorical"))]
     moved = movement_when_doubled(CountKind(zero_term=zero_term), shares)
     if moved <= _MOVED:
         return []

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import mixedgm as mg
-from mixedgm.diagnostics import truth as truth_module
 from mixedgm.model.nodes import Nodes
 from tests.unit.diagnostics import by_hand
 from tests.unit.joint import brute
@@ -232,13 +231,13 @@ def test_the_order_of_columns_and_levels_does_not_matter():
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("loss", ["pseudolikelihood", "likelihood"])
-def test_draws_come_close_and_say_how_close(monkeypatch, loss):
+def test_draws_come_close_and_say_how_close(loss):
     """Fails by chance about once in 1,000 seeds: five standard errors, themselves estimated."""
     kinds, params = mixed(3, n_levels=(2, 3, 2))
     model = mg.from_params(kinds, params)
     exact = mg.diagnostics.consistency(model, loss=loss)
-    monkeypatch.setattr(truth_module, "MOST_STATES", 1)
-    drawn = mg.diagnostics.consistency(model, loss=loss, n_draws=20_000, random_state=1)
+    few = {"n_draws": 20_000, "random_state": 1, "max_states": 11}  # of 12
+    drawn = mg.diagnostics.consistency(model, loss=loss, **few)
     assert exact.exact
     assert not drawn.exact
     assert exact.standard_error == 0.0 < drawn.standard_error < 0.1
@@ -252,22 +251,17 @@ def test_draws_come_close_and_say_how_close(monkeypatch, loss):
     assert "standard error" in repr(drawn)
 
 
-def test_models_too_large_for_elimination_are_sampled(monkeypatch):
+def test_models_too_large_for_elimination_are_sampled():
     _, model = mg.datasets.make_ladder(1, 3, random_state=0)
     exact = mg.diagnostics.consistency(model)
-
-    def too_large(params, **_):
-        raise mg.TooLargeError("too large", ())
-
-    monkeypatch.setattr("mixedgm.joint.exact.exact", too_large)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mg.SamplingWarning)
-        drawn = mg.diagnostics.consistency(model, n_draws=20_000)
+        drawn = mg.diagnostics.consistency(model, n_draws=20_000, limit=1)
     assert not drawn.exact
     assert "Gibbs" in repr(drawn)
     assert drawn.upper == pytest.approx(exact.upper, abs=max(0.1, 5 * drawn.standard_error))
     with pytest.raises(mg.TooLargeError):
-        mg.diagnostics.consistency(model, loss="likelihood", n_draws=1000)
+        mg.diagnostics.consistency(model, loss="likelihood", n_draws=1000, limit=1)
 
 
 # -- what the numbers mean -----------------------------------------------------------------------

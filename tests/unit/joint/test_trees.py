@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 from mixedgm.errors import TooLargeError
-from mixedgm.joint import pairs
 from mixedgm.joint.discrete import discrete
 from mixedgm.joint.exact import exact
 from mixedgm.joint.marginals import marginal
 from mixedgm.joint.moments import log_partition
+from mixedgm.joint.pairs import CARRIED, all_pairs
 from mixedgm.joint.plan import make_plan
 from mixedgm.joint.tree import calibrate
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
@@ -91,18 +91,15 @@ def test_all_pairs_of_any_graph(q, density, seed, in_chunks):
     n_levels = tuple(int(v) for v in rng.integers(1, 4, q))
     params = brute.random_params(seed, 0, n_levels, density=density, strength=2.0)
     states = brute.enumerate_states(params)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mixedgm.joint.tree._SMALL", 0)
-        if in_chunks:
-            patch.setattr(pairs, "_CARRIED", 30)
-        tree = calibrate(params)
-        for r in range(q):
-            for j in range(r):
-                found = tree.pairs[0][params.levels_of(r), params.levels_of(j)]
-                expected = brute.table(states, n_levels, [r, j])
-                np.testing.assert_allclose(found, expected, atol=1e-12)
-        together = rng.permutation(q)[: rng.integers(1, q + 1)].tolist()
-        table = calibrate(params, together=together).table(together)[0]
+    tree = calibrate(params, small=0)
+    pairs = all_pairs(tree.field, tree.plan, tree.cliques, 30 if in_chunks else CARRIED)[0]
+    for r in range(q):
+        for j in range(r):
+            expected = brute.table(states, n_levels, [r, j])
+            block = pairs[params.levels_of(r), params.levels_of(j)]
+            np.testing.assert_allclose(block, expected, atol=1e-12)
+    together = rng.permutation(q)[: rng.integers(1, q + 1)].tolist()
+    table = calibrate(params, together=together, small=0).table(together)[0]
     np.testing.assert_allclose(table, brute.table(states, n_levels, together), atol=1e-12)
 
 

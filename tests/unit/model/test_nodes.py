@@ -5,8 +5,9 @@ import pickle
 import numpy as np
 import pytest
 
-from mixedgm.model.kinds import KINDS, edge_kinds, pair_name
+from mixedgm.model.kinds import HURDLE, KINDS, edge_kinds, pair_name
 from mixedgm.model.nodes import Nodes, in_node_order
+from tests.support.patients import median_with_zeros
 
 MIXED = Nodes.mixed(2, (3, 1, 2))
 
@@ -81,3 +82,16 @@ def test_every_kind_keeps_its_promises(kind):
     ).shape == (1,)
     assert len({other.fill for other in KINDS.values()}) == len(KINDS)
     assert len({other.marker for other in KINDS.values()}) == len(KINDS)
+
+
+@pytest.mark.parametrize("mean", [-3.0, -0.2, 0.0, 0.5, 20.0])
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.52, 0.7, 0.99, 1.0])
+def test_the_median_of_a_hurdle_column_is_that_of_zeros_and_amounts(mean, share):
+    conditional = HURDLE.parts(
+        *np.array([[share * mean], [share * (4 + (1 - share) * mean**2)], [share]])
+    )
+    assert np.exp(conditional[0, 0]) == pytest.approx(share)
+    if share:
+        assert conditional[0, 1:] == pytest.approx([mean, 4.0])
+    expected = median_with_zeros(share, mean, 2.0)
+    assert HURDLE.point(conditional, "median")[0] == pytest.approx(expected, abs=1e-9)

@@ -5,9 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from mixedgm.inference.pairs import inverse_curvature
 from mixedgm.path.task import Reference, prepare
+from mixedgm.penalty.group_lasso import GroupLasso
 from mixedgm.solve.choose import Auto
-from mixedgm.solve.neighbour import Chord, neighbour_of
+from mixedgm.solve.neighbour import Chord, Secant, neighbour_of
+from mixedgm.solve.problem import Problem
 from mixedgm.solve.proximal_gradient import ProximalGradient
 from mixedgm.solve.proximal_newton import ProximalNewton
 from mixedgm.solve.working_set import Start, solve
@@ -89,3 +92,38 @@ def test_solvers_that_keep_no_curvature_have_none_in_memory(whole):
     _, task, solution = whole
     for solver in (ProximalGradient(), ProximalNewton("limited-memory")):
         assert neighbour_of(task.problem(LAM), solver, solution.theta).memory is None
+
+
+# -- without penalty -------------------------------------------------------------------------------
+
+
+def unpenalised(task):
+    return Problem(task.smooth, GroupLasso.none(task.layout), 0.0, task.yardstick)
+
+
+def free_solution(task, solver=None):
+    start = Start(task.null.theta, task.null.evaluation)
+    problem = unpenalised(task)
+    return solve(problem, solver or ProximalNewton("exact"), start, tol=TOL, max_iter=200)
+
+
+@pytest.mark.parametrize("spread", [0.01, 1.0, 5.0])
+def test_secants_reach_the_optimum_without_penalty(whole, spread):
+    design, task, _ = whole
+    theta = free_solution(task).theta
+    other = reweighted(design, task, 1, spread)
+    expected = free_solution(other)
+    solver = Secant(inverse_curvature(task.smooth, theta), ProximalNewton("exact"))
+    begin = other.theta_of(task.params(theta))
+    start = Start(begin, other.smooth.evaluate(begin))
+    found = solve(unpenalised(other), solver, start, tol=TOL, max_iter=200)
+    assert expected.converged
+    assert found.converged
+    np.testing.assert_allclose(
+        other.layout.centred(found.theta, np.arange(other.layout.n_groups)),
+        other.layout.centred(expected.theta, np.arange(other.layout.n_groups)),
+        atol=1e-5,
+    )
+    if spread == 0.01:
+        assert found.curvature_passes == 0.0, "gradients are enough"
+        assert found.n_iter < 15

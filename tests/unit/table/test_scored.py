@@ -91,6 +91,8 @@ def test_a_declaration_tells_everything_at_once() -> None:
         ([0, 1, 600_000], "count", "too large: at most 100,000"),
         ([0, 1, 0], "count", "cannot be estimated from 0, 1 alone"),
         ([4, 1, 2], mg.Count(zero_term=True), "it has no zeros"),
+        ([0, 1, 2], mg.Count(zero_term=True), "its other counts are 1, 2"),
+        ([0, 1, 1], mg.Count(zero_term=True), 'from 0, 1 alone. To fix: types={"x": "categ'),
         (["0", "1", "x"], "count", "types says count, but it holds text"),
         ([0, 3, None], "count", "20 missing values"),
         ([3, 3, 3], "ordinal", "it is constant"),
@@ -104,6 +106,14 @@ def test_columns_that_cannot_be_what_types_says(column: Any, kind: Any, message:
     errors = [str(each) for each in checked.findings if each.severity == "error"]
     assert len(errors) == 1
     assert message in errors[0]
+
+
+def test_counts_may_be_as_large_as_the_largest_that_is_possible() -> None:
+    frame = pd.DataFrame({"x": [0, 7, 99_000] * 20, "y": np.arange(60.0) ** 1.5})
+    checked = check_table(frame, types={"x": "count"})
+    assert [f for f in checked.findings if f.severity == "error"] == []
+    assert checked.schema is not None
+    assert checked.schema.columns[0].largest == 100_000
 
 
 def test_transforms_are_for_continuous_columns() -> None:

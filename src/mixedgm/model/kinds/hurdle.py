@@ -130,21 +130,40 @@ class HurdleKind(Kind):
         return ("not zero", "linear", "precision")
 
     @staticmethod
-    def parts(mean: Floats, share: Floats) -> Floats:
-        """(n, 2) what `point` takes, from means with zeros in them and shares of not zero."""
+    def parts(mean: Floats, variance: Floats, share: Floats) -> Floats:
+        """(n, 3) what `point` takes, from moments with zeros in them and shares of not zero."""
         with np.errstate(divide="ignore"):
             there = np.log(share)
-        return np.column_stack([there, mean / np.maximum(share, 1e-300)])
+        share = np.maximum(share, 1e-300)
+        amount = mean / share
+        spread = np.maximum((variance + mean**2) / share - amount**2, 0.0)
+        return np.column_stack([there, amount, spread])
 
     def point(
         self, conditional: Floats, which: Point | None = None, numbers: Floats | None = None
     ) -> NDArray[Any]:
-        """The mean if that is asked for, else zero or the mean where it is not, the likelier part.
+        """Mean, median, or else the likelier part: zero, or the mean where it is not zero.
 
-        The conditional (n, 2) is the log probability of not zero, and the mean where it is not.
+        The conditional (n, 3) is the log probability of not zero, and mean and variance where it is
+        not; the median is that of zeros and a normal distribution with these.
         """
-        there, mean = np.exp(conditional[:, 0]), conditional[:, 1]
-        return there * mean if which == "mean" else np.where(there >= 0.5, mean, 0.0)
+        there, mean, variance = np.exp(conditional[:, 0]), *conditional[:, 1:].T
+        if which == "mean":
+            return np.asarray(there * mean)
+        if which == "median":
+            return _median(there, mean, np.sqrt(variance))
+        return np.where(there >= 0.5, mean, 0.0)
+
+
+def _median(there: Floats, mean: Floats, deviation: Floats) -> Floats:
+    """Of a normal distribution with these shares, and zero in the rest."""
+    from scipy.special import ndtri
+
+    half = 0.5 / np.maximum(there, np.nextafter(0.5, 1.0))  # of all, as a share of what is not zero
+    lower, upper = mean - deviation * ndtri(half), mean + deviation * ndtri(half)
+    # The median is below zero, above it, or zero: not both, because the lower bound is the smaller.
+    not_zero = np.where(upper < 0.0, upper, np.maximum(lower, 0.0))
+    return np.asarray(np.where(there > 0.5, not_zero, 0.0))
 
 
 HURDLE = HurdleKind()
