@@ -28,7 +28,7 @@ GAMMA, TOL = 3.0, 1e-7
 @pytest.fixture(scope="module")
 def evidence():
     """As a fit begins, but for the penalty."""
-    options = Options(refit=False, tol=TOL)
+    options = Options(refit=False, select="ebic", tol=TOL)
     design = encode(people(120, seed=3), options)
     recipe = options.recipe(design.schema)
     task = prepare(design, recipe)
@@ -50,7 +50,7 @@ def fitted(request, evidence, chosen):
     design, task = evidence.design, evidence.task
     estimate = chosen_estimate(task, path, choice, options)
     if request.param == "refitted":
-        estimate = refitted(task, estimate, options)
+        estimate = refitted(task, estimate, options, choice)
     return FittedModel(
         schema=design.schema,
         params=task.params(estimate.theta),

@@ -341,5 +341,5 @@ def test_weights_of_edges_do_not_depend_on_units_and_are_those_of_resamples():
     for (u, v), weight in zip(task.layout.pairs.tolist(), by_norm, strict=True):
         assert weights.get((nodes[u], nodes[v]), 0.0) == pytest.approx(weight, abs=1e-6)
     resampled = mg.bootstrap(model, frame, 3, random_state=0, n_jobs=1)
-    again = resampled.edges().set_index(["source", "target"])["estimate"]
+    again = resampled.selection().set_index(["source", "target"])["weight"]
     np.testing.assert_allclose(again[weights.index], weights, rtol=1e-9)

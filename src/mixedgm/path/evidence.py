@@ -39,6 +39,10 @@ class Choice:
     """The chosen edges, where they are not just those of the point."""
     frequencies: Floats | None = None
     """(n_groups,) how often each edge was selected in subsamples at the chosen lam."""
+    probabilities: Floats | None = None
+    """(n_groups,) how probable each edge is."""
+    expected_false: float | None = None
+    """How many of the chosen edges are expected to be false."""
     open_end: str = ""
     """What speaks for looking at smaller values of lam than the path has; empty if nothing does."""
     reasons: tuple[str, ...] = ()
@@ -72,6 +76,8 @@ class Evidence:
     before: Choice | None = None
     """The choice from the first `n_before` points, when the path has been continued since."""
     n_before: int = 0
+    grows: bool = False
+    """Whether smaller values of lam can be asked for."""
 
     @cached_property
     def reference(self) -> Reference:

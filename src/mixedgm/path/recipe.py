@@ -76,3 +76,8 @@ class Recipe:
     """Which columns moderate edges."""
     refits: bool = False
     """Whether graphs are refitted: edges that no refit could have are then left out."""
+
+
+def by_conditionals(recipe: Recipe) -> Recipe:
+    """The same pairs by the pseudolikelihood, whatever the model's loss and penalty."""
+    return replace(recipe, loss="pseudolikelihood", weights="calibrated")

@@ -366,6 +366,37 @@ def _solved(
     return Unshrunken(solution, loss, ridge, np.flatnonzero(noisy))
 
 
+def refit_of_resample(
+    task: Task,
+    whole: Task,
+    groups: Ints,
+    ridge: Ints,
+    start: Start,
+    *,
+    tol: float,
+    max_iter: int = 200,
+) -> Unshrunken:
+    """The graph's estimate on a resample of the whole table, in which `ridge` needed a ridge.
+
+    What the whole table settles is settled here, unless a cell has lost its rows.
+    """
+    if task.layout.same(whole.layout):
+        loose = np.isin(groups, ridge) | emptied(task, whole, groups)
+        known = stabilised(task, groups, start, groups[loose], tol=tol, max_iter=max_iter)
+        if known.solution.converged:
+            return known
+    return unshrunken(task, groups, start, tol=tol, max_iter=max_iter)
+
+
+def emptied(task: Task, whole: Task, groups: Ints) -> NDArray[np.bool_]:
+    """Edges with a cell that has rows in the whole table, and none in this resample of it."""
+    assert task.moments is not None
+    assert whole.moments is not None
+    lost = (task.moments.second == 0.0) & (whole.moments.second != 0.0)
+    columns, pairs = task.layout.nodes.columns_of, task.layout.pairs[groups].tolist()
+    return np.array([lost[columns(u), columns(v)].any() for u, v in pairs], dtype=bool)
+
+
 # -- the graphs of a path --------------------------------------------------------------------------
 
 

@@ -13,12 +13,15 @@ from mixedgm.model.params import Params
 from mixedgm.path import grid
 from mixedgm.path.criteria import AIC, BIC, EBIC
 from mixedgm.path.crossval import CV, Holdout
+from mixedgm.path.error_rates import FDR, LocalFDR
 from mixedgm.path.evidence import Choice, Criterion, Evidence
 from mixedgm.path.path import Path, solve_path
 from mixedgm.path.stability import StabilitySelection, StARS
 from mixedgm.printable import few
 
 NAMED: dict[str, Criterion] = {
+    "local-fdr": LocalFDR(),
+    "fdr": FDR(),
     "ebic": EBIC(),
     "bic": BIC(),
     "aic": AIC(),
@@ -91,11 +94,12 @@ def choose(
             enough=enough,
             runtime=evidence.runtime,
         )
+        goes_on = grows and len(path) == n_wanted < len(lams)
         if len(path) > n_before:
-            evidence = replace(evidence, path=path, before=choice, n_before=n_before)
+            evidence = replace(evidence, path=path, before=choice, n_before=n_before, grows=goes_on)
             choice = criterion.choose(evidence)
         assert choice is not None  # a path without points is an error
-        if not grows or choice.down_to is None or not len(path) == n_wanted < len(lams):
+        if not goes_on or choice.down_to is None:
             break
         last = int(np.argmax(np.append(lams, 0.0) <= choice.down_to))
         most = len(path) + int(getattr(criterion, "part", _FIRST))

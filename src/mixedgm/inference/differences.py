@@ -1,0 +1,103 @@
+"""Estimates of all pairs in several groups of rows -> tests of whether each pair differs.
+
+With the differences D of all groups from the first one and their covariance S, the statistic is
+W = D'S^-1 D, which for two groups is d'(V1 + V2)^-1 d.  A pair of many parameters is also tested
+along the order of its levels, and both p-values are combined as in `statistics`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from mixedgm.inference.pairs import PairEstimates
+from mixedgm.inference.statistics import combined, log_tail, ordered_directions
+from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.model.nodes import Nodes
+
+
+@dataclass(frozen=True, eq=False)
+class Differences:
+    """Estimates of groups that all have the same pairs, in the same units."""
+
+    estimates: tuple[PairEstimates, ...]
+    full: Nodes
+    """With all their levels."""
+
+    @property
+    def layout(self) -> Layout:
+        """Of the contrasts."""
+        return self.estimates[0].layout
+
+    @property
+    def df(self) -> Ints:
+        """(pairs,) degrees of freedom of the statistics."""
+        return self.layout.sizes * (len(self.estimates) - 1)
+
+    @cached_property
+    def _whitened(self) -> list[tuple[Ints, Ints, Floats, Floats]]:
+        """Pairs of one size k together, with K = (number of groups - 1) k differences each.
+
+        Which pairs; (m, k) where their parameters are; (m, K, K) what makes their differences
+        uncorrelated; (m, K, number of groups - 1) an orthonormal basis of the ordered directions
+        then.
+        """
+        directions, n_others = ordered_directions(self.layout, self.full), len(self.estimates) - 1
+        out = []
+        for (pairs, at), covariances in self._by_size():
+            m, k = at.shape
+            joint = np.tile(covariances[0], (1, n_others, n_others))
+            for g, matrix in enumerate(covariances[1:]):
+                joint[:, g * k : (g + 1) * k, g * k : (g + 1) * k] += matrix
+            whiten = np.linalg.inv(np.linalg.cholesky(joint))
+            along = np.kron(np.eye(n_others), directions[at][:, :, None])
+            basis, _ = np.linalg.qr(whiten @ along.reshape(m, n_others * k, n_others))
+            out.append((pairs, at, whiten, basis))
+        return out
+
+    def _by_size(self) -> Iterator[tuple[tuple[Ints, Ints], list[Floats]]]:
+        first = self.layout.starts - self.layout.n_node_terms
+        for parts in zip(*(each.by_size() for each in self.estimates), strict=True):
+            pairs, values, _ = parts[0]
+            at = first[pairs][:, None] + np.arange(values.shape[1])
+            yield (pairs, at), [covariance for _, _, covariance in parts]
+
+    def tested(self, values: Sequence[Floats]) -> tuple[Floats, Floats]:
+        """(..., pairs) statistics, and logarithms of p-values, of (..., edge parameters) per group.
+
+        The covariances are those of the estimates, whatever the values.
+        """
+        shape = (*values[0].shape[:-1], self.layout.n_groups)
+        statistic, log_p = np.zeros(shape), np.zeros(shape)
+        for pairs, at, whiten, basis in self._whitened:
+            apart = [other[..., at] - values[0][..., at] for other in values[1:]]
+            whitened = np.einsum("mab,...mb->...ma", whiten, np.concatenate(apart, axis=-1))
+            statistic[..., pairs] = (whitened**2).sum(axis=-1)
+            log_p[..., pairs] = log_tail(statistic[..., pairs], whiten.shape[1])
+            if at.shape[1] > 1:
+                ordered = (np.einsum("mab,...ma->...mb", basis, whitened) ** 2).sum(axis=-1)
+                log_p[..., pairs] = combined(log_p[..., pairs], log_tail(ordered, basis.shape[2]))
+        return statistic, log_p
+
+    @cached_property
+    def mean(self) -> PairEstimates:
+        """The mean of the groups, each weighted by its precision.
+
+        Its errors are uncorrelated with the differences.
+        """
+        first = self.estimates[0]
+        eta, covariance = np.empty_like(first.eta), np.empty_like(first.covariance)
+        for (pairs, at), covariances in self._by_size():
+            precisions = [np.linalg.inv(matrix) for matrix in covariances]
+            whole = np.linalg.inv(sum(precisions[1:], precisions[0]))
+            sums = [
+                np.einsum("mab,mb->ma", precision, each.eta[at])
+                for precision, each in zip(precisions, self.estimates, strict=True)
+            ]
+            eta[at] = np.einsum("mab,mb->ma", whole, sum(sums[1:], sums[0]))
+            square = first.start[pairs][:, None] + np.arange(at.shape[1] ** 2)
+            covariance[square] = whole.reshape(len(pairs), -1)
+        return PairEstimates(self.layout, eta, covariance, sum(e.n for e in self.estimates))

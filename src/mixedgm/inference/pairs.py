@@ -1,0 +1,359 @@
+"""A refitted graph and the rows -> an estimate of every pair without shrinkage, and its covariance.
+
+Every pair is estimated given the own terms of all columns and the edges of a graph.  An edge of the
+graph has its refitted coefficients; any other pair gets one Newton step from zero, with everything
+in the graph following.  With all pairs in the graph, all are estimated at once.
+
+The covariance is Godambe's, H^-1 J H^-1 / n, with the mean Hessian H and the mean square J of a
+row's whole gradient: the conditionals of a row are not independent of each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from mixedgm.blas import single_threaded_blas
+from mixedgm.inference.held import Batch, Held
+from mixedgm.inference.redrawn_rows import redrawn
+from mixedgm.inference.row_scores import Scorer
+from mixedgm.inference.row_sums import (
+    CurvatureSums,
+    EndProducts,
+    SquareSums,
+    clustered_square_sums,
+    curvature_sums,
+    drawn_sums,
+    square_sums,
+)
+from mixedgm.model.layout import Floats, Ints, Layout, spans
+from mixedgm.objective.contract import Smooth
+from mixedgm.objective.ridge import Ridged
+from mixedgm.rows.memory import MemoryRows
+from mixedgm.solve.contrasts import Contrasts
+
+MOST_ROWS = 50_000
+"""Second derivatives and squares of gradients are means over at most so many rows, evenly spread:
+a relative error of half a percent."""
+
+_FLAT = 1e-10
+_LEAST_LEFT = 0.1
+_LEAST_VARIANCE = 0.75
+"""Of a score in units of its curvature, for each conditional that the pair is in.  Without an edge
+the variance is at least the curvature, and one and a half times to three times it where both ends
+are predicted.  With few rows in a cell the rows say far less: nothing, if it is empty."""
+_LEAST_CLUSTERED = 0.05
+"""The same with clusters, whose rows may vary less than independent ones."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairEstimates:
+    """Estimates of all groups in contrasts of standardised columns, and their covariances."""
+
+    layout: Layout
+    """Of the contrasts."""
+    eta: Floats
+    """(edge parameters,) estimates."""
+    covariance: Floats
+    """(sum of squared sizes,) a matrix for every group, one after the other; empty if not asked."""
+    n: float
+    """Number of observations."""
+
+    @cached_property
+    def start(self) -> Ints:
+        """Where the matrix of every group begins, and the end."""
+        return _square_starts(self.layout)
+
+    def by_size(self) -> Iterator[tuple[Ints, Floats, Floats]]:
+        """Groups of the same size k together: which, estimates (m, k), covariances (m, k, k)."""
+        for groups, at in _by_size(self.layout):
+            k = at.shape[1]
+            square = self.start[groups][:, None] + np.arange(k * k)
+            yield groups, self.eta[at], self.covariance[square].reshape(-1, k, k)
+
+    def less_biased(self, left: Floats) -> PairEstimates:
+        """The same tests with estimates that are not too large.
+
+        A fit to n rows by k predictors is too large by n / (n - k), for numbers (their precisions
+        are) as for levels (to first order; Cordeiro and McCullagh 1991).  `left` are 1 - k / n of
+        every node; an estimate that two conditionals share has their mean.
+        """
+        layout, by_group = self.layout, _mean_left(self.layout, left)
+        eta = self.eta * np.repeat(by_group, layout.sizes)
+        covariance = self.covariance
+        if len(covariance):
+            covariance = covariance * np.repeat(by_group**2, layout.sizes**2)
+        return replace(self, eta=eta, covariance=covariance)
+
+
+def estimated_pairs(
+    smooth: Smooth,
+    rows: MemoryRows,
+    theta: Floats,
+    graph: Ints,
+    *,
+    clusters: Ints | None = None,
+    rng: np.random.Generator | None = None,
+    errors: bool = True,
+) -> PairEstimates:
+    """Estimate all groups given the graph.
+
+    Parameters
+    ----------
+    smooth : Smooth
+        The pseudolikelihood of all permitted pairs, with a ridge where the graph needs one.
+    rows : MemoryRows
+        Its rows.
+    theta : ndarray
+        Its optimum on the graph; zero elsewhere, and contrasts only.
+    graph : ndarray of int
+        Groups, sorted.
+    clusters : ndarray of int, optional
+        The cluster of every row, counted from 0.  Gradients are added up within clusters before
+        they are squared.
+    rng : numpy.random.Generator, optional
+        J is taken from rows that are redrawn from the model instead.
+    errors : bool
+        Whether covariances are wanted.  Estimates alone take no squares, and no curvature if the
+        graph has all groups.
+    """
+    contrasts = Contrasts(smooth.layout)
+    reduced, n = contrasts.reduced, rows.total_weight
+    eta = contrasts.down(theta)
+    left = _left(reduced, graph, _independent(rows, clusters))
+    if not errors and len(graph) == reduced.n_groups:
+        return PairEstimates(reduced, eta[reduced.edges], np.zeros(0), n).less_biased(left)
+    gradient = contrasts.down(smooth.evaluate(theta).gradient)
+    stride = max(1, rows.n_rows // MOST_ROWS)
+    with single_threaded_blas():  # sums in a fixed order
+        held, ends = Held(reduced, graph), EndProducts(reduced)
+        inverse = _inverse(_hessian(smooth, theta, graph, stride))
+        scorer = Scorer(smooth.layout, reduced, theta, eta, left**-0.5)
+        curvature = curvature_sums(held, ends, scorer, rows, stride)
+        values = eta[reduced.edges].copy()
+        if not errors:
+            for batch, step in _steps(held, ends, inverse, gradient, curvature):
+                values[batch.params] = step.estimates
+            return PairEstimates(reduced, values, np.zeros(0), n).less_biased(left)
+        if clusters is not None:
+            squares = clustered_square_sums(held, ends, scorer, rows, clusters, inverse)
+        elif rng is not None:
+            squares = square_sums(held, ends, scorer, redrawn(scorer, rows, rng), 1, inverse)
+        else:
+            squares = square_sums(held, ends, scorer, rows, stride, inverse)
+        _add_ridge(smooth, held, inverse, squares.followed)
+        smallest = _LEAST_VARIANCE if clusters is None else _LEAST_CLUSTERED
+        least = np.asarray(smallest * reduced.conditionals, dtype=np.float64)
+        inside = _inside(held, inverse, squares, least)
+        steps = _steps(held, ends, inverse, gradient, curvature)
+        outside = _outside(held, steps, squares, least)
+        start, covariance = _square_starts(reduced), np.empty(int((reduced.sizes**2).sum()))
+        for groups, estimates, matrices in (*inside, *outside):
+            k = matrices.shape[1]
+            if estimates is not None:
+                at = reduced.starts[groups] - reduced.n_node_terms
+                values[at[:, None] + np.arange(k)] = estimates
+            to = start[groups][:, None] + np.arange(k * k)
+            covariance[to] = matrices.reshape(len(groups), -1) / n
+        return PairEstimates(reduced, values, covariance, n).less_biased(left)
+
+
+def inverse_curvature(smooth: Smooth, theta: Floats) -> Floats:
+    """The inverse of the Hessian of own terms and all groups, in contrasts."""
+    everything = np.arange(smooth.layout.n_groups)
+    with single_threaded_blas():
+        return _inverse(_hessian(smooth, theta, everything, max(1, smooth.n_rows // MOST_ROWS)))
+
+
+def drawn_errors(
+    smooth: Smooth,
+    rows: MemoryRows,
+    theta: Floats,
+    graph: Ints,
+    *,
+    n_draws: int,
+    rng: np.random.Generator,
+) -> Floats:
+    """(n_draws, edge parameters) errors such as those of `estimated_pairs`, of all pairs together.
+
+    Every row moves the estimates by its influence, here times a standard normal number: a
+    multiplier bootstrap, which has their joint covariance and needs no other fit.
+    """
+    contrasts = Contrasts(smooth.layout)
+    reduced, n = contrasts.reduced, rows.total_weight
+    stride = max(1, rows.n_rows // MOST_ROWS)
+    with single_threaded_blas():  # sums in a fixed order
+        held, ends = Held(reduced, graph), EndProducts(reduced)
+        inverse = _inverse(_hessian(smooth, theta, graph, stride))
+        left = _left(reduced, graph, n)
+        scorer = Scorer(smooth.layout, reduced, theta, contrasts.down(theta), left**-0.5)
+        curvature = curvature_sums(held, ends, scorer, rows, stride)
+        of_held, of_edges = drawn_sums(held, ends, scorer, rows, stride, (n_draws, rng))
+        followed, errors = of_held @ inverse, np.empty_like(of_edges)
+        inside = spans(reduced.starts[graph], reduced.sizes[graph]) - reduced.n_node_terms
+        errors[:, inside] = followed[:, held.inside.edges]
+        followed = np.pad(followed, ((0, 0), (0, 1)))
+        nothing = np.zeros(reduced.n_theta)
+        for batch, (across, root, _) in _steps(held, ends, inverse, nothing, curvature):
+            for d in range(n_draws):
+                moved = np.einsum("gkj,gj->gk", across, followed[d, batch.held])
+                alone = of_edges[d, batch.params] - moved
+                errors[d, batch.params] = np.einsum("gab,gb->ga", root @ root, alone)
+        scale = np.repeat(_mean_left(reduced, left), reduced.sizes) / np.sqrt(n)
+        return np.asarray(errors * scale)
+
+
+def _independent(rows: MemoryRows, clusters: Ints | None) -> float:
+    """Number of observations: with clusters weights are those of a design, as Kish counts them."""
+    if clusters is None or rows.weights is None:
+        return rows.total_weight
+    return float(rows.total_weight**2 / (rows.weights**2).sum())
+
+
+def _left(layout: Layout, graph: Ints, n: float) -> Floats:
+    """(nodes,) the share of the rows that a column's predictors, and its mean, leave."""
+    nodes, small = layout.nodes, layout.restrict(graph)
+    u, v = small.pairs.T
+    count = 1.0 + np.bincount(v, nodes.width[u] * small.n_blocks, layout.n_nodes)
+    if not layout.nodewise:
+        count += np.bincount(u, nodes.width[v] * small.n_blocks, layout.n_nodes)
+    return np.asarray(np.maximum(1.0 - count / n, _LEAST_LEFT))
+
+
+def _mean_left(layout: Layout, left: Floats) -> Floats:
+    """(n_groups,) mean of what is left over the conditionals that a group is in."""
+    part = left[layout.pairs] * layout.is_target[layout.pairs]
+    if layout.nodewise:
+        part[:, 0] = 0.0
+    return np.asarray(part.sum(axis=1) / layout.conditionals)
+
+
+_Part = tuple[Ints, Floats | None, Floats]
+"""Groups, their estimates where these are new, and covariances of a single observation."""
+
+
+def _hessian(smooth: Smooth, theta: Floats, graph: Ints, stride: int) -> Floats:
+    """Second derivatives in own terms and the graph, on contrasts."""
+    layout = smooth.layout
+    small = smooth.restrict(graph)
+    inner = Contrasts(small.layout)
+    size, start, matrices = inner.curvature(small, theta[layout.positions(graph)], stride)
+    runs, out = inner.runs, np.zeros((inner.reduced.n_theta,) * 2)
+    for v in np.flatnonzero(size).tolist():
+        run = slice(int(runs.ptr[v]), int(runs.ptr[v + 1]))
+        at = spans(runs.position[run], runs.length[run])
+        out[np.ix_(at, at)] += matrices[start[v] : start[v + 1]].reshape(size[v], size[v])
+    return out
+
+
+def _add_ridge(smooth: Smooth, held: Held, inverse: Floats, followed: Floats) -> None:
+    """What a ridge adds to the curvature it adds to the variance of gradients."""
+    if not isinstance(smooth, Ridged):
+        return
+    level = np.repeat(smooth.edges[held.graph], held.inside.sizes)
+    some = np.flatnonzero(level)
+    of_ridge = inverse[held.inside.n_node_terms + some]
+    followed += (of_ridge * level[some, None]).T @ of_ridge
+
+
+def _inside(held: Held, inverse: Floats, squares: SquareSums, least: Floats) -> Iterator[_Part]:
+    """Edges of the graph: they keep their estimates."""
+    for groups, at in _by_size(held.inside):
+        own = at + held.inside.n_node_terms
+        block, square = (
+            each[own[:, :, None], own[:, None, :]] for each in (inverse, squares.followed)
+        )
+        root, unrooted = _roots(block)
+        middle = _at_least(unrooted @ square @ unrooted, least[held.graph[groups]])
+        yield held.graph[groups], None, root @ middle @ root
+
+
+class _OneStep(NamedTuple):
+    """One step from zero for groups outside the graph, with everything held following."""
+
+    across: Floats
+    """(G, k, K) curvature that a group shares with what is held."""
+    root: Floats
+    """(G, k, k) of the inverse of what is left of its own curvature."""
+    estimates: Floats
+
+
+def _steps(
+    held: Held, ends: EndProducts, inverse: Floats, gradient: Floats, curvature: CurvatureSums
+) -> Iterator[tuple[Batch, _OneStep]]:
+    """All pairs outside the graph, some at a time."""
+    layout = held.layout
+    pull, rest = gradient[layout.edges], inverse @ gradient[layout.positions(held.graph)]
+    rest, inverse = np.append(rest, 0.0), np.pad(inverse, (0, 1))
+    for batch in held.batches():
+        across = batch.taken(curvature.across)
+        block = ends.blocks(batch, curvature.by_variances, None)
+        _, root = _roots(block - batch.quadratic(inverse, across, across))
+        push = pull[batch.params] - np.einsum("gkj,gj->gk", across, rest[batch.held])
+        yield batch, _OneStep(across, root, -np.einsum("gab,gb->ga", root @ root, push))
+
+
+def _outside(
+    held: Held, steps: Iterable[tuple[Batch, _OneStep]], squares: SquareSums, least: Floats
+) -> Iterator[_Part]:
+    """Estimates and covariances of all pairs outside the graph."""
+    followed, at = np.pad(squares.followed, (0, 1)), 0
+    for batch, (across, root, estimates) in steps:
+        own = squares.own[at : at + root.size].reshape(root.shape)
+        mixed = across @ batch.taken(squares.cross).transpose(0, 2, 1)
+        square = own - mixed - mixed.transpose(0, 2, 1)
+        square += batch.quadratic(followed, across, across)
+        middle = _at_least(root @ square @ root, least[batch.groups])
+        yield batch.groups, estimates, root @ middle @ root
+        at += root.size
+
+
+def _roots(matrices: Floats) -> tuple[Floats, Floats]:
+    """Symmetric roots of positive matrices, and of their inverses.
+
+    Directions in which the rows say next to nothing get a curvature that is just not zero.
+    """
+    values, vectors = np.linalg.eigh(matrices)
+    values = np.sqrt(np.maximum(values, _FLAT * np.maximum(values[:, -1:], _FLAT)))
+    turned = vectors.transpose(0, 2, 1)
+    return (vectors * values[:, None, :]) @ turned, (vectors / values[:, None, :]) @ turned
+
+
+def _at_least(matrices: Floats, least: Floats) -> Floats:
+    """Variances of scores in units of their curvature, none of them less than it can be.
+
+    Where rows are predicted with near certainty, as by a column that determines another, residuals
+    vanish, and an estimate far out would seem to have no error at all.
+    """
+    values, vectors = np.linalg.eigh(matrices)
+    values = np.maximum(values, least[:, None])
+    return np.asarray((vectors * values[:, None, :]) @ vectors.transpose(0, 2, 1))
+
+
+def _inverse(matrix: Floats) -> Floats:
+    """Of a positive matrix; what has next to no curvature is given a little."""
+    size = len(matrix)
+    ridge = _FLAT * np.maximum(np.diagonal(matrix), _FLAT)
+    for power in range(6):
+        factor, failed = linalg.lapack.dpotrf(matrix + np.diag(10.0**power * ridge), lower=1)
+        if not failed:
+            inverse, _ = linalg.lapack.dpotri(factor, lower=1)
+            return np.asarray(np.tril(inverse) + np.tril(inverse, -1).T)
+    return np.asarray(linalg.pinvh(matrix, rtol=1e-6 * size))
+
+
+def _by_size(layout: Layout) -> Iterator[tuple[Ints, Ints]]:
+    """Groups of each size, and (m, k) where their parameters stand among edges."""
+    first = layout.starts[:-1] - layout.n_node_terms
+    for k in np.unique(layout.sizes[layout.sizes > 0]).tolist():
+        groups = np.flatnonzero(layout.sizes == k)
+        yield groups, first[groups][:, None] + np.arange(k)
+
+
+def _square_starts(layout: Layout) -> Ints:
+    return np.concatenate([[0], np.cumsum(layout.sizes**2)]).astype(np.int64)

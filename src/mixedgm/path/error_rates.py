@@ -1,0 +1,202 @@
+"""Evidence -> the pairs whose edges pass a test, with a stated rate of errors among them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import false_discovery_control
+
+from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.parameters import HasParams, ensure, is_real
+from mixedgm.path.criteria import EBIC
+from mixedgm.path.evidence import Choice, Evidence
+from mixedgm.path.pair_tests import PairTests, settled, untestable
+from mixedgm.path.path import Path, PathPoint
+from mixedgm.path.task import Task, prepare
+
+Mask = NDArray[np.bool_]
+
+
+class _ErrorRate(HasParams, ABC):
+    """What criteria have in common that test all pairs given the graph of those that pass."""
+
+    by_parts = True
+    refit = True
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """How the choice is described."""
+
+    @abstractmethod
+    def kept(self, tests: PairTests) -> Mask:
+        """(n_groups,) pairs that pass."""
+
+    def enough(self, task: Task, point: PathPoint) -> bool:
+        """Where tests cannot be made, as EBIC says."""
+        return EBIC().enough(task, point) if untestable(task, _NO_GROUPS) else False
+
+    def choose(self, evidence: Evidence) -> Choice:
+        """Test all pairs, starting from the graph at the lam that noise seldom passes."""
+        task, path = _by_conditionals(evidence), evidence.path
+        wanted = _noise_level(task)
+        reason = untestable(task, _NO_GROUPS)
+        if evidence.grows and not reason and path.lams[-1] > wanted and not evidence.saturated:
+            return Choice(len(path) - 1, self.label, _nothing(path), down_to=wanted)
+        first = int(np.argmax(path.lams <= wanted)) if path.lams[-1] <= wanted else len(path) - 1
+        names = _numbers(task.layout, evidence.task.layout)
+        start = np.unique(names[path.points[first].groups])
+        reason = reason or untestable(task, start)
+        if reason:
+            return _by_information(evidence, reason)
+        tests, graph = settled(task, start, self.kept)
+        probability = 1.0 - tests.no_edge
+        probability[task.penalty.free] = 1.0
+        chosen = np.flatnonzero(np.isin(names, graph))
+        errors = np.array([_errors(names[p.groups], probability) for p in path.points])
+        wrong = float(tests.no_edge[graph].sum())
+        return Choice(
+            int(np.argmin(errors)),
+            self.label,
+            {"errors": errors, "errors_limit": np.full(len(path), _errors(graph, probability))},
+            notes=(),
+            groups=chosen,
+            probabilities=probability[names],
+            expected_false=wrong,
+        )
+
+
+@dataclass(frozen=True)
+class LocalFDR(_ErrorRate):
+    """Pairs that have no edge with a probability of at most `limit`.
+
+    Every pair is tested given all edges that pass, until tests and graph agree.  Pairs are of two
+    groups, with and without an edge; how many have one, and how strong edges are, is estimated from
+    the tests of all pairs of the table.  So the limit adapts to tables of few strong and of many
+    weak edges, and every edge has a probability, which `edges()` shows.
+
+    Parameters
+    ----------
+    limit : float
+        Largest probability, in (0, 1), that a pair that is kept has no edge.
+
+    References
+    ----------
+    Efron, Tibshirani, Storey and Tusher (2001), "Empirical Bayes analysis of a microarray
+    experiment".
+
+    Examples
+    --------
+    >>> LocalFDR(0.2).label
+    'local false discovery rate of at most 0.2'
+    """
+
+    limit: float = 0.3
+
+    def __post_init__(self) -> None:
+        inside = is_real(self.limit) and 0.0 < self.limit < 1.0
+        ensure(inside, "limit", "a number in (0, 1)", self.limit)
+
+    @property
+    def label(self) -> str:
+        """How the choice is described."""
+        return f"local false discovery rate of at most {self.limit:g}"
+
+    def kept(self, tests: PairTests) -> Mask:
+        """Pairs of which an edge is probable enough, and which the rows speak for."""
+        return np.asarray((tests.no_edge <= self.limit) & tests.supported)
+
+
+@dataclass(frozen=True)
+class FDR(_ErrorRate):
+    """Pairs that pass tests of which a share `level` at most is expected to be false.
+
+    Every pair is tested given all edges that pass, until tests and graph agree; p-values are
+    adjusted by Benjamini and Hochberg over all pairs.
+
+    Parameters
+    ----------
+    level : float
+        Expected share of false edges, in (0, 1).
+
+    References
+    ----------
+    Benjamini and Hochberg (1995), "Controlling the false discovery rate".
+
+    Examples
+    --------
+    >>> FDR().label
+    'false discovery rate of 0.1'
+    """
+
+    level: float = 0.1
+
+    def __post_init__(self) -> None:
+        inside = is_real(self.level) and 0.0 < self.level < 1.0
+        ensure(inside, "level", "a number in (0, 1)", self.level)
+
+    @property
+    def label(self) -> str:
+        """How the choice is described."""
+        return f"false discovery rate of {self.level:g}"
+
+    def kept(self, tests: PairTests) -> Mask:
+        """Pairs whose adjusted p-value is small enough."""
+        out = np.zeros(len(tests.tested), dtype=bool)
+        p = tests.statistics.p[tests.tested]
+        if len(p):
+            out[tests.tested] = false_discovery_control(p) <= self.level
+        return out
+
+
+_NO_GROUPS = np.zeros(0, dtype=np.int64)
+
+
+def _by_information(evidence: Evidence, reason: str) -> Choice:
+    """What EBIC chooses, and why it does."""
+    before = evidence.before
+    if before is not None and before.memory is None:  # tests were wanted so far
+        evidence = replace(evidence, before=None, n_before=0)
+    choice = EBIC().choose(evidence)
+    return replace(choice, notes=(*choice.notes, f"chosen by EBIC: {reason}"))
+
+
+def _by_conditionals(evidence: Evidence) -> Task:
+    """The task whose edges are tested: that of the pseudolikelihood, whatever the loss."""
+    if evidence.task.loss == "pseudolikelihood":
+        return evidence.task
+    recipe = replace(evidence.recipe, loss="pseudolikelihood", weights="calibrated")
+    return prepare(evidence.design, recipe, evidence.table, evidence.runtime.n_threads)
+
+
+def _noise_level(task: Task) -> float:
+    """The lam that the largest gradient of all pairs is expected to have in independent columns."""
+    pairs = max(task.layout.n_groups, 2)
+    return float(
+        task.layout.conditionals_at_most * np.sqrt(2.0 * np.log(pairs) / task.total_weight)
+    )
+
+
+def _numbers(tested: Layout, fitted: Layout) -> Ints:
+    """Of every group of the fitted layout, which of the tested ones is about the same pair."""
+
+    def key(layout: Layout) -> Ints:
+        low, high = np.sort(layout.pairs, axis=1).T
+        return np.asarray(((layout.moderator + 1) * layout.n_nodes + low) * layout.n_nodes + high)
+
+    keys = key(tested)
+    order = np.argsort(keys)
+    return np.asarray(order[np.searchsorted(keys[order], key(fitted))])
+
+
+def _errors(groups: Ints, probability: Floats) -> float:
+    """How many pairs of a graph, with or without an edge, are expected to be wrong."""
+    there = np.isin(np.arange(len(probability)), groups)
+    return float(np.where(there, 1.0 - probability, probability).sum())
+
+
+def _nothing(path: Path) -> dict[str, Floats]:
+    return {"errors": np.full(len(path), np.nan)}

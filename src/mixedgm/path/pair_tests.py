@@ -1,0 +1,199 @@
+"""A task and a graph -> tests of all pairs given the graph, and the graph that its tests keep.
+
+A pair is tested with the own terms of all columns and the edges of a graph beside it.  The pairs
+that pass make a new graph, given which all pairs are tested again, until the graph stays: edges are
+added, dropped and swapped until tests and graph agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedgm.inference.pairs import PairEstimates, drawn_errors, estimated_pairs
+from mixedgm.inference.statistics import PairStatistics, pair_statistics
+from mixedgm.inference.two_groups import TwoGroups
+from mixedgm.model.layout import Floats, Ints
+from mixedgm.objective.contract import Smooth
+from mixedgm.objective.ridge import Ridged
+from mixedgm.path.refits import Unshrunken, noise_worth_one_row, unshrunken, worth_one_row
+from mixedgm.path.task import Task
+from mixedgm.printable import quoted
+from mixedgm.rows.memory import MemoryRows
+from mixedgm.solve.working_set import Start
+
+ROUNDS = 20
+_REFIT_TOL = 1e-6
+_ROWS_PER_PREDICTOR = 4.0
+"""A graph is held only as far as every column has so many rows for each of its predictors."""
+
+FEWEST_ROWS = 30
+MOST_PARAMETERS = 200
+"""Of one pair: two columns of about fifteen levels."""
+MOST_NUMBERS = 5e7
+"""Sums that may stand in memory at once: 400 MB."""
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class PairTests:
+    """Tests of all groups given a graph."""
+
+    graph: Ints
+    """What was held beside every pair."""
+    theta: Floats
+    """Its refit, in contrasts only."""
+    statistics: PairStatistics
+    ridge: Ints
+    """Groups of the graph that needed a ridge."""
+    tested: Mask
+    """(n_groups,) pairs whose edge is in question: all but those that are free of penalty."""
+    estimates: PairEstimates | None = None
+    errors: Floats | None = None
+    """(draws, edge parameters) errors such as those of the estimates, if asked for."""
+
+    @cached_property
+    def two_groups(self) -> TwoGroups:
+        """Pairs with and without an edge."""
+        return TwoGroups(self.statistics.z[self.tested])
+
+    @cached_property
+    def no_edge(self) -> Floats:
+        """(n_groups,) probability that a pair has no edge; zero where it is not in question."""
+        out = np.zeros(len(self.tested))
+        out[self.tested] = self.two_groups.no_edge
+        return out
+
+    @cached_property
+    def supported(self) -> Mask:
+        """Whether the rows speak for an edge more than against it, whatever others have."""
+        return np.asarray(self.two_groups.log_bayes_factor(self.statistics.z) > 0.0)
+
+
+Rule = Callable[[PairTests], Mask]
+"""Which of the pairs that are in question have an edge."""
+
+
+def untestable(task: Task, graph: Ints) -> str:
+    """Why tests of all pairs given this graph cannot be trusted, or take too much; else nothing."""
+    layout, freedom = task.layout, task.layout.nodes.freedom
+    if task.total_weight < FEWEST_ROWS:
+        return f"tests need {FEWEST_ROWS} rows, and there are {task.total_weight:,.6g}"
+    sizes = freedom[layout.pairs].prod(axis=1) * layout.n_blocks
+    if sizes.max(initial=0) > MOST_PARAMETERS:
+        u, v = layout.pairs[int(np.argmax(sizes))].tolist()
+        names = " and ".join(quoted(task.schema.nodes[node].name) for node in (u, v))
+        return f"{names} have {int(sizes.max()):,} parameters, more than {MOST_PARAMETERS}"
+    u, v = layout.pairs[graph].T
+    size = freedom[u] * freedom[v] * layout.n_blocks[graph]
+    length = np.bincount(u, size, layout.n_nodes) + np.bincount(v, size, layout.n_nodes)
+    sums = float(layout.nodes.freedom.sum()) * float(((length + freedom) * freedom).sum())
+    held = float(size.sum()) + layout.n_node_terms
+    if max(sums, float((freedom**2).sum()) ** 2, held**2) > MOST_NUMBERS:
+        return "the table is so wide that sums for all pairs would not fit in memory"
+    return ""
+
+
+def rows_of(task: Task) -> MemoryRows:
+    """The rows behind a pseudolikelihood."""
+    rows = task.smooth.rows  # type: ignore[attr-defined]
+    assert isinstance(rows, MemoryRows)
+    return rows
+
+
+def refit(task: Task, graph: Ints, start: Floats) -> Unshrunken:
+    """The graph without shrinkage, from a theta that is known."""
+    return unshrunken(task, graph, Start(start, task.null.evaluation), tol=_REFIT_TOL)
+
+
+def ridged(task: Task, fit: Unshrunken) -> Smooth:
+    """The pseudolikelihood of all pairs, with what the refit of a graph needed."""
+    if not len(fit.ridge) and not len(fit.noisy):
+        return task.smooth
+    groups, numbers = np.arange(task.layout.n_groups), np.zeros(task.layout.nodes.n_real)
+    level = np.where(np.isin(groups, fit.ridge), worth_one_row(task, groups), 0.0)
+    numbers[fit.noisy] = noise_worth_one_row(task)[fit.noisy]
+    return Ridged(task.smooth, level, numbers)
+
+
+def pairs_given(
+    task: Task,
+    graph: Ints,
+    start: Floats | None = None,
+    *,
+    clusters: Ints | None = None,
+    rng: np.random.Generator | None = None,
+    draws: tuple[int, np.random.Generator] | None = None,
+) -> PairTests:
+    """Refit the graph and test all pairs given it; `clusters`, `rng`: see `estimated_pairs`.
+
+    draws = (how many errors of the estimates to draw, what draws them).
+    """
+    layout = task.layout
+    fit = refit(task, graph, task.null.theta if start is None else start)
+    theta = layout.centred(fit.solution.theta, graph)
+    smooth, rows = ridged(task, fit), rows_of(task)
+    estimates = estimated_pairs(smooth, rows, theta, graph, clusters=clusters, rng=rng)
+    statistics = pair_statistics(estimates, layout.nodes)
+    errors = None
+    if draws is not None:
+        n_draws, source = draws
+        errors = drawn_errors(smooth, rows, theta, graph, n_draws=n_draws, rng=source)
+    tested = task.penalty.penalised
+    return PairTests(graph, theta, statistics, fit.ridge, tested, estimates, errors)
+
+
+def settled(task: Task, graph: Ints, rule: Rule) -> tuple[PairTests, Ints]:
+    """Test and choose by turns, until the graph stays; the tests, and the graph.
+
+    An edge whose estimate has run far out has so large an error that its test given itself may fail
+    (Hauck and Donner 1977), though without it nothing is more certain.  So an edge that comes back
+    after it was dropped is judged by its test without itself from then on.
+    """
+    free = task.penalty.free
+    graph = np.union1d(affordable(task, graph, np.ones(task.layout.n_groups)), free)
+    theta, outside = task.null.theta, np.zeros(task.layout.n_groups)
+    dropped, came_back = (np.zeros(task.layout.n_groups, dtype=bool) for _ in range(2))
+    for _ in range(ROUNDS):
+        tests = pairs_given(task, graph, theta)
+        theta, held = tests.theta, np.isin(np.arange(task.layout.n_groups), graph)
+        log_p = tests.statistics.log_p.copy()
+        outside[~held] = log_p[~held]
+        judged = held & came_back
+        log_p[judged] = np.minimum(log_p[judged], outside[judged])
+        tests = replace(tests, statistics=replace(tests.statistics, log_p=log_p))
+        chosen = np.flatnonzero(rule(tests) & tests.tested)
+        chosen = np.union1d(affordable(task, chosen, -log_p), free)
+        if np.array_equal(chosen, graph):
+            break
+        is_chosen = np.isin(np.arange(len(held)), chosen)
+        came_back |= dropped & is_chosen & ~held
+        dropped |= held & ~is_chosen
+        graph = chosen
+    return tests, graph
+
+
+def affordable(task: Task, graph: Ints, strength: Floats) -> Ints:
+    """The strongest edges, as far as every column has enough rows for its predictors."""
+    layout, freedom = task.layout, task.layout.nodes.freedom
+    most = task.total_weight / _ROWS_PER_PREDICTOR
+    u, v = layout.pairs[graph].T
+    size = layout.n_blocks[graph]
+    used = np.bincount(v, freedom[u] * size, layout.n_nodes).astype(np.float64)
+    used += np.bincount(u, freedom[v] * size, layout.n_nodes)
+    if (used <= most).all():
+        return graph
+    order, kept = np.argsort(-strength[graph], kind="stable"), []
+    used = np.zeros(layout.n_nodes)
+    for at in order.tolist():
+        a, b = int(u[at]), int(v[at])
+        if used[a] + freedom[b] * size[at] <= most and used[b] + freedom[a] * size[at] <= most:
+            used[a] += freedom[b] * size[at]
+            used[b] += freedom[a] * size[at]
+            kept.append(int(graph[at]))
+    return np.sort(np.array(kept, dtype=np.int64))

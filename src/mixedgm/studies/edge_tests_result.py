@@ -1,0 +1,253 @@
+"""Tests of all pairs -> EdgeTests: frames, text and picture of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.stats import false_discovery_control, norm
+
+from mixedgm.fitted import FittedModel
+from mixedgm.inference.pairs import PairEstimates
+from mixedgm.model.layout import Floats, Ints
+from mixedgm.path.pair_tests import PairTests
+from mixedgm.path.task import Task
+from mixedgm.studies.discrepancy import holm
+from mixedgm.studies.pair_coefficients import named_pairs, pair_coefficients
+from mixedgm.table.assemble import Columns, frame
+
+__all__ = ["EdgeTests"]
+
+STRONG = float(np.log(10.0))
+"""Log Bayes factor from which on an edge counts as present, and below minus which as absent."""
+
+_UNDECIDED_BELOW = 0.05
+VERDICTS = ("present", "undecided", "absent")
+_LEADING = ("source", "target", "moderator", "estimate", "p", "probability", "log_bf", "verdict")
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeTests:
+    """Tests of every pair of columns that may have an edge.
+
+    ``print(tests)`` says what was tested and what was found.
+    """
+
+    fitted: FittedModel
+    task: Task
+    tests: PairTests
+    method: str
+    """What stands beside a pair when it is tested: "free", all pairs; "graph", those that pass."""
+    covariance: str
+    level: float
+    n_rows: int
+    n_clusters: int | None
+    effective_n: float
+
+    @property
+    def share(self) -> float:
+        """The share of pairs that have an edge, as estimated from the tests of all."""
+        return self.tests.two_groups.share
+
+    @property
+    def spread(self) -> float:
+        """tau^2: the variance of the z of edges beyond that of noise, estimated likewise."""
+        return self.tests.two_groups.spread
+
+    # -- frames ------------------------------------------------------------------------------------
+
+    def edges(self) -> Any:
+        """Every pair that may have an edge, the most certain first.
+
+        Columns: source, target, kind (and moderator, where edges vary: the row is then about how
+        the edge varies with it); weight, the size of the edge without shrinkage; for pairs with one
+        parameter estimate, se, lower and upper, in standard deviations of numbers and scores and
+        from the first to the second of two levels (for two such columns a log odds ratio);
+        statistic (W) and df; p; p_holm and p_bh, adjusted for all pairs; probability of an edge;
+        log_bf, the log Bayes factor for an edge at the spread of effects in this table, and
+        log_bf_unit, that of unit information; verdict; in_model, whether the fitted model has it.
+        """
+        return frame(self._edges, self.fitted.library)
+
+    def parameters(self) -> Any:
+        """Every coefficient of every pair, in the data's own units, as `interaction` shows them.
+
+        Columns: source, target, source_level, target_level, estimate, se, lower, upper.  Where
+        edges vary, also moderator and moderator_level: how the coefficient differs at that level
+        from its mean over the rows, or how it changes with one unit of a moderator of numbers.
+        """
+        return frame(self._parameters, self.fitted.library)
+
+    @cached_property
+    def _estimates(self) -> PairEstimates:
+        assert self.tests.estimates is not None
+        return self.tests.estimates
+
+    @cached_property
+    def _order(self) -> Ints:
+        return np.argsort(self.tests.statistics.log_p, kind="stable")
+
+    @cached_property
+    def log_bf(self) -> Floats:
+        """(pairs,) log Bayes factors at the spread of this table's effects."""
+        return self.tests.two_groups.log_bayes_factor(self.tests.statistics.z)
+
+    @cached_property
+    def verdicts(self) -> list[str]:
+        """Of every pair: "present", "absent" or "undecided".
+
+        Present or absent from a Bayes factor of 10 on, if an edge is also more, or less, probable
+        than not, since one of many pairs has a large Bayes factor by chance; and never absent where
+        p is below 0.05.
+        """
+        log_bf, probable = self.log_bf, self.tests.no_edge < 0.5
+        absent = (log_bf <= -STRONG) & ~probable & (self.tests.statistics.p >= _UNDECIDED_BELOW)
+        words = np.select(
+            [(log_bf >= STRONG) & probable, absent], ["present", "absent"], "undecided"
+        )
+        return [str(word) for word in words]
+
+    @cached_property
+    def _edges(self) -> Columns:
+        layout, statistics, n = self.task.layout, self.tests.statistics, self.effective_n
+        estimate, se = self._single
+        p, df = statistics.p, statistics.df
+        columns, _ = named_pairs(self.task.schema, layout.pairs)
+        if self.task.moderators is not None:
+            names = [self.task.schema.nodes[m].name for m in self.task.moderators.nodes]
+            columns["moderator"] = np.array([*names, None], dtype=object)[layout.moderator]
+        columns |= {"weight": self._weights, "estimate": estimate, "se": se}
+        columns |= self._interval(estimate, se)
+        columns |= {
+            "statistic": statistics.statistic,
+            "df": df,
+            "p": p,
+            "p_holm": holm(p),
+            "p_bh": false_discovery_control(p),
+            "probability": 1.0 - self.tests.no_edge,
+            "log_bf": self.log_bf,
+            "log_bf_unit": 0.5 * (statistics.statistic * n / (1.0 + n) - df * np.log1p(n)),
+            "verdict": np.array(self.verdicts, dtype=object),
+            "in_model": self._in_model,
+        }
+        return {name: values[self._order] for name, values in columns.items()}
+
+    @property
+    def _in_model(self) -> Any:
+        layout = self.task.layout
+        u, v = layout.pairs.T
+        return self.fitted.all_weights[1 + layout.moderator, u, v] > 0.0
+
+    @cached_property
+    def _weights(self) -> Floats:
+        """Calibrated norms of the estimates."""
+        layout = self._estimates.layout
+        norms = np.sqrt(layout.group_sums(self._estimates.eta**2))
+        share = self.task.layout.conditionals / self.task.layout.conditionals_at_most
+        return np.asarray(norms * self.task.yardstick / share)
+
+    @cached_property
+    def _single(self) -> tuple[Floats, Floats]:
+        """Estimates of pairs with one parameter, and their standard errors; NaN for others."""
+        layout, moderators = self.task.layout, self.task.moderators
+        steps = np.where(layout.nodes.numeric_nodes, 1.0, -np.sqrt(2.0))  # to the other level
+        by_node = () if moderators is None else moderators.nodes
+        of_moderator = np.append(steps[list(by_node)], 1.0)[layout.moderator]
+        estimate, se = np.full((2, layout.n_groups), np.nan)
+        for groups, values, covariance in self._estimates.by_size():
+            if values.shape[1] == 1:
+                unit = steps[layout.pairs[groups]].prod(axis=1) * of_moderator[groups]
+                estimate[groups] = unit * values[:, 0]
+                se[groups] = np.abs(unit) * np.sqrt(covariance[:, 0, 0])
+        return estimate, se
+
+    @cached_property
+    def _parameters(self) -> Columns:
+        axes = [self._axis(v) for v in range(self.task.layout.n_nodes)]
+        rank = np.empty_like(self._order)
+        rank[self._order] = np.arange(len(rank))
+        columns = pair_coefficients(self.task, self._estimates, axes, rank)
+        return columns | self._interval(columns["estimate"], columns["se"])
+
+    def _interval(self, estimate: Floats, se: Floats) -> dict[str, Floats]:
+        step = float(norm.isf(0.5 * (1.0 - self.level))) * se
+        return {"lower": estimate - step, "upper": estimate + step}
+
+    def _axis(self, node: int) -> tuple[str | None, ...]:
+        """Names of a node's observed levels; of one of numbers, nothing, or its two parts."""
+        nodes = self.task.layout.nodes
+        if nodes.width[node] == 1 and nodes.numeric_nodes[node]:
+            return (None,)
+        names = self.fitted.axis(node)
+        if nodes.numeric_nodes[node]:
+            return names
+        start = self.task.schema.spans.level_start
+        place = self.task.schema.spans.place(node)
+        seen = self.task.observed[start[place] : start[place + 1]]
+        return tuple(name for name, there in zip(names, seen, strict=True) if there)
+
+    # -- text and picture --------------------------------------------------------------------------
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was done, in words."""
+        beside = {
+            "free": "each given all other pairs",
+            "graph": "each given the edges that pass a test themselves",
+        }[self.method]
+        rows = f"{self.n_rows:,} rows"
+        if self.n_clusters is not None:
+            rows += f" in {self.n_clusters:,} clusters"
+        lines = [
+            f"{rows}; {beside}; variances from the {self.covariance}",
+            f"about {self.share:.2g} of all pairs have an edge; evidence for or against one counts "
+            "as strong from a Bayes factor of 10 on",
+        ]
+        if len(self.tests.ridge):
+            lines.append(f"{len(self.tests.ridge)} pairs have a ridge worth one row")
+        return tuple(lines)
+
+    @property
+    def _title(self) -> str:
+        count = Counter(self.verdicts)
+        parts = ", ".join(f"{count[verdict]} {verdict}" for verdict in VERDICTS)
+        return f"Tests of {len(self.verdicts):,} pairs: {parts}"
+
+    def summary(self) -> str:
+        """Return what was found as text."""
+        from mixedgm.views.result import result_text
+
+        columns = {name: self._edges[name] for name in self._edges if name in _LEADING}
+        return result_text(self._title, columns, self.notes, "edges()")
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        from mixedgm.views.result import result_html
+
+        columns = {name: self._edges[name] for name in self._edges if name in _LEADING}
+        return result_html(self._title, columns, self.notes, "edges()")
+
+    def plot(self, *, ax: Any = None) -> Any:
+        """Draw how probable an edge is for every pair of columns, with the verdicts.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from mixedgm.views.plot_tests import plot_tests
+
+        layout = self.task.layout
+        plain = layout.moderator < 0
+        names = [node.name for node in self.task.schema.nodes]
+        chance = 1.0 - self.tests.no_edge[plain]
+        verdicts = [v for v, keep in zip(self.verdicts, plain, strict=True) if keep]
+        return plot_tests(names, layout.pairs[plain], chance, verdicts, ax=ax)

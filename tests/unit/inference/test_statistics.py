@@ -1,0 +1,109 @@
+"""P-values of pairs: tails of chi-squares, and the combination of two tests."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from mixedgm.inference.statistics import combined, equivalent_z, log_tail, pair_statistics
+from mixedgm.path.pair_tests import pairs_given
+from tests.support.problems import SCORED, draw
+
+DRAWS = 400_000
+
+
+@pytest.mark.parametrize("df", [1, 2, 3, 16, 64, 300, 1000])
+def test_log_tails_are_those_of_chi_squares(df):
+    x = np.array([0.0, 1e-6, 0.3, 1.0, 8.0, 60.0, 300.0, 590.0, 610.0, 900.0, 1300.0])
+    np.testing.assert_allclose(log_tail(x, df), stats.chi2.logsf(x, df), rtol=1e-10, atol=1e-12)
+
+
+def test_log_tails_go_on_where_probabilities_underflow():
+    x = np.array([1500.0, 1e4, 1e6])
+    np.testing.assert_allclose(log_tail(x, 2), -x / 2, rtol=1e-12)  # exponential
+    expected = np.log(2) + stats.norm.logsf(np.sqrt(x))
+    np.testing.assert_allclose(log_tail(x, 1), expected, rtol=1e-12)
+    # Erlang: a sum of three terms, of which the largest is taken out.
+    half = x / 2
+    erlang = -half + 2 * np.log(half) - np.log(2) + np.log1p(2 / half + 2 / half**2)
+    np.testing.assert_allclose(log_tail(x, 6), erlang, rtol=1e-12)
+
+
+def test_an_equivalent_z_has_the_same_two_sided_p_value():
+    z = np.array([0.0, 0.5, 1.96, 6.0, 50.0])
+    np.testing.assert_allclose(equivalent_z(log_tail(z**2, 1)), z, atol=1e-9)
+    assert equivalent_z(np.zeros(1)) == 0.0
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("df", [2, 3, 4, 8, 16, 64])
+def test_combined_p_values_are_uniform_without_an_edge(df):
+    """Fails in about one of a thousand runs by chance."""
+    rng = np.random.default_rng(df)
+    along, rest = rng.chisquare(1, DRAWS), rng.chisquare(df - 1, DRAWS)
+    p = np.exp(combined(log_tail(along + rest, df), log_tail(along, 1)))
+    for level in (0.001, 0.01, 0.05, 0.2, 0.5, 0.9):
+        # Two per cent of the level, for one calibration stands for all degrees of freedom.
+        error = 4 * np.sqrt(level * (1 - level) / DRAWS) + 0.02 * level
+        assert np.mean(p < level) == pytest.approx(level, abs=error)
+
+
+def test_combining_costs_little_where_one_test_sees_everything():
+    strong, weak = np.log(1e-6), np.log(0.7)
+    for pair in ((strong, weak), (weak, strong)):
+        p = np.exp(combined(*map(np.atleast_1d, pair)))
+        assert 1e-6 < p[0] < 2.2e-6
+    far = combined(np.array([-5000.0]), np.array([-0.1]))
+    np.testing.assert_allclose(far, -5000.0 + np.log(2), rtol=1e-9)
+
+
+def test_the_ordered_test_finds_a_trend_that_all_directions_miss():
+    rng = np.random.default_rng(3)
+    n, levels = 600, 6
+    table = draw(3, n, 1, (levels, levels))
+    common = rng.normal(size=n)
+    for r in range(2):
+        noisy = 0.55 * common + rng.normal(size=n)
+        table.Y[:, r] = np.searchsorted(np.quantile(noisy, np.arange(1, levels) / levels), noisy)
+    task = table.task()
+    tests = pairs_given(task, np.arange(task.layout.n_groups))
+    at = task.layout.pairs.tolist().index([1, 2])
+    found = tests.statistics
+    assert found.df[at] == 25
+    omnibus = stats.chi2.sf(found.statistic[at], 25)
+    assert found.p[at] < 0.1 * omnibus < 0.1
+    assert found.direction[at] ** 2 < found.statistic[at]
+
+
+def test_w_of_one_parameter_is_the_square_of_its_z():
+    table = draw(2, 300, 2, (4, 2), scored=SCORED[:1])
+    task = table.task()
+    tests = pairs_given(task, np.arange(task.layout.n_groups))
+    one = tests.statistics.df == 1
+    assert one.any()
+    np.testing.assert_allclose(
+        tests.statistics.direction[one] ** 2, tests.statistics.statistic[one]
+    )
+    expected = stats.chi2.sf(tests.statistics.statistic[one], 1)
+    np.testing.assert_allclose(tests.statistics.p[one], expected, rtol=1e-9)
+
+
+def test_statistics_do_not_depend_on_the_order_of_columns():
+    table = draw(4, 200, 2, (3, 4))
+    swapped = type(table)(table.X[:, ::-1], table.Y[:, ::-1], table.n_levels[::-1])
+    both = []
+    for each in (table, swapped):
+        task = each.task()
+        tests = pairs_given(task, np.arange(task.layout.n_groups))
+        both.append((task.layout.pairs.tolist(), tests.statistics))
+    place = {0: 1, 1: 0, 2: 3, 3: 2}
+    for g, pair in enumerate(both[0][0]):
+        other = both[1][0].index(sorted(place[k] for k in pair))
+        assert both[0][1].statistic[g] == pytest.approx(both[1][1].statistic[other], rel=1e-3)
+        assert both[0][1].log_p[g] == pytest.approx(both[1][1].log_p[other], rel=1e-3, abs=1e-3)
+
+
+def test_pair_statistics_of_an_empty_layout():
+    table = draw(0, 50, 1, ())
+    task = table.task()
+    tests = pairs_given(task, np.zeros(0, dtype=np.int64))
+    assert pair_statistics(tests.estimates, task.layout.nodes).p.shape == (0,)
