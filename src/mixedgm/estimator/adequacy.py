@@ -62,12 +62,19 @@ class AdequacyMethods(HasModel):
         X: Any,
         *,
         sample_weight: ArrayLike | None = None,
+        refit: bool = True,
         n_sim: int = 200,
         alpha: float = 0.05,
         random_state: RandomState = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> ModelCheck:
         """Compare rows with tables drawn from the model, to see where the model is wrong.
+
+        By default the graph is judged, not the size of its parameters: its edges are estimated on
+        these rows without shrinkage, tables are drawn from that estimate, and in each of them the
+        edges are estimated again.  So the graph that the rows come from is flagged with chance
+        `alpha`, however the model was fitted.
 
         Parameters
         ----------
@@ -75,41 +82,78 @@ class AdequacyMethods(HasModel):
             The training table, or new rows.
         sample_weight : array (n,), optional
             Frequencies of the rows.
+        refit : bool
+            Whether to judge the graph, estimated on `X` without shrinkage.  False judges the model
+            as it is, with its own parameters: do they describe new rows, what does shrinkage do?
         n_sim : int
             Simulated tables, each with as many rows as `X` (or as the weights sum to).
         alpha : float
-            Chance that anything is flagged when the model is right (by Holm's rule over all columns
-            and pairs).
+            Chance that anything is flagged when the model is right: the share of simulated tables
+            in which some column or pair is as odd.
         random_state : int, Generator, RandomState or None
             Equal numbers give equal results, whatever `n_jobs` is.
         n_jobs : int, optional
             Processes that simulate tables: all cores by default, or as `joblib.parallel_config`
             says.
+        verbose : int
+            1 shows a progress bar.
 
         Returns
         -------
         ModelCheck
-            Prints what is flagged and what that means.  `nodes()`: residuals of every column given
-            all others (of an ordinal column those of its scores), and how odd they are.  `pairs()`:
-            strength of every pair in the rows and in simulated tables.  `levels()`: observed and
-            expected counts.  `plot()`: all of it in one picture.
+            Prints what is flagged, what that means and what to do; `flags()` is the same as a
+            frame.  `nodes()`: residuals of every column given all others (of an ordinal column
+            those of its scores), and how odd they are.  `pairs()`: strength of every pair in the
+            rows and in simulated tables, and how odd the pair is.  `levels()`: observed and
+            expected counts.  `plot()`: all of it in one picture.  `p_value`: of the whole table.
+
+        Raises
+        ------
+        ParameterError
+            If the graph has too many parameters for the rows to be refitted, or edges vary with
+            moderators: use `at`.
+        DistributionError
+            If there is no distribution to draw from: as it is (``refit=False``), a model of
+            separate regressions has none.
 
         Notes
         -----
-        A penalised estimate (a given lam, cross-validation, ``refit=False``) is shrunken, and
-        simulated relations are then weaker than observed ones: with many rows the check shows
-        that, too.  To see what the graph itself misses, check a refitted model.  On the rows of
-        the fit the check is cautious: the model has already moved towards them.
+        Graphs are refitted by the pseudolikelihood, whatever the loss of the model: separate
+        regressions and likelihoods are judged by their graphs.  Transformed columns get the normal
+        scores of `X`.
+
+        A graph that was chosen on the same rows is flagged less often than `alpha` where it has
+        all true edges, and more often where it misses some: that is what the check is for.
 
         Covariates are not checked: simulated tables have those of `X`, and the other columns drawn
         given these.
+
+        Examples
+        --------
+        >>> import mixedgm as mg, numpy as np, pandas as pd
+        >>> rng = np.random.default_rng(0)
+        >>> x, z = rng.normal(size=(2, 400))
+        >>> table = pd.DataFrame({"x": x, "y": x + rng.normal(size=400), "z": np.exp(0.5 * z)})
+        >>> model = mg.MixedGraphicalModel(lam=0.2, forbid=[("x", "y")]).fit(table)
+        >>> checked = model.check_fit(table, random_state=0)
+        >>> checked.flagged
+        (('z',), ('x', 'y'))
+        >>> checked.flags()["meaning"].tolist()
+        ['skewed', 'missing edge']
         """
         from mixedgm.studies.adequacy import check_model
 
         model = self._model
         design = apply(X, model.schema, sample_weight=sample_weight)
         return check_model(
-            model, design, n_sim=n_sim, alpha=alpha, random_state=random_state, n_jobs=n_jobs
+            model,
+            design,
+            refit=refit,
+            n_sim=n_sim,
+            alpha=alpha,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            show=bool(verbose),
         )
 
     check = renamed(check_fit, "model.check", "model.check_fit")

@@ -2,53 +2,88 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mixedgm.errors import DistributionError
 from mixedgm.fitted import FittedModel
-from mixedgm.model.layout import Floats
+from mixedgm.model.kinds.scored import Scored
+from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.nodes import Nodes
 from mixedgm.parallel import RandomState, check_n_tasks
 from mixedgm.parameters import ensure
 from mixedgm.penalty.factors import edge_kind
 from mixedgm.printable import cut
-from mixedgm.studies.discrepancy import MOMENTS, Oddity, Statistics, holm, oddity, statistics
-from mixedgm.studies.model_check import ZEROS, LevelCheck, ModelCheck, NodeCheck, PairCheck
+from mixedgm.studies.discrepancy import (
+    MOMENTS,
+    PairOrder,
+    Statistics,
+    judged_pairs,
+    pair_orders,
+    statistics,
+)
+from mixedgm.studies.graph_refit import refit_graph
+from mixedgm.studies.meanings import SHARE, ZEROS, Flag, column_flag, pair_flag
+from mixedgm.studies.model_check import LevelCheck, ModelCheck, NodeCheck, PairCheck
+from mixedgm.studies.oddity import Oddities, adjusted, oddities
 from mixedgm.studies.simulated import Simulated, simulate
 from mixedgm.table.encode import Design
+from mixedgm.table.schema import Column
 
 __all__ = ["check_model"]
 
 _FEWEST = 20
-_PairOddity = tuple[Oddity, float, float]
+_CAUSES = {"kurtosis": "skewness", "residual sd": ZEROS}
+_OFTEN = 5.0  # rows of a value whose frequency is judged
+_SMALL = 0.01  # of the standard deviation of a mean: what varies less is fixed by the estimate
 
 
 def check_model(
     fitted: FittedModel,
     design: Design,
     *,
+    refit: bool = True,
     n_sim: int = 200,
     alpha: float = 0.05,
     random_state: RandomState = None,
     n_jobs: int | None = None,
     show: bool = False,
 ) -> ModelCheck:
-    """Compare rows with tables of as many rows drawn from the model; covariates stay."""
+    """Compare rows with tables of as many rows drawn from the model; covariates stay.
+
+    With `refit` the model is the graph's estimate without shrinkage on these rows, and every
+    simulated table is compared with its own.
+    """
     check_n_tasks("n_sim", n_sim, _FEWEST)
     between = isinstance(alpha, numbers.Real) and 0.0 < alpha < 1.0
     ensure(between, "alpha", "a float in (0, 1)", alpha)
+    ensure(isinstance(refit, bool | np.bool_), "refit", "True or False", refit)
     n_rows = max(2, round(design.total_weight))
+    again = None
+    if refit:
+        fitted.require_fixed_edges()
+        again = refit_graph(fitted, design)
+        fitted, design = again.fitted, again.design
     _require_distribution(fitted)
-    observed = statistics(fitted, design)
+    comparison = _Comparison(fitted, design, n_rows, refit=bool(refit))
     simulated = simulate(
-        fitted, design, n_rows, int(n_sim), random_state=random_state, n_jobs=n_jobs, show=show
+        fitted,
+        design,
+        n_rows,
+        int(n_sim),
+        comparison.orders,
+        refit=again,
+        random_state=random_state,
+        n_jobs=n_jobs,
+        show=show,
     )
-    return _Comparison(fitted, design, observed, simulated, n_rows).result(float(alpha))
+    return comparison.result(simulated, float(alpha))
 
 
 def _require_distribution(fitted: FittedModel) -> None:
@@ -65,97 +100,136 @@ def _require_distribution(fitted: FittedModel) -> None:
 
 
 @dataclass(frozen=True, eq=False)
+class _Aspect:
+    """Statistics that are judged together: of one column."""
+
+    names: Sequence[str]
+    observed: Floats
+    simulated: Floats
+    floor: float
+
+
+@dataclass(frozen=True, eq=False)
 class _Comparison:
     """Observed and simulated statistics of one model, item by item."""
 
     fitted: FittedModel
     design: Design
-    observed: Statistics
-    simulated: Simulated
     n_rows: int
+    refit: bool
 
-    def result(self, alpha: float) -> ModelCheck:
-        schema = self.fitted.schema
-        order = [schema.node_index(name) for name in schema.targets]
-        node_odds = [self._node(node) for node in order]
-        pairs = [(u, v) for u, v in combinations(range(len(schema.nodes)), 2) if {u, v} & {*order}]
-        pair_odds = [self._pair(u, v) for u, v in pairs]
-        odds = (*node_odds, *(odd for odd, _, _ in pair_odds))
-        adjusted = holm(np.array([odd.p_value for odd in odds])).tolist()
-        of_nodes = zip(order, node_odds, adjusted[: len(order)], strict=True)
-        of_pairs = zip(pairs, pair_odds, adjusted[len(order) :], strict=True)
-        nodes = tuple(self._node_check(*node, alpha) for node in of_nodes)
-        checks = [self._pair_check(*pair, alpha) for pair in of_pairs]
-        checks.sort(key=lambda pair: (pair.p_value, -pair.distance))
-        how = (self.n_rows, self.simulated.n_tables, alpha, self.fitted.library)
-        return ModelCheck(nodes, tuple(checks), self._levels(), *how)
+    @cached_property
+    def observed(self) -> Statistics:
+        return statistics(self.fitted, self.design)
 
     @property
     def _spans(self) -> Nodes:
         return self.fitted.schema.spans
 
-    def _looked_at(self, node: int) -> Iterator[tuple[Sequence[str], Floats, Floats, float]]:
-        """Statistics of a column: names, observed, simulated, the least standard deviation.
+    @property
+    def _floor(self) -> float:
+        """Half a row, or what is small against the standard deviation of a mean."""
+        return max(0.5 / self.n_rows, _SMALL / math.sqrt(self.n_rows))
 
-        Numbers are judged by their moments, values by their shares (counts and hurdle columns by
-        that of zero), and levels without order, and zero or not, by their dispersion besides.
+    @cached_property
+    def orders(self) -> dict[str, PairOrder]:
+        """Statistics of pairs, by what they look at."""
+        return pair_orders(self.fitted.schema)
+
+    def result(self, simulated: Simulated, alpha: float) -> ModelCheck:
+        schema = self.fitted.schema
+        order = [schema.node_index(name) for name in schema.targets]
+        of_nodes = [self._node(node, simulated) for node in order]
+        of_pairs = {name: self._pair_oddities(name, simulated) for name in self.orders}
+        # One rule for all columns and pairs: the smallest tail anywhere in a simulated table.
+        every = [odd for _, odd in of_nodes] + [odd for odd, _ in of_pairs.values()]
+        least = np.min([odd.least for odd in every], axis=0)
+        all_tails = np.concatenate([odd.tail for odd in every])
+        all_adjusted = adjusted(all_tails, least)
+        sizes = np.cumsum([len(odd.tail) for odd in every])[:-1]
+        parts = np.split(all_adjusted, sizes)
+        nodes = tuple(
+            self._node_check(node, aspects, odd, part, alpha)
+            for node, (aspects, odd), part in zip(order, of_nodes, parts, strict=False)
+        )
+        checks = self._pair_checks(
+            simulated.strength.mean(axis=0, dtype=np.float64),
+            of_pairs,
+            dict(zip(of_pairs, parts[len(order) :], strict=True)),
+            alpha,
+        )
+        how = (self.n_rows, simulated.n_tables, alpha, self.fitted.library)
+        return ModelCheck(nodes, checks, self._levels(), *how, refit=self.refit)
+
+    # -- columns -----------------------------------------------------------------------------------
+
+    def _aspects(self, node: int, drawn: Simulated) -> Iterator[_Aspect]:
+        """What is judged of a column, one thing after the other.
+
+        Numbers are judged by the moments of their residuals, counts by their zeros and by the
+        shares of the others, which quadratic thresholds have, too; levels without order, and zero
+        or not, by their dispersion; all by whether they follow predictions in straight lines.
+        Means, spreads and shares of levels are those of the rows in a refit; else they are judged
+        as well.
         """
-        spans, here, drawn, rare = self._spans, self.observed, self.simulated, 0.5 / self.n_rows
+        spans, here, rare = self._spans, self.observed, 0.5 / self.n_rows
         if spans.numeric_nodes[node]:
-            # The tails of few values, and of counts, vary too much to judge a column by.
-            n = len(MOMENTS) if spans.is_real(node) else MOMENTS.index("skewness")
             moments = _even(here.moments[node]), _even(drawn.moments[:, node])
-            yield MOMENTS[:n], moments[0][:n], moments[1][:, :n], 1e-12
+            # The tails of few values, and of counts, vary too much to judge a column by.
+            alone = ["skewness", "kurtosis"] if spans.is_real(node) else ["residual sd"]
+            for name in alone:
+                at = [MOMENTS.index(name)]
+                yield _Aspect((name,), moments[0][at], moments[1][:, at], 1e-12)
+            if not self.refit:
+                names = [name for name in MOMENTS[:4] if name not in alone]
+                at = [MOMENTS.index(name) for name in names]
+                yield _Aspect(names, moments[0][at], moments[1][:, at], 1e-12)
+        bends = spans.columns_of(node)
+        parts = self.fitted.axis(node) if spans.width[node] > 1 else ("",)
+        names = [f"bend {part}".strip() for part in parts]
+        yield _Aspect(names, here.bend[bends], drawn.bend[:, bends], self._floor)
         if spans.is_gaussian(node):
             return
-        column, at = self.fitted.schema.nodes[node], spans.place(node)
-        names = column.level_names if column.has_levels else (ZEROS,)
-        first = int(spans.level_start[at])
-        shares = slice(first, first + len(names))
-        yield names, here.shares[shares], drawn.shares[:, shares], rare
+        column, place = self.fitted.schema.nodes[node], spans.place(node)
+        first = int(spans.level_start[place])
+        excess = here.shares - here.expected, drawn.shares - drawn.expected
+        if not column.has_levels:
+            yield _Aspect((ZEROS,), excess[0][[first]], excess[1][:, [first]], rare)
+        if isinstance(column.node_kind, Scored) and not column.node_kind.is_free:
+            values = np.arange(first + (not column.has_levels), first + len(column.value_names))
+            often = values[drawn.shares[:, values].mean(axis=0) * self.n_rows >= _OFTEN]
+            if len(often):
+                names = [f"{SHARE} {column.value_names[at - first]}" for at in often]
+                yield _Aspect(names, excess[0][often], excess[1][:, often], rare)
+        if not self.refit:
+            levels = column.level_names if column.has_levels else (ZEROS,)
+            shares = slice(first, first + len(levels))
+            yield _Aspect(levels, here.shares[shares], drawn.shares[:, shares], rare)
         if spans.spiked_nodes[node] or not spans.numeric_nodes[node]:
-            dispersion = _log(here.dispersion[[at]]), _log(drawn.dispersion[:, [at]])
-            yield ("dispersion",), *dispersion, rare
+            dispersion = _log(here.dispersion[[place]]), _log(drawn.dispersion[:, [place]])
+            yield _Aspect(("dispersion",), *dispersion, rare)
 
-    def _node(self, node: int) -> Oddity:
-        _, observed, simulated, floor = zip(*self._looked_at(node), strict=True)
-        least = np.repeat(floor, [len(part) for part in observed])
-        return oddity(np.concatenate(observed), np.concatenate(simulated, axis=1), least)
+    def _node(self, node: int, simulated: Simulated) -> tuple[list[_Aspect], Oddities]:
+        """Everything that is judged of a column, and how odd each is."""
+        aspects = list(self._aspects(node, simulated))
+        size = [len(aspect.observed) for aspect in aspects]
+        observed = np.concatenate([aspect.observed for aspect in aspects])
+        drawn = np.concatenate([aspect.simulated for aspect in aspects], axis=1)
+        floor = np.repeat([aspect.floor for aspect in aspects], size)
+        return aspects, oddities(observed, drawn, np.repeat(np.arange(len(size)), size), floor)
 
-    def _pair(self, u: int, v: int) -> _PairOddity:
-        """How odd the pair is, its observed strength and its mean simulated one."""
-        rows, columns = self._spans.columns_of(u), self._spans.columns_of(v)
-        here = self.observed.covariance[rows, columns]
-        drawn = self.simulated.block(rows, columns)
-        odd = oddity(here.ravel(), drawn.reshape(len(drawn), -1), 0.5 / self.n_rows)
-        observed = self._strength(here[None], self.observed.shares[None], u, v)
-        simulated = self._strength(drawn, self.simulated.shares, u, v)
-        return odd, float(observed[0]), float(simulated.mean())
-
-    def _strength(self, blocks: Floats, shares: Floats, u: int, v: int) -> Floats:
-        """Correlation, correlation ratio or Cramer's V of each table, from its covariances.
-
-        Of a hurdle column, the multiple correlation with its two parts.
-        """
-        spans = self._spans
-        if blocks.shape[1:] == (1, 1):
-            return np.asarray(blocks[:, 0, 0])
-        rows, columns = (
-            np.ones((len(blocks), int(spans.width[node])))
-            if spans.kinds[node].is_numeric
-            else shares[:, spans.levels_of(spans.place(node))]
-            for node in (u, v)
-        )
-        share = rows[:, :, None] * columns[:, None, :]
-        # A level without rows has covariance zero.
-        total = np.sum(blocks**2 / np.where(share > 0.0, share, 1.0), axis=(1, 2))
-        return np.asarray(np.sqrt(total / max(spans.freedom[[u, v]].min(), 1)))
-
-    def _node_check(self, node: int, odd: Oddity, adjusted: float, alpha: float) -> NodeCheck:
+    def _node_check(
+        self, node: int, aspects: list[_Aspect], odd: Oddities, adjusted: Floats, alpha: float
+    ) -> NodeCheck:
         column, here, at = self.fitted.schema.nodes[node], self.observed, self._spans.place(node)
         gaussian, numeric = self._spans.is_gaussian(node), self._spans.numeric_nodes[node]
         moments = here.moments[node] if numeric else np.full(len(MOMENTS), np.nan)
-        names = [name for part in self._looked_at(node) for name in part[0]]
+        worst = _telling([aspect.names[0] for aspect in aspects], odd, adjusted <= alpha, moments)
+        first = sum(len(aspect.names) for aspect in aspects[:worst])
+        scaled = odd.scaled[first : first + len(aspects[worst].names)]
+        name, size = _farthest(aspects[worst].names, scaled)
+        flagged = bool(adjusted.min() <= alpha)
+        flag = column_flag(column, name, size) if flagged else Flag.none()
         return NodeCheck(
             column.name,
             column.kind,
@@ -166,36 +240,107 @@ class _Comparison:
             largest=float(here.largest[node]) if numeric else np.nan,
             n_outliers=float(here.n_outliers[node]) if numeric else np.nan,
             dispersion=np.nan if gaussian else float(here.dispersion[at]),
-            distance=odd.distance,
-            p_value=odd.p_value,
-            p_adjusted=adjusted,
-            flagged=adjusted <= alpha,
-            where=_where(names, odd.scaled),
+            distance=float(odd.distance[worst]),
+            p_value=float(min(1.0, len(aspects) * odd.p_value.min())),
+            p_adjusted=float(adjusted.min()),
+            flagged=flagged,
+            where=_where(name, size),
+            meaning=flag.meaning,
+            advice=flag.advice,
         )
 
-    def _pair_check(
-        self, pair: tuple[int, int], pair_odds: _PairOddity, adjusted: float, alpha: float
-    ) -> PairCheck:
-        schema, (u, v), (odd, observed, simulated) = self.fitted.schema, pair, pair_odds
-        rows, columns = (
-            self.fitted.axis(node) if self._spans.width[node] > 1 else () for node in pair
-        )
-        names = list(rows or columns or ("",))
-        if rows and columns:
-            names = [f"{a} & {b}" for a in rows for b in columns]
-        return PairCheck(
-            schema.nodes[u].name,
-            schema.nodes[v].name,
-            edge_kind(schema, u, v),
-            bool(self.fitted.edge_weights[u, v] > 0.0),
-            observed,
-            simulated,
-            odd.distance,
-            odd.p_value,
-            adjusted,
-            adjusted <= alpha,
-            _where(names, odd.scaled),
-        )
+    # -- pairs -------------------------------------------------------------------------------------
+
+    def _pair_oddities(self, name: str, simulated: Simulated) -> tuple[Oddities, Ints]:
+        """How odd the pairs are that have such statistics, and their numbers."""
+        order = self.orders[name]
+        present, group = np.unique(order.pair, return_inverse=True)
+        here = getattr(self.observed, name).ravel()[order.at]
+        return oddities(here, getattr(simulated, name), group.ravel(), self._floor), present
+
+    def _pair_checks(
+        self,
+        simulated: Floats,
+        of_pairs: dict[str, tuple[Oddities, Ints]],
+        adjusted: dict[str, Floats],
+        alpha: float,
+    ) -> tuple[PairCheck, ...]:
+        """All pairs, oddest first; each by what is oddest about it."""
+        u, v = judged_pairs(self.fitted.schema)
+        names = list(of_pairs)
+        shape = (len(names), len(u))
+        tail, distance, p_value, adjusted_p = np.ones((4, *shape))
+        for k, (name, (odd, present)) in enumerate(of_pairs.items()):
+            tail[k, present], distance[k, present] = odd.tail, odd.distance
+            p_value[k, present], adjusted_p[k, present] = odd.p_value, adjusted[name]
+        n_aspects = np.zeros(len(u))
+        for _, present in of_pairs.values():
+            n_aspects[present] += 1
+        worst = np.lexsort([-distance, tail], axis=0)[0]
+        at = np.arange(len(u))
+        chance = np.minimum(1.0, n_aspects * p_value.min(axis=0))
+        tail, distance, adjusted_p = (part[worst, at] for part in (tail, distance, adjusted_p))
+        order = np.lexsort([-distance, tail])
+        seen, drawn = self.observed.strength[u, v], simulated[u, v]
+        edges = self.fitted.edge_weights[u, v] > 0.0
+        checks = []
+        for k in order.tolist():
+            aspect, ends = names[worst[k]], (int(u[k]), int(v[k]))
+            name, size, about = self._farthest_in_pair(aspect, of_pairs[aspect], k, ends)
+            flagged, strength = bool(adjusted_p[k] <= alpha), (float(seen[k]), float(drawn[k]))
+            columns = self.fitted.schema.nodes[ends[0]], self.fitted.schema.nodes[ends[1]]
+            kind, edge = edge_kind(self.fitted.schema, *ends), bool(edges[k])
+            flag = Flag.none()
+            if flagged:
+                flag = pair_flag(aspect, columns, strength, about, edge=edge, refit=self.refit)
+            checks.append(
+                PairCheck(
+                    columns[0].name,
+                    columns[1].name,
+                    kind,
+                    edge,
+                    *strength,
+                    float(distance[k]),
+                    float(chance[k]),
+                    float(adjusted_p[k]),
+                    flagged,
+                    _where(name, size),
+                    *flag,
+                )
+            )
+        return tuple(checks)
+
+    def _farthest_in_pair(
+        self, aspect: str, judged: tuple[Oddities, Ints], pair: int, ends: tuple[int, int]
+    ) -> tuple[str, float, Column | None]:
+        """Name and size of the statistic that is farthest off, and which end it is about."""
+        order, spans = self.orders[aspect], self._spans
+        first, last = np.searchsorted(order.pair, [pair, pair + 1])
+        if first == last:
+            return "", 0.0, None
+        scaled = judged[0].scaled[first:last]
+        k = int(np.abs(scaled).argmax())
+        width = getattr(self.observed, aspect).shape[1]
+        row, column = divmod(int(order.at[first + k]), width)
+        schema, size = self.fitted.schema, float(scaled[k])
+        if aspect == "relation":
+            cells = {int(spans.column_node[c]): self._cell(c) for c in (row, column)}
+            return " & ".join(filter(None, (cells[node] for node in ends))), size, None
+        if aspect == "curve":
+            bent = schema.nodes[column]
+            return " & ".join(filter(None, (self._cell(row), f"{bent.name} squared"))), size, bent
+        uneven, cell = schema.nodes[row], self._cell(column)
+        where = f"at {cell}" if cell else f"by {schema.nodes[int(spans.column_node[column])].name}"
+        return f"sd of {uneven.name} {where}", size, uneven
+
+    def _cell(self, column: int) -> str:
+        """Name of a design column within its node; empty where there is only one."""
+        node = int(self._spans.column_node[column])
+        if self._spans.width[node] == 1:
+            return ""
+        return self.fitted.axis(node)[column - int(self._spans.column_start[node])]
+
+    # -- levels ------------------------------------------------------------------------------------
 
     def _levels(self) -> tuple[LevelCheck, ...]:
         total, here, checks = self.design.total_weight, self.observed, []
@@ -223,11 +368,30 @@ def _even(moments: Floats) -> Floats:
     return out
 
 
+def _telling(
+    names: Sequence[str], odd: Oddities, flagged: NDArray[np.bool_], moments: Floats
+) -> int:
+    """The oddest aspect of a column, or what it follows from, if that is flagged as well."""
+    oddest = int(np.lexsort([-odd.distance, odd.tail])[0])
+    cause = _CAUSES.get(names[oddest])
+    if cause not in names or not flagged[names.index(cause)]:
+        return oddest
+    skewness, kurtosis = (moments[MOMENTS.index(name)] for name in ("skewness", "kurtosis"))
+    # Gamma and log-normal columns have a ratio of 1/2 to 2/3, symmetric ones none.
+    if cause == "skewness" and skewness**2 < kurtosis / 3.0:
+        return oddest
+    return names.index(cause)
+
+
 def _log(values: Floats) -> Floats:
     return np.log(np.maximum(values, 1e-300))
 
 
-def _where(names: Sequence[str], scaled: Floats) -> str:
-    """Name the statistic that is farthest off, and by how many standard deviations."""
+def _farthest(names: Sequence[str], scaled: Floats) -> tuple[str, float]:
+    """The statistic that is farthest off, and by how many standard deviations."""
     at = int(np.abs(scaled).argmax())
-    return f"{cut(names[at], 40)} {scaled[at]:+.1f}".strip()
+    return names[at], float(scaled[at])
+
+
+def _where(name: str, size: float) -> str:
+    return f"{cut(name, 40)} {size:+.1f}".strip()

@@ -3,68 +3,32 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from mixedgm.model.kinds import KINDS, indicator_ends
 from mixedgm.printable import cut, one_line
+from mixedgm.studies.meanings import advice
 from mixedgm.table.assemble import Columns, frame
 from mixedgm.views.canvas import known_options
 from mixedgm.views.plot_check import CheckPicture, plot_check
+from mixedgm.views.result import result_html
 from mixedgm.views.text import table_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ZEROS", "LevelCheck", "ModelCheck", "NodeCheck", "PairCheck", "meanings_text"]
+__all__ = ["LevelCheck", "ModelCheck", "NodeCheck", "PairCheck", "check_text"]
 
 _SHOWN = 12
 _NAMED = 5
-_ALIKE = 0.02  # strengths that differ by less, and by less than a tenth, are the same
-ZEROS = "zeros"
-"""How `where` names the share of zeros of a count."""
-
-_COLUMNS = {
-    "skewed": "Given the other columns, values lean to one side of what the model expects. To do: "
-    'try transforms="nonparanormal" for such columns.',
-    "heavy": "Given the other columns, some values lie farther out than in a normal distribution. "
-    'To do: look at these rows, or try transforms="nonparanormal".',
-    "light": "Given the other columns, values lie closer together than in a normal distribution, "
-    "as in a column with bounds or with few values. To do: try "
-    'transforms="nonparanormal", or types= to make it categorical.',
-    "moved": "Mean or spread, or the share of a level, is not what the model says. To do: see "
-    "whether these rows are like those of the fit; if parameters are shrunken, fit with "
-    "refit=True.",
-    "sure": "The model is too sure of the level: in some rows it is harder to predict than the "
-    "model says. To do: merge rare levels, or let an edge vary with a third column (moderators=).",
-    "unsure": "The level is easier to predict than the model says, so that edges of this column "
-    "are missing or too weak. To do: look at its pairs.",
-    "varied": "Given the other columns, values vary more than the model says. To do: look for an "
-    "edge that is missing or that varies with a third column (moderators=); counts with many zeros "
-    "may need types={...: mixedgm.Count(zero_term=True)}.",
-    "even": "Given the other columns, values vary less than the model says, so that edges of this "
-    "column are missing or too weak. To do: look at its pairs.",
-    "amounts": "Where such a column is not zero, values are not normal given the other columns. To "
-    "do: look at these rows, or take logarithms (np.log1p keeps zeros).",
-    "zeros": "There are more zeros, or fewer, than the model says. To do: "
-    "types={...: mixedgm.Count(zero_term=True)}.",
-}
-_PAIRS = {
-    "missing": "The rows show a relation, and the model has no edge for it. To do: let more edges "
-    "in, by a smaller lam or a smaller gamma of EBIC; allow the edge, if it is forbidden.",
-    "weak": "The edge is there, but the rows show a stronger relation. To do: fit with refit=True "
-    "if parameters are shrunken; else the relation is not a straight line (try transforms=) or "
-    "varies with a third column (moderators=).",
-    "strong": "The model says more about the pair than the rows show. To do: look at the edges "
-    "around it; one of them may not be a straight line (try transforms=) or vary with a third "
-    "column (moderators=).",
-    "shape": "The relation is about as strong as the model says, but not in the same cells; "
-    "`where` names the one that is farthest off. To do: try transforms= or moderators=, or live "
-    "with it if the difference does not matter.",
-}
+_NOTES = (
+    "One cause can show in several places: mend one thing, then check again.",
+    "With many rows even differences that do not matter are flagged: compare observed and "
+    "simulated.",
+)
 
 
 class NodeCheck(NamedTuple):
@@ -76,6 +40,10 @@ class NodeCheck(NamedTuple):
     size, and how many are beyond 4.
     `dispersion` is the mean squared Pearson residual of a column with finitely many values, or of
     whether a hurdle column is zero, 1 when the model is right.
+
+    `where` names what is oddest about the column, and by how many standard deviations it is off,
+    `distance` and `p_value` how odd that is.  Where the column is flagged, `meaning` says what that
+    means in a word or two, and `advice` in sentences, with what to do.
     """
 
     column: str
@@ -92,6 +60,8 @@ class NodeCheck(NamedTuple):
     p_adjusted: float
     flagged: bool
     where: str
+    meaning: str = ""
+    advice: str = ""
 
 
 class PairCheck(NamedTuple):
@@ -99,9 +69,12 @@ class PairCheck(NamedTuple):
 
     `observed` and `simulated` are correlations (no column is categorical; ordinal columns count by
     their scores, counts by their square roots), correlation ratios (one is) or Cramer's V (both);
-    with a hurdle column, multiple correlations with its two parts;
-    `distance` looks at every cell, and is about 1 when the model is right.  `where` names the cell
-    that is farthest off, in standard deviations.
+    with a hurdle column, multiple correlations with its two parts.  They show how large a
+    difference is; what is judged are residuals of each column, by the other column, by its square,
+    and squared residuals by the other column.  `where` names what is farthest off, in standard
+    deviations; `distance`, 1 when the model is right, and `p_value` how odd that is.  Where the
+    pair is flagged, `meaning` and `advice` say what that means and what to do, and `about` names
+    the end that it is about, if it is one.
     """
 
     source: str
@@ -115,6 +88,9 @@ class PairCheck(NamedTuple):
     p_adjusted: float
     flagged: bool
     where: str
+    meaning: str = ""
+    about: str = ""
+    advice: str = ""
 
 
 class LevelCheck(NamedTuple):
@@ -143,6 +119,8 @@ class ModelCheck:
         Chance that a right model has anything flagged.
     library : str
         Library of the frames.
+    refit : bool
+        Whether the graph's estimate on these rows was judged, rather than the model as it is.
     """
 
     node_checks: tuple[NodeCheck, ...]
@@ -152,6 +130,13 @@ class ModelCheck:
     n_simulated: int
     alpha: float
     library: str
+    refit: bool = True
+
+    @property
+    def p_value(self) -> float:
+        """Chance of a table that is as odd as this anywhere, when the model is right."""
+        nodes = [node.p_adjusted for node in self.node_checks]
+        return min([*nodes, *(pair.p_adjusted for pair in self.pair_checks)], default=1.0)
 
     def nodes(self) -> Any:
         """One row per column, as a frame."""
@@ -160,6 +145,21 @@ class ModelCheck:
     def pairs(self) -> Any:
         """One row per pair of columns, oddest first, as a frame."""
         return self._frame(PairCheck, self.pair_checks)
+
+    def flags(self) -> Any:
+        """What is flagged, columns first, then pairs: what it means and what to do, as a frame."""
+        return frame(self._flags, self.library)
+
+    @property
+    def _flags(self) -> Columns:
+        fields = ("meaning", "where", "distance", "p_adjusted", "advice")
+        nodes = [node for node in self.node_checks if node.flagged]
+        pairs = [pair for pair in self.pair_checks if pair.flagged]
+        return {
+            "column": [*(node.column for node in nodes), *(pair.source for pair in pairs)],
+            "other": [*(None for _ in nodes), *(pair.target for pair in pairs)],
+            **{name: [getattr(check, name) for check in (*nodes, *pairs)] for name in fields},
+        }
 
     def levels(self) -> Any:
         """Observed and expected counts of every level given the other columns, as a frame."""
@@ -199,86 +199,79 @@ class ModelCheck:
             distance[u, v] = distance[v, u] = pair.distance
             flagged[u, v] = flagged[v, u] = pair.flagged
             edge[u, v] = edge[v, u] = pair.edge
-        nodes = [(n.distance, n.flagged, n.where) for n in self.node_checks]
-        return plot_check(CheckPicture(names, distance, flagged, edge, nodes), ax=ax)
+        nodes = [(n.distance, n.flagged, n.meaning or n.where) for n in self.node_checks]
+        meanings = {
+            (at[pair.source], at[pair.target]): pair.meaning
+            for pair in self.pair_checks
+            if pair.flagged
+        }
+        picture = CheckPicture(names, distance, flagged, edge, nodes, meanings)
+        return plot_check(picture, ax=ax)
+
+    @property
+    def title(self) -> str:
+        """How much is flagged, of what and against what, in a sentence."""
+        n_items = len(self.node_checks) + len(self.pair_checks)
+        judged = "the graph, refitted to these rows" if self.refit else "the model as it is"
+        return (
+            f"Model check: {len(self.flagged)} of {n_items} columns and pairs flagged "
+            f"(a right model: any with chance {self.alpha:g}); {judged}, against "
+            f"{self.n_simulated} simulated tables of {self.n_rows:,} rows"
+        )
 
     def __repr__(self) -> str:
-        n_items = len(self.node_checks) + len(self.pair_checks)
-        head = (
-            f"Model check: {len(self.flagged)} of {n_items} columns and pairs flagged "
-            f"(a right model: any with chance {self.alpha:g}), against {self.n_simulated} "
-            f"simulated tables of {self.n_rows:,} rows"
-        )
-        pairs = [pair for pair in self.pair_checks if pair.flagged]
-        nodes = [node for node in self.node_checks if node.flagged]
-        parts = [textwrap.fill(head, 80, subsequent_indent="  ")]
-        parts += _listed("Columns", {"column": [node.column for node in nodes]}, nodes)
-        shown = {
-            "pair": [f"{pair.source} - {pair.target}" for pair in pairs],
-            "edge": ["yes" if pair.edge else "no" for pair in pairs],
-            "observed": [f"{pair.observed:.2f}" for pair in pairs],
-            "simulated": [f"{pair.simulated:.2f}" for pair in pairs],
-        }
-        parts += _listed("Pairs", shown, pairs)
-        if nodes or pairs:
-            parts += ["", meanings_text(nodes, pairs)]
-        return "\n".join(parts)
+        return check_text(self)
+
+    def _repr_html_(self) -> str:
+        columns = dict(self._flags)
+        del columns["distance"], columns["p_adjusted"]
+        return result_html(self.title, columns, _NOTES if self.flagged else (), "flags()")
+
+
+def check_text(checked: ModelCheck, reworded: Callable[[str], str] = str) -> str:
+    """Return what is flagged, what that means and what to do; `reworded` may rewrite the advice."""
+    pairs = [pair for pair in checked.pair_checks if pair.flagged]
+    nodes = [node for node in checked.node_checks if node.flagged]
+    parts = [textwrap.fill(checked.title, 80, subsequent_indent="  ")]
+    parts += _listed("Columns", {"column": [node.column for node in nodes]}, nodes)
+    shown = {
+        "pair": [f"{pair.source} - {pair.target}" for pair in pairs],
+        "observed": [f"{pair.observed:.2f}" for pair in pairs],
+        "simulated": [f"{pair.simulated:.2f}" for pair in pairs],
+    }
+    parts += _listed("Pairs", shown, pairs)
+    if nodes or pairs:
+        parts += ["", "What the flags mean", *_meanings(nodes, pairs, reworded)]
+        parts += [textwrap.fill(" ".join(_NOTES), 80)]
+    return "\n".join(parts)
 
 
 def _listed(
     what: str, columns: dict[str, list[str]], checks: Sequence[NodeCheck | PairCheck]
 ) -> list[str]:
     """A heading and the first checks with how far off they are, and where."""
-    off: Columns = {"distance": [c.distance for c in checks], "where": [c.where for c in checks]}
+    off = {"where": [c.where for c in checks], "meaning": [c.meaning for c in checks]}
     shown = {name: values[:_SHOWN] for name, values in {**columns, **off}.items()}
     heading = f"{what} ({_SHOWN} of {len(checks)})" if len(checks) > _SHOWN else what
     return ["", heading, table_text(shown)] if checks else []
 
 
-def meanings_text(nodes: Sequence[NodeCheck], pairs: Sequence[PairCheck]) -> str:
-    """Return one paragraph per meaning of the flags, with the columns and pairs that have it."""
-    flagged: dict[str, list[str]] = {}
+def _meanings(
+    nodes: Sequence[NodeCheck], pairs: Sequence[PairCheck], reworded: Callable[[str], str]
+) -> Iterator[str]:
+    """One paragraph per meaning of the flags, with the columns and pairs that have it."""
+    flagged: dict[str, tuple[list[str], list[str], list[tuple[str, str]]]] = {}
     for node in nodes:
-        flagged.setdefault(_COLUMNS[_column_meaning(node)], []).append(node.column)
+        names, about, _ = flagged.setdefault(node.meaning, ([], [], []))
+        names.append(node.column)
+        about.append(node.column)
     for pair in pairs:
-        text = _PAIRS[_pair_meaning(pair)]
-        flagged.setdefault(text, []).append(f"{pair.source} - {pair.target}")
-    lines = ["What the flags mean"]
-    for text, names in flagged.items():
+        names, about, ends = flagged.setdefault(pair.meaning, ([], [], []))
+        names.append(f"{pair.source} - {pair.target}")
+        about.extend([pair.about] if pair.about else [])
+        ends.append((pair.source, pair.target))
+    for meaning, (names, about, ends) in flagged.items():
         shown = ", ".join(cut(one_line(name), 40) for name in names[:_NAMED])
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        paragraph = f"{shown}{more}: {text}"
-        lines.append(textwrap.fill(paragraph, 80, initial_indent="  ", subsequent_indent="    "))
-    note = "With many rows even differences that do not matter are flagged: compare the numbers."
-    return "\n".join([*lines, textwrap.fill(note, 80)])
-
-
-def _column_meaning(node: NodeCheck) -> str:
-    """By the statistic that is farthest off, which `where` names."""
-    name, _, size = node.where.rpartition(" ")
-    above = not size.startswith("-")
-    kind = KINDS[node.kind]
-    if kind.is_numeric and not kind.is_gaussian and not kind.has_spike:
-        by_name = {"residual sd": "varied" if above else "even", ZEROS: "zeros"}
-        return by_name.get(name, "moved")
-    if kind.has_spike and name in ("skewness", "kurtosis"):
-        return "amounts"
-    if name == "skewness":
-        return "skewed"
-    if name == "kurtosis":
-        return "heavy" if above else "light"
-    if name == "dispersion":
-        return "sure" if above else "unsure"
-    return "moved"
-
-
-def _pair_meaning(pair: PairCheck) -> str:
-    """By the strength in the rows and in simulated tables; one number cannot have another shape."""
-    observed, simulated = abs(pair.observed), abs(pair.simulated)
-    opposite = pair.observed * pair.simulated < 0.0 and observed > _ALIKE
-    alike = abs(observed - simulated) <= max(_ALIKE, 0.1 * max(observed, simulated))
-    if indicator_ends(pair.kind) and alike:
-        return "shape"
-    if observed > simulated or opposite:
-        return "weak" if pair.edge else "missing"
-    return "strong"
+        paragraph = f"{shown}{more}: {reworded(advice(meaning, about, ends))}"
+        yield textwrap.fill(paragraph, 80, initial_indent="  ", subsequent_indent="    ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -10,11 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.errors import SamplingWarning, level_of_caller
+from mixedgm.errors import DistributionError, SamplingWarning, level_of_caller
 from mixedgm.fitted import FittedModel
-from mixedgm.model.layout import Floats, Ints
+from mixedgm.model.layout import Floats
 from mixedgm.parallel import RandomState, run, seeds
-from mixedgm.studies.discrepancy import statistics
+from mixedgm.studies.discrepancy import PairOrder, statistics
+from mixedgm.studies.graph_refit import GraphRefit
 from mixedgm.table.encode import Design
 from mixedgm.table.naming import with_names
 
@@ -33,16 +35,23 @@ class Simulated:
 
     Parameters
     ----------
-    pairs : float32 ndarray (S, d * (d - 1) / 2)
-        Covariances above the diagonal, row by row.
+    strength : float32 ndarray (S, p + q, p + q)
+    relation, curve, uneven : float32 ndarray (S, k)
+        Pair by pair, in the orders that were asked for.
+    bend : ndarray (S, d)
     moments : ndarray (S, m, 6)
-    shares : ndarray (S, sum of values)
+    shares, expected : ndarray (S, sum of values)
     dispersion : ndarray (S, q)
     """
 
-    pairs: NDArray[np.float32]
+    strength: NDArray[np.float32]
+    relation: NDArray[np.float32]
+    curve: NDArray[np.float32]
+    uneven: NDArray[np.float32]
+    bend: Floats
     moments: Floats
     shares: Floats
+    expected: Floats
     dispersion: Floats
 
     @property
@@ -50,27 +59,22 @@ class Simulated:
         """Number of tables, S."""
         return len(self.shares)
 
-    def block(self, rows: slice, columns: slice) -> Floats:
-        """(S, a, b) covariances of two columns, the first of them left of the second."""
-        d = round((1.0 + np.sqrt(1.0 + 8.0 * self.pairs.shape[1])) / 2.0)
-        u: Ints = np.arange(rows.start, rows.stop)
-        v: Ints = np.arange(columns.start, columns.stop)
-        at = (u * (2 * d - u - 1) // 2)[:, None] + v - u[:, None] - 1
-        return self.pairs[:, at].astype(np.float64)
-
 
 def simulate(
     fitted: FittedModel,
     design: Design,
     n_rows: int,
     n_tables: int,
+    orders: Mapping[str, PairOrder],
     *,
+    refit: GraphRefit | None = None,
     random_state: RandomState = None,
     n_jobs: int | None = None,
     show: bool = False,
 ) -> Simulated:
     """Draw tables of `n_rows` rows each and keep their statistics.
 
+    With `refit` the graph is estimated anew in every table, which is compared with that estimate.
     Where the model has covariates, they are those of `design`, and the other columns are drawn
     given these.
     Tables are drawn in batches, whose size depends on shapes only: what is prepared for a draw is
@@ -79,14 +83,17 @@ def simulate(
     width = len(fitted.schema.columns) * n_rows
     size = int(np.clip(_CELLS_PER_BATCH // max(width, 1), 1, _TABLES_PER_BATCH))
     counts = [min(size, n_tables - first) for first in range(0, n_tables, size)]
+    known = design if fitted.schema.covariates else None
     outcomes = run(
-        partial(_batch, fitted, design if fitted.schema.covariates else None, n_rows),
+        partial(_batch, fitted, known, n_rows, refit, orders),
         list(zip(counts, seeds(random_state, len(counts)), strict=True)),
         n_jobs=n_jobs,
         what="batches of simulated tables",
         show=show,
     )
     records = [outcome.record for outcome in outcomes if outcome.record is not None]
+    if not records:
+        raise DistributionError(f"no table could be drawn and judged: {outcomes[0].error}")
     bad = sum(bool(record.pop("badly_mixed")) for record in records)
     if bad:
         warnings.warn(
@@ -102,6 +109,8 @@ def _batch(
     fitted: FittedModel,
     known: Design | None,
     n_rows: int,
+    refit: GraphRefit | None,
+    orders: Mapping[str, PairOrder],
     task: tuple[int, np.random.SeedSequence],
 ) -> dict[str, NDArray[np.generic]]:
     n_tables, seed = task
@@ -111,13 +120,19 @@ def _batch(
     tables = []
     for first in range(0, n_rows * n_tables, n_rows):
         cut = slice(first, first + n_rows)
-        tables.append(statistics(fitted, Design(fitted.schema, rows.numbers[cut], rows.codes[cut])))
-    above = np.triu_indices(len(tables[0].covariance), 1)
+        table = Design(fitted.schema, rows.numbers[cut], rows.codes[cut])
+        tables.append(statistics(*((fitted, table) if refit is None else refit.again(table))))
     return {
-        "pairs": np.array([table.covariance[above] for table in tables], dtype=np.float32),
+        "strength": np.array([table.strength for table in tables], dtype=np.float32),
+        **{
+            name: np.array(
+                [getattr(table, name).ravel()[order.at] for table in tables], dtype=np.float32
+            )
+            for name, order in orders.items()
+        },
         **{
             name: np.array([getattr(table, name) for table in tables])
-            for name in ("moments", "shares", "dispersion")
+            for name in ("bend", "moments", "shares", "expected", "dispersion")
         },
         "badly_mixed": np.array(any(issubclass(w.category, SamplingWarning) for w in caught)),
     }

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +28,7 @@ class CheckPicture:
 
     A distance is 1 where it is as expected, NaN on the diagonal; `flagged` pairs are not as the
     model says, `edge` pairs have an edge in it. `nodes` are the distance of every column, whether
-    it is flagged, and why.
+    it is flagged, and why.  `meanings` say why flagged pairs are.
     """
 
     names: Sequence[str]
@@ -36,14 +36,16 @@ class CheckPicture:
     flagged: NDArray[np.bool_]
     edge: NDArray[np.bool_]
     nodes: Sequence[tuple[float, bool, str]]
+    meanings: Mapping[tuple[int, int], str] = field(default_factory=dict)
 
 
 def plot_check(picture: CheckPicture, *, ax: Axes | None = None) -> Axes:
     """Draw a matrix of the pairs, and a bar for every column beside it.
 
     White is as the model expects (a distance of 1 or less), vermilion is far from it, on a
-    logarithmic scale.  A frame marks what is flagged, a dot an edge of the model.  The axes are
-    those of the matrix; their last sibling in the figure holds the bars.
+    logarithmic scale.  A frame marks what is flagged; below the diagonal a dot marks an edge of the
+    model, above it a letter says what a flag means, and the title what the letters are.  The axes
+    are those of the matrix; their last sibling in the figure holds the bars.
     """
     from matplotlib.colors import LinearSegmentedColormap, LogNorm
 
@@ -70,7 +72,8 @@ def plot_check(picture: CheckPicture, *, ax: Axes | None = None) -> Axes:
     ax.tick_params(length=0)
     for spine in ax.spines.values():
         spine.set_color(INK)
-    ax.set_title("pairs: frame = flagged, dot = edge", fontsize=9, color=INK)
+    key = "pairs: frame = flagged; below the diagonal, dot = edge"
+    ax.set_title("\n".join([key, *_name_meanings(ax, picture, cell, text)]), fontsize=9, color=INK)
     _draw_bars(ax, picture, text)
     _draw_colour_bar(ax, image)
     return ax
@@ -80,7 +83,7 @@ def _mark(ax: Axes, picture: CheckPicture, cell: float, darkest: float) -> None:
     from matplotlib.collections import PatchCollection
     from matplotlib.patches import Rectangle
 
-    u, v = np.nonzero(picture.edge)
+    u, v = np.nonzero(np.tril(picture.edge))
     ax.scatter(v, u, s=float(np.clip(0.16 * cell, 1.0, 5.0)) ** 2, color=INK, linewidths=0.0)
     places = np.argwhere(picture.flagged)
     frames = [Rectangle((b - 0.44, a - 0.44), 0.88, 0.88) for a, b in places]
@@ -89,6 +92,22 @@ def _mark(ax: Axes, picture: CheckPicture, cell: float, darkest: float) -> None:
     ax.add_collection(
         PatchCollection(frames, facecolor="none", edgecolor=colours, linewidth=1.2, gid="flagged")
     )
+
+
+def _name_meanings(ax: Axes, picture: CheckPicture, cell: float, text: float) -> list[str]:
+    """Write a letter into flagged cells above the diagonal; return lines that explain them."""
+    meanings = list(dict.fromkeys(picture.meanings.values()))
+    if cell < _SMALLEST_TEXT or not meanings:
+        return []
+    letters = dict(zip(meanings, "ABCDEFGHIJKLMNOPQRSTUVWXYZ", strict=False))
+    darkest = max(float(np.nanmax(picture.distance, initial=0.0)), 4.0)
+    for (u, v), meaning in picture.meanings.items():
+        at = min(u, v), max(u, v)
+        dark = np.log(max(picture.distance[at], 1.0)) > 0.5 * np.log(darkest)
+        style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": text, "gid": "meaning"}
+        ax.text(at[1], at[0], letters[meaning], color="white" if dark else INK, **style)
+    named = [f"{letter} = {meaning}" for meaning, letter in letters.items()]
+    return [", ".join(named[k : k + 3]) for k in range(0, len(named), 3)]
 
 
 def _draw_bars(ax: Axes, picture: CheckPicture, text: float) -> None:

@@ -1,0 +1,132 @@
+"""A model's graph and rows -> its estimate without shrinkage, there and in tables drawn from it."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mixedgm.errors import ParameterError, level_of_caller
+from mixedgm.fitted import FittedModel
+from mixedgm.model.layout import Ints
+from mixedgm.path.recipe import Recipe
+from mixedgm.path.refits import emptied, stabilised, too_dense, unshrunken
+from mixedgm.path.task import Reference, Task, prepare
+from mixedgm.solve.working_set import Start
+from mixedgm.table.encode import Design
+from mixedgm.table.transform import Nonparanormal
+
+__all__ = ["GraphRefit", "refit_graph"]
+
+_TOL = 1e-3  # of the standard error of a mean gradient
+
+
+@dataclass(frozen=True, eq=False)
+class GraphRefit:
+    """A graph that is estimated without shrinkage, by the pseudolikelihood."""
+
+    fitted: FittedModel
+    """The estimate on the rows that were given."""
+    design: Design
+    """These rows."""
+    recipe: Recipe
+    whole: Task
+    ridge: Ints
+    """Groups of the whole table that have a ridge."""
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        """A task is prepared anew in another process."""
+        return _restored, (self.fitted, self.design, self.recipe, self.ridge)
+
+    @cached_property
+    def _reference(self) -> Reference:
+        return replace(Reference.of(self.design), layout=self.whole.layout)
+
+    def again(self, design: Design) -> tuple[FittedModel, Design]:
+        """The same estimate on other rows, and these with normal scores of their own."""
+        rows = rescored(design)
+        task = prepare(rows, self.recipe, self._reference)
+        groups = np.arange(task.layout.n_groups)
+        start, tol = Start(task.theta_of(self.fitted.params), task.null.evaluation), _tol(rows)
+        refit = None
+        if task.layout.same(self.whole.layout):
+            # What the whole table settles is settled here, unless a cell has lost its rows.
+            loose = emptied(task, self.whole, groups)
+            loose[self.ridge] = True
+            refit = stabilised(task, groups, start, groups[loose], tol=tol)
+        if refit is None or not refit.solution.converged:
+            refit = unshrunken(task, groups, start, tol=tol)
+        params = task.params(refit.solution.theta)
+        return replace(self.fitted, params=params, node_scales=task.node_scales), rows
+
+
+def _restored(fitted: FittedModel, design: Design, recipe: Recipe, ridge: Ints) -> GraphRefit:
+    return GraphRefit(fitted, design, recipe, prepare(design, recipe), ridge)
+
+
+def refit_graph(fitted: FittedModel, design: Design) -> GraphRefit:
+    """Estimate the edges that the model has, and no others, on these rows.
+
+    Transformed columns get the normal scores of these rows.  Raises ParameterError where the graph
+    has too many parameters for the rows.
+    """
+    rows = rescored(design)
+    recipe = Recipe(factors=np.where(fitted.edge_weights > 0.0, 1.0, np.inf))
+    task = prepare(rows, recipe)
+    groups = np.arange(task.layout.n_groups)
+    dense = too_dense(task, groups)
+    if dense:
+        raise ParameterError(
+            f"the graph cannot be refitted to these rows, {dense}. To fix: check the model as it "
+            "is with refit=False, or fit one with fewer edges."
+        )
+    refit = unshrunken(task, groups, task.null, tol=_tol(rows))
+    if not refit.solution.converged:
+        from sklearn.exceptions import ConvergenceWarning
+
+        warnings.warn(
+            "the refit of the graph has not converged (KKT number "
+            f"{refit.solution.kkt:.1e}), so the check is rough",
+            ConvergenceWarning,
+            stacklevel=level_of_caller(),
+        )
+    nodes = task.schema.nodes
+    names = [(nodes[u].name, nodes[v].name) for u, v in task.layout.pairs[refit.ridge].tolist()]
+    report = replace(
+        fitted.report,
+        n_rows=rows.n_rows,
+        total_weight=rows.total_weight,
+        refitted=True,
+        ridge=tuple(names),
+    )
+    model = FittedModel(
+        schema=fitted.schema,
+        params=task.params(refit.solution.theta),
+        node_scales=task.node_scales,
+        report=report,
+        library=fitted.library,
+    )
+    return GraphRefit(model, rows, recipe, task, refit.ridge)
+
+
+def _tol(design: Design) -> float:
+    return float(_TOL / np.sqrt(max(design.total_weight, 1.0)))
+
+
+def rescored(design: Design) -> Design:
+    """The rows with normal scores of their own in transformed columns."""
+    columns = [
+        at
+        for at in range(design.schema.spans.n_gaussian)
+        if design.schema.nodes[at].transform is not None and np.ptp(design.numbers[:, at]) > 0.0
+    ]
+    if not columns:
+        return design
+    numbers = design.numbers.copy()
+    for at in columns:
+        scores = Nonparanormal.fit(numbers[:, at], design.weights)
+        numbers[:, at] = scores.forward(numbers[:, at])
+    return replace(design, numbers=numbers)
