@@ -23,10 +23,11 @@ def compare(
     groups: Any,
     *,
     lam: float | ArrayLike | None = None,
-    select: Any = "ebic",
+    select: Any = "local-fdr",
+    test: str = "auto",
     penalty: str = "common",
     blocks: Any = None,
-    n_perm: int = 500,
+    n_perm: int | None = None,
     alpha: float = 0.05,
     sample_weight: ArrayLike | None = None,
     n_jobs: int | None = None,
@@ -48,15 +49,22 @@ def compare(
         The penalty of all groups; one per column for ``loss="nodewise"``.
     select : str or object
         How the penalty is chosen where `lam` is not given, as for `MixedGraphicalModel`.
+    test : {"auto", "differences", "permutation"}
+        How groups are compared.  "differences" estimates every pair in every group without
+        shrinkage and tests the differences; "permutation" shuffles the labels and fits all graphs
+        again.  Both let groups have other means, variances and shares.  "auto" tests differences
+        where every group has at least ten rows for each predictor of a column and every level of
+        every column, and rows are independent (no `blocks`); elsewhere, and where `n_perm` or
+        `checkpoint` is given, labels are shuffled.  The result says which and why.
     penalty : {"common", "own"}
-        One penalty for all groups, chosen on the whole table with rows weighted such that it counts
-        as much as a mean group.  Or chosen in every group for itself, and again after every shuffle
-        of the labels, which takes long.
+        One penalty for all groups, chosen on the whole table, in which the groups' own means,
+        variances and shares are taken out and which counts as much as a mean group.  Or chosen in
+        every group for itself, and again after every shuffle of the labels, which takes long.
     blocks : str or array (n,), optional
         Labels are shuffled within blocks of rows only.  A column of `X` is then not part of
         the graphs.
-    n_perm : int
-        How often labels are shuffled; 0 for graphs without tests.
+    n_perm : int, optional
+        How often labels are shuffled; 500 by default, 0 for graphs without tests.
     alpha : float
         Level of the column `significant`.
     sample_weight : array (n,), optional
@@ -82,9 +90,15 @@ def compare(
 
     Notes
     -----
-    A p-value is (1 + number of shuffles at least as extreme) / (1 + number of shuffles).  It is
-    exact when rows of all groups come from the same distribution, whatever the sizes of the groups:
-    the penalty does not depend on the labels.
+    Differences are tested by W = d'(V1 + V2)^-1 d with Godambe's covariances of the estimates of
+    two groups, and alike for more of them; a pair with many parameters also along the order of its
+    levels.  Tests of whole graphs draw errors of all pairs together, by random multipliers of the
+    rows.  Edges are the same where the coefficients are, in the data's own units: a group may have
+    another variance, but measure a column in the same units.
+
+    Before a permutation, continuous columns are moved, and rows weighted by exponentials of their
+    own terms, such that all groups have equal means, variances and shares: that changes no edge.
+    A p-value is (1 + number of shuffles at least as extreme) / (1 + number of shuffles).
 
     Examples
     --------
@@ -94,17 +108,19 @@ def compare(
     >>> x, y, z = rng.normal(size=(3, 400))
     >>> y = np.where(site == "north", y + x, y)
     >>> table = pd.DataFrame({"x": x, "y": y, "z": z, "site": site})
-    >>> comparison = mg.compare(table, "site", lam=0.1, n_perm=49, random_state=0)
+    >>> comparison = mg.compare(table, "site", lam=0.1, random_state=0)
     >>> comparison
-    <GroupComparison: 2 groups, 49 permutations, common penalty>
+    <GroupComparison: 2 groups, tests of differences, common penalty>
     >>> edge = comparison.edges().iloc[0]
-    >>> edge["source"], edge["target"], float(edge["p_max"])
-    ('x', 'y', 0.02)
+    >>> edge["source"], edge["target"], bool(edge["p_max"] < 0.001)
+    ('x', 'y', True)
+    >>> mg.compare(table, "site", lam=0.1, n_perm=49, random_state=0)
+    <GroupComparison: 2 groups, 49 permutations, common penalty>
     """
     from mixedgm.studies.compare import Request, compare_groups
 
     request = Request(
-        groups, blocks, penalty, n_perm, alpha, n_jobs, random_state, checkpoint, verbose
+        groups, blocks, test, penalty, n_perm, alpha, n_jobs, random_state, checkpoint, verbose
     )
     chosen = Options(lam=lam, select=select, random_state=random_state, **options)
     comparison = compare_groups(X, chosen, request, sample_weight)

@@ -1,4 +1,8 @@
-"""A table in groups -> GroupComparison: one graph per group, and tests by shuffled labels."""
+"""A table in groups -> GroupComparison: one graph per group, and tests of whether they differ.
+
+Either all pairs are estimated in every group and their differences are tested, or labels are
+shuffled among rows, which are weighted first such that all groups have the margins of the table.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from mixedgm.checkpoint import Outcome, Record, fingerprint
 from mixedgm.errors import NotYetError, ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.fitting import encode, fit_design
-from mixedgm.model.layout import Ints
+from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.params import Params
 from mixedgm.notices import warn_about, warn_unless_converged
 from mixedgm.options import Options
@@ -23,16 +27,20 @@ from mixedgm.parallel import RandomState, check_checkpoint, check_n_jobs, check_
 from mixedgm.parameters import ensure
 from mixedgm.path.task import Reference
 from mixedgm.studies.bootstrap import plan_of
-from mixedgm.studies.bootstrap_replicates import Failure, Replicates
+from mixedgm.studies.bootstrap_replicates import Failure, Replicates, all_pairs
 from mixedgm.studies.compare_result import GroupComparison, differences
+from mixedgm.studies.equal_margins import EqualGroups, Part, row_weights
+from mixedgm.studies.group_differences import GroupTasks
 from mixedgm.studies.resampling import ResamplingPlan, Seed, drawn_record, estimate_record
 from mixedgm.studies.row_groups import Groups, read_groups, without_labels
 from mixedgm.table import as_frame
 from mixedgm.table.encode import Design
 
-__all__ = ["PENALTIES", "Request", "compare_groups"]
+__all__ = ["PENALTIES", "TESTS", "Request", "compare_groups"]
 
+TESTS = ("auto", "differences", "permutation")
 PENALTIES = ("common", "own")
+PERMUTATIONS = 500
 
 
 @dataclass(frozen=True)
@@ -41,8 +49,9 @@ class Request:
 
     groups: Any
     blocks: Any = None
+    test: str = "auto"
     penalty: str = "common"
-    n_perm: int = 500
+    n_perm: int | None = None
     alpha: float = 0.05
     n_jobs: int | None = None
     random_state: RandomState = None
@@ -50,9 +59,18 @@ class Request:
     verbose: int = 0
 
     def __post_init__(self) -> None:
-        wanted = " or ".join(map(repr, PENALTIES))
-        ensure(self.penalty in PENALTIES, "penalty", wanted, self.penalty)
-        check_n_tasks("n_perm", self.n_perm, 0)
+        for name, value, allowed in (
+            ("test", self.test, TESTS),
+            ("penalty", self.penalty, PENALTIES),
+        ):
+            ensure(value in allowed, name, " or ".join(map(repr, allowed)), value)
+        if self.n_perm is not None:
+            check_n_tasks("n_perm", self.n_perm, 0)
+        if self.test == "differences" and (self.n_perm or self.checkpoint is not None):
+            raise ParameterError(
+                "n_perm and checkpoint are for permutations; leave them out with "
+                "test='differences'."
+            )
         between = isinstance(self.alpha, numbers.Real) and 0.0 < self.alpha < 1.0
         ensure(between, "alpha", "a number in (0, 1)", self.alpha)
         check_n_jobs(self.n_jobs)
@@ -63,7 +81,7 @@ class Request:
 def compare_groups(
     X: Any, options: Options, request: Request, sample_weight: ArrayLike | None = None
 ) -> GroupComparison:
-    """Fit every group, shuffle the labels, fit again, and compare."""
+    """Fit every group, and test whether their edges differ."""
     if request.penalty == "own" and options.lam is not None:
         raise ParameterError("penalty='own' chooses lam in every group; leave lam out.")
     if options.moderator_names:
@@ -71,48 +89,85 @@ def compare_groups(
             "the comparison of groups does not cover deviations of moderated edges yet; name the "
             "moderators under covariates, or make the groups a moderator of one model."
         )
-    first, *drawn = seeds(request.random_state, int(request.n_perm) + 1)
+    count = PERMUTATIONS if request.n_perm is None else int(request.n_perm)
+    first, *drawn = seeds(request.random_state, count + 1)
     options = replace(options, random_state=first, n_jobs=request.n_jobs, verbose=0)
     frame = as_frame(X)
     design = encode(without_labels(frame, request.groups, request.blocks), options, sample_weight)
     groups = read_groups(frame, request.groups, request.blocks, design)
-    pooled, options = _pooled(design, options, request, len(groups), frame.library)
+    tasks = GroupTasks.of(design, options.recipe(design.schema), groups, options.runtime.n_threads)
+    test, reason = _chosen(request, tasks)
+    tested = tasks.tested(first) if test == "differences" else None
+    equal = EqualGroups.of(design, groups)
+    if tested is None and drawn:
+        equal.require_overlap()
+    alike = equal.design if equal.overlap else design
+    pooled, options = _pooled(alike, options, request, len(groups), frame.library)
     select = "fixed" if request.penalty == "common" else "again"
-    plan = plan_of(pooled, options, design, select)
+    plan = plan_of(pooled, options, alike, select)
     start = None if options.lam is None else plan.penalised
     parts = (design.take(groups.rows(group)) for group in range(len(groups)))
     fits = tuple(_fitted(part, options, frame.library, plan.reference, start) for part in parts)
     records = [estimate_record(plan, fitted) for fitted in fits]
-    every = Replicates.gather(plan.declared, records)
-    observed = _statistics(plan, every, every.pairs)
-    outcomes = _shuffles(Shuffle(plan, groups, every.pairs), drawn, request)
+    compared, outcomes = records, []
+    if tested is not None:
+        pairs = _numbers(plan.declared, tested.ends)
+    else:
+        compared = [drawn_record(plan, part, first) for part in equal.parts()]
+        pairs = all_pairs([*records, *compared])
+        outcomes = _shuffles(Shuffle(plan, equal, pairs), drawn, request)
+    every, other = (Replicates.gather(plan.declared, r, pairs) for r in (records, compared))
+    observed = _statistics(plan, other, pairs)
     done = [outcome.record for outcome in outcomes if outcome.record is not None]
     return GroupComparison(
         groups=groups.labels,
         fitted=fits,
         models={},
+        test=test,
+        reason=reason,
         penalty=request.penalty,
-        n_perm=int(request.n_perm),
+        n_perm=0 if tested is not None else count,
         alpha=float(request.alpha),
         n_pairs=len(np.unique(np.sort(plan.whole.layout.pairs, axis=1), axis=0)),
         estimates=every,
+        compared=other,
+        effective_rows=np.array(equal.effective_rows),
         observed=observed,
         permutations=_stacked(done, observed),
+        tested=tested,
         failures=tuple(Failure(o.index, o.error) for o in outcomes if o.error is not None),
     )
+
+
+def _chosen(request: Request, tasks: GroupTasks) -> tuple[str, str]:
+    """Which test, and why."""
+    if request.test != "auto":
+        return request.test, "it was asked for"
+    if request.n_perm is not None or request.checkpoint is not None:
+        name = "checkpoint" if request.n_perm is None else "n_perm"
+        return "permutation", f"{name} was given"
+    against = tasks.obstacle or tasks.shortage
+    if against:
+        return "permutation", against
+    return "differences", tasks.enough
+
+
+def _numbers(declared: Layout, ends: Ints) -> Ints:
+    """Which of all pairs these are."""
+    number, wanted = (pairs @ np.array([declared.n_nodes, 1]) for pairs in (declared.pairs, ends))
+    return np.asarray(np.searchsorted(number, wanted))
 
 
 def _pooled(
     design: Design, options: Options, request: Request, n_groups: int, library: str
 ) -> tuple[FittedModel, Options]:
-    """The whole table's fit at the lam of the groups, and options with that lam.
+    """The fit of all rows at the lam of the groups, and options with that lam.
 
     Where it is chosen, rows are weighted such that the whole table counts as much as a mean group:
     EBIC and its like then choose the graph that so many rows support.
     """
     if request.penalty == "common" and options.lam is None:
-        weights = np.ones(design.n_rows) if design.weights is None else design.weights
-        as_group = replace(design, weights=weights / n_groups)
+        as_group = replace(design, weights=row_weights(design) / n_groups)
         lam, refits = _fitted(as_group, options, library).report.lam, options.refits
         options = replace(options, lam=lam, lams=None, select="ebic", refit=refits)
     return _fitted(design, options, library), options
@@ -150,7 +205,12 @@ def _shuffles(shuffle: Shuffle, drawn: list[Seed], request: Request) -> list[Out
         show=bool(request.verbose),
         checkpoint=request.checkpoint,
         identity=fingerprint(
-            shuffle.plan.key, *labels, shuffle.pairs, seed.entropy, seed.spawn_key
+            "equal margins",
+            shuffle.plan.key,
+            *labels,
+            shuffle.pairs,
+            seed.entropy,
+            seed.spawn_key,
         ),
     )
 
@@ -160,11 +220,16 @@ def _shuffles(shuffle: Shuffle, drawn: list[Seed], request: Request) -> list[Out
 
 @dataclass(frozen=True, eq=False)
 class Shuffle:
-    """The same for all shuffles: the whole table and its fit, from which all groups start."""
+    """The same for all shuffles: the rows, and the fit of all of them, from which groups start."""
 
     plan: ResamplingPlan
-    groups: Groups
+    equal: EqualGroups
     pairs: Ints  # that have an edge in some group, by number in ``plan.declared``
+
+    @property
+    def groups(self) -> Groups:
+        """Before the shuffle."""
+        return self.equal.groups
 
     @cached_property
     def members(self) -> list[Ints]:
@@ -175,20 +240,38 @@ class Shuffle:
         return [np.flatnonzero(blocks == block) for block in range(int(blocks.max()) + 1)]
 
     def draw(self, seed: Seed) -> list[Design]:
-        """The rows of every group after one shuffle.
+        """The rows of every group after one shuffle, with equal margins.
+
+        Rows keep the weights that they had in their own groups; what these leave of differences
+        between the new groups, which is chance, is taken out as well.
+        """
+        factors = row_weights(self.equal.design) / row_weights(self.equal.before)
+        parts = []
+        for rows, counts in self.deal(np.random.default_rng(seed)):
+            weights = counts * factors[rows]
+            parts.append(Part(rows, weights * counts.sum() / weights.sum()))
+        again, design = self.equal.margins.factors(parts), self.equal.design
+        return [
+            replace(design.take(part.rows), weights=part.weights * more)
+            for part, more in zip(parts, again, strict=True)
+        ]
+
+    def deal(self, rng: np.random.Generator) -> list[tuple[Ints, Floats]]:
+        """Rows of every group after a shuffle, and how often they count.
 
         Weights that are whole numbers count identical rows, which change places one by one.
         """
-        rng = np.random.default_rng(seed)
-        if self.plan.frequencies is not None:
-            return self._dealt(rng, self.plan.frequencies)
-        codes = self.groups.codes.copy()
+        counts = self.equal.frequencies
+        if counts is not None:
+            dealt = self._dealt(rng, counts)
+            return [(np.flatnonzero(part), part[part > 0].astype(np.float64)) for part in dealt]
+        codes, weights = self.groups.codes.copy(), row_weights(self.equal.before)
         for rows in self.members:
             codes[rows] = codes[rng.permutation(rows)]
-        shuffled = replace(self.groups, codes=codes)
-        return [self.plan.design.take(shuffled.rows(g)) for g in range(len(self.groups))]
+        parts = [np.flatnonzero(codes == group) for group in range(len(self.groups))]
+        return [(rows, weights[rows]) for rows in parts]
 
-    def _dealt(self, rng: np.random.Generator, counts: NDArray[np.int64]) -> list[Design]:
+    def _dealt(self, rng: np.random.Generator, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         weights = np.zeros((len(self.groups), len(counts)), dtype=np.int64)
         for rows in self.members:
             left = counts[rows].copy()
@@ -197,7 +280,7 @@ class Shuffle:
                 part[rows] = rng.multivariate_hypergeometric(left, wanted, method="marginals")
                 left -= part[rows]
             weights[-1, rows] = left
-        return [self.plan.folded(part) for part in weights]
+        return weights
 
 
 def shuffled(shuffle: Shuffle, seed: Seed) -> Record:

@@ -1,7 +1,8 @@
-"""Graphs of groups and shuffled statistics -> GroupComparison: tables, tests, pictures, text."""
+"""Graphs of groups and tests of them -> GroupComparison: tables, pictures, text."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import false_discovery_control
 
 from mixedgm.checkpoint import Record
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.path.recipe import Lam
-from mixedgm.printable import quoted
+from mixedgm.printable import few, quoted
 from mixedgm.studies.bootstrap_replicates import (
     Failure,
     Replicates,
@@ -24,6 +26,7 @@ from mixedgm.studies.bootstrap_replicates import (
     sign_names,
 )
 from mixedgm.studies.discrepancy import holm
+from mixedgm.studies.group_differences import DifferenceTests
 from mixedgm.table.assemble import Columns, frame
 from mixedgm.views.canvas import known_options
 
@@ -33,6 +36,8 @@ if TYPE_CHECKING:
 __all__ = ["GroupComparison", "p_values"]
 
 _SHOWN = 12
+_WIDTH = 80
+_NOTABLE = 0.9
 TESTS = ("largest edge difference", "strength difference", "variance among groups", "Hamming")
 """Statistics of whole graphs, in the order in which they are kept."""
 
@@ -76,6 +81,10 @@ class GroupComparison:
         The labels, sorted.
     models : dict
         One fitted MixedGraphicalModel per label.
+    test : {"differences", "permutation"}
+        How groups were compared.
+    reason : str
+        Why in this way.
     penalty : {"common", "own"}
     n_perm : int
         Permutations asked for.
@@ -88,23 +97,33 @@ class GroupComparison:
     n_pairs : int
         Pairs of columns that may have an edge: the family of the tests of single edges.
     observed : dict of str to ndarray
-        `edges` (pairs,), `tests` (4,), `constant` and `lacking` (nodes,), `converged`.
+        `edges` (pairs,), `tests` (4,), `constant` and `lacking` (nodes,), `converged`, of the
+        groups as permutations compare them.
     permutations : dict of str to ndarray
         The same with one row per permutation.
     estimates : Replicates
-        One row per group: `weights`, `signed`, `ends`, `values`, `scales`.
+        The models, one row per group: `weights`, `signed`, `ends`, `values`, `scales`.
+    compared : Replicates
+        The same of what permutations compare: groups with equal means, variances and shares.
+    effective_rows : ndarray
+        How many rows count in every group, once these are equal.
     """
 
     groups: tuple[Any, ...]
     fitted: tuple[FittedModel, ...]
     models: Mapping[Any, Any]
+    test: str
+    reason: str
     penalty: str
     n_perm: int
     alpha: float
     n_pairs: int
     estimates: Replicates
+    compared: Replicates
+    effective_rows: Floats
     observed: Record
     permutations: Record
+    tested: DifferenceTests | None = None
     failures: tuple[Failure, ...] = ()
 
     @property
@@ -136,22 +155,30 @@ class GroupComparison:
     # -- tables ------------------------------------------------------------------------------------
 
     def edges(self) -> Any:
-        """Edges of any group, the most different first.
+        """Pairs of columns, the most different first.
 
-        Columns: source, target, kind; weight_<group> and sign_<group> for every group, as in its
-        own `edges()` (weight 0 where it has no such edge); present_in, the groups that have the
-        edge; difference, the largest between two groups, and between, which two; p_value of that
-        difference; p_holm and p_max, adjusted for all pairs of columns; significant, by p_max.
+        All that may have an edge, where differences are tested; else those that have one in some
+        group.  Columns: source, target, kind; weight_<group> and sign_<group> for every group, as
+        in its own `edges()` (weight 0 where it has no such edge); present_in, the groups that have
+        the edge; estimate_<group>, what is compared, with its sign where it has one, and
+        se_<group>, its standard error (of differences only, and of pairs with one parameter);
+        difference, the largest between two groups, and between, which two; statistic and df (of
+        differences only); p_value; p_holm, p_bh and p_max, adjusted for all pairs of columns, by
+        Holm, by Benjamini and Hochberg, and by the largest difference; significant, by p_max.
         """
         return self._frame(self._edges)
 
     def tests(self) -> Any:
         """Tests of whole graphs: columns statistic, value, p_value.
 
-        The largest edge difference between two groups; the difference of global strengths (sums of
-        edge weights), the largest between two groups; the variance among groups, summed over all
-        standardised parameters of edges; the Hamming distance, the number of pairs of columns that
-        have an edge in some groups and none in others.
+        By permutation: the largest edge difference between two groups; the difference of global
+        strengths (sums of edge weights), the largest between two groups; the variance among groups,
+        summed over all standardised parameters of edges; the Hamming distance, the number of pairs
+        of columns that have an edge in some groups and none in others.
+
+        Of differences: the same but for the Hamming distance; the largest edge difference in
+        standard errors (the normal number that has its p-value), strengths without shrinkage, and
+        the variance among groups in units of what chance gives.
         """
         return self._frame(self._tests("statistic"))
 
@@ -175,45 +202,62 @@ class GroupComparison:
         return frame(columns, self.fitted[0].library)
 
     def _tests(self, heading: str) -> Columns:
+        if self.tested is not None:
+            value, p = self.tested.tests.T
+            return {heading: TESTS[: len(value)], "value": value, "p_value": p}
         observed = self.observed["tests"]
         p = p_values(observed, self.permutations["tests"])
         return {heading: TESTS, "value": observed, "p_value": p}
 
     @cached_property
     def _edges(self) -> Columns:
-        every, schema = self.estimates, self.fitted[0].schema
-        apart = differences(every)
-        p, p_holm, p_max = self._edge_p_values
-        order = np.lexsort((-every.weights.max(axis=0, initial=0.0), -self.observed["edges"]))
-        couples = [f"{a} - {b}" for a, b in combinations(self._names, 2)]
-        columns: dict[str, Any] = {**edge_names(schema, every.ends[order])}
-        sign = np.where(every.has_sign, np.sign(every.signed), 0.0)[:, order]
-        weights = every.weights[:, order]
-        for row, name in enumerate(self._names):
-            columns[f"weight_{name}"] = weights[row]
-            columns[f"sign_{name}"] = sign_names(sign[row])
+        every, names, tested = self.estimates, self._names, self.tested
+        apart = differences(self.compared) if tested is None else tested.apart
+        values = self.compared.signed if tested is None else tested.estimates
+        p = self._edge_p_values
+        couples = [f"{a} - {b}" for a, b in combinations(names, 2)]
+        columns: dict[str, Any] = {**edge_names(self.fitted[0].schema, every.ends)}
+        for row, name in enumerate(names):
+            columns[f"weight_{name}"] = every.weights[row]
+            columns[f"sign_{name}"] = sign_names(every.sign[row])
+        present = every.weights.T > 0.0
+        columns["present_in"] = [", ".join(compress(names, pair)) for pair in present]
+        columns |= {f"estimate_{name}": each for name, each in zip(names, values, strict=True)}
+        if tested is not None:
+            columns |= {f"se_{name}": each for name, each in zip(names, tested.se, strict=True)}
+        largest = apart.max(axis=0, initial=0.0)
+        columns["difference"] = largest
+        columns["between"] = [couples[k] for k in apart.argmax(axis=0)]
+        if tested is not None:
+            columns |= {"statistic": tested.statistic, "df": tested.df}
+        columns |= {**p, "significant": p["p_max"] <= self.alpha}
+        ties = -every.weights.max(axis=0, initial=0.0)
+        order = np.lexsort((ties, -largest) if tested is None else (-largest, tested.log_p))
         return {
-            **columns,
-            "present_in": [", ".join(compress(self._names, column)) for column in weights.T > 0.0],
-            "difference": self.observed["edges"][order],
-            "between": [couples[k] for k in apart[:, order].argmax(axis=0)],
-            "p_value": p[order],
-            "p_holm": p_holm[order],
-            "p_max": p_max[order],
-            "significant": p_max[order] <= self.alpha,
+            name: each[order] if isinstance(each, np.ndarray) else [each[k] for k in order]
+            for name, each in columns.items()
         }
 
     @cached_property
-    def _edge_p_values(self) -> tuple[Floats, Floats, Floats]:
-        """Single; adjusted by Holm; by the permutations' largest difference among all pairs.
+    def _edge_p_values(self) -> dict[str, Floats]:
+        """Single ones, and those that are adjusted for all pairs.
 
-        Pairs without an edge in any group do not differ: their p-value is 1, and they count.
+        Pairs without an edge in any group do not differ in permutations: their p-value is 1, and
+        they count.
         """
-        here = self.observed["edges"]
-        p = p_values(here, self.permutations["edges"])
-        others = np.ones(max(self.n_pairs - len(p), 0))
-        adjusted = holm(np.concatenate([p, others]))[: len(p)]
-        return p, adjusted, p_values(here, self.permutations["tests"][:, :1])
+        if self.tested is not None:
+            p, p_max = self.tested.p, self.tested.p_max
+        else:
+            here = self.observed["edges"]
+            p = p_values(here, self.permutations["edges"])
+            p_max = p_values(here, self.permutations["tests"][:, :1])
+        known, others = ~np.isnan(p), np.ones(max(self.n_pairs - len(p), 0))
+        p_holm, p_bh = np.full((2, len(p)), np.nan)
+        if known.any():
+            family = np.concatenate([p[known], others])
+            p_holm[known] = holm(family)[: known.sum()]
+            p_bh[known] = false_discovery_control(family)[: known.sum()]
+        return {"p_value": p, "p_holm": p_holm, "p_bh": p_bh, "p_max": p_max}
 
     @property
     def _names(self) -> tuple[str, ...]:
@@ -281,7 +325,7 @@ class GroupComparison:
 
     @known_options
     def plot_differences(self, *, max_edges: int | None = 40, ax: Axes | None = None) -> Axes:
-        """Draw the weight of every edge in every group, the most different on top."""
+        """Draw what is compared of every pair in every group, the most different on top."""
         from mixedgm.views.plot_groups import plot_differences
 
         return plot_differences(self._edges, self._names, max_edges=max_edges, ax=ax)
@@ -292,22 +336,61 @@ class GroupComparison:
         return f"<GroupComparison: {len(self.groups)} groups, {self._counts()}>"
 
     def _counts(self) -> str:
+        if self.tested is not None:
+            return f"tests of differences, {self.penalty} penalty"
         done = str(self.n_done) if self.n_done == self.n_perm else f"{self.n_done} of {self.n_perm}"
         failed = f", {self.n_failed} failed" if self.failures else ""
         return f"{done} permutations, {self.penalty} penalty{failed}"
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Which test was made, why, and what it compares, in words."""
+        if self.tested is None:
+            lines = [
+                f"tested by permutation of rows, because {self.reason}",
+                "numbers are moved and rows weighted first, so that all groups have the same "
+                "means, variances and shares: that changes no edge",
+            ]
+            rows = [fitted.report.total_weight for fitted in self.fitted]
+            for name, n, counts in zip(self._names, rows, self.effective_rows, strict=True):
+                if counts < _NOTABLE * n:
+                    lines.append(
+                        f"group {name} is unlike the others: its {n:,.6g} rows count as "
+                        f"{counts:,.0f} with these weights"
+                    )
+            return tuple(lines)
+        graph = f"given {len(self.tested.graph)} edges that pass a test in some group"
+        beside = "given all other pairs" if self.tested.free else graph
+        lines = [
+            f"tested by differences, because {self.reason}",
+            f"each pair is estimated without shrinkage in every group, {beside}, in units of the "
+            "whole table; groups may have other means, variances and shares",
+        ]
+        if len(self.tested.ridge):
+            named = edge_names(self.fitted[0].schema, self.tested.ends[self.tested.ridge])
+            pairs = [f"{a} - {b}" for a, b in zip(named["source"], named["target"], strict=True)]
+            lines.append(
+                f"not tested, because some of their cells have too few rows in a group: "
+                f"{few(pairs, show=str)}; join levels, or use test='permutation'"
+            )
+        return tuple(lines)
+
     def summary(self) -> str:
-        """What was done, what went wrong, and the main numbers, as text."""
+        """What was done and why, what went wrong, and the main numbers, as text."""
         from mixedgm.views.text import table_text
 
-        lines = [f"Comparison of {len(self.groups)} groups: {self._counts()}", *self._troubles()]
+        lines = [f"Comparison of {len(self.groups)} groups: {self._counts()}"]
+        fill = textwrap.TextWrapper(_WIDTH, initial_indent="  ", subsequent_indent="    ").fill
+        lines += [fill(note) for note in self.notes]
+        lines += self._troubles()
         names = ("group", "n_rows", "lam", "n_edges", "strength")
-        lines += ["", table_text({name: self._groups[name] for name in names}, 80)]
-        lines += ["", table_text(self._tests("whole graphs"), 80)]
+        lines += ["", table_text({name: self._groups[name] for name in names}, _WIDTH)]
+        lines += ["", table_text(self._tests("whole graphs"), _WIDTH)]
         n_edges = len(self._edges["source"])
         shown = f", {_SHOWN} of {n_edges}" if n_edges > _SHOWN else ""
-        lines += ["", f"Edges, the most different first{shown}"]
-        wanted = ["source", "target", *(f"weight_{name}" for name in self._names[:3])]
+        what = "Edges" if self.tested is None else "Pairs"
+        lines += ["", f"{what}, the most different first{shown}"]
+        wanted = ["source", "target", *(f"estimate_{name}" for name in self._names[:3])]
         wanted += ["difference", "p_value", "p_max"]
         top: dict[str, Any] = {name: self._edges[name][:_SHOWN] for name in wanted}
         for name in wanted[2:]:

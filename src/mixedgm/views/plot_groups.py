@@ -110,18 +110,15 @@ def _together(fitted: Sequence[FittedModel]) -> FittedModel:
 def plot_differences(
     columns: Columns, names: Sequence[str], *, max_edges: int | None = 40, ax: Axes | None = None
 ) -> Axes:
-    """Draw one row per edge with its weight in every group, the most different on top.
+    """Draw one row per edge with its estimate in every group, the most different on top.
 
-    Columns: source, target, p_max, significant; weight_<group> and sign_<group> for every group.
+    Columns: source, target, p_max, significant; estimate_<group> for every group.
     Significant differences have dark lines; beside each is its adjusted p-value.
     """
     count = n_shown(len(columns["source"]), "max_edges", max_edges)
     ax = axes(ax, (7.0, float(np.clip(1.2 + 0.24 * count, 2.0, 40.0))), layout="constrained")
     rows = np.arange(count)[::-1]
-    signed = np.zeros((len(names), count))
-    for values, name in zip(signed, names, strict=True):
-        negative = [sign == "-" for sign in columns[f"sign_{name}"][:count]]
-        values[:] = np.asarray(columns[f"weight_{name}"])[:count] * np.where(negative, -1.0, 1.0)
+    signed = np.array([columns[f"estimate_{name}"][:count] for name in names])
     dark = np.asarray(columns["significant"], dtype=bool)[:count]
     low, high = signed.min(axis=0), signed.max(axis=0)
     ax.axvline(0.0, color="#BBBBBB", linewidth=0.8, zorder=0)

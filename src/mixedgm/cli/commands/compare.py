@@ -35,13 +35,17 @@ if TYPE_CHECKING:
 USAGE = "TABLE --groups COLUMN -o FOLDER [options]"
 SUMMARY = "learn one network per group of rows and test whether they differ"
 EXPLANATION = """
-Learn a network in each group of rows, at the same penalty, and list the edges side by side. Then
-shuffle the group labels many times and learn the networks again: differences that hardly ever arise
-in this way are significant. Models, tables and pictures go into a folder. With --checkpoint,
-finished shuffles are kept, and --resume continues after any interruption, with the same results.
+Learn a network in each group of rows, at the same penalty, and list the edges side by side. Where
+every group has enough rows, all pairs of columns are estimated in each of them without shrinkage,
+and their differences are tested. Else the group labels are shuffled many times and the networks
+learnt again: differences that hardly ever arise in this way are significant. Both allow for groups
+with other means and shares; the summary says which was done and why. Models, tables and pictures go
+into a folder. With --checkpoint, finished shuffles are kept, and --resume continues after any
+interruption, with the same results.
 """
 EXAMPLES = """
 mixedgm compare survey.csv --groups site -o sites
+mixedgm compare survey.csv --groups site -o sites --permutations 2000
 mixedgm compare survey.csv --groups site -o sites --blocks school
 mixedgm compare survey.csv --groups site -o sites --checkpoint kept --resume
 """
@@ -53,7 +57,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_output(parser, "FOLDER", "where to write models, tables and pictures", required=True)
     text = "column that says who is in which group"
     parser.add_argument("--groups", metavar="NAME", required=True, help=text)
-    add_number(parser, "--permutations", default=500, text="shuffles")
+    text = "test differences of estimates, or shuffle labels (default: by the number of rows)"
+    add_choice(parser, "--test", "auto", "differences", "permutation", text=text)
+    text = "shuffle labels so many times (default: 500 where they are shuffled)"
+    parser.add_argument("--permutations", type=int, metavar="N", help=text)
     text = "one penalty for all groups (default), or one chosen in each, which takes longer"
     add_choice(parser, "--penalty", "common", "own", text=text)
     parser.add_argument("--lam", type=float, help="the penalty, instead of choosing it")
@@ -68,7 +75,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace, console: Console) -> None:
     """Fit, shuffle, write everything, print the summary."""
-    from mixedgm.estimator import compare
+    from mixedgm.estimator.groups import compare
 
     check_checkpoint(args, "permutations")
     folder = make_folder(args.output)
@@ -79,6 +86,7 @@ def run(args: Namespace, console: Console) -> None:
         comparison = compare(
             frame,
             args.groups,
+            test=args.test,
             penalty=args.penalty,
             blocks=args.blocks,
             n_perm=args.permutations,
