@@ -53,6 +53,19 @@ class Failure(NamedTuple):
     message: str
 
 
+class EdgeParts(NamedTuple):
+    """What edges consist of: an edge of a hurdle column has two parts, all others one.
+
+    `pair` (P,) and `ends` (P, 2) say which part of which pair it is, counted for both ends;
+    `weights` (B, P) are the norms of the parts, and `sign` (B, P) is 0 where there is none.
+    """
+
+    pair: Ints
+    ends: Ints
+    weights: Floats
+    sign: Floats
+
+
 @dataclass(frozen=True, eq=False)
 class Replicates:
     """What is kept of the resamples.
@@ -168,8 +181,38 @@ class Replicates:
         return np.sqrt(np.add.reduceat(self.standardised**2, self.starts[:-1], axis=1))
 
     @cached_property
+    def parts(self) -> EdgeParts:
+        """The parts of every pair: whether and how much for a hurdle column, else one."""
+        nodes, (u, v) = self.layout.nodes, self.ends.T
+        count = np.where(nodes.numeric_nodes, nodes.width, 1)
+        n_parts = count[u] * count[v]
+        pair = np.repeat(np.arange(len(u)), n_parts)
+        at = np.arange(len(pair)) - np.repeat(np.cumsum(n_parts) - n_parts, n_parts)
+        size = (np.diff(self.starts) // n_parts)[pair]
+        first = self.starts[pair] + at * size
+        if len(pair) == 0:
+            return EdgeParts(pair, np.zeros((0, 2), dtype=np.int64), *np.zeros((2, len(self), 0)))
+        # Levels of categories stand last in a block, so that a part is one run of parameters.
+        weights = np.sqrt(np.add.reduceat(self.standardised**2, first, axis=1))
+        can = (nodes.signed | nodes.numeric_nodes)[self.ends[pair]].all(axis=1)
+        sign = np.where(can, np.sign(self.values[:, first + size - 1]), 0.0)
+        return EdgeParts(pair, np.column_stack(np.divmod(at, count[v][pair])), weights, sign)
+
+    @cached_property
+    def sign(self) -> Floats:
+        """(B, U) sign of every edge: 1 or -1 where all of its parts have it, else 0."""
+        pair, sign = self.parts.pair, self.parts.sign
+        if len(pair) == 0:
+            return sign
+        total = np.add.reduceat(sign, np.searchsorted(pair, np.arange(len(self.pairs))), axis=1)
+        return np.asarray(np.where(np.abs(total) == np.bincount(pair), np.sign(total), 0.0))
+
+    @cached_property
     def has_sign(self) -> NDArray[np.bool_]:
-        """(U,) whether an edge of this pair has a sign: no end has three or more categories."""
+        """(U,) whether an edge of this pair is one signed number.
+
+        No end has three or more categories, or two parts.
+        """
         return np.asarray(self.layout.nodes.signed[self.ends].all(axis=1))
 
     @cached_property

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mixedgm.deprecation import warn_renamed
 from mixedgm.errors import ParameterError, near_matches
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats, Ints
@@ -22,6 +24,7 @@ from mixedgm.studies.bootstrap_replicates import (
     sign_names,
 )
 from mixedgm.studies.centrality import MEASURES
+from mixedgm.studies.pair_intervals import PairReplicates
 from mixedgm.table.assemble import Columns, frame
 from mixedgm.views.canvas import known_options
 
@@ -29,6 +32,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["Bootstrap", "Failure"]
+
+_SPREAD = ("estimate", "lower", "upper")
+"""Of weights as selected: no intervals of anything, and left out of `selection`."""
+_SHOWN = 12
+_BESIDE = {"free": "all others", "graph": "the edges that pass a test"}
 
 
 class EdgeDifference(NamedTuple):
@@ -66,6 +74,16 @@ def _interval_columns(estimate: Floats, samples: Floats, level: float) -> dict[s
     return {"estimate": estimate, "mean": samples.mean(axis=0), "lower": low, "upper": high}
 
 
+def _sign_columns(sign: Floats, samples: Floats, signed: Floats) -> dict[str, Any]:
+    """Signs, how often edges are found in the samples, and how often with the same sign."""
+    agrees = (samples == sign).mean(axis=0)
+    return {
+        "sign": sign_names(sign),
+        "inclusion": (signed != 0.0).mean(axis=0),
+        "same_sign": np.where(sign != 0.0, agrees, np.nan),
+    }
+
+
 def _correlation(here: Floats, samples: Floats) -> Floats:
     if len(here) < 3 or np.ptp(here) == 0.0:
         return np.full(len(samples), np.nan)
@@ -80,8 +98,10 @@ def _correlation(here: Floats, samples: Floats) -> Floats:
 class Bootstrap:
     """What resampling says about a model; `mixedgm.bootstrap` makes it.
 
-    Tables are frames of the training table's library.  Intervals are percentile intervals over the
-    resamples that were fitted; `level` is their nominal coverage.
+    `intervals()` and `parameters()` say how large edges are: every pair that may have one is
+    estimated without shrinkage.  `selection()` says how often the model finds them again.
+    `centrality()` and `differences()` are about the graph as the model estimates it, with
+    percentile intervals.  Tables are frames of the training table's library.
 
     Attributes
     ----------
@@ -98,8 +118,12 @@ class Bootstrap:
     dropped : ndarray (n_done,) or None
         Share of the rows (or clusters) that each resample of a case-dropping bootstrap left out.
     refit : bool
-        Whether model and resamples were refitted without shrinkage.  Without it, intervals are of
-        shrunken values and hardly ever cover the true ones.
+        Whether model and resamples were refitted without shrinkage.  Without it, weights in
+        `selection()`, `differences()` and `centrality()` are shrunken.
+    pair_replicates : PairReplicates or None
+        The numbers behind `intervals()` and `parameters()`.
+    no_intervals : str
+        Why there are none; empty if there are.
     fitted : FittedModel
         The model.
     """
@@ -113,6 +137,8 @@ class Bootstrap:
     failures: tuple[Failure, ...] = ()
     dropped: Floats | None = None
     refit: bool = False
+    pair_replicates: PairReplicates | None = None
+    no_intervals: str = ""
 
     @property
     def n_done(self) -> int:
@@ -132,7 +158,8 @@ class Bootstrap:
     @property
     def nbytes(self) -> int:
         """Memory that the replicates take."""
-        return self.replicates.nbytes
+        pairs = self.pair_replicates
+        return self.replicates.nbytes + (0 if pairs is None else pairs.nbytes)
 
     def _frame(self, columns: Columns) -> Any:
         return frame(columns, self.fitted.library)
@@ -142,7 +169,7 @@ class Bootstrap:
             return
         methods = {
             "case-dropping": "stability() and cs_coefficient()",
-            "nonparametric": "edges(), parameters(), differences() and centrality()",
+            "nonparametric": "intervals(), selection(), differences() and centrality()",
         }[self.kind]
         raise ParameterError(
             f"{what} needs a bootstrap with kind={quoted(kind)}; this one is {self.kind}: use "
@@ -151,27 +178,86 @@ class Bootstrap:
 
     # -- tables ------------------------------------------------------------------------------------
 
-    def edges(self, level: float = 0.95) -> Any:
-        """Edges of the model and of any resample, heaviest first.
+    def intervals(self, level: float = 0.95) -> Any:
+        """How large every edge is: all pairs that may have one, without shrinkage.
 
-        Columns: source, target, kind, weight and sign as in the model's own `edges()` (weight 0
-        where the model has no such edge); inclusion, the share of the resamples that have the edge;
-        same_sign, the share in which it has the model's sign; then estimate, mean, lower and upper
-        of the weight, which is negative where the sign is.  Where an edge has no sign, these are
-        lengths, so that lower is never below zero.
+        Parameters
+        ----------
+        level : float
+            How often intervals are to cover true values.
+
+        Returns
+        -------
+        frame of the training table's library
+            The most certain pairs first.  Columns: source, target, kind; source_level and
+            target_level; estimate, se (over resamples), lower and upper.  Numbers, scores and
+            roots of counts count in their standard deviations.  A pair has one row, for two levels
+            that of the second against the first (so for two such columns a log odds ratio); where
+            a column has three or more levels one for each of them, against their mean; and one for
+            each part of a hurdle column, "debt != 0" and "debt".  A pair of which some combination
+            of levels has no rows has no interval.  `parameters()` has the same in the data's own
+            units.
+
+        Examples
+        --------
+        >>> import mixedgm as mg, numpy as np, pandas as pd
+        >>> rng = np.random.default_rng(0)
+        >>> age = rng.normal(size=400)
+        >>> debt = np.where(rng.random(400) < 1 / (1 + np.exp(2 * age)), 5 + age, 0)
+        >>> table = pd.DataFrame({"age": age, "debt": debt + rng.normal(size=400) * (debt != 0)})
+        >>> model = mg.MixedGraphicalModel(types={"debt": "hurdle"}).fit(table)
+        >>> result = mg.bootstrap(model, table, n_boot=50, random_state=0)
+        >>> sizes = result.intervals()
+        >>> sizes.assign(negative=sizes["upper"] < 0)[["source", "target_level", "negative"]]
+          source target_level  negative
+        0    age    debt != 0      True
+        1    age         debt     False
         """
-        self._only("nonparametric", "edges()")
-        return self._frame(self._edges(level))
+        return self._frame(self._pairs("intervals()").intervals(level))
 
     def parameters(self, level: float = 0.95) -> Any:
-        """Single parameters with their intervals, in the data's own units.
+        """Every coefficient of every pair without shrinkage, in the data's own units.
 
-        Columns: source, target, parameter ("interaction", or a column's own "bias" or
-        "precision"), source_level, target_level, estimate, mean, lower, upper.  A level that has no
-        rows in a resample has interactions 0 and bias minus infinity there.
+        Columns: source, target, parameter ("interaction" as the model's `interaction` shows it, or
+        a column's own "bias" or "precision"), source_level, target_level, estimate, se, lower,
+        upper.  Resamples in which a column is constant or lacks a level say nothing about it; where
+        most do, there is no interval.
         """
-        self._only("nonparametric", "parameters()")
-        return self._frame(self._parameters(level))
+        return self._frame(self._pairs("parameters()").parameters(level))
+
+    def selection(self, *, parts: bool = False) -> Any:
+        """How often edges are found again: those of the model and of any resample, heaviest first.
+
+        Parameters
+        ----------
+        parts : bool
+            Whether an edge of a hurdle column has a row for each of its parts, whether and how
+            much.
+
+        Returns
+        -------
+        frame of the training table's library
+            Columns: source, target, kind, weight and sign as in the model's own `edges()` (weight 0
+            where the model has no such edge); inclusion, the share of the resamples that have the
+            edge; same_sign, the share in which it has the model's sign; mean, the mean weight over
+            all resamples, 0 where the edge is missing, and negative where its sign is.  With
+            `parts`, further source_part and target_part ("debt != 0" or "debt"; missing for all
+            other kinds of columns), and weights of the parts: that of the edge is the root of the
+            sum of their squares.
+        """
+        self._only("nonparametric", "selection()")
+        columns = self._edge_parts(0.95) if parts else self._edges(0.95)
+        return self._frame({name: columns[name] for name in columns if name not in _SPREAD})
+
+    def edges(self, level: float = 0.95, *, parts: bool = False) -> Any:
+        """Old mixture of `intervals` and `selection`, for one more release.
+
+        Its intervals are of weights as the model estimates them, 0 where a resample does not have
+        the edge.
+        """
+        warn_renamed("Bootstrap.edges", "Bootstrap.intervals and Bootstrap.selection")
+        self._only("nonparametric", "edges()")
+        return self._frame(self._edge_parts(level) if parts else self._edges(level))
 
     def difference(
         self, first: tuple[str, str], second: tuple[str, str], level: float = 0.95
@@ -225,58 +311,55 @@ class Bootstrap:
         """One entry per pair that has an edge in the estimate or in any resample."""
         estimate, samples, order = self.estimate, self.replicates, self._strongest_first
         signed, here = samples.signed[:, order], estimate.signed[0, order]
-        sign = np.where(samples.has_sign[order], np.sign(here), 0.0)
-        agrees = (np.sign(signed) == sign).mean(axis=0)
         return {
             **edge_names(self.fitted.schema, samples.ends[order]),
             "weight": estimate.weights[0, order],
-            "sign": sign_names(sign),
-            "inclusion": (signed != 0.0).mean(axis=0),
-            "same_sign": np.where(sign != 0.0, agrees, np.nan),
+            **_sign_columns(estimate.sign[0, order], samples.sign[:, order], signed),
             **_interval_columns(here, signed, level),
         }
 
-    def _parameters(self, level: float) -> Columns:
-        """One entry per parameter: edges as in `_edges`, then biases and precisions."""
-        samples, nodes = self.replicates, self.fitted.schema.nodes
-        rows: list[tuple[str, str | None, str, str | None, str | None]] = []
-        at: list[int] = []
-        for k in self._strongest_first.tolist():
-            u, v = samples.ends[k].tolist()
-            ends = nodes[u].name, nodes[v].name, "interaction"
-            rows += [(*ends, a, b) for a in self._categories(u) for b in self._categories(v)]
-            at += range(samples.starts[k], samples.starts[k + 1])
-        terms = self._node_terms()
-        rows += [(name, None, parameter, level, None) for _, name, parameter, level in terms]
-        edge, node = np.array(at, dtype=np.int64), [position for position, *_ in terms]
-        here, values = (
-            np.hstack([part.values[:, edge], part.node_terms[:, node]])
-            for part in (self.estimate, samples)
-        )
-        headings = ("source", "target", "parameter", "source_level", "target_level")
+    def _edge_parts(self, level: float) -> Columns:
+        """The same with an entry for every part."""
+        estimate, samples = self.estimate.parts, self.replicates.parts
+        order = np.argsort(np.argsort(self._strongest_first)[samples.pair], kind="stable")
+        ends = self.replicates.ends[samples.pair[order]]
+        names = self._part_names(ends, samples.ends[order])
+        here, signed = (np.where(p.sign < 0.0, -p.weights, p.weights) for p in (estimate, samples))
         return {
-            **{name: [row[k] for row in rows] for k, name in enumerate(headings)},
-            **_interval_columns(here[0], values, level),
+            **edge_names(self.fitted.schema, ends),
+            "source_part": [source for source, _ in names],
+            "target_part": [target for _, target in names],
+            "weight": estimate.weights[0, order],
+            **_sign_columns(estimate.sign[0, order], samples.sign[:, order], signed[:, order]),
+            **_interval_columns(here[0, order], signed[:, order], level),
         }
 
-    def _categories(self, node: int) -> tuple[str | None, ...]:
-        """What has parameters of its own: levels, or parts; None for one number or score."""
-        spans = self.fitted.schema.spans
-        single = spans.numeric_nodes[node] and spans.width[node] == 1
-        return (None,) if single else self.fitted.axis(node)
+    def _part_names(self, ends: Ints, parts: Ints) -> list[tuple[str | None, str | None]]:
+        """Names of parts of pairs of nodes, by source and target; None for a node without parts."""
+        schema, spans = self.fitted.schema, self.fitted.schema.spans
+        has_parts = spans.numeric_nodes & (spans.width > 1)
+        names = []
+        for pair, at in zip(ends.tolist(), parts.tolist(), strict=True):
+            part = {
+                v: self.fitted.axis(v)[k] for v, k in zip(pair, at, strict=True) if has_parts[v]
+            }
+            source, target = schema.directed(*pair)
+            names.append((part.get(source), part.get(target)))
+        return names
 
-    def _node_terms(self) -> list[tuple[int, str, str, str | None]]:
-        """Position, column, name and level of every term of a target (covariates have none)."""
-        schema, terms = self.fitted.schema, list[tuple[int, str, str, str | None]]()
-        for node, column in enumerate(schema.nodes):
-            names = schema.spans.kinds[node].term_names(column.level_names)
-            labels: list[tuple[str, str | None]] = [("bias", name) for name in names]
-            if schema.spans.is_gaussian(node):
-                labels.append(("precision", None))
-            if node not in schema.covariates:
-                at = self.estimate.layout.node_terms_of(node).tolist()
-                terms += [(k, column.name, *label) for k, label in zip(at, labels, strict=True)]
-        return sorted(terms)
+    def _shown_selection(self) -> Columns:
+        """Those of `_edge_parts` with the names of the parts in place of those of the columns."""
+        columns = dict(self._edge_parts(0.95))
+        for end in ("source", "target"):
+            both = zip(columns[end], columns.pop(f"{end}_part"), strict=True)
+            columns[end] = [part or name for name, part in both]
+        return columns
+
+    def _pairs(self, what: str) -> PairReplicates:
+        self._only("nonparametric", what)
+        if self.pair_replicates is None:
+            raise ParameterError(f"this bootstrap has no {what}: {self.no_intervals}.")
+        return self.pair_replicates
 
     def _position(self, edge: tuple[str, str]) -> int:
         """Where this pair is among the replicates; an error says which pairs there are."""
@@ -287,7 +370,7 @@ class Bootstrap:
         if len(places) == 0:
             raise ParameterError(
                 f"{quoted(edge[0])} and {quoted(edge[1])} have no edge, neither in the model nor "
-                "in any resample; edges() lists those that there are."
+                "in any resample; selection() lists those that there are."
             )
         return int(places[0])
 
@@ -455,14 +538,33 @@ class Bootstrap:
     # -- pictures ----------------------------------------------------------------------------------
 
     @known_options
+    def plot_intervals(
+        self, *, level: float = 0.95, max_edges: int | None = 40, ax: Axes | None = None
+    ) -> Axes:
+        """Draw how large edges are: the rows of `intervals()`, most certain pairs first."""
+        from mixedgm.views.plot_bootstrap import plot_intervals
+
+        columns = self._pairs("plot_intervals()").intervals(level)
+        return plot_intervals(columns, max_edges=max_edges, ax=ax)
+
+    @known_options
+    def plot_selection(self, *, max_edges: int | None = 40, ax: Axes | None = None) -> Axes:
+        """Draw how often edges are found again, the heaviest on top.
+
+        An edge of a hurdle column has a bar for whether ("debt != 0") and one for how much.
+        """
+        from mixedgm.views.plot_bootstrap import plot_selection
+
+        self._only("nonparametric", "plot_selection()")
+        return plot_selection(self._shown_selection(), max_edges=max_edges, ax=ax)
+
+    @known_options
     def plot_edges(
         self, *, level: float = 0.95, max_edges: int | None = 40, ax: Axes | None = None
     ) -> Axes:
-        """Draw the weights of the edges with their intervals, largest estimate on top."""
-        from mixedgm.views.plot_bootstrap import plot_edges
-
-        self._only("nonparametric", "plot_edges()")
-        return plot_edges(self._edges(level), max_edges=max_edges, ax=ax)
+        """Old name of `plot_intervals`, for one more release."""
+        warn_renamed("Bootstrap.plot_edges", "Bootstrap.plot_intervals")
+        return self.plot_intervals(level=level, max_edges=max_edges, ax=ax)
 
     @known_options
     def plot_differences(
@@ -511,15 +613,14 @@ class Bootstrap:
 
         lines = [f"Bootstrap: {self._counts()}", *self._troubles()]
         if self.kind == "nonparametric":
-            columns = self._edges(0.95)
-            top: dict[str, Any] = {name: columns[name][:12] for name in ("source", "target")}
-            for name in ("inclusion", "estimate", "lower", "upper"):
-                top[name] = [f"{value: .3f}" for value in columns[name][:12]]
-            n_edges = len(columns["source"])
-            what = "weights without shrinkage" if self.refit else "shrunken weights"
-            shown = f" (12 of {n_edges})" if n_edges > 12 else ""
-            lines += ["", f"Edges, 95 % intervals of {what}{shown}"]
-            lines.append(table_text(top, 80) if n_edges else "none in any resample")
+            for title, columns in self._shown:
+                lines += ["", title]
+                n_rows, top = len(columns["source"]), dict[str, Any]()
+                for name, values in columns.items():
+                    numbers = isinstance(values, np.ndarray)
+                    top[name] = [f"{x: .3f}" if numbers else x for x in values[:_SHOWN]]
+                lines.append(table_text(top, 80) if n_rows else "none in any resample")
+                lines += [f"... {_SHOWN} of {n_rows:,} rows"] * (n_rows > _SHOWN)
         else:
             lines += ["", "CS-coefficients (correlation 0.7, probability 0.95)"]
             for name, value in self._cs_coefficients(0.7, 0.95).items():
@@ -527,11 +628,47 @@ class Bootstrap:
                 lines.append(f"  {name:<20}{text}")
         return "\n".join(lines)
 
+    @property
+    def _shown(self) -> list[tuple[str, Columns]]:
+        """Titles and leading columns of both tables, for text and notebooks."""
+        shown = list[tuple[str, Columns]]()
+        if self.pair_replicates is not None:
+            beside = _BESIDE[self.pair_replicates.method]
+            title = f"How large are edges? Without shrinkage, given {beside}; 95 % intervals"
+            columns = self.pair_replicates.intervals(0.95)
+            levels = ("source_level", "target_level")
+            empty = {name for name in levels if not any(columns[name])}
+            left_out = {"kind", "se", *empty}
+            shown.append((title, {k: v for k, v in columns.items() if k not in left_out}))
+        what = "weights without shrinkage" if self.refit else "shrunken weights"
+        title = f"Are they found again? Share of resamples that have the edge; {what}"
+        columns = self._shown_selection()
+        names = ("source", "target", "inclusion", "weight")
+        return [*shown, (title, {name: columns[name] for name in names})]
+
     def __str__(self) -> str:
         return self.summary()
 
+    def _repr_html_(self) -> str:
+        from mixedgm.views.result import result_html
+
+        if self.kind != "nonparametric":
+            return f"<pre>{escape(self.summary())}</pre>"
+        notes = [line.strip() for line in self._troubles()]
+        whole = ["intervals()", "selection()"][-len(self._shown) :]
+        tables = zip(self._shown, whole, strict=True)
+        parts = [result_html(title, columns, (), name) for (title, columns), name in tables]
+        head = escape("; ".join([f"Bootstrap: {self._counts()}", *notes]))
+        return f"<div>{head}</div>{''.join(parts)}"
+
     def _troubles(self) -> list[str]:
         lines = []
+        if self.no_intervals and self.kind == "nonparametric":
+            lines.append(f"  no intervals of all pairs: {self.no_intervals}")
+        pairs = self.pair_replicates
+        if pairs is not None and pairs.is_open.any():
+            what = "some combination of their levels has no rows"
+            lines.append(f"  {int(pairs.is_open.sum())} pairs have no interval: {what}")
         if self.n_unconverged:
             lines.append(f"  {self.n_unconverged} did not reach tol; they are counted as fitted")
         odd = self._degenerate

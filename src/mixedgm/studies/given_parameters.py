@@ -132,7 +132,7 @@ def node_scales(params: Params) -> tuple[Floats, tuple[str, ...]]:
         rough = ", roughly: the chains that drew them have not mixed well" if bad else ""
         notes = (f"edge weights are on the scale of simulated rows{rough}",)
     nodes = params.nodes
-    by_column = nodes.column_variance(*nodes.column_moments(mean, variance, share))
+    by_column = nodes.column_variance(*nodes.statistics.column_moments(mean, variance, share))
     first = np.searchsorted(nodes.column_scale, np.arange(len(nodes.scale_node)))
     return np.sqrt(np.add.reduceat(by_column, first)), notes
 

@@ -81,7 +81,8 @@ def expected(fitted: FittedModel, gaps: Gaps, how: How) -> Completed:
             if isinstance(kind, HurdleKind):
                 node = pattern.numbers.index(spans.n_gaussian + pattern.discrete[at])
                 share = answer.levels[:, 2 * at + 1]
-                mean[:, node] = kind.point(kind.parts(mean[:, node], share))
+                parts = kind.parts(mean[:, node], answer.variance[:, node], share)
+                mean[:, node] = kind.point(parts)
                 codes_of[:, at] = mean[:, node] != 0.0
         _write(out, pattern, mean, codes_of)
         if not answer.exact:

@@ -89,11 +89,16 @@ class JointCells:
             rows, answer = self._posterior(question)
             unknown, states = spans.places(question.unknown)
             for node, asked in question.rows.items():
-                at, kind = np.searchsorted(rows, asked), spans.kinds[node]
-                mean = answer.mean[at, unknown.index(node)]
+                at, kind, number = (
+                    np.searchsorted(rows, asked),
+                    spans.kinds[node],
+                    unknown.index(node),
+                )
+                mean = answer.mean[at, number]
                 if isinstance(kind, HurdleKind):
                     place = 2 * states.index(spans.place(node)) + 1  # spiked ones come first
-                    mean = kind.parts(mean, answer.levels[at, place])
+                    variance = answer.variance[at, number]
+                    mean = kind.parts(mean, variance, answer.levels[at, place])
                 yield node, asked, mean
 
     def log_probs(self, nodes: Sequence[int], *, observed: bool = False) -> Iterator[About]:

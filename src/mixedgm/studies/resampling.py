@@ -6,7 +6,7 @@ every resample starts from the whole table's estimate.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -19,12 +19,14 @@ from mixedgm.fitting import fit_design
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.params import Params, to_theta
 from mixedgm.options import Options
-from mixedgm.path.recipe import Lam, Recipe
-from mixedgm.path.refits import stabilised, too_dense, unshrunken
+from mixedgm.path.recipe import Lam, Recipe, by_conditionals
+from mixedgm.path.refits import refit_of_resample, too_dense
 from mixedgm.path.task import Reference, Task, prepare
 from mixedgm.solve.account import Account
+from mixedgm.solve.loop import Solver
 from mixedgm.solve.neighbour import Chord, Neighbour, neighbour_of
 from mixedgm.solve.working_set import Solution, Start, solve
+from mixedgm.studies.held_graph import HeldGraph
 from mixedgm.table.encode import Design
 
 Kind = Literal["nonparametric", "case-dropping"]
@@ -45,10 +47,10 @@ class ResamplingPlan:
     kind: Kind
     clusters: Ints | None = None  # (n,) number of every row's cluster; clusters are drawn whole
     ridge: tuple[tuple[str, str], ...] = ()  # edges of the model that have a ridge
+    held: HeldGraph | None = None  # given which all pairs are estimated without shrinkage
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        fields = (self.design, self.options, self.params, self.kind, self.clusters, self.ridge)
-        return _plan, (self.key, *fields)
+        return _plan, tuple(getattr(self, each.name) for each in fields(self))
 
     @cached_property
     def recipe(self) -> Recipe:
@@ -59,6 +61,19 @@ class ResamplingPlan:
     def whole(self) -> Task:
         """The problem of the whole table."""
         return prepare(self.design, self.recipe)
+
+    @cached_property
+    def whole_by_pairs(self) -> Task:
+        """The same by the pseudolikelihood, in which all pairs are estimated."""
+        recipe = by_conditionals(self.recipe)
+        same = (recipe.loss, recipe.weights) == (self.recipe.loss, self.recipe.weights)
+        return self.whole if same else prepare(self.design, recipe)
+
+    @cached_property
+    def solver_by_pairs(self) -> Solver:
+        """What refits the graph that is held."""
+        assert self.held is not None
+        return self.held.solver(self.whole_by_pairs)
 
     @cached_property
     def reference(self) -> Reference:
@@ -101,14 +116,14 @@ class ResamplingPlan:
         """The whole table's columns without edges: biases are logarithms of frequencies."""
         return self.whole.params(self.whole.smooth.null())
 
-    def start(self, task: Task, params: Params) -> Floats:
+    def start(self, task: Task, params: Params, whole: Task | None = None) -> Floats:
         """Parameters of the whole table, own terms moved as the frequencies of values have moved.
 
         Curvature at a rare level is as variable as its frequency.  The logarithm takes account of
         the whole change at once, where Newton steps would need several.
         """
         theta = task.theta_of(params)
-        if task.layout.same(self.whole.layout):
+        if task.layout.same((whole or self.whole).layout):
             bias, precisions = task.layout.biases, task.layout.positive[task.layout.n_gaussian :]
             null, alone, before = task.smooth.null(), task.theta_of(self.alone), theta[precisions]
             theta[bias] += null[bias] - alone[bias]
@@ -178,10 +193,23 @@ def resample(plan: ResamplingPlan, task: tuple[Seed, float]) -> Record:
     The record holds the numbers of the pairs of columns that have an edge, the parameters of these
     edges (all declared levels, zero for those without rows), the node terms (minus infinity for a
     level without rows), the scale of every column (zero for a constant one), lam, the KKT number
-    and whether it is within tol.
+    and whether it is within tol; with a graph that is held, the estimates given it.
     """
     seed, share = task
-    return drawn_record(plan, plan.draw(seed, share), seed)
+    design = plan.draw(seed, share)
+    record = drawn_record(plan, design, seed)
+    return record | pair_record(plan, design) if plan.held is not None else record
+
+
+def pair_record(plan: ResamplingPlan, design: Design) -> Record:
+    """Every pair's estimate given the graph that is held."""
+    assert plan.held is not None
+    whole, declared = plan.whole_by_pairs, plan.declared
+    reference = replace(plan.reference, layout=whole.layout)
+    task = prepare(design, by_conditionals(plan.recipe), reference)
+    theta = plan.start(task, plan.held.params, whole)
+    task = replace(task, solver=plan.solver_by_pairs)
+    return plan.held.record(task, whole, theta, declared)
 
 
 def drawn_record(plan: ResamplingPlan, design: Design, seed: Seed) -> Record:
@@ -240,23 +268,9 @@ def _refitted(plan: ResamplingPlan, task: Task, solution: Solution) -> Solution:
     start, tol, max_iter = Start(theta, solution.evaluation), options.tol, options.max_iter
     if too_dense(task, groups):
         return solution
-    if layout.same(plan.whole.layout):
-        # An edge that the whole table settles is settled here, unless a cell has lost its rows.
-        loose = ~plan.free[groups] | _emptied(task, plan.whole, groups)
-        ridged = groups[loose]
-        stable = stabilised(task, groups, start, ridged, tol=tol, max_iter=max_iter).solution
-        if stable.converged:
-            return stable
-    return unshrunken(task, groups, start, tol=tol, max_iter=max_iter).solution
-
-
-def _emptied(task: Task, whole: Task, groups: Ints) -> NDArray[np.bool_]:
-    """Edges with a cell that has rows in the whole table, and none here."""
-    assert task.moments is not None
-    assert whole.moments is not None
-    lost = (task.moments.second == 0.0) & (whole.moments.second != 0.0)
-    columns, pairs = task.layout.nodes.columns_of, task.layout.pairs[groups].tolist()
-    return np.array([lost[columns(u), columns(v)].any() for u, v in pairs], dtype=bool)
+    loose = np.flatnonzero(~plan.free)
+    refit = refit_of_resample(task, plan.whole, groups, loose, start, tol=tol, max_iter=max_iter)
+    return refit.solution
 
 
 def _record(plan: ResamplingPlan, params: Params, scales: Floats, lam: Lam, end: Account) -> Record:
@@ -269,7 +283,7 @@ def _record(plan: ResamplingPlan, params: Params, scales: Floats, lam: Lam, end:
     return {
         "pairs": pairs.astype(np.int32),
         "values": values[kept],
-        "node_terms": theta[: declared.n_node_terms],
+        "node_terms": theta[: declared.n_node_terms].copy(),  # a view would keep theta alive
         "scales": scales,
         "account": np.array([single, end.kkt, float(end.converged)]),
     }

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.table.assemble import Columns
-from mixedgm.views.canvas import INK, axes, label, n_shown, name_rows, note_row, pair_labels
+from mixedgm.views.canvas import INK, axes, label, n_shown, name_rows, pair_labels
 from mixedgm.views.colours import SIGN_COLOURS, SIGN_NAMES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_centrality", "plot_differences", "plot_edges", "plot_stability"]
+__all__ = [
+    "plot_centrality",
+    "plot_differences",
+    "plot_intervals",
+    "plot_selection",
+    "plot_stability",
+]
 
 _LINES = ("#333333", "#0072B2", "#D55E00", "#009E73", "#CC79A7")
 _MARKERS = ("o", "s", "D", "^", "v")
@@ -23,24 +29,39 @@ _DIFFERENT, _ALIKE = "#444444", "#D9D9D9"
 _ROW_INCHES = 0.22
 
 
-def plot_edges(columns: Columns, *, max_edges: int | None = 40, ax: Axes | None = None) -> Axes:
-    """Draw weights with intervals, largest estimate on top, and how often each edge occurs.
+def plot_intervals(columns: Columns, *, max_edges: int | None = 40, ax: Axes | None = None) -> Axes:
+    """Draw estimates without shrinkage with their intervals, largest on top.
 
-    Columns: source, target, sign, inclusion, estimate, mean, lower, upper. Dots are the model's
-    estimates, lines the intervals, ticks the means over resamples; the percentages are the
-    inclusion frequencies.
+    Columns: source, target, source_level, target_level, estimate, lower, upper; the most certain
+    rows first. Colours are the signs of intervals that leave zero out.
     """
     first = np.arange(n_shown(len(columns["source"]), "max_edges", max_edges))
-    estimate = np.asarray(columns["estimate"])[first]
-    order = first[np.lexsort((np.asarray(columns["inclusion"])[first], estimate))]
+    low, high = (np.asarray(columns[name]) for name in ("lower", "upper"))
+    order = first[np.argsort(np.asarray(columns["estimate"])[first], kind="stable")]
+    signs = ["+" if low[k] > 0.0 else "-" if high[k] < 0.0 else None for k in order]
     ax = _rows_axes(ax, len(order))
-    signs = [columns["sign"][k] for k in order]
     _draw_intervals(ax, columns, order, [SIGN_COLOURS[sign] for sign in signs])
+    levels = zip(columns["source_level"], columns["target_level"], strict=True)
+    named = [", ".join(filter(None, pair)) for pair in levels]
+    texts = zip(pair_labels(columns, order), [named[k] for k in order], strict=True)
+    name_rows(ax, range(len(order)), [f"{text}: {label(a)}" if a else text for text, a in texts])
+    ax.set_xlabel("size of the edge, without shrinkage")
+    _sign_legend(ax, signs, {**SIGN_NAMES, None: "sign not certain"})
+    return ax
+
+
+def plot_selection(columns: Columns, *, max_edges: int | None = 40, ax: Axes | None = None) -> Axes:
+    """Draw the share of resamples that have each edge, heaviest on top.
+
+    Columns: source, target, sign, inclusion; heaviest first.
+    """
+    order = np.arange(n_shown(len(columns["source"]), "max_edges", max_edges))[::-1]
+    ax = _rows_axes(ax, len(order))
+    share, signs = np.asarray(columns["inclusion"])[order], [columns["sign"][k] for k in order]
+    ax.barh(range(len(order)), 100.0 * share, color=[SIGN_COLOURS[sign] for sign in signs])
     name_rows(ax, range(len(order)), pair_labels(columns, order))
-    for row, k in enumerate(order):
-        note_row(ax, row, f"{100.0 * float(columns['inclusion'][k]):.0f} %")
-    ax.set_xlabel("edge weight, negative for negative edges")
-    ax.set_title("share of resamples", loc="right", fontsize=8, color=INK)
+    ax.set_xlim(0.0, 100.0)
+    ax.set_xlabel("resamples that have the edge, %")
     _sign_legend(ax, signs)
     return ax
 
@@ -136,22 +157,27 @@ def _rows_axes(ax: Axes | None, n_rows: int) -> Axes:
 def _draw_intervals(
     ax: Axes, columns: Columns, order: NDArray[np.int64], colours: Sequence[str]
 ) -> None:
-    """One row each: a line from lower to upper, a tick at the mean, a dot at the estimate."""
+    """One row each: a line from lower to upper, a dot at the estimate, a tick at a mean."""
     rows = np.arange(len(order))
     values: dict[str, Any] = {
-        name: np.asarray(columns[name])[order] for name in ("estimate", "mean", "lower", "upper")
+        name: np.asarray(columns[name])[order]
+        for name in ("estimate", "mean", "lower", "upper")
+        if name in columns
     }
     ax.axvline(0.0, color="#BBBBBB", linewidth=0.8, zorder=0)
     ax.hlines(rows, values["lower"], values["upper"], color=colours, linewidth=1.6, zorder=1)
-    ax.scatter(values["mean"], rows, marker="|", s=40, color=INK, linewidth=1.0, zorder=2)
+    if "mean" in values:
+        ax.scatter(values["mean"], rows, marker="|", s=40, color=INK, linewidth=1.0, zorder=2)
     ax.scatter(values["estimate"], rows, s=18, color=colours, zorder=3, label="estimate")
 
 
-def _sign_legend(ax: Axes, signs: Sequence[str | None]) -> None:
+def _sign_legend(
+    ax: Axes, signs: Sequence[str | None], names: Mapping[str | None, str] = SIGN_NAMES
+) -> None:
     from matplotlib.lines import Line2D
 
     keys = [
-        Line2D([], [], color=colour, marker="o", markersize=4, label=SIGN_NAMES[sign])
+        Line2D([], [], color=colour, marker="o", markersize=4, label=names[sign])
         for sign, colour in SIGN_COLOURS.items()
         if sign in signs
     ]

@@ -27,14 +27,15 @@ if TYPE_CHECKING:
     from mixedgm.studies.bootstrap_result import Bootstrap
 
 USAGE = "MODEL TABLE -o FOLDER [options]"
-SUMMARY = "resample the table of a model: intervals, inclusion, stability"
+SUMMARY = "resample the table of a model: sizes of edges, how often they are found, stability"
 EXPLANATION = """
 Fit the model again to many resamples of the table it was fitted to, and write tables and pictures
-into a folder. The nonparametric bootstrap draws rows with replacement: how often each edge is
-found, intervals of edges, parameters and centralities, tests between edges. The case-dropping
-bootstrap leaves rows out: how many can be lost before the network looks different. With
---checkpoint, finished resamples are kept, and --resume continues after any interruption, with the
-same results.
+into a folder. The nonparametric bootstrap draws rows with replacement. How large each edge is, with
+an interval for every pair of columns that may have one, is in intervals.csv (and in parameters.csv,
+in the data's own units); how often the model finds each edge again is in selection.csv. Further
+tests between edges, and intervals of centralities. The case-dropping bootstrap leaves rows out: how
+many can be lost before the network looks different. With --checkpoint, finished resamples are kept,
+and --resume continues after any interruption, with the same results.
 """
 EXAMPLES = """
 mixedgm bootstrap survey.mgm survey.csv -o boot
@@ -42,8 +43,9 @@ mixedgm bootstrap survey.mgm survey.csv -o stability --kind case-dropping
 mixedgm bootstrap survey.mgm survey.csv -o boot --checkpoint kept --resume
 """
 
+_SIZES = ("intervals", "parameters")
 _TABLES = {
-    "nonparametric": ("edges", "parameters", "differences", "centrality"),
+    "nonparametric": (*_SIZES, "selection", "differences", "centrality"),
     "case-dropping": ("stability", "cs_coefficient"),
 }
 
@@ -58,6 +60,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_choice(parser, "--kind", *_TABLES, text=text)
     text = "keep the penalty of the model (default), or choose it again in every resample"
     add_choice(parser, "--select", "fixed", "again", text=text)
+    text = "leave out the intervals of all pairs, which take half the time"
+    parser.add_argument("--no-intervals", action="store_true", help=text)
     text = "column that says which rows belong together"
     parser.add_argument("--groups", metavar="NAME", help=text)
     text = "column with the weights of the fit"
@@ -72,7 +76,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace, console: Console) -> None:
     """Resample, write everything, print the summary."""
-    from mixedgm.estimator import load
+    from mixedgm.estimator.model import load
     from mixedgm.studies.bootstrap import bootstrap
 
     check_checkpoint(args, "resamples")
@@ -88,13 +92,16 @@ def run(args: Namespace, console: Console) -> None:
             args.kind,
             args.select,
             args.groups,
+            intervals=not args.no_intervals,
             sample_weight=weights,
             n_jobs=args.jobs,
             random_state=args.seed,
             checkpoint=args.checkpoint,
             verbose=int(console.shows_progress),
         )
-    write_tables(result, (*_TABLES[args.kind], "degenerate"), folder, args.formulas)
+    left_out = _SIZES if result.no_intervals else ()
+    names = [name for name in (*_TABLES[args.kind], "degenerate") if name not in left_out]
+    write_tables(result, names, folder, args.formulas)
     if can_draw(console):
         _draw(result, folder)
     if not args.quiet:
@@ -106,7 +113,9 @@ def _draw(result: Bootstrap, folder: Path) -> None:
     if result.kind == "case-dropping":
         save_picture(result.plot_stability(), folder / "stability.png")
         return
-    save_picture(result.plot_edges(), folder / "edges.png")
+    if not result.no_intervals:
+        save_picture(result.plot_intervals(), folder / "intervals.png")
+    save_picture(result.plot_selection(), folder / "selection.png")
     save_picture(result.plot_differences(), folder / "differences.png")
     for measure in ("strength", "closeness", "betweenness"):
         save_picture(result.plot_centrality(measure), folder / f"{measure}.png")
