@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from mixedgm.errors import TableError as TableError
     from mixedgm.errors import TableWarning as TableWarning
     from mixedgm.errors import TooLargeError as TooLargeError
-    from mixedgm.estimator import MixedGraphicalModel as MixedGraphicalModel
-    from mixedgm.estimator import MixedImputer as MixedImputer
-    from mixedgm.estimator import compare as compare
-    from mixedgm.estimator import from_params as from_params
-    from mixedgm.estimator import load as load
-    from mixedgm.estimator import random_model as random_model
+    from mixedgm.estimator.given_parameters import from_params as from_params
+    from mixedgm.estimator.given_parameters import random_model as random_model
+    from mixedgm.estimator.groups import compare as compare
+    from mixedgm.estimator.imputer import MixedImputer as MixedImputer
+    from mixedgm.estimator.model import MixedGraphicalModel as MixedGraphicalModel
+    from mixedgm.estimator.model import load as load
     from mixedgm.fitted import Edge as Edge
     from mixedgm.fitting import fit_path as fit_path
     from mixedgm.model.params import Params as Params
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from mixedgm.path.criteria import EBIC as EBIC
     from mixedgm.path.crossval import CV as CV
     from mixedgm.path.crossval import Holdout as Holdout
+    from mixedgm.path.error_rates import FDR as FDR
+    from mixedgm.path.error_rates import LocalFDR as LocalFDR
     from mixedgm.path.path import Path as Path
     from mixedgm.path.stability import StabilitySelection as StabilitySelection
     from mixedgm.path.stability import StARS as StARS
@@ -52,6 +54,8 @@ if TYPE_CHECKING:
     from mixedgm.studies.bootstrap_result import Bootstrap as Bootstrap
     from mixedgm.studies.compare_result import GroupComparison as GroupComparison
     from mixedgm.studies.distribution import Distribution as Distribution
+    from mixedgm.studies.edge_tests import edge_tests as edge_tests
+    from mixedgm.studies.edge_tests_result import EdgeTests as EdgeTests
     from mixedgm.studies.graphs import compare_graphs as compare_graphs
     from mixedgm.table import Column as Column
     from mixedgm.table import Count as Count
@@ -72,13 +76,15 @@ _HOME = {
     "Distribution": "mixedgm.studies.distribution",
     "DistributionError": "mixedgm.errors",
     "EBIC": "mixedgm.path.criteria",
+    "FDR": "mixedgm.path.error_rates",
+    "LocalFDR": "mixedgm.path.error_rates",
     "Edge": "mixedgm.fitted",
     "ExtrapolationWarning": "mixedgm.errors",
     "GroupComparison": "mixedgm.studies.compare_result",
     "Holdout": "mixedgm.path.crossval",
     "MixedGMError": "mixedgm.errors",
-    "MixedGraphicalModel": "mixedgm.estimator",
-    "MixedImputer": "mixedgm.estimator",
+    "MixedGraphicalModel": "mixedgm.estimator.model",
+    "MixedImputer": "mixedgm.estimator.imputer",
     "ModelFileError": "mixedgm.errors",
     "MonteCarlo": "mixedgm.solve.monte_carlo",
     "NotYetError": "mixedgm.errors",
@@ -102,12 +108,14 @@ _HOME = {
     "bootstrap": "mixedgm.studies.bootstrap",
     "check": "mixedgm.table.check",
     "check_table": "mixedgm.table",
-    "compare": "mixedgm.estimator",
+    "compare": "mixedgm.estimator.groups",
     "compare_graphs": "mixedgm.studies.graphs",
+    "EdgeTests": "mixedgm.studies.edge_tests_result",
+    "edge_tests": "mixedgm.studies.edge_tests",
     "fit_path": "mixedgm.fitting",
-    "from_params": "mixedgm.estimator",
-    "load": "mixedgm.estimator",
-    "random_model": "mixedgm.estimator",
+    "from_params": "mixedgm.estimator.given_parameters",
+    "load": "mixedgm.estimator.model",
+    "random_model": "mixedgm.estimator.given_parameters",
 }
 
 _PACKAGES = ("datasets", "diagnostics")

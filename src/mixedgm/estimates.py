@@ -60,8 +60,10 @@ def chosen_estimate(task: Task, path: Path, choice: Choice, options: Options) ->
     problem = task.problem(point.lam).restrict(choice.groups)
     start, how = Start(theta, task.null.evaluation), (options.solver_object, options.tol)
     solution = task.confined(problem, choice.groups, start, *how, options.max_iter)
-    note = f"the {len(choice.groups)} chosen edges were estimated alone, all others left out"
-    return Optimum(solution.theta, _of_solution(report, solution, task, note), choice.groups)
+    notes = []
+    if choice.probabilities is None:  # else the account of the tests says so
+        notes = [f"the {len(choice.groups)} chosen edges were estimated alone, all others left out"]
+    return Optimum(solution.theta, _of_solution(report, solution, task, *notes), choice.groups)
 
 
 def _per_column(task: Task, path: Path, choice: Choice, options: Options) -> Optimum:
@@ -96,16 +98,16 @@ def at_given_lams(task: Task, lam: Lam, options: Options, start: Params | None) 
     return Optimum(solution.theta, _of_solution(_report(task, lam, options), solution, task))
 
 
-def refitted(
-    task: Task, shrunken: Optimum, options: Options, near: Floats | None = None
-) -> Optimum:
+def refitted(task: Task, shrunken: Optimum, options: Options, choice: Choice) -> Optimum:
     """The chosen graph without shrinkage; the certificate is that of the refit.
 
-    A graph with too many parameters for the rows keeps the shrunken estimate, and says so.  `near`
-    is a refit that is known roughly.
+    A graph with too many parameters for the rows keeps the shrunken estimate, and says so.  Edges
+    that passed a test are refitted even where they are zero at the lam nearby.
     """
-    theta, report = shrunken.theta, shrunken.report
+    theta, report, near = shrunken.theta, shrunken.report, choice.refit
     groups = np.flatnonzero(task.layout.group_norms(theta))
+    if choice.probabilities is not None and choice.groups is not None:
+        groups = choice.groups
     dense = too_dense(task, groups)
     if dense:
         note = f"the estimates are shrunken: the graph cannot be refitted, {dense}"

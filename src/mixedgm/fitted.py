@@ -122,6 +122,8 @@ class FittedModel:
     selection_frequency : ndarray (p + q, p + q) or None
         Share of the subsamples that have each edge at the chosen lam, where subsamples chose it;
         where edges are moderated, one such matrix for edges and one for each moderator.
+    edge_probability : ndarray, of the same shape, or None
+        How probable each edge is, where tests of all pairs chose the graph.
     margins : Margins or None
         Of the training table; None where no table gave the joint distribution of all columns.
     known_terms : NodeTerms or None
@@ -138,6 +140,7 @@ class FittedModel:
     path: Path | None = None
     scores: Mapping[str, Floats] = field(default_factory=dict)
     selection_frequency: Floats | None = None
+    edge_probability: Floats | None = None
     margins: Margins | None = None
     known_terms: NodeTerms | None = None
     shrunken_weights: Floats | None = None
@@ -236,8 +239,23 @@ class FittedModel:
     def frequency_of(self, edge: Edge) -> float:
         """Share of the subsamples that have this edge or deviation."""
         assert self.selection_frequency is not None
+        return self._of_pair(self.selection_frequency, edge)
+
+    def probability_of(self, edge: Edge) -> float:
+        """How probable this edge or deviation is."""
+        assert self.edge_probability is not None
+        return self._of_pair(self.edge_probability, edge)
+
+    @property
+    def expected_false(self) -> float | None:
+        """How many of the edges are expected to be false; None where no tests chose them."""
+        if self.edge_probability is None:
+            return None
+        return float(sum(1.0 - self.probability_of(edge) for edge in self.edges))
+
+    def _of_pair(self, values: Floats, edge: Edge) -> float:
         m, u, v = self._place(edge)
-        return float(self.selection_frequency[(m, u, v) if self.moderators else (u, v)])
+        return float(values[(m, u, v) if self.moderators else (u, v)])
 
     def shrunken_weight_of(self, edge: Edge) -> float:
         """Its weight before the refit; NaN in a refit that was stored without these."""
@@ -420,6 +438,11 @@ class FittedModel:
         Nor has a model whose edges vary, but at given values of its moderators.
         """
         self.require_joint()
+        self.require_fixed_edges()
+        return self.params
+
+    def require_fixed_edges(self) -> None:
+        """Raise ParameterError where edges vary with moderators."""
         if self.moderators:
             names = [self.schema.nodes[node].name for node in self.moderators]
             values = ", ".join(f"{quoted(name)}: ..." for name in names)
@@ -427,7 +450,6 @@ class FittedModel:
                 "the edges vary with moderators, so that there is a joint distribution only at "
                 f"given values of these: use model.at({{{values}}})."
             )
-        return self.params
 
     def require_joint(self) -> None:
         """Raise DistributionError for separate regressions."""

@@ -146,9 +146,10 @@ def fit_design(
             path=path,
             scores=choice.scores,
             selection_frequency=_by_nodes(task, choice.frequencies),
+            edge_probability=_by_nodes(task, choice.probabilities),
             margins=_margins(task),
         )
-        optimum = refitted(task, shrunken, options, choice.refit) if options.refits else shrunken
+        optimum = refitted(task, shrunken, options, choice) if options.refits else shrunken
     if optimum.report.refitted:
         weights, params = fitted.all_weights, task.params(optimum.theta)
         fitted = replace(fitted, params=params, shrunken_weights=weights)

@@ -44,7 +44,7 @@ class Options:
     """Parameters of `MixedGraphicalModel`, whose documentation explains them."""
 
     lam: Any = None
-    select: Any = "ebic"
+    select: Any = "local-fdr"
     lams: ArrayLike | None = None
     n_lams: int = 50
     lam_min_ratio: float = 0.01

@@ -29,6 +29,9 @@ _TO_NUMBERS = re.compile(r"table(?:\[.*?\])? = .*? (?=turns it into numbers)")
 _KEY = r'("(?:[^"\\]|\\.)*"): "nonparanormal"'
 _VALUES = re.compile(r"\bgiven=\{(.*?)\}|\buse model\.at\(\{(.*?)\}\)")
 _NAMED_VALUE = re.compile(r"('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"): \.\.\.")
+_NAME = r'"((?:[^"\\]|\\.)*)"'
+_ZERO_TERMS = re.compile(rf"types=\{{({_NAME}: mg\.Count\(zero_term=True\)(?:, )?)+\}}")
+_REQUIRED = re.compile(rf"require=\[\({_NAME}, {_NAME}\)\]")
 _CHOICES = re.compile(r"\b(rule|loss|method|weights|solver)='([\w-]+)'")
 _WEIGHTS = re.compile(r"\bsample_weight (?=has|holds|sums|must)")
 _OPTIONS = {
@@ -47,6 +50,10 @@ _OPTIONS = {
     "columns=[...]": "--columns",
     "labels=False": "--no-labels",
     "models[group].plot()": "`mixedgm plot`",
+    "forbid=": "--forbid",
+    "moderators=": "--moderators",
+    "mixedgm.compare": "`mixedgm compare`",
+    "check with refit=True": "leave out --as-is",
 }
 _WIDE = 10_000
 
@@ -59,7 +66,7 @@ class Console:
     quiet: bool = False  # no notes and no progress
     keeps_partial: bool = False  # whether Ctrl-C during a path keeps the part that is solved
     interrupted: bool = False  # whether that has happened
-    noted: set[str] = field(default_factory=set)  # warnings that were shown; none is shown twice
+    noted: set[str] = field(default_factory=set)  # what was shown; none is shown twice
 
     @property
     def shows_progress(self) -> bool:
@@ -87,8 +94,11 @@ class Console:
             sys.stderr.flush()
 
     def note(self, text: str, *, always: bool = False) -> None:
-        """Write something that the user should know, as one line."""
-        self.say(f"note: {in_options(' '.join(text.split()))}", always=always)
+        """Write something that the user should know, as one line, once."""
+        line = in_options(" ".join(text.split()))
+        if line not in self.noted:
+            self.say(f"note: {line}", always=always)
+        self.noted.add(line)
 
     def error(self, text: str, kind: str = "error: ") -> None:
         """Write why the command ends here, even when quiet."""
@@ -120,9 +130,7 @@ class Console:
         elif lines[0].startswith("Glyph "):  # one warning of matplotlib for each letter
             lines = ["the font of the pictures lacks some letters, and shows boxes instead"]
         for line in lines:
-            if line not in self.noted:
-                self.note(line, always=self.interrupted)
-            self.noted.add(line)
+            self.note(line, always=self.interrupted)
 
     @contextmanager
     def announcing_compilation(self) -> Iterator[None]:
@@ -170,6 +178,11 @@ def _kinds(named: str) -> str:
     return ",".join(f"{list_item(name)}={kind}" for name, kind in re.findall(_TYPE, named))
 
 
+def _names(named: str, between: str = ",") -> str:
+    """Return the names that stand in double quotes, as an item or a list."""
+    return between.join(list_item(json.loads(f'"{name}"')) for name in re.findall(_NAME, named))
+
+
 def _declared(match: re.Match[str]) -> str:
     """Return an ordinal or count column with an option as the option that does the same."""
     try:
@@ -195,11 +208,17 @@ def in_options(text: str) -> str:
     'To fix: --missing drop drops the row'
     >>> in_options("To fix: leave columns 'alley', 'pool' out")
     'To fix: --drop alley,pool'
+    >>> in_options('To do: fit with require=[("age", "height")]')
+    'To do: fit with --require age:height'
+    >>> in_options('To do: fit with types={"falls": mg.Count(zero_term=True)}')
+    'To do: fit with --zero-term falls'
     >>> in_options("give a value of 'age', too: given={'age': ...}")
     "give a value of 'age', too: --given age=VALUE"
     """
     text = _TYPES.sub(lambda match: f"--types {shlex.quote(_kinds(match[1]))}", text)
+    text = _ZERO_TERMS.sub(lambda match: f"--zero-term {shlex.quote(_names(match[0]))}", text)
     text = _DECLARED.sub(_declared, text)
+    text = _REQUIRED.sub(lambda match: f"--require {shlex.quote(_names(match[0], ':'))}", text)
     text = _LEAVE_OUT.sub(lambda match: f"--drop {shlex.quote(_listed(match[1]))}", text)
     text = _TRANSFORM.sub(lambda match: f"--transform {shlex.quote(_listed(match[1]))}", text)
     text = _TO_NUMBERS.sub("an empty field in the file in place of each word ", text)

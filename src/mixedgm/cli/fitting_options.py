@@ -16,7 +16,7 @@ from mixedgm.printable import quoted
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from mixedgm.estimator import MixedGraphicalModel
+    from mixedgm.estimator.model import MixedGraphicalModel
     from mixedgm.table import Frame
 
 __all__ = [
@@ -111,9 +111,9 @@ def _add_grid(group: Any, select: str) -> None:
     group.add_argument(
         select,
         dest="select",
-        default="ebic",
         metavar="NAME",
-        help="how to choose the penalty: ebic (default), bic, aic, cv, holdout, stars or stability",
+        help="how to choose the graph: local-fdr (default), fdr, ebic, bic, aic, cv, holdout, "
+        "stars or stability",
     )
     add_seed(group, "which folds and subsamples are drawn")
     group.add_argument("--lams", metavar="L1,L2,...", help="the penalties to try")
@@ -258,7 +258,7 @@ def _needed(number: str, text: str, wanted: str) -> float:
 def fit_options(args: Namespace, frame: Frame) -> dict[str, Any]:
     """Return the parameters of the estimator."""
     options = column_options(args) | {name: getattr(args, name) for name in _PASSED_ON}
-    options["select"] = with_per_node(args, args.select)
+    options["select"] = with_per_node(args, chosen_criterion(args))
     options["n_jobs"] = args.jobs
     options["random_state"] = args.seed
     options["lams"] = _numbers(args.lams)
@@ -273,6 +273,13 @@ def fit_options(args: Namespace, frame: Frame) -> dict[str, Any]:
         if hasattr(args, name):
             options[name] = getattr(args, name)
     return options
+
+
+def chosen_criterion(args: Namespace) -> str:
+    """Return the name of the criterion: the default depends on what else was asked for."""
+    if args.select is not None:
+        return str(args.select)
+    return "ebic" if args.per_node else "local-fdr"
 
 
 def with_per_node(args: Namespace, criterion: Any) -> Any:
@@ -302,7 +309,7 @@ def fitted_model(
     table: Any, weights: Any, options: dict[str, Any], console: Console
 ) -> MixedGraphicalModel:
     """Fit a table, with a progress bar where someone watches."""
-    from mixedgm.estimator import MixedGraphicalModel
+    from mixedgm.estimator.model import MixedGraphicalModel
 
     model = MixedGraphicalModel(**options, verbose=int(console.shows_progress))
     with console.announcing_compilation():

@@ -11,7 +11,7 @@ from mixedgm.cli.lists import cut_items
 from mixedgm.cli.options import add_choice, add_list, add_quiet, add_seed
 
 if TYPE_CHECKING:
-    from mixedgm.estimator import MixedGraphicalModel
+    from mixedgm.estimator.model import MixedGraphicalModel
     from mixedgm.fitted import FittedModel
     from mixedgm.table import Schema
 
@@ -30,9 +30,10 @@ __all__ = [
 _QUOTES = "quotes keep a comma, as in 'city=\"Bath, UK\"'"
 
 
-def add_model(parser: ArgumentParser) -> None:
+def add_model(parser: ArgumentParser, **options: Any) -> None:
     """The model that a command reads."""
-    parser.add_argument("model", metavar="MODEL", help="a model file that `mixedgm fit` wrote")
+    text = "a model file that `mixedgm fit` wrote"
+    parser.add_argument("model", metavar="MODEL", help=text, **options)
 
 
 def add_at(parser: ArgumentParser) -> None:
@@ -85,7 +86,7 @@ def model_at_values(args: Namespace) -> FittedModel:
 
 def usable_model(args: Namespace, console: Console) -> MixedGraphicalModel:
     """Read the model, repaired where that is asked for and needed."""
-    from mixedgm.estimator import load
+    from mixedgm.estimator.model import load
 
     model = load(args.model)
     if not args.repair:

@@ -9,11 +9,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from mixedgm import store
 from mixedgm.fitted import FittedModel
 from mixedgm.settings import to_plain
 from mixedgm.studies.joint_discrepancy import summary_notes
-from mixedgm.views.notebook import html
 from mixedgm.views.summary import summarise
 
 
@@ -56,12 +54,16 @@ class HasModel(BaseEstimator):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one file, which `mixedgm.load` reads back."""
+        from mixedgm import store
+
         plain = {name: to_plain(value) for name, value in self.get_params(deep=False).items()}
         store.save(self._model, path, settings=plain)
 
     def _repr_html_(self) -> str:
         if not hasattr(self, "fitted_"):
             return str(BaseEstimator._repr_html_.__get__(self)())
+        from mixedgm.views.notebook import html
+
         return html(summarise(self.fitted_, summary_notes(self.fitted_)))
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:

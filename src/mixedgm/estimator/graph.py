@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from mixedgm.estimator.base import HasModel
 from mixedgm.studies.joint_discrepancy import summary_notes
-from mixedgm.studies.predictability import ring_shares
 from mixedgm.table.assemble import frame
-from mixedgm.views.export import to_adjacency, to_networkx, write
-from mixedgm.views.plot import plot_network
-from mixedgm.views.plot_parameters import plot_parameters
-from mixedgm.views.plot_path import plot_path
-from mixedgm.views.plot_selection import plot_selection
 from mixedgm.views.summary import Summary, summarise
 from mixedgm.views.tables import edges_columns, interaction_frame, nodes_columns
 
@@ -105,10 +99,14 @@ class GraphMethods(HasModel):
 
     def to_networkx(self) -> Graph[str]:
         """The graph with the columns as nodes; kind, weight and sign as attributes."""
+        from mixedgm.views.export import to_networkx
+
         return to_networkx(self._model)
 
     def to_adjacency(self, *, signed: bool = False) -> Any:
         """Symmetric table of edge weights (negative where signed and the sign is "-")."""
+        from mixedgm.views.export import to_adjacency
+
         return to_adjacency(self._model, signed=signed)
 
     def export(
@@ -125,6 +123,8 @@ class GraphMethods(HasModel):
             "keep" writes such names as they are, so that they can be read back; "mark" puts an
             apostrophe before them.
         """
+        from mixedgm.views.export import write
+
         write(self._model, path, formulas)
 
     def plot(
@@ -177,19 +177,29 @@ class GraphMethods(HasModel):
         >>> model.plot(groups={"inputs": ["x", "z"]}, edge_labels=True, minimum=0.05)
         NetworkDrawing(3 nodes)
         """
+        from mixedgm.views.plot import plot_network
+
         model = self._model
         if predictability is not None:
+            from mixedgm.studies.predictability import ring_shares
+
             options["rings"] = ring_shares(model, predictability)
         return plot_network(model, layout=layout, ax=ax, **options)
 
     def plot_path(self, *, ax: Axes | None = None, **options: Any) -> Any:
         """Draw edge weights against lam, with the chosen value marked."""
+        from mixedgm.views.plot_path import plot_path
+
         return plot_path(self._model, ax=ax, **options)
 
     def plot_selection(self, *, ax: Axes | None = None, **options: Any) -> Any:
         """Draw the scores from which lam was chosen, with the choice marked."""
+        from mixedgm.views.plot_selection import plot_selection
+
         return plot_selection(self._model, ax=ax, **options)
 
     def plot_parameters(self, *, ax: Axes | None = None, **options: Any) -> Any:
         """Draw the symmetric matrix of all parameters."""
+        from mixedgm.views.plot_parameters import plot_parameters
+
         return plot_parameters(self._model, ax=ax, **options)

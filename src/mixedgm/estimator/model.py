@@ -9,7 +9,6 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 from sklearn.utils import Tags
 
-from mixedgm import store
 from mixedgm.deprecation import renamed_arguments, warn_renamed, with_new_names
 from mixedgm.estimator.adequacy import AdequacyMethods
 from mixedgm.estimator.graph import GraphMethods
@@ -34,9 +33,11 @@ class MixedGraphicalModel(
         Penalty.  By default a path of values is solved and `select` chooses.  One value per column
         of the table, in its order (any for covariates, which have none), is for
         ``loss="nodewise"``.
-    select : {"ebic", "bic", "aic", "cv", "holdout", "stars", "stability"} or object
-        How lam is chosen.  An object carries options: ``mixedgm.EBIC(gamma=0.25)``, `BIC`, `AIC`
-        (with ``per_node=True``, one lam per column for ``loss="nodewise"``),
+    select : {"local-fdr", "fdr", "ebic", "bic", "aic", "cv", "holdout", "stars", "stability"}
+        How the graph is chosen.  The first two test every pair of columns and keep those that pass,
+        with a stated rate of errors; all others choose a lam.  An object carries options:
+        ``mixedgm.LocalFDR(0.3)``, ``FDR(0.1)``, ``EBIC(gamma=0.25)``, `BIC`, `AIC` (with
+        ``per_node=True``, one lam per column for ``loss="nodewise"``),
         ``CV(cv=5, one_se=True, groups=None)``, ``Holdout(fraction=0.2)``, ``StARS(beta=0.05)``,
         ``StabilitySelection(threshold=0.75, max_false=1)``.
     lams : sequence of float, optional
@@ -83,7 +84,7 @@ class MixedGraphicalModel(
     missing : {"error", "drop"}
     refit : bool or "auto"
         Whether to estimate the chosen graph again without shrinkage.  "auto" does so where the
-        criterion judges graphs (EBIC, BIC, AIC, StARS, stability selection), and not with
+        criterion judges graphs (all but those named next), and not with
         cross-validation or a hold-out, which choose lam for shrunken predictions, nor with a given
         `lam`, which promises its objective.  Edges whose refit does not exist or is unstable get a
         ridge worth one row; `summary` names them.
@@ -140,7 +141,7 @@ class MixedGraphicalModel(
         self,
         lam: float | ArrayLike | None = None,
         *,
-        select: Any = "ebic",
+        select: Any = "local-fdr",
         lams: ArrayLike | None = None,
         n_lams: int = 50,
         lam_min_ratio: float = 0.01,
@@ -251,6 +252,8 @@ def load(path: str | os.PathLike[str]) -> MixedGraphicalModel:
 
     Nothing in the file is executed; a damaged or foreign file raises ModelFileError.
     """
+    from mixedgm import store
+
     fitted, settings = store.load(path)
     names = MixedGraphicalModel._get_param_names()
     given = {name: from_plain(value) for name, value in settings.items() if name in names}

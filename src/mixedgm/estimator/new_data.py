@@ -122,9 +122,10 @@ class NewDataMethods(HasModel):
             What predicts an ordinal or a count column: its most probable value, the smallest value
             with half of the probability up to it, or the mean (of counts; of levels where they are
             numbers, else of their scores).  By default the mode of ordinal columns, as of
-            categories, and the mean of counts, as in a regression.  Of a hurdle column the mean,
-            zeros included, or else its likelier part: zero, or the mean where it is not zero.
-            Continuous and categorical columns do not depend on it.
+            categories, and the mean of counts, as in a regression.  Of a hurdle column the mean
+            (the default) and the median are those of zeros and amounts together, and the mode is
+            the likelier part: zero, or the mean where it is not zero.  Continuous and categorical
+            columns do not depend on it.
         unseen : {"error", "ignore"}
             Whether a level that the model does not have is an error, or is ignored when
             other cells of its row are predicted.
@@ -135,7 +136,8 @@ class NewDataMethods(HasModel):
             Conditional means of continuous columns (medians where one has a transform) and of
             hurdle columns (zeros included), most probable levels of categorical ones, and what
             `value` says of ordinal ones and counts.  Where cells are missing, a column with a
-            transform gets the mean of its normal scores, put back into the data's own units.
+            transform gets the mean of its normal scores, put back into the data's own units, and
+            the median of a hurdle column takes what is not zero for normal.
 
         Raises
         ------

@@ -85,6 +85,7 @@ def save(
         **moderation_to_arrays(params),
         "node_scales": fitted.node_scales,
         "selection_frequency": fitted.selection_frequency,
+        "edge_probability": fitted.edge_probability,
         "shrunken_weights": fitted.shrunken_weights,
         **scores,
         **joint_arrays,
@@ -108,7 +109,8 @@ def save(
     _check_params(params)
     _check_weights(fitted)
     _check_settings(given, fitted)
-    format_version = 2 if fitted.schema.spans.first_indicator else 1
+    is_new = fitted.schema.spans.first_indicator or fitted.edge_probability is not None
+    format_version = 2 if is_new else 1
     write_archive(path, document, arrays, format_version=format_version)
 
 
@@ -173,6 +175,7 @@ def _read(stream: BinaryIO) -> tuple[FittedModel, dict[str, Any]]:
             name: archive.array(f"scores_{at}", sizes) for at, name in enumerate(document["scores"])
         },
         selection_frequency=archive.get("selection_frequency", sizes),
+        edge_probability=archive.get("edge_probability", sizes),
         shrunken_weights=archive.get("shrunken_weights", sizes),
         margins=_margins(archive, sizes),
         known_terms=_node_terms(archive, document["joint"], params, sizes),

@@ -348,6 +348,7 @@ ARRAYS = {
     "node_scales": Array("s", _size),
     "scores": Array("k c?", _anything),
     "selection_frequency": Array("h? n n", _share),
+    "edge_probability": Array("h? n n", _share),
     "shrunken_weights": Array("g n n", _size),
     "moderators": Array("m", dtype="int64"),
     "moderation_middle": Array("d"),

@@ -24,6 +24,7 @@ _LIMIT = "#b5482f"
 _FAINT = "#8a8f98"
 _ROW = 0.8
 _LABELS = {
+    "errors": "pairs expected to be wrong",
     "ebic": "EBIC",
     "bic": "BIC",
     "aic": "AIC",
@@ -32,6 +33,8 @@ _LABELS = {
     "stars": "instability",
     "stability": "false edges expected at most",
 }
+
+_LIMITS = {"errors": "the graph of the tests"}
 
 
 @known_options
@@ -95,8 +98,8 @@ def _draw_score(ax: Axes, lams: Floats, scores: dict[str, Floats], name: str) ->
 def _draw_reference(ax: Axes, lams: Floats, scores: dict[str, Floats], name: str) -> None:
     """The line that the choice was compared with: a limit, or the lowest mean + one error."""
     if f"{name}_limit" in scores:
-        limit = scores[f"{name}_limit"]
-        ax.plot(lams, limit, color=_LIMIT, linewidth=1.2, linestyle="--", label="limit")
+        limit, label = scores[f"{name}_limit"], _LIMITS.get(name, "limit")
+        ax.plot(lams, limit, color=_LIMIT, linewidth=1.2, linestyle="--", label=label)
     if f"{name}_se" in scores:
         lowest = int(np.nanargmin(_finite(scores[name])))
         height = scores[name][lowest] + scores[f"{name}_se"][lowest]

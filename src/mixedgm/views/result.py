@@ -30,8 +30,10 @@ def how_found(exact: bool, note: str = "") -> str:
     return "exact" if exact else note or "sampled"
 
 
-def result_text(title: str, columns: Columns, notes: Sequence[str]) -> str:
+def result_text(title: str, columns: Columns, notes: Sequence[str], whole: str = "frame()") -> str:
     """Return a result as text: title, the first rows of its table, notes.
+
+    `whole` is the method that has all rows.
 
     Examples
     --------
@@ -47,11 +49,11 @@ def result_text(title: str, columns: Columns, notes: Sequence[str]) -> str:
     if n_rows:
         lines.append(table_text(shown))
     if n_rows > _SHOWN:
-        lines.append(f"... {_SHOWN} of {n_rows:,} rows; frame() has all")
+        lines.append(f"... {_SHOWN} of {n_rows:,} rows; {whole} has all")
     return "\n".join([*lines, textwrap.fill(f"({one_line('; '.join(notes))})", _WIDTH)])
 
 
-def result_html(title: str, columns: Columns, notes: Sequence[str]) -> str:
+def result_html(title: str, columns: Columns, notes: Sequence[str], whole: str = "frame()") -> str:
     """Return the same as HTML that needs nothing else; everything is escaped."""
     n_rows = len(next(iter(columns.values())))
     align = [
@@ -64,7 +66,7 @@ def result_html(title: str, columns: Columns, notes: Sequence[str]) -> str:
         _row("td", CELL, [cell_text(cell) for cell in row], align)
         for row in zip(*shown, strict=True)
     )
-    below = [f"{_SHOWN} of {n_rows:,} rows; frame() has all"] if n_rows > _SHOWN else []
+    below = [f"{_SHOWN} of {n_rows:,} rows; {whole} has all"] if n_rows > _SHOWN else []
     return (
         f'<div style="color:inherit;line-height:1.35"><strong>{escape(_one_title(title))}</strong>'
         f'<table style="{TABLE}"><thead>{head}</thead><tbody>{body}</tbody></table>'

@@ -69,6 +69,8 @@ class Summary(Account):
         Edges that have a ridge worth one row.
     noisy : tuple of str
         Numbers that have noise worth one row.
+    expected_false : float or None
+        How many of the edges are expected to be false, where tests of all pairs chose them.
     """
 
     n_rows: int
@@ -89,6 +91,7 @@ class Summary(Account):
     refitted: bool = False
     ridge: tuple[tuple[str, str], ...] = ()
     noisy: tuple[str, ...] = ()
+    expected_false: float | None = None
 
     @property
     def continuous(self) -> tuple[str, ...]:
@@ -159,6 +162,7 @@ def summarise(fitted: FittedModel, notes: tuple[str, ...] = ()) -> Summary:
         n_possible_deviations=_possible_deviations(fitted),
         refitted=report.refitted,
         ridge=report.ridge,
+        expected_false=fitted.expected_false,
         noisy=report.noisy,
     )
 

@@ -36,7 +36,8 @@ def edges_columns(fitted: FittedModel, *, shrunken: bool = False) -> Columns:
     """Return the edges, heaviest first: source, target, kind, weight, sign, partial_correlation.
 
     Where they say something, `directed` (from a covariate), `moderator` (the row is about how an
-    edge varies with it), `frequency` (of the subsamples that have the edge) and `ridge`, too.
+    edge varies with it), `frequency` (of the subsamples that have the edge), `probability` (that
+    there is an edge, by the tests that chose the graph) and `ridge`, too.
     """
     edges = fitted.edges
     columns: dict[str, Any] = {
@@ -54,6 +55,8 @@ def edges_columns(fitted: FittedModel, *, shrunken: bool = False) -> Columns:
         columns["moderator"] = [edge.moderator for edge in edges]
     if fitted.selection_frequency is not None:
         columns["frequency"] = np.array([fitted.frequency_of(e) for e in edges], dtype=np.float64)
+    if fitted.edge_probability is not None:
+        columns["probability"] = np.array([fitted.probability_of(e) for e in edges], dtype=float)
     if fitted.report.ridge:
         columns["ridge"] = np.array([edge.ridge for edge in edges], dtype=bool)
     if shrunken:

@@ -107,6 +107,7 @@ def facts(summary: Summary) -> list[tuple[str, str]]:
             ("covariates", few(summary.covariates, _MOST_NAMES, _short)),
             edges,
             ("moderated", varying),
+            ("tests", _tests(summary)),
             ("lam", _lam(summary)),
             ("estimates", _estimates(summary)),
             ("loss", "" if summary.loss == "pseudolikelihood" else summary.loss),
@@ -134,10 +135,22 @@ def _edges(summary: Summary) -> str:
     return f"{total}: {', '.join(kinds)}" if kinds else total
 
 
+def _tests(summary: Summary) -> str:
+    """Return how tests of all pairs chose the edges, and how many of these may be wrong."""
+    if summary.expected_false is None:
+        return ""
+    text = f"{summary.criterion}, each pair given the other edges"
+    if not summary.edges:
+        return text
+    return f"{text}; {summary.expected_false:.2g} of these edges expected to be false"
+
+
 def _lam(summary: Summary) -> str:
     text = lam_text(summary.lam)
     if not isinstance(summary.lam, tuple) and summary.lam_max:
         text += f" ({summary.lam / summary.lam_max:.2g} of lam_max)"
+    if summary.expected_false is not None:
+        return f"{text}, where the path is nearest to this graph"
     if summary.criterion is None:
         return f"{text}, given"
     values = "value" if summary.n_lams == 1 else "values"

@@ -21,6 +21,7 @@ NAMES = (
     "select",
     "path",
     "edges",
+    "test",
     "plot",
     "predict",
     "query",

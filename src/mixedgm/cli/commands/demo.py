@@ -14,7 +14,7 @@ from mixedgm.cli.options import add_output, add_quiet
 from mixedgm.cli.output import can_draw, draw, make_folder
 
 if TYPE_CHECKING:
-    from mixedgm.estimator import MixedGraphicalModel
+    from mixedgm.estimator.model import MixedGraphicalModel
 
 USAGE = "[-o FOLDER] [--quiet]"
 SUMMARY = "fit a bundled survey, print the edges and draw pictures"
@@ -61,9 +61,8 @@ def _fit_and_print(table: object, console: Console) -> MixedGraphicalModel:
     fitted, n = model.fitted_, len(model.schema_.columns)
     console.out(f"{fitted.schema}\n")
     console.out(
-        f"{len(fitted.edges)} of {n * (n - 1) // 2} possible edges at "
-        f"lam = {model.lam_:.3g}, which {fitted.report.criterion} chose\n"
-        f"from {len(fitted.scores['ebic'])} values in {seconds:.1f} s:\n"
+        f"{len(fitted.edges)} of {n * (n - 1) // 2} possible edges, found in {seconds:.1f} s, with "
+        f"a {fitted.report.criterion};\n{fitted.expected_false:.2g} of them expected to be false:\n"
     )
     console.out(f"{edges_text(fitted.edges, console.width)}\n")
     return model

@@ -21,7 +21,7 @@ from mixedgm.errors import ParameterError
 from mixedgm.printable import quoted
 
 if TYPE_CHECKING:
-    from mixedgm.estimator import MixedGraphicalModel
+    from mixedgm.estimator.model import MixedGraphicalModel
 
 USAGE = "MODEL (--marginal A,B | --mean | ...) [--given A=X,...]"
 SUMMARY = "ask a model for distributions, means and information"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mixedgm.cli.console import Console
 from mixedgm.cli.fitting_options import (
     add_fitting,
+    chosen_criterion,
     fit_options,
     fitted_model,
     read_columns,
@@ -34,7 +35,7 @@ from mixedgm.cli.output import (
 from mixedgm.errors import ParameterError
 
 if TYPE_CHECKING:
-    from mixedgm.estimator import MixedGraphicalModel
+    from mixedgm.estimator.model import MixedGraphicalModel
     from mixedgm.fitted import FittedModel
     from mixedgm.table.assemble import Columns
 
@@ -42,9 +43,10 @@ USAGE = "TABLE [--criterion NAME] [-o MODEL] [options]"
 SUMMARY = "choose the penalty by a criterion and list all scores"
 EXPLANATION = """
 Follow the path of penalties from the largest down, score each, and mark the one that is chosen.
-Information criteria (ebic, bic, aic) weigh fit against the number of parameters; cv and holdout
-predict rows that were not fitted; stars and stability ask which edges come back in subsamples. The
-same --seed gives the same answer, whatever --jobs is.
+local-fdr and fdr test every pair and keep those that pass: the mark is where the path is nearest to
+that graph. Information criteria (ebic, bic, aic) weigh fit against the number of parameters; cv
+and holdout predict rows that were not fitted; stars and stability ask which edges come back in
+subsamples. The same --seed gives the same answer, whatever --jobs is.
 """
 EXAMPLES = """
 mixedgm select survey.csv
@@ -55,6 +57,8 @@ mixedgm select survey.csv --criterion stability --max-false 2 -o stable.mgm
 
 # Option -> type, metavar and help.
 _OPTIONS: dict[str, tuple[Callable[[str], Any], str, str]] = {
+    "limit": (float, "P", "local-fdr: largest probability that an edge is false (default: 0.3)"),
+    "level": (float, "Q", "fdr: expected share of false edges (default: 0.1)"),
     "gamma": (float, "G", "ebic: extra price of an edge, 0 to 1 (default: 0.5)"),
     "folds": (int, "K", "cv: number of folds (default: 5)"),
     "groups": (
@@ -74,6 +78,8 @@ _OPTIONS: dict[str, tuple[Callable[[str], Any], str, str]] = {
 }
 # Option -> criterion -> the parameter of the criterion.
 _BELONGS = {
+    "limit": {"local-fdr": "limit"},
+    "level": {"fdr": "level"},
     "gamma": {"ebic": "gamma"},
     "folds": {"cv": "cv"},
     "groups": {"cv": "groups"},
@@ -155,7 +161,11 @@ def _chosen(args: Namespace, console: Console) -> MixedGraphicalModel:
 
 
 def _check_options(args: Namespace) -> None:
-    """Refuse options of other criteria than the chosen one."""
+    """Refuse options of other criteria than the chosen one, which they may choose by themselves."""
+    given = [owners for option, owners in _BELONGS.items() if getattr(args, option)]
+    if args.select is None and given:
+        args.select = next(iter(given[0]))
+    args.select = chosen_criterion(args)
     for option, owners in _BELONGS.items():
         if getattr(args, option) not in (None, False) and args.select not in owners:
             raise ParameterError(
