@@ -4,6 +4,9 @@ At a tiny size, where no time means anything: only the certificates are judged.
 """
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -94,9 +97,19 @@ def test_simulated_tables_have_the_edges_of_their_graph():
 
 
 def test_peak_memory_is_seen():
-    found = memory.extra_resident(lambda: np.ones(4_000_000).sum())
+    """In a process of its own: one that has freed as much before uses that again."""
+    code = """
+import numpy as np
+from benchmarks import memory
+
+print(memory.extra_resident(lambda: np.ones(4_000_000).sum()))
+"""
+    root = Path(memory.__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True
+    )
     if memory.forget_peak():
-        assert 31e6 < found < 60e6
+        assert 31e6 < int(done.stdout) < 60e6
 
 
 def test_exponents_are_slopes():

@@ -11,7 +11,7 @@ import mixedgm as mg
 PACKAGE = Path(mg.__file__).parent
 # A lam of the path, and the refit of a graph by which the path is scored, each down to the pass.
 MOST_FRAMES = {"solve_path": 16, "refit_losses": 21}
-MOST_FILES = 65
+MOST_FILES = 72
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +24,7 @@ def calls() -> tuple[set[str], list[list[str]]]:
     table |= {name: np.where(x[:, k] > chances[:, k], "u", "v") for k, name in enumerate("ab")}
     table = pytest.importorskip("pandas").DataFrame(table)
     mg.MixedGraphicalModel(n_jobs=1).fit(table)  # compiles, and imports what is imported late
+    mg.MixedGraphicalModel(select="ebic", n_jobs=1).fit(table)
     files: set[str] = set()
     stacks: list[list[str]] = []
 
@@ -44,9 +45,11 @@ def calls() -> tuple[set[str], list[list[str]]]:
     sys.setprofile(look)
     try:
         mg.MixedGraphicalModel(n_jobs=1).fit(table)
+        of_default = set(files)
+        mg.MixedGraphicalModel(select="ebic", n_jobs=1).fit(table)
     finally:
         sys.setprofile(None)
-    return files, stacks
+    return of_default, stacks
 
 
 @pytest.mark.parametrize("through", MOST_FRAMES)

@@ -31,6 +31,7 @@ ROOMS = (
     "objective",
     "penalty",
     "solve",
+    "inference",
     "path",
     "options",
     "settings",

@@ -34,9 +34,13 @@ def model(table):
 def same(one: mg.Bootstrap, two: mg.Bootstrap) -> bool:
     """Equal to the last bit."""
     names = ("pairs", "values", "node_terms", "scales", "account")
+    pairs = one.pair_replicates, two.pair_replicates
     return all(
         np.array_equal(getattr(one.replicates, name), getattr(two.replicates, name))
         for name in names
+    ) and all(
+        np.array_equal(*(getattr(part, name) for part in pairs), equal_nan=True)
+        for name in ("estimate", "values", "own_values")
     )
 
 
@@ -65,7 +69,7 @@ def test_selection_in_resamples_does_not_depend_on_jobs_either(table) -> None:
 def test_the_first_resamples_are_the_same_when_more_are_asked_for(model, table, expected) -> None:
     fewer = mg.bootstrap(model, table, n_boot=5, random_state=3, n_jobs=1)
     np.testing.assert_array_equal(fewer.replicates.scales, expected.replicates.scales[:5])
-    assert fewer.edges()["mean"].notna().all()
+    assert fewer.selection()["mean"].notna().all()
 
 
 def test_a_checkpoint_is_read_and_refused_for_other_work(model, table, expected, tmp_path) -> None:
@@ -84,6 +88,7 @@ def test_a_checkpoint_is_read_and_refused_for_other_work(model, table, expected,
         lambda: mg.bootstrap(other, table, random_state=3, **options),
         lambda: mg.bootstrap(model, table, kind="case-dropping", random_state=3, **options),
         lambda: mg.bootstrap(model, table, groups="group", random_state=3, **options),
+        lambda: mg.bootstrap(model, table, intervals=False, random_state=3, **options),
     ):
         with pytest.raises(mg.ParameterError, match="other data, options or seed"):
             call()

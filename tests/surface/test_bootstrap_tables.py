@@ -64,8 +64,9 @@ def pairs(frame: pd.DataFrame) -> list[frozenset[str]]:
 # -- tables against independent fits -------------------------------------------------------------
 
 
-def test_edges_are_what_separate_fits_say(found, model, alone) -> None:
-    edges = found.edges(level=0.8)
+def test_selection_is_what_separate_fits_say(found, model, alone) -> None:
+    with pytest.warns(FutureWarning, match=r"Bootstrap.intervals and Bootstrap.selection"):
+        edges = found.edges(level=0.8)
     expected = weights_of([*alone, model], signed=True)
     assert set(pairs(edges)) == set(expected)
     signed = expected.iloc[:N_BOOT][pairs(edges)]
@@ -74,12 +75,14 @@ def test_edges_are_what_separate_fits_say(found, model, alone) -> None:
     np.testing.assert_allclose(edges["mean"], signed.mean(), atol=1e-5)
     np.testing.assert_allclose(edges["lower"], np.percentile(signed, 10, axis=0), atol=1e-5)
     np.testing.assert_allclose(edges["upper"], np.percentile(signed, 90, axis=0), atol=1e-5)
+    columns = found.selection()
+    pd.testing.assert_frame_equal(columns, edges.drop(columns=["estimate", "lower", "upper"]))
     assert (signed < 0).to_numpy().any()
     assert (edges["inclusion"] < 1).any()
 
 
-def test_edges_carry_what_the_model_says(found, model) -> None:
-    edges = found.edges()
+def test_selection_carries_what_the_model_says(found, model) -> None:
+    edges = found.selection()
     here = model.edges()
     own = edges[edges["weight"] > 0]
     for name in ("source", "target", "kind", "sign"):
@@ -90,39 +93,6 @@ def test_edges_carry_what_the_model_says(found, model) -> None:
     assert (absent["inclusion"].diff().dropna() <= 0).all(), "the most frequent first"
     assert own["same_sign"].isna().tolist() == own["sign"].isna().tolist()
     assert (own["same_sign"].dropna() <= own["inclusion"][own["sign"].notna()] + 1e-12).all()
-
-
-def test_parameters_are_what_separate_fits_say(found, model, alone) -> None:
-    table = found.parameters(level=0.5)
-    interactions = table[table["parameter"] == "interaction"]
-    checked = 0
-    for row in interactions.itertuples():
-        values = [
-            interaction_entry(fit, row.source, row.target, row.source_level, row.target_level)
-            for fit in [*alone, model]
-        ]
-        assert row.estimate == pytest.approx(values[-1], abs=1e-4)
-        assert row.mean == pytest.approx(np.mean(values[:-1]), abs=1e-4)
-        assert row.lower == pytest.approx(np.percentile(values[:-1], 25), abs=1e-4)
-        assert row.upper == pytest.approx(np.percentile(values[:-1], 75), abs=1e-4)
-        checked += 1
-    assert checked == len(interactions) > 10
-    precision = table[table["parameter"] == "precision"].set_index("source")
-    s = model.schema_.node_index("weight")
-    values = [fit.params_.precision[s, s] for fit in alone]
-    assert precision.loc["weight", "upper"] == pytest.approx(np.percentile(values, 75), abs=1e-4)
-    biases = table[(table["parameter"] == "bias") & (table["source"] == "group")]
-    assert biases["source_level"].tolist() == ["a", "b", "c"]
-    at = slice(0, 3)
-    expected = np.mean([fit.params_.cat_bias[at] for fit in alone], axis=0)
-    np.testing.assert_allclose(biases["mean"], expected, atol=1e-3)
-
-
-def interaction_entry(model, source, target, source_level, target_level) -> float:
-    block = model.interaction(source, target)
-    row = source if pd.isna(source_level) else source_level
-    column = target if pd.isna(target_level) else target_level
-    return float(block.loc[row, column])
 
 
 def test_centrality_is_what_networkx_says_of_separate_fits(found, model, alone) -> None:

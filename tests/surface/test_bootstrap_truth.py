@@ -1,45 +1,41 @@
-"""Bootstrap intervals and inclusion on tables whose truth is known."""
+"""Both parts of hurdle columns in the tables of the bootstrap."""
 
-import importlib.util
-from pathlib import Path
-
-import joblib
 import numpy as np
-import pytest
+import pandas as pd
 
-STUDY = Path(__file__).resolve().parents[2] / "docs" / "studies" / "intervals.py"
-
-
-def study():
-    spec = importlib.util.spec_from_file_location("intervals", STUDY)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+import mixedgm as mg
 
 
-@pytest.mark.statistical
-@pytest.mark.slow
-def test_intervals_of_refits_cover_the_truth_and_true_edges_are_found() -> None:
-    """About 150 intervals of nominal level 0.95.
-
-    Coverage of percentile intervals from 100 resamples is near 0.93 here, with a standard error
-    of 0.02; the limits are three of them away, so that it would fail about twice in a thousand runs
-    with other seeds.
-    """
-    with joblib.parallel_config(n_jobs=1):
-        found = [study().one_table(seed, 500, 100, True, "fixed") for seed in range(15)]
-    coverage, true, false = study().summary(found)
-    assert sum(len(one.covered) for one in found) > 130
-    assert 0.87 <= coverage <= 0.99
-    assert true >= 0.85
-    assert false <= 0.03
-
-
-@pytest.mark.statistical
-def test_intervals_of_shrunken_estimates_do_not_cover() -> None:
-    """The documentation warns of it: a penalty that chooses well shrinks a lot."""
-    with joblib.parallel_config(n_jobs=1):
-        found = [study().one_table(seed, 500, 30, False, "fixed") for seed in range(3)]
-    assert np.mean([each for one in found for each in one.covered]) < 0.3
+def test_both_parts_of_a_hurdle_edge_have_signed_intervals():
+    rng = np.random.default_rng(5)
+    age, n = rng.normal(size=800), 800
+    owes = rng.random(n) < 1 / (1 + np.exp(0.8 * age))
+    debt = np.where(owes, 6.0 + 0.7 * age + rng.normal(size=n), 0.0)
+    gifts = np.where(rng.random(n) < 0.5, 4.0 - 1.5 * owes + rng.normal(size=n), 0.0)
+    table = pd.DataFrame({"debt": debt, "age": age, "gifts": gifts})
+    types = {"debt": "hurdle", "gifts": "hurdle"}
+    model = mg.MixedGraphicalModel(types=types, lam=0.03).fit(table)
+    result = mg.bootstrap(model, table, n_boot=200, random_state=0)
+    edges = result.selection().set_index(["source", "target"])
+    parts = result.selection(parts=True)
+    between = parts[(parts["source"] == "age") & (parts["target"] == "debt")]
+    assert between["target_part"].tolist() == ["debt != 0", "debt"]
+    assert between["sign"].tolist() == ["-", "+"]
+    assert pd.isna(edges.loc[("age", "debt"), "sign"])  # two parts, two signs
+    four = parts[(parts["source"] == "debt") & (parts["target"] == "gifts")]
+    assert list(zip(four["source_part"], four["target_part"], strict=True)) == [
+        ("debt != 0", "gifts != 0"),
+        ("debt != 0", "gifts"),
+        ("debt", "gifts != 0"),
+        ("debt", "gifts"),
+    ]
+    sizes = result.intervals(level=0.99)
+    sizes = sizes[(sizes["source"] == "age") & (sizes["target"] == "debt")]
+    assert sizes["target_level"].tolist() == ["debt != 0", "debt"]
+    assert sizes["upper"].iloc[0] < 0 < sizes["lower"].iloc[1]
+    told = result.parameters(level=0.99)
+    told = told[(told["source"] == "debt") & (told["target"] == "gifts")]
+    told = told.set_index(["source_level", "target_level"])
+    assert told.loc[("debt != 0", "gifts"), "upper"] < 0  # who owes gives less
+    text = result.summary()
+    assert "debt != 0" in text

@@ -54,8 +54,9 @@ def test_edges_in_all_formats_agree_with_the_model(folder: Path) -> None:
     for pair in ({"height", "weight"}, {"height", "group"}, {"height", "mood"}):
         assert pair in pairs
     records = json.loads(mixedgm("edges", "survey.mgm", "--format", "json", cwd=folder).stdout)
-    assert [list(record.values()) for record in records] == [list(edge)[:6] for edge in edges]
-    assert list(records[0]) == FIELDS
+    assert [list(record.values())[:6] for record in records] == [list(edge)[:6] for edge in edges]
+    assert list(records[0]) == [*FIELDS, "probability"]
+    assert all(record["probability"] >= 0.7 for record in records)
     rows = rows_of(mixedgm("edges", "survey.mgm", "--format", "csv", cwd=folder).stdout)
     assert [float(row["weight"]) for row in rows] == [edge.weight for edge in edges]
     assert [row["sign"] or None for row in rows] == [edge.sign for edge in edges]
@@ -119,7 +120,7 @@ def test_path_lists_every_lam(folder: Path, tmp_path: Path) -> None:
     done = mixedgm("path", *words, cwd=folder)
     assert done.returncode == 0
     lines = done.stdout.splitlines()
-    assert lines[0].split() == ["lam", "n_edges", "objective", "kkt", "seconds", "ebic", "chosen"]
+    assert lines[0].split() == ["lam", "n_edges", "objective", "kkt", "seconds", "errors", "chosen"]
     assert len(lines) == 6
     assert sum("<--" in line for line in lines) == 1
     assert "chooses lam" in done.stderr

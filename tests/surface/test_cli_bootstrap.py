@@ -18,11 +18,17 @@ from mixedgm.cli import main
 from tests.support.command_line import environment, mixedgm, survey, write_csv
 
 TABLES = {
-    "nonparametric": {"edges", "parameters", "differences", "centrality", "degenerate"},
+    "nonparametric": {
+        *("intervals", "parameters", "selection"),
+        *("differences", "centrality", "degenerate"),
+    },
     "case-dropping": {"stability", "cs_coefficient", "degenerate"},
 }
 PICTURES = {
-    "nonparametric": {"edges", "differences", "strength", "closeness", "betweenness"},
+    "nonparametric": {
+        *("intervals", "selection", "differences"),
+        *("strength", "closeness", "betweenness"),
+    },
     "case-dropping": {"stability"},
 }
 
@@ -86,25 +92,37 @@ def test_the_numbers_are_those_of_the_library(here: Path, tmp_path: Path) -> Non
     assert main(call) == 0
     table = here / "survey.csv"
     found = mg.bootstrap(mg.load("m.mgm"), table, n_boot=6, groups="town", random_state=4, n_jobs=1)
-    edges = found.edges()
-    rows = rows_of(tmp_path / "edges.csv")
-    assert [row["source"] for row in rows] == edges["source"].tolist()
-    assert [float(row["upper"]) for row in rows] == edges["upper"].tolist()
+    sizes = found.intervals()
+    rows = rows_of(tmp_path / "intervals.csv")
+    assert [row["source"] for row in rows] == sizes["source"].tolist()
+    assert [float(row["upper"]) for row in rows] == sizes["upper"].tolist()
+    edges = found.selection()
+    rows = rows_of(tmp_path / "selection.csv")
+    assert [float(row["inclusion"]) for row in rows] == edges["inclusion"].tolist()
     assert [row["sign"] or None for row in rows] == [
         sign if isinstance(sign, str) else None for sign in edges["sign"]
     ]
+
+
+def test_intervals_can_be_left_out(here: Path, tmp_path: Path) -> None:
+    call = words(tmp_path, "--n-boot", 3, "--jobs", 1, "--no-intervals", "--quiet")
+    assert main(call) == 0
+    names = {file.name for file in tmp_path.iterdir()}
+    assert not names & {"intervals.csv", "parameters.csv", "intervals.png"}
+    assert {"selection.csv", "selection.png"} <= names
+    assert "no intervals of all pairs" in (tmp_path / "summary.txt").read_text(encoding="utf-8")
 
 
 def test_a_checkpoint_is_resumed_only_when_asked(here: Path, tmp_path: Path, capsys) -> None:
     kept = tmp_path / "kept"
     call = words(tmp_path / "a", "--n-boot", 8, "--jobs", 1, "--checkpoint", kept, "--quiet")
     assert main(call) == 0
-    first = (tmp_path / "a" / "edges.csv").read_bytes()
+    first = (tmp_path / "a" / "intervals.csv").read_bytes()
     assert main(call) == 2
     assert "add --resume" in capsys.readouterr().err
     (kept / "000003.npz").unlink()
     assert main([*call, "--resume"]) == 0
-    assert (tmp_path / "a" / "edges.csv").read_bytes() == first
+    assert (tmp_path / "a" / "intervals.csv").read_bytes() == first
     assert main([*call, "--resume", "--seed", "9"]) == 2
     assert "other data, options or seed" in capsys.readouterr().err
     assert main(words(tmp_path / "a", "--resume")) == 2
@@ -147,7 +165,7 @@ def test_control_c_keeps_what_is_done(folder: Path, tmp_path: Path) -> None:
     n_done = len(list(kept.glob("0*.npz")))
     assert f"interrupted: {n_done} of 5000" in errors
     assert f"{n_done} of 5000 resamples" in printed
-    assert (out / "edges.csv").exists()
+    assert (out / "intervals.csv").exists()
 
 
 def test_the_help_explains_it(tmp_path: Path) -> None:

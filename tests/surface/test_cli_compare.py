@@ -57,3 +57,18 @@ def test_compare_says_which_columns_there_are(
     write_csv(tmp_path / "survey.csv", survey(50))
     assert main(words(tmp_path)) == 2
     assert "'town', which is not a column" in capsys.readouterr().err
+
+
+def test_compare_tests_differences_by_itself(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    town = np.repeat(["north", "south"], 100).tolist()
+    write_csv(tmp_path / "survey.csv", {**survey(200), "town": town})
+    given = [tmp_path / "survey.csv", "--groups", "town", "-o", tmp_path / "out", "--lam", 0.2]
+    assert main(["compare", *map(str, [*given, "--jobs", 1, "--seed", 3])]) == 0
+    shown = capsys.readouterr().out
+    assert "tested by differences, because every group has at least 8 rows" in shown
+    edges = rows_of(tmp_path / "out" / "edges.csv")
+    assert {"estimate_north", "se_south", "statistic", "df", "p_bh"} <= edges[0].keys()
+    assert main(["compare", *map(str, given), "--test", "differences", "--permutations", "9"]) == 2
+    assert "n_perm and checkpoint are for permutations" in capsys.readouterr().err

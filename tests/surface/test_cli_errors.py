@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from contextlib import redirect_stderr
+from functools import partialmethod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tqdm import tqdm
 
-import mixedgm as mg
 from mixedgm.cli import main
 from tests.support.command_line import environment, mixedgm, survey, write_csv
-from tests.support.solvers import nth
 
 
 @pytest.fixture
@@ -43,7 +46,10 @@ BAD: list[tuple[list[str], str]] = [
     ([*FIT, "--n-lams", "0"], "n_lams must be"),
     ([*FIT, "--max-iter", "0"], "max_iter must be"),
     ([*FIT, "--lams", "a,b"], "--lams takes numbers as 0.5,0.1. Got 'a,b' instead."),
-    ([*FIT, "--select", "luck"], "select must be one of 'ebic', 'bic', 'aic', 'cv'"),
+    (
+        [*FIT, "--select", "luck"],
+        "select must be one of 'local-fdr', 'fdr', 'ebic', 'bic', 'aic', 'cv'",
+    ),
     ([*FIT, "--solver", "magic"], "solver must be one of"),
     ([*FIT, "--types", "mood"], "--types takes NAME=categorical. Got 'mood' instead."),
     ([*FIT, "--types", "mod=categorical"], "types names 'mod', which is not a column"),
@@ -270,36 +276,43 @@ def test_a_full_disk_is_one_message(
 # -- Ctrl-C and pipes --------------------------------------------------------------------------
 
 
-@pytest.fixture
-def stops_after_three(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C while the fourth lam is being solved."""
-    begin, is_fourth = mg.ProximalNewton.init, nth(lambda problem: problem.lam, 4)
+class ImpatientTerminal(io.StringIO):
+    """A terminal whose user presses Ctrl-C when the progress bar shows three values of lam."""
 
-    def stopping(self: mg.ProximalNewton, problem: Any, *start: Any) -> Any:
-        if is_fourth(problem):
-            raise KeyboardInterrupt
-        return begin(self, problem, *start)
+    def isatty(self) -> bool:
+        return True
 
-    monkeypatch.setattr(mg.ProximalNewton, "init", stopping)
+    def write(self, text: str) -> int:
+        if re.search(r"lam:.* 3/\d", text) and "3/" not in self.getvalue():
+            super().write(text)
+            signal.raise_signal(signal.SIGINT)
+        return super().write(text)
 
 
-@pytest.mark.usefixtures("stops_after_three")
-def test_an_interrupted_fit_writes_nothing(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(FIT) == 130
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert shown.err.splitlines()[-1] == "mixedgm fit: interrupted"
+def interrupted(words: list[str], monkeypatch: pytest.MonkeyPatch) -> str:
+    """Run a command until the fourth lam, with a bar that is drawn for each -> its messages."""
+    drawn_always = partialmethod(tqdm.__init__, mininterval=0.0)
+    monkeypatch.setattr(tqdm, "__init__", drawn_always)
+    with redirect_stderr(ImpatientTerminal()) as terminal:
+        assert main(words) == 130
+    return terminal.getvalue()
+
+
+def test_an_interrupted_fit_writes_nothing(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    messages = interrupted(FIT, monkeypatch)
+    assert capsys.readouterr().out == ""
+    assert messages.splitlines()[-1] == "mixedgm fit: interrupted"
     assert names(here) == ["survey.csv"]
 
 
-@pytest.mark.usefixtures("stops_after_three")
 def test_an_interrupted_path_keeps_what_is_solved(
-    here: Path, capsys: pytest.CaptureFixture[str]
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert main(["path", "survey.csv", "--format", "csv"]) == 130
-    shown = capsys.readouterr()
-    assert len(shown.out.splitlines()) == 4
-    assert "note: interrupted: the path ends at lam" in shown.err
+    messages = interrupted(["path", "survey.csv", "--format", "csv"], monkeypatch)
+    assert len(capsys.readouterr().out.splitlines()) == 4
+    assert "note: interrupted: the path ends at lam" in messages
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
@@ -308,7 +321,8 @@ def test_signals_for_real(here: Path, signum: int, code: int) -> None:
     rng = np.random.default_rng(0)
     wide = {f"c{k}": rng.integers(0, 6, 3000).tolist() for k in range(25)}
     write_csv(here / "wide.csv", wide)
-    words = ["fit", "wide.csv", "-o", "x.mgm", "--n-lams", "9999", "--lam-min-ratio", "1e-4"]
+    words = ["fit", "wide.csv", "-o", "x.mgm", "--select", "ebic"]
+    words += ["--n-lams", "9999", "--lam-min-ratio", "1e-4"]
     process = subprocess.Popen(
         [sys.executable, "-m", "mixedgm", *words],
         cwd=here,

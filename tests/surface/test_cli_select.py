@@ -78,7 +78,7 @@ def test_select_for_real(folder: Path, tmp_path: Path) -> None:
     done = mixedgm("select", "survey.csv", "--plot", picture, *QUICK, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert picture.read_bytes().startswith(b"<?xml")
-    assert "EBIC (gamma = 0.5): lam = " in done.stdout
+    assert "local false discovery rate of at most 0.3: lam = " in done.stdout
     assert f"wrote {picture}" in done.stderr
 
 
@@ -136,13 +136,23 @@ def test_a_saved_selection_can_be_drawn(here: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--criterion", "luck"], "select must be one of 'ebic', 'bic', 'aic', 'cv'"),
-        (["--beta", "0.1"], "--beta belongs to --criterion stars, not to ebic."),
+        (["--criterion", "luck"], "select must be one of 'local-fdr', 'fdr', 'ebic', 'bic', 'aic'"),
+        (
+            ["--criterion", "ebic", "--beta", "0.1"],
+            "--beta belongs to --criterion stars, not to ebic.",
+        ),
+        (
+            ["--gamma", "0.1", "--level", "0.1"],
+            "--gamma belongs to --criterion ebic, not to fdr.",
+        ),
         (
             ["--criterion", "cv", "--subsamples", "9"],
             "--subsamples belongs to --criterion stars or stability, not to cv.",
         ),
-        (["--lowest"], "--lowest belongs to --criterion cv, not to ebic."),
+        (
+            ["--criterion", "local-fdr", "--lowest"],
+            "--lowest belongs to --criterion cv, not to local-fdr.",
+        ),
         (["--criterion", "cv", "--groups", "person"], "--groups names 'person', which is not a"),
         (["--gamma", "2"], "gamma must be a number in [0, 1]. Got 2.0 instead."),
         (["--criterion", "cv", "--folds", "1"], "cv must be at least 2 folds. Got 1 instead."),
@@ -156,3 +166,9 @@ def test_mistakes_are_named(
 ) -> None:
     assert main(["select", "survey.csv", *words, *QUICK]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_the_end_of_the_path_is_noted_once(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--criterion", "ebic", "--lams", "0.3,0.25", "--jobs", "1"]
+    assert main(["select", "survey.csv", *words]) == 0
+    assert capsys.readouterr().err.count("near the end of the path") == 1

@@ -1,4 +1,4 @@
-"""`compare`: graphs of groups, p-values by shuffled labels, odd groups, checkpoints."""
+"""`compare` by permutation: graphs of groups, shuffled labels, odd groups, checkpoints."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import mixedgm as mg
+from tests.support.balance import balanced, centred
 from tests.support.solvers import Faulty, nth, tables
 
 PERMS = 39
@@ -74,21 +75,54 @@ def test_p_values_follow_from_the_stored_statistics(found: mg.GroupComparison) -
     assert (kept["edges"].max(axis=1) <= kept["tests"][:, 0]).all()
 
 
+def balanced_groups() -> tuple[pd.DataFrame, np.ndarray]:
+    """The table with centred numbers, and weights: both groups have the same margins."""
+    data = table()
+    plain, south = data.drop(columns="site"), (data["site"] == "south").to_numpy()
+    masks, weights = (~south, south), np.empty(len(data))
+    found = balanced([plain[mask] for mask in masks], [np.ones(mask.sum()) for mask in masks])
+    for mask, each in zip(masks, found, strict=True):
+        weights[mask] = each
+        plain.loc[mask] = centred(plain[mask], each)
+    return plain, weights
+
+
+def fits(plain: pd.DataFrame, weights: np.ndarray, codes: np.ndarray) -> list:
+    parts = [(plain[codes == g], weights[codes == g]) for g in (0, 1)]
+    return [mg.MixedGraphicalModel(lam=0.15).fit(p, sample_weight=w) for p, w in parts]
+
+
 @pytest.mark.parametrize("at", [0, 7])
 def test_a_permutation_is_what_estimators_give(found: mg.GroupComparison, at: int) -> None:
-    """Shuffle by hand, fit each part with the estimator, and take differences of its weights."""
-    data = table()
-    rows = np.arange(len(data))
-    codes = (data["site"] == "south").to_numpy().astype(int)
+    """Balance, shuffle and balance by hand, and fit each part with the estimator."""
+    plain, weights = balanced_groups()
+    rows = np.arange(len(plain))
+    codes = (table()["site"] == "south").to_numpy().astype(int)
     codes = codes[
         np.random.default_rng(np.random.SeedSequence(0).spawn(PERMS + 1)[1 + at]).permutation(rows)
     ]
-    plain = data.drop(columns="site")
-    models = [mg.MixedGraphicalModel(lam=0.15).fit(plain[codes == g]) for g in (0, 1)]
-    _check_statistics(models, found.permutations["tests"][at])
+    before = [weights[codes == g] for g in (0, 1)]
+    before = [each * len(each) / each.sum() for each in before]
+    for g, each in enumerate(balanced([plain[codes == g] for g in (0, 1)], before)):
+        weights[codes == g] = each
+    _check_statistics(fits(plain, weights, codes), found.permutations["tests"][at])
 
 
-def test_observed_statistics_are_those_of_the_models(found: mg.GroupComparison) -> None:
+def test_observed_statistics_are_those_of_groups_with_the_same_margins(
+    found: mg.GroupComparison,
+) -> None:
+    codes = (table()["site"] == "south").to_numpy().astype(int)
+    models = fits(*balanced_groups(), codes)
+    _check_statistics(models, found.observed["tests"])
+    side = found.edges().set_index(["source", "target"])
+    for model, label in zip(models, found.groups, strict=True):
+        for edge in model.edges_:
+            value = edge.weight * (-1 if edge.sign == "-" else 1)
+            estimate = side.loc[(edge.source, edge.target), f"estimate_{label}"]
+            assert estimate == pytest.approx(value, abs=2e-4)
+
+
+def test_models_are_those_of_the_groups_as_they_are(found: mg.GroupComparison) -> None:
     plain = table().drop(columns="site")
     site = table()["site"]
     for label, model in found.models.items():
@@ -97,7 +131,6 @@ def test_observed_statistics_are_those_of_the_models(found: mg.GroupComparison) 
         assert model.schema_.names == tuple(plain.columns)
         weights = [each.fitted_.edge_weights for each in (again, model)]
         np.testing.assert_allclose(*weights, atol=1e-5)
-    _check_statistics(list(found.models.values()), found.observed["tests"])
     side = found.edges().set_index(["source", "target"])
     for label, model in found.models.items():
         own = {(e.source, e.target): (e.weight, e.sign) for e in model.edges_}
@@ -169,11 +202,11 @@ def test_three_groups() -> None:
     assert found.groups == ("north", "south", "west")
     first = found.edges().iloc[0]
     assert (first["source"], first["target"]) == ("x", "y")
-    signed = [first[f"weight_{g}"] for g in found.groups]  # all positive or absent
+    signed = [first[f"estimate_{g}"] for g in found.groups]  # all positive or absent
     assert first["difference"] == pytest.approx(max(signed) - min(signed))
     assert first["between"].startswith("north - ")
     assert first["p_max"] == 0.05
-    strength = found.group_table()["strength"]
+    strength = found.compared.weights.sum(axis=1)
     assert found.observed["tests"][1] == pytest.approx(strength.max() - strength.min())
     assert len(found.permutations["tests"]) == found.n_done == 19
 
@@ -207,11 +240,11 @@ def test_rare_levels_are_lost_in_some_permutations() -> None:
 
 
 def test_the_common_penalty_comes_from_the_whole_table() -> None:
-    data = table()
-    found = mg.compare(data, "site", n_perm=0)
-    plain = data.drop(columns="site")
-    whole = mg.MixedGraphicalModel().fit(plain, sample_weight=np.full(240, 0.5))
-    assert found.lam == {"north": whole.lam_, "south": whole.lam_}
+    """Groups have the same margins there, and count as much as one of them."""
+    found = mg.compare(table(), "site", n_perm=0)
+    plain, weights = balanced_groups()
+    whole = mg.MixedGraphicalModel().fit(plain, sample_weight=0.5 * weights)
+    assert found.lam["north"] == found.lam["south"] == pytest.approx(whole.lam_, rel=1e-4)
     assert found.tests()["p_value"].isna().all()
     assert not found.edges()["significant"].any()
     assert "0 permutations" in str(found)
@@ -250,8 +283,8 @@ def test_covariates_refits_and_transforms() -> None:
 
 
 def test_failures_are_counted() -> None:
-    """Before the permutations, tables are the whole one and the groups."""
-    solver = Faulty(nth(tables, 7), np.linalg.LinAlgError("not this time"))
+    """Before the permutations, tables are the whole one and the groups, plain and balanced."""
+    solver = Faulty(nth(tables, 9), np.linalg.LinAlgError("not this time"))
     options = {"lam": 0.3, "n_perm": 4, "random_state": 0, "n_jobs": 1, "solver": solver}
     found = mg.compare(table(80), "site", **options)
     assert (found.n_done, found.n_failed, found.failures[0].resample) == (3, 1, 1)
@@ -304,6 +337,7 @@ def test_an_array_of_labels_and_another_library() -> None:
         ("site", {"blocks": "d", "n_perm": -1}, "n_perm must be"),
         ("site", {"alpha": 0}, "alpha must be"),
         ("site", {"penalty": "none"}, "penalty must be"),
+        ("site", {"test": "none"}, "test must be"),
         ("site", {"n_jobs": 0}, "n_jobs must be"),
     ],
 )

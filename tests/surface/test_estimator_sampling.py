@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import mixedgm as mg
+from tests.support.indefinite import with_precision
 from tests.support.people import LEVELS, as_library, people
 
 
@@ -119,9 +120,8 @@ def test_rows_have_the_distribution_of_a_small_model():
 
 def test_without_a_joint_distribution_the_columns_are_named():
     # Four edges that the conditionals allow and no joint distribution does.
-    model = mg.MixedGraphicalModel(lam=0.2).fit(people())
-    bad = np.array([[1.0, 2.0], [2.0, 1.0]])
-    object.__setattr__(model.fitted_, "params", model.fitted_.params.with_precision(bad))
+    fit = mg.MixedGraphicalModel(lam=0.2).fit(people())
+    model = with_precision(fit, np.array([[1.0, 2.0], [2.0, 1.0]]))
     with pytest.raises(mg.DistributionError, match="'height', 'weight'"):
         model.sample(3)
 

@@ -199,11 +199,12 @@ def test_a_path_takes_lams_weights_and_options():
 
 
 def test_an_interrupted_path_keeps_what_is_solved():
+    options = {"select": "ebic", "n_lams": 6, "solver": interrupted_at(4)}
     with (
         pytest.warns(RuntimeWarning, match="interrupted: .* 3 of 6 values solved"),
         pytest.warns(mg.SelectionWarning, match="near the end .* no smaller value was tried"),
     ):
-        model = mg.MixedGraphicalModel(n_lams=6, solver=interrupted_at(4)).fit(people())
+        model = mg.MixedGraphicalModel(**options).fit(people())
     assert len(model.path_) == 3
     assert model.lam_ in model.path_.lams
     assert np.isfinite(model.score(people()))

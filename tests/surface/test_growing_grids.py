@@ -83,7 +83,7 @@ def test_a_criterion_that_says_nothing_gets_the_grid_as_it_is():
 def test_given_values_are_not_added_to_but_the_end_is_noted():
     frame = people(250, seed=3)
     with pytest.warns(mg.SelectionWarning) as found:
-        model = Model(lams=[0.9, 0.8, 0.7]).fit(frame)
+        model = Model(select="ebic", lams=[0.9, 0.8, 0.7]).fit(frame)
     assert model.path_.lams.tolist() == [0.9, 0.8, 0.7]
     assert model.fitted_.report.notes == (
         "the choice lies near the end of the path at lam = 0.7; "
@@ -118,7 +118,7 @@ def test_no_grid_goes_below_its_floor():
 
 def test_one_value_stays_one_value():
     with pytest.warns(mg.SelectionWarning, match="no smaller value was tried"):
-        model = Model(n_lams=1).fit(people())
+        model = Model(select="ebic", n_lams=1).fit(people())
     assert len(model.path_) == 1
     assert model.edges_ == ()
 
@@ -133,7 +133,7 @@ def test_without_penalised_edges_there_is_nothing_to_choose():
 
 def test_ctrl_c_ends_the_growth():
     """What is solved is chosen from, with a warning; the grid is not taken up again."""
-    model = Model(n_lams=10, lam_min_ratio=0.8, solver=interrupted_at(12))
+    model = Model(select="ebic", n_lams=10, lam_min_ratio=0.8, solver=interrupted_at(12))
     with (
         pytest.warns(RuntimeWarning, match="interrupted: the path ends at lam"),
         pytest.warns(mg.SelectionWarning, match="no smaller value was tried"),

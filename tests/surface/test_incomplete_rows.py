@@ -6,6 +6,7 @@ import pytest
 
 import mixedgm as mg
 from tests.support.enumerated import COLUMNS, known_model
+from tests.support.indefinite import with_strong_edge
 from tests.unit.joint import brute
 
 CATEGORICAL = [name for name, what in COLUMNS.items() if what != "continuous"]
@@ -157,10 +158,7 @@ def test_separate_regressions_say_why_they_cannot_answer():
 
 
 def test_an_indefinite_precision_says_how_to_repair_it():
-    model, rows = fitted(), table(seed=1, gaps=0.0)
-    precision = model.params_.precision.copy()
-    precision[0, 1] = precision[1, 0] = -1.3 * np.sqrt(precision[0, 0] * precision[1, 1])
-    object.__setattr__(model.fitted_, "params", model.fitted_.params.with_precision(precision))
+    model, rows = with_strong_edge(fitted(), 1.3), table(seed=1, gaps=0.0)
     rows.loc[:2, ["age", "wage"]] = np.nan
     assert model.predict(rows.iloc[3:]).notna().all(axis=None)
     with pytest.raises(mg.DistributionError, match=r"3 rows with gaps, in 'age' \(3\), 'wage' \(3"):

@@ -23,7 +23,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def chosen(table):
-    return Model(refit=False).fit(table)
+    return Model(select="ebic", refit=False).fit(table)
 
 
 def standard(table, row_weights=None):
@@ -319,7 +319,8 @@ def test_a_saved_sampled_model_knows_its_errors(sampled, tmp_path):
 
 def test_graphs_of_sampled_likelihoods_are_scored_by_the_pseudolikelihood(table):
     solver = mg.MonteCarlo(accuracy=0.02)
-    model = Model(loss="likelihood-mc", solver=solver, n_lams=8, lam_min_ratio=0.1, random_state=0)
+    options = {"select": "ebic", "n_lams": 8, "lam_min_ratio": 0.1, "random_state": 0}
+    model = Model(loss="likelihood-mc", solver=solver, **options)
     model.fit(table)
     assert any("of the pseudolikelihood" in note for note in model.fitted_.report.notes)
     scores, n = model.fitted_.scores, len(table)

@@ -22,7 +22,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def chosen(table):
-    return Model().fit(table)
+    return Model(select="ebic").fit(table)
 
 
 def test_every_point_of_the_default_path_is_certified(chosen):

@@ -5,7 +5,6 @@ import json
 import pickle
 import warnings
 import zipfile
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,6 +12,7 @@ import pytest
 
 import mixedgm as mg
 from tests.support.command_line import mixedgm
+from tests.support.indefinite import with_precision
 from tests.support.odd_table import LETTERS, odd_table
 from tests.unit.joint import brute
 
@@ -200,7 +200,7 @@ def test_many_questions_compute_them_once(table):
     gappy = table.mask(np.random.default_rng(0).random(table.shape) < 0.2)
     model.impute(gappy)
     model.impute(gappy, 3, random_state=0)
-    model.check_fit(table, n_sim=50, random_state=0)
+    model.check_fit(table, refit=False, n_sim=50, random_state=0)
     model.entropy()
     model.conditional("a", {"b": "yes"})
     model.summary()
@@ -259,9 +259,7 @@ def indefinite() -> mg.MixedGraphicalModel:
     rows = pd.DataFrame(rng.normal(size=(200, 3)), columns=["u", "v", "w"])
     model = mg.MixedGraphicalModel(lam=0.01).fit(rows)
     precision = np.array([[1.0, 0.7, 0.7], [0.7, 1.0, -0.7], [0.7, -0.7, 1.0]])
-    params = model.params_.with_precision(precision)
-    model._adopt(replace(model.fitted_, params=params))
-    return model
+    return with_precision(model, precision)
 
 
 def test_an_indefinite_precision_is_not_repaired_silently():

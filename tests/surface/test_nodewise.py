@@ -109,7 +109,8 @@ def test_instability_is_a_mean_over_edges(table):
 
 def test_every_copy_of_an_edge_is_priced_once(table):
     """A copy is in one conditional, so its gain is that of one likelihood."""
-    model = mg.MixedGraphicalModel(loss="nodewise", n_lams=12, covariates=["colour"]).fit(table)
+    options = {"select": "ebic", "n_lams": 12, "covariates": ["colour"]}
+    model = mg.MixedGraphicalModel(loss="nodewise", **options).fit(table)
     scores, path, n = model.fitted_.scores, model.path_, len(table)
     parameters = {"height": 1, "weight": 1, "group": 2, "smoker": 1, "colour": 1}
     for k, point in enumerate(path.points):

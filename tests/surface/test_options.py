@@ -70,15 +70,15 @@ BAD = [
     (
         "select",
         "x",
-        "select must be one of 'ebic', 'bic', 'aic', 'cv', 'holdout', 'stars', 'stability' "
-        "or a criterion such as "
+        "select must be one of 'local-fdr', 'fdr', 'ebic', 'bic', 'aic', 'cv', 'holdout', 'stars', "
+        "'stability' or a criterion such as "
         "mixedgm.EBIC(gamma=0.5). Got 'x' instead.",
     ),
     (
         "select",
         None,
-        "select must be one of 'ebic', 'bic', 'aic', 'cv', 'holdout', 'stars', 'stability' "
-        "or a criterion such as "
+        "select must be one of 'local-fdr', 'fdr', 'ebic', 'bic', 'aic', 'cv', 'holdout', 'stars', "
+        "'stability' or a criterion such as "
         "mixedgm.EBIC(gamma=0.5). Got None instead.",
     ),
     (
@@ -320,7 +320,7 @@ def test_good_values_are_taken(name, value):
 def test_verbose_shows_progress_and_silence_is_the_default(capfd):
     mg.MixedGraphicalModel(n_lams=3, lam_min_ratio=0.3).fit(TABLE)
     assert capfd.readouterr() == ("", "")
-    mg.MixedGraphicalModel(n_lams=3, lam_min_ratio=0.3, verbose=1).fit(TABLE)
+    mg.MixedGraphicalModel(select="ebic", n_lams=3, lam_min_ratio=0.3, verbose=1).fit(TABLE)
     out, err = capfd.readouterr()
     assert out == ""
     assert "lam:" in err

@@ -287,10 +287,10 @@ def test_the_picture_of_the_path_marks_every_edge_at_its_own_lam(table, model, s
 def test_resamples_keep_the_lams_or_choose_them_again(table, refit):
     model = fit(table, refit=refit, covariates=["colour"])
     fixed = mg.bootstrap(model, table, n_boot=20, random_state=0, n_jobs=1)
-    edges = fixed.edges().set_index(["source", "target"])
+    edges = fixed.selection().set_index(["source", "target"])
     for edge in model.edges_:
         row = edges.loc[(edge.source, edge.target)]
-        assert abs(row["estimate"]) == pytest.approx(edge.weight, rel=1e-6)
+        assert row["weight"] == pytest.approx(edge.weight, rel=1e-6)
         assert row["inclusion"] > 0.2
     parameters = fixed.parameters()
     assert set(parameters["source"][parameters["target"].isna()]) == set(NAMES[:4])

@@ -8,6 +8,7 @@ from scipy import stats
 
 import mixedgm as mg
 from tests.support.enumerated import COLUMNS, known_model
+from tests.support.indefinite import with_strong_edge
 from tests.support.people import people
 
 TIGHT = {"rtol": 1e-9, "atol": 1e-11}
@@ -225,12 +226,7 @@ def test_log_partition_turns_weights_into_densities():
 
 
 def invalid_model():
-    model = mg.MixedGraphicalModel(lam=0.2).fit(people())
-    precision = model.params_.precision.copy()
-    size = 1.3 * np.sqrt(precision[0, 0] * precision[1, 1])
-    precision[0, 1] = precision[1, 0] = -size
-    object.__setattr__(model.fitted_, "params", model.params_.with_precision(precision))
-    return model
+    return with_strong_edge(mg.MixedGraphicalModel(lam=0.2).fit(people()), 1.3)
 
 
 def test_without_a_joint_distribution_every_question_names_the_columns_and_the_remedy():

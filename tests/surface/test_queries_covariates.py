@@ -7,6 +7,7 @@ import pytest
 
 import mixedgm as mg
 from tests.support.enumerated import COLUMNS, known_model
+from tests.support.indefinite import with_strong_edge
 from tests.support.people import people
 
 COVARIATES = ("age", "smoker")
@@ -91,8 +92,6 @@ def test_only_targets_are_repaired(asked):
     model, _ = asked
     assert model.repaired().fitted_ is model.fitted_  # the covariate's nonsense does not matter
     fit = mg.MixedGraphicalModel(lam=0.1, covariates=["smoker"]).fit(people())
-    params = fit.fitted_.params
-    params.coef[0, 1] = params.coef[1, 0] = 1.3 * np.sqrt(params.diagonal[:2].prod())
-    vars(params).pop("precision", None)  # computed from the coefficients when it is asked for
-    assert "height - weight from 1.3 to 0.99" in fit.repaired().summary().notes[-1]
-    assert fit.repaired().mean({"smoker": True})["height"]
+    repaired = with_strong_edge(fit, 1.3).repaired()
+    assert "height - weight from 1.3 to 0.99" in repaired.summary().notes[-1]
+    assert repaired.mean({"smoker": True})["height"]

@@ -143,7 +143,7 @@ def test_two_columns_are_a_log_linear_model():
 def test_predictions_and_queries_are_those_of_the_rows():
     """P(survived | female, first class): as often as in the table, where the graph can say it."""
     frame = ship()
-    model, shrunken = Model().fit(frame), Model(refit=False).fit(frame)
+    model, shrunken = (Model(select="ebic", refit=each).fit(frame) for each in ("auto", False))
     assert {frozenset(e[:2]) for e in model.edges_} >= {
         frozenset(("sex", "survived")),
         frozenset(("class", "survived")),
@@ -339,24 +339,31 @@ def test_a_weight_of_two_is_two_rows():
 def test_resamples_are_refitted_like_the_model(table):
     model = Model().fit(table)
     found = mg.bootstrap(model, table, n_boot=40, random_state=0, n_jobs=1)
-    edges = found.edges().set_index(["source", "target"])
+    edges = found.selection().set_index(["source", "target"])
     for edge in model.edges_[:3]:
         row = edges.loc[(edge.source, edge.target)]
         assert row["weight"] == pytest.approx(edge.weight)
-        assert row["lower"] < edge.weight < row["upper"]
+        found_mean = abs(row["mean"]) / row["inclusion"]
+        assert found_mean == pytest.approx(edge.weight, rel=0.15)
     plain_found = mg.bootstrap(
         Model(refit=False).fit(table), table, n_boot=40, random_state=0, n_jobs=1
     )
-    shrunken = plain_found.edges().set_index(["source", "target"])
+    shrunken = plain_found.selection().set_index(["source", "target"])
     first = model.edges_[0]
-    assert shrunken.loc[(first.source, first.target), "upper"] < first.weight
+    assert abs(shrunken.loc[(first.source, first.target), "mean"]) < 0.9 * first.weight
 
 
 def test_resamples_of_a_separated_table_stay_finite(separated):
     found = mg.bootstrap(separated, empty_cell(), n_boot=20, random_state=0, n_jobs=1)
-    edges = found.edges().set_index(["source", "target"])
-    assert edges.loc[("a", "b"), "upper"] < 2.5
+    edges = found.selection().set_index(["source", "target"])
+    assert edges.loc[("a", "b"), "mean"] < 2.5
+    assert found.replicates.weights.max() < 2.5
     assert not found.failures
+    sizes = found.intervals()
+    own = sizes[(sizes["source"] == "a") & (sizes["target"] == "b")]
+    assert np.isfinite(own["estimate"]).all()
+    assert own["lower"].isna().all(), "a cell without rows has no interval"
+    assert "pairs have no interval: some combination of their levels has no rows" in str(found)
 
 
 def test_groups_are_refitted_like_the_whole(table):
@@ -373,14 +380,13 @@ def test_groups_are_refitted_like_the_whole(table):
 
 
 def test_a_check_judges_the_refit():
-    """Of a strong edge: rows drawn from shrunken estimates would not look like the table."""
+    """Of a strong edge: rows drawn from shrunken estimates do not look like the table."""
     frame = near_copy()
-    checks = [
-        Model(refit=refit).fit(frame).check_fit(frame, n_sim=50, random_state=0).pairs()
-        for refit in ("auto", False)
-    ]
-    flags = [bool(pairs["flagged"].any()) for pairs in checks]
-    assert flags == [False, True]
+    model = Model(refit=False).fit(frame)
+    options = {"n_sim": 50, "random_state": 0}
+    assert not model.check_fit(frame, **options).flagged
+    assert model.check_fit(frame, refit=False, **options).flagged
+    assert not Model(refit=True).fit(frame).check_fit(frame, refit=False, **options).flagged
 
 
 # -- what has no penalty ---------------------------------------------------------------------------
@@ -467,7 +473,7 @@ def test_points_of_a_path_without_bound_have_not_converged():
 
 def test_a_choice_at_the_end_of_the_path_is_a_warning(table):
     with pytest.warns(mg.SelectionWarning, match="near the end of the path at lam = 0.5;"):
-        model = Model(lams=[0.9, 0.7, 0.5]).fit(table)
+        model = Model(select="ebic", lams=[0.9, 0.7, 0.5]).fit(table)
     assert model.lam_ == 0.5
     assert model.fitted_.report.open_end in model.fitted_.report.notes
     assert issubclass(mg.SelectionWarning, UserWarning)

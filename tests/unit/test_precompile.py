@@ -1,5 +1,6 @@
 """Kernels compiled ahead are those that a fit asks for, and nothing depends on them."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -11,31 +12,6 @@ import mixedgm as mg
 from mixedgm import precompile
 from mixedgm.rows.curvature_kernels import curvature_sums
 from mixedgm.solve.kernels import assemble, carry, descend, node_products
-
-
-def machine(monkeypatch, cores, cached):
-    """A machine that has so many cores, and compiled code or none."""
-    monkeypatch.setattr(precompile, "n_cores", lambda: cores)
-    monkeypatch.setattr(precompile, "_is_cached", lambda kernel: cached)
-    precompile.compile_ahead.cache_clear()
-
-
-@pytest.fixture
-def started(monkeypatch):
-    """Commands that would have been started, on a machine with two cores and an empty cache."""
-    commands = []
-
-    class Process:
-        def __init__(self, command, **options):
-            commands.append(command)
-
-        def wait(self):
-            pass
-
-    monkeypatch.setattr(precompile.subprocess, "Popen", Process)
-    machine(monkeypatch, cores=2, cached=False)
-    yield commands
-    precompile.compile_ahead.cache_clear()
 
 
 def fit():
@@ -64,30 +40,75 @@ def test_a_fit_finds_what_was_compiled_ahead():
 KERNELS = (curvature_sums, carry, assemble, descend, node_products)
 
 
-def test_a_process_is_started_once(started):
+TABLE = np.random.default_rng(0).integers(0, 3, size=(60, 2))
+
+
+def starts() -> dict[str, int]:
+    """How many processes are started in which situation, in one where nothing is compiled yet."""
+    commands: list[list[str]] = []
+
+    class Process:
+        def __init__(self, command: list[str], **options: object):
+            if refuses:
+                raise OSError("not permitted")
+            commands.append(command)
+
+        def wait(self) -> None:
+            pass
+
+    def begin(kind: str = "categorical", times: int = 1) -> int:
+        """Begin fits that end before they compile anything: no column has that name."""
+        commands.clear()
+        precompile.compile_ahead.cache_clear()
+        for _ in range(times):
+            model = mg.MixedGraphicalModel(types=[kind] * 2, forbid=[("x0", "none")])
+            with pytest.raises(mg.ParameterError, match="no column 'none'"):
+                model.fit(TABLE)
+        assert commands in ([], [[python, "-P", "-m", "mixedgm.precompile"]])
+        return len(commands)
+
+    refuses, python, subprocess.Popen = False, sys.executable, Process
+    cores = os.sched_getaffinity
+    os.sched_getaffinity = lambda process: {0, 1}
+    counts = {"twice": begin(times=2), "no levels": begin("continuous")}
+    os.sched_getaffinity = lambda process: {0}
+    counts["one core"] = begin()
+    os.sched_getaffinity = lambda process: {0, 1}
+    for name in ("/opt/app/survey", ""):
+        sys.executable = name
+        counts[f"within {name!r}"] = begin()
+    sys.executable, sys.frozen = python, True
+    counts["frozen"] = begin()
+    del sys.frozen
+    refuses = True
+    counts["refused"] = begin()
+    os.sched_getaffinity = cores
+    return counts
+
+
+def test_a_process_is_started_once_and_only_where_it_helps(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", "from tests.unit import test_precompile as t; print(t.starts())"],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    counts = ast.literal_eval(done.stdout)
+    assert {situation for situation, n in counts.items() if n} == {"twice"}
+    assert counts["twice"] == 1
+    assert len(counts) == 7
+
+
+def test_none_is_started_when_all_is_compiled(monkeypatch):
     fit()
-    fit()
-    assert started == [[sys.executable, "-P", "-m", "mixedgm.precompile"]]
-
-
-def test_none_is_started_without_need(started, monkeypatch):
-    mg.MixedGraphicalModel().fit(np.random.default_rng(0).normal(size=(50, 2)))  # no levels
-    machine(monkeypatch, cores=1, cached=False)
-    fit()
-    machine(monkeypatch, cores=2, cached=True)
-    fit()
-    assert started == []
-
-
-def test_a_system_without_processes_does_without(started, monkeypatch):
-    def refuse(*command, **options):
-        raise OSError("not permitted")
-
-    monkeypatch.setattr(precompile.subprocess, "Popen", refuse)
+    precompile.compile_ahead.cache_clear()
+    monkeypatch.setattr(subprocess, "Popen", None)  # not to be called
     assert fit().converged_
 
 
-def test_an_older_source_does_not_count_as_cached(tmp_path, monkeypatch):
+def test_an_older_source_does_not_count_as_cached(tmp_path):
     source = tmp_path / "some_kernels.py"
     source.write_text("def some(x):\n    return x\n")
     names = {}
@@ -106,18 +127,6 @@ def test_an_older_source_does_not_count_as_cached(tmp_path, monkeypatch):
     os.utime(index, (1, 1))
     assert not precompile._is_cached(Kernel)
     assert precompile._is_cached(names["some"])  # the compiler is switched off
-
-
-@pytest.mark.parametrize(
-    ("executable", "frozen"), [("/opt/app/survey", False), ("/usr/bin/python3", True), ("", False)]
-)
-def test_programs_that_contain_python_are_not_started_again(
-    started, monkeypatch, executable, frozen
-):
-    monkeypatch.setattr(precompile.sys, "executable", executable)
-    monkeypatch.setattr(precompile.sys, "frozen", frozen, raising=False)
-    precompile.compile_ahead()
-    assert started == []
 
 
 def test_without_a_source_nothing_is_started(tmp_path):

@@ -46,6 +46,12 @@ def test_rows_are_drawn_with_replacement_and_folded() -> None:
         np.testing.assert_array_equal(drawn.codes, plan.design.codes[drawn.kept])
 
 
+def test_a_record_holds_nothing_but_its_numbers() -> None:
+    """A view would keep the parameters of all pairs alive, for every resample."""
+    record = resample(plan_for(people(80)), (SEEDS[0], 0.0))
+    assert all(part.base is None for part in record.values())
+
+
 @pytest.mark.parametrize("share", [0.05, 0.5, 0.75])
 def test_dropped_cases_are_the_stated_share(share: float) -> None:
     plan = plan_for(people(80), kind="case-dropping")

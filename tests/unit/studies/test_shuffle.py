@@ -6,9 +6,9 @@ import pytest
 import mixedgm as mg
 from mixedgm.fitting import encode
 from mixedgm.options import Options
-from mixedgm.parallel import seeds
 from mixedgm.studies.bootstrap import plan_of
 from mixedgm.studies.compare import Shuffle
+from mixedgm.studies.equal_margins import EqualGroups
 from mixedgm.studies.row_groups import Groups
 from tests.support.people import people
 
@@ -24,10 +24,12 @@ def test_labels_move_within_blocks_only(weighted: bool) -> None:
     design = encode(data, options, weight if weighted else None)
     fitted = mg.MixedGraphicalModel(lam=0.1).fit(data).fitted_
     plan = plan_of(fitted, options, design, "fixed", "nonparametric", None)
-    shuffle = Shuffle(plan, Groups(("a", "b"), np.arange(60) % 2, block), np.zeros(0, dtype=int))
+    groups = Groups(("a", "b"), np.arange(60) % 2, block)
+    equal = EqualGroups.of(design, groups)
+    shuffle = Shuffle(plan, equal, np.zeros(0, dtype=int))
     dealt = np.zeros((2, 60))
-    for row, part in zip(dealt, shuffle.draw(seeds(0, 1)[0]), strict=True):
-        row[part.kept] = 1.0 if part.weights is None else part.weights
+    for row, (rows, counts) in zip(dealt, shuffle.deal(np.random.default_rng(0)), strict=True):
+        row[rows] = counts
     np.testing.assert_array_equal(dealt.sum(axis=0), weight)  # every row once
     before = np.array([np.where(np.arange(60) % 2 == g, weight, 0) for g in (0, 1)])
     for g in (0, 1):

@@ -13,7 +13,7 @@ from matplotlib.colors import to_hex
 
 from mixedgm.errors import ParameterError
 from mixedgm.views.plot import plot_network
-from mixedgm.views.plot_bootstrap import plot_edges
+from mixedgm.views.plot_bootstrap import plot_selection as plot_inclusion
 from mixedgm.views.plot_check import CheckPicture, plot_check
 from mixedgm.views.plot_groups import plot_differences, plot_groups
 from mixedgm.views.plot_parameters import plot_parameters
@@ -335,11 +335,12 @@ def test_names_are_shown_as_they_are_in_every_picture(hand):
     assert {"$a$ (n = 120)", "_$b$ (n = 120)"} <= shown_texts(panels[0].ax.figure)
     edges = {"source": [NAMES[0]], "target": [NAMES[1]], "p_max": [0.5], "significant": [True]}
     edges |= {"weight_$a$": [1.0], "sign_$a$": ["+"], "weight__$b$": [0.5], "sign__$b$": ["-"]}
+    edges |= {"estimate_$a$": [1.0], "estimate__$b$": [-0.5]}
     pair = f"{NAMES[0]} – {NAMES[1]}"
     assert {pair, "$a$", "_$b$"} <= shown_texts(plot_differences(edges, ["$a$", "_$b$"]).figure)
     one = {"sign": ["+"], "inclusion": [1.0], "estimate": [1.0]}
     one |= {"mean": [1.0], "lower": [0.5], "upper": [1.5]}
-    assert pair in shown_texts(plot_edges({**edges, **one}).figure)
+    assert pair in shown_texts(plot_inclusion({**edges, **one}).figure)
     flags = np.zeros((2, 2), dtype=bool)
     nodes = [(2.0, True, "$a$ +2.0"), (1.0, False, "")]
     check = CheckPicture(NAMES[:2], np.full((2, 2), 1.0), flags, flags, nodes)

@@ -39,35 +39,38 @@ def drawn(ax):
     return list(zip(names, spans, places[:, 0].tolist(), colours, strict=True))
 
 
-def test_edges_are_drawn_with_their_intervals_and_colours(boot):
-    table = boot.edges(level=0.8)
-    rows = drawn(boot.plot_edges(level=0.8))
-    by_name = {f"{r.source} – {r.target}": r for r in table.itertuples()}
-    assert {name for name, *_ in rows} == set(by_name)
+def test_sizes_are_drawn_with_their_intervals_and_colours(boot):
+    table = boot.intervals(level=0.8)
+    rows = drawn(boot.plot_intervals(level=0.8))
+    assert len(rows) == len(table)
     assert [row[2] for row in rows] == sorted(row[2] for row in rows), "largest on top"
-    colours = {"+": "#0072b2", "-": "#d55e00"}
-    for name, (low, high), estimate, colour in rows:
-        own = by_name[name]
+    order = table.sort_values("estimate", kind="stable")
+    for (name, (low, high), estimate, colour), own in zip(rows, order.itertuples(), strict=True):
+        levels = [x for x in (own.source_level, own.target_level) if isinstance(x, str)]
+        label = f"{own.source} – {own.target}" + (f": {', '.join(levels)}" if levels else "")
+        assert name == label
         assert (low, high, estimate) == pytest.approx((own.lower, own.upper, own.estimate))
-        assert colour == colours.get(own.sign, "#8a8a8a")
+        certain = "#0072b2" if own.lower > 0 else "#d55e00" if own.upper < 0 else "#8a8a8a"
+        assert colour == certain
 
 
-def test_inclusion_stands_beside_every_edge(boot):
-    ax = boot.plot_edges()
-    texts = {text.xy[1]: text.get_text() for text in ax.texts}
+def test_bars_are_shares_of_resamples(boot):
+    ax = boot.plot_selection()
     names = [text.get_text() for text in ax.get_yticklabels()]
-    shares = {f"{r.source} – {r.target}": r.inclusion for r in boot.edges().itertuples()}
-    assert [texts[row] for row in range(len(names))] == [f"{100 * shares[n]:.0f} %" for n in names]
+    shares = {f"{r.source} – {r.target}": r.inclusion for r in boot.selection().itertuples()}
+    assert set(names) == set(shares)
+    assert names[-1] == next(iter(shares)), "the heaviest on top"
+    widths = [bar.get_width() for bar in ax.patches]
+    assert widths == pytest.approx([100 * shares[name] for name in names])
 
 
-def test_the_heaviest_edges_only(boot):
-    assert len(drawn(boot.plot_edges(max_edges=2))) == 2
-    heaviest = {f"{r.source} – {r.target}" for r in boot.edges().head(2).itertuples()}
-    assert {name for name, *_ in drawn(boot.plot_edges(max_edges=2))} == heaviest
+def test_the_first_rows_only(boot):
+    assert len(drawn(boot.plot_intervals(max_edges=2))) == 2
+    assert len(boot.plot_selection(max_edges=2).patches) == 2
     assert len(boot.plot_differences(max_edges=2).get_yticklabels()) == 2
     for wrong in (0, True, 1.5):
         with pytest.raises(ParameterError, match="max_edges must be"):
-            boot.plot_edges(max_edges=wrong)
+            boot.plot_intervals(max_edges=wrong)
 
 
 def test_the_matrix_shows_which_edges_differ(boot):
@@ -75,7 +78,7 @@ def test_the_matrix_shows_which_edges_differ(boot):
     matrix = np.ma.filled(ax.get_images()[0].get_array(), np.nan)
     names = [text.get_text() for text in ax.get_yticklabels()]
     assert names == [
-        f"{r.source} – {r.target}" for r in boot.edges().query("weight > 0").itertuples()
+        f"{r.source} – {r.target}" for r in boot.selection().query("weight > 0").itertuples()
     ]
     assert np.isnan(np.diagonal(matrix)).all()
     for row in boot.differences().itertuples():
@@ -83,7 +86,7 @@ def test_the_matrix_shows_which_edges_differ(boot):
         j = names.index(f"{row.second_source} – {row.second_target}")
         assert matrix[i, j] == matrix[j, i] == float(row.significant)
     weights = [float(text.get_text()) for text in ax.texts]
-    np.testing.assert_allclose(weights, boot.edges()["weight"].head(len(names)), atol=0.005)
+    np.testing.assert_allclose(weights, boot.selection()["weight"].head(len(names)), atol=0.005)
 
 
 @pytest.mark.parametrize("measure", ["strength", "expected_influence", "betweenness"])
@@ -113,11 +116,17 @@ def test_stability_has_a_line_for_every_statistic(dropping):
 
 def test_pictures_go_where_they_are_asked_to(boot, dropping):
     figure, ax = plt.subplots()
-    assert boot.plot_edges(ax=ax) is ax
+    with pytest.warns(FutureWarning, match="plot_intervals"):
+        assert boot.plot_edges(ax=ax) is ax
     figure, ax = plt.subplots()
     assert dropping.plot_stability(ax=ax) is ax
-    for plot in (boot.plot_edges, boot.plot_differences, boot.plot_centrality):
+    for plot in (
+        boot.plot_intervals,
+        boot.plot_selection,
+        boot.plot_differences,
+        boot.plot_centrality,
+    ):
         plot().figure.canvas.draw()
     with pytest.raises(ParameterError, match="ax must be"):
-        boot.plot_edges(ax="here")
+        boot.plot_intervals(ax="here")
     del figure
