@@ -286,9 +286,9 @@ def fitted(values: Floats, kinds: list[str]) -> mg.MixedGraphicalModel:
             transforms[name] = "nonparanormal"
         if kind == "zero":
             types[name] = mg.Count(zero_term=True)
-    return mg.MixedGraphicalModel(types=types, transforms=transforms or None, n_jobs=1).fit(
-        pd.DataFrame(columns)
-    )
+    return mg.MixedGraphicalModel(
+        types=types, transforms=transforms or None, select="ebic", n_jobs=1
+    ).fit(pd.DataFrame(columns))
 
 
 def counted(name: str, seed: int) -> Iterator[dict[str, object]]:

@@ -46,7 +46,7 @@ def by_rule(model: mg.MixedGraphicalModel) -> dict[str, list[tuple[str, str]]]:
 
 def counts(table: object, truth: mg.MixedGraphicalModel | None) -> dict[str, tuple[int, int]]:
     """True and false edges of every way to fit the table."""
-    joint = mg.MixedGraphicalModel(n_jobs=1).fit(table)
+    joint = mg.MixedGraphicalModel(select="ebic", n_jobs=1).fit(table)
     all_found = {"joint": found(truth, [edge[:2] for edge in joint.edges_])}
     for name, select in FITS.items():
         model = mg.MixedGraphicalModel(loss="nodewise", select=select, n_jobs=1).fit(table)

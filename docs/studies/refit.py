@@ -44,8 +44,8 @@ def scored(table: pd.DataFrame, rows: int, split: int) -> dict[str, float]:
     train, test = table.iloc[order[:rows]], table.iloc[order[rows : rows + TEST_ROWS]]
     varies = train.columns[train.nunique() > 1]
     train, test = train[varies], test[varies]
-    default = mg.MixedGraphicalModel(n_jobs=1).fit(train)
-    shrunken = mg.MixedGraphicalModel(n_jobs=1, refit=False).fit(train)
+    default = mg.MixedGraphicalModel(select="ebic", n_jobs=1).fit(train)
+    shrunken = mg.MixedGraphicalModel(select="ebic", n_jobs=1, refit=False).fit(train)
     assert shrunken.lam_ == default.lam_
     by_cv = mg.MixedGraphicalModel(n_jobs=1, select="cv", random_state=split).fit(train)
     return {

@@ -1,0 +1,257 @@
+"""Tables drawn from known graphs -> whether tests of edges keep what they promise.
+
+Counted is how many pairs without an edge have p-values below 0.05 and 0.01, how many intervals of
+pairs with one parameter cover it, which share of what Benjamini and Hochberg keep at 10 % is false,
+and what verdicts say.  Tables come from `gibbs.py`, which shares no code with the package; rows are
+drawn once for a seed and cut into tables of different sizes.
+
+Run it when estimates, their covariances or their tests change: ``python docs/studies/tests.py``.
+It takes about half an hour on one core, writes docs/studies/tests.csv row by row, goes on where
+that ends, and prints the tables of docs/selection.md.  Names of settings as arguments restrict what
+is counted; ``--report`` counts nothing.
+"""
+
+import csv
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import default
+import gibbs
+import kinds
+import numpy as np
+import pandas as pd
+from default import NUMBER, Column, Floats, Generator, Graph, Pair, levels
+from tqdm import tqdm
+
+import mixedgm as mg
+
+REPLICATES, OF_ROWS = 400, 20  # tables of a setting; tables that variances from rows are tried on
+SMALLEST = 0.2  # eigenvalue of the precision matrix of numbers and amounts
+LEVEL = 0.1  # of the false discovery rate
+FILE = Path(__file__).with_suffix(".csv")
+FIELDS = (
+    *("tables", "rows", "seed", "covariance", "method", "refused"),
+    *("null", "null_05", "null_01", "many", "many_05", "many_01"),
+    *("intervals", "covered", "edge_intervals", "edge_covered"),
+    *("found", "false", "edges", "wrongly_present", "wrongly_absent"),
+)
+"""Pairs without an edge with p below 0.05 and 0.01, and of these those with many parameters;
+intervals of one parameter, and of these those of edges; pairs that are kept, and verdicts."""
+
+MIXED: tuple[Column, ...] = (
+    *(NUMBER,) * 3,
+    *(("ordinal", column) for column in (kinds.SYMMETRIC, kinds.SKEWED)),
+    *(("count", column) for column in (kinds.SMALL, kinds.MEDIUM)),
+    ("hurdle", kinds.spiked(0.5)),
+    *levels(2, 2, 3, 4),
+)
+LADDER = (NUMBER,) * 6 + levels(*(2,) * 6)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Columns, their graph, sizes of its edges, and how many rows tables have."""
+
+    columns: tuple[Column, ...]
+    graph: Graph
+    sizes: tuple[float, float] = (0.15, 0.4)
+    rows: tuple[int, ...] = (300, 1000, 5000)
+    margin: Callable[[Floats], Floats] | None = None
+    fixed_lam: bool = True
+    """Whether the model is fitted at one lam, which is enough where all pairs are free."""
+    method: str = "auto"
+    replicates: int = REPLICATES
+
+
+def ladder(n_columns: int, rng: Generator) -> list[Pair]:
+    """Neighbours on both rails, and rungs between them."""
+    half = n_columns // 2
+    rails = [(k, k + 1) for k in range(n_columns - 1) if k + 1 != half]
+    return [*rails, *((k, k + half) for k in range(half))]
+
+
+SETTINGS = {
+    "ladder 6 + 6": Setting(LADDER, ladder, (0.2, 0.35)),
+    "scale-free, all kinds": Setting(MIXED, default.scale_free),
+    "rarest level 3 %": Setting(
+        (NUMBER,) * 4 + levels(2, 2, 3, 3, 4, 4, rarest=0.03), default.random(10)
+    ),
+    "heavy tails": Setting(
+        (NUMBER,) * 6 + levels(2, 2, 3, 3),
+        default.random(10),
+        rows=(1000,),
+        margin=default.heavy,
+        replicates=100,
+    ),
+    "ladder 6 + 6, all pairs free": Setting(
+        LADDER, ladder, (0.2, 0.35), rows=(100,), method="free", replicates=200
+    ),
+    "ladder 6 + 6, given the graph": Setting(
+        LADDER, ladder, (0.2, 0.35), rows=(100,), method="graph", replicates=200
+    ),
+    "wide 15 + 15": Setting(
+        (NUMBER,) * 15 + levels(*(2, 2, 3) * 5),
+        default.random(30),
+        rows=(200,),
+        fixed_lam=False,
+        replicates=100,
+    ),
+}
+
+
+def table(setting: Setting, rng: Generator) -> tuple[Floats, dict[Pair, Floats]]:
+    """Rows enough for all sizes, and the blocks of the edges."""
+    nodes = [column for _, column in setting.columns]
+    numbers = [k for k, node in enumerate(nodes) if not isinstance(node, gibbs.Finite)]
+    while True:
+        pairs = setting.graph(len(nodes), rng)
+        blocks = {
+            (u, v): kinds.block(nodes[u], nodes[v], rng.choice([-1, 1]) * size, rng)
+            for (u, v), size in zip(pairs, rng.uniform(*setting.sizes, len(pairs)), strict=True)
+        }
+        precision = np.eye(len(nodes))
+        for (u, v), entries in blocks.items():
+            precision[u, v] = precision[v, u] = -entries[-1, -1]
+        if np.linalg.eigvalsh(precision[np.ix_(numbers, numbers)])[0] < SMALLEST:
+            continue
+        values = gibbs.rows(nodes, blocks, sum(setting.rows), rng, sweeps=30)
+        if setting.margin is not None:
+            values[:, numbers] = setting.margin(default.standardised(values[:, numbers]))
+        return values, blocks
+
+
+def true_value(u: Column, v: Column, block: Floats | None) -> float:
+    """The last entry of a block that sums to zero over levels."""
+    if block is None:
+        return 0.0
+    block = np.array(block)
+    for axis, (kind, _) in enumerate((u, v)):
+        if kind == "categorical":
+            block -= block.mean(axis=axis, keepdims=True)
+    return float(block[-1, -1])
+
+
+def tested(
+    setting: Setting, values: Floats, blocks: dict[Pair, Floats], covariance: str, seed: int
+) -> dict[str, object]:
+    """Fit and test one table, and compare with the truth."""
+    kind = tuple(kind for kind, _ in setting.columns)
+    drawn = default.Table(values.round(default.DECIMALS), kind, frozenset(blocks))
+    model = mg.MixedGraphicalModel(types=drawn.types, n_jobs=1)
+    if setting.fixed_lam:
+        model.set_params(lam=0.3, refit=False)
+    try:
+        model.fit(drawn.frame)
+        options = {"method": setting.method, "covariance": covariance, "random_state": seed}
+        tests = mg.edge_tests(model, drawn.frame, **options)
+    except (mg.ParameterError, mg.TableError) as error:
+        return {"refused": str(error).splitlines()[0]}
+    edges, parameters = tests.edges(), tests.parameters().groupby(["source", "target"]).last()
+    names = edges[["source", "target"]].to_numpy()
+    at = [tuple(sorted(int(name[1:]) for name in ends)) for ends in names]
+    is_edge, is_model = np.array([pair in blocks for pair in at]), setting.margin is None
+    one, p = (edges["df"] == 1).to_numpy(), edges["p"].to_numpy()
+    covered = []
+    for (u, v), ends in zip(at, names, strict=True):
+        row, columns = parameters.loc[tuple(ends)], setting.columns
+        truth = true_value(columns[u], columns[v], blocks.get((u, v)))
+        covered.append(row["lower"] <= truth <= row["upper"])
+    covered = np.array(covered)
+    counts = {
+        "null": ~is_edge,
+        "null_05": ~is_edge & (p < 0.05),
+        "null_01": ~is_edge & (p < 0.01),
+        "many": ~is_edge & ~one,
+        "many_05": ~is_edge & ~one & (p < 0.05),
+        "many_01": ~is_edge & ~one & (p < 0.01),
+        "intervals": one & is_model,
+        "covered": one & covered & is_model,
+        "edge_intervals": one & is_edge & is_model,
+        "edge_covered": one & is_edge & covered & is_model,
+        "found": edges["p_bh"] <= LEVEL,
+        "false": ~is_edge & (edges["p_bh"] <= LEVEL),
+        "edges": is_edge,
+        "wrongly_present": ~is_edge & (edges["verdict"] == "present"),
+        "wrongly_absent": is_edge & (edges["verdict"] == "absent"),
+    }
+    return {"method": tests.method} | {name: int(np.sum(each)) for name, each in counts.items()}
+
+
+def tasks(names: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Settings and seeds, seed by seed."""
+    for seed in range(REPLICATES):
+        for name, setting in SETTINGS.items():
+            if seed < setting.replicates and (not names or name in names):
+                yield name, seed
+
+
+def run(names: Sequence[str]) -> None:
+    """Test every table that the file does not have yet."""
+    done = set()
+    if FILE.exists():
+        known = pd.read_csv(FILE)
+        done = set(zip(*(known[name] for name in FIELDS[:4]), strict=True))
+    with FILE.open("a", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, FIELDS, lineterminator="\n")
+        if not done:
+            writer.writeheader()
+        for name, seed in tqdm(list(tasks(names)), unit="seed"):
+            setting, sources = SETTINGS[name], ["model", "rows"][: 1 + (seed < OF_ROWS)]
+            wanted = {(name, n, seed, source) for n in setting.rows for source in sources}
+            if wanted <= done:
+                continue
+            values, blocks = table(setting, np.random.default_rng([seed, *name.encode()]))
+            for part, n in zip(
+                np.split(values, np.cumsum(setting.rows)[:-1]), setting.rows, strict=True
+            ):
+                for source in sources:
+                    if (name, n, seed, source) not in done:
+                        found = tested(setting, part, blocks, source, seed)
+                        key = {"tables": name, "rows": n, "seed": seed, "covariance": source}
+                        writer.writerow(key | found)
+            stream.flush()
+
+
+def report() -> None:
+    """Print the table of the page, of what is counted so far."""
+    counts = pd.read_csv(FILE)
+    heads = (
+        *("tables", "rows", "variances", "number", "refused", "p < 0.05", "p < 0.01"),
+        *("many parameters: p < 0.05", "cover", "edges cover", "false of found", "found of edges"),
+        *("wrongly present", "wrongly absent"),
+    )
+    lines = ["| " + " | ".join(heads) + " |", "| --- " * len(heads) + "|"]
+    for name, setting in SETTINGS.items():
+        for n in setting.rows:
+            for source in ("model", "rows"):
+                here = (counts["tables"] == name) & (counts["rows"] == n)
+                part = counts[here & (counts["covariance"] == source)]
+                kept = part[part["refused"].isna()]
+                if kept.empty:
+                    continue
+                total = kept[list(FIELDS[6:])].sum()
+
+                def share(a: str, b: str, total: "pd.Series[float]" = total) -> str:
+                    return f"{100 * total[a] / total[b]:.1f}" if total[b] else ""
+
+                wrong = (kept["false"] / kept["found"].clip(lower=1)).mean()
+                cells = [name, f"{n:,}", source, str(len(part)), str(len(part) - len(kept))]
+                cells += [share("null_05", "null"), share("null_01", "null")]
+                cells += [share("many_05", "many"), share("covered", "intervals")]
+                cells += [share("edge_covered", "edge_intervals"), f"{100 * wrong:.1f}"]
+                true = kept["found"] - kept["false"]
+                cells += [f"{100 * true.sum() / total['edges']:.0f}"]
+                cells += [share("wrongly_present", "null"), share("wrongly_absent", "edges")]
+                lines.append("| " + " | ".join(cells) + " |")
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    arguments = sys.argv[1:]
+    if "--report" not in arguments:
+        run(arguments)
+    report()
