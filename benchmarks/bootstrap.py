@@ -42,7 +42,7 @@ def whole_run(n_boot: int) -> dict[str, float]:
     import mixedgm as mg
 
     table = mg.datasets.load_wage()
-    model = mg.MixedGraphicalModel().fit(table)
+    model = mg.MixedGraphicalModel(select="ebic").fit(table)
     seconds = []
     for _ in range(2):
         clock = time.perf_counter()
@@ -94,7 +94,7 @@ def _one_resample(result: Result, repeats: int, refit: bool) -> None:
     from mixedgm.studies.resampling import resample
 
     table = mg.datasets.load_wage()
-    model = mg.MixedGraphicalModel(refit=refit).fit(table)
+    model = mg.MixedGraphicalModel(select="ebic", refit=refit).fit(table)
     _, plan = prepared(model, table)
     drawn = seeds(0, TOGETHER)
     cold = mg.MixedGraphicalModel(lam=model.lam_, refit=refit, n_jobs=1)
@@ -132,4 +132,4 @@ def _wage() -> tuple[Any, Any]:
     import mixedgm as mg
 
     table = mg.datasets.load_wage()
-    return table, mg.MixedGraphicalModel().fit(table)
+    return table, mg.MixedGraphicalModel(select="ebic").fit(table)

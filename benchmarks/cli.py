@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.context import Context, Size
 from benchmarks.report import PARTS, RESULTS, stored, table
 
-MODULES = {"pass": "passes", "path": "paths", "peers": "peers.compare"}
+MODULES = {"pass": "passes", "path": "paths", "tests": "edge_tests", "peers": "peers.compare"}
 """Parts whose module is named otherwise."""
 BUSY = 0.5
 BESIDE = Path(__file__).resolve().parents[2] / "shared"

@@ -12,7 +12,10 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
-PARTS = ("pass", "path", "wide", "levels", "peers", "growth", "startup", "bootstrap", "joint")
+PARTS = (
+    *("pass", "path", "wide", "levels", "tests", "peers"),
+    *("growth", "startup", "bootstrap", "joint"),
+)
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,8 @@ assert model.converged_ and model.kkt_ <= 1e-5, model.kkt_
 
 def run(context: Context) -> Result:
     result = Result("startup")
-    _imports(result, context.pick(REPEATS))
+    with tempfile.TemporaryDirectory() as bytecode:
+        _imports(result, context.pick(REPEATS), bytecode)
     if context.size == "smoke":
         _call(("-c", FIT))
     else:
@@ -40,9 +41,12 @@ def run(context: Context) -> Result:
     return result
 
 
-def _imports(result: Result, repeats: int) -> None:
+def _imports(result: Result, repeats: int, bytecode: str) -> None:
+    """With compiled source files, as an installed package has them."""
+
     def python(*arguments: str) -> Callable[[], object]:
-        return lambda: _call(arguments)
+        _call(arguments, bytecode=bytecode)
+        return lambda: _call(arguments, bytecode=bytecode)
 
     times = interleaved(
         {
@@ -92,12 +96,15 @@ def _announces() -> bool:
     return said == [True, False]
 
 
-def _call(arguments: tuple[str, ...], cache: str | None = None) -> str:
+def _call(arguments: tuple[str, ...], cache: str | None = None, bytecode: str | None = None) -> str:
     """Run Python with this package; return what it printed."""
     known = os.environ.get("PYTHONPATH")
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, [str(SOURCE), known])))
     if cache is not None:
         environment["NUMBA_CACHE_DIR"] = cache
+    if bytecode is not None:
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        environment["PYTHONPYCACHEPREFIX"] = bytecode
     done = subprocess.run(
         [sys.executable, *arguments], env=environment, capture_output=True, text=True
     )
