@@ -67,7 +67,7 @@ def test_compare_tests_differences_by_itself(
     given = [tmp_path / "survey.csv", "--groups", "town", "-o", tmp_path / "out", "--lam", 0.2]
     assert main(["compare", *map(str, [*given, "--jobs", 1, "--seed", 3])]) == 0
     shown = capsys.readouterr().out
-    assert "tested by differences, because every group has at least 8 rows" in shown
+    assert "tested by differences, because every group has at least 10 rows" in shown
     edges = rows_of(tmp_path / "out" / "edges.csv")
     assert {"estimate_north", "se_south", "statistic", "df", "p_bh"} <= edges[0].keys()
     assert main(["compare", *map(str, given), "--test", "differences", "--permutations", "9"]) == 2

@@ -208,8 +208,8 @@ def test_the_same_seed_gives_the_same_result_on_any_number_of_cores() -> None:
 @pytest.mark.parametrize(
     ("n", "options", "test", "why"),
     [
-        (300, {}, "differences", "at least 8 rows for each of the 4 predictors"),
-        (31, {}, "permutation", "31 rows, fewer than 8 for each of the 4 predictors"),
+        (300, {}, "differences", "at least 10 rows for each of the 4 predictors"),
+        (35, {}, "permutation", "35 rows, fewer than 10 for each of the 4 predictors"),
         (20, {}, "permutation", "20 rows, and estimates without shrinkage need at least 30"),
         (300, {"n_perm": 1}, "permutation", "n_perm was given"),
         (300, {"blocks": np.arange(600) // 2}, "permutation", "rows of a block belong together"),
@@ -239,7 +239,7 @@ def test_a_level_that_a_group_lacks_is_in_the_way() -> None:
 
 
 def test_few_rows_hold_the_edges_that_pass() -> None:
-    found = mg.compare(mixed(31), "site", test="differences", **GIVEN)
+    found = mg.compare(mixed(35), "site", test="differences", **GIVEN)
     assert found.tested is not None
     assert not found.tested.free
     assert "edges that pass a test in some group" in found.summary().replace("\n    ", " ")

@@ -116,7 +116,7 @@ def bootstrap(
     Notes
     -----
     Two questions are kept apart.  How large is an edge?  `intervals()` has every pair, estimated
-    without shrinkage: given all other pairs where every column has at least ten rows for each of
+    without shrinkage: given all other pairs where every column has at least eight rows for each of
     its predictors, else given the edges that pass a test in the whole table (as in `edge_tests`).
     These intervals cover true values about as often as they promise.  Is it found again?
     `selection()` has the share of the resamples that have the edge, and its weight as the model

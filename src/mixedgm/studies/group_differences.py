@@ -26,13 +26,15 @@ from mixedgm.path.pair_tests import affordable, pairs_given, settled
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.task import Task, prepare
 from mixedgm.printable import quoted
-from mixedgm.studies.edge_tests import MOST_AT_ONCE, ROWS_PER_PREDICTOR, most_predictors
+from mixedgm.studies.edge_tests import MOST_AT_ONCE, most_predictors
 from mixedgm.studies.row_groups import Groups
 from mixedgm.table.encode import Design
 
 __all__ = ["DifferenceTests", "GroupTasks"]
 
 _FEWEST_ROWS = 30
+_ROWS_PER_PREDICTOR = 10.0
+"""With fewer, tests of the whole graph's strength reject too often."""
 _DRAWS = 1999
 _HALF = 0.5
 
@@ -90,10 +92,10 @@ class GroupTasks:
         if n_parameters > MOST_AT_ONCE:
             return f"{n_parameters:,} parameters are too many to be estimated at once"
         for label, task in zip(self.groups.labels, self.tasks, strict=True):
-            if task.total_weight < ROWS_PER_PREDICTOR * predictors:
+            if task.total_weight < _ROWS_PER_PREDICTOR * predictors:
                 return (
                     f"group {quoted(label)} has {task.total_weight:,.6g} rows, fewer than "
-                    f"{ROWS_PER_PREDICTOR:g} for each of the {predictors} predictors of a column"
+                    f"{_ROWS_PER_PREDICTOR:g} for each of the {predictors} predictors of a column"
                 )
         return ""
 
@@ -101,7 +103,7 @@ class GroupTasks:
     def enough(self) -> str:
         """Why all pairs can be estimated at once in all groups."""
         return (
-            f"every group has at least {ROWS_PER_PREDICTOR:g} rows for each of the "
+            f"every group has at least {_ROWS_PER_PREDICTOR:g} rows for each of the "
             f"{most_predictors(self.whole)} predictors of a column"
         )
 
