@@ -57,6 +57,9 @@ if TYPE_CHECKING:
     from mixedgm.studies.edge_tests import edge_tests as edge_tests
     from mixedgm.studies.edge_tests_result import EdgeTests as EdgeTests
     from mixedgm.studies.graphs import compare_graphs as compare_graphs
+    from mixedgm.studies.missing_report import MissingReport as MissingReport
+    from mixedgm.studies.pooling import Pooled as Pooled
+    from mixedgm.studies.pooling import pool as pool
     from mixedgm.table import Column as Column
     from mixedgm.table import Count as Count
     from mixedgm.table import Ordinal as Ordinal
@@ -82,6 +85,7 @@ _HOME = {
     "ExtrapolationWarning": "mixedgm.errors",
     "GroupComparison": "mixedgm.studies.compare_result",
     "Holdout": "mixedgm.path.crossval",
+    "MissingReport": "mixedgm.studies.missing_report",
     "MixedGMError": "mixedgm.errors",
     "MixedGraphicalModel": "mixedgm.estimator.model",
     "MixedImputer": "mixedgm.estimator.imputer",
@@ -94,6 +98,7 @@ _HOME = {
     "ParameterError": "mixedgm.errors",
     "Params": "mixedgm.model.params",
     "Path": "mixedgm.path.path",
+    "Pooled": "mixedgm.studies.pooling",
     "ProximalGradient": "mixedgm.solve.proximal_gradient",
     "ProximalNewton": "mixedgm.solve.proximal_newton",
     "LongFitWarning": "mixedgm.errors",
@@ -115,6 +120,7 @@ _HOME = {
     "fit_path": "mixedgm.fitting",
     "from_params": "mixedgm.estimator.given_parameters",
     "load": "mixedgm.estimator.model",
+    "pool": "mixedgm.studies.pooling",
     "random_model": "mixedgm.estimator.given_parameters",
 }
 

@@ -24,6 +24,7 @@ from mixedgm.path.refits import (
     unshrunken,
     worth_one_row,
 )
+from mixedgm.path.rounds import AtLam, Settled, Unpenalised
 from mixedgm.path.task import Task, observed_levels
 from mixedgm.printable import few, quoted
 from mixedgm.report import FitReport
@@ -98,6 +99,29 @@ def at_given_lams(task: Task, lam: Lam, options: Options, start: Params | None) 
     return Optimum(solution.theta, _of_solution(_report(task, lam, options), solution, task))
 
 
+def estimate_at(
+    task: Task,
+    lam: Lam,
+    groups: Ints | None,
+    options: Options,
+    choice: Choice,
+    start: Floats | None,
+) -> Optimum:
+    """The optimum at a lam, of all groups or of some only, starting from a theta that is near."""
+    theta = task.null.theta if start is None else start
+    report, how = _report(task, lam, options, choice), (options.tol, options.max_iter)
+    problem = task.problem(lam)
+    if groups is not None:
+        small, begin = problem.restrict(groups), Start(theta, task.null.evaluation)
+        solution = task.confined(small, groups, begin, options.solver_object, *how)
+    else:
+        here = Start(theta, task.smooth.evaluate(theta))
+        tol, most = how
+        with single_threaded_blas():
+            solution = solve(problem, options.solver_object, here, tol=tol, max_iter=most)
+    return Optimum(solution.theta, _of_solution(report, solution, task), groups)
+
+
 def refitted(task: Task, shrunken: Optimum, options: Options, choice: Choice) -> Optimum:
     """The chosen graph without shrinkage; the certificate is that of the refit.
 
@@ -105,9 +129,7 @@ def refitted(task: Task, shrunken: Optimum, options: Options, choice: Choice) ->
     that passed a test are refitted even where they are zero at the lam nearby.
     """
     theta, report, near = shrunken.theta, shrunken.report, choice.refit
-    groups = np.flatnonzero(task.layout.group_norms(theta))
-    if choice.probabilities is not None and choice.groups is not None:
-        groups = choice.groups
+    groups = chosen_groups(task, shrunken, choice)
     dense = too_dense(task, groups)
     if dense:
         note = f"the estimates are shrunken: the graph cannot be refitted, {dense}"
@@ -124,6 +146,41 @@ def refitted(task: Task, shrunken: Optimum, options: Options, choice: Choice) ->
     ridge[refit.ridge] = worth_one_row(task, refit.ridge)
     noise[refit.noisy] = noise_worth_one_row(task)[refit.noisy]
     return Optimum(refit.solution.theta, report, groups, ridge, noise)
+
+
+def chosen_groups(task: Task, shrunken: Optimum, choice: Choice) -> Ints:
+    """The graph that is refitted: what passed tests, else what is not zero."""
+    if choice.probabilities is not None and choice.groups is not None:
+        return choice.groups
+    return np.flatnonzero(task.layout.group_norms(shrunken.theta))
+
+
+def of_rounds(
+    ends: Settled, goal: AtLam | Unpenalised, lam: Lam, options: Options, choice: Choice
+) -> Optimum:
+    """The estimate at which rounds of completing and estimating ended.
+
+    Its certificate is that at rows which it has completed itself.
+    """
+    task, theta = ends.task, ends.theta
+    optimality = goal.optimality(task, theta)
+    status = Status.CONVERGED if ends.converged else Status.ROUND_LIMIT
+    objective = optimality.objective + task.log_jacobian
+    account = Account(Certificate.of(status, objective, optimality.kkt), Cost())
+    report = _report(task, lam, options, choice, account)
+    if isinstance(goal, AtLam):
+        return Optimum(theta, report, goal.groups)
+    held, noisy = goal.held or (np.zeros(0, dtype=np.int64),) * 2
+    report = replace(
+        report,
+        refitted=True,
+        ridge=_pairs(task, held),
+        noisy=tuple(task.schema.nodes[s].name for s in noisy.tolist()),
+    )
+    ridge, noise = np.zeros(task.layout.n_groups), np.zeros(task.layout.nodes.n_real)
+    ridge[held] = worth_one_row(task, held)
+    noise[noisy] = noise_worth_one_row(task)[noisy]
+    return Optimum(theta, report, goal.groups, ridge, noise)
 
 
 def certified(design: Design, task: Task, optimum: Optimum) -> FitReport:

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mixedgm.deprecation import renamed_arguments
-from mixedgm.errors import DistributionError, Finding, ParameterError, TableError
+from mixedgm.errors import DistributionError, Finding, NotYetError, ParameterError, TableError
 from mixedgm.estimates import (
+    Optimum,
     at_given_lams,
     certified,
     chosen_estimate,
+    chosen_groups,
+    estimate_at,
+    of_rounds,
     path_with_bounds_checked,
     refitted,
     with_bounds_checked,
 )
 from mixedgm.fitted import FittedModel
-from mixedgm.model.layout import Floats
+from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.margins import Margins
 from mixedgm.model.params import Params
 from mixedgm.notices import announce, enough_memory, warn_of_trouble, warn_unless_converged
@@ -30,11 +34,16 @@ from mixedgm.parallel import Runtime, seeds
 from mixedgm.path import grid
 from mixedgm.path.evidence import Choice, Evidence
 from mixedgm.path.path import Path, solve_path
+from mixedgm.path.recipe import Lam, Recipe
+from mixedgm.path.refits import too_dense
+from mixedgm.path.rounds import FEWEST, AtLam, Incomplete, Settled, Unpenalised
 from mixedgm.path.selection import GivenLam, choose
 from mixedgm.path.task import Reference, Task, prepare
 from mixedgm.printable import few, quoted
+from mixedgm.report import Completion
 from mixedgm.table import as_frame, learn
 from mixedgm.table.encode import Design
+from mixedgm.table.gaps import Gaps, learn_gaps
 from mixedgm.table.schema import Schema
 
 
@@ -70,6 +79,11 @@ def fit_path(
     """
     chosen = Options(lams=lams, **options)
     design = encode(X, chosen, sample_weight)
+    if isinstance(design, Gaps):
+        raise NotYetError(
+            "a path alone is not available with missing='model', because every lam has completions "
+            "of its own; fit MixedGraphicalModel, whose path_ is at completions of a dense model."
+        )
     announce(design, chosen, n_lams=chosen.n_lams)
     _compile_ahead(design, chosen)
     recipe, runtime = replace(chosen.recipe(design.schema), refits=False), chosen.runtime
@@ -88,13 +102,14 @@ def fit_table(
     design = encode(X, options, sample_weight)
     announce(design, options)
     _compile_ahead(design, options)
+    fit: Callable[..., FittedModel] = fit_gaps if isinstance(design, Gaps) else fit_design
     with enough_memory(design):
-        fitted = fit_design(design, options, library=library, runtime=options.runtime, certify=True)
+        fitted = fit(design, options, library=library, runtime=options.runtime, certify=True)
     warn_of_trouble(fitted, options.tol)
     return fitted
 
 
-def _compile_ahead(design: Design, options: Options) -> None:
+def _compile_ahead(design: Design | Gaps, options: Options) -> None:
     """Half of what the first fit ever compiles is worth a second process."""
     if design.codes.shape[1] and options.loss in ("pseudolikelihood", "nodewise"):
         from mixedgm.precompile import compile_ahead
@@ -126,6 +141,7 @@ def fit_design(
     path, choice = None, Choice(0, "", {})
     with _naming(design.schema):
         task = prepare(design, recipe, reference, runtime.n_threads)
+        task = replace(task, row=design.row)
         if isinstance(lam, tuple):  # one lam per column has no path
             shrunken = at_given_lams(task, lam, options, start)
         else:
@@ -137,27 +153,199 @@ def fit_design(
                 start=start,
             )
             shrunken = chosen_estimate(task, path, choice, options)
-        fitted = FittedModel(
-            schema=design.schema,
-            params=task.params(shrunken.theta),
-            node_scales=task.node_scales,
-            report=shrunken.report,
-            library=library,
-            path=path,
-            scores=choice.scores,
-            selection_frequency=_by_nodes(task, choice.frequencies),
-            edge_probability=_by_nodes(task, choice.probabilities),
-            margins=_margins(task),
-        )
         optimum = refitted(task, shrunken, options, choice) if options.refits else shrunken
+    parts = _Estimated(design, task, shrunken, optimum, path, choice)
+    return _fitted(parts, library, certify)
+
+
+@dataclass(frozen=True, eq=False)
+class _Estimated:
+    """What a fit has found."""
+
+    design: Design
+    task: Task
+    shrunken: Optimum
+    optimum: Optimum
+    """The refit, if one was asked for; else the shrunken estimate."""
+    path: Path | None
+    choice: Choice
+    n_rounds: int = 0
+    """In which gaps were completed, if there were some."""
+    kkt_error: float = 0.0
+
+
+def _fitted(found: _Estimated, library: str, certify: bool) -> FittedModel:
+    """The model, with the certificate that was computed apart if asked for."""
+    task, choice, shrunken, optimum = found.task, found.choice, found.shrunken, found.optimum
+    fitted = FittedModel(
+        schema=found.design.schema,
+        params=task.params(shrunken.theta),
+        node_scales=task.node_scales,
+        report=shrunken.report,
+        library=library,
+        path=found.path,
+        scores=choice.scores,
+        selection_frequency=_by_nodes(task, choice.frequencies),
+        edge_probability=_by_nodes(task, choice.probabilities),
+        margins=table_margins(task),
+    )
     if optimum.report.refitted:
         weights, params = fitted.all_weights, task.params(optimum.theta)
         fitted = replace(fitted, params=params, shrunken_weights=weights)
     _require_finite(fitted)
-    report = certified(design, task, optimum) if certify else optimum.report
+    report = certified(found.design, task, optimum) if certify else optimum.report
     if not report.refitted:
         report = with_bounds_checked(task, optimum.theta, report)
     return replace(fitted, report=report)
+
+
+def fit_gaps(
+    gaps: Gaps,
+    options: Options,
+    *,
+    library: str = "numpy",
+    reference: Reference | None = None,
+    start: Params | None = None,
+    runtime: Runtime | None = None,
+    certify: bool = False,
+) -> FittedModel:
+    """As `fit_design`, from rows with gaps.
+
+    Criteria compare graphs at completions by a model that is denser than any of them.  What they
+    choose is then estimated by rounds, at completions of its own.
+    """
+    runtime = runtime or Runtime(show=options.verbose > 0)
+    recipe = options.recipe(gaps.schema)
+    with _naming(gaps.schema):
+        rough = Incomplete.of(gaps, recipe, reference, runtime.n_threads, n_draws=FEWEST)
+        wanted = _chosen_with_gaps(rough, options, recipe, start, runtime)
+        incomplete = Incomplete.of(gaps, recipe, reference, runtime.n_threads)
+        found = _by_rounds(incomplete, wanted, options, recipe, runtime)
+    fitted = _fitted(found, library, certify)
+    completion = Completion(
+        n_cells=int(gaps.missing.sum()),
+        n_rows=int(gaps.missing.any(axis=1).sum()),
+        n_completions=found.design.n_rows,
+        n_rounds=found.n_rounds,
+        drawn=incomplete.completer.has_draws,
+    )
+    certificate = replace(fitted.report.certificate, kkt_error=found.kkt_error)
+    report = replace(
+        fitted.report,
+        certificate=certificate,
+        n_rows=gaps.n_rows,
+        total_weight=gaps.total_weight,
+        completion=completion,
+    )
+    return replace(fitted, report=report)
+
+
+@dataclass(frozen=True, eq=False)
+class _Wanted:
+    """What a fit of rows with gaps has chosen: it is estimated at completions of its own."""
+
+    lam: Lam
+    groups: Ints | None
+    """Of the fit's own loss: edges that are estimated alone; None for all."""
+    pairs: Ints | None
+    """The same as groups of the joint model that completes the rows."""
+    start: Params
+    choice: Choice
+    path: Path | None
+    dense: str
+    """Why the graph cannot be refitted; empty where it can."""
+
+
+def _chosen_with_gaps(
+    incomplete: Incomplete,
+    options: Options,
+    recipe: Recipe,
+    start: Params | None,
+    runtime: Runtime,
+) -> _Wanted:
+    """The penalty, and the graph where a criterion chooses one, at rich completions."""
+    gaps, reference = incomplete.gaps, incomplete.reference
+    rich = incomplete.weak(start)
+    incomplete = replace(incomplete, rich=rich.params)
+    lam, choice = options.given_lam(gaps.schema), Choice(0, "", {})
+    if lam is not None:
+        return _Wanted(lam, None, None, rich.params, choice, None, "")
+    task, seed = _to_choose_from(incomplete, recipe, rich), seeds(options.random_state, 1)[0]
+    path, choice = choose(
+        Evidence(rich.design, recipe, task, Path.of(task), seed, reference, runtime),
+        options.criterion or GivenLam(),
+        _grid(task, options),
+        grows=options.lams is None,
+    )
+    shrunken = chosen_estimate(task, path, choice, options)
+    groups = chosen_groups(task, shrunken, choice) if options.refits else shrunken.groups
+    pairs = groups
+    if groups is not None and task.layout.nodewise:
+        pairs = _same_pairs(task, groups, rich.task.layout)
+    dense = too_dense(task, groups) if options.refits and groups is not None else ""
+    begin = choice.params or rich.params
+    return _Wanted(shrunken.report.lam, groups, pairs, begin, choice, path, dense)
+
+
+def _to_choose_from(incomplete: Incomplete, recipe: Recipe, rich: Settled) -> Task:
+    """The task of the fit's own loss at rich completions, with what is missing of every edge.
+
+    A row says next to nothing about an edge of which it lacks an end.
+    """
+    task = rich.task
+    if recipe.loss == "nodewise":
+        task = prepare(rich.design, recipe, incomplete.reference, incomplete.n_threads)
+        task = replace(task, row=rich.design.row)
+    u, v = task.layout.pairs.T
+    missing = 1.0 - incomplete.gaps.known_together[u, v]
+    return replace(task, incomplete=incomplete, missing_information=np.minimum(missing, 0.99))
+
+
+def _by_rounds(
+    joint: Incomplete, wanted: _Wanted, options: Options, recipe: Recipe, runtime: Runtime
+) -> _Estimated:
+    """What is wanted, estimated at completions of its own."""
+    lam, groups, pairs, start = wanted.lam, wanted.groups, wanted.pairs, wanted.start
+    choice, nodewise = wanted.choice, recipe.loss == "nodewise"
+    one = float(np.nanmean(lam)) if isinstance(lam, tuple) else lam
+    goal: AtLam | Unpenalised = AtLam(one, joint.recipe, None if options.refits else pairs)
+    dense = wanted.dense
+    if options.refits and pairs is None:
+        ends = joint.settle(goal, start, tol=10.0 * options.tol, show=runtime.show)
+        pairs, start = np.flatnonzero(ends.task.layout.group_norms(ends.theta)), ends.params
+        groups, dense = None if nodewise else pairs, too_dense(ends.task, pairs)
+        del ends
+    if options.refits and not dense:
+        assert pairs is not None
+        goal = Unpenalised(pairs, options.max_iter)
+    keep = runtime.keep_interrupted
+    ends = joint.settle(goal, start, tol=options.tol, show=runtime.show, keep_interrupted=keep)
+    error = joint.error(goal, ends)
+    if nodewise:
+        task = prepare(ends.design, recipe, joint.reference, joint.n_threads)
+        shrunken = estimate_at(task, lam, groups, options, choice, None)
+        optimum = refitted(task, shrunken, options, choice) if options.refits else shrunken
+    else:
+        task, optimum = ends.task, of_rounds(ends, goal, lam, options, choice)
+        shrunken = optimum
+        if optimum.report.refitted:
+            only = choice.groups if choice.probabilities is None else groups
+            shrunken = estimate_at(task, lam, only, options, choice, ends.theta)
+        elif options.refits:
+            optimum = refitted(task, shrunken, options, choice)  # says why it is not
+    return _Estimated(
+        ends.design, task, shrunken, optimum, wanted.path, choice, ends.n_rounds, error
+    )
+
+
+def _same_pairs(own: Task, groups: Ints, layout: Layout) -> Ints:
+    """Groups of a layout that are about the same pairs as those of separate regressions."""
+
+    def names(pairs: Ints) -> Ints:
+        low, high = np.sort(pairs, axis=1).T
+        return np.asarray(low * layout.n_nodes + high)
+
+    return np.flatnonzero(np.isin(names(layout.pairs), names(own.layout.pairs[groups])))
 
 
 def _require_finite(fitted: FittedModel) -> None:
@@ -177,7 +365,7 @@ def _require_finite(fitted: FittedModel) -> None:
     raise TableError([Finding(name, what, remedy) for name in names or (None,)])
 
 
-def _margins(task: Task) -> Margins | None:
+def table_margins(task: Task) -> Margins | None:
     """Of the table; None where the model has no joint distribution of all its columns."""
     if task.moments is None or task.layout.covariates or task.layout.nodewise:
         return None
@@ -185,19 +373,23 @@ def _margins(task: Task) -> Margins | None:
     return Margins.of(moments, task.units, task.observed, task.schema.spans)
 
 
-def encode(X: Any, options: Options, sample_weight: ArrayLike | None = None) -> Design:
-    """Check the table and turn it into numbers."""
+def encode(X: Any, options: Options, sample_weight: ArrayLike | None = None) -> Design | Gaps:
+    """Check the table and turn it into numbers; a table with gaps that are modelled keeps them."""
     if options.moderator_names:
         X = as_frame(X)
         options.check_moderators(X)
-    design, _ = learn(
-        X,
-        types=options.types,
-        transforms=options.transforms,
-        covariates=options.all_covariates,
-        missing=options.missing,
-        sample_weight=sample_weight,
-    )
+    how: dict[str, Any] = {
+        "types": options.types,
+        "transforms": options.transforms,
+        "covariates": options.all_covariates,
+        "sample_weight": sample_weight,
+    }
+    design: Design | Gaps
+    if options.missing == "model":
+        gaps, _ = learn_gaps(X, **how)
+        design = gaps if gaps.missing.any() else gaps.complete
+    else:
+        design, _ = learn(X, missing=options.missing, **how)
     _refuse_spiked(design.schema, options.loss)
     if not design.schema.targets:
         raise ParameterError("all columns are covariates; leave at least one to be modelled.")

@@ -23,14 +23,14 @@ from mixedgm.solve.choose import solver_for
 from mixedgm.solve.loop import Solver
 from mixedgm.solve.monte_carlo import MonteCarlo
 from mixedgm.table import Frame
-from mixedgm.table.check import raise_or_warn, resolve_options
+from mixedgm.table.check import MissingArg, raise_or_warn, resolve_options
 from mixedgm.table.schema import Schema
 
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "loss": get_args(Loss),
     "rule": ("and", "or"),
     "penalty_weights": get_args(Weights),
-    "missing": ("error", "drop"),
+    "missing": get_args(MissingArg),
     "refit": ("auto", True, False),
     "penalize_covariates": (True, False),
 }
@@ -154,6 +154,16 @@ class Options:
             raise ParameterError(
                 "rule='or' is for separate regressions, where two columns may disagree about an "
                 "edge; leave it at 'and', or use loss='nodewise'."
+            )
+        if self.missing == "model" and sampled:
+            raise NotYetError(
+                "missing='model' is not available yet with loss='likelihood-mc'; use "
+                "loss='likelihood', which is exact, or loss='pseudolikelihood'."
+            )
+        if self.missing == "model" and self.moderators is not None and len(self.moderators):
+            raise NotYetError(
+                "missing='model' is not available yet with moderators: every row would have a "
+                "joint distribution of its own; drop the rows with gaps (missing='drop')."
             )
         self._check_moderators()
 

@@ -8,7 +8,34 @@ import numpy as np
 
 from mixedgm.model.layout import Floats
 from mixedgm.path.recipe import Lam
+from mixedgm.printable import number_of, rows
 from mixedgm.solve.account import Account, Certificate, Cost
+
+
+@dataclass(frozen=True)
+class Completion:
+    """How the gaps of a table were completed while it was fitted."""
+
+    n_cells: int
+    """Missing cells."""
+    n_rows: int
+    """Rows with gaps."""
+    n_completions: int
+    """Completed rows of the last round, those without gaps included."""
+    n_rounds: int
+    """Rounds of completing and estimating after which both agreed."""
+    drawn: bool
+    """Whether some states were drawn, because a row has too many to write them all out."""
+
+    def __str__(self) -> str:
+        """Return it as a sentence."""
+        cells = number_of(self.n_cells, "missing cell")
+        completed = number_of(self.n_completions, "completed row")
+        how = "drawn and weighted" if self.drawn else "weighted"
+        return (
+            f"{cells} in {rows(self.n_rows)}, modelled: {completed}, {how} by the model itself "
+            f"in {number_of(self.n_rounds, 'round')}"
+        )
 
 
 @dataclass(frozen=True)
@@ -43,6 +70,8 @@ class FitReport(Account):
     """What speaks for looking at smaller values of lam; empty if nothing does."""
     not_considered: tuple[str, ...] = ()
     """Why a value of lam was not considered, one entry per lam; empty where all were."""
+    completion: Completion | None = None
+    """How rows with gaps were completed, where there were some."""
 
     @classmethod
     def given(cls, notes: tuple[str, ...] = ()) -> FitReport:

@@ -36,6 +36,14 @@ _CHOICES = re.compile(r"\b(rule|loss|method|weights|solver)='([\w-]+)'")
 _WEIGHTS = re.compile(r"\bsample_weight (?=has|holds|sums|must)")
 _OPTIONS = {
     'missing="drop"': "--missing drop",
+    'missing="model"': "--missing model",
+    "missing='drop'": "--missing drop",
+    "parameters='resampled' is for draws; say how many with n_draws.": (
+        "--parameters resampled is for draws; say how many with --draws."
+    ),
+    "parameters='fixed'": "--parameters fixed",
+    "parameters='resampled'": "--parameters resampled",
+    "missing='model'": "--missing model",
     "per_node=True": "--per-node",
     "or per_node=False": "or leave out --per-node",
     "mixedgm.check_table(table)": "`mixedgm check`",

@@ -78,8 +78,11 @@ def add_columns(parser: ArgumentParser) -> None:
         "stay within the range of the data, unless it is 'nonparanormal-extrapolated'; NAME=none "
         "silences the warning about a column",
     )
-    text = "what to do about rows with missing values (default: stop with an error)"
-    add_choice(group, "--missing", "error", "drop", text=text)
+    text = (
+        "what to do about missing values: stop (default), drop the rows that have some, or model "
+        "them and use every row (see `mixedgm missing`)"
+    )
+    add_choice(group, "--missing", "error", "drop", "model", text=text)
     add_list(group, "--drop", "NAME,...", "columns to leave out")
     group.add_argument(
         "--weights-column",

@@ -9,9 +9,10 @@ from numpy.typing import ArrayLike
 from mixedgm.deprecation import renamed
 from mixedgm.estimator.base import HasModel
 from mixedgm.parallel import RandomState
-from mixedgm.table import apply, as_frame
+from mixedgm.table import as_frame
+from mixedgm.table.check import MissingArg
 from mixedgm.table.encode import UnseenArg
-from mixedgm.table.gaps import read_gaps
+from mixedgm.table.gaps import read_gaps, read_rows
 
 if TYPE_CHECKING:
     from mixedgm.studies.model_check import ModelCheck
@@ -144,7 +145,8 @@ class AdequacyMethods(HasModel):
         from mixedgm.studies.adequacy import check_model
 
         model = self._model
-        design = apply(X, model.schema, sample_weight=sample_weight)
+        missing: MissingArg = "error" if model.report.completion is None else "model"
+        design = read_rows(X, model.schema, missing, sample_weight=sample_weight)
         return check_model(
             model,
             design,

@@ -25,8 +25,9 @@ class MixedImputer(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     estimator : MixedGraphicalModel, optional
-        The model to fit; by default ``MixedGraphicalModel()``.  Its `missing` is ignored: rows with
-        missing cells are left out of the fit.
+        The model to fit; by default ``MixedGraphicalModel()``.  It is fitted with
+        ``missing="model"``, so that every row counts; ``missing="drop"`` leaves rows with missing
+        cells out of the fit.
     strategy : {"mean", "draw"}
         Conditional means, most probable levels and median counts given the observed cells of a row,
         or a draw from their joint distribution.
@@ -46,18 +47,22 @@ class MixedImputer(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    The model is fitted to the complete rows only, and a `TableWarning` counts those left out.  That
-    is unbiased when cells are missing at random regardless of all values; otherwise the fit leans
-    to the kind of rows that tend to be complete.
+    The model is fitted to all rows that have a value, and no row needs to be complete.  That is
+    right where cells are missing at random given what is observed in their row; where they are
+    missing because of their own values, the fit is biased.  Moderators and ``loss="likelihood-mc"``
+    need complete rows: with these, the others are left out, and a `TableWarning` counts them.
 
     Examples
     --------
-    >>> import mixedgm as mg
+    >>> import mixedgm as mg, numpy as np
     >>> wage = mg.datasets.load_wage(frame="pandas")
-    >>> imputer = mg.MixedImputer(mg.MixedGraphicalModel(lam=0.1)).fit(wage)
-    >>> gappy = wage.iloc[[0, 3]].assign(education=None)
-    >>> imputer.transform(gappy)["education"].tolist()
-    ['2. HS Grad', '4. College Grad']
+    >>> gappy = wage.mask(np.random.default_rng(0).random(wage.shape) < 0.2)
+    >>> int(gappy.notna().all(axis=1).sum())  # complete rows, of 3,000
+    400
+    >>> imputer = mg.MixedImputer(mg.MixedGraphicalModel(lam=0.1)).fit(gappy)
+    >>> filled = imputer.transform(gappy)
+    >>> int(filled.isna().sum().sum()), filled["education"].iloc[0]
+    (0, '1. < HS Grad')
     """
 
     def __init__(
@@ -74,7 +79,7 @@ class MixedImputer(TransformerMixin, BaseEstimator):
         self.unseen = unseen
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> MixedImputer:
-        """Fit the model to the complete rows of a table.
+        """Fit the model to a table with gaps.
 
         Parameters
         ----------
@@ -95,7 +100,8 @@ class MixedImputer(TransformerMixin, BaseEstimator):
         model = MixedGraphicalModel() if self.estimator is None else clone(self.estimator)
         if not isinstance(model, MixedGraphicalModel):
             raise ParameterError.must_be("estimator", "a MixedGraphicalModel", self.estimator)
-        self.model_ = model.set_params(missing="drop").fit(X, sample_weight=sample_weight)
+        model.set_params(missing="model" if _takes_gaps(model) else "drop")
+        self.model_ = model.fit(X, sample_weight=sample_weight)
         self.n_features_in_ = model.n_features_in_
         if hasattr(model, "feature_names_in_"):
             self.feature_names_in_ = model.feature_names_in_
@@ -139,6 +145,12 @@ class MixedImputer(TransformerMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _takes_gaps(model: MixedGraphicalModel) -> bool:
+    """Whether the model is to be fitted to rows with gaps, and can be."""
+    complete = model.missing == "drop" or model.loss == "likelihood-mc"
+    return not complete and (model.moderators is None or len(model.moderators) == 0)
 
 
 def _columns(table: Any, schema: Schema) -> Any:

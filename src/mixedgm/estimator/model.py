@@ -13,6 +13,7 @@ from mixedgm.deprecation import renamed_arguments, warn_renamed, with_new_names
 from mixedgm.estimator.adequacy import AdequacyMethods
 from mixedgm.estimator.graph import GraphMethods
 from mixedgm.estimator.joint import JointMethods
+from mixedgm.estimator.missing import MissingMethods
 from mixedgm.estimator.moderated import ModerationMethods
 from mixedgm.estimator.new_data import NewDataMethods
 from mixedgm.fitting import fit_table
@@ -23,7 +24,7 @@ from mixedgm.table import as_frame
 
 
 class MixedGraphicalModel(
-    GraphMethods, ModerationMethods, NewDataMethods, AdequacyMethods, JointMethods
+    GraphMethods, ModerationMethods, NewDataMethods, MissingMethods, AdequacyMethods, JointMethods
 ):
     """Sparse graphical model over continuous and categorical columns.
 
@@ -81,7 +82,11 @@ class MixedGraphicalModel(
         Rank-based Gaussianising of all or some continuous columns.  Values that are predicted,
         drawn or imputed stay within the range of the data;
         with "nonparanormal-extrapolated" they may lie beyond.
-    missing : {"error", "drop"}
+    missing : {"error", "drop", "model"}
+        What to do about missing cells: refuse them; drop the rows that have some; or model them.
+        "model" uses every row: the estimate is that whose gradient vanishes on average over what
+        the missing cells can be, as the model itself says given the rest of the row.  It is right
+        where cells are missing at random given what is observed; see `missing_report`.
     refit : bool or "auto"
         Whether to estimate the chosen graph again without shrinkage.  "auto" does so where the
         criterion judges graphs (all but those named next), and not with
@@ -220,7 +225,7 @@ class MixedGraphicalModel(
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.missing == "drop"  # in the fit; in new rows always
+        tags.input_tags.allow_nan = self.missing != "error"  # in the fit; in new rows always
         return tags
 
     # -- fitting -----------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from mixedgm.deprecation import renamed_arguments
 from mixedgm.errors import ParameterError
 from mixedgm.estimator.base import HasModel
 from mixedgm.model.kinds import Point
+from mixedgm.options import Options
 from mixedgm.parallel import RandomState
 from mixedgm.parameters import is_integer
 from mixedgm.printable import few, quoted
@@ -239,6 +240,10 @@ class NewDataMethods(HasModel):
         method: Method = "auto",
         limit: int | None = None,
         unseen: UnseenArg = "error",
+        parameters: str = "fixed",
+        sample_weight: ArrayLike | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> Any:
         """Fill missing cells from what is observed in their row.
 
@@ -261,6 +266,17 @@ class NewDataMethods(HasModel):
         unseen : {"error", "ignore"}
             Whether a level that the model does not have is an error, or stays as it is and is
             ignored when the other cells of its row are filled.
+        parameters : {"fixed", "resampled"}
+            By which parameters cells are drawn: always those of the model, or, for every draw,
+            those of a resample of `X`, so that the spread between draws has the uncertainty of the
+            fit, too.  The model's graph is kept and estimated again with random weights of the rows
+            (a Bayesian bootstrap); `X` should be the training table.
+        sample_weight : array (n,), optional
+            Frequencies of the rows, for resamples.
+        n_jobs : int, optional
+            Processes for resamples; they change no result.
+        verbose : int
+            1 shows a progress bar of the resamples.
 
         Returns
         -------
@@ -279,8 +295,9 @@ class NewDataMethods(HasModel):
 
         Notes
         -----
-        Draws take the fitted parameters as the truth: their spread does not include the
-        uncertainty of the fit itself.
+        By default draws take the fitted parameters as the truth: their spread does not include the
+        uncertainty of the fit itself.  With ``parameters="resampled"`` they are proper multiple
+        imputations, given the graph: `mixedgm.pool` combines what another analysis finds in each.
 
         Examples
         --------
@@ -295,8 +312,13 @@ class NewDataMethods(HasModel):
         """
         from mixedgm.studies.impute import draws, expected
         from mixedgm.studies.queries import How
+        from mixedgm.studies.resampled_imputation import resampled_draws
 
         model, frame = self._model, as_frame(X)
+        if parameters not in ("fixed", "resampled"):
+            raise ParameterError.must_be("parameters", "'fixed' or 'resampled'", parameters)
+        if parameters == "resampled" and n_draws is None:
+            raise ParameterError("parameters='resampled' is for draws; say how many with n_draws.")
         how = How(method, random_state, limit)
         gaps = read_gaps(frame, model.schema, unseen=unseen)
         if n_draws is None:
@@ -304,10 +326,14 @@ class NewDataMethods(HasModel):
             return filled(X, frame, gaps, complete.numbers, complete.codes)
         if not is_integer(n_draws, 1):
             raise ParameterError.must_be("n_draws", "an integer of at least 1, or None", n_draws)
-        return [
-            filled(X, frame, gaps, drawn.numbers, drawn.codes, rounded=True)
-            for drawn in draws(model, gaps, int(n_draws), how)
-        ]
+        if parameters == "fixed" or not gaps.missing.any():
+            drawn = draws(model, gaps, int(n_draws), how)
+        else:
+            given = {"n_jobs": n_jobs, "verbose": verbose}
+            options = Options(**(self.get_params(deep=False) | given))
+            rows = read_gaps(frame, model.schema, sample_weight=sample_weight, unseen=unseen)
+            drawn = resampled_draws(model, options, (rows, gaps), int(n_draws), how)
+        return [filled(X, frame, gaps, each.numbers, each.codes, rounded=True) for each in drawn]
 
     def _rows(
         self,

@@ -38,6 +38,19 @@ class Conditional(NamedTuple):
         return len(self.own) + len(self.edges)
 
 
+class PairPart(NamedTuple):
+    """Groups of the same size outside the graph."""
+
+    groups: Ints
+    """Among all of the layout."""
+    size: int
+    """Number of parameters of each."""
+    most: int
+    """Of what is held beside them."""
+    before: int
+    """Sum of the squared sizes of all groups in earlier parts."""
+
+
 class Batch(NamedTuple):
     """Groups of the same size outside the graph, and lists of what is held beside them."""
 
@@ -143,20 +156,31 @@ class Held:
         starts = np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)
         return np.concatenate([*lists, np.zeros(1, dtype=np.int64)]).astype(np.int64), starts
 
-    def batches(self) -> Iterator[Batch]:
-        """All groups outside the graph that have parameters, some at a time."""
+    @cached_property
+    def parts(self) -> list[PairPart]:
+        """All groups outside the graph that have parameters, cut so that batches stay small."""
         layout, others = self.layout, self.others
         first, second = layout.pairs[others].T
         length = self.lengths[second] + (0 if layout.nodewise else self.lengths[first])
         size, room = layout.sizes[others], -(-np.maximum(length, 1) // _PAD) * _PAD
         keys, kind = np.unique(np.column_stack([size, room]), axis=0, return_inverse=True)
+        out, before = [], 0
         for number, (k, most) in enumerate(keys.tolist()):
             of_kind = others[kind.ravel() == number]
             step = max(1, _CELLS // (most * max(most, k)))
             for at in range(0, len(of_kind) if k else 0, step):
-                yield self._batch(of_kind[at : at + step], k, most)
+                groups = of_kind[at : at + step]
+                out.append(PairPart(groups, k, most, before))
+                before += len(groups) * k * k
+        return out
 
-    def _batch(self, groups: Ints, k: int, most: int) -> Batch:
+    def batches(self) -> Iterator[Batch]:
+        """The parts, one after the other."""
+        return map(self.batch, self.parts)
+
+    def batch(self, part: PairPart) -> Batch:
+        """A part with its lists."""
+        groups, k, most, _ = part
         layout, (positions, starts) = self.layout, self._lists
         row, column = layout.edge_position
         params = (layout.starts[groups] - layout.n_node_terms)[:, None] + np.arange(k)

@@ -10,16 +10,23 @@ row's whole gradient: the conditionals of a row are not independent of each othe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
 
 from mixedgm.blas import single_threaded_blas
-from mixedgm.inference.held import Batch, Held
+from mixedgm.inference.held import Batch, Held, PairPart
+from mixedgm.inference.incomplete import (
+    Completions,
+    MissingSums,
+    drawn_means,
+    missing_sums,
+    spread_out,
+)
 from mixedgm.inference.redrawn_rows import redrawn
 from mixedgm.inference.row_scores import Scorer
 from mixedgm.inference.row_sums import (
@@ -35,6 +42,7 @@ from mixedgm.model.layout import Floats, Ints, Layout, spans
 from mixedgm.objective.contract import Smooth
 from mixedgm.objective.ridge import Ridged
 from mixedgm.rows.memory import MemoryRows
+from mixedgm.rows.threads import run_all
 from mixedgm.solve.contrasts import Contrasts
 
 MOST_ROWS = 50_000
@@ -47,6 +55,8 @@ _LEAST_VARIANCE = 0.75
 """Of a score in units of its curvature, for each conditional that the pair is in.  Without an edge
 the variance is at least the curvature, and one and a half times to three times it where both ends
 are predicted.  With few rows in a cell the rows say far less: nothing, if it is empty."""
+_LEAST_KNOWN = 0.01
+"""Share of the information about any contrast that gaps leave at least."""
 _LEAST_CLUSTERED = 0.05
 """The same with clusters, whose rows may vary less than independent ones."""
 
@@ -63,6 +73,8 @@ class PairEstimates:
     """(sum of squared sizes,) a matrix for every group, one after the other; empty if not asked."""
     n: float
     """Number of observations."""
+    missing: Floats | None = None
+    """(n_groups,) share of every pair's information that gaps have taken, where there are some."""
 
     @cached_property
     def start(self) -> Ints:
@@ -100,6 +112,8 @@ def estimated_pairs(
     clusters: Ints | None = None,
     rng: np.random.Generator | None = None,
     errors: bool = True,
+    dtype: type[np.floating] = np.float64,
+    row: Ints | None = None,
 ) -> PairEstimates:
     """Estimate all groups given the graph.
 
@@ -121,6 +135,11 @@ def estimated_pairs(
     errors : bool
         Whether covariances are wanted.  Estimates alone take no squares, and no curvature if the
         graph has all groups.
+    dtype : numpy.float64 or numpy.float32
+        Precision of sums over rows that are products of gradients, or curvature that pairs share
+        with what is held: they take most of the time.  Everything else is double.
+    row : ndarray of int, optional
+        Where the rows complete others that have gaps: which of these each belongs to.
     """
     contrasts = Contrasts(smooth.layout)
     reduced, n = contrasts.reduced, rows.total_weight
@@ -134,26 +153,33 @@ def estimated_pairs(
         held, ends = Held(reduced, graph), EndProducts(reduced)
         inverse = _inverse(_hessian(smooth, theta, graph, stride))
         scorer = Scorer(smooth.layout, reduced, theta, eta, left**-0.5)
-        curvature = curvature_sums(held, ends, scorer, rows, stride)
+        curvature = curvature_sums(held, ends, scorer, rows, stride, dtype)
         values = eta[reduced.edges].copy()
+        if row is not None:
+            sums = missing_sums(held, scorer, Completions(rows, row))
+            hessian = _hessian(smooth, theta, graph, stride)
+            steps = _Steps(held, ends, inverse, gradient, curvature)
+            return _with_gaps(steps, hessian, sums, values, n).less_biased(left)
         if not errors:
-            for batch, step in _steps(held, ends, inverse, gradient, curvature):
-                values[batch.params] = step.estimates
+            steps = _Steps(held, ends, inverse, gradient, curvature)
+            for batch in held.batches():
+                values[batch.params] = steps.of(batch).estimates
             return PairEstimates(reduced, values, np.zeros(0), n).less_biased(left)
         if clusters is not None:
             squares = clustered_square_sums(held, ends, scorer, rows, clusters, inverse)
         elif rng is not None:
-            squares = square_sums(held, ends, scorer, redrawn(scorer, rows, rng), 1, inverse)
+            drawn = redrawn(scorer, rows, rng)
+            squares = square_sums(held, ends, scorer, drawn, 1, inverse, dtype)
         else:
-            squares = square_sums(held, ends, scorer, rows, stride, inverse)
+            squares = square_sums(held, ends, scorer, rows, stride, inverse, dtype)
         _add_ridge(smooth, held, inverse, squares.followed)
         smallest = _LEAST_VARIANCE if clusters is None else _LEAST_CLUSTERED
         least = np.asarray(smallest * reduced.conditionals, dtype=np.float64)
         inside = _inside(held, inverse, squares, least)
-        steps = _steps(held, ends, inverse, gradient, curvature)
-        outside = _outside(held, steps, squares, least)
+        outside = _Steps(held, ends, inverse, gradient, curvature).with_errors(squares, least)
+        parts = run_all([partial(outside, part) for part in held.parts], rows.n_threads)
         start, covariance = _square_starts(reduced), np.empty(int((reduced.sizes**2).sum()))
-        for groups, estimates, matrices in (*inside, *outside):
+        for groups, estimates, matrices in (*inside, *parts):
             k = matrices.shape[1]
             if estimates is not None:
                 at = reduced.starts[groups] - reduced.n_node_terms
@@ -178,6 +204,7 @@ def drawn_errors(
     *,
     n_draws: int,
     rng: np.random.Generator,
+    row: Ints | None = None,
 ) -> Floats:
     """(n_draws, edge parameters) errors such as those of `estimated_pairs`, of all pairs together.
 
@@ -193,18 +220,27 @@ def drawn_errors(
         left = _left(reduced, graph, n)
         scorer = Scorer(smooth.layout, reduced, theta, contrasts.down(theta), left**-0.5)
         curvature = curvature_sums(held, ends, scorer, rows, stride)
+        scale = np.repeat(_mean_left(reduced, left), reduced.sizes) / np.sqrt(n)
+        if row is not None:
+            completions = Completions(rows, row)
+            sums = missing_sums(held, scorer, completions)
+            moved = drawn_means(held, scorer, completions, (n_draws, rng))
+            steps = _Steps(held, ends, inverse, np.zeros(reduced.n_theta), curvature)
+            hessian = _hessian(smooth, theta, graph, stride)
+            return np.asarray(_errors_with_gaps(steps, hessian, sums, *moved) * scale)
         of_held, of_edges = drawn_sums(held, ends, scorer, rows, stride, (n_draws, rng))
         followed, errors = of_held @ inverse, np.empty_like(of_edges)
         inside = spans(reduced.starts[graph], reduced.sizes[graph]) - reduced.n_node_terms
         errors[:, inside] = followed[:, held.inside.edges]
         followed = np.pad(followed, ((0, 0), (0, 1)))
         nothing = np.zeros(reduced.n_theta)
-        for batch, (across, root, _) in _steps(held, ends, inverse, nothing, curvature):
+        steps = _Steps(held, ends, inverse, nothing, curvature)
+        for batch in held.batches():
+            across, root, _ = steps.of(batch)
             for d in range(n_draws):
                 moved = np.einsum("gkj,gj->gk", across, followed[d, batch.held])
                 alone = of_edges[d, batch.params] - moved
                 errors[d, batch.params] = np.einsum("gab,gb->ga", root @ root, alone)
-        scale = np.repeat(_mean_left(reduced, left), reduced.sizes) / np.sqrt(n)
         return np.asarray(errors * scale)
 
 
@@ -233,7 +269,7 @@ def _mean_left(layout: Layout, left: Floats) -> Floats:
     return np.asarray(part.sum(axis=1) / layout.conditionals)
 
 
-_Part = tuple[Ints, Floats | None, Floats]
+_Estimated = tuple[Ints, Floats | None, Floats]
 """Groups, their estimates where these are new, and covariances of a single observation."""
 
 
@@ -261,7 +297,9 @@ def _add_ridge(smooth: Smooth, held: Held, inverse: Floats, followed: Floats) ->
     followed += (of_ridge * level[some, None]).T @ of_ridge
 
 
-def _inside(held: Held, inverse: Floats, squares: SquareSums, least: Floats) -> Iterator[_Part]:
+def _inside(
+    held: Held, inverse: Floats, squares: SquareSums, least: Floats
+) -> Iterator[_Estimated]:
     """Edges of the graph: they keep their estimates."""
     for groups, at in _by_size(held.inside):
         own = at + held.inside.n_node_terms
@@ -283,34 +321,155 @@ class _OneStep(NamedTuple):
     estimates: Floats
 
 
-def _steps(
-    held: Held, ends: EndProducts, inverse: Floats, gradient: Floats, curvature: CurvatureSums
-) -> Iterator[tuple[Batch, _OneStep]]:
-    """All pairs outside the graph, some at a time."""
-    layout = held.layout
-    pull, rest = gradient[layout.edges], inverse @ gradient[layout.positions(held.graph)]
-    rest, inverse = np.append(rest, 0.0), np.pad(inverse, (0, 1))
-    for batch in held.batches():
-        across = batch.taken(curvature.across)
-        block = ends.blocks(batch, curvature.by_variances, None)
-        _, root = _roots(block - batch.quadratic(inverse, across, across))
-        push = pull[batch.params] - np.einsum("gkj,gj->gk", across, rest[batch.held])
-        yield batch, _OneStep(across, root, -np.einsum("gab,gb->ga", root @ root, push))
+def _with_gaps(
+    steps: _Steps, hessian: Floats, sums: MissingSums, values: Floats, n: float
+) -> PairEstimates:
+    """All pairs, where rows have gaps; the Hessian is that of the completed rows."""
+    held, size, layout = steps.held, steps.held.size, steps.held.layout
+    complete = steps.inverse[:size, :size]
+    inverse: Floats = np.asarray(np.linalg.pinv(hessian + sums.missing), dtype=np.float64)
+    followed = inverse @ sums.squares @ inverse.T
+    start, covariance = _square_starts(layout), np.zeros(int((layout.sizes**2).sum()))
+    missing, values = np.zeros(layout.n_groups), values.copy()
+    least = np.asarray(_LEAST_VARIANCE * layout.conditionals, dtype=np.float64)
+
+    def put(groups: Ints, curved: Floats, whole: Floats, square: Floats) -> Floats:
+        """Write covariances; return the inverse of the curvature."""
+        root = _root_of_inverse(curved, whole)
+        matrices = root @ _at_least(root @ square @ root, least[groups]) @ root
+        to = start[groups][:, None] + np.arange(matrices[0].size)
+        covariance[to] = matrices.reshape(len(groups), -1) / n
+        return root @ root
+
+    for numbers, at in _by_size(held.inside):
+        own, groups = at + held.inside.n_node_terms, held.graph[numbers]
+        block = own[:, :, None], own[:, None, :]
+        curved, whole = (_inverted(_symmetric(each[block])) for each in (inverse, complete))
+        put(groups, curved, whole, curved @ followed[block] @ curved)
+        missing[groups] = _missing_share(curved, whole)
+    before = 0
+    for number, part in enumerate(held.parts):
+        batch, shape = held.batch(part), (len(part.groups), part.size, size)
+        here = slice(before, before + shape[0] * shape[1])
+        before = here.stop
+        curved, follows, whole = _left_of(steps, sums, inverse, number, here, shape)
+        one = follows.reshape(shape)
+        products = one @ sums.products[here].reshape(shape).transpose(0, 2, 1)
+        square = sums.own_squares[number] - products - products.transpose(0, 2, 1)
+        square += (follows @ sums.squares).reshape(shape) @ one.transpose(0, 2, 1)
+        push = steps.pull[batch.params] - one @ steps.gradient_of_held
+        step = put(part.groups, curved, whole, square)
+        values[batch.params] = -np.einsum("gab,gb->ga", step, push)
+        missing[part.groups] = _missing_share(curved, whole)
+    return PairEstimates(layout, values, covariance, n, np.clip(missing, 0.0, 0.99))
 
 
-def _outside(
-    held: Held, steps: Iterable[tuple[Batch, _OneStep]], squares: SquareSums, least: Floats
-) -> Iterator[_Part]:
-    """Estimates and covariances of all pairs outside the graph."""
-    followed, at = np.pad(squares.followed, (0, 1)), 0
-    for batch, (across, root, estimates) in steps:
-        own = squares.own[at : at + root.size].reshape(root.shape)
-        mixed = across @ batch.taken(squares.cross).transpose(0, 2, 1)
-        square = own - mixed - mixed.transpose(0, 2, 1)
-        square += batch.quadratic(followed, across, across)
-        middle = _at_least(root @ square @ root, least[batch.groups])
-        yield batch.groups, estimates, root @ middle @ root
-        at += root.size
+def _errors_with_gaps(
+    steps: _Steps, hessian: Floats, sums: MissingSums, of_held: Floats, of_edges: Floats
+) -> Floats:
+    """(draws, edge parameters) how estimates follow gradients (draws, held) and (draws, edges)."""
+    held, size = steps.held, steps.held.size
+    inverse: Floats = np.asarray(np.linalg.pinv(hessian + sums.missing), dtype=np.float64)
+    errors = np.empty_like(of_edges)
+    layout, graph = held.layout, held.graph
+    inside = spans(layout.starts[graph], layout.sizes[graph]) - layout.n_node_terms
+    errors[:, inside] = (of_held @ inverse.T)[:, held.inside.edges]
+    before = 0
+    for number, part in enumerate(held.parts):
+        batch, shape = held.batch(part), (len(part.groups), part.size, size)
+        here = slice(before, before + shape[0] * shape[1])
+        before = here.stop
+        curved, follows, whole = _left_of(steps, sums, inverse, number, here, shape)
+        root = _root_of_inverse(curved, whole)
+        alone = of_edges[:, batch.params.ravel()] - of_held @ follows.T
+        alone = alone.reshape(len(alone), *batch.params.shape)
+        errors[:, batch.params] = np.einsum("gab,dgb->dga", root @ root, alone)
+    return errors
+
+
+def _left_of(
+    steps: _Steps,
+    sums: MissingSums,
+    inverse: Floats,
+    number: int,
+    here: slice,
+    shape: tuple[int, int, int],
+) -> tuple[Floats, Floats, Floats]:
+    """Of a part: curvature (G, k, k) with everything held following, how it follows, and H."""
+    size = shape[2]
+    batch = steps.held.batch(steps.held.parts[number])
+    across = spread_out(batch, batch.taken(steps.curvature.across), size)
+    follows = np.asarray((across + sums.missing_down[here]) @ inverse)
+    other = (across + sums.missing_across[here]).reshape(shape).transpose(0, 2, 1)
+    own = steps.ends.blocks(batch, steps.curvature.by_variances, None)
+    curved = own + sums.own_missing[number] - follows.reshape(shape) @ other
+    complete = steps.inverse[:size, :size]
+    joint = (across @ complete).reshape(shape) @ across.reshape(shape).transpose(0, 2, 1)
+    return np.asarray(curved), follows, np.asarray(own - joint)
+
+
+def _root_of_inverse(curved: Floats, whole: Floats) -> Floats:
+    """(G, k, k) of a curvature of which at least a hundredth of that of completed rows is left."""
+    root, unrooted = _roots(whole)
+    left = _at_least(_symmetric(unrooted @ curved @ unrooted), np.full(len(curved), _LEAST_KNOWN))
+    _, out = _roots(root @ left @ root)
+    return out
+
+
+def _inverted(matrices: Floats) -> Floats:
+    return np.asarray(np.linalg.inv(matrices), dtype=np.float64)
+
+
+def _symmetric(matrices: Floats) -> Floats:
+    return np.asarray(0.5 * (matrices + matrices.transpose(0, 2, 1)))
+
+
+def _missing_share(left: Floats, complete: Floats) -> Floats:
+    """(G,) the share of information (G, k, k) that is not left."""
+    traces = [np.trace(each, axis1=1, axis2=2) for each in (left, complete)]
+    return np.asarray(1.0 - traces[0] / np.maximum(traces[1], 1e-300))
+
+
+class _Steps:
+    """The steps of all pairs outside the graph, and their covariances, some at a time."""
+
+    def __init__(
+        self,
+        held: Held,
+        ends: EndProducts,
+        inverse: Floats,
+        gradient: Floats,
+        curvature: CurvatureSums,
+    ) -> None:
+        self.held, self.ends, self.curvature = held, ends, curvature
+        self.pull = gradient[held.layout.edges]
+        self.gradient_of_held = gradient[held.layout.positions(held.graph)]
+        self.rest = np.append(inverse @ self.gradient_of_held, 0.0)
+        self.inverse = np.pad(inverse, (0, 1))
+
+    def of(self, batch: Batch) -> _OneStep:
+        """The steps of a batch."""
+        across = batch.taken(self.curvature.across)
+        block = self.ends.blocks(batch, self.curvature.by_variances, None)
+        _, root = _roots(block - batch.quadratic(self.inverse, across, across))
+        push = self.pull[batch.params] - np.einsum("gkj,gj->gk", across, self.rest[batch.held])
+        return _OneStep(across, root, -np.einsum("gab,gb->ga", root @ root, push))
+
+    def with_errors(self, squares: SquareSums, least: Floats) -> Callable[[PairPart], _Estimated]:
+        """What gives the estimates of a part and their covariances."""
+        followed = np.pad(squares.followed, (0, 1))
+
+        def of(part: PairPart) -> _Estimated:
+            batch = self.held.batch(part)
+            across, root, estimates = self.of(batch)
+            own = squares.own[part.before : part.before + root.size].reshape(root.shape)
+            mixed = across @ batch.taken(squares.cross).transpose(0, 2, 1)
+            square = own - mixed - mixed.transpose(0, 2, 1)
+            square += batch.quadratic(followed, across, across)
+            middle = _at_least(root @ square @ root, least[part.groups])
+            return part.groups, estimates, root @ middle @ root
+
+        return of
 
 
 def _roots(matrices: Floats) -> tuple[Floats, Floats]:

@@ -8,7 +8,7 @@ these where somebody asks for them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -66,6 +66,14 @@ class RowScores:
         """(m, n_theta) derivatives in own terms and edges."""
         return np.hstack([self.node_terms, self.edges(layout)])
 
+    def as_type(self, dtype: type[np.floating]) -> RowScores:
+        """The same numbers in another precision, without curvatures."""
+        return RowScores(
+            self.columns.astype(dtype, copy=False),
+            self.residuals.astype(dtype, copy=False),
+            self.node_terms.astype(dtype, copy=False),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Scorer:
@@ -119,11 +127,47 @@ class Scorer:
                 residuals[:, reduced.nodes.columns_of(v)] = 0.0
                 own[:, reduced.node_terms_of(v)] = 0.0
                 curvatures[v] = ResidualSlopes(*(0.0 * part for part in curvatures[v]))
-        if self.inflation is not None:
-            residuals *= self.inflation[reduced.column_node]
-            for v, times in enumerate(self.inflation.tolist()):
-                own[:, reduced.node_terms_of(v)] *= times
-        return RowScores(columns, residuals, own, tuple(curvatures) if curved else ())
+        return self.inflated(
+            RowScores(columns, residuals, own, tuple(curvatures) if curved else ())
+        )
+
+    def inflated(self, scores: RowScores) -> RowScores:
+        """Scores without inflation -> with it."""
+        if self.inflation is None:
+            return scores
+        reduced = self.reduced
+        own = scores.node_terms.copy()
+        for v, times in enumerate(self.inflation.tolist()):
+            own[:, reduced.node_terms_of(v)] *= times
+        residuals = scores.residuals * self.inflation[reduced.column_node]
+        return replace(scores, residuals=residuals, node_terms=own)
+
+    def own_statistics(self, rows: MemoryRows, part: slice | Ints) -> Floats:
+        """(m, n_node_terms) what own terms multiply in the log density."""
+        reduced, nodes = self.reduced, self.layout.nodes
+        p, codes = nodes.n_gaussian, rows.codes[part]
+        numbers = rows.numbers[part]
+        out = np.zeros((len(codes), reduced.n_node_terms))
+        out[:, reduced.linear] = numbers[:, :p]
+        out[:, reduced.diagonal] = -0.5 * numbers[:, :p] ** 2
+        for j in range(len(nodes.n_levels)):
+            to = reduced.node_terms_of(p + j)
+            if nodes.spiked_nodes[p + j]:
+                _, middle, _ = nodes.scores[nodes.slots_of(j)]
+                there = codes[:, j] > 0
+                seen = numbers[:, reduced.nodes.columns_of(p + j)]
+                x = np.where(there, seen[:, 1] + middle, 0.0)
+                out[:, to] = np.column_stack([there, x, -0.5 * x**2])
+            else:
+                out[:, to] = self._features(j)[codes[:, j]]
+        for v in self.layout.covariates:
+            out[:, reduced.node_terms_of(v)] = 0.0
+        return out
+
+    def _features(self, j: int) -> Floats:
+        """(values, own terms) what the own terms of a node with finitely many values multiply."""
+        nodes = self.layout.nodes
+        return level_basis(nodes.n_levels[j]) if nodes.free[j] else nodes.term_features(j)
 
     @cached_property
     def coef(self) -> Floats:
@@ -190,10 +234,10 @@ class Scorer:
         self, j: int, predictors: Floats, codes: NDArray[np.integer], curved: bool
     ) -> tuple[Floats, Floats, ResidualSlopes]:
         """Expected design columns of a node with finitely many values; derivatives in own terms."""
-        nodes, chance = self.layout.nodes, self.odds(j, predictors)
+        chance = self.odds(j, predictors)
         chance /= chance.sum(axis=0)
         values = self.seen_values(j)
-        features = level_basis(nodes.n_levels[j]) if nodes.free[j] else nodes.term_features(j)
+        features = self._features(j)
         expected = chance.T @ values
         curvature = _finite_curvature(chance, values, features, expected) if curved else _FLAT
         chance[codes, np.arange(len(codes))] -= 1.0

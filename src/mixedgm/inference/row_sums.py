@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from mixedgm.inference.held import Batch, Held
+from mixedgm.inference.held import Batch, Held, PairPart
 from mixedgm.inference.row_scores import RowScores, Scorer
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.rows.memory import MemoryRows
@@ -123,17 +123,21 @@ class CurvatureSums:
 
 
 def curvature_sums(
-    held: Held, ends: EndProducts, scorer: Scorer, rows: MemoryRows, stride: int
+    held: Held,
+    ends: EndProducts,
+    scorer: Scorer,
+    rows: MemoryRows,
+    stride: int,
+    dtype: type[np.floating] = np.float64,
 ) -> CurvatureSums:
-    """From every stride-th row."""
+    """From every stride-th row; products with what is held have precision `dtype`."""
     across = np.zeros(int(held.sum_start[-1]))
     by_variances = np.zeros((len(ends.two_columns[0]), len(ends.two_residuals[0])))
     if not held.targets:
         return CurvatureSums(across, by_variances)
     for share, index in row_blocks(rows, np.arange(0, rows.n_rows, stride), held, ends):
         scores = scorer.score(rows, index, curved=True)
-        weighted = scores.columns * share[:, None]
-
+        weighted = (scores.columns * share[:, None]).astype(dtype)
         products = _multiplied(scores.columns, scores.columns, ends.two_columns)
         variances = np.hstack([v.predictors.reshape(len(index), -1) for v in scores.curvatures])
         tasks = [partial(_add_product, products, variances, share, by_variances)]
@@ -145,9 +149,10 @@ def curvature_sums(
 def _add_across(held: Held, scores: RowScores, v: int, weighted: Floats, across: Floats) -> None:
     """Add curvature in all predictors of a node and what is held of its conditional."""
     conditional, curvature = held.conditionals[v], scores.curvatures[v]
-    of_edges = curvature.predictors[:, :, conditional.target]
-    of_edges = of_edges * scores.columns[:, None, conditional.predictor]
-    joined = np.concatenate([curvature.own, of_edges], axis=2).reshape(len(weighted), -1)
+    columns, own = (part.astype(weighted.dtype) for part in (scores.columns, curvature.own))
+    of_edges = curvature.predictors.astype(weighted.dtype)[:, :, conditional.target]
+    of_edges *= columns[:, None, conditional.predictor]
+    joined = np.concatenate([own, of_edges], axis=2).reshape(len(weighted), -1)
     across[held.sum_start[v] : held.sum_start[v + 1]] += (weighted.T @ joined).ravel()
 
 
@@ -164,15 +169,24 @@ class SquareSums:
 
 
 def square_sums(
-    held: Held, ends: EndProducts, scorer: Scorer, rows: MemoryRows, stride: int, inverse: Floats
+    held: Held,
+    ends: EndProducts,
+    scorer: Scorer,
+    rows: MemoryRows,
+    stride: int,
+    inverse: Floats,
+    dtype: type[np.floating] = np.float64,
 ) -> SquareSums:
-    """From every stride-th row, which are independent; `inverse` is that of the held Hessian."""
+    """From every stride-th row, which are independent; `inverse` is that of the held Hessian.
+
+    Products within a block of rows have precision `dtype`.
+    """
     cross, followed = np.zeros(int(held.sum_start[-1])), np.zeros_like(inverse)
     by_residuals = np.zeros((len(ends.two_columns[0]), len(ends.two_residuals[0])))
     by_mixed = np.zeros((len(ends.mixed[0]),) * 2)
     for share, index in row_blocks(rows, np.arange(0, rows.n_rows, stride), held, ends):
-        scores = scorer.score(rows, index)
-        f = _followed(scores.all(held.inside), inverse, rows.n_threads)
+        scores, share = scorer.score(rows, index).as_type(dtype), share.astype(dtype)
+        f = _followed(scores.all(held.inside), inverse.astype(dtype), rows.n_threads)
         tasks = [
             partial(_add_product, f[:, part], f, share, followed[part])
             for part in _parts(held.size)
@@ -186,7 +200,11 @@ def square_sums(
             tasks.append(partial(_add_product, mixed, mixed, share, by_mixed))
         tasks += [partial(_add_cross, held, scores, v, f, share, cross) for v in held.targets]
         run_all(tasks, rows.n_threads)
-    own = [ends.blocks(batch, by_residuals, by_mixed).ravel() for batch in held.batches()]
+
+    def blocks(part: PairPart) -> Floats:
+        return ends.blocks(held.batch(part), by_residuals, by_mixed).ravel()
+
+    own = run_all([partial(blocks, part) for part in held.parts], rows.n_threads)
     return SquareSums(followed, cross, np.concatenate([np.zeros(0), *own]))
 
 

@@ -252,8 +252,13 @@ def _per_term(task: Task, groups: Ints) -> tuple[float, float]:
     freedom where there is nothing to find; its price is twice that of a likelihood, too (the
     composite-likelihood criterion of Gao and Song 2010).  An edge of a covariate, and each of the
     two copies that separate regressions have of an edge, is in one conditional.
+
+    At completed rows a gain is larger than it would be if nothing were missing, by what is missing
+    of the edge's information; so is its price.
     """
     times = np.minimum(task.layout.conditionals[groups], task.smooth.terms_per_edge)
+    if task.missing_information is not None:
+        times = times / (1.0 - task.missing_information[groups])
     return float(times @ parameters(task, groups)), float(times.sum())
 
 

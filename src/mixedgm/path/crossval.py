@@ -14,6 +14,7 @@ from mixedgm.model.layout import Floats, Ints
 from mixedgm.parameters import ensure, is_flag, is_integer
 from mixedgm.path.evidence import Choice, Evidence
 from mixedgm.path.resamples import ByResamples, Location, Split, checkpoint_field, held_out
+from mixedgm.path.rounds import Incomplete
 from mixedgm.printable import quoted
 from mixedgm.table.encode import Design
 
@@ -85,12 +86,12 @@ class Holdout(_ByPrediction):
         )
 
     def _split(self, evidence: Evidence) -> Split:
-        n = evidence.design.n_rows
+        n = evidence.rows.n_rows
         if self.rows is None:
             order = np.random.default_rng(evidence.seed).permutation(n)
             test = np.sort(order[: min(max(1, round(self.fraction * n)), n - 1)])
         else:
-            test = np.flatnonzero(np.isin(_positions(evidence.design), _listed(self.rows)))
+            test = np.flatnonzero(np.isin(_positions(evidence.rows), _listed(self.rows)))
         train = np.setdiff1d(np.arange(n), test)
         if len(test) == 0 or len(train) == 0:
             raise ParameterError(
@@ -183,7 +184,7 @@ class CV(_ByPrediction):
         )
 
     def _splits(self, evidence: Evidence) -> list[Split]:
-        design = evidence.design
+        design = evidence.rows
         groups = None if self.groups is None else _group_labels(design, self.groups)
         if isinstance(self.cv, Integral):
             return _drawn_folds(int(self.cv), design.n_rows, groups, evidence.seed)
@@ -209,7 +210,7 @@ def _mean_and_error(folds: Floats, weights: Floats) -> tuple[Floats, Floats]:
     return mean, np.sqrt(spread / max(len(losses) - 1, 1))
 
 
-def _positions(design: Design) -> Ints:
+def _positions(design: Design | Incomplete) -> Ints:
     """Position of every row in the table it came from."""
     return np.arange(design.n_rows) if design.kept is None else np.asarray(design.kept)
 
@@ -224,7 +225,7 @@ def _listed(rows: Any) -> Ints:
     return values
 
 
-def _group_labels(design: Design, groups: Any) -> Ints:
+def _group_labels(design: Design | Incomplete, groups: Any) -> Ints:
     """One integer per row of the design; rows of one group have the same."""
     if isinstance(groups, str):
         values: Any = design.values_of(design.schema.node_index(groups))
@@ -254,7 +255,9 @@ def _drawn_folds(
     return [(np.flatnonzero(fold[units] != f), np.flatnonzero(fold[units] == f)) for f in range(k)]
 
 
-def _given_splits(cv: Any, design: Design, groups: Ints | None) -> list[tuple[Any, Any]]:
+def _given_splits(
+    cv: Any, design: Design | Incomplete, groups: Ints | None
+) -> list[tuple[Any, Any]]:
     """Pairs of positions in the table, from a splitter or a list."""
     if not hasattr(cv, "split"):
         return list(cv)
@@ -270,7 +273,7 @@ def _given_splits(cv: Any, design: Design, groups: Ints | None) -> list[tuple[An
         raise ParameterError(f"cv={quoted(cv)} cannot split these {n} rows: {error}") from error
 
 
-def _checked(pairs: list[tuple[Any, Any]], design: Design) -> list[Split]:
+def _checked(pairs: list[tuple[Any, Any]], design: Design | Incomplete) -> list[Split]:
     """The same in positions of the design; rows that are not in it are left out."""
     splits: list[Split] = []
     for number, pair in enumerate(pairs):

@@ -66,6 +66,8 @@ class _ErrorRate(HasParams, ABC):
             groups=chosen,
             probabilities=probability[names],
             expected_false=wrong,
+            refit=tests.theta if task is evidence.task and task.incomplete is None else None,
+            params=None if task.incomplete is None else tests.params,
         )
 
 
@@ -169,6 +171,9 @@ def _by_conditionals(evidence: Evidence) -> Task:
     if evidence.task.loss == "pseudolikelihood":
         return evidence.task
     recipe = replace(evidence.recipe, loss="pseudolikelihood", weights="calibrated")
+    incomplete = evidence.task.incomplete
+    if incomplete is not None:
+        return incomplete.with_recipe(recipe).at(incomplete.rich)[1]
     return prepare(evidence.design, recipe, evidence.table, evidence.runtime.n_threads)
 
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from mixedgm.model.layout import Floats, Ints
+from mixedgm.model.params import Params
 from mixedgm.parallel import Runtime
 from mixedgm.path.path import Path
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.task import Reference, Task
 from mixedgm.table.encode import Design
+
+if TYPE_CHECKING:
+    from mixedgm.path.rounds import Incomplete
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +53,8 @@ class Choice:
     """Why a point was not considered, one entry per point; empty where it was."""
     refit: Floats | None = None
     """Theta of the chosen graph without shrinkage, roughly, if it is known."""
+    params: Params | None = None
+    """The same in the data's own units, where rows have gaps."""
     memory: Any = None
     """What the criterion needs again if the path is continued."""
     ends: tuple[Any, ...] = ()
@@ -78,6 +84,11 @@ class Evidence:
     n_before: int = 0
     grows: bool = False
     """Whether smaller values of lam can be asked for."""
+
+    @property
+    def rows(self) -> Design | Incomplete:
+        """What resamples take rows of: those of the table, with their gaps where it has some."""
+        return self.design if self.task.incomplete is None else self.task.incomplete
 
     @cached_property
     def reference(self) -> Reference:

@@ -18,9 +18,11 @@ from mixedgm.inference.pairs import PairEstimates, drawn_errors, estimated_pairs
 from mixedgm.inference.statistics import PairStatistics, pair_statistics
 from mixedgm.inference.two_groups import TwoGroups
 from mixedgm.model.layout import Floats, Ints
+from mixedgm.model.params import Params
 from mixedgm.objective.contract import Smooth
 from mixedgm.objective.ridge import Ridged
 from mixedgm.path.refits import Unshrunken, noise_worth_one_row, unshrunken, worth_one_row
+from mixedgm.path.rounds import ROUGH, Unpenalised
 from mixedgm.path.task import Task
 from mixedgm.printable import quoted
 from mixedgm.rows.memory import MemoryRows
@@ -28,6 +30,9 @@ from mixedgm.solve.working_set import Start
 
 ROUNDS = 20
 _REFIT_TOL = 1e-6
+_ROUGH = 0.01
+"""Of the refit of a graph that is only tried, in standard errors: 1 / sqrt(n) is what gradients of
+noise are like."""
 _ROWS_PER_PREDICTOR = 4.0
 """A graph is held only as far as every column has so many rows for each of its predictors."""
 
@@ -54,8 +59,16 @@ class PairTests:
     tested: Mask
     """(n_groups,) pairs whose edge is in question: all but those that are free of penalty."""
     estimates: PairEstimates | None = None
+    task: Task | None = None
+    """The rows that were tested: where they have gaps, completed by the graph's own refit."""
     errors: Floats | None = None
     """(draws, edge parameters) errors such as those of the estimates, if asked for."""
+
+    @property
+    def params(self) -> Params:
+        """The refit in the data's own units."""
+        assert self.task is not None
+        return self.task.params(self.theta)
 
     @cached_property
     def two_groups(self) -> TwoGroups:
@@ -106,9 +119,9 @@ def rows_of(task: Task) -> MemoryRows:
     return rows
 
 
-def refit(task: Task, graph: Ints, start: Floats) -> Unshrunken:
+def refit(task: Task, graph: Ints, start: Floats, tol: float = _REFIT_TOL) -> Unshrunken:
     """The graph without shrinkage, from a theta that is known."""
-    return unshrunken(task, graph, Start(start, task.null.evaluation), tol=_REFIT_TOL)
+    return unshrunken(task, graph, Start(start, task.null.evaluation), tol=tol)
 
 
 def ridged(task: Task, fit: Unshrunken) -> Smooth:
@@ -129,23 +142,43 @@ def pairs_given(
     clusters: Ints | None = None,
     rng: np.random.Generator | None = None,
     draws: tuple[int, np.random.Generator] | None = None,
+    dtype: type[np.floating] = np.float64,
 ) -> PairTests:
-    """Refit the graph and test all pairs given it; `clusters`, `rng`: see `estimated_pairs`.
+    """Refit the graph and test all pairs given it.
 
+    `clusters`, `rng`, `dtype`: see `estimated_pairs`.
     draws = (how many errors of the estimates to draw, what draws them).
     """
-    layout = task.layout
-    fit = refit(task, graph, task.null.theta if start is None else start)
+    start = task.null.theta if start is None else start
+    if task.incomplete is not None:
+        share = ROUGH if dtype is np.float32 else ROUGH / 20.0
+        task, start = _settled_rows(task, graph, start, share)
+    layout, rough = task.layout, dtype is np.float32
+    tol = _ROUGH / np.sqrt(task.total_weight) if rough else _REFIT_TOL
+    fit = refit(task, graph, start, tol)
     theta = layout.centred(fit.solution.theta, graph)
     smooth, rows = ridged(task, fit), rows_of(task)
-    estimates = estimated_pairs(smooth, rows, theta, graph, clusters=clusters, rng=rng)
+    estimates = estimated_pairs(
+        smooth, rows, theta, graph, clusters=clusters, rng=rng, dtype=dtype, row=task.row
+    )
     statistics = pair_statistics(estimates, layout.nodes)
     errors = None
     if draws is not None:
         n_draws, source = draws
-        errors = drawn_errors(smooth, rows, theta, graph, n_draws=n_draws, rng=source)
+        errors = drawn_errors(smooth, rows, theta, graph, n_draws=n_draws, rng=source, row=task.row)
     tested = task.penalty.penalised
-    return PairTests(graph, theta, statistics, fit.ridge, tested, estimates, errors)
+    return PairTests(graph, theta, statistics, fit.ridge, tested, estimates, task, errors)
+
+
+def _settled_rows(task: Task, graph: Ints, start: Floats, share: float) -> tuple[Task, Floats]:
+    """The task at completions that the refit of a graph makes itself, and that refit.
+
+    Both agree to this share of a standard error.
+    """
+    assert task.incomplete is not None
+    tol = share / np.sqrt(task.total_weight)
+    ends = task.incomplete.settle(Unpenalised(graph), task.params(start), tol=tol, most=40)
+    return ends.task, ends.theta
 
 
 def settled(task: Task, graph: Ints, rule: Rule) -> tuple[PairTests, Ints]:
@@ -160,8 +193,9 @@ def settled(task: Task, graph: Ints, rule: Rule) -> tuple[PairTests, Ints]:
     theta, outside = task.null.theta, np.zeros(task.layout.n_groups)
     dropped, came_back = (np.zeros(task.layout.n_groups, dtype=bool) for _ in range(2))
     for _ in range(ROUNDS):
-        tests = pairs_given(task, graph, theta)
-        theta, held = tests.theta, np.isin(np.arange(task.layout.n_groups), graph)
+        tests = pairs_given(task, graph, theta, dtype=np.float32)
+        theta = tests.theta if task.incomplete is None else task.theta_of(tests.params)
+        held = np.isin(np.arange(task.layout.n_groups), graph)
         log_p = tests.statistics.log_p.copy()
         outside[~held] = log_p[~held]
         judged = held & came_back

@@ -346,24 +346,29 @@ def _solved(
 
     A number needs it where the others leave less than 1 / n of its variance unexplained.
     """
-    small = task.smooth.restrict(groups)
-    edges = np.where(np.isin(groups, ridge), worth_one_row(task, groups), 0.0)
-    floor = noise_worth_one_row(task)
     noisy = open_numbers(task, groups, start.theta, rows=2.0)
     for _ in range(_ROUNDS):
-        ridged = Ridged(small, edges, np.where(noisy, floor, 0.0))
-        smooth = ridged if edges.any() or noisy.any() else small
-        none = GroupLasso.none(small.layout)
-        problem = Problem(smooth, none, 0.0, task.yardstick[groups])
+        problem = refit_problem(task, groups, ridge, np.flatnonzero(noisy))
         with single_threaded_blas():
             solution = task.confined(problem, groups, start, task.solver, tol, max_iter)
         more = open_numbers(task, groups, solution.theta)
         if not (more & ~noisy).any():
             break
         noisy |= more
-    added = ridged.added(solution.theta[task.layout.positions(groups)])
-    loss = solution.evaluation.value - added
+    loss = solution.evaluation.value
+    if isinstance(problem.smooth, Ridged):
+        loss -= problem.smooth.added(solution.theta[task.layout.positions(groups)])
     return Unshrunken(solution, loss, ridge, np.flatnonzero(noisy))
+
+
+def refit_problem(task: Task, groups: Ints, ridge: Ints, noisy: Ints) -> Problem:
+    """A graph without penalty, with a ridge on some of its groups and noise in some numbers."""
+    small = task.smooth.restrict(groups)
+    edges = np.where(np.isin(groups, ridge), worth_one_row(task, groups), 0.0)
+    numbers = np.zeros(task.layout.nodes.n_real)
+    numbers[noisy] = noise_worth_one_row(task)[noisy]
+    smooth = Ridged(small, edges, numbers) if edges.any() or len(noisy) else small
+    return Problem(smooth, GroupLasso.none(small.layout), 0.0, task.yardstick[groups])
 
 
 def refit_of_resample(

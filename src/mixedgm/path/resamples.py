@@ -24,6 +24,7 @@ from mixedgm.path.evidence import Evidence
 from mixedgm.path.path import Path, PathPoint, solve_path
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.refits import interpolates
+from mixedgm.path.rounds import Incomplete
 from mixedgm.path.task import Reference, Task, prepare
 from mixedgm.printable import quoted
 from mixedgm.solve.working_set import Start
@@ -60,7 +61,8 @@ class ByResamples(HasParams):
 class _Work:
     """What every subset needs; it travels to other processes."""
 
-    design: Design
+    design: Design | Incomplete
+    """The rows; with their gaps, where there are some."""
     recipe: Recipe
     reference: Reference
     lams: Floats
@@ -75,7 +77,7 @@ class _Work:
             theta = task.layout.expanded(*end)
             start = Start(theta, task.smooth.evaluate(theta), self.lam)
         path = solve_path(task, self.lams, self.recipe, start=start)
-        names = np.array([node.name for node in self.design.schema.nodes])
+        names = np.array([node.name for node in task.schema.nodes])
         last = path.points[-1]
         return path, {
             "degenerate": np.isin(names, task.degenerate),
@@ -111,7 +113,7 @@ def held_out(
     """Fit the first part of each split at the fresh lams and score the second."""
     records, resampled = _records(evidence, _score_split, splits, what, checkpoint)
     losses = np.full((len(splits), len(evidence.fresh)), np.nan)
-    weights = np.array([evidence.design.take(test).total_weight for _, test in splits])
+    weights = np.array([evidence.rows.weight_of(test) for _, test in splits])
     for at, record in records.items():
         losses[at] = record["loss"]
     return HeldOut(**vars(resampled), losses=losses, weights=weights)
@@ -120,8 +122,12 @@ def held_out(
 def _score_split(work: _Work, task: tuple[Split, End | None]) -> Record:
     (train, test), end = task
     path, record = work.path(train, end)
-    rows = work.design.take(test)
-    loss = np.array([path.held_out_loss(k, rows) for k in range(len(path))])
+    design = work.design
+    if isinstance(design, Design):
+        rows = design.take(test)
+        loss = np.array([path.held_out_loss(k, rows) for k in range(len(path))])
+    else:
+        loss = np.array([design.held_out_loss(test, path.params(k)) for k in range(len(path))])
     return record | {"loss": loss}
 
 
@@ -181,7 +187,7 @@ def _records(
     tasks = list(zip(subsets, ends or (None,) * len(subsets), strict=True))
     runtime = evidence.runtime
     work = _Work(
-        evidence.design,
+        evidence.rows,
         evidence.recipe,
         evidence.reference,
         evidence.fresh,

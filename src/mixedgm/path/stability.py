@@ -102,7 +102,7 @@ class StARS(ByResamples):
         )
 
     def _subsamples(self, evidence: Evidence) -> list[Ints]:
-        n = evidence.design.n_rows
+        n = evidence.rows.n_rows
         ratio = self.ratio
         if ratio is None:
             ratio = 10.0 / np.sqrt(n) if n > 144 else 0.8
@@ -261,7 +261,7 @@ class StabilitySelection(ByResamples):
         return np.where(valid, np.minimum(constant * product, worst), worst)
 
     def _halves(self, evidence: Evidence) -> list[Ints]:
-        n = evidence.design.n_rows
+        n = evidence.rows.n_rows
         halves = []
         for seed in seeds(evidence.seed, self.n_subsamples // 2):
             order = np.random.default_rng(seed).permutation(n)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,9 @@ from mixedgm.solve.problem import Problem
 from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.table.encode import Design
 from mixedgm.table.schema import Schema
+
+if TYPE_CHECKING:
+    from mixedgm.path.rounds import Incomplete
 
 PILOT_TOL = 1e-8
 
@@ -98,6 +102,12 @@ class Task:
     """Of the standardised rows."""
     too_large: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
     """Pairs of nodes that were left out: they alone have too many parameters for the rows."""
+    incomplete: Incomplete | None = None
+    """The rows with gaps that the rows complete, if they do."""
+    row: Ints | None = None
+    """Which of those each of these completes."""
+    missing_information: Floats | None = None
+    """(n_groups,) the share of every edge's information that gaps have taken, where it is known."""
 
     @property
     def coordinates(self) -> Coordinates:

@@ -138,9 +138,13 @@ def by_powers(predictor, weights, first, n_rows, own, scores, want, work, sums):
     if weights.shape[0] > 0:
         for i in range(n_rows):
             total += weights[first + i] * (top + lowest * predictor[i] + log_positive(norm[i]))
+        # One rounding to a loop that reads weights: it exists twice, as in `_softmax_node`.
         for i in range(n_rows):
             norm[i] = weights[first + i] / norm[i]
-            predictor[i] = step * slope[i] * e[i] * norm[i] + lowest * weights[first + i]
+        for i in range(n_rows):
+            predictor[i] = lowest * weights[first + i]
+        for i in range(n_rows):
+            predictor[i] += step * slope[i] * e[i] * norm[i]
     else:
         for i in range(n_rows):
             total += top + lowest * predictor[i] + log_positive(norm[i])

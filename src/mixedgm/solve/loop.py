@@ -32,6 +32,11 @@ class Status(Enum):
         "the KKT number that was computed apart from the solver is above tol, though the solver's "
         "own is not: please report this, with the table if you can"
     )
+    ROUND_LIMIT = (
+        "stopped before the estimate and the rows that it completes agreed to tol: so much is "
+        "missing that rounds go on for long; raise tol or lam, or leave out the columns with most "
+        "gaps"
+    )
     UNBOUNDED = (
         "an estimate without penalty grows without bound, because no rows tell how large it is (a "
         "cell without rows, or a column that others determine): give it a penalty, merge levels, "

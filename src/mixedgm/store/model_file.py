@@ -21,7 +21,7 @@ from mixedgm.model.margins import MOST_COLUMNS, Margins, NodeTerms
 from mixedgm.model.params import Params
 from mixedgm.options import RENAMED, Options
 from mixedgm.printable import quoted
-from mixedgm.report import FitReport
+from mixedgm.report import Completion, FitReport
 from mixedgm.settings import from_plain
 from mixedgm.solve.account import Certificate, Cost
 from mixedgm.store.archive import Archive, ForeignFileError, count_values, write_archive
@@ -240,6 +240,8 @@ def _report(stored: Mapping[str, Any]) -> FitReport:
     listed = {name: tuple(value) for name, value in stored.items() if isinstance(value, list)}
     listed["ridge"] = tuple((a, b) for a, b in stored["ridge"])
     values = {**stored, **listed}
+    if stored["completion"] is not None:
+        values["completion"] = Completion(**stored["completion"])
     certificate = Certificate(**{part.name: values.pop(part.name) for part in fields(Certificate)})
     cost = Cost(**{part.name: values.pop(part.name) for part in fields(Cost)})
     report = FitReport(certificate, cost, **values)

@@ -204,6 +204,16 @@ _FORMS: dict[tuple[str, ...], dict[str, Check]] = {
 
 _RULE, _LOSS = (text("and", "or"), "and"), (text(*get_args(Loss)), "pseudolikelihood")
 
+COMPLETION = record(
+    {
+        "n_cells": whole(1),
+        "n_rows": whole(1),
+        "n_completions": whole(1),
+        "n_rounds": whole(0),
+        "drawn": truth,
+    }
+)
+
 REPORT = record(
     {
         "lam": _lam,
@@ -230,6 +240,7 @@ REPORT = record(
         "unbounded": (list_of(text()), []),
         "open_end": (text(), ""),
         "not_considered": (list_of(text()), []),
+        "completion": (maybe(COMPLETION), None),
     }
 )
 

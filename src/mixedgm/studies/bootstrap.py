@@ -20,6 +20,8 @@ from mixedgm.model.layout import Ints
 from mixedgm.options import Options
 from mixedgm.parallel import RandomState, check_checkpoint, check_n_jobs, check_n_tasks, run, seeds
 from mixedgm.parameters import ensure
+from mixedgm.path.recipe import by_conditionals
+from mixedgm.path.rounds import ROUGH, Incomplete, Unpenalised
 from mixedgm.printable import quoted
 from mixedgm.settings import to_plain
 from mixedgm.studies.bootstrap_replicates import Failure, Replicates, all_pairs
@@ -36,8 +38,9 @@ from mixedgm.studies.resampling import (
     resample,
 )
 from mixedgm.studies.row_groups import row_labels
-from mixedgm.table import apply, as_frame
+from mixedgm.table import as_frame
 from mixedgm.table.encode import Design
+from mixedgm.table.gaps import Gaps, read_rows
 from mixedgm.table.read import Frame
 from mixedgm.views.text import lam_text
 
@@ -148,9 +151,11 @@ def bootstrap(
     ensure(isinstance(intervals, bool), "intervals", "True or False", intervals)
     drawn, shares = seeds(random_state, n_boot), _shares(plan, drop, int(n_boot))
     missing = "intervals=False" if not intervals else _no_intervals(plan, int(n_boot))
+    if plan.gaps is not None:  # completed by the model here, and then by the graph that is held
+        _check_same_table(plan, fitted)
     if not missing:
         plan = _with_held_graph(plan, fitted)
-    if plan.options.lam is not None:
+    if plan.gaps is None:
         _check_same_table(plan, fitted)
     outcomes = run(
         partial(resample, plan),
@@ -180,9 +185,19 @@ def prepared(
         ensure(value in allowed, name, " or ".join(map(quoted, allowed)), value)
     fitted, options = _checked_model(model)
     frame = as_frame(X)
-    design = _design(frame, fitted, options, sample_weight)
-    clusters = None if groups is None else _clusters(groups, frame, design)
-    return fitted, plan_of(fitted, options, design, select, cast(Kind, kind), clusters)
+    rows = _rows(frame, fitted, options, sample_weight)
+    clusters = None if groups is None else _clusters(groups, frame, rows)
+    if isinstance(rows, Design):
+        return fitted, plan_of(fitted, options, rows, select, cast(Kind, kind), clusters)
+    design = _completed(fitted, options, rows)
+    plan = plan_of(fitted, options, design, select, cast(Kind, kind), clusters)
+    return fitted, replace(plan, gaps=rows)
+
+
+def _completed(fitted: FittedModel, options: Options, gaps: Gaps) -> Design:
+    """The rows, completed by the model."""
+    incomplete = Incomplete.of(gaps, options.recipe(gaps.schema))
+    return incomplete.completer.completed(fitted.pairwise_params)
 
 
 def _checked_model(model: Any) -> tuple[FittedModel, Options]:
@@ -200,11 +215,11 @@ def _checked_model(model: Any) -> tuple[FittedModel, Options]:
     return fitted, Options(**model.get_params(deep=False))
 
 
-def _design(
+def _rows(
     frame: Frame, fitted: FittedModel, options: Options, sample_weight: ArrayLike | None
-) -> Design:
+) -> Design | Gaps:
     """The table by the model's schema; it must be as large as the one the model was fitted to."""
-    design = apply(frame, fitted.schema, sample_weight=sample_weight, missing=options.missing)
+    design = read_rows(frame, fitted.schema, options.missing, sample_weight=sample_weight)
     report = fitted.report
     if design.n_rows != report.n_rows:
         raise ParameterError(
@@ -219,7 +234,7 @@ def _design(
     return design
 
 
-def _clusters(groups: Any, frame: Frame, design: Design) -> Ints:
+def _clusters(groups: Any, frame: Frame, design: Design | Gaps) -> Ints:
     """Number of the group of every row of the design, in the order in which groups appear."""
     numbered: dict[Any, int] = {}
     labels = row_labels("groups", groups, frame, design)
@@ -292,7 +307,7 @@ def _no_intervals(plan: ResamplingPlan, n_boot: int) -> str:
     """Why pairs are not estimated without shrinkage; empty if they are."""
     if plan.kind != "nonparametric":
         return "case-dropping"
-    layout, n = plan.whole_by_pairs.layout, plan.design.total_weight
+    layout, n = plan.whole_by_pairs.layout, plan.rows.total_weight
     if n < FEWEST_ROWS:
         return f"{n:,.6g} rows are too few for estimates without shrinkage"
     if layout.n_groups == 0:
@@ -305,16 +320,27 @@ def _no_intervals(plan: ResamplingPlan, n_boot: int) -> str:
 def _with_held_graph(plan: ResamplingPlan, fitted: FittedModel) -> ResamplingPlan:
     """The plan with the graph given which every pair is estimated."""
     whole = plan.whole_by_pairs
-    held = HeldGraph.of(whole, *held_graph(whole, fitted, "auto"))
+    if plan.gaps is not None:
+        incomplete = Incomplete.of(plan.gaps, by_conditionals(plan.recipe))
+        whole = replace(whole, incomplete=incomplete, row=plan.design.row)
+        groups, method = held_graph(whole, fitted, "auto")
+        tol = ROUGH / 20.0 / np.sqrt(whole.total_weight)
+        ends = incomplete.settle(Unpenalised(groups), fitted.pairwise_params, tol=tol)
+        plan, whole = replace(plan, design=ends.design), ends.task
+        held = HeldGraph.of(whole, groups, method)
+    else:
+        held = HeldGraph.of(whole, *held_graph(whole, fitted, "auto"))
     return replace(plan, held=held, key=fingerprint(plan.key, held.method, held.ends))
 
 
 def _check_same_table(plan: ResamplingPlan, fitted: FittedModel) -> None:
     """Fitting the whole table at the model's lam must give the model.
 
-    A sampled fit does so up to its error only, and is not checked.
+    A sampled fit, or one of rows that were drawn, does so up to its error only, and is not checked.
     """
-    if not fitted.report.converged or fitted.report.loss == "likelihood-mc":
+    completion = fitted.report.completion
+    drawn = fitted.report.loss == "likelihood-mc" or (completion is not None and completion.drawn)
+    if plan.options.lam is None or not fitted.report.converged or drawn:
         return
     record = fitted_record(plan, plan.design)
     pairs = np.arange(plan.declared.n_groups)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numbers
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -18,13 +19,14 @@ from numpy.typing import ArrayLike, NDArray
 from mixedgm.checkpoint import Outcome, Record, fingerprint
 from mixedgm.errors import NotYetError, ParameterError
 from mixedgm.fitted import FittedModel
-from mixedgm.fitting import encode, fit_design
+from mixedgm.fitting import encode, fit_design, fit_gaps
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.params import Params
 from mixedgm.notices import warn_about, warn_unless_converged
 from mixedgm.options import Options
 from mixedgm.parallel import RandomState, check_checkpoint, check_n_jobs, check_n_tasks, run, seeds
 from mixedgm.parameters import ensure
+from mixedgm.path.rounds import Incomplete
 from mixedgm.path.task import Reference
 from mixedgm.studies.bootstrap import plan_of
 from mixedgm.studies.bootstrap_replicates import Failure, Replicates, all_pairs
@@ -35,6 +37,7 @@ from mixedgm.studies.resampling import ResamplingPlan, Seed, drawn_record, estim
 from mixedgm.studies.row_groups import Groups, read_groups, without_labels
 from mixedgm.table import as_frame
 from mixedgm.table.encode import Design
+from mixedgm.table.gaps import Gaps
 
 __all__ = ["PENALTIES", "TESTS", "Request", "compare_groups"]
 
@@ -93,26 +96,35 @@ def compare_groups(
     first, *drawn = seeds(request.random_state, count + 1)
     options = replace(options, random_state=first, n_jobs=request.n_jobs, verbose=0)
     frame = as_frame(X)
-    design = encode(without_labels(frame, request.groups, request.blocks), options, sample_weight)
-    groups = read_groups(frame, request.groups, request.blocks, design)
-    tasks = GroupTasks.of(design, options.recipe(design.schema), groups, options.runtime.n_threads)
+    rows = encode(without_labels(frame, request.groups, request.blocks), options, sample_weight)
+    groups = read_groups(frame, request.groups, request.blocks, rows)
+    tasks = GroupTasks.of(rows, options.recipe(rows.schema), groups, options.runtime.n_threads)
     test, reason = _chosen(request, tasks)
+    if isinstance(rows, Gaps) and test != "differences":
+        raise NotYetError(
+            f"rows with gaps cannot be permuted yet, and the permutation was chosen because "
+            f"{reason}. To fix: drop the rows with gaps (missing='drop'), or leave columns out."
+        )
     tested = tasks.tested(first) if test == "differences" else None
-    equal = EqualGroups.of(design, groups)
-    if tested is None and drawn:
+    equal = None if isinstance(rows, Gaps) else EqualGroups.of(rows, groups)
+    if equal is not None and tested is None and drawn:
         equal.require_overlap()
-    alike = equal.design if equal.overlap else design
+    alike = equal.design if equal is not None and equal.overlap else rows
     pooled, options = _pooled(alike, options, request, len(groups), frame.library)
+    if isinstance(alike, Gaps):
+        incomplete = Incomplete.of(alike, options.recipe(alike.schema))
+        alike = incomplete.completer.completed(pooled.pairwise_params)
     select = "fixed" if request.penalty == "common" else "again"
     plan = plan_of(pooled, options, alike, select)
     start = None if options.lam is None else plan.penalised
-    parts = (design.take(groups.rows(group)) for group in range(len(groups)))
+    parts = [rows.take(groups.rows(group)) for group in range(len(groups))]
     fits = tuple(_fitted(part, options, frame.library, plan.reference, start) for part in parts)
     records = [estimate_record(plan, fitted) for fitted in fits]
     compared, outcomes = records, []
     if tested is not None:
         pairs = _numbers(plan.declared, tested.ends)
     else:
+        assert equal is not None
         compared = [drawn_record(plan, part, first) for part in equal.parts()]
         pairs = all_pairs([*records, *compared])
         outcomes = _shuffles(Shuffle(plan, equal, pairs), drawn, request)
@@ -131,7 +143,9 @@ def compare_groups(
         n_pairs=len(np.unique(np.sort(plan.whole.layout.pairs, axis=1), axis=0)),
         estimates=every,
         compared=other,
-        effective_rows=np.array(equal.effective_rows),
+        effective_rows=np.array(
+            [part.total_weight for part in parts] if equal is None else equal.effective_rows
+        ),
         observed=observed,
         permutations=_stacked(done, observed),
         tested=tested,
@@ -159,7 +173,7 @@ def _numbers(declared: Layout, ends: Ints) -> Ints:
 
 
 def _pooled(
-    design: Design, options: Options, request: Request, n_groups: int, library: str
+    design: Design | Gaps, options: Options, request: Request, n_groups: int, library: str
 ) -> tuple[FittedModel, Options]:
     """The fit of all rows at the lam of the groups, and options with that lam.
 
@@ -174,7 +188,7 @@ def _pooled(
 
 
 def _fitted(
-    design: Design,
+    rows: Design | Gaps,
     options: Options,
     library: str,
     reference: Reference | None = None,
@@ -182,9 +196,8 @@ def _fitted(
 ) -> FittedModel:
     """Fit rows, and warn where the optimum was not reached."""
     runtime = replace(options.runtime, keep_interrupted=False)
-    fitted = fit_design(
-        design, options, library=library, reference=reference, start=start, runtime=runtime
-    )
+    fit: Callable[..., FittedModel] = fit_gaps if isinstance(rows, Gaps) else fit_design
+    fitted = fit(rows, options, library=library, reference=reference, start=start, runtime=runtime)
     if fitted.path is not None:
         warn_unless_converged(fitted.path, options.tol)
     elif not fitted.report.converged:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixedgm.errors import ParameterError
+from mixedgm.errors import NotYetError, ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Ints
 from mixedgm.options import Options
@@ -16,12 +16,14 @@ from mixedgm.parameters import ensure, is_real
 from mixedgm.path.error_rates import LocalFDR
 from mixedgm.path.pair_tests import affordable, pairs_given, settled
 from mixedgm.path.recipe import by_conditionals
+from mixedgm.path.rounds import Incomplete
 from mixedgm.path.task import Task, prepare
 from mixedgm.printable import quoted
 from mixedgm.studies.edge_tests_result import EdgeTests
 from mixedgm.studies.row_groups import row_labels
-from mixedgm.table import apply, as_frame
+from mixedgm.table import as_frame
 from mixedgm.table.encode import Design
+from mixedgm.table.gaps import Gaps, read_rows
 from mixedgm.table.read import Frame
 
 __all__ = ["edge_tests"]
@@ -122,9 +124,14 @@ def edge_tests(
     ensure(is_real(level) and 0.0 < level < 1.0, "level", "a number in (0, 1)", level)
     fitted, options = _checked(model, n_jobs)
     frame = as_frame(X)
-    design = apply(frame, fitted.schema, sample_weight=sample_weight, missing=options.missing)
+    design = read_rows(frame, fitted.schema, options.missing, sample_weight=sample_weight)
     recipe = by_conditionals(options.recipe(design.schema))
-    task = prepare(design, recipe, n_threads=options.runtime.n_threads)
+    if isinstance(design, Gaps):
+        covariance = _with_gaps(covariance, cluster)
+        incomplete = Incomplete.of(design, recipe, n_threads=options.runtime.n_threads)
+        _, task = incomplete.at(fitted.pairwise_params)
+    else:
+        task = prepare(design, recipe, n_threads=options.runtime.n_threads)
     clusters = None if cluster is None else _clusters(cluster, frame, design)
     _refuse(task, design, clusters)
     graph, chosen = held_graph(task, fitted, method)
@@ -134,7 +141,7 @@ def edge_tests(
     tests = pairs_given(task, graph, clusters=clusters, rng=rng)
     return EdgeTests(
         fitted,
-        task,
+        tests.task or task,
         tests,
         method=chosen,
         covariance=covariance,
@@ -143,6 +150,21 @@ def edge_tests(
         n_clusters=None if clusters is None else int(clusters.max()) + 1,
         effective_n=_effective(design, clusters),
     )
+
+
+def _with_gaps(covariance: str, cluster: Any) -> str:
+    """Raise NotYetError for what is not offered where cells are missing."""
+    if cluster is not None:
+        raise NotYetError(
+            "tests with clusters are not available yet where missing cells are modelled; fit the "
+            "model with missing='drop', or test without cluster=."
+        )
+    if covariance == "model":
+        raise NotYetError(
+            "covariance='model' is not available yet where missing cells are modelled; use "
+            "covariance='rows'."
+        )
+    return "rows"
 
 
 def _checked(model: Any, n_jobs: int | None) -> tuple[FittedModel, Options]:
@@ -155,7 +177,7 @@ def _checked(model: Any, n_jobs: int | None) -> tuple[FittedModel, Options]:
     return model.fitted_, Options(**given)
 
 
-def _clusters(cluster: Any, frame: Frame, design: Design) -> Ints:
+def _clusters(cluster: Any, frame: Frame, design: Design | Gaps) -> Ints:
     """Number of the cluster of every row of the design."""
     _, codes = np.unique(
         np.array([str(label) for label in row_labels("cluster", cluster, frame, design)]),
@@ -164,7 +186,7 @@ def _clusters(cluster: Any, frame: Frame, design: Design) -> Ints:
     return np.asarray(codes, dtype=np.int64)
 
 
-def _refuse(task: Task, design: Design, clusters: Ints | None) -> None:
+def _refuse(task: Task, design: Design | Gaps, clusters: Ints | None) -> None:
     """Raise ParameterError where no test can be trusted."""
     if design.total_weight < FEWEST_ROWS:
         raise ParameterError(
@@ -214,7 +236,7 @@ def most_predictors(task: Task) -> int:
     return int(count[layout.is_target].max(initial=0))
 
 
-def _effective(design: Design, clusters: Ints | None) -> float:
+def _effective(design: Design | Gaps, clusters: Ints | None) -> float:
     """Number of independent observations, as Kish counts them: fewer than rows with clusters."""
     if clusters is None:
         return design.total_weight

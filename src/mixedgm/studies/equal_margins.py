@@ -21,6 +21,7 @@ from mixedgm.model.nodes import Nodes
 from mixedgm.printable import quoted
 from mixedgm.studies.row_groups import Groups
 from mixedgm.table.encode import Design
+from mixedgm.table.gaps import Gaps
 
 _STEPS = 100
 _TOL = 1e-12
@@ -164,7 +165,7 @@ def effective(before: Floats, after: Floats) -> float:
     return float(after.sum() ** 2 / (after**2 / before).sum())
 
 
-def row_weights(design: Design) -> Floats:
+def row_weights(design: Design | Gaps) -> Floats:
     """(n,) how often every row counts."""
     return np.ones(design.n_rows) if design.weights is None else design.weights
 

@@ -8,20 +8,24 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mixedgm.errors import ParameterError, level_of_caller
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Ints
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.refits import emptied, stabilised, too_dense, unshrunken
+from mixedgm.path.rounds import FEWEST, Incomplete, Unpenalised
 from mixedgm.path.task import Reference, Task, prepare
 from mixedgm.solve.working_set import Start
 from mixedgm.table.encode import Design
+from mixedgm.table.gaps import Gaps
 from mixedgm.table.transform import Nonparanormal
 
 __all__ = ["GraphRefit", "refit_graph"]
 
 _TOL = 1e-3  # of the standard error of a mean gradient
+_ROUNDS = 6  # in which a simulated table with gaps is completed
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,17 +40,24 @@ class GraphRefit:
     whole: Task
     ridge: Ints
     """Groups of the whole table that have a ridge."""
+    missing: NDArray[np.bool_] | None = None
+    """(n, nodes) the missing cells of the rows that were given, if there are some."""
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         """A task is prepared anew in another process."""
-        return _restored, (self.fitted, self.design, self.recipe, self.ridge)
+        return _restored, (self.fitted, self.design, self.recipe, self.ridge, self.missing)
 
     @cached_property
     def _reference(self) -> Reference:
         return replace(Reference.of(self.design), layout=self.whole.layout)
 
     def again(self, design: Design) -> tuple[FittedModel, Design]:
-        """The same estimate on other rows, and these with normal scores of their own."""
+        """The same estimate on other rows, and these with normal scores of their own.
+
+        Where the rows that were given have gaps, the others are given the same ones.
+        """
+        if self.missing is not None:
+            return self._again_with_gaps(design)
         rows = rescored(design)
         task = prepare(rows, self.recipe, self._reference)
         groups = np.arange(task.layout.n_groups)
@@ -62,19 +73,52 @@ class GraphRefit:
         params = task.params(refit.solution.theta)
         return replace(self.fitted, params=params, node_scales=task.node_scales), rows
 
+    def _again_with_gaps(self, design: Design) -> tuple[FittedModel, Design]:
+        assert self.missing is not None
+        missing = self.missing
+        if len(missing) != design.n_rows:  # as many as the weights sum to
+            missing = missing[np.arange(design.n_rows) % len(missing)]
+        gaps = punched(design, missing)
+        incomplete = Incomplete.of(gaps, self.recipe, self._reference, n_draws=FEWEST)
+        goal, tol = Unpenalised(np.arange(self.whole.layout.n_groups)), 20.0 * _tol(design)
+        ends = incomplete.settle(goal, self.fitted.params, tol=tol, most=_ROUNDS)
+        model = replace(self.fitted, params=ends.params, node_scales=ends.task.node_scales)
+        return model, ends.design
 
-def _restored(fitted: FittedModel, design: Design, recipe: Recipe, ridge: Ints) -> GraphRefit:
-    return GraphRefit(fitted, design, recipe, prepare(design, recipe), ridge)
+
+def punched(design: Design, missing: NDArray[np.bool_]) -> Gaps:
+    """The rows without these cells (n, nodes)."""
+    p = design.schema.spans.n_gaussian
+    numbers, codes = design.numbers.copy(), design.codes.astype(np.int32)
+    numbers[:, :p][missing[:, :p]] = np.nan
+    codes[missing[:, p:]] = -1
+    for at in range(p, numbers.shape[1]):  # hurdle columns are numbers and codes
+        numbers[missing[:, at], at] = np.nan
+    return Gaps(design.schema, numbers, codes, design.weights)
 
 
-def refit_graph(fitted: FittedModel, design: Design) -> GraphRefit:
+def _restored(
+    fitted: FittedModel,
+    design: Design,
+    recipe: Recipe,
+    ridge: Ints,
+    missing: NDArray[np.bool_] | None,
+) -> GraphRefit:
+    return GraphRefit(fitted, design, recipe, prepare(design, recipe), ridge, missing)
+
+
+def refit_graph(fitted: FittedModel, design: Design | Gaps) -> GraphRefit:
     """Estimate the edges that the model has, and no others, on these rows.
 
-    Transformed columns get the normal scores of these rows.  Raises ParameterError where the graph
-    has too many parameters for the rows.
+    Transformed columns get the normal scores of these rows, unless some have gaps.  Raises
+    ParameterError where the graph has too many parameters for the rows.
     """
-    rows = rescored(design)
-    recipe = Recipe(factors=np.where(fitted.edge_weights > 0.0, 1.0, np.inf))
+    missing = None
+    if isinstance(design, Gaps):
+        missing, rows = design.missing, _completed(fitted, design)
+    else:
+        rows = rescored(design)
+    recipe = _recipe(fitted)
     task = prepare(rows, recipe)
     groups = np.arange(task.layout.n_groups)
     dense = too_dense(task, groups)
@@ -109,7 +153,20 @@ def refit_graph(fitted: FittedModel, design: Design) -> GraphRefit:
         report=report,
         library=fitted.library,
     )
-    return GraphRefit(model, rows, recipe, task, refit.ridge)
+    return GraphRefit(model, rows, recipe, task, refit.ridge, missing)
+
+
+def _recipe(fitted: FittedModel) -> Recipe:
+    """The pseudolikelihood of the edges that the model has."""
+    return Recipe(factors=np.where(fitted.edge_weights > 0.0, 1.0, np.inf))
+
+
+def _completed(fitted: FittedModel, gaps: Gaps) -> Design:
+    """The rows, completed by the graph's own refit."""
+    incomplete = Incomplete.of(gaps, _recipe(fitted), n_draws=FEWEST)
+    _, task = incomplete.at(fitted.pairwise_params)
+    goal, tol = Unpenalised(np.arange(task.layout.n_groups)), _TOL / np.sqrt(task.total_weight)
+    return incomplete.settle(goal, fitted.pairwise_params, tol=float(tol)).design
 
 
 def _tol(design: Design) -> float:

@@ -24,11 +24,13 @@ from mixedgm.model.layout import Floats, Ints
 from mixedgm.path.error_rates import LocalFDR
 from mixedgm.path.pair_tests import affordable, pairs_given, settled
 from mixedgm.path.recipe import Recipe
+from mixedgm.path.rounds import Incomplete
 from mixedgm.path.task import Task, prepare
 from mixedgm.printable import quoted
 from mixedgm.studies.edge_tests import MOST_AT_ONCE, most_predictors
 from mixedgm.studies.row_groups import Groups
 from mixedgm.table.encode import Design
+from mixedgm.table.gaps import Gaps
 
 __all__ = ["DifferenceTests", "GroupTasks"]
 
@@ -48,12 +50,22 @@ class GroupTasks:
     tasks: tuple[Task, ...]
 
     @classmethod
-    def of(cls, design: Design, recipe: Recipe, groups: Groups, n_threads: int = 1) -> GroupTasks:
-        """Prepare the groups; `recipe` says which pairs may have an edge."""
+    def of(
+        cls, rows: Design | Gaps, recipe: Recipe, groups: Groups, n_threads: int = 1
+    ) -> GroupTasks:
+        """Prepare the groups; `recipe` says which pairs may have an edge.
+
+        Rows with gaps are completed by a fit of their own group with little penalty.
+        """
         plain = replace(recipe, loss="pseudolikelihood", weights="calibrated", refits=False)
-        parts = [design.take(groups.rows(g)) for g in range(len(groups))]
-        whole, *tasks = (prepare(part, plain, n_threads=n_threads) for part in (design, *parts))
-        return cls(groups, whole, tuple(tasks))
+        parts = [rows, *(rows.take(groups.rows(g)) for g in range(len(groups)))]
+        tasks = []
+        for part in parts:
+            if isinstance(part, Gaps):
+                tasks.append(Incomplete.of(part, plain, None, n_threads).weak().task)
+            else:
+                tasks.append(prepare(part, plain, n_threads=n_threads))
+        return cls(groups, tasks[0], tuple(tasks[1:]))
 
     # -- whether groups can be compared ------------------------------------------------------------
 
@@ -123,7 +135,7 @@ class GroupTasks:
             tests = pairs_given(task, graph, draws=(_DRAWS, rng))
             assert tests.estimates is not None
             assert tests.errors is not None
-            scale = self._units(task, tests.estimates)
+            scale = self._units(tests.task or task, tests.estimates)
             estimates.append(_scaled(tests.estimates, scale))
             errors.append(tests.errors * scale)
             ridge = np.union1d(ridge, tests.ridge)

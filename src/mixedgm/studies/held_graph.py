@@ -105,7 +105,9 @@ def _estimates(
 ) -> tuple[Floats, Floats]:
     """Parameters of all pairs and own terms, in the data's own units and over declared levels."""
     theta = task.layout.centred(fit.solution.theta, groups)
-    found = estimated_pairs(ridged(task, fit), rows_of(task), theta, groups, errors=False)
+    found = estimated_pairs(
+        ridged(task, fit), rows_of(task), theta, groups, errors=False, row=task.row
+    )
     contrasts = Contrasts(task.layout)
     eta = contrasts.down(theta)
     eta[contrasts.reduced.edges] = found.eta

@@ -15,22 +15,26 @@ from numpy.typing import NDArray
 
 from mixedgm.checkpoint import Record
 from mixedgm.fitted import FittedModel
-from mixedgm.fitting import fit_design
+from mixedgm.fitting import fit_design, fit_gaps
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.params import Params, to_theta
 from mixedgm.options import Options
 from mixedgm.path.recipe import Lam, Recipe, by_conditionals
 from mixedgm.path.refits import refit_of_resample, too_dense
+from mixedgm.path.rounds import FEWEST, ROUGH, Incomplete, Unpenalised
 from mixedgm.path.task import Reference, Task, prepare
 from mixedgm.solve.account import Account
 from mixedgm.solve.loop import Solver
 from mixedgm.solve.neighbour import Chord, Neighbour, neighbour_of
 from mixedgm.solve.working_set import Solution, Start, solve
-from mixedgm.studies.held_graph import HeldGraph
+from mixedgm.studies.held_graph import HeldGraph, groups_of
 from mixedgm.table.encode import Design
+from mixedgm.table.gaps import Gaps
 
 Kind = Literal["nonparametric", "case-dropping"]
 Seed = np.random.SeedSequence
+_ROUNDS = 6
+"""In which a resample with gaps is completed."""
 
 # Plans that this process has seen: resamples that run here share what a plan has computed.
 _plans: dict[str, ResamplingPlan] = {}
@@ -48,6 +52,7 @@ class ResamplingPlan:
     clusters: Ints | None = None  # (n,) number of every row's cluster; clusters are drawn whole
     ridge: tuple[tuple[str, str], ...] = ()  # edges of the model that have a ridge
     held: HeldGraph | None = None  # given which all pairs are estimated without shrinkage
+    gaps: Gaps | None = None  # the rows that those of the design complete, if they do
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         return _plan, tuple(getattr(self, each.name) for each in fields(self))
@@ -130,12 +135,42 @@ class ResamplingPlan:
             theta[precisions] = before * null[precisions] / alone[precisions]
         return theta
 
+    @property
+    def chooses(self) -> bool:
+        """Whether every resample has a path of its own."""
+        return self.options.lam is None and self.options.lams is None
+
+    @property
+    def rows(self) -> Design | Gaps:
+        """What is drawn from."""
+        return self.design if self.gaps is None else self.gaps
+
+    def completed(self, gaps: Gaps) -> Design:
+        """A resample with gaps, completed by what it says itself, starting from the whole table.
+
+        The model that completes it is as dense as any that is looked for: the graph that is held,
+        or a fit with little penalty.
+        """
+        recipe = by_conditionals(self.recipe)
+        incomplete = Incomplete.of(gaps, recipe, self.reference, n_draws=FEWEST)
+        if self.held is None:
+            return incomplete.weak(self.pairwise, most=_ROUNDS).design
+        goal = Unpenalised(groups_of(self.whole_by_pairs.layout, self.held.ends))
+        tol = ROUGH / np.sqrt(gaps.total_weight)
+        return incomplete.settle(goal, self.held.params, tol=tol, most=_ROUNDS).design
+
+    @property
+    def pairwise(self) -> Params:
+        """The model with one coefficient for both ends of an edge."""
+        coef = self.params.edge_coef("or") if self.params.nodewise else self.params.coef
+        return replace(self.params, coef=coef, nodewise=False)
+
     # -- drawing -----------------------------------------------------------------------------------
 
     @cached_property
     def frequencies(self) -> NDArray[np.int64] | None:
         """Weights that are whole numbers, and so count identical rows."""
-        weights = self.design.weights
+        weights = self.rows.weights
         if weights is None or not np.array_equal(weights, np.rint(weights)):
             return None
         return weights.astype(np.int64)
@@ -145,9 +180,9 @@ class ResamplingPlan:
         """How many things are drawn from: clusters, identical rows one by one, or rows."""
         if self.clusters is not None:
             return int(self.clusters.max()) + 1
-        return self.design.n_rows if self.frequencies is None else int(self.frequencies.sum())
+        return self.rows.n_rows if self.frequencies is None else int(self.frequencies.sum())
 
-    def draw(self, seed: Seed, share: float) -> Design:
+    def draw(self, seed: Seed, share: float) -> Design | Gaps:
         """The rows of one resample; case-dropping leaves out `share` of them."""
         rng = np.random.default_rng(seed)
         n = self.n_units
@@ -160,7 +195,8 @@ class ResamplingPlan:
             count = np.zeros(n, dtype=np.int64)
             count[rng.permutation(n)[:kept]] = 1
         count = count if self.clusters is None else count[self.clusters]
-        return self.folded(count if self.design.weights is None else count * self.design.weights)
+        weights = self.rows.weights
+        return self.folded(count if weights is None else count * weights)
 
     def _frequencies_drawn(self, rng: np.random.Generator, kept: int) -> NDArray[np.int64]:
         assert self.frequencies is not None
@@ -170,10 +206,10 @@ class ResamplingPlan:
             rng.multivariate_hypergeometric(self.frequencies, kept, method="marginals")
         )
 
-    def folded(self, weights: NDArray[Any]) -> Design:
+    def folded(self, weights: NDArray[Any]) -> Design | Gaps:
         """The rows that have a weight, with these weights."""
         rows = np.flatnonzero(weights)
-        return replace(self.design.take(rows), weights=weights[rows].astype(np.float64))
+        return replace(self.rows.take(rows), weights=weights[rows].astype(np.float64))
 
 
 def _plan(key: str, *fields: Any) -> ResamplingPlan:
@@ -196,8 +232,14 @@ def resample(plan: ResamplingPlan, task: tuple[Seed, float]) -> Record:
     and whether it is within tol; with a graph that is held, the estimates given it.
     """
     seed, share = task
-    design = plan.draw(seed, share)
-    record = drawn_record(plan, design, seed)
+    drawn = plan.draw(seed, share)
+    design = plan.completed(drawn) if isinstance(drawn, Gaps) else drawn
+    if isinstance(drawn, Gaps) and plan.chooses:
+        options = replace(plan.options, random_state=_own_seed(seed))
+        fitted = fit_gaps(drawn, options, reference=plan.reference, start=plan.pairwise)
+        record = estimate_record(plan, fitted)
+    else:
+        record = drawn_record(plan, design, seed)
     return record | pair_record(plan, design) if plan.held is not None else record
 
 
@@ -206,7 +248,7 @@ def pair_record(plan: ResamplingPlan, design: Design) -> Record:
     assert plan.held is not None
     whole, declared = plan.whole_by_pairs, plan.declared
     reference = replace(plan.reference, layout=whole.layout)
-    task = prepare(design, by_conditionals(plan.recipe), reference)
+    task = replace(prepare(design, by_conditionals(plan.recipe), reference), row=design.row)
     theta = plan.start(task, plan.held.params, whole)
     task = replace(task, solver=plan.solver_by_pairs)
     return plan.held.record(task, whole, theta, declared)
@@ -216,10 +258,13 @@ def drawn_record(plan: ResamplingPlan, design: Design, seed: Seed) -> Record:
     """Fit rows that were drawn by this seed, at the plan's lam or choosing it."""
     if plan.options.lam is not None:
         return fitted_record(plan, design)
-    # Folds and the like have a seed of their own.
-    folds = Seed(seed.entropy, spawn_key=(*seed.spawn_key, 0))
-    options = replace(plan.options, random_state=folds)
+    options = replace(plan.options, random_state=_own_seed(seed))
     return estimate_record(plan, fit_design(design, options, reference=plan.reference))
+
+
+def _own_seed(seed: Seed) -> Seed:
+    """Folds and the like have a seed of their own."""
+    return Seed(seed.entropy, spawn_key=(*seed.spawn_key, 0))
 
 
 def estimate_record(plan: ResamplingPlan, fitted: FittedModel) -> Record:

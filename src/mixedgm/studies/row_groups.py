@@ -12,6 +12,7 @@ from mixedgm.errors import ParameterError, TableError, near_matches
 from mixedgm.model.layout import Ints
 from mixedgm.printable import quoted
 from mixedgm.table.encode import Design
+from mixedgm.table.gaps import Gaps
 from mixedgm.table.read import Frame
 
 _FEWEST = 2
@@ -54,7 +55,7 @@ def without_labels(frame: Frame, groups: Any, blocks: Any) -> Frame:
     )
 
 
-def read_groups(frame: Frame, groups: Any, blocks: Any, design: Design) -> Groups:
+def read_groups(frame: Frame, groups: Any, blocks: Any, design: Design | Gaps) -> Groups:
     """Number the groups, and the blocks where there are some; rows that were left out are too."""
     labels, codes = _numbered(row_labels("groups", groups, frame, design))
     if len(labels) < 2:
@@ -87,7 +88,7 @@ def _require_column(option: str, name: str, frame: Frame) -> None:
         raise ParameterError(f"{option} names {quoted(name)}, which is not a column; {hint}")
 
 
-def row_labels(name: str, given: Any, frame: Frame, design: Design) -> list[Any]:
+def row_labels(name: str, given: Any, frame: Frame, design: Design | Gaps) -> list[Any]:
     """One label per row of the design, from a column that the option `name` names or an array."""
     column: Any = given
     if isinstance(given, str):
@@ -129,7 +130,7 @@ def _numbered(labels: Sequence[Any]) -> tuple[tuple[Any, ...], Ints]:
     return tuple(ordered), np.array([number[label] for label in labels], dtype=np.int64)
 
 
-def _refuse_twins(design: Design, codes: Ints, n_groups: int) -> None:
+def _refuse_twins(design: Design | Gaps, codes: Ints, n_groups: int) -> None:
     """Raise for a column that says the same as the groups: it is constant in each of them."""
     for at, column in enumerate(design.schema.discrete):
         levels = design.codes[:, at]

@@ -76,7 +76,7 @@ __all__ = [
 Declared = str | Ordinal | Count
 TypesArg = Mapping[Any, Declared] | Sequence[Declared | None] | Schema | None
 TransformArg = Mapping[Any, str | None] | str | None
-MissingArg = Literal["error", "drop"]
+MissingArg = Literal["error", "drop", "model"]
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
@@ -161,8 +161,8 @@ def check_table(
         For all continuous columns, or by column.
     covariates : sequence of names, optional
         Columns that predict but are not predicted.
-    missing : {"error", "drop"}
-        What to do about missing values.
+    missing : {"error", "drop", "model"}
+        What to do about missing values: refuse them, drop their rows, or model them.
     sample_weight : array of shape (n,), optional
         Frequencies of the rows.
 
@@ -176,10 +176,11 @@ def check_table(
     --------
     >>> checked = check_table([[1.5, "a"], [2.5, "b"], [None, "a"]])
     >>> print(checked.findings[0])
-    column 'x0': 1 missing value (NaN or null). To fix: missing="drop" drops the row, or fill it in
+    column 'x0': 1 missing value (NaN or null). To fix: missing="model" uses all 3 rows,
+    missing="drop" the 2 complete ones; or fill it in
     """
-    if missing not in ("error", "drop"):
-        raise ParameterError.must_be("missing", "'error' or 'drop'", missing)
+    if missing not in get_args(MissingArg):
+        raise ParameterError.must_be("missing", "'error', 'drop' or 'model'", missing)
     frame = as_frame(X)
     findings = size_findings(frame, minimum=2)
     options, option_findings = resolve_options(frame, types, transforms, covariates)
@@ -195,7 +196,9 @@ def check_table(
     if not frame.n_rows or not frame.names:
         gap = Missing(None, ())
     else:
-        gap = check_missing(columns.gaps(), weights, missing, learning=True)
+        gap = check_missing(
+            columns.gaps(), weights, missing, learning=True, covariates=options.covariates
+        )
     findings += gap.findings
     if frame.n_rows > 1 and (weights is None or np.count_nonzero(weights) > 1):
         columns.decide(gap.empty)

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from mixedgm.errors import Finding, ParameterError, near_matches
 from mixedgm.printable import few, number_of, quoted, rows
 from mixedgm.table.check import (
+    Checked,
     MissingArg,
     TransformArg,
     TypesArg,
@@ -40,6 +41,7 @@ __all__ = [
     "encoded",
     "find_columns",
     "learn",
+    "learnt",
     "match",
 ]
 
@@ -67,6 +69,7 @@ class Design:
     codes: Codes  # (n, q), C order, of `schema.discrete`: positions in levels, counts, not zero
     weights: Floats | None = None  # (n,) frequencies, all positive; None: each row counts once
     kept: NDArray[np.intp] | None = None  # (n,) rows of the table; None when all of them are kept
+    row: NDArray[np.int64] | None = None  # (n,) the row with gaps that each completes, if one does
 
     @property
     def n_rows(self) -> int:
@@ -77,6 +80,10 @@ class Design:
     def total_weight(self) -> float:
         """Sum of the weights: the number of observations, as criteria count them."""
         return float(self.n_rows) if self.weights is None else float(self.weights.sum())
+
+    def weight_of(self, rows: NDArray[Any]) -> float:
+        """Return the sum of the weights of some rows, by position."""
+        return float(len(rows)) if self.weights is None else float(self.weights[rows].sum())
 
     def values_of(self, node: int) -> NDArray[Any]:
         """Return the numbers or level codes of one node."""
@@ -123,25 +130,37 @@ def learn(
         missing=missing,
         sample_weight=sample_weight,
     )
+    schema, matched = learnt(checked)
+    return _design(schema, matched), checked.findings
+
+
+def learnt(checked: Checked) -> tuple[Schema, Matched]:
+    """Return the schema of a checked table with its transforms fitted, and the table by it.
+
+    Raises TableError with everything that is wrong with the table.
+    """
     raise_or_warn(checked.findings)
     columns = list(checked.schema.columns)
     for at, column in enumerate(columns):
         if column.is_discrete:
             continue
-        values = checked.values[column.name].numbers()
+        values, weights = checked.values[column.name].numbers(), checked.weights
         values = values if checked.keep is None else values[checked.keep]
+        known = ~np.isnan(values)
+        if not known.all():
+            values, weights = values[known], None if weights is None else weights[known]
         if column.node_kind.has_spike:
-            columns[at] = replace(column, location=_location(values, checked.weights))
+            columns[at] = replace(column, location=_location(values, weights))
         elif checked.options.transformed(column.name):
             beyond = checked.options.extrapolated(column.name)
-            fitted = Nonparanormal.fit(values, checked.weights, extrapolate=beyond)
+            fitted = Nonparanormal.fit(values, weights, extrapolate=beyond)
             columns[at] = replace(column, transform=fitted)
     codes = {name: factor.codes for name, factor in checked.factors.items()}
     schema = replace(checked.schema, columns=tuple(columns))
     matched = Matched(
         checked.findings, checked.values, codes, checked.keep, checked.weights, checked.frame.n_rows
     )
-    return _design(schema, matched), checked.findings
+    return schema, matched
 
 
 def apply(

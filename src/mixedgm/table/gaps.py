@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.errors import Finding
 from mixedgm.printable import number_of, rows
-from mixedgm.table.check import raise_or_warn
-from mixedgm.table.encode import Design, UnseenArg, encoded, match
-from mixedgm.table.read import Frame
+from mixedgm.table.check import MissingArg, TransformArg, TypesArg, check_table, raise_or_warn
+from mixedgm.table.encode import Codes, Design, UnseenArg, apply, code_dtype, encoded, learnt, match
+from mixedgm.table.read import Frame, as_frame
 from mixedgm.table.schema import Schema
 
-__all__ = ["Gaps", "read_gaps"]
+__all__ = ["Gaps", "learn_gaps", "read_gaps", "read_rows"]
 
 Mask = NDArray[np.bool_]
 
@@ -31,8 +33,21 @@ class Gaps:
     numbers: NDArray[np.float64]
     codes: NDArray[np.int32]
     weights: NDArray[np.float64] | None = None
+    kept: NDArray[np.intp] | None = None
+    """(n,) rows of the table; None when all of them are kept."""
 
     @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.numbers)
+
+    def take(self, rows: NDArray[Any]) -> Gaps:
+        """Return some of the rows, by position."""
+        weights = None if self.weights is None else self.weights[rows]
+        kept = rows if self.kept is None else self.kept[rows]
+        return Gaps(self.schema, self.numbers[rows], self.codes[rows], weights, kept)
+
+    @cached_property
     def missing(self) -> Mask:
         """(n, p + q) where cells are missing, in the order of the nodes."""
         gaussian = self.numbers[:, self.schema.spans.gaussian]
@@ -44,6 +59,24 @@ class Gaps:
         gap = np.isnan(self.numbers)
         numbers = np.where(gap, 0.0, self.numbers) if gap.any() else self.numbers
         return Design(self.schema, numbers, self.codes, self.weights)
+
+    @cached_property
+    def known_together(self) -> NDArray[np.float64]:
+        """(nodes, nodes) the share of the rows that have both values, by weight."""
+        known = (~self.missing).astype(np.float64)
+        weights = np.ones(self.n_rows) if self.weights is None else self.weights
+        return np.asarray(known.T @ (known * weights[:, None]) / weights.sum())
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the weights: the number of observations."""
+        return float(self.n_rows) if self.weights is None else float(self.weights.sum())
+
+    @property
+    def complete(self) -> Design:
+        """The table as a Design; nothing may be missing."""
+        codes: Codes = np.asarray(self.codes, dtype=code_dtype(self.schema))
+        return Design(self.schema, self.numbers, codes, self.weights, self.kept)
 
     def patterns(self) -> Iterator[tuple[NDArray[np.intp], Mask]]:
         """Yield rows with the same gaps, and where these are; rows without gaps are left out."""
@@ -59,6 +92,44 @@ class Gaps:
             yield members, missing[gappy[at]]
 
 
+def learn_gaps(
+    X: object,
+    *,
+    types: TypesArg = None,
+    transforms: TransformArg = None,
+    covariates: Sequence[Any] | str | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> tuple[Gaps, tuple[Finding, ...]]:
+    """Infer the schema of a table by the values that it has, and leave missing cells missing.
+
+    The parameters are those of `check_table`.  Rows without any value, and those of weight zero,
+    are left out.
+
+    Raises
+    ------
+    TableError
+        With everything that is wrong with the table.
+
+    Examples
+    --------
+    >>> gaps, _ = learn_gaps([[1.5, "b"], [None, "a"], [0.5, None], [3.0, "b"], [2.0, "a"]])
+    >>> gaps.missing.sum(axis=0).tolist()
+    [1, 1]
+    """
+    checked = check_table(
+        X,
+        types=types,
+        transforms=transforms,
+        covariates=covariates,
+        missing="model",
+        sample_weight=sample_weight,
+    )
+    schema, matched = learnt(checked)
+    kept = None if matched.keep is None or matched.keep.all() else np.flatnonzero(matched.keep)
+    numbers, codes = encoded(schema, matched, np.nan, -1, np.int32)
+    return Gaps(schema, numbers, codes, matched.weights, kept), checked.findings
+
+
 def read_gaps(
     frame: Frame,
     schema: Schema,
@@ -66,11 +137,13 @@ def read_gaps(
     sample_weight: ArrayLike | None = None,
     unseen: UnseenArg = "error",
     require: Collection[str] | None = None,
+    require_covariates: bool = True,
 ) -> Gaps:
     """Encode a table by a schema that was learnt before, and leave missing cells missing.
 
     The table is read as in `apply`, but a column that is not read has all of its cells missing.
-    `unseen` says whether levels that the schema does not have are an error.
+    `unseen` says whether levels that the schema does not have are an error, `require_covariates`
+    whether missing covariates are.
 
     Raises
     ------
@@ -89,8 +162,24 @@ def read_gaps(
     matched = match(frame, schema, "keep", sample_weight, require, unseen)
     raise_or_warn(matched.findings)
     gaps = Gaps(schema, *encoded(schema, matched, np.nan, -1, np.int32), matched.weights)
-    raise_or_warn(_covariate_findings(gaps))
+    if require_covariates:
+        raise_or_warn(_covariate_findings(gaps))
     return gaps
+
+
+def read_rows(
+    X: object, schema: Schema, missing: MissingArg, *, sample_weight: ArrayLike | None = None
+) -> Design | Gaps:
+    """Encode a table by a schema as a fit with this `missing` has done.
+
+    Gaps that are modelled stay, and rows without any value are left out.
+    """
+    if missing != "model":
+        return apply(X, schema, sample_weight=sample_weight, missing=missing)
+    gaps = read_gaps(as_frame(X), schema, sample_weight=sample_weight)
+    some = ~gaps.missing.all(axis=1)
+    gaps = gaps if some.all() else gaps.take(np.flatnonzero(some))
+    return gaps if gaps.missing.any() else gaps.complete
 
 
 def _covariate_findings(gaps: Gaps) -> Iterator[Finding]:

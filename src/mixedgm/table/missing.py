@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -144,13 +144,19 @@ class Missing:
 
 
 def check_missing(
-    gaps: Iterable[tuple[str, Mask]], weights: Floats | None, missing: str, *, learning: bool
+    gaps: Iterable[tuple[str, Mask]],
+    weights: Floats | None,
+    missing: str,
+    *,
+    learning: bool,
+    covariates: Collection[str] = (),
 ) -> Missing:
     """Find the rows without missing values; those with weight zero count as absent.
 
-    Gaps are an error, or their rows are dropped, or (`missing="keep"`) they are left alone. Where a
-    schema is being learnt, a column without any value is an error, and two rows have to remain; new
-    data needs one.
+    Gaps are an error, or their rows are dropped, or (`missing="keep"`) they are left alone, or
+    ("model") kept where they can be modelled: in rows that have any value, and not in covariates.
+    Where a schema is being learnt, a column without any value is an error, and two rows have to
+    remain; new data needs one.
     """
     present = present_rows(weights)
     counts: dict[str, int] = {}
@@ -173,12 +179,17 @@ def check_missing(
     findings = [Finding(name, "all of its values are missing", drop_line(name)) for name in empty]
     if incomplete is None or missing == "keep":
         return Missing(present, tuple(findings), tuple(empty))
+    if missing == "model":
+        return _modelled(packed, present, len(incomplete), n_columns, empty, covariates)
     keep = ~incomplete if present is None else present & ~incomplete
     n_kept = int(np.count_nonzero(keep))
     ranked = dict(sorted(counts.items(), key=lambda pair: -pair[1]))
     packed = {name: packed[name] for name in ranked if learning}
     leave_out, n_then = _proposal(packed, keep, present, n_columns - len(empty))
     n_incomplete = int(np.count_nonzero(incomplete))
+    n_usable = n_kept + n_incomplete
+    if learning:
+        n_usable -= int(np.count_nonzero(_nothing_known(packed, n_columns, len(keep)) & ~keep))
     advice = ""
     if leave_out:
         those = f"{n_then:,} of {n_kept + n_incomplete:,} rows are then complete"
@@ -189,9 +200,8 @@ def check_missing(
         remedy = advice or "leave out the columns with most missing values, or fill them in"
         findings.append(Finding(None, what, remedy))
     else:
-        findings.append(
-            _missing_finding(ranked, n_incomplete, n_kept + n_incomplete, missing, learning, advice)
-        )
+        counts_of_rows = n_incomplete, n_kept, n_usable
+        findings.append(_missing_finding(ranked, counts_of_rows, missing, learning, advice))
     dropped = missing == "drop"
     return Missing(keep, tuple(findings), tuple(empty), leave_out, dropped, packed)
 
@@ -218,24 +228,94 @@ def _proposal(
 
 
 def _missing_finding(
-    ranked: Mapping[str, int], n_rows: int, n_all: int, missing: str, learning: bool, advice: str
+    ranked: Mapping[str, int], n_rows: tuple[int, int, int], missing: str, learning: bool, more: str
 ) -> Finding:
-    """Return the finding that ranks columns by the rows that each alone costs."""
+    """Return the finding that ranks columns by the rows that each alone costs.
+
+    n_rows = (rows with gaps, complete ones, all that have any value); `more` is other advice.
+    """
+    n_gappy, n_complete, n_usable = n_rows
     listed = few(list(ranked.items()), _MOST, lambda pair: f"{quoted(pair[0])} ({pair[1]:,})")
     if missing == "drop":
-        what = f"{rows(n_rows)} dropped because of missing values (NaN or null) in {listed}"
-        lead = f"{advice}; or " if advice else ""
+        what = f"{rows(n_gappy)} dropped because of missing values (NaN or null) in {listed}"
+        lead = f'missing="model" uses all {n_usable:,} rows; or '
+        lead += f"{more}; or " if more else ""
         return Finding(None, what, f"{lead}fill in the values first", "warning")
     column = next(iter(ranked)) if len(ranked) == 1 else None
     if column is not None:
-        what = f"{n_rows:,} missing {'value' if n_rows == 1 else 'values'} (NaN or null)"
+        what = f"{n_gappy:,} missing {'value' if n_gappy == 1 else 'values'} (NaN or null)"
     else:
-        what = f"missing values (NaN or null) in {rows(n_rows)}, by column: {listed}"
-    those, them = ("row", "it") if n_rows == 1 else (f"{n_rows:,} rows", "them")
-    drop = 'missing="drop" drops' if learning else "drop"  # predict and score have no such option
-    if not advice:
-        return Finding(column, what, f"{drop} the {those}, or fill {them} in")
-    # A few rows are easily dropped; where most would go, drop columns instead.
-    if 2 * n_rows > n_all:
-        return Finding(column, what, f"{advice}, and {drop} the rest; or fill them in")
-    return Finding(column, what, f"{drop} the {those}, or {advice}; or fill {them} in")
+        what = f"missing values (NaN or null) in {rows(n_gappy)}, by column: {listed}"
+    those, them = ("row", "it") if n_gappy == 1 else (f"{n_gappy:,} rows", "them")
+    if not learning:  # predict and score have no such option
+        return Finding(column, what, f"drop the {those}, or fill {them} in")
+    complete = {0: "none, as no row is complete", 1: "the 1 complete one"}
+    dropped = complete.get(n_complete, f"the {n_complete:,} complete ones")
+    remedy = f'missing="model" uses all {n_usable:,} rows, missing="drop" {dropped}'
+    remedy += f"; or {more}" if more else ""
+    return Finding(column, what, f"{remedy}; or fill {them} in")
+
+
+def _nothing_known(packed: Mapping[str, Packed], n_columns: int, n_rows: int) -> Mask:
+    """Return the rows in which every column is missing."""
+    if len(packed) < n_columns:
+        return np.zeros(n_rows, dtype=bool)
+    together = np.bitwise_and.reduce(list(packed.values()))
+    return np.unpackbits(together, count=n_rows).view(np.bool_)
+
+
+def _modelled(
+    packed: Mapping[str, Packed],
+    present: Mask | None,
+    n_rows: int,
+    n_columns: int,
+    empty: Sequence[str],
+    covariates: Collection[str],
+) -> Missing:
+    """Return the rows with any value, and what their gaps mean for a model of them."""
+    nothing = _nothing_known(packed, n_columns, n_rows)
+    keep = ~nothing if present is None else present & ~nothing
+    n_kept, counted_rows = int(np.count_nonzero(keep)), np.packbits(keep)
+    findings = [Finding(name, "all of its values are missing", drop_line(name)) for name in empty]
+    n_empty_rows = int(np.count_nonzero(nothing if present is None else nothing & present))
+    if n_empty_rows:
+        what = f"{rows(n_empty_rows)} left out: every value is missing"
+        findings.append(Finding(None, what, "", "warning"))
+    there = {name: counted_rows & ~gap for name, gap in packed.items()}
+    known = {name: int(np.bitwise_count(mask).sum()) for name, mask in there.items()}
+    for name, count in known.items():
+        if name in covariates:
+            what = f"it is a covariate, and {rows(n_kept - count)} lack it"
+            remedy = (
+                "leave it out of covariates, so that it is modelled too; or fill in its values, or "
+                "drop those rows: the model describes the effects of covariates, not their values"
+            )
+            findings.append(Finding(name, what, remedy))
+        elif count < min(FEW_KNOWN, 0.5 * n_kept):
+            what = f"only {number_of(count, 'value is', 'values are')} known, in {rows(n_kept)}"
+            remedy = f"what it says rests on few rows; {drop_line(name)}"
+            findings.append(Finding(name, what, remedy, "warning"))
+    n_gaps = sum(n_kept - count for count in known.values())
+    if n_kept and n_gaps > 0.4 * n_kept * n_columns:
+        what = f"{n_gaps / (n_kept * n_columns):.0%} of all values are missing"
+        remedy = "read missing_report() before relying on edges"
+        findings.append(Finding(None, what, remedy, "warning"))
+    findings += _never_together(there)
+    return Missing(keep, tuple(findings), tuple(empty))
+
+
+FEW_KNOWN = 30
+
+
+def _never_together(there: Mapping[str, Packed]) -> list[Finding]:
+    """Return the warning about pairs of columns that no row has both of."""
+    names, pairs = list(there), []
+    for at, first in enumerate(names):
+        for second in names[at + 1 :]:
+            if not (there[first] & there[second]).any():
+                pairs.append(f"{quoted(first)} and {quoted(second)}")
+    if not pairs:
+        return []
+    what = f"no row has both {few(pairs, 5, str)}"
+    remedy = "an edge between them rests on the penalty and on other columns alone: forbid it"
+    return [Finding(None, what, remedy, "warning")]

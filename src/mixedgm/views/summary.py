@@ -13,6 +13,7 @@ from mixedgm.fitted import Edge, FittedModel
 from mixedgm.model.kinds import edge_kinds, ends_of
 from mixedgm.path.recipe import Lam
 from mixedgm.printable import few, quoted
+from mixedgm.report import Completion
 from mixedgm.solve.account import Account
 from mixedgm.table.schema import Schema
 
@@ -71,6 +72,8 @@ class Summary(Account):
         Numbers that have noise worth one row.
     expected_false : float or None
         How many of the edges are expected to be false, where tests of all pairs chose them.
+    completion : Completion or None
+        How missing cells were modelled, where there were some.
     """
 
     n_rows: int
@@ -92,6 +95,7 @@ class Summary(Account):
     ridge: tuple[tuple[str, str], ...] = ()
     noisy: tuple[str, ...] = ()
     expected_false: float | None = None
+    completion: Completion | None = None
 
     @property
     def continuous(self) -> tuple[str, ...]:
@@ -164,6 +168,7 @@ def summarise(fitted: FittedModel, notes: tuple[str, ...] = ()) -> Summary:
         ridge=report.ridge,
         expected_false=fitted.expected_false,
         noisy=report.noisy,
+        completion=report.completion,
     )
 
 

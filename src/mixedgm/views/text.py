@@ -103,6 +103,7 @@ def facts(summary: Summary) -> list[tuple[str, str]]:
             varying += f", by {few(summary.moderators, show=_short)}"
         named = [
             ("rows", rows),
+            ("missing", "" if summary.completion is None else str(summary.completion)),
             columns,
             ("covariates", few(summary.covariates, _MOST_NAMES, _short)),
             edges,
@@ -207,6 +208,12 @@ def _objective(summary: Summary) -> str:
 
 
 def _certificate(summary: Summary) -> str:
+    if summary.kkt_error > 0.0 and summary.completion is not None:
+        text = f"KKT {summary.kkt:.2g}, tol {summary.tol:.2g}: NOT converged"
+        if summary.converged:
+            text = f"KKT {summary.kkt:.2g}, at most tol {summary.tol:.2g}: converged"
+        text += f"; with other draws of the missing cells, an error of {summary.kkt_error:.1g}"
+        return text if summary.converged else f"{text}. {one_line(summary.message)}"
     if summary.kkt_error > 0.0:
         text = f"KKT {summary.kkt:.2g}, standard error {summary.kkt_error:.1g}"
         text += "" if summary.converged else ": NOT converged"

@@ -27,6 +27,7 @@ NAMES = (
     "query",
     "sample",
     "impute",
+    "missing",
     "bootstrap",
     "compare",
     "demo",

@@ -20,6 +20,7 @@ EXAMPLES = """
 mixedgm fit survey.csv -o survey.mgm
 mixedgm fit survey.csv -o survey.mgm --types stage=categorical --drop id
 mixedgm fit survey.csv -o survey.mgm --lam 0.1 --forbid age:region
+mixedgm fit survey.csv -o survey.mgm --missing model
 """
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from mixedgm.cli.console import Console
 from mixedgm.cli.model_options import add_computation, add_model, add_unseen, usable_model
-from mixedgm.cli.options import add_result, add_table
+from mixedgm.cli.options import add_choice, add_jobs, add_result, add_table
 from mixedgm.cli.output import check_output, columns_of, deliver
 
 USAGE = "MODEL TABLE [-o FILE] [--draws N]"
@@ -22,6 +22,7 @@ column filled, add it to the table without values.
 EXAMPLES = """
 mixedgm impute survey.mgm new.csv -o filled.csv
 mixedgm impute survey.mgm new.csv -o filled.csv --draws 20 --seed 1
+mixedgm impute survey.mgm survey.csv --draws 20 --parameters resampled
 """
 
 
@@ -37,7 +38,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="fill each cell with a draw, N times; a first column `draw` counts them "
         "(default: means, most probable levels and median counts, once)",
     )
+    text = "parameters of the draws: those of the model (default), or for each draw those of a "
+    text += "resample of the table, so that draws have the uncertainty of the fit, too"
+    add_choice(parser, "--parameters", "fixed", "resampled", text=text)
     add_unseen(parser)
+    add_jobs(parser)
     add_computation(parser, "which draws")
 
 
@@ -48,8 +53,9 @@ def run(args: Namespace, console: Console) -> None:
 
     check_output(args.output, args.model, args.table)
     model, frame = usable_model(args, console), read_table(args.table)
-    how = {"random_state": args.seed, "method": args.method, "limit": args.limit}
-    how["unseen"] = args.unseen
+    how: dict[str, Any] = {"random_state": args.seed, "method": args.method, "limit": args.limit}
+    how |= {"unseen": args.unseen, "parameters": args.parameters}
+    how |= {"n_jobs": args.jobs, "verbose": int(console.shows_progress)}
     if args.draws is None:
         deliver(columns_of(model.impute(frame, **how)), args, console)
         return

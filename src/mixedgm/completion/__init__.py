@@ -1,0 +1,1 @@
+"""Rows with gaps and a model -> completed rows with weights."""

@@ -1,0 +1,427 @@
+"""Gaps and parameters -> the rows completed: several for each, with weights that add up to its own.
+
+The weight of a completion is what the model says about it, given what the row has.  Missing numbers
+are Gaussian given all states, with a covariance that depends on which are missing only; they stand
+at points of that distribution.  Points and drawn states stay the same while parameters change, so
+that completions are a smooth function of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedgm.completion.points import N_SETS, normal_points
+from mixedgm.completion.states import (
+    Codes,
+    CompletionLimits,
+    MissingStates,
+    RowStates,
+    Small,
+    drawn,
+)
+from mixedgm.errors import DistributionError
+from mixedgm.joint.conditioning import KnownColumns
+from mixedgm.joint.kernels import add_level_rows, level_terms
+from mixedgm.joint.posteriors import posterior_draw
+from mixedgm.joint.repair import repaired
+from mixedgm.joint.validity import factor
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
+from mixedgm.model.layout import Floats, Ints
+from mixedgm.model.params import Params
+from mixedgm.table.encode import Design, code_dtype
+from mixedgm.table.gaps import Gaps
+
+_CELLS = 2**18
+"""Numbers in the largest arrays that are worked on at once."""
+_STATES = 2**16
+"""States that are written out at once in order to draw from them."""
+_SWEEPS = 50
+"""Of the Gibbs chains whose ends are drawn where nothing else is possible."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lacking:
+    """States in which so many numbers are missing, and which."""
+
+    at: Small
+    """(m,) numbers of the states."""
+    pattern: Small
+    """(m,) the pattern of each."""
+    patterns: Ints
+    """(patterns, k) which numbers are missing."""
+
+    @classmethod
+    def of(cls, gap: NDArray[np.bool_], row: Small) -> tuple[Lacking, ...]:
+        """The states of these rows, by the number of missing numbers; those without are left out.
+
+        `gap` (n, p) marks the missing numbers of all rows.
+        """
+        kinds, pattern = np.unique(gap, axis=0, return_inverse=True)
+        n_missing, pattern = kinds.sum(axis=1), pattern.ravel()
+        missing = np.argsort(~kinds, axis=1, kind="stable")
+        of_state = n_missing[pattern][row]
+        out = []
+        for k in np.unique(of_state[of_state > 0]).tolist():
+            here, at = np.flatnonzero(n_missing == k), np.flatnonzero(of_state == k)
+            number = np.searchsorted(here, pattern[row[at]])
+            out.append(cls(at.astype(np.int32), number.astype(np.int32), missing[here, :k]))
+        return tuple(out)
+
+    def roots(self, precision: Floats) -> Iterator[tuple[Small, Ints, Floats]]:
+        """Yield states, their missing numbers, and roots R: R'R is the covariance of these."""
+        k = self.patterns.shape[1]
+        step, patterns = max(1, _CELLS // (k * k)), self.patterns
+        lower = np.linalg.cholesky(precision[patterns[:, :, None], patterns[:, None, :]])
+        roots = np.linalg.inv(lower)
+        for first in range(0, len(self.at), step):
+            pattern = self.pattern[first : first + step]
+            yield self.at[first : first + step], patterns[pattern], roots[pattern]
+
+
+@dataclass(frozen=True, eq=False)
+class Skeleton:
+    """What stays the same while parameters change: states, and how many points each has."""
+
+    states: RowStates
+    lacking: tuple[Lacking, ...]
+    n_points: NDArray[np.int16]
+    """(states,)"""
+
+    @cached_property
+    def state(self) -> Small:
+        """(completions,) the state of each."""
+        return np.repeat(np.arange(len(self.n_points), dtype=np.int32), self.n_points)
+
+    @cached_property
+    def row(self) -> Small:
+        """(completions,) the row of each."""
+        return self.states.row[self.state]
+
+    @cached_property
+    def first(self) -> Small:
+        """(states,) the first completion of each."""
+        return np.asarray(np.cumsum(self.n_points, dtype=np.int32) - self.n_points, np.int32)
+
+
+class Completer:
+    """Completes the rows of one table by any model of it.
+
+    Parameters
+    ----------
+    gaps : Gaps
+        The table.
+    limits : CompletionLimits
+        How many completions a row may have.
+    """
+
+    def __init__(self, gaps: Gaps, limits: CompletionLimits | None = None) -> None:
+        self.gaps, self.limits = gaps, limits or CompletionLimits()
+        missing = gaps.missing.any(axis=1)
+        self.complete, self.gappy = np.flatnonzero(~missing), np.flatnonzero(missing)
+        self._skeleton: Skeleton | None = None
+        self.was_repaired = False
+
+    def of(self, gaps: Gaps) -> Completer:
+        """One for other rows, with the same limits."""
+        return Completer(gaps, self.limits)
+
+    def forget(self) -> None:
+        """Let go of the states, which are many."""
+        self._skeleton = None
+
+    def reseeded(self) -> Completer:
+        """The same with other points and draws."""
+        return Completer(self.gaps, replace(self.limits, seed=self.limits.seed + 1))
+
+    @property
+    def has_draws(self) -> bool:
+        """Whether some states are drawn."""
+        if self.gaps.schema.spans.n_spiked:
+            return len(self.gappy) > 0
+        return bool((~self._missing_states.all_stand).any())
+
+    @property
+    def has_points(self) -> bool:
+        """Whether several numbers of a row stand at random points."""
+        return not self.limits.sigma and bool((self._missing_states.n_numbers > 1).any())
+
+    # -- starting without a model ------------------------------------------------------------------
+
+    def hot_deck(self, n_draws: int = 4) -> Design:
+        """Every gap filled with some of the values that its column has, as if there were no edges.
+
+        Examples
+        --------
+        >>> from mixedgm.table.gaps import learn_gaps
+        >>> gaps, _ = learn_gaps([[1.0, "b"], [None, "a"], [0.5, "a"], [3.5, "b"]])
+        >>> Completer(gaps).hot_deck().total_weight
+        4.0
+        """
+        gaps, rng = self.gaps, np.random.default_rng([self.limits.seed, 1])
+        rows = np.concatenate([self.complete, np.repeat(self.gappy, n_draws)])
+        numbers, codes = gaps.numbers[rows].copy(), gaps.codes[rows].copy()
+        missing, spans = gaps.missing[rows], gaps.schema.spans
+        for node in range(len(gaps.schema.nodes)):
+            there, lacking = (
+                np.flatnonzero(~gaps.missing[:, node]),
+                np.flatnonzero(missing[:, node]),
+            )
+            donors = self._donors(there, len(lacking), rng)
+            real, discrete = spans.places([node])
+            numbers[lacking[:, None], real] = gaps.numbers[donors[:, None], real]
+            codes[lacking[:, None], discrete] = gaps.codes[donors[:, None], discrete]
+        weights = self.row_weights[rows]
+        weights[len(self.complete) :] /= n_draws
+        return self._design(numbers, codes, weights, rows)
+
+    def _donors(self, there: Ints, n: int, rng: np.random.Generator) -> Ints:
+        weights = self.row_weights[there]
+        return np.asarray(rng.choice(there, n, p=weights / weights.sum()))
+
+    @cached_property
+    def row_weights(self) -> Floats:
+        """(n,) of all rows."""
+        weights = self.gaps.weights
+        return np.ones(self.gaps.n_rows) if weights is None else weights
+
+    def _design(
+        self, numbers: Floats, codes: NDArray[np.integer], weights: Floats, rows: Ints | Small
+    ) -> Design:
+        schema = self.gaps.schema
+        small: Codes = np.asarray(codes, dtype=code_dtype(schema))
+        return Design(schema, numbers, small, weights, None, np.asarray(rows))
+
+    # -- completing by a model ---------------------------------------------------------------------
+
+    def completed(self, params: Params, *, redraw: bool = False) -> Design:
+        """Complete the rows by a model; draw the states anew where not all of them stand."""
+        gaps = self.gaps
+        if gaps.schema.spans.n_spiked:
+            rows, numbers, codes, weights = self._by_chains(params, self.gappy)
+            return self._joined(rows, numbers, codes, weights)
+        density = self._valid(params.joint)
+        if self._skeleton is None or redraw:
+            self._skeleton = self._drawn(density)
+        skeleton = self._skeleton
+        states = skeleton.states
+        numbers = gaps.numbers[skeleton.row]
+        weights = self._weighed(density, states, skeleton.lacking)[skeleton.state]
+        for lacking in skeleton.lacking:
+            self._place(density, lacking, skeleton, numbers, weights)
+        weights *= self.row_weights[skeleton.row]
+        return self._design(numbers, states.codes[skeleton.state], weights, skeleton.row)
+
+    def _joined(self, rows: Ints, numbers: Floats, codes: Codes, weights: Floats) -> Design:
+        """Complete rows first."""
+        gaps, first = self.gaps, self.complete
+        return self._design(
+            np.vstack([gaps.numbers[first], numbers]),
+            np.vstack([gaps.codes[first], codes]),
+            np.concatenate([self.row_weights[first], weights]),
+            np.concatenate([first, rows]),
+        )
+
+    def _valid(self, density: ConditionalGaussian) -> ConditionalGaussian:
+        """The density; where it is none, with the nearest precision that has one."""
+        try:
+            factor(density.precision)
+        except DistributionError:
+            self.was_repaired = True
+            return replace(density, precision=repaired(density.precision)[0])
+        return density
+
+    @cached_property
+    def _possible(self) -> list[Ints]:
+        """Of every discrete column the values that can occur."""
+        codes, schema = self.gaps.codes, self.gaps.schema
+        out = []
+        for at, count in enumerate(schema.n_levels):
+            seen = np.bincount(np.maximum(codes[codes[:, at] >= 0, at], 0), minlength=count) > 0
+            out.append(np.flatnonzero(seen | (not schema.spans.free[at])))
+        return out
+
+    @cached_property
+    def _missing_states(self) -> MissingStates:
+        return MissingStates(self.gaps, self._possible, self.limits)
+
+    @cached_property
+    def _n_draws(self) -> int:
+        """Of every row that not all states stand for."""
+        if self.gaps.schema.spans.n_spiked:
+            return self.limits.draws_for(len(self.gappy))
+        return self.limits.draws_for(int((~self._missing_states.all_stand).sum()))
+
+    def _drawn(self, density: ConditionalGaussian) -> Skeleton:
+        """States that stand for the rows: all, or some that the density is asked for."""
+        plan = self._missing_states
+        parts = [plan.of(plan.all_stand)]
+        if plan.too_many.any():
+            parts.append(self._ends_of_chains(density, np.flatnonzero(plan.too_many)))
+        many = np.flatnonzero(~plan.all_stand & ~plan.too_many)
+        rng = np.random.default_rng([self.limits.seed, 2])
+        uniforms, n_draws = rng.random(self.gaps.n_rows), self._n_draws
+        for some in _blocks(many, plan.n_states):
+            which = np.zeros(self.gaps.n_rows, dtype=bool)
+            which[some] = True
+            states = plan.of(which)
+            share = self._weighed(density, states, Lacking.of(self._gap, states.row))
+            rows = states.row[states.starts]
+            parts.append(drawn(states, share, n_draws, uniforms[rows]))
+        return self._skeleton_of(parts)
+
+    def _ends_of_chains(self, density: ConditionalGaussian, rows: Ints) -> RowStates:
+        """States of rows that have too many to be written out, by the joint distribution."""
+        row, _, codes, _ = self._by_chains(density, rows)
+        every, times = np.unique(np.column_stack([row, codes]), axis=0, return_counts=True)
+        states = RowStates(
+            every[:, 0].astype(np.int32),
+            every[:, 1:].astype(code_dtype(self.gaps.schema)),
+            np.zeros(len(every), dtype=np.float32),
+            np.ones(len(every), dtype=bool),
+        )
+        log_weight = self._log_weights(density, states, Lacking.of(self._gap, states.row))
+        return replace(states, log_drawn=_centred(log_weight - np.log(times), states.starts))
+
+    def _skeleton_of(self, parts: list[RowStates]) -> Skeleton:
+        order = np.argsort(np.concatenate([part.row for part in parts]), kind="stable")
+        states = RowStates(
+            np.concatenate([part.row for part in parts])[order],
+            np.vstack([part.codes for part in parts])[order],
+            np.concatenate([part.log_drawn for part in parts])[order],
+            np.concatenate([part.drawn for part in parts])[order],
+        )
+        parts.clear()
+        del order
+        n_missing = self._gap.sum(axis=1)[states.row]
+        n_states = np.diff(np.append(states.starts, len(states.row)))
+        asked = np.column_stack([n_missing, np.repeat(n_states, n_states), states.drawn])
+        kinds, kind = np.unique(asked, axis=0, return_inverse=True)
+        counts = [
+            2 if is_drawn and k else self.limits.n_points(k, n) for k, n, is_drawn in kinds.tolist()
+        ]
+        n_points = np.array(counts, dtype=np.int16)[kind.ravel()]
+        return Skeleton(states, Lacking.of(self._gap, states.row), n_points)
+
+    @cached_property
+    def _gap(self) -> NDArray[np.bool_]:
+        """(n, p) missing numbers."""
+        return np.isnan(self.gaps.numbers)
+
+    def _weighed(
+        self, density: ConditionalGaussian, states: RowStates, lacking: tuple[Lacking, ...]
+    ) -> Floats:
+        """Probabilities of the states of every row."""
+        return states.weighted(self._log_weights(density, states, lacking))
+
+    def _log_weights(
+        self, density: ConditionalGaussian, states: RowStates, lacking: tuple[Lacking, ...]
+    ) -> Floats:
+        """The same before they add up to one; missing numbers are integrated out."""
+        out, precision = np.empty(len(states.row)), density.precision
+        for first in range(0, len(out), _STATES):
+            part = slice(first, first + _STATES)
+            numbers = self._known_numbers[states.row[part]]
+            linear = self._linear_terms(density, states, part)
+            out[part] = _discrete_terms(density, states.codes[part])
+            out[part] += np.einsum("ij,ij->i", linear, numbers)
+        for each in lacking:
+            for at, missing, root in each.roots(precision):
+                pull = self._pull(density, states, at, missing)
+                out[at] += 0.5 * (np.einsum("mab,mb->ma", root, pull) ** 2).sum(axis=1)
+        return out
+
+    def _linear_terms(
+        self, density: ConditionalGaussian, states: RowStates, some: slice | Small
+    ) -> Floats:
+        """(m, p) linear terms of all numbers in some states."""
+        codes = states.codes[some]
+        linear = np.tile(density.linear, (len(codes), 1))
+        shift = np.ascontiguousarray(density.shift.T)
+        add_level_rows(linear, codes, density.level_start, shift)
+        return linear
+
+    def _pull(
+        self, density: ConditionalGaussian, states: RowStates, some: Small, missing: Ints
+    ) -> Floats:
+        """(m, k) linear terms of the missing numbers, with what known ones say."""
+        linear = self._linear_terms(density, states, some)
+        linear -= self._known_numbers[states.row[some]] @ density.precision
+        return np.take_along_axis(linear, missing, axis=1)
+
+    @cached_property
+    def _known_numbers(self) -> Floats:
+        """(n, p) zero where missing."""
+        return np.nan_to_num(self.gaps.numbers, nan=0.0)
+
+    def _place(
+        self,
+        density: ConditionalGaussian,
+        lacking: Lacking,
+        skeleton: Skeleton,
+        numbers: Floats,
+        weights: Floats,
+    ) -> None:
+        """Write missing numbers at their points, and multiply weights by those of these."""
+        rows, k = skeleton.states.row, lacking.patterns.shape[1]
+        for at, missing, root in lacking.roots(density.precision):
+            pull = self._pull(density, skeleton.states, at, missing)
+            mean = np.einsum("mba,mb->ma", root, np.einsum("mab,mb->ma", root, pull))
+            n_points = skeleton.n_points[at]
+            for n in np.unique(n_points).tolist():
+                some = np.flatnonzero(n_points == n)
+                points, shares = normal_points(k, n, self.limits.seed)
+                values = mean[some, None, :] + points[rows[at[some]] % N_SETS] @ root[some]
+                to = skeleton.first[at[some]][:, None] + np.arange(n)
+                numbers[to[:, :, None], missing[some, None, :]] = values
+                weights[to] *= shares
+
+    def _by_chains(
+        self, form: ConditionalGaussian | Params, rows: Ints
+    ) -> tuple[Ints, Floats, Codes, Floats]:
+        """Draws by the joint distribution, with the same random numbers every time."""
+        spans, gaps = self.gaps.schema.spans, self.gaps
+        parts: list[tuple[Ints, Floats, Codes]] = []
+        for number, (members, gap) in enumerate(gaps.patterns()):
+            members = np.intersect1d(members, rows)
+            if not len(members):
+                continue
+            rng = np.random.default_rng([self.limits.seed, 3, number])
+            several = np.repeat(members, self._n_draws)
+            places, unknown = spans.places(np.flatnonzero(~gap)), spans.places(np.flatnonzero(gap))
+            numbers, codes = gaps.numbers[several].copy(), gaps.codes[several].copy()
+            known = KnownColumns(*places, numbers[:, places[0]], codes[:, places[1]])
+            drawn_numbers, drawn_codes = posterior_draw(form, known, rng=rng, sweeps=_SWEEPS)
+            numbers[:, unknown[0]], codes[:, unknown[1]] = drawn_numbers, drawn_codes
+            parts.append((several, numbers, codes))
+        row, numbers, codes = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return row, numbers, codes, self.row_weights[row] / self._n_draws
+
+
+def _centred(values: Floats, starts: Ints) -> NDArray[np.float32]:
+    """Less the largest of each row, so that little is lost in single precision."""
+    counts = np.diff(np.append(starts, len(values)))
+    less = values - np.repeat(np.maximum.reduceat(values, starts), counts)
+    return np.asarray(less, dtype=np.float32)
+
+
+def _discrete_terms(density: ConditionalGaussian, codes: Codes) -> Floats:
+    """(m,) what the states have by themselves."""
+    if density.seen is None:
+        terms = level_terms(codes, density.level_start, density.bias, density.coupling)
+        return np.asarray(terms)
+    seen = density.seen.design_columns(np.zeros((len(codes), 0)), codes)
+    terms = density.bias[density.level_start[:-1] + codes].sum(axis=1)
+    return np.asarray(terms + 0.5 * ((seen @ density.coupling) * seen).sum(axis=1))
+
+
+def _blocks(rows: Ints, sizes: Floats) -> Iterator[Ints]:
+    """Yield rows so few at a time that their states together are not too many."""
+    if not len(rows):
+        return
+    block = (np.cumsum(sizes[rows]) // _STATES).astype(np.int64)
+    yield from np.split(rows, np.flatnonzero(np.diff(block)) + 1)
