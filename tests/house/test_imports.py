@@ -28,6 +28,7 @@ ROOMS = (
     "table",
     "rows",
     "joint",
+    "completion",
     "objective",
     "penalty",
     "solve",

@@ -495,11 +495,21 @@ def test_gaps_are_filled_with_values_of_the_column(exact, plain):
     drawn = model.impute(gappy, 3, random_state=0)
     assert all(each["visits"].between(0, column(model, "visits").largest).all() for each in drawn)
     imputer = mg.MixedImputer(mg.MixedGraphicalModel(types=types, lam=0.1))
-    with pytest.warns(mg.TableWarning):
-        filled = imputer.fit_transform(gappy)
+    filled = imputer.fit_transform(gappy)
     assert filled.notna().all().all()
     assert imputer.fit(table).transform(gappy)["pain"].dtype == table["pain"].dtype
     assert imputer.get_feature_names_out().tolist() == list(table.columns)
+
+
+@asks("model.missing_report")
+def test_gaps_are_reported_for_every_kind(model, table):
+    gappy = table.mask(np.random.default_rng(0).random(table.shape) < 0.1)
+    report = model.missing_report(gappy)
+    missing = report.columns().set_index("column")["missing"]
+    assert missing.to_dict() == gappy.isna().sum().to_dict()
+    edges = report.edges()
+    assert len(edges) == 36
+    assert edges["missing_information"].between(0.0, 1.0).all()
 
 
 def test_gaps_of_a_hurdle_column_get_zero_or_an_amount(model, table):
@@ -1091,6 +1101,7 @@ COMMANDS = {
     "query": (["model.mgm", "--mean", "--given", "pain=mild,visits=3"], "grade"),
     "sample": (["model.mgm", "-n", "5", "--seed", "1"], "visits,ward,age,pain"),
     "impute": (["model.mgm", "gaps.csv"], "visits,ward,age,pain"),
+    "missing": (["model.mgm", "gaps.csv"], "visits"),
     "test": (["model.mgm", "table.csv", "--seed", "1"], "Tests of 36 pairs"),
     "bootstrap": (["model.mgm", "table.csv", "-o", "boot", "--n-boot", "3", "--seed", "1"], "boot"),
     "compare": (

@@ -33,16 +33,42 @@ def imputer(**options):
     return mg.MixedImputer(mg.MixedGraphicalModel(lam=0.1), **options)
 
 
-def test_the_fit_is_that_of_the_complete_rows():
+def test_the_fit_is_that_of_all_rows():
     frame = gappy()
-    n_incomplete = int(frame.isna().any(axis=1).sum())
-    with pytest.warns(mg.TableWarning, match=f"{n_incomplete} rows dropped"):
-        fitted = imputer().fit(frame)
-    alone = mg.MixedGraphicalModel(lam=0.1).fit(frame.dropna())
+    fitted = imputer().fit(frame)
+    alone = mg.MixedGraphicalModel(lam=0.1, missing="model").fit(frame)
     np.testing.assert_array_equal(fitted.model_.params_.precision, alone.params_.precision)
+    assert fitted.model_.fitted_.report.n_rows == len(frame)
     assert fitted.transform(frame).equals(alone.impute(frame))
     assert fitted.get_feature_names_out().tolist() == COLUMNS
     assert fitted.n_features_in_ == 3
+
+
+def test_rows_with_gaps_are_dropped_where_that_is_asked_for():
+    frame = gappy()
+    n_incomplete = int(frame.isna().any(axis=1).sum())
+    model = mg.MixedGraphicalModel(lam=0.1, missing="drop")
+    with pytest.warns(mg.TableWarning, match=f"{n_incomplete} rows dropped"):
+        fitted = mg.MixedImputer(model).fit(frame)
+    alone = mg.MixedGraphicalModel(lam=0.1).fit(frame.dropna())
+    np.testing.assert_array_equal(fitted.model_.params_.precision, alone.params_.precision)
+    varying = mg.MixedGraphicalModel(lam=0.5, moderators=["group"])
+    table = frame.assign(group=people(150)["group"])
+    with pytest.warns(mg.TableWarning, match="rows dropped"):
+        assert mg.MixedImputer(varying).fit(table).model_.missing == "drop"
+
+
+def test_no_row_needs_to_be_complete():
+    full = people(300)[COLUMNS]
+    lacking = np.arange(300)[:, None] % 3 == np.arange(3)
+    frame = full.mask(lacking)
+    assert len(frame.dropna()) == 0
+    done = imputer().fit(frame).transform(frame)
+    assert not done.isna().any(axis=None)
+    assert done.where(~lacking).equals(frame)
+    hidden = lacking[:, 0]
+    found = np.corrcoef(done["height"][hidden].astype(float), full["height"][hidden])[0, 1]
+    assert found > 0.3
 
 
 @pytest.mark.filterwarnings("ignore::mixedgm.errors.TableWarning")
@@ -100,6 +126,6 @@ def test_bad_parameters_are_named():
     with pytest.raises(NotFittedError):
         mg.MixedImputer().transform(frame)
     with pytest.raises(mg.TableError, match="no row is left"):
-        mg.MixedImputer().fit(
+        mg.MixedImputer(mg.MixedGraphicalModel(missing="drop")).fit(
             frame.mask(np.eye(150, 3, dtype=bool) | (np.arange(150) > 2)[:, None])
         )

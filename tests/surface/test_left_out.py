@@ -118,10 +118,9 @@ def test_the_command_line_says_the_same(tmp_path, capsys, monkeypatch):
     assert main(["check", "survey.csv"]) == 2
     shown = capsys.readouterr().out
     assert re.search(r"^id +left out ", shown, re.MULTILINE)
-    assert (
-        "error: column 'alley': 189 missing values (NaN or null). To fix: --drop alley: " in shown
-    )
-    assert "and --missing drop drops the rest" in shown
+    assert "error: column 'alley': 189 missing values (NaN or null). To fix: " in shown
+    assert "--missing model uses all 200 rows, --missing drop the 11 complete ones" in shown
+    assert "; or --drop alley: " in shown
     assert "To change it: --types id=categorical keeps it as a category (--drop id to" in shown
     assert "'n.a.' (1 row)" in shown
     assert "an empty field in the file in place of each word turns it into numbers" in shown

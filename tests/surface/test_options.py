@@ -66,7 +66,7 @@ BAD = [
         None,
         "penalty_weights must be 'calibrated', 'uniform' or 'adaptive'. Got None instead.",
     ),
-    ("missing", "x", "missing must be 'error' or 'drop'. Got 'x' instead."),
+    ("missing", "x", "missing must be 'error', 'drop' or 'model'. Got 'x' instead."),
     (
         "select",
         "x",

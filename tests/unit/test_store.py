@@ -532,7 +532,11 @@ def test_a_huge_document_is_refused_unread(
         ("report.message", ["x" * 10**5], "document.report.message is ['xxxx"),
         ("settings.n_lams", -0.0, "n_lams must be an integer of at least 1. Got -0.0 instead"),
         ("settings.tol", [None], "tol must be a float in (0, inf). Got [None] instead"),
-        ("settings.missing", "categorical", "missing must be 'error' or 'drop'. Got 'categorical'"),
+        (
+            "settings.missing",
+            "categorical",
+            "missing must be 'error', 'drop' or 'model'. Got 'categorical'",
+        ),
         ("settings.weights", "x", "weights must be 'calibrated', 'uniform' or 'adaptive'. Got 'x'"),
         ("settings.covariates", 5, "covariates must be a list of column names. Got 5 instead"),
         ("settings.covariates", ["x"], "covariates names 'x', which is not a column"),

@@ -68,8 +68,10 @@ def test_tests_and_graph_agree():
     """Given the chosen graph, Benjamini and Hochberg keep just its pairs."""
     task = chain(300).task()
     tests, graph = settled(task, np.zeros(0, dtype=np.int64), FDR(0.2).kept)
-    p = pairs_given(task, graph).statistics.p
-    np.testing.assert_allclose(p, tests.statistics.p, rtol=1e-4)
+    exactly = pairs_given(task, graph).statistics
+    # While a graph is chosen, its refit is as near as a hundredth of a standard error.
+    np.testing.assert_allclose(np.abs(tests.statistics.z), np.abs(exactly.z), atol=0.02)
+    p = exactly.p
     assert graph.tolist() == np.flatnonzero(false_discovery_control(p) <= 0.2).tolist()
 
 

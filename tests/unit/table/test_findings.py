@@ -30,7 +30,8 @@ def test_missing_values_of_one_column():
     column = [1.5, np.nan, 2.5, np.nan, 3.5, 4.5]
     assert only_error(column) == (
         "column 'v': 2 missing values (NaN or null). "
-        'To fix: missing="drop" drops the 2 rows, or fill them in'
+        'To fix: missing="model" uses all 6 rows, missing="drop" the 4 complete ones; '
+        "or fill them in"
     )
 
 
@@ -41,8 +42,8 @@ def test_missing_values_of_several_columns(make):
     )
     assert errors_of(table) == [
         "missing values (NaN or null) in 3 rows, by column: 'b' (2), 'a' (1), 'c' (1). To fix: "
-        "leave column 'b' out: 2 of 4 rows are then complete, instead of 1, "
-        'and missing="drop" drops the rest; or fill them in'
+        'missing="model" uses all 4 rows, missing="drop" the 1 complete one; or '
+        "leave column 'b' out: 2 of 4 rows are then complete, instead of 1; or fill them in"
     ]
 
 
@@ -88,7 +89,9 @@ def test_constant_is_judged_after_dropping():
 
 
 def test_bad_value_of_missing():
-    with pytest.raises(ParameterError, match="missing must be 'error' or 'drop'. Got 'skip'"):
+    with pytest.raises(
+        ParameterError, match="missing must be 'error', 'drop' or 'model'. Got 'skip'"
+    ):
         learn([[1.0], [2.0]], missing="skip")
 
 

@@ -39,9 +39,11 @@ def test_one_finding_ranks_columns_and_proposes_those_to_leave_out():
     assert listed == [(name, str(count)) for name, count in gaps.items() if count]
     assert checked.leave_out == ("pool", "alley")
     then = len(table.drop(columns=["pool", "alley"]).dropna())
-    assert found.remedy.startswith(
+    n_complete = len(table.dropna())
+    assert found.remedy == (
+        f'missing="model" uses all {N} rows, missing="drop" the {n_complete} complete ones; or '
         f"leave columns 'pool', 'alley' out: {then} of {N} rows are then complete, "
-        f"instead of {len(table.dropna())}"
+        f"instead of {n_complete}; or fill them in"
     )
     assert not [f for f in checked.findings if "constant" in f.what]
 
@@ -77,7 +79,7 @@ def test_nothing_is_proposed_when_few_rows_are_lost():
     checked = check_table(table)
     assert checked.leave_out == ()
     assert the_finding(checked, "missing").remedy == (
-        'missing="drop" drops the 11 rows, or fill them in'
+        'missing="model" uses all 400 rows, missing="drop" the 389 complete ones; or fill them in'
     )
 
 
