@@ -13,7 +13,7 @@ from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
 PARTS = (
-    *("pass", "path", "wide", "levels", "tests", "peers"),
+    *("pass", "path", "wide", "levels", "tests", "missing", "peers"),
     *("growth", "startup", "bootstrap", "joint"),
 )
 
