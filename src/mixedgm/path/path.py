@@ -312,7 +312,7 @@ def solve_path(
     recipe: Recipe,
     *,
     start: Params | Path | Start | None = None,
-    enough: Callable[[PathPoint], bool] | None = None,
+    enough: Callable[[Task, PathPoint], bool] | None = None,
     runtime: Runtime | None = None,
 ) -> Path:
     """Solve for every lam, largest first, each from the last solution.
@@ -336,7 +336,7 @@ def solve_path(
         for lam in track(lams, show=runtime.show and len(lams) > 1, what="lam", total=len(lams)):
             task, solution, here = _solved(task, float(lam), recipe, here)
             points.append(_point(task, float(lam), solution, keep_trace))
-            if enough is not None and enough(points[-1]):
+            if enough is not None and enough(task, points[-1]):
                 break
     except (KeyboardInterrupt, TooLargeError) as stopped:
         if not runtime.keep_interrupted or not points:
