@@ -14,6 +14,8 @@ from mixedgm.options import Options
 from mixedgm.path.path import solve_path
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.task import prepare
+from mixedgm.studies.bootstrap import plan_of
+from mixedgm.studies.resampling import resample
 from tests.support.people import people
 from tests.support.problems import SCORED, draw, factors_of
 
@@ -193,6 +195,22 @@ def test_fitted_models_are_those_of_all_pairs(fit):
 def test_tests_of_all_pairs_give_way_to_ebic():
     notes = fitted(Wide).report.notes
     assert any("chosen by EBIC: the table is so wide" in note for note in notes)
+
+
+@pytest.mark.parametrize("options", [{"lam": 0.2}, {"select": "ebic"}, {"lam": 0.2, "refit": True}])
+@pytest.mark.parametrize("select", ["fixed", "again"])
+def test_resamples_are_those_of_all_pairs(options, select):
+    options = {"tol": 1e-9, "n_jobs": 1, **options}
+    model, design = fitted(Options, **options), encode(people(250, seed=3), Options())
+    plan = plan_of(model, Options(**options), design, select)
+    given = {name: getattr(plan.options, name) for name in Options.__dataclass_fields__}
+    wide = replace(plan, key="wide", options=Wide(**given))
+    assert wide.whole.beyond is not None
+    for seed in (1, 2):
+        one, other = (resample(each, (np.random.SeedSequence(seed), 0.0)) for each in (plan, wide))
+        np.testing.assert_array_equal(one["pairs"], other["pairs"])
+        np.testing.assert_allclose(one["values"], other["values"], atol=1e-5)
+        assert other["account"][2] == 1.0
 
 
 def test_pair_weights_of_exceptions():
