@@ -75,6 +75,7 @@ MEMORY = {
     "memory": {},
     "memory-blas": {"n_threads": 2, "blas_cost": 0.0},
     "memory-levels": {"n_threads": 3, "blas_cost": 1e9},
+    "memory-without-moments": {"n_threads": 2, "most_moments": 0},
 }
 STORES = (*MEMORY, "states")
 EVERY = [(s, shape) for s in STORES for shape in (DISTRIBUTIONS if s == "states" else SHAPES)]
