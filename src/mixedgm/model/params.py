@@ -114,6 +114,43 @@ class Params(metaclass=_OldForm):
             level_effect is not None,
         )
 
+    @classmethod
+    def of_entries(
+        cls,
+        nodes: Nodes,
+        bias: Floats,
+        diagonal: Floats,
+        entries: tuple[Ints, Floats],
+        nodewise: bool = False,
+    ) -> Params:
+        """Parameters of which few coefficients are not zero: where these stand, and their values.
+
+        Places count row by row through ``coef``, in rising order.
+
+        Examples
+        --------
+        >>> nodes = Nodes.mixed(2, ())
+        >>> entries = np.array([1, 2]), np.array([-0.5, -0.5])
+        >>> Params.of_entries(nodes, np.zeros(2), np.ones(2), entries).precision.tolist()
+        [[1.0, 0.5], [0.5, 1.0]]
+        """
+        places, values = entries
+        coef = np.zeros((nodes.n_columns, nodes.n_columns))
+        coef.ravel()[places] = values
+        params = cls(nodes, bias, diagonal, coef, nodewise)
+        if len(places) == np.count_nonzero(values):
+            vars(params)["places"] = places
+        return params
+
+    @cached_property
+    def places(self) -> Ints:
+        """Where ``coef`` is not zero, counted row by row.
+
+        Models of many columns have far fewer edges than pairs: what goes through the edges goes
+        through these.
+        """
+        return np.flatnonzero(self.coef)
+
     # -- blocks by name ----------------------------------------------------------------------------
 
     @property
@@ -373,7 +410,9 @@ class Units:
         """Standardised units -> the data's own units."""
         nodes, p = params.nodes.in_own_units, params.nodes.n_gaussian
         scale = self.of_columns(nodes)
-        coef = params.coef / np.outer(scale, scale)
+        coef = np.zeros_like(params.coef)
+        row, column = np.divmod(params.places, len(coef))
+        coef[row, column] = params.coef[row, column] / (scale[row] * scale[column])
         diagonal = params.diagonal / self.scale[:p] ** 2
         bias = params.bias.copy()
         bias[:p] /= self.scale[:p]
