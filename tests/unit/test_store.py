@@ -347,7 +347,7 @@ def test_the_document_says_what_the_file_is(saved: FilePath) -> None:
     document = document_of(saved)
     assert document["format"] == "mixedgm-model"
     assert document["format_version"] == 1  # all kinds are of the first format
-    assert FORMAT_VERSION == 2
+    assert FORMAT_VERSION == 3
     with zipfile.ZipFile(saved) as archive:
         members = {name.removesuffix(".npy") for name in archive.namelist()}
     assert members == {"model.json", "checksums.json", *document["arrays"]}
