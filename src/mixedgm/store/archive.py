@@ -205,8 +205,11 @@ class Archive:
 
     def get(self, name: str, sizes: Sizes) -> NDArray[Any] | None:
         """Read an array as `array` does; None where there is no such array."""
-        there = name in self.arrays or (name in SPARSE and f"{name}_places" in self.arrays)
-        return self.array(name, sizes) if there else None
+        return self.array(name, sizes) if self.has(name) else None
+
+    def has(self, name: str) -> bool:
+        """Whether there is such an array, whole or by what is not zero in it."""
+        return name in self.arrays or (name in SPARSE and f"{name}_places" in self.arrays)
 
     def entries(self, name: str, sizes: Sizes) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Read where a sparse array is not zero, counted row by row, and its values there."""

@@ -244,6 +244,9 @@ def _params_to_arrays(params: Params) -> Arrays:
 
 
 def _params(archive: Archive, schema: Schema, sizes: Sizes) -> Params:
+    forms = [name for name in _COEF.values() if archive.has(name)]
+    if len(forms) > 1:
+        raise ModelFileError("its coefficients are there twice")
     for nodewise, name in _COEF.items():
         if f"{name}_places" in archive.arrays:
             bias, diagonal = (archive.array(each, sizes) for each in ("bias", "diagonal"))

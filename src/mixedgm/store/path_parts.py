@@ -185,6 +185,8 @@ def _layout(archive: Archive, schema: Schema, nodes: Nodes, nodewise: bool) -> L
 
 def _active_layout(archive: Archive, schema: Schema, nodes: Nodes, nodewise: bool) -> Layout:
     """Return the layout of the pairs that are active at some lam."""
+    if {"path_permitted", "path_moderators"} & archive.arrays:
+        raise ModelFileError("the pairs of its path are there twice")
     pairs, n = archive.array("path_pairs", {}), len(schema.nodes)
     layout = Layout(nodes, pairs, schema.covariates, nodewise)
     u, v = pairs.T
