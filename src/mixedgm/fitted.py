@@ -170,7 +170,8 @@ class FittedModel:
     @cached_property
     def _weighted_pairs(self) -> tuple[Ints, Ints, Floats]:
         """Nodes u < v of every edge, sorted, and its weight."""
-        u, v, weight, scale = *self._pairs, np.zeros(len(self._pairs[0])), self.column_scales
+        (u, v), scale = self._pairs, self.column_scales
+        weight = np.zeros(len(u))
         for at, (rows, columns) in self._blocks_of(u, v):
             # Scaled first: in units that are very large or small the square of a coefficient has
             # no place in double precision.

@@ -435,10 +435,10 @@ def test_a_foreign_document(saved: FilePath, tmp_path: FilePath) -> None:
 
 
 def test_a_newer_format_says_to_upgrade(saved: FilePath, tmp_path: FilePath) -> None:
-    document = document_of(saved) | {"format_version": 3, "library_version": "9.1"}
+    document = document_of(saved) | {"format_version": 4, "library_version": "9.1"}
     text = json.dumps(document).encode()
     message = refusal(rewritten(saved, tmp_path / "new.mgm", {"model.json": text}))
-    assert "written by mixedgm 9.1 in format 3" in message
+    assert "written by mixedgm 9.1 in format 4" in message
     assert message.endswith("To fix: open it with a newer version of mixedgm")
 
 

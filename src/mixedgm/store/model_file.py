@@ -18,7 +18,6 @@ from mixedgm.errors import ModelFileError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.model.margins import MOST_COLUMNS, Margins, NodeTerms
-from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params
 from mixedgm.options import RENAMED, Options
 from mixedgm.printable import quoted
@@ -36,7 +35,14 @@ from mixedgm.store.archive import (
 )
 from mixedgm.store.moderation_parts import moderation_to_arrays, with_moderation
 from mixedgm.store.path_parts import path_from_archive, path_to_parts
-from mixedgm.store.validation import DOCUMENT, SHARES, Sizes, check_array, check_certificate
+from mixedgm.store.validation import (
+    DOCUMENT,
+    SHARES,
+    WIDE,
+    Sizes,
+    check_array,
+    check_certificate,
+)
 from mixedgm.table.schema import Schema
 
 __all__ = ["load", "save"]
@@ -282,20 +288,24 @@ def _report(stored: Mapping[str, Any]) -> FitReport:
 
 
 def _check_params(params: Params) -> None:
-    if not (params.diagonal > 0.0).all():
+    is_wide = len(params.nodes) >= WIDE
+    if not ((params.diagonal if is_wide else np.diagonal(params.precision)) > 0.0).all():
         raise ModelFileError("the diagonal of precision is not positive")
     if not (params.precisions > 0.0).all():
         raise ModelFileError("the precision of a hurdle column is not positive")
     # By what is not zero: of very many columns the rest is neither in the file nor in memory.
     nodes, (row, column) = params.nodes, np.divmod(params.places, max(len(params.coef), 1))
-    differ = params.coef[row, column] != params.coef[column, row]
-    if not params.nodewise and differ.any():
-        name = _block_name(nodes, int(row[differ][0]), int(column[differ][0]))
-        raise ModelFileError(f"{name} is not symmetric")
+    blocks: dict[str, Floats] = {}
+    if not (is_wide or nodes.first_indicator):
+        blocks = {"precision": params.precision, "cat_interaction": params.cat_interaction}
     deviations = () if params.moderation is None else params.moderation.deviations
-    for at, part in enumerate(deviations if not params.nodewise else ()):
-        if not np.array_equal(part, part.swapaxes(-1, -2)):
-            raise ModelFileError(f"deviation_{at} is not symmetric")
+    blocks |= {f"deviation_{at}": part for at, part in enumerate(deviations)}
+    for name, block in blocks.items() if not params.nodewise else ():
+        if not np.array_equal(block, block.swapaxes(-1, -2)):
+            raise ModelFileError(f"{name} is not symmetric")
+    same = np.array_equal(params.coef[row, column], params.coef[column, row])
+    if not (same or params.nodewise):
+        raise ModelFileError("coef is not symmetric")
     if not (np.isfinite(params.bias) | nodes.free_terms).all():
         raise ModelFileError("bias holds impossible numbers")
     if (nodes.column_node[row] == nodes.column_node[column]).any() or any(
@@ -307,15 +317,6 @@ def _check_params(params: Params) -> None:
         len(impossible) and np.logical_and.reduceat(impossible, nodes.level_start[:-1]).any()
     ):
         raise ModelFileError("a column has no possible level")
-
-
-def _block_name(nodes: Nodes, row: int, column: int) -> str:
-    """Return the name of the part of all coefficients that an entry is in."""
-    if not nodes.first_indicator and max(row, column) < nodes.n_gaussian:
-        return "precision"
-    if not nodes.first_indicator and min(row, column) >= nodes.n_gaussian:
-        return "cat_interaction"
-    return "coef"
 
 
 def _check_weights(fitted: FittedModel) -> None:
