@@ -126,7 +126,8 @@ def _omics(result: Result, context: Context) -> None:
     found = in_fresh_process(default_fit, shape)
     result.figures["omics"] = asdict(found)
     name = f"{shape}, default fit on two cores"
-    text = f"{found.seconds:.3g} s, {found.peak / 1e9:.2f} GB, {found.n_lams} lams, {found.edges:,} edges"
+    text = f"{found.seconds:.3g} s, {found.peak / 1e9:.2f} GB"
+    text += f", {found.n_lams} lams, {found.edges:,} edges"
     result.add(shown(name, text))
     result.add(at_most(f"{name}: time", found.seconds, SECONDS, "s"))
     result.add(at_most(f"{name}: peak memory", found.peak / 1e9, GIGABYTES, "GB"))
