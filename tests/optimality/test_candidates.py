@@ -168,7 +168,7 @@ FITS = {
 
 
 @pytest.mark.parametrize("fit", FITS)
-def test_fitted_models_are_those_of_all_pairs(fit, always_wide):
+def test_fitted_models_are_those_of_all_pairs(fit, always_wide, tmp_path):
     table, models = people(250, seed=3), []
     for on in (False, True):
         always_wide(on)
@@ -182,6 +182,12 @@ def test_fitted_models_are_those_of_all_pairs(fit, always_wide):
     one, other = ({(e.source, e.target) for e in m.fitted_.edges} for m in models)
     assert one == other
     np.testing.assert_allclose(wide.params_.coef, whole.params_.coef, atol=1e-5)
+    wide.save(tmp_path / "wide.mgm")
+    loaded = mg.load(tmp_path / "wide.mgm")
+    assert loaded.summary().n_possible == wide.summary().n_possible == whole.summary().n_possible
+    for k in range(len(wide.path_)):
+        assert set(loaded.path_.edges(k)) == set(wide.path_.edges(k))
+        np.testing.assert_allclose(loaded.path_.params(k).coef, wide.path_.params(k).coef)
 
 
 def test_tests_of_all_pairs_give_way_to_ebic(always_wide):
