@@ -186,10 +186,10 @@ class MemoryRows:
                 np.bincount(self.codes[:, j], self.weights, nodes.n_levels[j])
                 for j in range(nodes.n_spiked, nodes.first_indicator)
             ]
-            shares = np.concatenate([*self._spiked_sums(), *counts, shares])
+            shares = np.concatenate([*self.spiked_sums(), *counts, shares])
         return Moments(total, mean / total, second / total, shares / total)
 
-    def _spiked_sums(self) -> list[Floats]:
+    def spiked_sums(self) -> list[Floats]:
         """Sums of what multiplies the own terms of nodes with a spike."""
         first, out = self.nodes.n_gaussian, []
         for j in range(self.nodes.n_spiked):
