@@ -73,7 +73,7 @@ class PairWeights:
         return np.asarray(out)
 
     def excepting(self, pairs: Ints, weights: Floats) -> PairWeights:
-        """The same, but for these pairs; a pair that is an exception already gets the new weight."""
+        """The same, but for these pairs; one that is an exception already gets the new weight."""
         keys = np.concatenate([pairs[:, 0] * self.n_nodes + pairs[:, 1], self._keys])
         # The first of equal keys is kept: the new one.
         keys, first = np.unique(keys, return_index=True)

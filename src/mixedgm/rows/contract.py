@@ -25,7 +25,7 @@ Shape = tuple[Ints, Ints, Floats, int, int, Ints, NDArray[np.bool_], NDArray[np.
 
 
 @dataclass(frozen=True, eq=False)
-class Margins:
+class ColumnMoments:
     """What moments say of single columns: nothing of size d x d."""
 
     total_weight: float
@@ -53,9 +53,10 @@ class Moments:
     """(sum of values,) weighted shares of the values of discrete nodes."""
 
     @property
-    def margins(self) -> Margins:
+    def columns(self) -> ColumnMoments:
         """Those of single columns."""
-        return Margins(self.total_weight, self.mean, np.diagonal(self.second).copy(), self.shares)
+        squares = np.diagonal(self.second).copy()
+        return ColumnMoments(self.total_weight, self.mean, squares, self.shares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +95,8 @@ class Conditionals:
     predicted: NDArray[np.bool_]
     """(n_nodes,) whether a node has a conditional."""
     shared: bool
-    """Whether both conditionals of a pair share its coefficients; else pairs are ordered, and (u, v)
-    is what u says in the conditional of v."""
+    """Whether both conditionals of a pair share its coefficients; else pairs are ordered, and
+    (u, v) is what u says in the conditional of v."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +117,7 @@ class Outside:
 
     The gradient of a pair is the (width_u, width_v) matrix mean(z_u r_v') + mean(r_u z_v'), with z
     and r as in `Conditionals`; of ordered pairs mean(z_u r_v').  The entry of a pair is the
-    Euclidean norm of its gradient divided by its weight: the penalty below which the pair has an edge.
+    Euclidean norm of its gradient divided by its weight: the penalty below which it has an edge.
     """
 
     largest: float
@@ -251,7 +252,7 @@ class Rows(Counted, Protocol):
     def scored_curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> NodeMatrices:
         """The same for discrete nodes that are scored: their own terms, then their entries."""
 
-    def margins(self) -> Margins:
+    def column_moments(self) -> ColumnMoments:
         """Weighted means of the design columns and of their squares, shares of values.
 
         The same numbers as in `moments`, without anything of size d x d.
