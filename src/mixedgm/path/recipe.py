@@ -76,6 +76,8 @@ class Recipe:
     """Which columns moderate edges."""
     refits: bool = False
     """Whether graphs are refitted: edges that no refit could have are then left out."""
+    device: str = "cpu"
+    """Where passes over the rows are made: see `rows.device.rows_on`."""
 
 
 def by_conditionals(recipe: Recipe) -> Recipe:

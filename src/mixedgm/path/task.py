@@ -27,6 +27,7 @@ from mixedgm.penalty import weights as edge_weights
 from mixedgm.penalty.contract import Penalty
 from mixedgm.penalty.group_lasso import GroupLasso
 from mixedgm.rows.contract import Moments
+from mixedgm.rows.device import DeviceRows, rows_on
 from mixedgm.rows.memory import MemoryRows
 from mixedgm.rows.threads import single_threaded_blas
 from mixedgm.solve.account import Certificate
@@ -234,7 +235,8 @@ def prepare(
     observed, codes = observed_levels(design)
     units, numbers = _standardised(design, reference)
     nodes = design.schema.spans.kept(observed).standardised(units.centre, units.scale)
-    rows = MemoryRows(numbers, codes, nodes, design.weights, n_threads)
+    memory = MemoryRows(numbers, codes, nodes, design.weights, n_threads)
+    rows = rows_on(recipe.device, memory)
     varies = _varying(numbers, codes, nodes, units.scale)
     spiked = _known_terms(nodes, varies, units, reference)
     moments = _moments(rows, spiked)
@@ -250,7 +252,7 @@ def prepare(
         share = moments.mean[nodes.indicators]
         moderators = Moderators.of(nodes, moderated.nodes, share, numbers)
         layout = moderated.layout(layout, moderators, scales)
-        rows = moderated.rows(rows, layout, moderators)
+        rows = moderated.rows(memory, layout, moderators)
         moments = _moments(rows, spiked)
     if reference is not None and reference.layout is not None and layout.same(reference.layout):
         layout = reference.layout.with_units(nodes)
@@ -347,9 +349,11 @@ def _weights(layout: Layout, scales: Floats, units: Units, recipe: Recipe) -> tu
     return recipe.moderated.weights(layout, scales, (yardstick, weights))
 
 
-def _smooth(recipe: Recipe, layout: Layout, rows: MemoryRows, moments: Moments) -> Smooth:
+def _smooth(
+    recipe: Recipe, layout: Layout, rows: MemoryRows | DeviceRows, moments: Moments
+) -> Smooth:
     """The loss that the recipe asks for."""
-    if recipe.loss == "likelihood" and layout.covariates:
+    if recipe.loss == "likelihood" and layout.covariates and isinstance(rows, MemoryRows):
         return ConditionalLikelihood.of(layout, moments, rows)
     if recipe.loss == "likelihood":
         return Likelihood(layout, moments, rows.n_rows)
@@ -418,7 +422,7 @@ def _known_terms(
     return known
 
 
-def _moments(rows: MemoryRows, spiked: dict[int, Floats | None]) -> Moments:
+def _moments(rows: MemoryRows | DeviceRows, spiked: dict[int, Floats | None]) -> Moments:
     """Of the rows; a constant number gets variance 1, so that its own term has an optimum.
 
     Hurdle columns that do not vary get the means of their statistics that are known.

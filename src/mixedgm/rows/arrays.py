@@ -41,7 +41,8 @@ class Arrays:
         """Copy an array from the device."""
         from array_api_compat import to_device
 
-        return np.array(to_device(array, "cpu"))
+        host = np.asarray(to_device(array, "cpu"))
+        return host if self.is_gpu else host.copy()
 
     def zeros(self, shape: tuple[int, ...]) -> Array:
         """Numbers of double precision, all zero."""

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from mixedgm.errors import NotYetError, OutOfMemoryError
 from mixedgm.model.layout import Floats, Incidence, Ints
 from mixedgm.model.nodes import Nodes
-from mixedgm.rows.arrays import Array, Arrays
+from mixedgm.rows.arrays import Array, Arrays, arrays_on
 from mixedgm.rows.batches import Batch, batches_of, weighed, with_intercept
 from mixedgm.rows.contract import (
     Coefficients,
@@ -595,6 +595,11 @@ class DeviceRows:
 
     def _spend(self, passes: float, curvature: float) -> None:
         self.part_seconds = (self.part_seconds[0] + passes, self.part_seconds[1] + curvature)
+
+
+def rows_on(device: str, rows: MemoryRows) -> MemoryRows | DeviceRows:
+    """The store of rows on a device: "cpu" for these themselves, else as in `arrays_on`."""
+    return rows if device == "cpu" else DeviceRows(rows, arrays_on(device))
 
 
 def _plain(codes: NDArray[np.integer]) -> NDArray[np.integer]:
