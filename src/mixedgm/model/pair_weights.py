@@ -58,6 +58,12 @@ class PairWeights:
         by_kind = np.ones((1, 1)) if by_kind is None else by_kind
         return cls(scale, kind, by_kind, np.zeros((0, 2), dtype=np.int64), np.zeros(0))
 
+    @classmethod
+    def only(cls, n_nodes: int, pairs: Ints) -> PairWeights:
+        """Weight 1 for these pairs (u < v), and no others."""
+        nothing = cls.formula(np.ones(n_nodes), by_kind=np.full((1, 1), np.inf))
+        return nothing.excepting(pairs, np.ones(len(pairs)))
+
     @property
     def n_nodes(self) -> int:
         """Number of nodes."""
@@ -70,6 +76,17 @@ class PairWeights:
             key = u * self.n_nodes + v
             at = np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)
             out = np.where(self._keys[at] == key, self.weights[at], out)
+        return np.asarray(out)
+
+    def matrix(self) -> Floats:
+        """(n_nodes, n_nodes) weights of all pairs with u < v, on both sides; 1 on the diagonal.
+
+        For tables that are not wide.
+        """
+        out = self.by_kind[np.ix_(self.kind, self.kind)] * np.outer(self.scale, self.scale)
+        u, v = self.pairs.T
+        out[u, v] = out[v, u] = self.weights
+        np.fill_diagonal(out, 1.0)
         return np.asarray(out)
 
     def excepting(self, pairs: Ints, weights: Floats) -> PairWeights:

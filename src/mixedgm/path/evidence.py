@@ -119,7 +119,8 @@ class Evidence:
     @property
     def saturated(self) -> bool:
         """Whether the last graph has every permitted edge."""
-        return len(self.path.points[-1].groups) == self.task.layout.n_groups
+        n_active = len(self.path.points[-1].groups)
+        return self.task.beyond is None and n_active == self.task.layout.n_groups
 
 
 class Criterion(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +15,7 @@ from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.moderation import Moderators
 from mixedgm.model.params import Coordinates, Params, Units, joined
 from mixedgm.parallel import Runtime
+from mixedgm.path.candidates import solve_among_all
 from mixedgm.path.recipe import Loss, Recipe
 from mixedgm.path.task import Task
 from mixedgm.printable import quoted
@@ -104,6 +105,8 @@ class Path:
     moderators: Moderators | None = None
     end: Start | None = None
     """Where the solver stood at the last lam, with all that it remembers; not kept in files."""
+    grown: Task | None = None
+    """Of a wide table: the task with all candidates of the path; not kept in files."""
 
     @classmethod
     def of(cls, task: Task, points: tuple[PathPoint, ...] = (), end: Start | None = None) -> Path:
@@ -120,10 +123,11 @@ class Path:
             task.loss,
             task.moderators,
             end,
+            None if task.beyond is None else task,
         )
 
     def __getstate__(self) -> dict[str, object]:
-        return {**vars(self), "end": None}
+        return {**vars(self), "end": None, "grown": None}
 
     def __len__(self) -> int:
         return len(self.points)
@@ -308,7 +312,7 @@ def solve_path(
     recipe: Recipe,
     *,
     start: Params | Path | Start | None = None,
-    enough: Callable[[PathPoint], bool] | None = None,
+    enough: Callable[[Task, PathPoint], bool] | None = None,
     runtime: Runtime | None = None,
 ) -> Path:
     """Solve for every lam, largest first, each from the last solution.
@@ -324,18 +328,15 @@ def solve_path(
     runtime = runtime or Runtime()
     before = start.points if isinstance(start, Path) else ()
     points = list(before)
-    here = _begin(task, start)
+    if isinstance(start, Path):
+        task = start.grown or task
+    task, here = _begin(task, start)
     keep_trace = len(lams) == 1 and not before
     try:
         for lam in track(lams, show=runtime.show and len(lams) > 1, what="lam", total=len(lams)):
-            problem = task.problem(float(lam))
-            with single_threaded_blas():
-                solution = solve(
-                    problem, recipe.solver, here, tol=recipe.tol, max_iter=recipe.max_iter
-                )
-            here = Start(solution.theta, solution.evaluation, float(lam), solution.memory)
+            task, solution, here = _solved(task, float(lam), recipe, here)
             points.append(_point(task, float(lam), solution, keep_trace))
-            if enough is not None and enough(points[-1]):
+            if enough is not None and enough(task, points[-1]):
                 break
     except (KeyboardInterrupt, TooLargeError) as stopped:
         if not runtime.keep_interrupted or not points:
@@ -350,20 +351,32 @@ def solve_path(
     return Path.of(task, tuple(points), here)
 
 
-def _begin(task: Task, start: Params | Path | Start | None) -> Start:
+def _solved(task: Task, lam: float, recipe: Recipe, here: Start) -> tuple[Task, Solution, Start]:
+    """The solution at a lam and where the next one starts; a wide task gets new candidates."""
+    if task.beyond is not None:
+        return solve_among_all(task, lam, recipe, here)
+    with single_threaded_blas():
+        solution = solve(
+            task.problem(lam), recipe.solver, here, tol=recipe.tol, max_iter=recipe.max_iter
+        )
+    return task, solution, Start(solution.theta, solution.evaluation, lam, solution.memory)
+
+
+def _begin(task: Task, start: Params | Path | Start | None) -> tuple[Task, Start]:
     if isinstance(start, Start):
-        return start
+        return task, start
     if isinstance(start, Path) and start.end is not None:
-        return start.end
+        return task, start.end
     if isinstance(start, Path) and start.points:
         theta = start.theta(-1)
-        return Start(theta, task.smooth.evaluate(theta), start.points[-1].lam)
+        return task, Start(theta, task.smooth.evaluate(theta), start.points[-1].lam)
     if isinstance(start, Params):
+        task = task.with_edges_of(start)
         theta = task.theta_of(start)
         here = task.smooth.evaluate(theta)
         if here.grad is not None:
-            return Start(theta, here)
-    return Start(task.null.theta, task.null.evaluation, task.lam_max)
+            return task, Start(theta, here)
+    return task, replace(task.null, lam=task.lam_max)
 
 
 def _point(task: Task, lam: float, solution: Solution, keep_trace: bool) -> PathPoint:
