@@ -237,6 +237,7 @@ class Options:
             Moderated(nodes, deviation_factors(schema, nodes, *wishes)) if nodes else None,
             self.refits,
             device=self.device,
+            **({"most_parameters": np.inf} if getattr(self.criterion, "all_pairs", False) else {}),
         )
 
     @property
