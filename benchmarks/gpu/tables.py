@@ -1,4 +1,4 @@
-"""Sizes and a seed -> a wide table with a sparse graph, drawn in one go from first to last column."""
+"""Sizes and a seed -> a wide table with a sparse graph, drawn column by column."""
 
 from __future__ import annotations
 

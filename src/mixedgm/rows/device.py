@@ -146,16 +146,15 @@ class DeviceRows:
         z = arrays.zeros((self._d + 2, last - first))
         z[self._d + 1, :] = 1.0
         p = self.nodes.n_numeric
-        z[:p, :] = arrays.put(rows.numbers[first:last].T)
+        z[:p, :] = xp.permute_dims(arrays.put(rows.numbers[first:last]), (1, 0))
         if p < self._d:
             node, level = self._indicators
-            codes = arrays.put(_plain(rows.codes[first:last, self.nodes.first_indicator :].T))
+            own = _plain(rows.codes[first:last, self.nodes.first_indicator :])
+            codes = xp.permute_dims(arrays.put(own), (1, 0))
             for a in range(0, len(node), _TILE):
                 part = slice(a, min(a + _TILE, len(node)))
                 of_columns = xp.take(codes, arrays.put(node[part]), axis=0)
-                seen = (
-                    of_columns == arrays.put(level[part].astype(_plain(rows.codes).dtype))[:, None]
-                )
+                seen = of_columns == arrays.put(level[part].astype(own.dtype))[:, None]
                 z[p + part.start : p + part.stop, :] = xp.astype(seen, xp.float64)
         weight = None if rows.weights is None else arrays.put(rows.weights[first:last])
         block = Block(z, weight)
