@@ -312,7 +312,7 @@ def prepare(
     units, numbers = _standardised(design, reference, n_threads)
     nodes = design.schema.spans.kept(observed).standardised(units.centre, units.scale)
     memory = MemoryRows(numbers, codes, nodes, design.weights, n_threads)
-    rows = rows_on(recipe.device, memory)
+    rows = memory if recipe.device == "cpu" else rows_on(recipe.device, memory)
     varies = _varying(numbers, codes, nodes, units.scale)
     spiked = _known_terms(nodes, varies, units, reference)
     # A hurdle column without edges, and with node terms that are given, need not be predicted.

@@ -20,7 +20,7 @@ from mixedgm.rows.arrays import Array, Arrays
 from mixedgm.rows.spiked import assembled, covariance_of_statistics
 
 
-class Sums(NamedTuple):
+class BatchSums(NamedTuple):
     """What a pass needs of a batch."""
 
     normaliser: Array
@@ -49,14 +49,14 @@ def _softmax(xp: Array, logits: Array) -> tuple[Array, Array]:
     return weights / norm, (top + xp.log(norm))[:, 0, :]
 
 
-class Conditional(ABC):
+class BatchKind(ABC):
     """The conditionals of a batch, given their linear predictors and own terms."""
 
     rows_of_work: int
     """Numbers that a pass holds for every row of a node, besides its predictors."""
 
     @abstractmethod
-    def sums(self, xp: Array, m: Array, own: Array, weight: Array | None) -> Sums:
+    def sums(self, xp: Array, m: Array, own: Array, weight: Array | None) -> BatchSums:
         """For a pass; own (G, slots) are logits of values or own terms, -inf where padded."""
 
     @abstractmethod
@@ -67,15 +67,15 @@ class Conditional(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Gaussian(Conditional):
+class GaussianBatch(BatchKind):
     """Continuous nodes: (linear term, precision) -> expected value."""
 
     rows_of_work = 4
 
-    def sums(self, xp: Array, m: Array, own: Array, weight: Array | None) -> Sums:
+    def sums(self, xp: Array, m: Array, own: Array, weight: Array | None) -> BatchSums:
         """The expected value; moments have the rest."""
         expected = (m + own[:, :1, None]) / own[:, 1:, None]
-        return Sums(own[:, 0], weighed(expected, weight), own[:, :0])
+        return BatchSums(own[:, 0], weighed(expected, weight), own[:, :0])
 
     def curvature(
         self, xp: Array, m: Array, own: Array, weight: Array | None, z: Array
@@ -85,7 +85,7 @@ class Gaussian(Conditional):
 
 
 @dataclass(frozen=True, eq=False)
-class Indicators(Conditional):
+class IndicatorBatch(BatchKind):
     """Categorical nodes of L levels: (biases) -> probabilities."""
 
     n_levels: int
@@ -95,12 +95,12 @@ class Indicators(Conditional):
         """Numbers per row: logits, probabilities, and their parts."""
         return 4 * self.n_levels + 4
 
-    def sums(self, xp: Array, m: Array, own: Array, weight: Array | None) -> Sums:
+    def sums(self, xp: Array, m: Array, own: Array, weight: Array | None) -> BatchSums:
         """Softmax."""
         probability, normaliser = _softmax(xp, m + own[:, :, None])
         expected = weighed(probability, weight)
         total = xp.sum(weighed(normaliser, weight), axis=1)
-        return Sums(total, expected, xp.sum(expected, axis=2))
+        return BatchSums(total, expected, xp.sum(expected, axis=2))
 
     def curvature(
         self, xp: Array, m: Array, own: Array, weight: Array | None, z: Array
@@ -120,7 +120,7 @@ class Indicators(Conditional):
 
 
 @dataclass(frozen=True, eq=False)
-class Scored(Conditional):
+class ScoredBatch(BatchKind):
     """Ordinal columns and counts of at most V values: (logits of values) -> expected score."""
 
     scores: Array
@@ -139,14 +139,14 @@ class Scored(Conditional):
         probability, normaliser = _softmax(xp, own[:, :, None] + scores * m)
         return probability, normaliser, xp.sum(probability * scores, axis=1, keepdims=True)
 
-    def sums(self, xp: Array, m: Array, own: Array, weight: Array | None) -> Sums:
+    def sums(self, xp: Array, m: Array, own: Array, weight: Array | None) -> BatchSums:
         """Softmax over values."""
         probability, normaliser, mean = self._given(xp, m, own)
         of_values = xp.sum(weighed(probability, weight), axis=2)
         total = xp.sum(weighed(normaliser, weight), axis=1)
         if self.features is not None:
             of_values = xp.sum(self.features * of_values[:, :, None], axis=1)
-        return Sums(total, weighed(mean, weight), of_values)
+        return BatchSums(total, weighed(mean, weight), of_values)
 
     def curvature(
         self, xp: Array, m: Array, own: Array, weight: Array | None, z: Array
@@ -190,7 +190,7 @@ class Scored(Conditional):
 
 
 @dataclass(frozen=True, eq=False)
-class Spiked(Conditional):
+class SpikedBatch(BatchKind):
     """Hurdle columns: (odds, linear term, precision) -> whether, and how much."""
 
     constants: Array
@@ -198,7 +198,7 @@ class Spiked(Conditional):
 
     rows_of_work = 24
 
-    def sums(self, xp: Array, m: Array, own: Array, weight: Array | None) -> Sums:
+    def sums(self, xp: Array, m: Array, own: Array, weight: Array | None) -> BatchSums:
         """By c = own term + predictor of x: x given b = 1 has mean c / precision.
 
         The log odds of b are those of their own plus (c^2 / precision - log(precision / 2 pi)) / 2.
@@ -217,7 +217,7 @@ class Spiked(Conditional):
         square = -0.5 * chance * (variance + mean * mean)
         terms = [xp.sum(weighed(each, weight), axis=1) for each in (chance, amount, square)]
         total = xp.sum(weighed(normaliser, weight), axis=1)
-        return Sums(total, weighed(expected, weight), xp.stack(terms, axis=1))
+        return BatchSums(total, weighed(expected, weight), xp.stack(terms, axis=1))
 
     def curvature(
         self, xp: Array, m: Array, own: Array, weight: Array | None, z: Array
@@ -241,10 +241,10 @@ def _device(array: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class NodeBatch:
     """Nodes whose conditionals are computed together."""
 
-    conditional: Conditional
+    kind: BatchKind
     nodes: Ints
     """(G,) numbers of the nodes."""
     width: int
@@ -292,7 +292,7 @@ class Batch:
     def whole_matrices(self, parts: list[Floats], nodes: Nodes) -> Iterator[Floats]:
         """Sums of curvature of scored or spiked nodes -> a matrix over own terms and entries."""
         for g, k in enumerate(self.n_columns.tolist()):
-            if isinstance(self.conditional, Spiked):
+            if isinstance(self.kind, SpikedBatch):
                 pairs, of_terms = parts[0][g][:, : 1 + k, : 1 + k], parts[1][g][:, : 1 + k]
                 per_b = nodes.scores[nodes.slots_of(nodes.place(int(self.nodes[g])))][0]
                 yield assembled(pairs, of_terms, per_b)
@@ -316,7 +316,7 @@ def padded(count: Ints) -> Ints:
 
 def batches_of(
     nodes: Nodes, incidence: Incidence, targets: Ints, arrays: Arrays, most_numbers: int, n: int
-) -> list[Batch]:
+) -> list[NodeBatch]:
     """Batches of these nodes, each for at most about `most_numbers` numbers at n rows."""
     width = nodes.width[targets]
     n_columns = np.diff(incidence.node_entries)[targets] // width
@@ -329,7 +329,7 @@ def batches_of(
     for members in groups.values():
         at = np.array(members)
         one = _batch(nodes, incidence, targets[at], n_columns[at], arrays)
-        numbers = n * (one.shape[1] + one.conditional.rows_of_work)
+        numbers = n * (one.shape[1] + one.kind.rows_of_work)
         some = max(1, most_numbers // numbers)
         if some >= len(at):
             out.append(one)
@@ -355,7 +355,7 @@ def _alike(nodes: Nodes, node: int) -> tuple[object, ...]:
 
 def _batch(
     nodes: Nodes, incidence: Incidence, targets: Ints, n_columns: Ints, arrays: Arrays
-) -> Batch:
+) -> NodeBatch:
     width, d = int(nodes.width[targets[0]]), nodes.n_columns
     size = int(padded(n_columns).max())
     first, k = incidence.node_entries[targets], np.arange(size)
@@ -366,7 +366,7 @@ def _batch(
     entries = np.where(there[:, :, None], entry[:, :, None] + np.arange(width), -1)
     last = len(incidence.theta_index)
     conditional, slots, terms = _conditional(nodes, targets, arrays)
-    return Batch(
+    return NodeBatch(
         conditional,
         targets,
         width,
@@ -379,21 +379,21 @@ def _batch(
     )
 
 
-def _conditional(nodes: Nodes, targets: Ints, arrays: Arrays) -> tuple[Conditional, Ints, Ints]:
+def _conditional(nodes: Nodes, targets: Ints, arrays: Arrays) -> tuple[BatchKind, Ints, Ints]:
     """The conditionals of nodes that are alike, where their slots are, and their own terms."""
     if nodes.is_gaussian(int(targets[0])):
         # The slots of Gaussian nodes are linear terms, then precisions.
         slots = np.column_stack([targets, nodes.n_gaussian + targets])
-        return Gaussian(), slots, np.zeros((len(targets), 0), dtype=np.int64)
+        return GaussianBatch(), slots, np.zeros((len(targets), 0), dtype=np.int64)
     places = nodes.node_place[targets]
     kind, last = nodes.kinds[targets[0]], int(nodes.slot_start[-1])
     slots = _ranges(nodes.slot_start, places, last)
     terms = _ranges(nodes.term_start, places, -1)
     if not kind.is_numeric:
-        return Indicators(slots.shape[1]), slots, terms
+        return IndicatorBatch(slots.shape[1]), slots, terms
     if kind.has_spike:
         constants = np.stack([nodes.scores[nodes.slots_of(j)] for j in places.tolist()])
-        return Spiked(arrays.put(constants.T[:, :, None])), slots, terms
+        return SpikedBatch(arrays.put(constants.T[:, :, None])), slots, terms
     scores = np.append(nodes.scores, 0.0)[slots]
     features = None
     if not kind.is_free:
@@ -402,7 +402,7 @@ def _conditional(nodes: Nodes, targets: Ints, arrays: Arrays) -> tuple[Condition
             table = nodes.term_features(j)
             features[g, : len(table)] = table
     return (
-        Scored(arrays.put(scores), None if features is None else arrays.put(features)),
+        ScoredBatch(arrays.put(scores), None if features is None else arrays.put(features)),
         slots,
         terms,
     )
@@ -415,7 +415,7 @@ def _ranges(start: Ints, places: Ints, padding: int) -> Ints:
     return np.where(k < count[:, None], start[places][:, None] + k, padding)
 
 
-def with_intercept(batch: Batch, arrays: Arrays, d: int) -> Batch:
+def with_intercept(batch: NodeBatch, arrays: Arrays, d: int) -> NodeBatch:
     """The batch with a column of ones before all others; its coefficients stay as they are."""
     columns = arrays.get(batch.columns).reshape(batch.shape)
     ones = np.full((batch.n_nodes, 1), d + 1)

@@ -21,7 +21,7 @@ from mixedgm.errors import NotYetError, OutOfMemoryError
 from mixedgm.model.layout import Floats, Incidence, Ints
 from mixedgm.model.nodes import Nodes
 from mixedgm.rows.arrays import Array, Arrays, arrays_on
-from mixedgm.rows.batches import Batch, batches_of, weighed, with_intercept
+from mixedgm.rows.batches import NodeBatch, batches_of, weighed, with_intercept
 from mixedgm.rows.contract import (
     Coefficients,
     ColumnMoments,
@@ -51,7 +51,7 @@ _GB = 1e9
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class DeviceBlock:
     """Some rows on the device."""
 
     z: Array
@@ -59,19 +59,19 @@ class Block:
     weight: Array | None
     """(rows,)"""
 
-    def every(self, first: int, stride: int) -> Block:
+    def every(self, first: int, stride: int) -> DeviceBlock:
         """The rows first, first + stride, ..."""
         weight = None if self.weight is None else self.weight[first::stride]
-        return Block(self.z[:, first::stride], weight)
+        return DeviceBlock(self.z[:, first::stride], weight)
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class PassPlan:
     """How the linear predictors of some nodes are computed."""
 
     incidence: Incidence
     targets: Ints
-    batches: list[Batch]
+    batches: list[NodeBatch]
     is_dense: bool
     """Whether by one product with a matrix of all coefficients."""
 
@@ -89,7 +89,7 @@ class DeviceRows:
     passes: float = field(default=0.0, init=False)
     curvature_passes: float = field(default=0.0, init=False)
     part_seconds: tuple[float, float] = field(default=(0.0, 0.0), init=False)
-    _plans: list[Plan] = field(default_factory=list, init=False, repr=False)
+    _plans: list[PassPlan] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.memory.products is not None:
@@ -98,7 +98,7 @@ class DeviceRows:
                 "use device='cpu'."
             )
         self._budget = self.arrays.free_bytes()
-        self._kept: dict[tuple[int, int], Block] = {}
+        self._kept: dict[tuple[int, int], DeviceBlock] = {}
         self._block_rows = self._rows_that_fit()
 
     @property
@@ -123,7 +123,7 @@ class DeviceRows:
     @property
     def _width(self) -> int:
         """Design columns of discrete nodes."""
-        return self._d - self.nodes.n_gaussian
+        return int(self.nodes.width[self.nodes.discrete].sum())
 
     # -- rows on the device ------------------------------------------------------------------------
 
@@ -134,11 +134,11 @@ class DeviceRows:
         each = 8 * (2 * self._d + 2 * self._width + 4)
         return int(min(self.n_rows, max(_FEWEST_ROWS, _FOR_ROWS * self._budget // each)))
 
-    def _blocks(self) -> Iterator[Block]:
+    def _blocks(self) -> Iterator[DeviceBlock]:
         for first in range(0, self.n_rows, self._block_rows):
             yield self._block(first, min(first + self._block_rows, self.n_rows))
 
-    def _block(self, first: int, last: int) -> Block:
+    def _block(self, first: int, last: int) -> DeviceBlock:
         """Rows first:last; kept if they are all, else copied from memory again and again."""
         if (first, last) in self._kept:
             return self._kept[first, last]
@@ -147,8 +147,8 @@ class DeviceRows:
         z[self._d + 1, :] = 1.0
         p = self.nodes.n_numeric
         z[:p, :] = xp.permute_dims(arrays.put(rows.numbers[first:last]), (1, 0))
-        if p < self._d:
-            node, level = self._indicators
+        node, level = self._indicators
+        if len(node):
             own = _plain(rows.codes[first:last, self.nodes.first_indicator :])
             codes = xp.permute_dims(arrays.put(own), (1, 0))
             for a in range(0, len(node), _TILE):
@@ -157,7 +157,7 @@ class DeviceRows:
                 seen = of_columns == arrays.put(level[part].astype(own.dtype))[:, None]
                 z[p + part.start : p + part.stop, :] = xp.astype(seen, xp.float64)
         weight = None if rows.weights is None else arrays.put(rows.weights[first:last])
-        block = Block(z, weight)
+        block = DeviceBlock(z, weight)
         if last - first == self.n_rows:
             self._kept[first, last] = block
         return block
@@ -276,7 +276,7 @@ class DeviceRows:
 
     # -- conditionals ------------------------------------------------------------------------------
 
-    def _plan(self, incidence: Incidence, targets: Ints) -> Plan:
+    def _plan(self, incidence: Incidence, targets: Ints) -> PassPlan:
         """How to predict these nodes; the last few plans are kept."""
         for plan in self._plans:
             if plan.incidence is incidence and np.array_equal(plan.targets, targets):
@@ -285,15 +285,15 @@ class DeviceRows:
         n_columns = np.diff(incidence.node_entries)[targets] // nodes.width[targets]
         covered = int(nodes.width[targets].sum())
         is_dense = self.gathered_cost * int(n_columns.sum()) > self._d * covered
-        plan = Plan(incidence, targets, self._batches(incidence, targets), is_dense)
+        plan = PassPlan(incidence, targets, self._batches(incidence, targets), is_dense)
         self._plans[:] = [plan, *self._plans[: _PLANS - 1]]
         return plan
 
-    def _batches(self, incidence: Incidence, targets: Ints, stride: int = 1) -> list[Batch]:
+    def _batches(self, incidence: Incidence, targets: Ints, stride: int = 1) -> list[NodeBatch]:
         most, rows = int(_FOR_WORK * self._budget // 8), -(-self._block_rows // stride)
         return batches_of(self.nodes, incidence, targets, self.arrays, most, rows)
 
-    def _coefficient_matrix(self, plan: Plan, values: Floats) -> Array:
+    def _coefficient_matrix(self, plan: PassPlan, values: Floats) -> Array:
         """(d, d) of the coefficients of all targets, transposed: a row for every target column."""
         incidence, d = plan.incidence, self._d
         first, last = incidence.node_entries[plan.targets], incidence.node_entries[plan.targets + 1]
@@ -305,8 +305,8 @@ class DeviceRows:
         return self.arrays.xp.reshape(out, (d, d))
 
     def _predicted(
-        self, plan: Plan, block: Block, values: Array, matrix: Array | None
-    ) -> Iterator[tuple[Batch, Array | None, Array]]:
+        self, plan: PassPlan, block: DeviceBlock, values: Array, matrix: Array | None
+    ) -> Iterator[tuple[NodeBatch, Array | None, Array]]:
         """Every batch with its gathered columns (None where one product does it) and predictors."""
         xp, arrays = self.arrays.xp, self.arrays
         if matrix is not None:
@@ -346,7 +346,11 @@ class DeviceRows:
         return values, self.arrays.put(np.append(coef.bias, -np.inf))
 
     def _softmax_block(
-        self, plan: Plan, block: Block, given: tuple[Array, Array, Array | None], gradient: Gradient
+        self,
+        plan: PassPlan,
+        block: DeviceBlock,
+        given: tuple[Array, Array, Array | None],
+        gradient: Gradient,
     ) -> list[Array]:
         """Sums over a block: per batch normalisers, terms, gradient; then those of all pairs."""
         xp, (values, slots, matrix) = self.arrays.xp, given
@@ -354,13 +358,13 @@ class DeviceRows:
         every = gradient == "all" or (gradient == "support" and plan.is_dense)
         expected = self.arrays.zeros((self._width, block.z.shape[1])) if every else None
         for batch, columns, m in self._predicted(plan, block, values, matrix):
-            sums = batch.conditional.sums(xp, m, batch.own(xp, slots), block.weight)
+            sums = batch.kind.sums(xp, m, batch.own(xp, slots), block.weight)
             out.append(sums.normaliser)
             if gradient == "none":
                 continue
             out.append(sums.terms)
             if expected is not None:
-                at = batch.columns_covered(self.nodes) - self.nodes.n_gaussian
+                at = self.nodes.softmax_column[batch.columns_covered(self.nodes)]
                 _set_rows(self.arrays, expected, at, sums.expected)
             else:
                 out.append(xp.matmul(columns, xp.permute_dims(sums.expected, (0, 2, 1))))
@@ -370,7 +374,7 @@ class DeviceRows:
         return out
 
     def _collected(
-        self, plan: Plan, coef: Coefficients, total: list[Array], gradient: Gradient
+        self, plan: PassPlan, coef: Coefficients, total: list[Array], gradient: Gradient
     ) -> SoftmaxSums:
         """What a pass has added up, as means on the host."""
         nodes, incidence, xp = self.nodes, coef.incidence, self.arrays.xp
@@ -398,7 +402,7 @@ class DeviceRows:
                 support[batch.entries[there]] = next(found)[there]
         if gradient == "support" and plan.is_dense:
             support[incidence.softmax_entries] = next(found)
-        loss -= self._seen(coef)
+        loss[coef.nodes] -= self._seen(coef)[coef.nodes]
         loss[np.array(nodes.n_levels) == 1] = 0.0  # and not what rounding leaves of it
         return SoftmaxSums(
             loss / self.total_weight,
@@ -498,13 +502,13 @@ class DeviceRows:
 
     def _curvature(
         self, coef: Coefficients, targets: Ints, stride: int
-    ) -> list[tuple[Batch, list[NDArray[Any]]]]:
+    ) -> list[tuple[NodeBatch, list[NDArray[Any]]]]:
         """Sums of second derivatives, batch by batch, on the host."""
         return self._with_memory(lambda: list(self._curvature_batches(coef, targets, stride)))
 
     def _curvature_batches(
         self, coef: Coefficients, targets: Ints, stride: int
-    ) -> Iterator[tuple[Batch, list[NDArray[Any]]]]:
+    ) -> Iterator[tuple[NodeBatch, list[NDArray[Any]]]]:
         if not len(targets):
             return
         xp, (values, slots) = self.arrays.xp, self._on_device(coef)
@@ -522,7 +526,7 @@ class DeviceRows:
                 )
                 m = batch.predictors(xp, z[:, 1:, :], values)
                 own = batch.own(xp, slots)
-                parts = batch.conditional.curvature(xp, m, own, some.weight, z)
+                parts = batch.kind.curvature(xp, m, own, some.weight, z)
                 total = (
                     list(parts) if not total else [a + b for a, b in zip(total, parts, strict=True)]
                 )
@@ -570,7 +574,7 @@ class DeviceRows:
             product += xp.matmul(one.of(xp, r), xp.permute_dims(two.of(xp, z), (1, 0)))
         return product
 
-    def _residuals(self, conditionals: Conditionals, block: Block) -> Array:
+    def _residuals(self, conditionals: Conditionals, block: DeviceBlock) -> Array:
         """(d, rows) expected less observed design columns, times weights; 0 if not predicted."""
         xp, arrays, nodes = self.arrays.xp, self.arrays, self.nodes
         predicted = np.flatnonzero(conditionals.predicted)
@@ -585,7 +589,7 @@ class DeviceRows:
             plan = self._plan(coef.incidence, targets)
             matrix = self._coefficient_matrix(plan, coef.values) if plan.is_dense else None
             for batch, _, m in self._predicted(plan, block, values, matrix):
-                sums = batch.conditional.sums(xp, m, batch.own(xp, slots), block.weight)
+                sums = batch.kind.sums(xp, m, batch.own(xp, slots), block.weight)
                 _set_rows(arrays, out, batch.columns_covered(nodes), sums.expected)
         seen = weighed(block.z[: self._d, :], block.weight)
         is_predicted = arrays.put(conditionals.predicted[nodes.column_node].astype(np.float64))
@@ -596,9 +600,9 @@ class DeviceRows:
         self.part_seconds = (self.part_seconds[0] + passes, self.part_seconds[1] + curvature)
 
 
-def rows_on(device: str, rows: MemoryRows) -> MemoryRows | DeviceRows:
-    """The store of rows on a device: "cpu" for these themselves, else as in `arrays_on`."""
-    return rows if device == "cpu" else DeviceRows(rows, arrays_on(device))
+def rows_on(device: str, rows: MemoryRows) -> DeviceRows:
+    """The rows on a device, which is named as for `arrays_on`."""
+    return DeviceRows(rows, arrays_on(device))
 
 
 def _plain(codes: NDArray[np.integer]) -> NDArray[np.integer]:
