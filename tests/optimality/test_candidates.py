@@ -8,8 +8,9 @@ import pytest
 import mixedgm as mg
 from mixedgm import estimates
 from mixedgm.certificate import Claim, kkt
+from mixedgm.fitting import encode, fit_design
 from mixedgm.model.pair_weights import PairWeights
-from mixedgm.path import recipe as recipes
+from mixedgm.options import Options
 from mixedgm.path.path import solve_path
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.task import prepare
@@ -141,12 +142,19 @@ def test_the_certificate_looks_at_all_pairs(table, options):
     assert min(numbers) > 0.0
 
 
-@pytest.fixture
-def always_wide(monkeypatch):
-    def switch(on):
-        monkeypatch.setattr(recipes, "ALL_PAIRS_UP_TO", 0 if on else 4_000_000)
+class Wide(Options):
+    """Options with which every table counts as wide."""
 
-    return switch
+    def recipe(self, schema):
+        recipe = super().recipe(schema)
+        wants_all = np.isinf(recipe.most_parameters)
+        return recipe if wants_all else replace(recipe, most_parameters=0)
+
+
+def fitted(kind, **options):
+    chosen = kind(**options)
+    design = encode(people(250, seed=3), chosen)
+    return fit_design(design, chosen, certify=True)
 
 
 FITS = {
@@ -168,28 +176,23 @@ FITS = {
 
 
 @pytest.mark.parametrize("fit", FITS)
-def test_fitted_models_are_those_of_all_pairs(fit, always_wide):
-    table, models = people(250, seed=3), []
-    for on in (False, True):
-        always_wide(on)
-        models.append(mg.MixedGraphicalModel(tol=1e-9, random_state=0, **FITS[fit]).fit(table))
-    whole, wide = models
-    assert whole.path_.grown is None
-    assert (wide.path_.grown is None) == (fit == "stars")  # which needs all pairs
-    assert wide.kkt_ <= 1e-9 + 1e-12
-    assert wide.converged_
-    assert wide.lam_ == pytest.approx(whole.lam_, rel=1e-9)
-    one, other = ({(e.source, e.target) for e in m.fitted_.edges} for m in models)
-    assert one == other
-    np.testing.assert_allclose(wide.params_.coef, whole.params_.coef, atol=1e-5)
-
-
-def test_tests_of_all_pairs_give_way_to_ebic(always_wide):
-    always_wide(True)
-    model = mg.MixedGraphicalModel().fit(people(250, seed=3))
-    assert any(
-        "chosen by EBIC: the table is so wide" in note for note in model.fitted_.report.notes
+def test_fitted_models_are_those_of_all_pairs(fit):
+    whole, wide = (
+        fitted(kind, tol=1e-9, random_state=0, n_jobs=1, **FITS[fit]) for kind in (Options, Wide)
     )
+    assert whole.path.grown is None
+    assert (wide.path.grown is None) == (fit == "stars")  # which needs all pairs
+    assert wide.report.kkt <= 1e-9 + 1e-12
+    assert wide.report.converged
+    assert wide.report.lam == pytest.approx(whole.report.lam, rel=1e-9)
+    one, other = ({(e.source, e.target) for e in model.edges} for model in (whole, wide))
+    assert one == other
+    np.testing.assert_allclose(wide.params.coef, whole.params.coef, atol=1e-5)
+
+
+def test_tests_of_all_pairs_give_way_to_ebic():
+    notes = fitted(Wide).report.notes
+    assert any("chosen by EBIC: the table is so wide" in note for note in notes)
 
 
 def test_pair_weights_of_exceptions():
