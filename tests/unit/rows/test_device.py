@@ -99,6 +99,25 @@ def test_the_default_fit_is_the_same(frame):
     np.testing.assert_allclose(there.params_.coef, here.params_.coef, atol=1e-8)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"missing": "model", "lam": 0.2},
+        {"select": mg.CV(3), "n_lams": 8, "random_state": 0, "n_jobs": 1},
+        {"loss": "nodewise", "select": "ebic"},
+        {"covariates": ["x0", "y1"]},
+    ],
+    ids=["missing", "cv", "nodewise", "covariates"],
+)
+def test_other_fits_are_the_same(frame, options):
+    if "missing" in options:
+        frame.loc[3:20, "x1"] = np.nan
+    here = mg.MixedGraphicalModel(tol=1e-8, **options).fit(frame)
+    there = mg.MixedGraphicalModel(tol=1e-8, device="numpy", **options).fit(frame)
+    assert [edge[:2] for edge in there.edges_] == [edge[:2] for edge in here.edges_]
+    assert there.objective_ == pytest.approx(here.objective_, abs=1e-8)
+
+
 def test_paths_criteria_and_model_files(frame, tmp_path):
     path = mg.fit_path(frame, n_lams=4, device="numpy")
     np.testing.assert_allclose(path.objective, mg.fit_path(frame, n_lams=4).objective, atol=1e-9)
