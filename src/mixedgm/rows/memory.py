@@ -192,11 +192,11 @@ class MemoryRows:
                 np.bincount(self.codes[:, j], self.weights, nodes.n_levels[j])
                 for j in range(nodes.n_spiked, nodes.first_indicator)
             ]
-            shares = np.concatenate([*self._spiked_sums(), *counts, shares])
+            shares = np.concatenate([*self.spiked_sums(), *counts, shares])
         second /= total  # in place: of very many columns it is the largest matrix there is
         return Moments(total, mean / total, second, shares / total)
 
-    def _spiked_sums(self) -> list[Floats]:
+    def spiked_sums(self) -> list[Floats]:
         """Sums of what multiplies the own terms of nodes with a spike."""
         first, out = self.nodes.n_gaussian, []
         for j in range(self.nodes.n_spiked):
