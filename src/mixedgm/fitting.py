@@ -41,6 +41,7 @@ from mixedgm.path.selection import GivenLam, choose
 from mixedgm.path.task import Reference, Task, prepare
 from mixedgm.printable import few, quoted
 from mixedgm.report import Completion
+from mixedgm.rows.arrays import arrays_on
 from mixedgm.rows.contract import Moments
 from mixedgm.table import as_frame, learn
 from mixedgm.table.encode import Design
@@ -79,6 +80,7 @@ def fit_path(
     ([0, 1, 1], True)
     """
     chosen = Options(lams=lams, **options)
+    _require_device(chosen)
     design = encode(X, chosen, sample_weight)
     if isinstance(design, Gaps):
         raise NotYetError(
@@ -100,6 +102,7 @@ def fit_table(
     X: Any, library: str, options: Options, sample_weight: ArrayLike | None = None
 ) -> FittedModel:
     """Encode the table, fit it, and warn about what did not converge."""
+    _require_device(options)
     design = encode(X, options, sample_weight)
     announce(design, options)
     _compile_ahead(design, options)
@@ -108,6 +111,12 @@ def fit_table(
         fitted = fit(design, options, library=library, runtime=options.runtime, certify=True)
     warn_of_trouble(fitted, options.tol)
     return fitted
+
+
+def _require_device(options: Options) -> None:
+    """Raise ParameterError where the device is not there, before any work."""
+    if options.device != "cpu":
+        arrays_on(options.device)
 
 
 def _compile_ahead(design: Design | Gaps, options: Options) -> None:

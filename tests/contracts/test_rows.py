@@ -12,7 +12,9 @@ from mixedgm.diagnostics.truth import truth_of
 from mixedgm.model.layout import Layout
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.pair_weights import PairWeights
+from mixedgm.rows.arrays import arrays_on
 from mixedgm.rows.contract import Coefficients, Conditionals, Question
+from mixedgm.rows.device import DeviceRows
 from mixedgm.rows.memory import MemoryRows
 from tests.support import dense
 from tests.support.moderated import moderated_task, written_out
@@ -77,9 +79,19 @@ MEMORY = {
     "memory-levels": {"n_threads": 3, "blas_cost": 1e9},
     "memory-without-moments": {"n_threads": 2, "most_moments": 0},
 }
-STORES = (*MEMORY, "states")
-EVERY = [(s, shape) for s in STORES for shape in (DISTRIBUTIONS if s == "states" else SHAPES)]
-FEW = [(store, shape) for store in MEMORY for shape in ("mixed", "scored", "spiked")]
+# Library; whether columns are gathered or multiplied all together, and rows at a time.
+DEVICE = {
+    "device-gathered": ("numpy", {"gathered_cost": 0.0, "block_rows": 71}),
+    "device-dense": ("numpy", {"gathered_cost": 1e9}),
+    "device-torch": ("torch", {"gathered_cost": 1.0}),
+}
+SHAPES_OF = dict.fromkeys(MEMORY, SHAPES) | dict.fromkeys(DEVICE, (*TABLES, *DISTRIBUTIONS))
+SHAPES_OF |= {
+    "device-torch": ("mixed-weighted", "few-edges", "scored-weighted", "spiked-weighted"),
+    "states": tuple(DISTRIBUTIONS),
+}
+EVERY = [(store, shape) for store, shapes in SHAPES_OF.items() for shape in shapes]
+FEW = [(store, shape) for store in (*MEMORY, *DEVICE) for shape in ("mixed", "scored", "spiked")]
 FEW.append(("states", "states"))
 
 
@@ -87,7 +99,7 @@ FEW.append(("states", "states"))
 class Case:
     """Rows, coefficients, and the same thing as dense matrices."""
 
-    rows: MemoryRows | StateRows
+    rows: MemoryRows | DeviceRows | StateRows
     codes: np.ndarray
     weights: np.ndarray | None
     values: list[dense.Values | dense.Spiked]
@@ -179,6 +191,11 @@ class Case:
 
 def make(store, shape, size=0.5):
     case = states_of(shape, store == "states") if shape in DISTRIBUTIONS else table_of(shape, size)
+    if store in DEVICE:
+        library, options = DEVICE[store]
+        if library == "torch":
+            pytest.importorskip("torch", reason="PyTorch is not part of the test environment")
+        return replace(case, rows=DeviceRows(case.rows, arrays_on(library), **options))
     return replace(case, rows=replace(case.rows, **MEMORY.get(store, {})))
 
 
@@ -515,7 +532,7 @@ def test_asking_twice_gives_the_same_bits(few):
     assert_same_bits(few.rows, few.rows, case=few)
 
 
-@pytest.mark.parametrize("store", MEMORY)
+@pytest.mark.parametrize("store", [*MEMORY, *DEVICE])
 @pytest.mark.parametrize(
     "shape",
     [
@@ -525,8 +542,11 @@ def test_asking_twice_gives_the_same_bits(few):
     ],
 )
 def test_weight_two_is_the_row_twice(store, shape):
+    if store in DEVICE and shape in MODERATED:
+        pytest.skip("a device refuses moderated edges")
     case = make(store, shape)
-    rows, products = case.rows, case.rows.products
+    rows = case.rows.memory if store in DEVICE else case.rows
+    products = rows.products
     times = rows.weights.astype(int)
     if products is not None:
         products = replace(products, features=np.repeat(products.features, times, axis=0))
@@ -537,6 +557,8 @@ def test_weight_two_is_the_row_twice(store, shape):
         weights=None,
         products=products,
     )
+    if store in DEVICE:
+        rows, twice = case.rows, replace(case.rows, memory=twice)
     assert rows.moments().total_weight == twice.moments().total_weight
     many, once = (curvature_of(case, case.nodes, 1, each) for each in (rows, twice))
     for j, matrix in many.items():
@@ -545,7 +567,7 @@ def test_weight_two_is_the_row_twice(store, shape):
         np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-12)
 
 
-@pytest.mark.parametrize("store", MEMORY)
+@pytest.mark.parametrize("store", [*MEMORY, *DEVICE])
 @pytest.mark.parametrize(
     "shape", ["mixed", "mixed-weighted", "few-edges", "many-rows", "scored", "spiked"]
 )

@@ -14,6 +14,7 @@ from mixedgm.options import Options
 from mixedgm.path.path import solve_path
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.task import prepare
+from mixedgm.store import model_file
 from mixedgm.studies.bootstrap import plan_of
 from mixedgm.studies.resampling import resample
 from tests.support.people import people
@@ -178,7 +179,7 @@ FITS = {
 
 
 @pytest.mark.parametrize("fit", FITS)
-def test_fitted_models_are_those_of_all_pairs(fit):
+def test_fitted_models_are_those_of_all_pairs(fit, tmp_path):
     whole, wide = (
         fitted(kind, tol=1e-9, random_state=0, n_jobs=1, **FITS[fit]) for kind in (Options, Wide)
     )
@@ -190,6 +191,12 @@ def test_fitted_models_are_those_of_all_pairs(fit):
     one, other = ({(e.source, e.target) for e in model.edges} for model in (whole, wide))
     assert one == other
     np.testing.assert_allclose(wide.params.coef, whole.params.coef, atol=1e-5)
+    model_file.save(wide, tmp_path / "wide.mgm")
+    loaded = model_file.load(tmp_path / "wide.mgm")[0].path
+    assert loaded.n_possible == wide.path.n_possible == whole.path.n_possible
+    for k in range(len(wide.path)):
+        assert set(loaded.edges(k)) == set(wide.path.edges(k))
+        np.testing.assert_allclose(loaded.params(k).coef, wide.path.params(k).coef)
 
 
 def test_tests_of_all_pairs_give_way_to_ebic():

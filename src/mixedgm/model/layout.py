@@ -577,6 +577,12 @@ class Layout:
         covariate is in one conditional, and always stands on both sides.  The matrices of
         deviations follow below, one for each feature.
         """
+        there = np.flatnonzero(theta[self.edges])
+        if len(there) < 0.1 * (self.n_theta - self.n_node_terms):
+            # Positions of the groups that are not zero are enough, and far fewer.
+            groups = np.unique(np.searchsorted(self.starts, there + self.n_node_terms, "right") - 1)
+            if len(groups) < self.n_groups:
+                return self.restrict(groups).to_matrix(theta[self.positions(groups)])
         matrix = np.zeros((self.n_products, self.n_columns))
         row, column = self.edge_position
         matrix[row, column] = theta[self.edges]

@@ -25,6 +25,7 @@ from mixedgm.path.refits import Unshrunken, noise_worth_one_row, unshrunken, wor
 from mixedgm.path.rounds import ROUGH, Unpenalised
 from mixedgm.path.task import Task
 from mixedgm.printable import quoted
+from mixedgm.rows.device import DeviceRows
 from mixedgm.rows.memory import MemoryRows
 from mixedgm.solve.working_set import Start
 
@@ -117,8 +118,9 @@ def untestable(task: Task, graph: Ints) -> str:
 
 
 def rows_of(task: Task) -> MemoryRows:
-    """The rows behind a pseudolikelihood."""
+    """The rows behind a pseudolikelihood, in memory: tests are not made on a device."""
     rows = task.smooth.rows  # type: ignore[attr-defined]
+    rows = rows.memory if isinstance(rows, DeviceRows) else rows
     assert isinstance(rows, MemoryRows)
     return rows
 
