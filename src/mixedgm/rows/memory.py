@@ -232,7 +232,7 @@ class MemoryRows:
         )
         upper = np.triu(level_by_level)
         second = np.empty((p + levels, p + levels))
-        second[:p, :p] = weighted.T @ self.numbers
+        np.matmul(weighted.T, self.numbers, out=second[:p, :p])  # without a second one of its size
         second[p:, :p] = number_by_level
         second[:p, p:] = number_by_level.T
         second[p:, p:] = upper + np.triu(upper, 1).T
