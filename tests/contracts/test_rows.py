@@ -11,8 +11,10 @@ from mixedgm.diagnostics.states import StateRows
 from mixedgm.diagnostics.truth import truth_of
 from mixedgm.model.layout import Layout
 from mixedgm.model.nodes import Nodes
+from mixedgm.parts.local import LocalParts
 from mixedgm.rows.contract import Coefficients
 from mixedgm.rows.memory import MemoryRows
+from mixedgm.rows.parts import PartedRows, sliced
 from tests.support import dense
 from tests.support.moderated import moderated_task, written_out
 from tests.support.problems import SCORED, draw, random_theta
@@ -75,9 +77,12 @@ MEMORY = {
     "memory-blas": {"n_threads": 2, "blas_cost": 0.0},
     "memory-levels": {"n_threads": 3, "blas_cost": 1e9},
 }
-STORES = (*MEMORY, "states")
+# Where the rows are cut, and how many bytes stay in memory: all, or nothing.
+PARTS = {"parts": ((0.2, 0.21, 0.9), None), "parts-in-files": ((0.5,), 0)}
+TABLE_STORES = (*MEMORY, *PARTS)
+STORES = (*TABLE_STORES, "states")
 EVERY = [(s, shape) for s in STORES for shape in (DISTRIBUTIONS if s == "states" else SHAPES)]
-FEW = [(store, shape) for store in MEMORY for shape in ("mixed", "scored", "spiked")]
+FEW = [(store, shape) for store in TABLE_STORES for shape in ("mixed", "scored", "spiked")]
 FEW.append(("states", "states"))
 
 
@@ -85,7 +90,7 @@ FEW.append(("states", "states"))
 class Case:
     """Rows, coefficients, and the same thing as dense matrices."""
 
-    rows: MemoryRows | StateRows
+    rows: MemoryRows | PartedRows | StateRows
     codes: np.ndarray
     weights: np.ndarray | None
     values: list[dense.Values | dense.Spiked]
@@ -177,7 +182,27 @@ class Case:
 
 def make(store, shape, size=0.5):
     case = states_of(shape, store == "states") if shape in DISTRIBUTIONS else table_of(shape, size)
+    if store in PARTS:
+        return replace(case, rows=parted(case.rows, *PARTS[store]))
     return replace(case, rows=replace(case.rows, **MEMORY.get(store, {})))
+
+
+def parted(rows, cuts, limit):
+    """The rows cut at these shares of all."""
+    at = [0, *(int(share * rows.n_rows) for share in cuts), rows.n_rows]
+    pieces = [sliced(rows, first=a) for a in at[:-1]]
+    sizes = np.diff(at).tolist()
+    pieces = [sliced_before(piece, n) for piece, n in zip(pieces, sizes, strict=True)]
+    return PartedRows(LocalParts(pieces, limit), sliced, sizes, rows.nodes, n_threads=2)
+
+
+def sliced_before(rows, n):
+    products = rows.products
+    if products is not None:
+        products = replace(products, features=products.features[:n])
+    weights = None if rows.weights is None else rows.weights[:n]
+    numbers, codes = rows.numbers[:n], rows.codes[:n]
+    return replace(rows, numbers=numbers, codes=codes, weights=weights, products=products)
 
 
 @cache
