@@ -46,9 +46,12 @@ class Parts(Protocol[T]):
         """
 
     def total(
-        self, function: Callable[..., Sums], *common: Any, each: Sequence[Any] | None = None
+        self, function: Callable[..., Sums | None], *common: Any, each: Sequence[Any] | None = None
     ) -> Sums:
-        """Return the sums of what the function returns, added up in a fixed order."""
+        """Return the sums of what the function returns, added up in a fixed order.
+
+        A part without anything to add returns None.
+        """
 
     def combined(
         self,
@@ -87,7 +90,7 @@ class View(Generic[U]):
         each: Sequence[Any] | None = None,
     ) -> None:
         self.parts, self.function, self.common = parts, function, common
-        self.each = [()] * len(parts) if each is None else [(one,) for one in each]
+        self.each: list[tuple[Any, ...]] = _tuples(each, len(parts))
 
     @property
     def nearby(self) -> bool:
@@ -98,8 +101,7 @@ class View(Generic[U]):
         return len(self.parts)
 
     def _arguments(self, each: Sequence[Any] | None) -> list[tuple[Any, Any]]:
-        more: list[Any] = [()] * len(self) if each is None else [(one,) for one in each]
-        return list(zip(self.each, more, strict=True))
+        return list(zip(self.each, _tuples(each, len(self)), strict=True))
 
     def map(
         self, function: Callable[..., Any], *common: Any, each: Sequence[Any] | None = None
@@ -109,7 +111,7 @@ class View(Generic[U]):
         return self.parts.map(seen, *given, each=self._arguments(each))
 
     def total(
-        self, function: Callable[..., Sums], *common: Any, each: Sequence[Any] | None = None
+        self, function: Callable[..., Sums | None], *common: Any, each: Sequence[Any] | None = None
     ) -> Sums:
         """Return the sums over parts, as they are seen here."""
         given = (function, self.function, self.common, common)
@@ -150,6 +152,10 @@ def seen(
 ) -> Any:
     """Return a function of what a view makes of a part."""
     return function(view(part, *of_view, *each[0]), *common, *each[1])
+
+
+def _tuples(each: Sequence[Any] | None, n_parts: int) -> list[tuple[Any, ...]]:
+    return [()] * n_parts if each is None else [(one,) for one in each]
 
 
 def added(*sums: Sums | None) -> Sums:

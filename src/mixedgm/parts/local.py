@@ -43,7 +43,7 @@ class LocalParts(Generic[T]):
 
     def __init__(self, parts: Iterable[T] = (), limit: int | None = None) -> None:
         self.limit = _free_memory() if limit is None else limit
-        self._parts: list[T | Path] = []
+        self._parts: list[T | Path | None] = []
         self._used = 0
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         for part in parts:
@@ -76,7 +76,7 @@ class LocalParts(Generic[T]):
     def _stored(self, at: int) -> T:
         part = self._parts[at]
         if not isinstance(part, Path):
-            return part
+            return part  # type: ignore[return-value]
         with part.open("rb") as file:
             loaded: T = pickle.load(file)
         return loaded
@@ -90,12 +90,12 @@ class LocalParts(Generic[T]):
             yield function(self._stored(at), *common, *more)
 
     def total(
-        self, function: Callable[..., Sums], *common: Any, each: Sequence[Any] | None = None
+        self, function: Callable[..., Sums | None], *common: Any, each: Sequence[Any] | None = None
     ) -> Sums:
         """Return the sums over parts, added up from the first to the last."""
         sums: Sums | None = None
         for one in self.map(function, *common, each=each):
-            sums = one if sums is None else added(sums, one)
+            sums = added(sums, one)
         return sums or ()
 
     def combined(
@@ -119,7 +119,7 @@ class LocalParts(Generic[T]):
         for at in range(len(self)):
             more = () if each is None else (each[at],)
             part, old = self._stored(at), self._parts[at]
-            self._parts[at] = None  # type: ignore[call-overload]
+            self._parts[at] = None
             made = function(part, *common, *more)
             if isinstance(old, Path):
                 old.unlink()

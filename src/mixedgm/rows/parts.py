@@ -158,7 +158,8 @@ class PartedRows:
         """Sums over parts of ``function(rows, *given)``, with every stride-th row of the table."""
         before = np.cumsum([0, *self.sizes[:-1]])
         first = (-before % stride).tolist()
-        return self.parts.total(_asked, self.opener, self.n_threads, function, given, stride, each=first)
+        common = (self.opener, self.n_threads, function, given, stride)
+        return self.parts.total(_asked, *common, each=first)
 
     def means(self, function: Callable[..., Sums], *given: Any, stride: int = 1) -> Sums:
         """Means over every stride-th row of what the function returns as means over its own rows.
@@ -223,7 +224,8 @@ class PartedRows:
         sample = self.sample(stride)
         if sample is None:
             total, sums, shape = self.totals(_softmax_curvature, coef, nodes, stride=stride)
-            curvature = SoftmaxCurvature(sums, *shape.value, 1.0 / total)
+            start, n_levels, n_columns = shape.value
+            curvature = SoftmaxCurvature(sums, start, n_levels, n_columns, 1.0 / total)
         else:
             curvature = sample.softmax_curvature(coef, nodes, 1)
         self._spend(0.0, time.perf_counter() - clock)
@@ -236,7 +238,8 @@ class PartedRows:
         sample = self.sample(stride)
         if sample is None:
             total, sums, shape = self.totals(_scored_curvature, coef, nodes, stride=stride)
-            curvature = NodeMatrices(*shape.value, sums / total)
+            asked, start = shape.value
+            curvature = NodeMatrices(asked, start, sums / total)
         else:
             curvature = sample.scored_curvature(coef, nodes, 1)
         self._spend(0.0, time.perf_counter() - clock)
