@@ -6,10 +6,11 @@ import os
 import pickle
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from mixedgm.parts.contract import Sums, added
+from mixedgm.parts.contract import Parts, Sums, added
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -39,8 +40,6 @@ class LocalParts(Generic[T]):
     ([np.int64(0), np.int64(0), np.int64(1), np.int64(3)], 2)
     """
 
-    nearby = True
-
     def __init__(self, parts: Iterable[T] = (), limit: int | None = None) -> None:
         self.limit = _free_memory() if limit is None else limit
         self._parts: list[T | Path | None] = []
@@ -48,6 +47,11 @@ class LocalParts(Generic[T]):
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         for part in parts:
             self.append(part)
+
+    @property
+    def nearby(self) -> bool:
+        """Whether the parts are in this process: they are."""
+        return True
 
     def __len__(self) -> int:
         return len(self._parts)
@@ -110,7 +114,7 @@ class LocalParts(Generic[T]):
 
     def replaced(
         self, function: Callable[..., U], *common: Any, each: Sequence[Any] | None = None
-    ) -> LocalParts[U]:
+    ) -> Parts[U]:
         """Return the parts that the function makes of these, one after the other.
 
         Every part is given up as soon as its successor is there.
@@ -132,7 +136,32 @@ class LocalParts(Generic[T]):
         self._parts.clear()
         return out
 
-    def only(self, kept: Sequence[int]) -> LocalParts[T]:
+    def joined(
+        self, join: Callable[[list[T]], T], size: Callable[[T], int], most: int
+    ) -> LocalParts[T]:
+        """Put neighbours together as long as their sizes add up to no more than `most`.
+
+        The parts are given up one after the other.
+        """
+        sizes = list(self.map(size))
+        if all(a + b > most for a, b in pairwise(sizes)):
+            return self
+        out: LocalParts[T] = LocalParts(limit=self.limit)
+        waiting: list[T] = []
+        n = 0
+        for at in range(len(self)):
+            if waiting and n + sizes[at] > most:
+                out.append(join(waiting))
+                waiting, n = [], 0
+            waiting.append(self._stored(at))
+            n += sizes[at]
+            self._parts[at] = None
+        if waiting:
+            out.append(join(waiting))
+        self._parts.clear()
+        return out
+
+    def only(self, kept: Sequence[int]) -> Parts[T]:
         """Return some of the parts, by their numbers."""
         out: LocalParts[T] = LocalParts(limit=self.limit)
         out._parts, out._folder = [self._parts[k] for k in kept], self._folder

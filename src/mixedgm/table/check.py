@@ -410,13 +410,13 @@ class Inspection:
                 continue
             values = self._values(name, at)
             declared = self.options.kinds.get(name)
-            finding = family_finding(values, declared) if self.frame.n_rows else None
+            finding = self._family_finding(values, declared) if self.frame.n_rows else None
             if finding is not None:
                 self.findings.append(finding)
                 continue
             if declared is None and values.family != "number":
                 factor = values.factor()
-                finding, reason = text_finding(values, factor, factor.counts(self.present))
+                finding, reason = self._text_finding(values, factor)
                 self.findings += [] if finding is None else [finding]
                 if reason is not None:
                     self.left_out.append(LeftOut(name, reason, at))
@@ -428,6 +428,12 @@ class Inspection:
 
     def _values(self, name: str, at: int) -> Values:
         return read_values(name, self.frame.columns[at], self.frame.library)
+
+    def _family_finding(self, values: Values, declared: Kind | None) -> Finding | None:
+        return family_finding(values, declared)
+
+    def _text_finding(self, values: Values, factor: Factor) -> tuple[Finding | None, str | None]:
+        return text_finding(values, factor, factor.counts(self.present))
 
     def _numbers(self, values: Values) -> Numbers:
         """Return those that are not missing, in rows that count."""

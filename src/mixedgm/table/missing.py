@@ -40,15 +40,8 @@ def read_weights(
     bad = _weight_error(weights, n_rows)
     if bad is not None:
         return None, [bad]
-    total, n_used = float(weights.sum()), int(np.count_nonzero(weights))
-    if 0.5 * n_used <= total <= 2 * n_used:
-        return weights, []
-    what = (
-        f"sample_weight sums to {total:g} over {rows(n_used)} with positive weight; the sum is the "
-        "number of observations that every criterion counts"
-    )
-    remedy = "sample_weight * (n / sample_weight.sum()), unless the weights are frequencies"
-    return weights, [Finding(None, what, remedy, "warning")]
+    odd = _sum_finding(float(weights.sum()), int(np.count_nonzero(weights)))
+    return weights, [] if odd is None else [odd]
 
 
 def present_rows(weights: Floats | None) -> Mask | None:
@@ -63,15 +56,11 @@ def _weight_error(weights: Floats, n_rows: int) -> Finding | None:
     if len(weights) != n_rows:
         what = f"sample_weight has {_entries(len(weights))}, but the table has {rows(n_rows)}"
         return Finding(None, what, "")
-    infinite = int(np.count_nonzero(~np.isfinite(weights)))
-    if infinite:
-        entries = f"{_entries(infinite)} that {'is' if infinite == 1 else 'are'}"
-        what = f"sample_weight has {entries} missing or infinite (NaN or inf)"
-        return Finding(None, what, "weight 0 leaves a row out")
-    negative = int(np.count_nonzero(weights < 0))
-    if negative:
-        what = f"sample_weight has {_entries(negative, 'negative ')}"
-        return Finding(None, what, "use weights >= 0")
+    bad = _entry_error(
+        int(np.count_nonzero(~np.isfinite(weights))), int(np.count_nonzero(weights < 0))
+    )
+    if bad is not None:
+        return bad
     if n_rows and not weights.any():
         return Finding(None, "every sample_weight is zero, so no row counts", "")
     with np.errstate(over="ignore"):
@@ -86,6 +75,47 @@ def _weight_error(weights: Floats, n_rows: int) -> Finding | None:
         remedy = f"set those below {_LIGHT * total:.2g} to 0, which leaves their rows out"
         return Finding(None, f"{what}, in a sum of {total:g}", remedy)
     return None
+
+
+def _entry_error(infinite: int, negative: int) -> Finding | None:
+    if infinite:
+        entries = f"{_entries(infinite)} that {'is' if infinite == 1 else 'are'}"
+        what = f"sample_weight has {entries} missing or infinite (NaN or inf)"
+        return Finding(None, what, "weight 0 leaves a row out")
+    if negative:
+        what = f"sample_weight has {_entries(negative, 'negative ')}"
+        return Finding(None, what, "use weights >= 0")
+    return None
+
+
+def weight_finding(
+    total: float, n_used: int, infinite: int, negative: int, smallest: float
+) -> Finding | None:
+    """Return what is wrong with weights of which sums and counts are known, or odd about them."""
+    bad = _entry_error(infinite, negative)
+    if bad is not None:
+        return bad
+    if not n_used:
+        return Finding(None, "every sample_weight is zero, so no row counts", "")
+    if total > _MOST_WEIGHT:
+        what = f"sample_weight sums to {total:g}; the sum is a number of observations"
+        return Finding(None, f"{what}, at most {_MOST_WEIGHT:g}", "divide it by its largest value")
+    if smallest < _LIGHT * total:
+        what = f"sample_weight has entries too small to count, down to {smallest:g}"
+        remedy = f"set those below {_LIGHT * total:.2g} to 0, which leaves their rows out"
+        return Finding(None, f"{what}, in a sum of {total:g}", remedy)
+    return _sum_finding(total, n_used)
+
+
+def _sum_finding(total: float, n_used: int) -> Finding | None:
+    if 0.5 * n_used <= total <= 2 * n_used:
+        return None
+    what = (
+        f"sample_weight sums to {total:g} over {rows(n_used)} with positive weight; the sum is the "
+        "number of observations that every criterion counts"
+    )
+    remedy = "sample_weight * (n / sample_weight.sum()), unless the weights are frequencies"
+    return Finding(None, what, remedy, "warning")
 
 
 def _entries(count: int, sort: str = "") -> str:

@@ -12,7 +12,8 @@ __all__ = ["ArrayNumbers", "Numbers", "as_numbers"]
 
 Floats = NDArray[np.float64]
 
-_SAMPLE = 10_000  # rows that are sorted to find a common value
+SAMPLE = 10_000
+"""Rows that are sorted to find a common value."""
 FEW = 20
 """So few distinct values of a sample are counted in all rows."""
 
@@ -147,7 +148,7 @@ class ArrayNumbers:
 
     def commonest(self) -> tuple[float, int]:
         """The commonest value of a sample, and how many values are distinct."""
-        some = self.values[:: max(1, self.count // _SAMPLE)]
+        some = self.values[:: max(1, self.count // SAMPLE)]
         distinct, counts = np.unique(some, return_counts=True)
         n_distinct = len(np.unique(self.values)) if len(distinct) <= FEW else len(distinct)
         return float(distinct[int(np.argmax(counts))]), n_distinct

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
 from numbers import Integral
@@ -56,6 +56,17 @@ class Frame:
         for at, name in enumerate(self.names):
             positions.setdefault(name, at)
         return positions
+
+
+def without_column(frame: Frame, name: str) -> Frame:
+    """Return the frame without a column that it has."""
+    kept = [at for at in range(len(frame.names)) if at != frame.positions[name]]
+    return replace(
+        frame,
+        names=tuple(frame.names[at] for at in kept),
+        columns=tuple(frame.columns[at] for at in kept),
+        labels=tuple(frame.labels[at] for at in kept) if frame.labels else (),
+    )
 
 
 def as_frame(X: object) -> Frame:
