@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +20,7 @@ from scipy import sparse
 from mixedgm.blas import single_threaded_blas
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.table.encode import Design
+from mixedgm.table.parted import PartedDesign
 
 __all__ = ["ROUNDING", "Claim", "Standardised", "kkt"]
 
@@ -82,7 +85,12 @@ class Standardised:
 
 
 def kkt(
-    design: Design, rows: Standardised, claim: Claim, *, columns: int = 2048, cells: int = 2**18
+    design: Design | PartedDesign,
+    rows: Standardised,
+    claim: Claim,
+    *,
+    columns: int = 2048,
+    cells: int = 2**18,
 ) -> float:
     """Return the largest violation of the optimality conditions of a pseudolikelihood.
 
@@ -91,8 +99,8 @@ def kkt(
 
     Parameters
     ----------
-    design : Design
-        The rows.
+    design : Design or PartedDesign
+        The rows; sums over parts are made where these are.
     rows : Standardised
         How they are standardised.
     claim : Claim
@@ -116,9 +124,11 @@ def kkt(
 class _Conditionals:
     """Predictors, residuals and products of both, block by block."""
 
-    def __init__(self, design: Design, rows: Standardised, claim: Claim, cells: int) -> None:
+    def __init__(
+        self, design: Design | PartedDesign, rows: Standardised, claim: Claim, cells: int
+    ) -> None:
         layout = claim.layout
-        self.cells = cells
+        self.cells, self.total = cells, design.total_weight
         self.design, self.rows, self.claim, self.layout = design, rows, claim, layout
         self.p, self.d = layout.n_gaussian, layout.n_columns
         self.start = layout.column_start
@@ -131,8 +141,13 @@ class _Conditionals:
         self.precision = claim.theta[layout.diagonal]
         self.target = np.repeat(layout.is_target, layout.width)
         self.code = _counted(rows.observed, design.schema.n_levels)
-        share = design.weights if design.weights is not None else np.ones(design.n_rows)
-        self.share = share / share.sum()
+
+    @cached_property
+    def share(self) -> Floats:
+        """What every row counts, of one."""
+        assert isinstance(self.design, Design)
+        weights = self.design.weights
+        return (np.ones(self.design.n_rows) if weights is None else weights) / self.total
 
     def _parts(self) -> Iterator[tuple[Floats, Floats, Floats, Floats]]:
         """Shares of rows, design columns with products, residuals; a row of a matrix per column.
@@ -145,11 +160,37 @@ class _Conditionals:
             columns = self._columns(part)
             yield self.share[part], columns, *self._residuals(part, columns)
 
+    def sums(self, block: slice) -> tuple[Floats, Floats, Floats, Ints, Floats]:
+        """Sums over rows: products, residuals, terms of precisions, what varies, of values."""
+        if isinstance(self.design, PartedDesign):
+            given = (self.rows, self.claim, self.cells, self.total, block)
+            total: Any = self.design.parts.total(_sums_of_part, *given)
+            return total[0], total[1], total[2], total[3], total[4]
+        p, width, whole = self.p, block.stop - block.start, block == slice(0, self.d)
+        out = np.zeros((self.n_copies * self.d, width))
+        bias, precision = np.zeros(width), np.zeros(p)
+        varies, by_value = np.zeros(p, dtype=np.int64), np.zeros(0)
+        for share, columns, residual, of_values in self._parts():
+            by_value = of_values if len(by_value) == 0 else by_value + of_values
+            weighted = share * residual
+            out += columns @ weighted[block].T
+            if not (self.layout.nodewise or whole):
+                both = columns.reshape(self.n_copies, self.d, -1)[:, block]
+                out += (weighted @ both.transpose(0, 2, 1)).reshape(out.shape)
+            bias += weighted[block].sum(axis=1)
+            x = columns[:p]
+            mean = residual[:p] + x  # of a number, given the others
+            precision += 0.5 * ((x**2 - mean**2) @ share - share.sum() / self.precision)
+            varies += x.any(axis=1)
+        return out, bias, precision, varies, by_value
+
     def _codes(self, part: slice, discrete: int) -> Ints:
         """Values of a discrete column, counted over those that are observed."""
+        assert isinstance(self.design, Design)
         return np.asarray(self.code[discrete][self.design.codes[part, discrete]])
 
     def _columns(self, part: slice) -> Floats:
+        assert isinstance(self.design, Design)
         nodes, p = self.layout.nodes, self.p
         real = self.design.numbers[part]
         out = np.zeros((self.n_copies, self.d, len(real)))
@@ -201,6 +242,7 @@ class _Conditionals:
 
     def _spiked(self, part: slice, j: int, predictors: Floats, of_terms: Floats) -> None:
         """Expected design columns of a spiked node in place; what own terms would change."""
+        assert isinstance(self.design, Design)
         column, real = int(self.start[self.p + j]), self.design.numbers[part, self.p + j]
         centre, scale = self.rows.centre[column : column + 2], self.rows.scale[column : column + 2]
         odds, slope, precision = self.logits[self.layout.nodes.slots_of(j)]
@@ -247,26 +289,12 @@ class _Conditionals:
         Both conditionals of an edge are in them.  And those in the own terms of these nodes.
         """
         p, width, whole = self.p, block.stop - block.start, block == slice(0, self.d)
-        out = np.zeros((self.n_copies * self.d, width))
-        bias, precision = np.zeros(width), np.zeros(p)
-        varies, by_value = np.zeros(p, dtype=bool), np.zeros(0)
-        for share, columns, residual, of_values in self._parts():
-            by_value = of_values if len(by_value) == 0 else by_value + of_values
-            weighted = share * residual
-            out += columns @ weighted[block].T
-            if not (self.layout.nodewise or whole):
-                both = columns.reshape(self.n_copies, self.d, -1)[:, block]
-                out += (weighted @ both.transpose(0, 2, 1)).reshape(out.shape)
-            bias += weighted[block].sum(axis=1)
-            x = columns[:p]
-            mean = residual[:p] + x  # of a number, given the others
-            precision += 0.5 * ((x**2 - mean**2) @ share - share.sum() / self.precision)
-            varies |= x.any(axis=1)
+        out, bias, precision, varies, by_value = self.sums(block)
         if whole and not self.layout.nodewise:
             out += out.reshape(self.n_copies, self.d, width).transpose(0, 2, 1).reshape(out.shape)
         if self.claim.noise is not None:
             precision += 0.5 * self.claim.noise[:p]
-        precision[~(varies & self.target[:p])] = 0.0  # a constant has a precision by custom
+        precision[~((varies > 0) & self.target[:p])] = 0.0  # a constant has a precision by custom
         others = self.layout.nodes.numeric_nodes & ~self.layout.nodes.gaussian_nodes
         bias[others[self.layout.column_node[block]]] = 0.0
         precision = precision[block.start : block.stop]
@@ -299,6 +327,16 @@ class _Conditionals:
     def _node_starts(self) -> Ints:
         copies = np.arange(self.n_copies)[:, None] * self.d
         return np.asarray((copies + self.start[:-1]).ravel())
+
+
+def _sums_of_part(
+    part: Design, rows: Standardised, claim: Claim, cells: int, total: float, block: slice
+) -> tuple[Any, ...]:
+    """What a part adds to the sums over all rows, which weigh `total`."""
+    conditionals = _Conditionals(part, rows, claim, cells)
+    conditionals.total = total
+    with single_threaded_blas(), np.errstate(all="ignore"):
+        return conditionals.sums(block)
 
 
 def _coefficients(layout: Layout, theta: Floats) -> sparse.csr_array | Floats:

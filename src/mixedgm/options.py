@@ -17,7 +17,7 @@ from mixedgm.path import grid
 from mixedgm.path.evidence import Criterion
 from mixedgm.path.recipe import Lam, Loss, Moderated, Recipe, Weights
 from mixedgm.path.selection import NAMED
-from mixedgm.penalty.factors import deviation_factors, factor_matrix
+from mixedgm.penalty.factors import deviation_factors, pair_factors
 from mixedgm.printable import few, number_of, quoted
 from mixedgm.solve.choose import solver_for
 from mixedgm.solve.loop import Solver
@@ -203,7 +203,7 @@ class Options:
         """How the rows of a table with this schema become a path."""
         wishes = self.penalty_factors, self.require, self.forbid
         nodes = tuple(_moderator(schema, name) for name in self.moderator_names)
-        factors = factor_matrix(
+        factors = pair_factors(
             schema, *wishes, penalize_covariates=self.penalize_covariates, moderated=bool(nodes)
         )
         return Recipe(

@@ -119,7 +119,8 @@ class Layout:
     nodes : Nodes
         Their kinds and design columns.
     pairs : ndarray (n_groups, 2)
-        Permitted edges, sorted; u < v, or in both directions when nodewise.
+        Permitted edges, or those of a wide table that are candidates; u < v, or in both directions
+        when nodewise.  Sorted, but for pairs that were `appended`.
     covariates : tuple of int
         Nodes that predict but are not predicted: they have no conditional.  Their own terms stand
         in theta like all others, and nothing depends on them.
@@ -186,6 +187,23 @@ class Layout:
             n_features=n_features,
             deviates=np.concatenate([before, *(np.full(len(g), m) for m, g in enumerate(kept))]),
         )
+
+    def appended(self, pairs: Ints) -> Layout:
+        """The layout with more pairs behind those that it has, whose positions stay.
+
+        Examples
+        --------
+        >>> few = Layout(Nodes.mixed(3, ()), np.array([[0, 2]]))
+        >>> few.appended(np.array([[0, 1]])).pairs.tolist()
+        [[0, 2], [0, 1]]
+        """
+        return self._with_pairs(np.concatenate([self.pairs, pairs]), None)
+
+    def _with_pairs(self, pairs: Ints, deviates: Ints | None) -> Layout:
+        """The same nodes with other groups, and what was computed from the nodes alone."""
+        other, mine = replace(self, pairs=pairs, deviates=deviates), vars(self)
+        vars(other).update((name, mine[name]) for name in _SAME_FOR_ALL_GROUPS if name in mine)
+        return other
 
     # -- nodes, as `Nodes` has them ------------------------------------------------------------
 
@@ -506,9 +524,7 @@ class Layout:
         small = self._restricted.get(key)
         if small is None:
             deviates = None if self.deviates is None else self.deviates[groups]
-            small = replace(self, pairs=self.pairs[groups], deviates=deviates)
-            mine = vars(self)
-            vars(small).update((name, mine[name]) for name in _SAME_FOR_ALL_GROUPS if name in mine)
+            small = self._with_pairs(self.pairs[groups], deviates)
             # A new dict each time: another thread may be reading the old one.
             last = list(self._restricted.items())[1 - _RESTRICTED_KEPT :]
             vars(self)["_restricted"] = dict([*last, (key, small)])
@@ -604,13 +620,18 @@ class Layout:
         """
         from mixedgm.model.kernels import incidence
 
+        key = ((self.moderator + 1) * self.n_nodes + self.pairs[:, 0]) * self.n_nodes
+        key += self.pairs[:, 1]
+        order = np.arange(self.n_groups)
+        if (key[1:] < key[:-1]).any():  # some were appended
+            order = np.argsort(key)
         times = self.conditionals
         target_ptr = np.zeros(self.n_nodes + 1, dtype=np.int64)
         blocks = np.empty((3, int(times @ self.n_blocks)), dtype=np.int64)
         entry_ptr = np.zeros(blocks.shape[1] + 1, dtype=np.int64)
         entries = np.empty((3, int(times @ self.sizes)), dtype=np.int64)
         incidence(
-            (self.pairs, self.moderator, self.first_feature, self.n_blocks, self.starts),
+            (self.pairs, self.moderator, self.first_feature, self.n_blocks, self.starts, order),
             (self.width, self.column_start, self.is_target),
             (len(self.n_features), self.conditionals_at_most),
             (target_ptr, blocks, entry_ptr, entries),

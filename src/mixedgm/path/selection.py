@@ -96,7 +96,10 @@ def choose(
         )
         goes_on = grows and len(path) == n_wanted < len(lams)
         if len(path) > n_before:
-            evidence = replace(evidence, path=path, before=choice, n_before=n_before, grows=goes_on)
+            task = path.grown or task
+            evidence = replace(
+                evidence, task=task, path=path, before=choice, n_before=n_before, grows=goes_on
+            )
             choice = criterion.choose(evidence)
         assert choice is not None  # a path without points is an error
         if not goes_on or choice.down_to is None:

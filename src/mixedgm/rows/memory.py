@@ -21,14 +21,19 @@ from mixedgm.model.layout import Floats, Incidence, Ints
 from mixedgm.model.nodes import Nodes
 from mixedgm.rows.contract import (
     Coefficients,
+    ColumnMoments,
+    Conditionals,
     Gradient,
     Moments,
     NodeMatrices,
+    Outside,
+    Question,
     Shape,
     SoftmaxCurvature,
     SoftmaxSums,
 )
 from mixedgm.rows.curvature import BLAS_COST, scored_curvature, summed_curvature
+from mixedgm.rows.outside import SlopesByMoments, nearest
 from mixedgm.rows.products import Products
 from mixedgm.rows.spiked import SpikedRows
 from mixedgm.rows.threads import run_all, single_threaded_blas, threads_for
@@ -225,6 +230,14 @@ class MemoryRows:
         second[p:, p:] = upper + np.triu(upper, 1).T
         return np.concatenate([weighted.sum(axis=0), np.diagonal(upper)]), second
 
+    def column_moments(self) -> ColumnMoments:
+        """Weighted means of the columns and of their squares, shares of values."""
+        return self._moments.columns
+
+    def second_moments(self, first: Ints, second: Ints) -> Floats:
+        """Mean of z_a z_b for every pair of columns listed."""
+        return np.asarray(self._moments.second[first, second])
+
     # -- passes ----------------------------------------------------------------------------------
 
     def softmax(self, coef: Coefficients, gradient: Gradient) -> SoftmaxSums:
@@ -273,6 +286,21 @@ class MemoryRows:
         sums = self._means(out, coef, gradient)
         self._spend(time.perf_counter() - clock, 0.0)
         return sums
+
+    def outside(self, conditionals: Conditionals, question: Question) -> Outside:
+        """Of all pairs that are asked about, those whose gradient is near its bound."""
+        coef, expected = conditionals.softmax, np.zeros((0, self._n_columns))
+        if len(coef.nodes):
+            sums = self.softmax(coef, "all")
+            assert sums.all_pairs is not None
+            expected = np.ascontiguousarray(sums.all_pairs.T)
+        else:
+            self.passes += 1.0
+        clock = time.perf_counter()
+        slopes = SlopesByMoments(self._moments, conditionals, expected)
+        found = nearest(slopes, self.nodes, conditionals, question, self.n_threads)
+        self._spend(time.perf_counter() - clock, 0.0)
+        return found
 
     def _means(
         self, out: tuple[Floats, ...], coef: Coefficients, gradient: Gradient

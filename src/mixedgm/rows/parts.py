@@ -21,13 +21,18 @@ from mixedgm.model.nodes import Nodes
 from mixedgm.parts.contract import Parts, Same, Sums
 from mixedgm.rows.contract import (
     Coefficients,
+    ColumnMoments,
+    Conditionals,
     Gradient,
     Moments,
     NodeMatrices,
+    Outside,
+    Question,
     SoftmaxCurvature,
     SoftmaxSums,
 )
 from mixedgm.rows.memory import MemoryRows
+from mixedgm.rows.outside import SlopesByMoments, nearest
 
 _SAMPLE = 2**17
 """Rows of a sample that is put together and kept, where the parts are in this process."""
@@ -209,6 +214,32 @@ class PartedRows:
         assert loss is not None
         self._spend(time.perf_counter() - clock, 0.0)
         return SoftmaxSums(loss, *others)
+
+    def column_moments(self) -> ColumnMoments:
+        """Weighted means of the columns and of their squares, shares of values."""
+        return self._moments.columns
+
+    def second_moments(self, first: Ints, second: Ints) -> Floats:
+        """Mean of z_a z_b for every pair of columns listed."""
+        return np.asarray(self._moments.second[first, second])
+
+    def outside(self, conditionals: Conditionals, question: Question) -> Outside:
+        """Of all pairs that are asked about, those whose gradient is near its bound.
+
+        Parts have sums of all pairs of columns to add, so they are made.
+        """
+        coef, expected = conditionals.softmax, np.zeros((0, self.nodes.n_columns))
+        if len(coef.nodes):
+            sums = self.softmax(coef, "all")
+            assert sums.all_pairs is not None
+            expected = np.ascontiguousarray(sums.all_pairs.T)
+        else:
+            self.passes += 1.0
+        clock = time.perf_counter()
+        slopes = SlopesByMoments(self._moments, conditionals, expected)
+        found = nearest(slopes, self.nodes, conditionals, question, self.n_threads)
+        self._spend(time.perf_counter() - clock, 0.0)
+        return found
 
     @property
     def _known_moments(self) -> Moments | None:

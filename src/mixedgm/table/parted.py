@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -102,6 +102,21 @@ class PartedDesign:
         """Sum of the weights: the number of observations, as criteria count them."""
         return float(sum(self.weight_sums))
 
+    @cached_property
+    def value_counts(self) -> NDArray[np.int64]:
+        """(sum of levels,) how many rows have every value of every discrete column."""
+        (counts,) = self.parts.total(_value_counts)
+        return np.asarray(counts)
+
+    @cached_property
+    def number_moments(self) -> tuple[Floats, Floats]:
+        """Means and variances of all design columns that are numbers."""
+        total = self.total_weight
+        (sums,) = self.parts.total(_number_sums)
+        centre = np.asarray(sums / total)
+        (squares,) = self.parts.total(_number_squares, centre)
+        return centre, np.asarray(squares / total)
+
     def weight_of(self, chosen: NDArray[Any]) -> float:
         """Return the sum of the weights of some rows, by position in order."""
         return self.take(chosen).total_weight
@@ -138,6 +153,25 @@ def _n_rows(part: Design) -> int:
     return part.n_rows
 
 
+def _value_counts(part: Design) -> Sums:
+    columns = zip(part.codes.T, part.schema.n_levels, strict=True)
+    counts = [np.bincount(column, minlength=n) for column, n in columns]
+    return (np.concatenate([np.zeros(0, dtype=np.int64), *counts]),)
+
+
+def _number_sums(part: Design) -> Sums:
+    return (_weighted_sums(part, part.schema.spans.numbers(part.numbers, part.codes)),)
+
+
+def _number_squares(part: Design, centre: Floats) -> Sums:
+    columns = part.schema.spans.numbers(part.numbers, part.codes) - centre
+    return (_weighted_sums(part, columns * columns),)
+
+
+def _weighted_sums(part: Design, columns: Floats) -> Floats:
+    return np.asarray(columns.sum(axis=0) if part.weights is None else part.weights @ columns)
+
+
 # -- reading ---------------------------------------------------------------------------------------
 
 
@@ -153,6 +187,7 @@ class ReadParts:
     """About weights that do not fit the rows."""
 
 
+@runtime_checkable
 class Reader(Protocol):
     """Reads a table in parts, wherever they are."""
 

@@ -14,7 +14,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.errors import TableError
+from mixedgm.errors import ParameterError, TableError, near_matches
+from mixedgm.printable import quoted
 from mixedgm.table.files import read_table
 
 __all__ = ["Frame", "as_frame", "read_table"]
@@ -67,6 +68,19 @@ def without_column(frame: Frame, name: str) -> Frame:
         columns=tuple(frame.columns[at] for at in kept),
         labels=tuple(frame.labels[at] for at in kept) if frame.labels else (),
     )
+
+
+def with_weights(frame: Frame, name: str) -> tuple[Frame, NDArray[Any]]:
+    """Return the frame without the column of weights that `sample_weight` names, and that column.
+
+    Raises ParameterError where there is none.
+    """
+    if name not in frame.positions:
+        hint = near_matches(name, frame.names)
+        raise ParameterError(f"sample_weight names {quoted(name)}, which is not a column; {hint}")
+    column = frame.columns[frame.positions[name]]
+    values = column.to_numpy() if isinstance(column, nw.Series) else column
+    return without_column(frame, name), np.asarray(values)
 
 
 def as_frame(X: object) -> Frame:
