@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import pickle
+import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -44,7 +46,7 @@ class LocalParts(Generic[T]):
         self.limit = _free_memory() if limit is None else limit
         self._parts: list[T | Path | None] = []
         self._used = 0
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: _Folder | None = None
         for part in parts:
             self.append(part)
 
@@ -71,8 +73,8 @@ class LocalParts(Generic[T]):
             self._used += size
             return part
         if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="mixedgm-parts-")
-        descriptor, name = tempfile.mkstemp(dir=self._folder.name)
+            self._folder = _Folder()
+        descriptor, name = tempfile.mkstemp(dir=self._folder.path)
         with os.fdopen(descriptor, "wb") as file:
             pickle.dump(part, file, protocol=5)
         return Path(name)
@@ -167,6 +169,14 @@ class LocalParts(Generic[T]):
         out._parts, out._folder = [self._parts[k] for k in kept], self._folder
         out._used = sum(size_of(part) for part in out._parts if not isinstance(part, Path))
         return out
+
+
+class _Folder:
+    """A temporary folder that goes with the last list that uses it."""
+
+    def __init__(self) -> None:
+        self.path = tempfile.mkdtemp(prefix="mixedgm-parts-")
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
 def size_of(part: Any) -> int:

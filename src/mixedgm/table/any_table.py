@@ -18,5 +18,7 @@ def parts_of(X: Any) -> Reader | None:
     >>> parts_of([[1.0, 2.0]]) is None
     True
     """
+    if isinstance(X, Reader):
+        return X
     source = source_of(X)
     return None if source is None else read_locally(source)

@@ -71,6 +71,7 @@ __all__ = [
     "TypesArg",
     "check",
     "check_table",
+    "check_whole",
     "raise_or_warn",
     "resolve_options",
     "size_findings",
@@ -154,7 +155,7 @@ def check_table(
     Parameters
     ----------
     X : data frame, 2-D array or path
-        The table.
+        The table; or one in parts, as for `MixedGraphicalModel.fit`.
     types : mapping, sequence or Schema, optional
         Kinds that override inference: "continuous", "hurdle" (a number with a spike at zero),
         "ordinal", "count" or "categorical" by column, or `Ordinal` and `Count` with options; a
@@ -182,6 +183,30 @@ def check_table(
     column 'x0': 1 missing value (NaN or null). To fix: missing="model" uses all 3 rows,
     missing="drop" the 2 complete ones; or fill it in
     """
+    from mixedgm.table.any_table import parts_of
+    from mixedgm.table.parted import check_parts
+
+    how: dict[str, Any] = {
+        "types": types,
+        "transforms": transforms,
+        "covariates": covariates,
+        "missing": missing,
+        "sample_weight": sample_weight,
+    }
+    reader = parts_of(X)
+    return check_whole(X, **how) if reader is None else check_parts(reader, **how)
+
+
+def check_whole(
+    X: object,
+    *,
+    types: TypesArg = None,
+    transforms: TransformArg = None,
+    covariates: Sequence[Any] | str | None = None,
+    missing: MissingArg = "error",
+    sample_weight: ArrayLike | None = None,
+) -> Checked:
+    """Check a table whose rows are all in memory; see `check_table`."""
     if missing not in get_args(MissingArg):
         raise ParameterError.must_be("missing", "'error', 'drop' or 'model'", missing)
     frame = as_frame(X)

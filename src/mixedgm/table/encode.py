@@ -16,7 +16,7 @@ from mixedgm.table.check import (
     MissingArg,
     TransformArg,
     TypesArg,
-    check_table,
+    check_whole,
     raise_or_warn,
     size_findings,
 )
@@ -129,7 +129,7 @@ def learn(
     TableError
         With everything that is wrong with the table.
     """
-    checked = check_table(
+    checked = check_whole(
         X,
         types=types,
         transforms=transforms,

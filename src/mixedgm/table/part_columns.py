@@ -39,6 +39,7 @@ class PartPlan:
     """The column with the frequency of every row."""
     ignored: tuple[str, ...] = ()
     """Columns that are not read at all."""
+    most_levels: int = MOST_LEVELS
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +174,9 @@ class ColumnSummary:
     conflict: tuple[Family, Family] | None = None
     """Families that do not go together."""
 
-    def merged(self, other: ColumnSummary, *, by_text: bool) -> ColumnSummary:
+    def merged(
+        self, other: ColumnSummary, *, by_text: bool, most_levels: int = MOST_LEVELS
+    ) -> ColumnSummary:
         """Return the summary of this part and another behind it.
 
         Levels are sorted `by_text`, or stay in the order in which they come.
@@ -210,7 +213,11 @@ class ColumnSummary:
         if self.levels is None or other.levels is None:
             too_many = self.too_many or other.too_many
             return replace(together, levels=None, counts=(), too_many=too_many)
-        return self._with_levels(together, other, sort=family != "category" or by_text)
+        sort = family != "category" or by_text
+        out = self._with_levels(together, other, sort=sort)
+        if len(out.levels or ()) <= most_levels:
+            return out
+        return replace(out, levels=None, counts=(), too_many=True)
 
     def _with_levels(
         self, together: ColumnSummary, other: ColumnSummary, *, sort: bool
@@ -223,8 +230,6 @@ class ColumnSummary:
         by_level = dict(zip(self.levels, self.counts, strict=True))
         for level, count in zip(other.levels, other.counts, strict=True):
             by_level[level] = by_level.get(level, 0) + count
-        if len(by_level) > MOST_LEVELS:
-            return replace(together, levels=None, counts=(), too_many=True)
         levels = _sorted(by_level) if sort else list(by_level)
         return replace(
             together,
@@ -367,7 +372,7 @@ def read_part(native: Any, plan: PartPlan, weights: Floats | None = None) -> Raw
         if name not in frame.positions or name in plan.ignored:
             continue
         values = read_values(name, frame.columns[frame.positions[name]], frame.library)
-        column = _read_column(values, plan.kinds.get(name), present, n_rows)
+        column = _read_column(values, plan, present, n_rows)
         summaries[name] = column.summary
         if column.values is not None:
             columns[name] = column.values
@@ -390,7 +395,8 @@ class _Column:
     levels: tuple[Level, ...] | None = None
 
 
-def _read_column(values: Any, kind: Kind | None, present: Mask | None, n_rows: int) -> _Column:
+def _read_column(values: Any, plan: PartPlan, present: Mask | None, n_rows: int) -> _Column:
+    kind = plan.kinds.get(values.name)
     of_type = (values.family, values.dtype, values.whole, n_rows)
     if values.family == "empty" or not n_rows:
         # The type of a part without rows says what the column is, all the same.
@@ -411,7 +417,7 @@ def _read_column(values: Any, kind: Kind | None, present: Mask | None, n_rows: i
     factor = values.factor()
     codes = factor.codes[some]
     missing = int(np.count_nonzero(codes < 0))
-    if len(factor.levels) > MOST_LEVELS:
+    if len(factor.levels) > plan.most_levels:
         return _Column(ColumnSummary(*of_type, missing, numbers, too_many=True))
     counts = tuple(np.bincount(codes[codes >= 0], minlength=len(factor.levels)).tolist())
     summary = ColumnSummary(*of_type, missing, numbers, None, factor.levels, counts, factor.ordered)
@@ -425,14 +431,16 @@ def _code_type(n_levels: int) -> type[np.int8] | type[np.int16] | type[np.int32]
 
 
 def merged_columns(
-    summaries: Sequence[PartSummary], names: Sequence[str], *, by_text: bool
+    summaries: Sequence[PartSummary], plan: PartPlan, *, by_text: bool
 ) -> dict[str, ColumnSummary]:
     """Return the summaries of all columns over all parts."""
     out: dict[str, ColumnSummary] = {}
     for part in summaries:
-        for name in names:
-            if name in part.columns:
-                one = part.columns[name]
-                known = out.get(name)
-                out[name] = one if known is None else known.merged(one, by_text=by_text)
+        for name in plan.names:
+            if name not in part.columns:
+                continue
+            one, known = part.columns[name], out.get(name)
+            if known is not None:
+                one = known.merged(one, by_text=by_text, most_levels=plan.most_levels)
+            out[name] = one
     return out

@@ -16,7 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mixedgm.errors import Finding, NotYetError, near_matches
+from mixedgm.errors import Finding, NotYetError, ParameterError, near_matches
 from mixedgm.parallel import n_workers
 from mixedgm.parts.contract import Parts, Sums, View
 from mixedgm.parts.local import LocalParts
@@ -218,9 +218,10 @@ class _LocalReader:
         parts: LocalParts[RawPart] = LocalParts(limit=self.limit)
         summaries, labels, at = [], [], 0
         for label, native in self._every():
-            n = len(native)
+            frame = as_frame(native)
+            n = frame.n_rows
             some = None if weights is None else _padded(weights[at : at + n], n)
-            part, at = read_part(native, plan, some), at + n
+            part, at = read_part(frame, plan, some), at + n
             summaries.append(part.summary)
             labels.append(label)
             parts.append(replace(part, summary=_NO_SUMMARY))
@@ -281,7 +282,7 @@ def learn_parts(
     return checked.design(), checked.findings
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CheckedParts(Checked):
     """What a check of a table in parts shows; see `Checked`."""
 
@@ -371,8 +372,14 @@ def check_parts(
     covariates: Sequence[Any] | str | None = None,
     missing: str = "error",
     sample_weight: ArrayLike | str | None = None,
+    most_levels: int = MOST_LEVELS,
 ) -> CheckedParts:
-    """Look at a table in parts and collect everything that is wrong or worth knowing."""
+    """Look at a table in parts and collect everything that is wrong or worth knowing.
+
+    Text with more than `most_levels` levels is left out.
+    """
+    if missing not in ("error", "drop", "model"):
+        raise ParameterError.must_be("missing", "'error', 'drop' or 'model'", missing)
     if missing == "model":
         raise NotYetError(
             "missing='model' needs all rows at once, and this table comes in parts. Use "
@@ -390,13 +397,14 @@ def check_parts(
     given = None
     if sample_weight is not None and by_name is None:
         given = np.asarray(sample_weight, dtype=np.float64).ravel()
-    plan = PartPlan(first.names, options.kinds, by_name, tuple(options.left_out))
+    ignored = tuple(options.left_out)
+    plan = PartPlan(first.names, options.kinds, by_name, ignored, most_levels)
     read = reader.read(plan, given)
     frame = replace(first, columns=(), n_rows=sum(each.n_read for each in read.summaries))
     findings += _name_findings(read, first.names, by_name)
     findings += size_findings(frame, minimum=2) + option_findings
     findings += _weight_findings(read, frame.n_rows, given)
-    inspection = PartedInspection(frame, options, read)
+    inspection = PartedInspection(frame, options, read, plan)
     inspection.read()
     gap = inspection.missing(missing)
     findings += gap.findings
@@ -506,10 +514,13 @@ class _CountedFactor(Factor):
 
     @classmethod
     def of(cls, summary: ColumnSummary) -> _CountedFactor:
-        levels, nothing = summary.levels or (), np.zeros(0, dtype=np.int32)
-        if summary.family == "number":
+        levels, counts = summary.levels or (), summary.counts
+        if summary.family == "number" and summary.numbers is not None:
+            values = summary.numbers.values
+            if not levels and values is not None:  # numbers that turned out to be codes
+                levels, counts = tuple(values.tolist()), tuple(summary.numbers.counts.tolist())
             levels = as_levels([float(level) for level in levels])
-        return cls(nothing, levels, summary.ordered, summary.counts)
+        return cls(np.zeros(0, dtype=np.int32), levels, summary.ordered, counts)
 
     def counts(self, rows: Mask | None = None) -> NDArray[np.intp]:
         """Return how often each level occurs in all rows that count."""
@@ -537,13 +548,16 @@ class _PartedMissing(Missing):
 class PartedInspection(Inspection):
     """The columns of a table in parts while they are checked."""
 
-    def __init__(self, frame: Frame, options: ColumnOptions, read: ReadParts) -> None:
+    def __init__(
+        self, frame: Frame, options: ColumnOptions, read: ReadParts, plan: PartPlan
+    ) -> None:
         super().__init__(frame, options, None)
+        self.most_levels = plan.most_levels
         self.parts, self.summaries = read.parts, read.summaries
         self.labels = read.labels
         self.n_rows = sum(part.n_rows for part in read.summaries)
         by_text = frame.library == "polars"  # its categories are sorted, those of others declared
-        self.columns = merged_columns(read.summaries, frame.names, by_text=by_text)
+        self.columns = merged_columns(read.summaries, plan, by_text=by_text)
 
     def _values(self, name: str, at: int) -> Values:
         summary = self.columns[name]
@@ -564,7 +578,7 @@ class PartedInspection(Inspection):
     def _text_finding(self, values: Values, factor: Factor) -> tuple[Finding | None, str | None]:
         if not self.columns[values.name].too_many:
             return text_finding(values, factor, factor.counts())
-        size = f"more than {MOST_LEVELS:,} distinct texts in {rows(self.n_rows)}"
+        size = f"more than {self.most_levels:,} distinct texts in {rows(self.n_rows)}"
         what = f"looks like an identifier or free text, so it is left out: {size}"
         remedy = f"{drop_line(values.name)} to silence this warning"
         return Finding(values.name, what, remedy, "warning"), f"identifier or free text: {size}"

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
 from numbers import Integral
 from os import PathLike, fspath
+from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.errors import ParameterError, TableError, near_matches
+from mixedgm.errors import Finding, ParameterError, TableError, near_matches
 from mixedgm.printable import quoted
 from mixedgm.table.files import read_table
 
@@ -93,6 +95,7 @@ def as_frame(X: object) -> Frame:
     if isinstance(X, Frame):
         return X
     if isinstance(X, str | PathLike):
+        _refuse_parts(fspath(X))
         return as_frame(read_table(fspath(X)))
     if type(X).__module__.partition(".")[0] == "scipy" and hasattr(X, "toarray"):
         raise TableError(
@@ -105,6 +108,13 @@ def as_frame(X: object) -> Frame:
     array = _as_array(X)
     columns = tuple(array[:, at] for at in range(array.shape[1]))
     return Frame(tuple(f"x{at}" for at in range(len(columns))), columns, len(array), "numpy")
+
+
+def _refuse_parts(path: str) -> None:
+    """Raise TableError for a pattern of file names: only some functions take a table in parts."""
+    if glob.has_magic(path) and not Path(path).exists():
+        what = f"{quoted(path, 300)} is a table in parts, and this needs all of its rows at once"
+        raise TableError([Finding(None, what, "read the files, and pass the table that they make")])
 
 
 def _eager_native(X: object) -> Any | None:

@@ -14,8 +14,19 @@ import narwhals as nw
 
 from mixedgm.errors import Finding, TableError
 from mixedgm.printable import few, quoted
+from mixedgm.table.read import as_frame, without_column
 
-__all__ = ["ArrowDataset", "LazyTable", "ParquetFiles", "Source", "is_dask", "source_of"]
+__all__ = [
+    "ArrowDataset",
+    "LazyTable",
+    "ParquetFiles",
+    "Source",
+    "WithoutColumns",
+    "is_dask",
+    "part_names",
+    "rows_at_once",
+    "source_of",
+]
 
 _MOST_ROWS = 2**19
 _FEWEST_ROWS = 2**12
@@ -34,11 +45,12 @@ class Source(Protocol):
         """Yield the parts in order, each with the name that messages call it by."""
 
 
-def source_of(X: object) -> Source | None:
+def source_of(X: object, most_rows: int | None = None) -> Source | None:
     """Return the source behind a table that is given in parts; None for any other table.
 
     That is a folder of Parquet files, a pattern of file names such as "part-*.parquet", a list of
-    such files, a lazy frame of polars, or a dataset of pyarrow.
+    such files, a lazy frame of polars, or a dataset of pyarrow.  Parts have at most `most_rows`
+    rows, by default as many as fit into memory many times.
 
     Examples
     --------
@@ -46,14 +58,14 @@ def source_of(X: object) -> Source | None:
     True
     """
     if isinstance(X, str | os.PathLike):
-        return _of_path(os.fspath(X))
+        return _of_path(os.fspath(X), most_rows)
     if isinstance(X, list | tuple) and X and all(isinstance(each, str | os.PathLike) for each in X):
-        return ParquetFiles([_parquet(Path(each)) for each in X])
+        return ParquetFiles([_parquet(Path(each)) for each in X], most_rows)
     native = nw.to_native(X, pass_through=True)
     if nw.dependencies.is_polars_lazyframe(native):
-        return LazyTable(native)
+        return LazyTable(native, most_rows)
     if type(native).__module__ == "pyarrow._dataset" and hasattr(native, "to_batches"):
-        return ArrowDataset(native, "pyarrow")
+        return ArrowDataset(native, "pyarrow", most_rows)
     return None
 
 
@@ -62,15 +74,17 @@ def is_dask(X: object) -> bool:
     return bool(nw.dependencies.is_dask_dataframe(nw.to_native(X, pass_through=True)))
 
 
-def rows_at_once(n_columns: int) -> int:
+def rows_at_once(n_columns: int, most_rows: int | None = None) -> int:
     """Return how many rows of a table with so many columns make a part."""
+    if most_rows is not None:
+        return most_rows
     return max(_FEWEST_ROWS, min(_MOST_ROWS, _CELLS // max(1, n_columns)))
 
 
-def _of_path(path: str) -> Source | None:
+def _of_path(path: str, most_rows: int | None) -> Source | None:
     folder = Path(path)
     if folder.is_dir():
-        return _of_folder(folder)
+        return _of_folder(folder, most_rows)
     if folder.exists() or not glob.has_magic(path):
         return None
     files = [Path(name) for name in sorted(glob.glob(path, recursive=True))]
@@ -80,10 +94,10 @@ def _of_path(path: str) -> Source | None:
             f"no file fits the pattern {quoted(path, _LONGEST_PATH)}. Check the path; it is "
             f"relative to {where}."
         )
-    return ParquetFiles([_parquet(file) for file in files])
+    return ParquetFiles([_parquet(file) for file in files], most_rows)
 
 
-def _of_folder(folder: Path) -> Source:
+def _of_folder(folder: Path, most_rows: int | None) -> Source:
     files = sorted(folder.rglob("*.parquet"))
     if not files:
         what = f"the folder {quoted(str(folder), _LONGEST_PATH)} has no Parquet files"
@@ -92,11 +106,10 @@ def _of_folder(folder: Path) -> Source:
         _need_pyarrow()
         from pyarrow import dataset
 
-        by_value = dataset.partitioning(flavor="hive", infer_dictionary=True)
-        return ArrowDataset(
-            dataset.dataset(folder, format="parquet", partitioning=by_value), _arrow_library()
-        )
-    return ParquetFiles(files)
+        by_value = dataset.HivePartitioning.discover(infer_dictionary=True)
+        whole = dataset.dataset(folder, format="parquet", partitioning=by_value)
+        return ArrowDataset(whole, _arrow_library(), most_rows)
+    return ParquetFiles(files, most_rows)
 
 
 def _parquet(file: Path) -> Path:
@@ -137,9 +150,12 @@ class ParquetFiles:
     ----------
     files : sequence of Path
         In the order of the rows.
+    most_rows : int, optional
+        Of one part.
     """
 
     files: Sequence[Path]
+    most_rows: int | None = None
 
     @property
     def library(self) -> str:
@@ -152,7 +168,7 @@ class ParquetFiles:
 
     def _n_parts(self, file: Path) -> int:
         with _opened(file) as opened:
-            rows = rows_at_once(len(opened.schema_arrow.names))
+            rows = rows_at_once(len(opened.schema_arrow.names), self.most_rows)
             return max(1, -(-int(opened.metadata.num_rows) // rows))
 
     def frames(self) -> Iterator[tuple[str, Any]]:
@@ -162,7 +178,7 @@ class ParquetFiles:
         for file in self.files:
             label = quoted(str(file), _LONGEST_PATH)
             with _opened(file) as opened:
-                rows, n = rows_at_once(len(opened.schema_arrow.names)), 0
+                rows, n = rows_at_once(len(opened.schema_arrow.names), self.most_rows), 0
                 for batch in _batches(opened, rows, file):
                     n += 1
                     yield label, _as_frame(Table.from_batches([batch]), self.library)
@@ -199,12 +215,13 @@ class ArrowDataset:
 
     dataset: Any
     library: str
+    most_rows: int | None = None
 
     def frames(self) -> Iterator[tuple[str, Any]]:
         """Yield its batches; one is read while another is encoded."""
         from pyarrow import Table
 
-        rows, n = rows_at_once(len(self.dataset.schema.names)), 0
+        rows, n = rows_at_once(len(self.dataset.schema.names), self.most_rows), 0
         ahead = {"batch_readahead": 1, "fragment_readahead": 1}
         for batch in self.dataset.to_batches(batch_size=rows, **ahead):
             if batch.num_rows:
@@ -219,12 +236,17 @@ class LazyTable:
     """A lazy frame of polars, whose query runs once."""
 
     frame: Any
-    library: str = "polars"
+    most_rows: int | None = None
+
+    @property
+    def library(self) -> str:
+        """The frame library of its parts."""
+        return "polars"
 
     def frames(self) -> Iterator[tuple[str, Any]]:
         """Yield batches of rows in their order."""
         schema = self.frame.collect_schema()
-        rows, n = rows_at_once(len(schema)), 0
+        rows, n = rows_at_once(len(schema), self.most_rows), 0
         for batch in self._batches(rows):
             if len(batch):
                 n += 1
@@ -242,6 +264,27 @@ class LazyTable:
             yield batch
             if len(batch) < rows:
                 return
+
+
+@dataclass(frozen=True)
+class WithoutColumns:
+    """A source of which some columns are left out."""
+
+    source: Source
+    names: tuple[str, ...]
+
+    @property
+    def library(self) -> str:
+        """As of the source."""
+        return self.source.library
+
+    def frames(self) -> Iterator[tuple[str, Any]]:
+        """Yield the parts without these columns."""
+        for label, native in self.source.frames():
+            frame = as_frame(native)
+            for name in self.names:
+                frame = without_column(frame, name) if name in frame.positions else frame
+            yield label, frame
 
 
 def part_names(labels: Sequence[str]) -> str:
