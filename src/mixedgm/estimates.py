@@ -193,7 +193,10 @@ def certified(design: Design | PartedDesign, task: Task, optimum: Optimum) -> Fi
     report = optimum.report
     if task.loss not in ("pseudolikelihood", "nodewise"):
         return report
-    problem = task.problem(0.0 if report.refitted else report.lam)
+    problem, beyond = task.problem(0.0 if report.refitted else report.lam), None
+    if task.beyond is not None and optimum.groups is None:
+        assert isinstance(report.lam, float)
+        beyond = task.beyond.bounds(report.lam)
     claim = Claim(
         task.layout,
         optimum.theta,
@@ -202,6 +205,7 @@ def certified(design: Design | PartedDesign, task: Task, optimum: Optimum) -> Fi
         optimum.groups,
         optimum.ridge,
         optimum.noise,
+        beyond,
     )
     number = kkt(design, _standardised(design, task), claim)
     certificate = replace(report.certificate, kkt=number)

@@ -217,6 +217,7 @@ class Options:
             self.rule,
             Moderated(nodes, deviation_factors(schema, nodes, *wishes)) if nodes else None,
             self.refits,
+            **({"most_parameters": np.inf} if getattr(self.criterion, "all_pairs", False) else {}),
         )
 
     @property

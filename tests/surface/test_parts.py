@@ -121,7 +121,9 @@ def model():
 
 def test_scores_of_parts(tmp_path):
     # Without a hurdle column gaps have exact answers.
-    model = fitted(plain(table()).drop(columns="debt"), types={"pain": "ordinal", "visits": "count"}, lam=0.1)
+    model = fitted(
+        plain(table()).drop(columns="debt"), types={"pain": "ordinal", "visits": "count"}, lam=0.1
+    )
     frame = plain(with_gaps(3))
     weights = np.random.default_rng(1).integers(0, 3, len(frame)).astype(float)
     X = as_parts(frame.assign(w=weights), tmp_path)

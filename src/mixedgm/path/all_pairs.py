@@ -56,6 +56,14 @@ class AllPairs:
         by_kind = np.where(self.weights.by_kind == 0.0, np.inf, self.weights.by_kind)
         return replace(self.weights, by_kind=by_kind).without(pairs)
 
+    def bounds(self, lam: float) -> tuple[PairWeights, PairWeights]:
+        """The largest gradient that pairs without an edge have at lam, and their yardsticks."""
+        of = self.weights
+        # Those without penalty are candidates; 0 times inf is nothing.
+        by_kind = np.where(np.isinf(of.by_kind), np.inf, lam * of.by_kind)
+        weights = np.where(np.isinf(of.weights), np.inf, lam * of.weights)
+        return replace(of, by_kind=by_kind, weights=weights), self.yardstick
+
     def times(self, factor: float, pairs: Ints, factors: Floats) -> AllPairs:
         """The same with weights multiplied by a factor, which is another one for some pairs."""
         of = self.weights

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -94,7 +94,9 @@ class Evidence:
     @cached_property
     def reference(self) -> Reference:
         """What folds and subsamples keep of the whole table."""
-        return Reference.of(self.design) if self.table is None else self.table
+        known = Reference.of(self.design) if self.table is None else self.table
+        # Their own candidates are mostly those of all rows.
+        return known if self.task.beyond is None else replace(known, layout=self.task.layout)
 
     @property
     def fresh(self) -> Floats:
@@ -132,7 +134,8 @@ class Criterion(Protocol):
     bool`` tells whether no smaller lam can be chosen, so that a default path may end at this point.
     ``by_parts = True`` asks for the default path in parts, each only as far as the choice from
     those before it wants, and of at most ``part`` values (10 by default).  ``effort`` says about
-    how often the work of EBIC's path is done (once by default).
+    how often the work of EBIC's path is done (once by default).  ``all_pairs = True`` asks for a
+    layout of all permitted pairs, however wide the table is.
     """
 
     def choose(self, evidence: Evidence) -> Choice:

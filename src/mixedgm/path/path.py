@@ -322,7 +322,7 @@ def solve_path(
     recipe: Recipe,
     *,
     start: Params | Path | Start | None = None,
-    enough: Callable[[PathPoint], bool] | None = None,
+    enough: Callable[[Task, PathPoint], bool] | None = None,
     runtime: Runtime | None = None,
 ) -> Path:
     """Solve for every lam, largest first, each from the last solution.
@@ -344,9 +344,17 @@ def solve_path(
     keep_trace = len(lams) == 1 and not before
     try:
         for lam in track(lams, show=runtime.show and len(lams) > 1, what="lam", total=len(lams)):
-            task, solution, here = _solved(task, float(lam), recipe, here)
+            if task.beyond is not None:
+                task, solution, here = solve_among_all(task, float(lam), recipe, here)
+            else:
+                problem = task.problem(float(lam))
+                with single_threaded_blas():
+                    solution = solve(
+                        problem, recipe.solver, here, tol=recipe.tol, max_iter=recipe.max_iter
+                    )
+                here = Start(solution.theta, solution.evaluation, float(lam), solution.memory)
             points.append(_point(task, float(lam), solution, keep_trace))
-            if enough is not None and enough(points[-1]):
+            if enough is not None and enough(task, points[-1]):
                 break
     except (KeyboardInterrupt, TooLargeError) as stopped:
         if not runtime.keep_interrupted or not points:
@@ -359,17 +367,6 @@ def solve_path(
         message = f"interrupted: {what}" if why is None else f"{what}: {why}"
         warnings.warn(message, RuntimeWarning, stacklevel=level_of_caller())
     return Path.of(task, tuple(points), here)
-
-
-def _solved(task: Task, lam: float, recipe: Recipe, here: Start) -> tuple[Task, Solution, Start]:
-    """The solution at a lam and where the next one starts; a wide task gets new candidates."""
-    if task.beyond is not None:
-        return solve_among_all(task, lam, recipe, here)
-    with single_threaded_blas():
-        solution = solve(
-            task.problem(lam), recipe.solver, here, tol=recipe.tol, max_iter=recipe.max_iter
-        )
-    return task, solution, Start(solution.theta, solution.evaluation, lam, solution.memory)
 
 
 def _begin(task: Task, start: Params | Path | Start | None) -> tuple[Task, Start]:

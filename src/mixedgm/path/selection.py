@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -83,7 +82,6 @@ def choose(
             n_wanted = min(_FIRST, len(lams))
         lams = grid.continued(lams, FLOOR * task.lam_max)
         enough = getattr(criterion, "enough", None)
-        enough = None if enough is None else partial(enough, task)
     while True:
         n_before = len(path)
         path = solve_path(

@@ -203,6 +203,14 @@ class Task:
         vars(task).update(null=task.extended(self.null), lam_max=self.lam_max)
         return task
 
+    def with_pairs(self, pairs: Ints) -> tuple[Task, Ints]:
+        """The task of a wide table with these pairs among its candidates, and their groups."""
+        task = self.with_candidates(pairs[np.isfinite(self._weights_outside.of(*pairs.T))])
+        key = task.layout.pairs @ np.array([self.layout.n_nodes, 1])
+        order = np.argsort(key)
+        at = np.searchsorted(key[order], pairs @ np.array([self.layout.n_nodes, 1]))
+        return task, np.asarray(order[at])
+
     def with_edges_of(self, params: Params) -> Task:
         """The task of a wide table with the edges of these parameters as candidates."""
         if self.beyond is None:

@@ -196,7 +196,8 @@ class MemoryRows:
                 for j in range(nodes.n_spiked, nodes.first_indicator)
             ]
             shares = np.concatenate([*self._spiked_sums(), *counts, shares])
-        return Moments(total, mean / total, second / total, shares / total)
+        second /= total  # in place: of very many columns it is the largest matrix there is
+        return Moments(total, mean / total, second, shares / total)
 
     def _spiked_sums(self) -> list[Floats]:
         """Sums of what multiplies the own terms of nodes with a spike."""
