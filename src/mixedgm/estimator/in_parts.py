@@ -51,7 +51,7 @@ def weighted_frames(
     source: Source, sample_weight: ArrayLike | str | None
 ) -> Iterator[tuple[Any, Frame, NDArray[Any] | None]]:
     """Yield the parts of a table as they are and as frames, with the weights of their rows."""
-    given, at = None, 0
+    given, at, used = None, 0, False
     if sample_weight is not None and not isinstance(sample_weight, str):
         given = np.asarray(sample_weight)
     for _, native in source.frames():
@@ -61,14 +61,18 @@ def weighted_frames(
         elif given is not None:
             weights = given[at : at + frame.n_rows]
         at += frame.n_rows
-        if frame.n_rows:
+        counts = weights is None or bool(np.asarray(weights).any())
+        used |= counts
+        short = weights is not None and len(weights) < frame.n_rows  # an error, in the end
+        if frame.n_rows and counts and not short:
             yield native, frame, weights
     if given is not None and len(given) != at:
         entries = number_of(len(given), "entry", "entries")
         what = f"sample_weight has {entries}, but the table has {rows(at)}"
         raise TableError([Finding(None, what, "")])
-    if not at:
-        raise TableError("the table has no rows.")
+    if not at or not used:
+        why = "every sample_weight is zero, so no row counts" if at else "it has no rows"
+        raise TableError([Finding(None, f"the table cannot be scored: {why}", "")])
 
 
 def concatenated(parts: list[Any], library: str) -> Any:
