@@ -69,6 +69,8 @@ class MemoryRows:
     blas_cost: float = BLAS_COST
     """Nanoseconds per row that BLAS takes for a pair of columns; by it curvature is summed one way
     or the other."""
+    known_moments: Moments | None = None
+    """Of the table that these rows are a part of, where they take the place of their own."""
     passes: float = field(default=0.0, init=False)
     curvature_passes: float = field(default=0.0, init=False)
     part_seconds: tuple[float, float] = field(default=(0.0, 0.0), init=False)
@@ -181,6 +183,8 @@ class MemoryRows:
 
     @cached_property
     def _moments(self) -> Moments:
+        if self.known_moments is not None:
+            return self.known_moments
         if self.products is None:
             mean, second = self._sums(self.weights)
         else:
