@@ -72,6 +72,8 @@ class MemoryRows:
     most_moments: int = 2**30
     """Bytes that second moments of all columns may take.  Where they would take more, those that
     are asked for are computed from the rows."""
+    known_moments: Moments | None = None
+    """Of the table that these rows are a part of, where they take the place of their own."""
     passes: float = field(default=0.0, init=False)
     curvature_passes: float = field(default=0.0, init=False)
     part_seconds: tuple[float, float] = field(default=(0.0, 0.0), init=False)
@@ -184,6 +186,8 @@ class MemoryRows:
 
     @cached_property
     def _moments(self) -> Moments:
+        if self.known_moments is not None:
+            return self.known_moments
         if self.products is None:
             mean, second = self._sums(self.weights)
         else:
@@ -260,7 +264,8 @@ class MemoryRows:
     @cached_property
     def _written_out(self) -> DesignColumns | None:
         """All design columns, where second moments of all of them would take too much memory."""
-        if self.products is not None or 8 * self._n_columns**2 <= self.most_moments:
+        has_moments = self.known_moments is not None or self.products is not None
+        if has_moments or 8 * self._n_columns**2 <= self.most_moments:
             return None
         return DesignColumns.of(self.numbers, self.codes, self.nodes, self.weights)
 
