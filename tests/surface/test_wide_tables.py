@@ -35,7 +35,8 @@ def test_strong_edges_are_found_and_certified(model):
 
 
 def test_ebic_chooses_and_refits(table):
-    model = mg.MixedGraphicalModel(n_jobs=2, lams=[1.8, 1.6, 1.4]).fit(table)
+    with pytest.warns(mg.SelectionWarning, match="near the end of the path"):
+        model = mg.MixedGraphicalModel(n_jobs=2, lams=[1.8, 1.6, 1.4]).fit(table)
     found = {tuple(sorted((e.source, e.target))) for e in model.fitted_.edges}
     assert found >= {tuple(sorted(pair)) for pair in EDGES}
     assert len(found) <= len(EDGES) + 4
