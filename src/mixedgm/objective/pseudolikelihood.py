@@ -19,6 +19,7 @@ from mixedgm.objective.contract import Curvature, Evaluation, RowsCounted
 from mixedgm.objective.gaussian_terms import GaussianSums, GaussianTerms
 from mixedgm.objective.softmax_terms import SoftmaxTerms, SoftmaxValues
 from mixedgm.rows.contract import Gradient, Moments, Rows
+from mixedgm.threads import over_range
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,17 +103,23 @@ class Pseudolikelihood(RowsCounted):
         from mixedgm.objective.kernels import edge_gradient
 
         layout = self.layout
-        edge_gradient(
-            layout.pairs,
-            (layout.first_feature, layout.n_blocks),
-            not layout.nodewise,
-            layout.is_target,
-            layout.column_start,
-            gaussian.by_column,
-            softmax.all_pairs,
-            self.moments.second,
-            out,
-        )
+        assert softmax.all_pairs is not None
+        by_node = (gaussian.by_column.T, np.ascontiguousarray(softmax.all_pairs.T))
+
+        def some(*part: int) -> None:
+            edge_gradient(
+                layout.pairs,
+                (layout.first_feature, layout.n_blocks),
+                layout.starts,
+                not layout.nodewise,
+                layout.is_target,
+                layout.column_start,
+                (*by_node, self.moments.second),
+                part,
+                out,
+            )
+
+        over_range(some, layout.n_groups, 4 * len(out))
 
     def curvature(self, theta: Floats, stride: int = 1, nodes: Ints | None = None) -> Curvature:
         """Exact second derivative; the softmax terms from every `stride`-th row."""

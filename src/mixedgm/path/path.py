@@ -26,6 +26,7 @@ from mixedgm.solve.loop import TraceRow
 from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.table.encode import Design, apply
 from mixedgm.table.schema import Schema
+from mixedgm.threads import using_threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -341,7 +342,7 @@ def solve_path(
     try:
         for lam in track(lams, show=runtime.show and len(lams) > 1, what="lam", total=len(lams)):
             problem = task.problem(float(lam))
-            with single_threaded_blas():
+            with single_threaded_blas(), using_threads(task.n_threads):
                 solution = solve(
                     problem, recipe.solver, here, tol=recipe.tol, max_iter=recipe.max_iter
                 )

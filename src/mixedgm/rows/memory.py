@@ -296,8 +296,9 @@ class MemoryRows:
         if turned is not None:
             by_column = (turned.numbers, turned.codes, turned.place)
         if turned is not None and gradient == "all":
-            # What belongs to nodes that are not predicted stays zero.
-            kept, want = np.zeros((turned.n_kept, self.n_rows)), _EXPECTED
+            kept, want = np.empty((turned.n_kept, self.n_rows)), _EXPECTED
+            if len(coef.nodes) < self.codes.shape[1]:
+                kept[:] = 0.0  # what belongs to nodes that are not predicted
 
         def piece(chunks: tuple[int, int], nodes: Ints) -> Callable[[], object]:
             return lambda: softmax_chunks(
@@ -378,9 +379,7 @@ class MemoryRows:
         """(1 + F, target columns, d) sums -> (columns, target columns)."""
         if self.products is not None:
             self.products.centre_all(products, means[1:, : self._width])
-        if len(products) == 1:
-            return np.asarray(products[0].T)
-        return np.concatenate([part.T for part in products])
+        return np.concatenate(list(products), axis=1).T if len(products) > 1 else products[0].T
 
     def _seen(self, coef: Coefficients) -> Floats:
         """Mean logits of the values that scored nodes have, which are linear in what was observed.
