@@ -22,6 +22,7 @@ ROOMS = (
     "atomic",
     "compiled",
     "blas",
+    "threads",
     "checkpoint",
     "parallel",
     "parts",
