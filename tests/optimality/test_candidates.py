@@ -14,6 +14,9 @@ from mixedgm.options import Options
 from mixedgm.path.path import solve_path
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.task import prepare
+from mixedgm.store import model_file
+from mixedgm.studies.bootstrap import plan_of
+from mixedgm.studies.resampling import resample
 from tests.support.people import people
 from tests.support.problems import SCORED, draw, factors_of
 
@@ -176,7 +179,7 @@ FITS = {
 
 
 @pytest.mark.parametrize("fit", FITS)
-def test_fitted_models_are_those_of_all_pairs(fit):
+def test_fitted_models_are_those_of_all_pairs(fit, tmp_path):
     whole, wide = (
         fitted(kind, tol=1e-9, random_state=0, n_jobs=1, **FITS[fit]) for kind in (Options, Wide)
     )
@@ -188,11 +191,33 @@ def test_fitted_models_are_those_of_all_pairs(fit):
     one, other = ({(e.source, e.target) for e in model.edges} for model in (whole, wide))
     assert one == other
     np.testing.assert_allclose(wide.params.coef, whole.params.coef, atol=1e-5)
+    model_file.save(wide, tmp_path / "wide.mgm")
+    loaded = model_file.load(tmp_path / "wide.mgm")[0].path
+    assert loaded.n_possible == wide.path.n_possible == whole.path.n_possible
+    for k in range(len(wide.path)):
+        assert set(loaded.edges(k)) == set(wide.path.edges(k))
+        np.testing.assert_allclose(loaded.params(k).coef, wide.path.params(k).coef)
 
 
 def test_tests_of_all_pairs_give_way_to_ebic():
     notes = fitted(Wide).report.notes
     assert any("chosen by EBIC: the table is so wide" in note for note in notes)
+
+
+@pytest.mark.parametrize("options", [{"lam": 0.2}, {"select": "ebic"}, {"lam": 0.2, "refit": True}])
+@pytest.mark.parametrize("select", ["fixed", "again"])
+def test_resamples_are_those_of_all_pairs(options, select):
+    options = {"tol": 1e-9, "n_jobs": 1, **options}
+    model, design = fitted(Options, **options), encode(people(250, seed=3), Options())
+    plan = plan_of(model, Options(**options), design, select)
+    given = {name: getattr(plan.options, name) for name in Options.__dataclass_fields__}
+    wide = replace(plan, key="wide", options=Wide(**given))
+    assert wide.whole.beyond is not None
+    for seed in (1, 2):
+        one, other = (resample(each, (np.random.SeedSequence(seed), 0.0)) for each in (plan, wide))
+        np.testing.assert_array_equal(one["pairs"], other["pairs"])
+        np.testing.assert_allclose(one["values"], other["values"], atol=1e-5)
+        assert other["account"][2] == 1.0
 
 
 def test_pair_weights_of_exceptions():

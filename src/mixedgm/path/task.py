@@ -215,8 +215,8 @@ class Task:
         if self.beyond is None:
             return self
         node = params.nodes.column_node
-        row, column = np.nonzero(np.triu(params.coef))
-        pairs = np.unique(np.column_stack([node[row], node[column]]), axis=0)
+        row, column = (node[part] for part in np.nonzero(params.coef))
+        pairs = np.unique(np.column_stack([row, column])[row < column], axis=0)
         return self.with_candidates(pairs[np.isfinite(self._weights_outside.of(*pairs.T))])
 
     @cached_property
