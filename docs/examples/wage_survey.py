@@ -1,0 +1,17 @@
+"""
+What goes with a man's wage?
+============================
+
+stub
+"""
+
+import mixedgm as mg
+
+wage = mg.datasets.load_wage()
+model = mg.MixedGraphicalModel().fit(wage)
+model
+
+# %%
+# The network.
+
+model.plot()
