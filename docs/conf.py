@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +124,13 @@ def only_ours(_app: Any, _what: str, _name: str, member: Any, skip: bool, _optio
     return skip or foreign or str(member.__doc__).startswith("Old name of")
 
 
+def short_warning(message: Any, category: type[Warning], *_: Any, **__: Any) -> str:
+    """Show a warning of an example without the place of the file on the machine that built it."""
+    return f"{category.__name__}: {message}\n"
+
+
 def setup(app: Any) -> None:
     """Register what is not an extension of its own."""
+    warnings.formatwarning = short_warning
     app.connect("source-read", read_page)
     app.connect("autodoc-skip-member", only_ours)
