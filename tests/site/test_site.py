@@ -1,6 +1,7 @@
 """The site, without building it: every page has its place, and what is built is checked well."""
 
 import ast
+import csv
 import importlib.util
 import re
 from pathlib import Path
@@ -136,3 +137,19 @@ def test_a_whole_site_has_no_faults(tmp_path: Path) -> None:
 def test_faults_of_a_site_are_found(name: str, text: str, expected: str, tmp_path: Path) -> None:
     (fault,) = faults({**SITE, name: text}, tmp_path)
     assert expected in fault
+
+
+def test_numbers_beside_those_of_r_are_the_recorded_ones() -> None:
+    page = (DOCS / "from_r.md").read_text(encoding="utf-8")
+    with (DOCS / "studies" / "qgraph.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    known = {(r["method"], r["source"], r["target"]): float(r["value"]) for r in rows}
+    version = next(row["target"] for row in rows if row["method"] == "version")
+    assert f"qgraph {version} on" in page
+    lines = re.findall(r"^\| (?:pair|\w+ – \w+) \|.*$", page, re.MULTILINE)
+    head, *pairs = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
+    assert len(pairs) == 6
+    for pair, *values in pairs:
+        source, target = pair.split(" – ")
+        shown = dict(zip(head[1:], map(float, values), strict=True))
+        assert shown == {name: round(known[name, source, target], 3) for name in head[1:]}
