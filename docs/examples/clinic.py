@@ -56,6 +56,11 @@ for name, each in {"rows dropped": dropped, "gaps modelled": model}.items():
 drawing = model.plot()
 
 # %%
+# The same graph, alive. The rings show how well each column is predicted by the others.
+
+model.view(table)
+
+# %%
 # What the gaps have cost
 # -----------------------
 #

@@ -23,6 +23,11 @@ print(model.summary())
 drawing = model.plot()
 
 # %%
+# The same graph, alive.
+
+model.view(table)
+
+# %%
 # Did it matter?
 # --------------
 #

@@ -21,6 +21,11 @@ truth = mg.MixedGraphicalModel().fit(pilot)
 print(truth.summary())
 
 # %%
+# The pilot's graph, alive.
+
+truth.view(pilot)
+
+# %%
 # Tables of every size, five of each; rare levels may be absent in small ones.
 
 rows = []

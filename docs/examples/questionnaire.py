@@ -49,6 +49,11 @@ scales = {"worry": [f"worry{k}" for k in range(1, 6)], "sleep": [f"sleep{k}" for
 drawing = model.plot(groups=scales)
 
 # %%
+# The same graph, alive: click on an item to see its answers and its neighbours.
+
+model.view(table)
+
+# %%
 # One number per pair: the log odds ratio of neighbouring answers. More of one goes with more of
 # the other where it is positive.
 

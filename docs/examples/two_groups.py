@@ -30,6 +30,11 @@ print(groups.summary())
 drawings = groups.plot()
 
 # %%
+# The graph of the couples, alive; ``groups.models`` has one model per group.
+
+groups.models["Married joint"].view()
+
+# %%
 # Which pairs differ?
 # -------------------
 #

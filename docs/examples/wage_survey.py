@@ -41,6 +41,11 @@ print(model.summary())
 drawing = model.plot()
 
 # %%
+# The same graph, alive: drag, zoom, search, and click on an edge to see what it consists of.
+
+model.view(wage)
+
+# %%
 # What an edge consists of
 # ------------------------
 #

@@ -56,3 +56,9 @@ print(f"{len(found.true_edges)} true edges, {len(found.false_edges)} false")
 
 linked = sorted({name for edge in stable.edges_ for name in (edge.source, edge.target)})
 drawing = stable.plot(columns=linked, node_size=90)
+
+# %%
+# With so many columns the live graph helps most: search for a name, and click on it to see its
+# neighbours.
+
+stable.view()
