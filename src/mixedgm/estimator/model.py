@@ -115,7 +115,7 @@ class MixedGraphicalModel(
 
     Attributes
     ----------
-    lam_ : float, or ndarray (n_features_in_,)
+    lam_ : float, or ndarray of shape (`n_features_in_`,)
         One value per column, in the order of the table and NaN for covariates, where `select`
         chooses or `lam` gives one per column.
     params_ : Params
