@@ -236,6 +236,12 @@ class FittedModel:
         columns = [part[order].tolist() for part in (*where, weights)]
         return tuple(map(self._edge_or_deviation, *columns))
 
+    def edges_at(self, k: int) -> tuple[Edge, ...]:
+        """Edges and deviations of the k-th lam of the path, as penalised there, heaviest first."""
+        assert self.path is not None
+        there = replace(self.report, ridge=())
+        return replace(self, params=self.path.params(k), report=there).edges
+
     def frequency_of(self, edge: Edge) -> float:
         """Share of the subsamples that have this edge or deviation."""
         assert self.selection_frequency is not None

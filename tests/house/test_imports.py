@@ -47,6 +47,7 @@ ROOMS = (
     "views",
     "studies",
     "diagnostics",
+    "html_report",
     "estimator",
     "datasets",
     "cli",
