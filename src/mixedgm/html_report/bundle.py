@@ -44,11 +44,11 @@ def bundled(first: str = _FIRST) -> str:
 
 
 def _scoped(name: str, text: str) -> str:
-    """Return a module as a function that is called once, and returns what it exports.
+    r"""Return a module as a function that is called once, and returns what it exports.
 
     Examples
     --------
-    >>> print(_scoped("b", 'import { x } from "./a.js";\\nexport const y = x + 1;\\n'))
+    >>> print(_scoped("b", 'import { x } from "./a.js";\nexport const y = x + 1;\n'))
     modules.b = (() => {
     const { x } = modules.a;
     const y = x + 1;

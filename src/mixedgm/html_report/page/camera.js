@@ -24,7 +24,10 @@ export class Camera {
    * @returns {Point}
    */
   toScreen(world) {
-    return { x: world.x * this.scale + this.x, y: world.y * this.scale + this.y };
+    return {
+      x: world.x * this.scale + this.x,
+      y: world.y * this.scale + this.y,
+    };
   }
 
   /**
@@ -32,7 +35,10 @@ export class Camera {
    * @returns {Point}
    */
   toWorld(screen) {
-    return { x: (screen.x - this.x) / this.scale, y: (screen.y - this.y) / this.scale };
+    return {
+      x: (screen.x - this.x) / this.scale,
+      y: (screen.y - this.y) / this.scale,
+    };
   }
 
   /**
@@ -63,7 +69,10 @@ export class Camera {
       x: Math.max(size.width - 2 * margin.x, 40),
       y: Math.max(size.height - 2 * margin.y, 40),
     };
-    const scale = Math.min(room.x / Math.max(right - left, 1e-3), room.y / Math.max(bottom - top, 1e-3));
+    const scale = Math.min(
+      room.x / Math.max(right - left, 1e-3),
+      room.y / Math.max(bottom - top, 1e-3),
+    );
     this.scale = Number.isFinite(scale) ? Math.min(scale, 400) : 1;
     this.whole = this.scale;
     this.x = size.width / 2 - ((left + right) / 2) * this.scale;

@@ -16,18 +16,39 @@ const MOST_LINES = 6;
  * @param {string} name
  */
 export function histogramChart(chart, name) {
-  const total = chart.counts.reduce((sum, count) => sum + count, 0) + chart.zeros;
+  const total =
+    chart.counts.reduce((sum, count) => sum + count, 0) + chart.zeros;
   const parts = [];
-  if (chart.names.length > 0) parts.push(barList(chart.names, chart.counts, total));
+  if (chart.names.length > 0)
+    parts.push(barList(chart.names, chart.counts, total));
   else if (chart.counts.length > 0) {
     if (chart.zeros > 0) {
-      parts.push(barList(["zero", "not zero"], [chart.zeros, total - chart.zeros], total));
+      parts.push(
+        barList(
+          ["zero", "not zero"],
+          [chart.zeros, total - chart.zeros],
+          total,
+        ),
+      );
     }
     parts.push(columnChart(chart, name));
   }
-  if (chart.hidden > 0) parts.push(element("p", { class: "fine" }, `${chart.hidden} rarer values are not shown.`));
+  if (chart.hidden > 0)
+    parts.push(
+      element(
+        "p",
+        { class: "fine" },
+        `${chart.hidden} rarer values are not shown.`,
+      ),
+    );
   if (chart.missing > 0) {
-    parts.push(element("p", { class: "fine" }, `${numberText(chart.missing)} cells are missing.`));
+    parts.push(
+      element(
+        "p",
+        { class: "fine" },
+        `${numberText(chart.missing)} cells are missing.`,
+      ),
+    );
   }
   return element("div", { class: "chart" }, ...parts);
 }
@@ -78,7 +99,11 @@ function barList(names, counts, total) {
       {},
       element("th", { scope: "row" }, named(name)),
       element("td", { class: "bar-cell" }, meter(counts[at] / most)),
-      element("td", { class: "number" }, percentText(counts[at] / Math.max(total, 1e-300))),
+      element(
+        "td",
+        { class: "number" },
+        percentText(counts[at] / Math.max(total, 1e-300)),
+      ),
     ),
   );
   return element("table", { class: "bars" }, element("tbody", {}, ...rows));
@@ -93,7 +118,12 @@ export function meter(share, look = "bar") {
   const width = Math.max(Math.min(share, 1), 0) * 100;
   return svg(
     "svg",
-    { class: "meter", viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" },
+    {
+      class: "meter",
+      viewBox: "0 0 100 8",
+      preserveAspectRatio: "none",
+      "aria-hidden": "true",
+    },
     svg("rect", { x: 0, y: 0, width, height: 8, class: look }),
   );
 }
@@ -106,7 +136,10 @@ export function meter(share, look = "bar") {
  */
 export function effectChart(effect, source, target) {
   const numeric = effect.values.every((value) => typeof value === "number");
-  if (numeric && (effect.levels.length === 0 || effect.levels.length <= MOST_LINES)) {
+  if (
+    numeric &&
+    (effect.levels.length === 0 || effect.levels.length <= MOST_LINES)
+  ) {
     return lineChart(effect, source, target);
   }
   if (effect.levels.length === 0) return dotList(effect);
@@ -122,24 +155,47 @@ function lineChart(effect, source, target) {
   const shares = effect.levels.length > 0;
   const xs = effect.values.map(Number);
   const every = effect.predicted.flat();
-  let [low, high] = shares ? [0, Math.max(...every) * 1.05] : [Math.min(...every), Math.max(...every)];
+  let [low, high] = shares
+    ? [0, Math.max(...every) * 1.05]
+    : [Math.min(...every), Math.max(...every)];
   if (high - low < 1e-12) [low, high] = [low - 1, high + 1];
   const right = shares ? WIDE - 96 : WIDE - 12;
   const [left, top, bottom] = [46, 10, 120];
   /** @param {number} x */
-  const across = (x) => left + ((right - left) * (x - xs[0])) / Math.max(xs[xs.length - 1] - xs[0], 1e-300);
+  const across = (x) =>
+    left +
+    ((right - left) * (x - xs[0])) /
+      Math.max(xs[xs.length - 1] - xs[0], 1e-300);
   /** @param {number} y */
   const up = (y) => bottom - ((bottom - top) * (y - low)) / (high - low);
   const count = effect.predicted[0].length;
   const marks = [];
   const ends = [];
   for (let k = 0; k < count; k++) {
-    const points = effect.predicted.map((row, at) => `${across(xs[at]).toFixed(1)},${up(row[k]).toFixed(1)}`);
-    marks.push(svg("polyline", { points: points.join(" "), class: `curve look-${k % MOST_LINES}` }));
+    const points = effect.predicted.map(
+      (row, at) => `${across(xs[at]).toFixed(1)},${up(row[k]).toFixed(1)}`,
+    );
+    marks.push(
+      svg("polyline", {
+        points: points.join(" "),
+        class: `curve look-${k % MOST_LINES}`,
+      }),
+    );
     effect.predicted.forEach((row, at) => {
-      marks.push(svg("circle", { cx: across(xs[at]), cy: up(row[k]), r: 2.2, class: `dot look-${k % MOST_LINES}` }));
+      marks.push(
+        svg("circle", {
+          cx: across(xs[at]),
+          cy: up(row[k]),
+          r: 2.2,
+          class: `dot look-${k % MOST_LINES}`,
+        }),
+      );
     });
-    if (shares) ends.push({ y: up(effect.predicted[xs.length - 1][k]), text: shortName(effect.levels[k], 14) });
+    if (shares)
+      ends.push({
+        y: up(effect.predicted[xs.length - 1][k]),
+        text: shortName(effect.levels[k], 14),
+      });
   }
   const write = shares ? percentText : axisText;
   return svg(
@@ -153,7 +209,9 @@ function lineChart(effect, source, target) {
     svg("line", { x1: left, x2: right, y1: bottom, y2: bottom, class: "axis" }),
     svg("line", { x1: left, x2: left, y1: top, y2: bottom, class: "axis" }),
     ...marks,
-    ...apart(ends, 12).map((end) => label(right + 6, end.y + 4, "start", end.text)),
+    ...apart(ends, 12).map((end) =>
+      label(right + 6, end.y + 4, "start", end.text),
+    ),
     label(left - 6, up(low) + 2, "end", write(low)),
     label(left - 6, up(high) + 8, "end", write(high)),
     label(left, 134, "start", axisText(xs[0])),
@@ -169,7 +227,8 @@ function lineChart(effect, source, target) {
  */
 function apart(labels, gap) {
   const sorted = [...labels].sort((one, other) => one.y - other.y);
-  for (let k = 1; k < sorted.length; k++) sorted[k].y = Math.max(sorted[k].y, sorted[k - 1].y + gap);
+  for (let k = 1; k < sorted.length; k++)
+    sorted[k].y = Math.max(sorted[k].y, sorted[k - 1].y + gap);
   return sorted;
 }
 
@@ -185,7 +244,12 @@ function dotList(effect) {
     const place = 4 + (92 * (values[at] - low)) / span;
     const line = svg(
       "svg",
-      { class: "meter", viewBox: "0 0 100 10", "aria-hidden": "true", preserveAspectRatio: "none" },
+      {
+        class: "meter",
+        viewBox: "0 0 100 10",
+        "aria-hidden": "true",
+        preserveAspectRatio: "none",
+      },
       svg("line", { x1: 0, x2: 100, y1: 5, y2: 5, class: "guide" }),
       svg("rect", { x: place - 1.5, y: 1, width: 3, height: 8, class: "bar" }),
     );
@@ -207,7 +271,9 @@ function dotList(effect) {
  * @param {string} target
  */
 function shareTable(effect, source, target) {
-  const rows = effect.values.map((value) => (typeof value === "number" ? numberText(value) : value));
+  const rows = effect.values.map((value) =>
+    typeof value === "number" ? numberText(value) : value,
+  );
   return gridTable(rows, effect.levels, effect.predicted, {
     row: source,
     column: target,
@@ -230,17 +296,35 @@ export function parameterTable(parameters) {
 }
 
 /**
+ * A table of numbers, shaded by size; the longer side goes down, where there is room for names.
  * @param {string[]} rows
  * @param {string[]} columns
  * @param {(number | null)[][]} values
  * @param {{row: string, column: string, text: (value: number) => string, signed?: boolean, caption?: string}} look
  */
 function gridTable(rows, columns, values, look) {
-  const most = Math.max(...values.flat().map((value) => Math.abs(value ?? 0)), 1e-300);
+  if (columns.length > rows.length) {
+    const turned = columns.map((_, at) => values.map((row) => row[at]));
+    return gridTable(columns, rows, turned, {
+      ...look,
+      row: look.column,
+      column: look.row,
+    });
+  }
+  const most = Math.max(
+    ...values.flat().map((value) => Math.abs(value ?? 0)),
+    1e-300,
+  );
   const head = element(
     "tr",
     {},
-    element("th", { scope: "col", class: "corner" }, named(look.row), " \\ ", named(look.column)),
+    element(
+      "th",
+      { scope: "col", class: "corner" },
+      named(look.row),
+      " \\ ",
+      named(look.column),
+    ),
     ...columns.map((name) => element("th", { scope: "col" }, named(name))),
   );
   const body = rows.map((name, at) =>
@@ -249,9 +333,14 @@ function gridTable(rows, columns, values, look) {
       {},
       element("th", { scope: "row" }, named(name)),
       ...values[at].map((value) => {
-        const cell = element("td", { class: "number" }, value === null ? "" : look.text(value));
+        const cell = element(
+          "td",
+          { class: "number" },
+          value === null ? "" : look.text(value),
+        );
         const share = Math.round((100 * Math.abs(value ?? 0)) / most / 2.2);
-        const colour = !look.signed || (value ?? 0) > 0 ? "positive" : "negative";
+        const colour =
+          !look.signed || (value ?? 0) > 0 ? "positive" : "negative";
         cell.style.backgroundColor = `color-mix(in srgb, var(--${colour}) ${share}%, transparent)`;
         return cell;
       }),
@@ -264,7 +353,11 @@ function gridTable(rows, columns, values, look) {
     element("thead", {}, head),
     element("tbody", {}, ...body),
   );
-  return element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "table" }, table);
+  return element(
+    "div",
+    { class: "scroll", tabindex: 0, role: "region", "aria-label": "table" },
+    table,
+  );
 }
 
 /**

@@ -1,9 +1,20 @@
 // What a click opens: an edge and what it consists of, or a column and its neighbours.
 
-import { effectChart, histogramChart, meter, parameterTable } from "./charts.js";
+import {
+  effectChart,
+  histogramChart,
+  meter,
+  parameterTable,
+} from "./charts.js";
 import { button, element, named } from "./dom.js";
 import { countText, numberText, percentText, weightText } from "./numbers.js";
-import { columnSentence, edgeSentence, effectSentence, predictionSentence, signWord } from "./words.js";
+import {
+  columnSentence,
+  edgeSentence,
+  effectSentence,
+  predictionSentence,
+  signWord,
+} from "./words.js";
 
 /** @typedef {import("./types").Content} Content */
 /** @typedef {import("./types").Edge} Edge */
@@ -38,7 +49,9 @@ export class Details {
   /** @returns {(Node | null)[]} */
   nothing() {
     const { nodes, edges } = this.content.graph;
-    const heavy = edges.filter((edge) => edge.moderator === undefined).slice(0, 8);
+    const heavy = edges
+      .filter((edge) => edge.moderator === undefined)
+      .slice(0, 8);
     return [
       element("h3", {}, "What is related to what"),
       element(
@@ -60,17 +73,35 @@ export class Details {
   edgeList(edges, from) {
     const { nodes, widest } = this.content.graph;
     const items = edges.map((edge) => {
-      const look = edge.sign === "+" ? "positive" : edge.sign === "-" ? "negative" : "unsigned";
+      const look =
+        edge.sign === "+"
+          ? "positive"
+          : edge.sign === "-"
+            ? "negative"
+            : "unsigned";
       const open = element("button", { type: "button", class: "edge-button" });
-      const ends = from < 0 ? [edge.a, edge.b] : [edge.a === from ? edge.b : edge.a];
+      const ends =
+        from < 0 ? [edge.a, edge.b] : [edge.a === from ? edge.b : edge.a];
       const label = element("span", { class: "ends" });
-      ends.forEach((at, k) => label.append(...(k > 0 ? [edge.directed ? " → " : " – "] : []), named(nodes[at].name)));
+      ends.forEach((at, k) =>
+        label.append(
+          ...(k > 0 ? [edge.directed ? " → " : " – "] : []),
+          named(nodes[at].name),
+        ),
+      );
       open.append(
         label,
-        element("span", { class: "amount" }, meter(edge.weight / widest, look), weightText(edge.weight)),
+        element(
+          "span",
+          { class: "amount" },
+          meter(edge.weight / widest, look),
+          element("span", { class: "amount-text" }, weightText(edge.weight)),
+        ),
         element("span", { class: "hidden-text" }, `, ${signWord(edge.sign)}`),
       );
-      open.addEventListener("click", () => this.choose({ a: edge.a, b: edge.b }));
+      open.addEventListener("click", () =>
+        this.choose({ a: edge.a, b: edge.b }),
+      );
       return element("li", {}, open);
     });
     return element("ul", { class: "edge-list" }, ...items);
@@ -83,7 +114,10 @@ export class Details {
   column(at) {
     const column = this.content.graph.nodes[at];
     const all = this.content.graph.edges;
-    const own = all.filter((edge) => edge.moderator === undefined && (edge.a === at || edge.b === at));
+    const own = all.filter(
+      (edge) =>
+        edge.moderator === undefined && (edge.a === at || edge.b === at),
+    );
     const varied = all.filter((edge) => edge.moderator === at);
     const chart = this.content.columnDetails[at].histogram;
     const predicted = predictionSentence(column);
@@ -110,7 +144,11 @@ export class Details {
     const places = edges
       .map((_, at) => at)
       .filter((at) => isPair(edges[at], a, b));
-    const title = this.heading(named(nodes[a].name), " – ", named(nodes[b].name));
+    const title = this.heading(
+      named(nodes[a].name),
+      " – ",
+      named(nodes[b].name),
+    );
     const ends = element(
       "p",
       { class: "fine" },
@@ -121,7 +159,8 @@ export class Details {
       ".",
     );
     if (places.length === 0) {
-      const text = "The model has no edge between these two columns: given all others, they are independent.";
+      const text =
+        "The model has no edge between these two columns: given all others, they are independent.";
       return [title, element("p", {}, text), ...this.evidence(a, b), ends];
     }
     const parts = places.flatMap((at) => this.edge(at));
@@ -130,7 +169,11 @@ export class Details {
 
   /** @param {number} at */
   link(at) {
-    const open = element("button", { type: "button", class: "link" }, named(this.content.graph.nodes[at].name));
+    const open = element(
+      "button",
+      { type: "button", class: "link" },
+      named(this.content.graph.nodes[at].name),
+    );
     open.addEventListener("click", () => this.choose({ node: at }));
     return open;
   }
@@ -143,27 +186,37 @@ export class Details {
     const edge = this.content.graph.edges[at];
     const details = this.content.edgeDetails[at];
     const facts = [];
-    if (edge.partial !== undefined) facts.push(`Partial correlation ${numberText(edge.partial)}.`);
+    if (edge.partial !== undefined)
+      facts.push(`Partial correlation ${numberText(edge.partial)}.`);
     if (edge.probability !== undefined) {
-      facts.push(`Probability of an edge, by the tests that chose the graph: ${percentText(edge.probability)}.`);
+      facts.push(
+        `Probability of an edge, by the tests that chose the graph: ${percentText(edge.probability)}.`,
+      );
     }
     if (edge.frequency !== undefined) {
       facts.push(`Found in ${percentText(edge.frequency)} of the subsamples.`);
     }
     if (edge.ridge) {
-      facts.push("The rows alone leave its size open; read the weight as “strong”, and do not compare it.");
+      facts.push(
+        "The rows alone leave its size open; read the weight as “strong”, and do not compare it.",
+      );
     }
     /** @type {(Node | null)[]} */
     const parts = [
       element("p", {}, edgeSentence(this.content, edge)),
-      facts.length > 0 ? element("p", { class: "fine" }, facts.join(" ")) : null,
+      facts.length > 0
+        ? element("p", { class: "fine" }, facts.join(" "))
+        : null,
     ];
     if (details === null) {
-      const text = "Its parameters are left out to keep this file small; model.interaction has them.";
+      const text =
+        "Its parameters are left out to keep this file small; model.interaction has them.";
       return [...parts, element("p", { class: "fine" }, text)];
     }
     for (const effect of details.effects ?? []) {
-      const [source, target] = [effect.from, effect.to].map((k) => this.content.graph.nodes[k].name);
+      const [source, target] = [effect.from, effect.to].map(
+        (k) => this.content.graph.nodes[k].name,
+      );
       parts.push(
         element("h4", {}, named(target), " as ", named(source), " varies"),
         effectChart(effect, source, target),
@@ -171,9 +224,16 @@ export class Details {
       );
     }
     const parameters = details.parameters;
-    const single = parameters.rows.length === 1 && parameters.columns.length === 1;
+    const single =
+      parameters.rows.length === 1 && parameters.columns.length === 1;
     parts.push(
-      element("h4", {}, edge.moderator === undefined ? "Parameters" : "How the parameters deviate"),
+      element(
+        "h4",
+        {},
+        edge.moderator === undefined
+          ? "Parameters"
+          : "How the parameters deviate",
+      ),
       parameterTable(parameters),
       element("p", { class: "fine" }, parameterNote(single, parameters.hidden)),
     );
@@ -188,7 +248,9 @@ export class Details {
    */
   evidence(a, b) {
     return (this.content.tables ?? [])
-      .filter((table) => ["tests", "intervals", "selection", "differences"].includes(table.key))
+      .filter((table) =>
+        ["tests", "intervals", "selection", "differences"].includes(table.key),
+      )
       .flatMap((table) => this.rowsAbout(table, a, b));
   }
 
@@ -205,30 +267,61 @@ export class Details {
       .slice(0, 12);
     if (rows.length === 0) return [];
     const columns = table.columns.filter(
-      (column) => !["source", "target", "in_model"].includes(column.name) && rows.some((at) => column.cells[at] !== null),
+      (column) =>
+        !["source", "target", "in_model"].includes(column.name) &&
+        rows.some((at) => column.cells[at] !== null),
     );
     const body = columns.map((column) =>
       element(
         "tr",
         {},
-        element("th", { scope: "row", title: column.meaning || undefined }, column.label),
+        element(
+          "th",
+          { scope: "row", title: column.meaning || undefined },
+          column.label,
+        ),
         ...rows.map((at) => {
           const cell = column.cells[at];
-          return element("td", { class: "number" }, typeof cell === "number" ? numberText(cell) : plainCell(cell));
+          return element(
+            "td",
+            { class: "number" },
+            typeof cell === "number" ? numberText(cell) : plainCell(cell),
+          );
         }),
       ),
     );
-    const grid = element("table", { class: "grid" }, element("tbody", {}, ...body));
+    const grid = element(
+      "table",
+      { class: "grid" },
+      element("tbody", {}, ...body),
+    );
     return [
       element("h4", {}, table.title),
-      element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": table.title }, grid),
+      element(
+        "div",
+        {
+          class: "scroll",
+          tabindex: 0,
+          role: "region",
+          "aria-label": table.title,
+        },
+        grid,
+      ),
     ];
   }
 
   /** @param {...(Node | string)} title */
   heading(...title) {
-    const close = button("×", () => this.choose(null), { class: "close", "aria-label": "Close these details" });
-    return element("div", { class: "details-head" }, element("h3", { tabindex: -1 }, ...title), close);
+    const close = button("×", () => this.choose(null), {
+      class: "close",
+      "aria-label": "Close these details",
+    });
+    return element(
+      "div",
+      { class: "details-head" },
+      element("h3", { tabindex: -1 }, ...title),
+      close,
+    );
   }
 }
 
@@ -264,5 +357,7 @@ function isPair(edge, a, b) {
  * @param {number} b
  */
 function isRowAbout(about, a, b) {
-  return (about[0] === a && about[1] === b) || (about[0] === b && about[1] === a);
+  return (
+    (about[0] === a && about[1] === b) || (about[0] === b && about[1] === a)
+  );
 }

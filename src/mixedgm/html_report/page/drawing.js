@@ -50,7 +50,16 @@ export function draw(context, scene, camera, palette, size) {
   const clear = standsOut(scene);
   drawLinks(context, scene, points, palette, radius, clear.links);
   drawNodes(context, scene, points, palette, radius, clear.nodes);
-  drawLabels(context, scene, camera, points, palette, radius, clear.nodes, size);
+  drawLabels(
+    context,
+    scene,
+    camera,
+    points,
+    palette,
+    radius,
+    clear.nodes,
+    size,
+  );
 }
 
 /**
@@ -62,12 +71,18 @@ function standsOut(scene) {
   const focus = scene.focus;
   if (focus === null) {
     return scene.found.size > 0
-      ? { nodes: scene.found, links: (link) => scene.found.has(link.a) || scene.found.has(link.b) }
+      ? {
+          nodes: scene.found,
+          links: (link) => scene.found.has(link.a) || scene.found.has(link.b),
+        }
       : { nodes: null, links: null };
   }
   if ("node" in focus) {
     const at = focus.node;
-    return { nodes: scene.neighbours(at), links: (link) => link.a === at || link.b === at };
+    return {
+      nodes: scene.neighbours(at),
+      links: (link) => link.a === at || link.b === at,
+    };
   }
   const pair = new Set([focus.a, focus.b]);
   return { nodes: pair, links: (link) => pair.has(link.a) && pair.has(link.b) };
@@ -97,11 +112,22 @@ function drawLinks(context, scene, points, palette, radius, clear) {
     const [bright, sign, text] = key.split("|");
     const width = Number(text);
     const share = (width - THINNEST) / (WIDEST - THINNEST);
-    context.globalAlpha = bright === "0" ? FAINT : clear === null ? 0.5 + 0.45 * share : 0.95;
+    context.globalAlpha =
+      bright === "0" ? FAINT : clear === null ? 0.5 + 0.45 * share : 0.95;
     context.lineWidth = width;
     context.strokeStyle =
-      sign === "+" ? palette.positive : sign === "-" ? palette.negative : palette.unsigned;
-    context.setLineDash(sign === "-" ? [4 + 1.6 * width, 2 + 1.1 * width] : sign === "0" ? [2, 5] : []);
+      sign === "+"
+        ? palette.positive
+        : sign === "-"
+          ? palette.negative
+          : palette.unsigned;
+    context.setLineDash(
+      sign === "-"
+        ? [4 + 1.6 * width, 2 + 1.1 * width]
+        : sign === "0"
+          ? [2, 5]
+          : [],
+    );
     const links = alike.get(key) ?? [];
     context.beginPath();
     for (const link of links) {
@@ -113,10 +139,14 @@ function drawLinks(context, scene, points, palette, radius, clear) {
     if (links.some((link) => link.directed)) {
       context.fillStyle = context.strokeStyle;
       for (const link of links) {
-        if (link.directed) drawArrow(context, points[link.a], points[link.b], radius, width);
+        if (link.directed)
+          drawArrow(context, points[link.a], points[link.b], radius, width);
       }
     }
-    if (bright !== "0" && links.some((link) => link.varies && link.weight > 0)) {
+    if (
+      bright !== "0" &&
+      links.some((link) => link.varies && link.weight > 0)
+    ) {
       drawDots(context, links, points, palette, width);
     }
   }
@@ -135,11 +165,17 @@ function drawArrow(context, from, to, radius, width) {
   const angle = Math.atan2(to.y - from.y, to.x - from.x);
   const gap = radius * 1.35;
   const long = 7 + 1.4 * width;
-  const tip = { x: to.x - gap * Math.cos(angle), y: to.y - gap * Math.sin(angle) };
+  const tip = {
+    x: to.x - gap * Math.cos(angle),
+    y: to.y - gap * Math.sin(angle),
+  };
   context.beginPath();
   context.moveTo(tip.x, tip.y);
   for (const turn of [-0.42, 0.42]) {
-    context.lineTo(tip.x - long * Math.cos(angle + turn), tip.y - long * Math.sin(angle + turn));
+    context.lineTo(
+      tip.x - long * Math.cos(angle + turn),
+      tip.y - long * Math.sin(angle + turn),
+    );
   }
   context.closePath();
   context.fill();
@@ -185,12 +221,19 @@ function drawNodes(context, scene, points, palette, radius, clear) {
     const faded = clear !== null && !clear.has(at);
     const { x, y } = points[at];
     context.globalAlpha = 1;
-    traceShape(context, kind, x, y, radius);
     context.fillStyle = palette.surface;
+    if (node.ring === null) traceShape(context, kind, x, y, radius);
+    else {
+      context.beginPath();
+      context.arc(x, y, radius * 1.35, 0, 2 * Math.PI);
+    }
     context.fill();
+    traceShape(context, kind, x, y, radius * (node.ring === null ? 1 : 0.92));
     context.globalAlpha = faded ? 0.3 : 1;
     if (node.role !== "covariate") {
-      context.fillStyle = palette.dark ? mixed(kind.line, kind.fill, 0.18) : kind.fill;
+      context.fillStyle = palette.dark
+        ? mixed(kind.line, kind.fill, 0.18)
+        : kind.fill;
       context.fill();
     }
     context.strokeStyle = palette.dark ? kind.fill : kind.line;
@@ -198,7 +241,10 @@ function drawNodes(context, scene, points, palette, radius, clear) {
     context.stroke();
     if (node.ring !== null) drawRing(context, node.ring, x, y, radius, palette);
     const chosen =
-      selected !== null && ("node" in selected ? selected.node === at : selected.a === at || selected.b === at);
+      selected !== null &&
+      ("node" in selected
+        ? selected.node === at
+        : selected.a === at || selected.b === at);
     if (chosen || scene.cursor === at || scene.found.has(at)) {
       context.globalAlpha = 1;
       context.beginPath();
@@ -232,7 +278,13 @@ function drawRing(context, share, x, y, radius, palette) {
   if (share <= 0) return;
   context.strokeStyle = palette.ring;
   context.beginPath();
-  context.arc(x, y, around, -Math.PI / 2, -Math.PI / 2 + 2 * Math.PI * Math.min(share, 1));
+  context.arc(
+    x,
+    y,
+    around,
+    -Math.PI / 2,
+    -Math.PI / 2 + 2 * Math.PI * Math.min(share, 1),
+  );
   context.stroke();
 }
 
@@ -250,9 +302,18 @@ export function traceShape(context, kind, x, y, radius) {
     context.arc(x, y, radius, 0, 2 * Math.PI);
     return;
   }
-  const corners = { square: 4, diamond: 4, hexagon: 6, pentagon: 5 }[kind.shape];
-  const turn = kind.shape === "square" ? Math.PI / 4 : kind.shape === "hexagon" ? Math.PI / 6 : 0;
-  const reach = radius * (kind.shape === "square" ? 1.2 : kind.shape === "diamond" ? 1.22 : 1.1);
+  const corners = { square: 4, diamond: 4, hexagon: 6, pentagon: 5 }[
+    kind.shape
+  ];
+  const turn =
+    kind.shape === "square"
+      ? Math.PI / 4
+      : kind.shape === "hexagon"
+        ? Math.PI / 6
+        : 0;
+  const reach =
+    radius *
+    (kind.shape === "square" ? 1.2 : kind.shape === "diamond" ? 1.22 : 1.1);
   for (let k = 0; k < corners; k++) {
     const angle = -Math.PI / 2 + turn + (2 * Math.PI * k) / corners;
     const [px, py] = [x + reach * Math.cos(angle), y + reach * Math.sin(angle)];
@@ -272,7 +333,16 @@ export function traceShape(context, kind, x, y, radius) {
  * @param {Set<number> | null} clear
  * @param {{width: number, height: number}} size
  */
-function drawLabels(context, scene, camera, points, palette, radius, clear, size) {
+function drawLabels(
+  context,
+  scene,
+  camera,
+  points,
+  palette,
+  radius,
+  clear,
+  size,
+) {
   const many = scene.places.length > 80;
   const font = many ? 11 : 13;
   context.font = `${font}px system-ui, sans-serif`;
@@ -281,7 +351,15 @@ function drawLabels(context, scene, camera, points, palette, radius, clear, size
   context.lineWidth = 4;
   context.strokeStyle = palette.surface;
   context.fillStyle = palette.ink;
-  for (const label of placeLabels(context, scene, camera, points, radius, clear, size)) {
+  for (const label of placeLabels(
+    context,
+    scene,
+    camera,
+    points,
+    radius,
+    clear,
+    size,
+  )) {
     context.globalAlpha = clear !== null && !clear.has(label.node) ? 0.35 : 1;
     context.textAlign = label.align;
     context.strokeText(label.text, label.x, label.y);
@@ -298,8 +376,11 @@ function drawLabels(context, scene, camera, points, palette, radius, clear, size
  */
 export function mixed(one, other, share) {
   /** @param {string} colour */
-  const parts = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+  const parts = (colour) =>
+    [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
   const [a, b] = [parts(one), parts(other)];
-  const mean = a.map((value, k) => Math.round(value * (1 - share) + b[k] * share));
+  const mean = a.map((value, k) =>
+    Math.round(value * (1 - share) + b[k] * share),
+  );
   return `rgb(${mean.join(",")})`;
 }

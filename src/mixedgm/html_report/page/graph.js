@@ -59,6 +59,8 @@ export class GraphView {
     this.size = { width: box.width, height: box.height, ratio };
     this.parts.canvas.width = Math.round(box.width * ratio);
     this.parts.canvas.height = Math.round(box.height * ratio);
+    if (first)
+      this.scene.stretch((box.width - 140) / Math.max(box.height - 96, 1));
     if (first || !this.touched) this.fit();
     this.redraw();
   }
@@ -74,7 +76,10 @@ export class GraphView {
 
   /** @param {number} factor */
   zoom(factor) {
-    this.camera.zoomBy(factor, { x: this.size.width / 2, y: this.size.height / 2 });
+    this.camera.zoomBy(factor, {
+      x: this.size.width / 2,
+      y: this.size.height / 2,
+    });
     this.touched = true;
     this.redraw();
   }
@@ -94,10 +99,16 @@ export class GraphView {
 
   /** @param {NonNullable<Selection>} selection */
   bring(selection) {
-    const at = "node" in selection ? [selection.node] : [selection.a, selection.b];
+    const at =
+      "node" in selection ? [selection.node] : [selection.a, selection.b];
     const inside = at.every((node) => {
       const { x, y } = this.camera.toScreen(this.scene.places[node]);
-      return x > 20 && y > 20 && x < this.size.width - 20 && y < this.size.height - 20;
+      return (
+        x > 20 &&
+        y > 20 &&
+        x < this.size.width - 20 &&
+        y < this.size.height - 20
+      );
     });
     if (inside) return;
     const places = at.map((node) => this.scene.places[node]);
@@ -114,9 +125,13 @@ export class GraphView {
     stage.addEventListener("pointerdown", (event) => this.pressed(event));
     stage.addEventListener("pointermove", (event) => this.moved(event));
     stage.addEventListener("pointerup", (event) => this.released(event));
-    stage.addEventListener("pointercancel", (event) => this.down.delete(event.pointerId));
+    stage.addEventListener("pointercancel", (event) =>
+      this.down.delete(event.pointerId),
+    );
     stage.addEventListener("pointerleave", () => this.hover(null, null));
-    stage.addEventListener("wheel", (event) => this.wheeled(event), { passive: false });
+    stage.addEventListener("wheel", (event) => this.wheeled(event), {
+      passive: false,
+    });
     stage.addEventListener("dblclick", (event) => {
       this.camera.zoomBy(1.6, this.at(event));
       this.touched = true;
@@ -194,7 +209,8 @@ export class GraphView {
     const alone = this.down.size === 1;
     this.down.delete(event.pointerId);
     this.dragged = -1;
-    if (alone && this.travelled <= MOVED) this.select(this.find(this.at(event)));
+    if (alone && this.travelled <= MOVED)
+      this.select(this.find(this.at(event)));
   }
 
   /** @param {WheelEvent} event */
@@ -202,7 +218,10 @@ export class GraphView {
     // A page that is scrolled past the graph goes on scrolling; the graph zooms once it has focus.
     if (!event.ctrlKey && document.activeElement !== this.parts.stage) return;
     event.preventDefault();
-    this.camera.zoomBy(Math.exp(-event.deltaY * (event.ctrlKey ? 0.01 : 0.0015)), this.at(event));
+    this.camera.zoomBy(
+      Math.exp(-event.deltaY * (event.ctrlKey ? 0.01 : 0.0015)),
+      this.at(event),
+    );
     this.touched = true;
     this.redraw();
   }
@@ -214,7 +233,8 @@ export class GraphView {
    */
   hover(found, point) {
     const { hint, stage } = this.parts;
-    const changed = JSON.stringify(found) !== JSON.stringify(this.scene.hovered);
+    const changed =
+      JSON.stringify(found) !== JSON.stringify(this.scene.hovered);
     this.scene.hovered = found;
     stage.classList.toggle("pointing", found !== null);
     if (found === null || point === null) hint.hidden = true;
@@ -236,7 +256,10 @@ export class GraphView {
       return link ? linkHint(this.content, link) : "";
     }
     const node = this.content.graph.nodes[found.node];
-    const edges = countText(this.scene.around?.[found.node].length ?? 0, "edge");
+    const edges = countText(
+      this.scene.around?.[found.node].length ?? 0,
+      "edge",
+    );
     return `${node.name}\n${node.kind}${node.role === "covariate" ? ", covariate" : ""}; ${edges}`;
   }
 
@@ -252,8 +275,11 @@ export class GraphView {
     /** @type {Selection} */
     let found = null;
     for (const link of this.scene.drawn) {
-      const [a, b] = [link.a, link.b].map((at) => this.camera.toScreen(this.scene.places[at]));
-      const away = distance(point, a, b) - linkWidth(this.scene, link.weight) / 2;
+      const [a, b] = [link.a, link.b].map((at) =>
+        this.camera.toScreen(this.scene.places[at]),
+      );
+      const away =
+        distance(point, a, b) - linkWidth(this.scene, link.weight) / 2;
       if (away < nearest) [nearest, found] = [away, { a: link.a, b: link.b }];
     }
     return found;
@@ -289,7 +315,10 @@ export class GraphView {
     else if (event.key === "+" || event.key === "=") this.zoom(1.3);
     else if (event.key === "-") this.zoom(1 / 1.3);
     else if (event.key === "0") this.fit();
-    else if ((event.key === "Enter" || event.key === " ") && this.scene.cursor >= 0) {
+    else if (
+      (event.key === "Enter" || event.key === " ") &&
+      this.scene.cursor >= 0
+    ) {
       this.select({ node: this.scene.cursor });
     } else if (event.key === "Escape") {
       this.scene.cursor = -1;
@@ -345,7 +374,8 @@ export class GraphView {
 function distance(point, a, b) {
   const [dx, dy] = [b.x - a.x, b.y - a.y];
   const length = dx * dx + dy * dy;
-  const along = length > 0 ? ((point.x - a.x) * dx + (point.y - a.y) * dy) / length : 0;
+  const along =
+    length > 0 ? ((point.x - a.x) * dx + (point.y - a.y) * dy) / length : 0;
   const share = Math.min(Math.max(along, 0), 1);
   return Math.hypot(point.x - a.x - share * dx, point.y - a.y - share * dy);
 }

@@ -25,7 +25,8 @@ const FEW = 80;
 const widths = new Map();
 
 /** Sides on which the names of few columns stand, found once for a layout and a zoom. */
-const sides = { key: "", /** @type {number[]} */ chosen: [] };
+/** @type {{key: string, chosen: number[]}} */
+const sides = { key: "", chosen: [] };
 
 /**
  * Labels that do not overlap: first of what stands out, then of columns with many edges.
@@ -38,10 +39,18 @@ const sides = { key: "", /** @type {number[]} */ chosen: [] };
  * @param {{width: number, height: number}} size
  * @returns {Label[]}
  */
-export function placeLabels(context, scene, camera, points, radius, clear, size) {
+export function placeLabels(
+  context,
+  scene,
+  camera,
+  points,
+  radius,
+  clear,
+  size,
+) {
   const texts = scene.graph.nodes.map((node) => shortName(node.name, LONGEST));
   const wide = texts.map((text) => textWidth(context, text));
-  const gap = radius * 1.35 + 4;
+  const gap = radius * 1.35 + 7;
   const few = points.length <= FEW;
   if (few) chooseSides(scene, camera, points, wide, gap);
   const order = points
@@ -55,7 +64,14 @@ export function placeLabels(context, scene, camera, points, radius, clear, size)
     const point = points[at];
     if (point.x < -60 || point.x > size.width + 60) continue;
     if (point.y < -40 || point.y > size.height + 40) continue;
-    const { label, box } = candidate(few ? sides.chosen[at] : 0, at, texts[at], point, wide[at], gap);
+    const { label, box } = candidate(
+      few ? sides.chosen[at] : 0,
+      at,
+      texts[at],
+      point,
+      wide[at],
+      gap,
+    );
     const needed = isNeeded(scene, at) || few;
     if (!needed && taken.some((other) => overlaps(box, other))) continue;
     if (!few && !needed && hitsNode(box, points, at, radius)) continue;
@@ -72,7 +88,10 @@ export function placeLabels(context, scene, camera, points, radius, clear, size)
 function isNeeded(scene, at) {
   if (scene.cursor === at || scene.found.has(at)) return true;
   const focus = scene.focus;
-  return focus !== null && ("node" in focus ? focus.node === at : focus.a === at || focus.b === at);
+  return (
+    focus !== null &&
+    ("node" in focus ? focus.node === at : focus.a === at || focus.b === at)
+  );
 }
 
 /**
@@ -112,11 +131,21 @@ function textWidth(context, text) {
 function candidate(side, node, text, point, width, gap) {
   const beside = side >= 2;
   const x = side === 2 ? point.x + gap : side === 3 ? point.x - gap : point.x;
-  const y = side === 0 ? point.y + gap + LINE / 2 : side === 1 ? point.y - gap - LINE / 2 : point.y;
+  const y =
+    side === 0
+      ? point.y + gap + LINE / 2
+      : side === 1
+        ? point.y - gap - LINE / 2
+        : point.y;
   const left = side === 2 ? x : side === 3 ? x - width : x - width / 2;
   /** @type {CanvasTextAlign} */
   const align = beside ? (side === 2 ? "left" : "right") : "center";
-  const box = { left, right: left + width, top: y - LINE / 2, bottom: y + LINE / 2 };
+  const box = {
+    left,
+    right: left + width,
+    top: y - LINE / 2,
+    bottom: y + LINE / 2,
+  };
   return { label: { node, text, x, y, align }, box };
 }
 
@@ -130,7 +159,9 @@ function candidate(side, node, text, point, width, gap) {
  * @param {number} gap
  */
 function chooseSides(scene, camera, points, wide, gap) {
-  const places = scene.places.map((p) => `${p.x.toFixed(2)},${p.y.toFixed(2)}`).join(";");
+  const places = scene.places
+    .map((p) => `${p.x.toFixed(2)},${p.y.toFixed(2)}`)
+    .join(";");
   const key = `${camera.scale.toFixed(1)}|${scene.links.length}|${scene.widest}|${places}`;
   if (sides.key === key) return;
   sides.key = key;
@@ -176,7 +207,9 @@ function overlaps(one, other) {
  * @param {number} radius
  */
 function hitsNode(box, points, own, radius) {
-  return points.some((point, at) => at !== own && distanceToBox(point, box) < radius);
+  return points.some(
+    (point, at) => at !== own && distanceToBox(point, box) < radius,
+  );
 }
 
 /**

@@ -24,17 +24,23 @@ export function showLegend(place, scene) {
     keys.push([nodeKey(null), "covariate: white, predicts only"]);
   }
   if (nodes.some((node) => node.ring !== null)) {
-    const measures = [...new Set(kinds.map((kind) => kind.measure))].join(" or ");
+    const measures = [...new Set(kinds.map((kind) => kind.measure))].join(
+      " or ",
+    );
     keys.push([ringKey(), `predicted by the others (${measures})`]);
   }
   const weighed = links.filter((link) => link.weight > 0);
-  if (weighed.some((link) => link.sign === "+")) keys.push([lineKey("positive", 3), "positive"]);
-  if (weighed.some((link) => link.sign === "-")) keys.push([lineKey("negative", 3), "negative"]);
+  if (weighed.some((link) => link.sign === "+"))
+    keys.push([lineKey("positive", 3), "positive"]);
+  if (weighed.some((link) => link.sign === "-"))
+    keys.push([lineKey("negative", 3), "negative"]);
   if (weighed.some((link) => link.sign === "")) {
     keys.push([lineKey("unsigned", 3), "no single sign"]);
   }
-  if (links.some((link) => link.directed)) keys.push([text("→"), "from a covariate"]);
-  if (links.some((link) => link.varies)) keys.push([lineKey("varies", 2), "dots: varies with a moderator"]);
+  if (links.some((link) => link.directed))
+    keys.push([text("→"), "from a covariate"]);
+  if (links.some((link) => link.varies))
+    keys.push([lineKey("varies", 2), "dots: varies with a moderator"]);
   if (weighed.length > 0) {
     const heaviest = Math.max(...weighed.map((link) => link.weight));
     const beyond = heaviest > scene.widest * 1.001;
@@ -45,7 +51,9 @@ export function showLegend(place, scene) {
     keys.push([lineKey("plain", linkWidth(scene, most)), label]);
   }
   place.replaceChildren(
-    ...keys.map(([sample, label]) => element("li", {}, sample, element("span", {}, label))),
+    ...keys.map(([sample, label]) =>
+      element("li", {}, sample, element("span", {}, label)),
+    ),
   );
 }
 
@@ -66,7 +74,8 @@ function lineKey(look, width) {
     y2: 7,
     class: `key-${look}`,
     "stroke-width": Math.max(width, 1.5),
-    "stroke-dasharray": look === "negative" ? "7 4" : look === "varies" ? "2 4" : undefined,
+    "stroke-dasharray":
+      look === "negative" ? "7 4" : look === "varies" ? "2 4" : undefined,
   });
   return svg("svg", { width: 28, height: 14, "aria-hidden": "true" }, line);
 }
@@ -77,7 +86,12 @@ function ringKey() {
     "svg",
     { width: 16, height: 16, "aria-hidden": "true" },
     svg("circle", { ...around, class: "key-track" }),
-    svg("path", { d: "M8 2.5 A5.5 5.5 0 0 1 8 13.5", fill: "none", "stroke-width": 3, class: "key-ring" }),
+    svg("path", {
+      d: "M8 2.5 A5.5 5.5 0 0 1 8 13.5",
+      fill: "none",
+      "stroke-width": 3,
+      class: "key-ring",
+    }),
   );
 }
 
@@ -91,8 +105,22 @@ function nodeKey(kind) {
     pentagon: "M8 1 L15 6.2 L12.3 14.5 H3.7 L1 6.2 Z",
   };
   const { dark, surface } = palette();
-  const fill = kind === null ? surface : dark ? mixed(kind.line, kind.fill, 0.18) : kind.fill;
+  const fill =
+    kind === null
+      ? surface
+      : dark
+        ? mixed(kind.line, kind.fill, 0.18)
+        : kind.fill;
   const line = kind === null ? palette().muted : dark ? kind.fill : kind.line;
-  const path = { d: shapes[kind?.shape ?? "circle"], fill, stroke: line, "stroke-width": 1.4 };
-  return svg("svg", { width: 16, height: 16, "aria-hidden": "true" }, svg("path", path));
+  const path = {
+    d: shapes[kind?.shape ?? "circle"],
+    fill,
+    stroke: line,
+    "stroke-width": 1.4,
+  };
+  return svg(
+    "svg",
+    { width: 16, height: 16, "aria-hidden": "true" },
+    svg("path", path),
+  );
 }

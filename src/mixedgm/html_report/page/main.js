@@ -25,14 +25,19 @@ function start() {
   startThemes(byId("theme"));
   byId("title").textContent = content.title;
   const canvas = byId("graph");
-  if (!(canvas instanceof HTMLCanvasElement)) throw new Error("the graph needs a canvas");
+  if (!(canvas instanceof HTMLCanvasElement))
+    throw new Error("the graph needs a canvas");
   const stage = byId("stage");
   const status = byId("status");
-  const view = new GraphView(content, { stage, canvas, hint: byId("hint"), status }, (selection) => {
-    details.show(selection);
-    status.textContent = spoken(selection);
-    byId("graph-area").classList.toggle("open", selection !== null);
-  });
+  const view = new GraphView(
+    content,
+    { stage, canvas, hint: byId("hint"), status },
+    (selection) => {
+      details.show(selection);
+      status.textContent = spoken(selection);
+      byId("graph-area").classList.toggle("open", selection !== null);
+    },
+  );
   /** @param {Selection} selection */
   const choose = (selection) => {
     view.select(selection, true);
@@ -50,12 +55,22 @@ function start() {
   onTheme(legend);
   describe(stage);
   byId("zoom-tools").append(
-    button("+", () => view.zoom(1.3), { "aria-label": "Zoom in", title: "Zoom in (+)" }),
-    button("−", () => view.zoom(1 / 1.3), { "aria-label": "Zoom out", title: "Zoom out (−)" }),
-    button("Fit", () => view.fit(), { "aria-label": "Show the whole graph", title: "Show the whole graph (0)" }),
+    button("+", () => view.zoom(1.3), {
+      "aria-label": "Zoom in",
+      title: "Zoom in (+)",
+    }),
+    button("−", () => view.zoom(1 / 1.3), {
+      "aria-label": "Zoom out",
+      title: "Zoom out (−)",
+    }),
+    button("Fit", () => view.fit(), {
+      "aria-label": "Show the whole graph",
+      title: "Show the whole graph (0)",
+    }),
   );
   const search = byId("search");
-  if (search instanceof HTMLInputElement) startSearch(search, byId("names"), view, status);
+  if (search instanceof HTMLInputElement)
+    startSearch(search, byId("names"), view, status);
   startMinimum(view, legend);
   if (!content.whole) {
     document.documentElement.classList.add("frame");
@@ -81,11 +96,16 @@ function spoken(selection) {
   const { edges } = content.graph;
   if ("node" in selection) {
     const at = selection.node;
-    const degree = edges.filter((edge) => edge.moderator === undefined && (edge.a === at || edge.b === at)).length;
+    const degree = edges.filter(
+      (edge) =>
+        edge.moderator === undefined && (edge.a === at || edge.b === at),
+    ).length;
     return `${content.graph.nodes[at].name}: ${columnSentence(content, at, degree)}`;
   }
   const { a, b } = selection;
-  const edge = edges.find((each) => (each.a === a && each.b === b) || (each.a === b && each.b === a));
+  const edge = edges.find(
+    (each) => (each.a === a && each.b === b) || (each.a === b && each.b === a),
+  );
   return edge ? edgeSentence(content, edge) : "";
 }
 
@@ -107,33 +127,59 @@ function describe(stage) {
  * @param {() => void} legend
  */
 function startMinimum(view, legend) {
-  const weights = content.graph.edges.filter((edge) => edge.moderator === undefined).map((edge) => edge.weight);
+  const weights = content.graph.edges
+    .filter((edge) => edge.moderator === undefined)
+    .map((edge) => edge.weight);
   const part = byId("minimum-part");
   if (weights.length < 30) {
     part.remove();
     return;
   }
-  const slider = element("input", { type: "range", min: 0, max: 100, value: 0, id: "minimum" });
+  const slider = element("input", {
+    type: "range",
+    min: 0,
+    max: 100,
+    value: 0,
+    id: "minimum",
+  });
   const shown = element("output", { for: "minimum", class: "fine" });
   const ordered = [...weights].sort((one, other) => one - other);
   const tell = () => {
-    const at = Math.min(Math.floor((Number(slider.value) / 100) * ordered.length), ordered.length - 1);
+    const at = Math.min(
+      Math.floor((Number(slider.value) / 100) * ordered.length),
+      ordered.length - 1,
+    );
     view.scene.smallest = Number(slider.value) === 0 ? 0 : ordered[at];
-    const kept = Number(slider.value) === 0 ? ordered.length : ordered.length - at;
+    const kept =
+      Number(slider.value) === 0 ? ordered.length : ordered.length - at;
     shown.textContent = `${kept} of ${ordered.length}`;
     legend();
     view.redraw();
   };
   slider.addEventListener("input", tell);
-  part.append(element("label", { for: "minimum" }, "Heaviest edges"), slider, shown);
+  part.append(
+    element("label", { for: "minimum" }, "Heaviest edges"),
+    slider,
+    shown,
+  );
   tell();
 }
 
 function showFacts() {
-  const wanted = ["rows", "columns", "edges", "missing", "covariates", "moderated", "certificate"];
+  const wanted = [
+    "rows",
+    "columns",
+    "edges",
+    "missing",
+    "covariates",
+    "moderated",
+    "certificate",
+  ];
   const facts = (content.facts ?? []).filter(([name]) => wanted.includes(name));
   byId("facts").append(
-    ...facts.map(([name, text]) => element("div", {}, element("dt", {}, name), element("dd", {}, text))),
+    ...facts.map(([name, text]) =>
+      element("div", {}, element("dt", {}, name), element("dd", {}, text)),
+    ),
   );
   byId("source").textContent = content.source;
 }

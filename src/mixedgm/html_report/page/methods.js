@@ -10,7 +10,10 @@ import { element } from "./dom.js";
  * @param {HTMLElement} place
  */
 export function showMethods(methods, place) {
-  const facts = methods.facts.flatMap(([name, text]) => [element("dt", {}, name), element("dd", {}, text)]);
+  const facts = methods.facts.flatMap(([name, text]) => [
+    element("dt", {}, name),
+    element("dd", {}, text),
+  ]);
   place.append(
     element(
       "div",

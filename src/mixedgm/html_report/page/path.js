@@ -33,7 +33,9 @@ export class PathPanel {
       value: path.chosen ?? last,
       id: "path-slider",
     });
-    this.slider.addEventListener("input", () => this.show(Number(this.slider.value)));
+    this.slider.addEventListener("input", () =>
+      this.show(Number(this.slider.value)),
+    );
     this.text = element("output", { for: "path-slider", class: "path-text" });
     this.back = button("Show the chosen graph", () => this.show(null));
     this.chart = element("div", { class: "path-chart" });
@@ -42,7 +44,11 @@ export class PathPanel {
       element(
         "div",
         { class: "path-row" },
-        element("label", { for: "path-slider" }, "Penalty λ, from strong to weak"),
+        element(
+          "label",
+          { for: "path-slider" },
+          "Penalty λ, from strong to weak",
+        ),
         this.text,
         this.back,
       ),
@@ -76,9 +82,13 @@ export class PathPanel {
     const { scene } = this.view;
     if (step === null) {
       scene.showModel();
-      if (this.path.chosen !== null) this.slider.value = String(this.path.chosen);
+      if (this.path.chosen !== null)
+        this.slider.value = String(this.path.chosen);
     } else {
-      scene.widest = Math.max(...this.path.lines.map((line) => Math.max(...line[5])), 1e-12);
+      scene.widest = Math.max(
+        ...this.path.lines.map((line) => Math.max(...line[5])),
+        1e-12,
+      );
       scene.widest = Math.min(scene.widest, Math.max(scene.graph.widest, 0.1));
       scene.setLinks(linksAt(this.path, step, scene.graph.nodes));
     }
@@ -109,33 +119,72 @@ export class PathPanel {
     const { scores, nEdges, lams, chosen } = this.path;
     const last = lams.length - 1;
     /** @param {number} at */
-    const across = (at) => LEFT + ((wide - LEFT - RIGHT) * at) / Math.max(last, 1);
+    const across = (at) =>
+      LEFT + ((wide - LEFT - RIGHT) * at) / Math.max(last, 1);
     const parts = [];
     let top = 8;
     if (scores?.values) {
-      const known = [...scores.values, ...(scores.limit ?? [])].filter((value) => value !== null);
+      const known = [...scores.values, ...(scores.limit ?? [])].filter(
+        (value) => value !== null,
+      );
       if (known.length > 0) {
-        parts.push(...scorePanel(scores, known.map(Number), across, top, 92));
-        top += 112;
+        parts.push(
+          ...scorePanel(scores, known.map(Number), across, top + 16, 92),
+        );
+        top += 120;
       }
     }
-    parts.push(...curvePanel(nEdges, across, top, 46, "edges", "bar-line"));
-    const bottom = top + 46;
+    parts.push(
+      ...curvePanel(
+        nEdges,
+        across,
+        top + 16,
+        46,
+        "number of edges",
+        "bar-line",
+      ),
+    );
+    const bottom = top + 62;
     for (const [at, look] of /** @type {[number | null, string][]} */ ([
       [chosen, "mark-chosen"],
       [this.step, "mark-shown"],
     ])) {
-      if (at !== null) parts.push(svg("line", { x1: across(at), x2: across(at), y1: 4, y2: bottom, class: look }));
+      if (at !== null)
+        parts.push(
+          svg("line", {
+            x1: across(at),
+            x2: across(at),
+            y1: 4,
+            y2: bottom,
+            class: look,
+          }),
+        );
     }
     parts.push(label(LEFT, bottom + 16, "start", `λ = ${numberText(lams[0])}`));
     parts.push(label(wide - RIGHT, bottom + 16, "end", numberText(lams[last])));
     if (chosen !== null) {
-      const inside = Math.min(Math.max(across(chosen), LEFT + 110), wide - RIGHT - 90);
-      parts.push(label(inside, bottom + 16, "middle", this.path.byTests ? "nearest" : "chosen"));
+      const inside = Math.min(
+        Math.max(across(chosen), LEFT + 110),
+        wide - RIGHT - 90,
+      );
+      parts.push(
+        label(
+          inside,
+          bottom + 16,
+          "middle",
+          this.path.byTests ? "nearest" : "chosen",
+        ),
+      );
     }
-    const text = scores ? `${scores.label} and number of edges along the path` : "Number of edges along the path";
+    const text = scores
+      ? `${scores.label} and number of edges along the path`
+      : "Number of edges along the path";
     this.chart.replaceChildren(
-      svg("svg", { width: wide, height: bottom + 22, role: "img", "aria-label": text }, ...parts),
+      svg(
+        "svg",
+        { width: wide, height: bottom + 22, role: "img", "aria-label": text },
+        ...parts,
+      ),
     );
   }
 }
@@ -157,10 +206,28 @@ export function linksAt(path, step, nodes) {
     const known = links.get(key);
     if (moderator >= 0) {
       if (known) known.varies = true;
-      else links.set(key, { a, b, weight: 0, sign: "", directed: false, varies: true, edge: -1 });
+      else
+        links.set(key, {
+          a,
+          b,
+          weight: 0,
+          sign: "",
+          directed: false,
+          varies: true,
+          edge: -1,
+        });
     } else {
-      const directed = nodes[a].role === "covariate" || nodes[b].role === "covariate";
-      links.set(key, { a, b, weight, sign, directed, varies: known?.varies ?? false, edge: -1 });
+      const directed =
+        nodes[a].role === "covariate" || nodes[b].role === "covariate";
+      links.set(key, {
+        a,
+        b,
+        weight,
+        sign,
+        directed,
+        varies: known?.varies ?? false,
+        edge: -1,
+      });
     }
   }
   return [...links.values()];
@@ -178,16 +245,30 @@ function scorePanel(scores, known, across, top, tall) {
   const span = Math.max(high - low, 1e-12);
   /** @param {number} value */
   const up = (value) => top + tall - (tall * (value - low)) / span;
+  /** @type {SVGElement[]} */
   const parts = [
     svg("line", { x1: LEFT, x2: LEFT, y1: top, y2: top + tall, class: "axis" }),
     label(LEFT - 6, top + 8, "end", numberText(high)),
     label(LEFT - 6, top + tall, "end", numberText(low)),
-    label(LEFT + 8, top + 10, "start", scores.label),
+    label(LEFT, top - 6, "start", scores.label),
   ];
   if (scores.limit) {
-    parts.push(svg("polyline", { points: pointsOf(scores.limit, across, up), class: "limit-line" }));
+    parts.push(
+      svg("polyline", {
+        points: pointsOf(scores.limit, across, up),
+        class: "limit-line",
+      }),
+    );
     const end = scores.limit[scores.limit.length - 1];
-    if (end !== null) parts.push(label(across(scores.limit.length - 1), up(end) - 5, "end", scores.limitLabel));
+    if (end !== null)
+      parts.push(
+        label(
+          across(scores.limit.length - 1),
+          up(end) - 5,
+          "end",
+          scores.limitLabel,
+        ),
+      );
   }
   scores.errors?.forEach((error, at) => {
     const value = scores.values?.[at];
@@ -202,7 +283,12 @@ function scorePanel(scores, known, across, top, tall) {
       }),
     );
   });
-  parts.push(svg("polyline", { points: pointsOf(scores.values ?? [], across, up), class: "score-line" }));
+  parts.push(
+    svg("polyline", {
+      points: pointsOf(scores.values ?? [], across, up),
+      class: "score-line",
+    }),
+  );
   return parts;
 }
 
@@ -213,7 +299,9 @@ function scorePanel(scores, known, across, top, tall) {
  */
 function pointsOf(values, across, up) {
   return values
-    .map((value, at) => (value === null ? "" : `${across(at).toFixed(1)},${up(value).toFixed(1)}`))
+    .map((value, at) =>
+      value === null ? "" : `${across(at).toFixed(1)},${up(value).toFixed(1)}`,
+    )
     .filter((point) => point !== "")
     .join(" ");
 }
@@ -232,10 +320,16 @@ function curvePanel(values, across, top, tall, text, look) {
   const up = (value) => top + tall - (tall * value) / most;
   return [
     svg("line", { x1: LEFT, x2: LEFT, y1: top, y2: top + tall, class: "axis" }),
-    svg("line", { x1: LEFT, x2: across(values.length - 1), y1: top + tall, y2: top + tall, class: "axis" }),
+    svg("line", {
+      x1: LEFT,
+      x2: across(values.length - 1),
+      y1: top + tall,
+      y2: top + tall,
+      class: "axis",
+    }),
     label(LEFT - 6, top + 8, "end", numberText(most)),
     label(LEFT - 6, top + tall, "end", "0"),
-    label(LEFT + 8, top + 10, "start", text),
+    label(LEFT, top - 6, "start", text),
     svg("polyline", { points: pointsOf(values, across, up), class: look }),
   ];
 }

@@ -11,7 +11,10 @@ export class Scene {
     this.graph = graph;
     /** Places of the columns, in a world that has about one column per unit of area. */
     const spread = Math.sqrt(graph.nodes.length) + 1;
-    this.places = graph.nodes.map((node) => ({ x: node.x * spread, y: node.y * spread }));
+    this.places = graph.nodes.map((node) => ({
+      x: node.x * spread,
+      y: node.y * spread,
+    }));
     this.shapes = new Map(graph.kinds.map((kind) => [kind.name, kind]));
     /** @type {Link[]} */
     this.links = [];
@@ -26,6 +29,20 @@ export class Scene {
     this.found = new Set();
     this.smallest = 0;
     this.showModel();
+  }
+
+  /**
+   * Stretch the layout a little towards the shape of the room it has.
+   * @param {number} wanted width to height
+   */
+  stretch(wanted) {
+    const xs = this.places.map((place) => place.x);
+    const ys = this.places.map((place) => place.y);
+    const wide = Math.max(...xs) - Math.min(...xs);
+    const tall = Math.max(...ys) - Math.min(...ys);
+    if (wide === 0 || tall === 0) return;
+    const factor = Math.min(Math.max((wanted * tall) / wide, 1 / 1.4), 1.4);
+    for (const place of this.places) place.x *= factor;
   }
 
   /** Show the edges of the model. */
@@ -59,7 +76,8 @@ export class Scene {
    */
   neighbours(node) {
     const beside = new Set([node]);
-    for (const link of this.around?.[node] ?? []) beside.add(link.a).add(link.b);
+    for (const link of this.around?.[node] ?? [])
+      beside.add(link.a).add(link.b);
     return beside;
   }
 
@@ -91,7 +109,15 @@ export function linksOf(edges) {
     const known = links.get(key);
     if (edge.moderator !== undefined) {
       if (known) known.varies = true;
-      else links.set(key, { ...ends(edge), weight: 0, sign: "", directed: false, varies: true, edge: -1 });
+      else
+        links.set(key, {
+          ...ends(edge),
+          weight: 0,
+          sign: "",
+          directed: false,
+          varies: true,
+          edge: -1,
+        });
       return;
     }
     links.set(key, {

@@ -18,9 +18,15 @@ export function startSearch(input, options, view, status) {
     const wanted = input.value.trim().toLowerCase();
     if (wanted === "") return [];
     const found = names
-      .map((name, at) => ({ at, place: name.toLowerCase().indexOf(wanted), length: name.length }))
+      .map((name, at) => ({
+        at,
+        place: name.toLowerCase().indexOf(wanted),
+        length: name.length,
+      }))
       .filter((match) => match.place >= 0);
-    found.sort((one, other) => one.place - other.place || one.length - other.length);
+    found.sort(
+      (one, other) => one.place - other.place || one.length - other.length,
+    );
     return found.map((match) => match.at);
   };
   const choose = () => {
@@ -32,7 +38,8 @@ export function startSearch(input, options, view, status) {
   input.addEventListener("input", () => {
     const found = matches();
     view.scene.found = new Set(found);
-    status.textContent = input.value.trim() === "" ? "" : `${found.length} columns match`;
+    status.textContent =
+      input.value.trim() === "" ? "" : `${found.length} columns match`;
     if (names.includes(input.value)) choose();
     view.redraw();
   });

@@ -29,7 +29,10 @@ export class TableView {
     this.query = "";
     this.rows = table.columns[0].cells.map((_, at) => at);
     this.texts = this.rows.map((at) =>
-      table.columns.map((column) => plainCell(column.cells[at])).join("\n").toLowerCase(),
+      table.columns
+        .map((column) => plainCell(column.cells[at]))
+        .join("\n")
+        .toLowerCase(),
     );
     this.head = element("thead");
     this.body = element("tbody");
@@ -62,7 +65,16 @@ export class TableView {
       {},
       table.note && element("p", { class: "fine" }, table.note),
       tools,
-      element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": table.title }, grid),
+      element(
+        "div",
+        {
+          class: "scroll",
+          tabindex: 0,
+          role: "region",
+          "aria-label": table.title,
+        },
+        grid,
+      ),
       this.more,
     );
     this.showHead();
@@ -81,7 +93,11 @@ export class TableView {
         {
           scope: "col",
           class: column.type === "number" ? "number" : undefined,
-          "aria-sort": here ? (this.sorted.down ? "descending" : "ascending") : "none",
+          "aria-sort": here
+            ? this.sorted.down
+              ? "descending"
+              : "ascending"
+            : "none",
         },
         sorter,
       );
@@ -103,11 +119,15 @@ export class TableView {
   update() {
     const every = this.table.columns[0].cells.map((_, at) => at);
     const words = this.query.split(/\s+/).filter((word) => word !== "");
-    this.rows = every.filter((at) => words.every((word) => this.texts[at].includes(word)));
+    this.rows = every.filter((at) =>
+      words.every((word) => this.texts[at].includes(word)),
+    );
     if (this.sorted.column >= 0) {
       const { cells } = this.table.columns[this.sorted.column];
       const way = this.sorted.down ? -1 : 1;
-      this.rows.sort((one, other) => compared(cells[one], cells[other], way) || one - other);
+      this.rows.sort(
+        (one, other) => compared(cells[one], cells[other], way) || one - other,
+      );
     }
     this.showRows();
   }
@@ -133,8 +153,14 @@ export class TableView {
         : about.length === 1 && about[0] >= 0
           ? { node: about[0] }
           : null;
-    const cells = this.table.columns.map((column, k) => this.cell(column, at, k === 0 ? selection : null));
-    const made = element("tr", { class: selection ? "about" : undefined }, ...cells);
+    const cells = this.table.columns.map((column, k) =>
+      this.cell(column, at, k === 0 ? selection : null),
+    );
+    const made = element(
+      "tr",
+      { class: selection ? "about" : undefined },
+      ...cells,
+    );
     if (selection) made.addEventListener("click", () => this.choose(selection));
     return made;
   }
@@ -152,11 +178,20 @@ export class TableView {
         return element("td", { class: "number" }, text);
       }
       const most = column.name === "weight" ? this.content.graph.widest : 1;
-      return element("td", { class: "number with-bar" }, text, meter(Number(cell) / most, this.look(column, at)));
+      return element(
+        "td",
+        { class: "number with-bar" },
+        text,
+        meter(Number(cell) / most, this.look(column, at)),
+      );
     }
     const text = plainCell(cell).replace(/^-$/, "−");
     if (selection && typeof cell === "string") {
-      return element("td", {}, element("button", { type: "button", class: "link" }, named(text)));
+      return element(
+        "td",
+        {},
+        element("button", { type: "button", class: "link" }, named(text)),
+      );
     }
     return element("td", {}, NAMES.includes(column.name) ? named(text) : text);
   }
@@ -168,7 +203,9 @@ export class TableView {
    */
   look(column, at) {
     if (column.name !== "weight") return "bar";
-    const sign = this.table.columns.find((each) => each.name === "sign")?.cells[at];
+    const sign = this.table.columns.find((each) => each.name === "sign")?.cells[
+      at
+    ];
     return sign === "+" ? "positive" : sign === "-" ? "negative" : "unsigned";
   }
 }
@@ -180,9 +217,12 @@ export class TableView {
  * @param {number} way
  */
 function compared(one, other, way) {
-  if (one === null || other === null) return one === other ? 0 : one === null ? 1 : -1;
+  if (one === null || other === null)
+    return one === other ? 0 : one === null ? 1 : -1;
   if (typeof one === "string" || typeof other === "string") {
-    return way * String(one).localeCompare(String(other), "en", { numeric: true });
+    return (
+      way * String(one).localeCompare(String(other), "en", { numeric: true })
+    );
   }
   return way * (Number(one) - Number(other));
 }
@@ -195,7 +235,11 @@ function compared(one, other, way) {
  */
 export function showTables(content, place, choose) {
   const tables = content.tables ?? [];
-  const list = element("div", { role: "tablist", "aria-label": "Tables", class: "tabs" });
+  const list = element("div", {
+    role: "tablist",
+    "aria-label": "Tables",
+    class: "tabs",
+  });
   /** @type {HTMLElement[]} */
   const panels = [];
   /** @type {HTMLButtonElement[]} */
@@ -234,7 +278,12 @@ export function showTables(content, place, choose) {
     panels.push(
       element(
         "div",
-        { role: "tabpanel", id: `panel-${table.key}`, "aria-labelledby": `tab-${table.key}`, class: "panel" },
+        {
+          role: "tabpanel",
+          id: `panel-${table.key}`,
+          "aria-labelledby": `tab-${table.key}`,
+          class: "panel",
+        },
         element("h3", { class: "print-only" }, table.title),
       ),
     );

@@ -32,8 +32,16 @@ export function showTrust(answers, place, choose) {
  */
 function card(answer, choose) {
   const [mark, word] = STATES[answer.status];
-  const state = element("span", { class: `state ${answer.status}`, role: "img", "aria-label": word }, mark);
-  const lines = element("ul", {}, ...answer.lines.map((line) => element("li", {}, line)));
+  const state = element(
+    "span",
+    { class: `state ${answer.status}`, role: "img", "aria-label": word },
+    mark,
+  );
+  const lines = element(
+    "ul",
+    {},
+    ...answer.lines.map((line) => element("li", {}, line)),
+  );
   const long = answer.lines.length > FEW;
   return element(
     "article",
@@ -43,7 +51,12 @@ function card(answer, choose) {
     answer.flags && flagList(answer.flags, choose),
     answer.lines.length > 0 &&
       (long
-        ? element("details", {}, element("summary", {}, `${answer.lines.length} points`), lines)
+        ? element(
+            "details",
+            {},
+            element("summary", {}, `${answer.lines.length} points`),
+            lines,
+          )
         : lines),
   );
 }
@@ -55,10 +68,21 @@ function card(answer, choose) {
 function flagList(flags, choose) {
   const items = flags.map((flag) => {
     const known = flag.about.every((at) => at >= 0);
-    const open = button("", () => {
-      if (known) choose(flag.about.length === 1 ? { node: flag.about[0] } : { a: flag.about[0], b: flag.about[1] });
-    }, { class: "link" });
-    flag.names.forEach((name, at) => open.append(...(at > 0 ? [" – "] : []), named(name)));
+    const open = button(
+      "",
+      () => {
+        if (known)
+          choose(
+            flag.about.length === 1
+              ? { node: flag.about[0] }
+              : { a: flag.about[0], b: flag.about[1] },
+          );
+      },
+      { class: "link" },
+    );
+    flag.names.forEach((name, at) =>
+      open.append(...(at > 0 ? [" – "] : []), named(name)),
+    );
     return element(
       "li",
       {},
@@ -69,6 +93,10 @@ function flagList(flags, choose) {
     );
   });
   const list = element("ul", { class: "flags" }, ...items);
-  const summary = element("summary", {}, "What is flagged, what it means, and what to do");
+  const summary = element(
+    "summary",
+    {},
+    "What is flagged, what it means, and what to do",
+  );
   return element("details", { open: flags.length <= FEW }, summary, list);
 }
