@@ -31,7 +31,7 @@ _VALUES = re.compile(r"\bgiven=\{(.*?)\}|\buse model\.at\(\{(.*?)\}\)")
 _NAMED_VALUE = re.compile(r"('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"): \.\.\.")
 _NAME = r'"((?:[^"\\]|\\.)*)"'
 _ZERO_TERMS = re.compile(rf"types=\{{({_NAME}: mg\.Count\(zero_term=True\)(?:, )?)+\}}")
-_REQUIRED = re.compile(rf"require=\[\({_NAME}, {_NAME}\)\]")
+_PAIRS = re.compile(rf"(require|forbid)=\[\({_NAME}, {_NAME}\)\]")
 _CHOICES = re.compile(r"\b(rule|loss|method|weights|solver)='([\w-]+)'")
 _WEIGHTS = re.compile(r"\bsample_weight (?=has|holds|sums|must)")
 _OPTIONS = {
@@ -226,7 +226,7 @@ def in_options(text: str) -> str:
     text = _TYPES.sub(lambda match: f"--types {shlex.quote(_kinds(match[1]))}", text)
     text = _ZERO_TERMS.sub(lambda match: f"--zero-term {shlex.quote(_names(match[0]))}", text)
     text = _DECLARED.sub(_declared, text)
-    text = _REQUIRED.sub(lambda match: f"--require {shlex.quote(_names(match[0], ':'))}", text)
+    text = _PAIRS.sub(lambda match: f"--{match[1]} {shlex.quote(_names(match[0], ':'))}", text)
     text = _LEAVE_OUT.sub(lambda match: f"--drop {shlex.quote(_listed(match[1]))}", text)
     text = _TRANSFORM.sub(lambda match: f"--transform {shlex.quote(_listed(match[1]))}", text)
     text = _TO_NUMBERS.sub("an empty field in the file in place of each word ", text)

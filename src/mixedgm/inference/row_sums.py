@@ -153,7 +153,10 @@ def _add_across(held: Held, scores: RowScores, v: int, weighted: Floats, across:
     of_edges = curvature.predictors.astype(weighted.dtype)[:, :, conditional.target]
     of_edges *= columns[:, None, conditional.predictor]
     joined = np.concatenate([own, of_edges], axis=2).reshape(len(weighted), -1)
-    across[held.sum_start[v] : held.sum_start[v + 1]] += (weighted.T @ joined).ravel()
+    sums = across[held.sum_start[v] : held.sum_start[v + 1]].reshape(weighted.shape[1], -1)
+    for first in range(0, weighted.shape[1], held.layout.n_columns):
+        wanted = first + held.predictors[v]
+        sums[wanted] += weighted[:, wanted].T @ joined
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,13 +306,15 @@ def _add_cross(
     here = slice(int(layout.column_start[v]), int(layout.column_start[v + 1]))
     followed = f[:, np.concatenate([conditional.own, conditional.edges])] * share[:, None]
     moved = (residuals[:, here, None] * followed[:, None, :]).reshape(len(z), -1)
-    sums = z.T @ moved
-    if not layout.nodewise:
-        for first in range(0, z.shape[1], d):
+    others = held.predictors[v]
+    sums = cross[held.sum_start[v] : held.sum_start[v + 1]].reshape(z.shape[1], -1)
+    for first in range(0, z.shape[1], d):
+        both = z[:, first + others].T @ moved
+        if not layout.nodewise:
             column = z[:, first + here.start : first + here.stop]
-            moved = (column[:, :, None] * followed[:, None, :]).reshape(len(z), -1)
-            sums[first : first + d] += residuals.T @ moved
-    cross[held.sum_start[v] : held.sum_start[v + 1]] += sums.ravel()
+            of_column = (column[:, :, None] * followed[:, None, :]).reshape(len(z), -1)
+            both += residuals[:, others].T @ of_column
+        sums[first + others] += both
 
 
 def _rows_at_once(held: Held, ends: EndProducts) -> int:

@@ -24,6 +24,7 @@ class _ErrorRate(HasParams, ABC):
     """What criteria have in common that test all pairs given the graph of those that pass."""
 
     by_parts = True
+    part = EBIC.part
     refit = True
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.errors import Finding
-from mixedgm.printable import counted, few, number_of, quoted, rows
+from mixedgm.printable import counted, few, literal, number_of, quoted, rows
 from mixedgm.table.schema import drop_line
 
 __all__ = ["Missing", "check_missing", "present_rows", "read_weights"]
@@ -293,13 +293,15 @@ def _modelled(
             findings.append(Finding(name, what, remedy))
         elif count < min(FEW_KNOWN, 0.5 * n_kept):
             what = f"only {number_of(count, 'value is', 'values are')} known, in {rows(n_kept)}"
-            remedy = f"what it says rests on few rows; {drop_line(name)}"
-            findings.append(Finding(name, what, remedy, "warning"))
+            what += ", so its edges rest on few rows"
+            findings.append(Finding(name, what, drop_line(name), "warning"))
     n_gaps = sum(n_kept - count for count in known.values())
     if n_kept and n_gaps > 0.4 * n_kept * n_columns:
-        what = f"{n_gaps / (n_kept * n_columns):.0%} of all values are missing"
-        remedy = "read missing_report() before relying on edges"
-        findings.append(Finding(None, what, remedy, "warning"))
+        what = (
+            f"{n_gaps / (n_kept * n_columns):.0%} of all values are missing; missing_report() says "
+            "how much that takes from every edge"
+        )
+        findings.append(Finding(None, what, "", "warning"))
     findings += _never_together(there)
     return Missing(keep, tuple(findings), tuple(empty))
 
@@ -309,13 +311,18 @@ FEW_KNOWN = 30
 
 def _never_together(there: Mapping[str, Packed]) -> list[Finding]:
     """Return the warning about pairs of columns that no row has both of."""
-    names, pairs = list(there), []
-    for at, first in enumerate(names):
-        for second in names[at + 1 :]:
-            if not (there[first] & there[second]).any():
-                pairs.append(f"{quoted(first)} and {quoted(second)}")
+    names = list(there)
+    if not names:
+        return []
+    known = np.unpackbits(np.array([there[name] for name in names]), axis=1).astype(np.float32)
+    pairs = np.argwhere(np.triu(known @ known.T == 0.0, 1)).tolist()
     if not pairs:
         return []
-    what = f"no row has both {few(pairs, 5, str)}"
-    remedy = "an edge between them rests on the penalty and on other columns alone: forbid it"
-    return [Finding(None, what, remedy, "warning")]
+    named = [f"{quoted(names[u])} and {quoted(names[v])}" for u, v in pairs[:5]]
+    more = f" and {len(pairs) - 5:,} more pairs" if len(pairs) > 5 else ""
+    what = (
+        f"no row has both {', '.join(named)}{more}: an edge between them rests on the penalty and "
+        "on other columns alone"
+    )
+    u, v = pairs[0]
+    return [Finding(None, what, f"forbid=[({literal(names[u])}, {literal(names[v])})]", "warning")]

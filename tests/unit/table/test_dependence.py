@@ -165,13 +165,13 @@ def test_wide_and_long_tables_are_quick():
     rng = np.random.default_rng(0)
     wide = pd.DataFrame(rng.normal(size=(100, 4000)))
     wide["copy"] = -3 * wide[17]
-    begun = time.perf_counter()
+    begun = time.process_time()
     assert any("'copy' is a linear function of '17'" in line for line in warnings_of(wide))
     long = pd.DataFrame(rng.normal(size=(100_000, 100)))
     for k in range(100):
         long[f"c{k}"] = pd.Categorical.from_codes(rng.integers(0, 9, len(long)), list("abcdefghi"))
     assert warnings_of(long) == []
-    assert time.perf_counter() - begun < 30
+    assert time.process_time() - begun < 30
 
 
 def test_copies_are_found_among_very_many_levels():

@@ -63,9 +63,9 @@ def shown(text: str) -> bool:
 
 
 def test_text(fitted: FittedModel) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     summary, schema, edges = str(summarise(fitted)), str(fitted.schema), edges_text(fitted.edges)
-    assert time.perf_counter() - start < 0.5
+    assert time.process_time() - start < 0.5
     assert shown(summary)
     assert shown(schema)
     assert shown(edges)
@@ -119,7 +119,7 @@ def test_files(fitted: FittedModel, tmp_path: Path) -> None:
 def test_pictures(fitted: FittedModel, tmp_path: Path, ending: str) -> None:
     import matplotlib.pyplot as plt
 
-    start = time.perf_counter()
+    start = time.process_time()
     for at, draw in enumerate((plot_network, plot_parameters)):
         file = tmp_path / f"{at}.{ending}"
         with warnings.catch_warnings():
@@ -133,7 +133,7 @@ def test_pictures(fitted: FittedModel, tmp_path: Path, ending: str) -> None:
         assert file.stat().st_size > 1000
         if ending == "svg":
             ElementTree.parse(file)
-    assert time.perf_counter() - start < 5.0
+    assert time.process_time() - start < 5.0
 
 
 def test_formulas_are_marked_where_asked(tmp_path: Path) -> None:
