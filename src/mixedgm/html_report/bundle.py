@@ -9,7 +9,7 @@ from importlib.resources import files
 __all__ = ["bundled", "page_file"]
 
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([\w-]+)\.js";\n', re.MULTILINE)
-_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class) (\w+))", re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?(?:function\*?|const|class) (\w+))", re.MULTILINE)
 _OTHER = re.compile(r"^(?:import|export)\b", re.MULTILINE)
 _FIRST = "main"
 

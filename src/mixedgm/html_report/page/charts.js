@@ -16,39 +16,19 @@ const MOST_LINES = 6;
  * @param {string} name
  */
 export function histogramChart(chart, name) {
-  const total =
-    chart.counts.reduce((sum, count) => sum + count, 0) + chart.zeros;
+  const total = chart.counts.reduce((sum, count) => sum + count, 0) + chart.zeros;
   const parts = [];
-  if (chart.names.length > 0)
-    parts.push(barList(chart.names, chart.counts, total));
+  if (chart.names.length > 0) parts.push(barList(chart.names, chart.counts, total));
   else if (chart.counts.length > 0) {
     if (chart.zeros > 0) {
-      parts.push(
-        barList(
-          ["zero", "not zero"],
-          [chart.zeros, total - chart.zeros],
-          total,
-        ),
-      );
+      parts.push(barList(["zero", "not zero"], [chart.zeros, total - chart.zeros], total));
     }
     parts.push(columnChart(chart, name));
   }
   if (chart.hidden > 0)
-    parts.push(
-      element(
-        "p",
-        { class: "fine" },
-        `${chart.hidden} rarer values are not shown.`,
-      ),
-    );
+    parts.push(element("p", { class: "fine" }, `${chart.hidden} rarer values are not shown.`));
   if (chart.missing > 0) {
-    parts.push(
-      element(
-        "p",
-        { class: "fine" },
-        `${numberText(chart.missing)} cells are missing.`,
-      ),
-    );
+    parts.push(element("p", { class: "fine" }, `${numberText(chart.missing)} cells are missing.`));
   }
   return element("div", { class: "chart" }, ...parts);
 }
@@ -99,11 +79,7 @@ function barList(names, counts, total) {
       {},
       element("th", { scope: "row" }, named(name)),
       element("td", { class: "bar-cell" }, meter(counts[at] / most)),
-      element(
-        "td",
-        { class: "number" },
-        percentText(counts[at] / Math.max(total, 1e-300)),
-      ),
+      element("td", { class: "number" }, percentText(counts[at] / Math.max(total, 1e-300))),
     ),
   );
   return element("table", { class: "bars" }, element("tbody", {}, ...rows));
@@ -136,10 +112,7 @@ export function meter(share, look = "bar") {
  */
 export function effectChart(effect, source, target) {
   const numeric = effect.values.every((value) => typeof value === "number");
-  if (
-    numeric &&
-    (effect.levels.length === 0 || effect.levels.length <= MOST_LINES)
-  ) {
+  if (numeric && (effect.levels.length === 0 || effect.levels.length <= MOST_LINES)) {
     return lineChart(effect, source, target);
   }
   if (effect.levels.length === 0) return dotList(effect);
@@ -163,9 +136,7 @@ function lineChart(effect, source, target) {
   const [left, top, bottom] = [46, 10, 120];
   /** @param {number} x */
   const across = (x) =>
-    left +
-    ((right - left) * (x - xs[0])) /
-      Math.max(xs[xs.length - 1] - xs[0], 1e-300);
+    left + ((right - left) * (x - xs[0])) / Math.max(xs[xs.length - 1] - xs[0], 1e-300);
   /** @param {number} y */
   const up = (y) => bottom - ((bottom - top) * (y - low)) / (high - low);
   const count = effect.predicted[0].length;
@@ -209,9 +180,7 @@ function lineChart(effect, source, target) {
     svg("line", { x1: left, x2: right, y1: bottom, y2: bottom, class: "axis" }),
     svg("line", { x1: left, x2: left, y1: top, y2: bottom, class: "axis" }),
     ...marks,
-    ...apart(ends, 12).map((end) =>
-      label(right + 6, end.y + 4, "start", end.text),
-    ),
+    ...apart(ends, 12).map((end) => label(right + 6, end.y + 4, "start", end.text)),
     label(left - 6, up(low) + 2, "end", write(low)),
     label(left - 6, up(high) + 8, "end", write(high)),
     label(left, 134, "start", axisText(xs[0])),
@@ -311,20 +280,11 @@ function gridTable(rows, columns, values, look) {
       column: look.row,
     });
   }
-  const most = Math.max(
-    ...values.flat().map((value) => Math.abs(value ?? 0)),
-    1e-300,
-  );
+  const most = Math.max(...values.flat().map((value) => Math.abs(value ?? 0)), 1e-300);
   const head = element(
     "tr",
     {},
-    element(
-      "th",
-      { scope: "col", class: "corner" },
-      named(look.row),
-      " \\ ",
-      named(look.column),
-    ),
+    element("th", { scope: "col", class: "corner" }, named(look.row), " \\ ", named(look.column)),
     ...columns.map((name) => element("th", { scope: "col" }, named(name))),
   );
   const body = rows.map((name, at) =>
@@ -333,14 +293,9 @@ function gridTable(rows, columns, values, look) {
       {},
       element("th", { scope: "row" }, named(name)),
       ...values[at].map((value) => {
-        const cell = element(
-          "td",
-          { class: "number" },
-          value === null ? "" : look.text(value),
-        );
+        const cell = element("td", { class: "number" }, value === null ? "" : look.text(value));
         const share = Math.round((100 * Math.abs(value ?? 0)) / most / 2.2);
-        const colour =
-          !look.signed || (value ?? 0) > 0 ? "positive" : "negative";
+        const colour = !look.signed || (value ?? 0) > 0 ? "positive" : "negative";
         cell.style.backgroundColor = `color-mix(in srgb, var(--${colour}) ${share}%, transparent)`;
         return cell;
       }),

@@ -13,9 +13,7 @@ import { button } from "./dom.js";
 export function csvText(table, rows) {
   const lines = [table.columns.map((column) => csvCell(column.name)).join(",")];
   for (const at of rows)
-    lines.push(
-      table.columns.map((column) => csvCell(column.cells[at])).join(","),
-    );
+    lines.push(table.columns.map((column) => csvCell(column.cells[at])).join(","));
   return `${lines.join("\r\n")}\r\n`;
 }
 
@@ -23,8 +21,7 @@ export function csvText(table, rows) {
 function csvCell(cell) {
   if (cell === null) return "";
   if (typeof cell !== "string") return String(cell);
-  const safe =
-    /^[=+\-@\t\r]/.test(cell) && !/^[+-]$/.test(cell) ? `'${cell}` : cell;
+  const safe = /^[=+\-@\t\r]/.test(cell) && !/^[+-]$/.test(cell) ? `'${cell}` : cell;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
@@ -35,9 +32,7 @@ function csvCell(cell) {
  */
 export function copyButton(name, text) {
   const made = button(name, async () => {
-    made.textContent = (await copied(text()))
-      ? "Copied"
-      : "Copying is not allowed here";
+    made.textContent = (await copied(text())) ? "Copied" : "Copying is not allowed here";
     setTimeout(() => (made.textContent = name), 1600);
   });
   made.setAttribute("aria-live", "polite");

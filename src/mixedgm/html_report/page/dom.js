@@ -44,9 +44,7 @@ function fill(made, attributes, children) {
   }
   for (const child of children) {
     if (child === null || child === undefined || child === false) continue;
-    made.append(
-      child instanceof Node ? child : document.createTextNode(String(child)),
-    );
+    made.append(child instanceof Node ? child : document.createTextNode(String(child)));
   }
 }
 
@@ -55,11 +53,7 @@ function fill(made, attributes, children) {
  * @param {string} text
  */
 export function named(text) {
-  return element(
-    "bdi",
-    { class: "name", title: text.length > 40 ? text : undefined },
-    text,
-  );
+  return element("bdi", { class: "name", title: text.length > 40 ? text : undefined }, text);
 }
 
 /**

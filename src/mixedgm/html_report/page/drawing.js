@@ -35,31 +35,77 @@ export function linkWidth(scene, weight) {
 }
 
 /**
+ * @typedef {object} Sight what is looked at, from where
+ * @property {Scene} scene
+ * @property {Camera} camera
+ * @property {Palette} palette
+ * @property {{width: number, height: number, ratio: number}} size
+ */
+
+const AT_ONCE = 150;
+
+/**
  * Draw everything.
  * @param {CanvasRenderingContext2D} context
- * @param {Scene} scene
- * @param {Camera} camera
- * @param {Palette} palette
- * @param {{width: number, height: number, ratio: number}} size
+ * @param {Sight} sight
  */
-export function draw(context, scene, camera, palette, size) {
-  context.setTransform(size.ratio, 0, 0, size.ratio, 0, 0);
-  context.clearRect(0, 0, size.width, size.height);
+export function draw(context, sight) {
+  for (const _ of drawing(context, sight)) continue;
+}
+
+/**
+ * Draw everything a part at a time, so that the page can go on between parts.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Sight} sight
+ * @param {number} [without] a column whose links are left out
+ */
+export function* drawing(context, sight, without = -1) {
+  const { scene, camera, size } = sight;
+  clear(context, size);
   const points = scene.places.map((place) => camera.toScreen(place));
   const radius = nodeRadius(scene, camera);
-  const clear = standsOut(scene);
-  drawLinks(context, scene, points, palette, radius, clear.links);
-  drawNodes(context, scene, points, palette, radius, clear.nodes);
-  drawLabels(
-    context,
-    scene,
-    camera,
-    points,
-    palette,
-    radius,
-    clear.nodes,
-    size,
+  const bright = standsOut(scene);
+  const links = scene.drawn.filter((link) => link.a !== without && link.b !== without);
+  for (let at = 0; at < links.length; at += AT_ONCE) {
+    drawLinks(context, sight, links.slice(at, at + AT_ONCE), points, radius, bright.links);
+    yield;
+  }
+  const every = points.map((_, at) => at);
+  for (let at = 0; at < every.length; at += AT_ONCE) {
+    drawNodes(context, sight, every.slice(at, at + AT_ONCE), points, radius, bright.nodes);
+    yield;
+  }
+  drawLabels(context, sight, points, radius, bright.nodes);
+}
+
+/**
+ * Draw what stands out, and nothing else.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Sight} sight
+ * @param {number} moving a column that is being dragged, or -1
+ */
+export function drawBright(context, sight, moving) {
+  const { scene, camera } = sight;
+  const points = scene.places.map((place) => camera.toScreen(place));
+  const radius = nodeRadius(scene, camera);
+  const bright = standsOut(scene);
+  const nodes = moving >= 0 ? scene.neighbours(moving) : bright.nodes;
+  const links = scene.drawn.filter((link) =>
+    moving >= 0 ? link.a === moving || link.b === moving : bright.links?.(link),
   );
+  drawLinks(context, sight, links, points, radius, moving >= 0 ? null : bright.links);
+  if (nodes === null) return;
+  drawNodes(context, sight, [...nodes], points, radius, nodes);
+  drawLabels(context, sight, points, radius, nodes, nodes);
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {{width: number, height: number, ratio: number}} size
+ */
+export function clear(context, size) {
+  context.setTransform(size.ratio, 0, 0, size.ratio, 0, 0);
+  context.clearRect(0, 0, size.width, size.height);
 }
 
 /**
@@ -89,68 +135,52 @@ function standsOut(scene) {
 }
 
 /**
+ * One line after the other: many lines in one path take software renderers far longer.
  * @param {CanvasRenderingContext2D} context
- * @param {Scene} scene
+ * @param {Sight} sight
+ * @param {Link[]} links
  * @param {Point[]} points
- * @param {Palette} palette
  * @param {number} radius
- * @param {((link: Link) => boolean) | null} clear
+ * @param {((link: Link) => boolean) | null} bright
  */
-function drawLinks(context, scene, points, palette, radius, clear) {
-  /** @type {Map<string, Link[]>} */
-  const alike = new Map();
-  for (const link of scene.drawn) {
-    const width = Math.round(2 * linkWidth(scene, link.weight)) / 2;
-    const faded = clear !== null && !clear(link);
-    const key = `${faded ? 0 : 1}|${link.weight > 0 ? link.sign : "0"}|${width}`;
-    const same = alike.get(key);
-    if (same) same.push(link);
-    else alike.set(key, [link]);
-  }
+function drawLinks(context, { scene, palette }, links, points, radius, bright) {
   context.lineCap = "butt";
-  for (const key of [...alike.keys()].sort()) {
-    const [bright, sign, text] = key.split("|");
-    const width = Number(text);
+  for (const link of links) {
+    const width = linkWidth(scene, link.weight);
     const share = (width - THINNEST) / (WIDEST - THINNEST);
-    context.globalAlpha =
-      bright === "0" ? FAINT : clear === null ? 0.5 + 0.45 * share : 0.95;
+    const faded = bright !== null && !bright(link);
+    context.globalAlpha = faded ? FAINT : bright === null ? 0.5 + 0.45 * share : 0.95;
     context.lineWidth = width;
     context.strokeStyle =
-      sign === "+"
+      link.sign === "+"
         ? palette.positive
-        : sign === "-"
+        : link.sign === "-"
           ? palette.negative
           : palette.unsigned;
-    context.setLineDash(
-      sign === "-"
-        ? [4 + 1.6 * width, 2 + 1.1 * width]
-        : sign === "0"
-          ? [2, 5]
-          : [],
-    );
-    const links = alike.get(key) ?? [];
+    context.setLineDash(dashes(link, width));
+    const [from, to] = [points[link.a], points[link.b]];
     context.beginPath();
-    for (const link of links) {
-      context.moveTo(points[link.a].x, points[link.a].y);
-      context.lineTo(points[link.b].x, points[link.b].y);
-    }
+    context.moveTo(from.x, from.y);
+    context.lineTo(to.x, to.y);
     context.stroke();
-    context.setLineDash([]);
-    if (links.some((link) => link.directed)) {
+    if (link.directed) {
       context.fillStyle = context.strokeStyle;
-      for (const link of links) {
-        if (link.directed)
-          drawArrow(context, points[link.a], points[link.b], radius, width);
-      }
+      drawArrow(context, from, to, radius, width);
     }
-    if (
-      bright !== "0" &&
-      links.some((link) => link.varies && link.weight > 0)
-    ) {
-      drawDots(context, links, points, palette, width);
-    }
+    if (link.varies && link.weight > 0 && !faded) drawDots(context, from, to, palette, width);
   }
+  context.setLineDash([]);
   context.globalAlpha = 1;
+}
+
+/**
+ * @param {Link} link
+ * @param {number} width
+ * @returns {number[]}
+ */
+function dashes(link, width) {
+  if (link.weight === 0) return [2, 5];
+  return link.sign === "-" ? [4 + 1.6 * width, 2 + 1.1 * width] : [];
 }
 
 /**
@@ -172,53 +202,48 @@ function drawArrow(context, from, to, radius, width) {
   context.beginPath();
   context.moveTo(tip.x, tip.y);
   for (const turn of [-0.42, 0.42]) {
-    context.lineTo(
-      tip.x - long * Math.cos(angle + turn),
-      tip.y - long * Math.sin(angle + turn),
-    );
+    context.lineTo(tip.x - long * Math.cos(angle + turn), tip.y - long * Math.sin(angle + turn));
   }
   context.closePath();
   context.fill();
 }
 
 /**
- * Dots on the lines of edges that vary with a moderator.
+ * Dots on the line of an edge that varies with a moderator.
  * @param {CanvasRenderingContext2D} context
- * @param {Link[]} links
- * @param {Point[]} points
+ * @param {Point} from
+ * @param {Point} to
  * @param {Palette} palette
  * @param {number} width
  */
-function drawDots(context, links, points, palette, width) {
+function drawDots(context, from, to, palette, width) {
   context.save();
   context.strokeStyle = palette.surface;
   context.lineCap = "round";
   context.lineWidth = Math.max(1.6, 0.45 * width);
   context.setLineDash([0, 9]);
   context.beginPath();
-  for (const link of links) {
-    if (!link.varies) continue;
-    context.moveTo(points[link.a].x, points[link.a].y);
-    context.lineTo(points[link.b].x, points[link.b].y);
-  }
+  context.moveTo(from.x, from.y);
+  context.lineTo(to.x, to.y);
   context.stroke();
   context.restore();
 }
 
 /**
  * @param {CanvasRenderingContext2D} context
- * @param {Scene} scene
+ * @param {Sight} sight
+ * @param {number[]} nodes
  * @param {Point[]} points
- * @param {Palette} palette
  * @param {number} radius
- * @param {Set<number> | null} clear
+ * @param {Set<number> | null} bright
  */
-function drawNodes(context, scene, points, palette, radius, clear) {
+function drawNodes(context, { scene, palette }, nodes, points, radius, bright) {
   const selected = scene.selection;
-  scene.graph.nodes.forEach((node, at) => {
+  for (const at of nodes) {
+    const node = scene.graph.nodes[at];
     const kind = scene.shapes.get(node.kind);
-    if (kind === undefined) return;
-    const faded = clear !== null && !clear.has(at);
+    if (kind === undefined) continue;
+    const faded = bright !== null && !bright.has(at);
     const { x, y } = points[at];
     context.globalAlpha = 1;
     context.fillStyle = palette.surface;
@@ -231,9 +256,7 @@ function drawNodes(context, scene, points, palette, radius, clear) {
     traceShape(context, kind, x, y, radius * (node.ring === null ? 1 : 0.92));
     context.globalAlpha = faded ? 0.3 : 1;
     if (node.role !== "covariate") {
-      context.fillStyle = palette.dark
-        ? mixed(kind.line, kind.fill, 0.18)
-        : kind.fill;
+      context.fillStyle = palette.dark ? mixed(kind.line, kind.fill, 0.18) : kind.fill;
       context.fill();
     }
     context.strokeStyle = palette.dark ? kind.fill : kind.line;
@@ -242,9 +265,7 @@ function drawNodes(context, scene, points, palette, radius, clear) {
     if (node.ring !== null) drawRing(context, node.ring, x, y, radius, palette);
     const chosen =
       selected !== null &&
-      ("node" in selected
-        ? selected.node === at
-        : selected.a === at || selected.b === at);
+      ("node" in selected ? selected.node === at : selected.a === at || selected.b === at);
     if (chosen || scene.cursor === at || scene.found.has(at)) {
       context.globalAlpha = 1;
       context.beginPath();
@@ -255,7 +276,7 @@ function drawNodes(context, scene, points, palette, radius, clear) {
       context.stroke();
       context.setLineDash([]);
     }
-  });
+  }
   context.globalAlpha = 1;
 }
 
@@ -278,13 +299,7 @@ function drawRing(context, share, x, y, radius, palette) {
   if (share <= 0) return;
   context.strokeStyle = palette.ring;
   context.beginPath();
-  context.arc(
-    x,
-    y,
-    around,
-    -Math.PI / 2,
-    -Math.PI / 2 + 2 * Math.PI * Math.min(share, 1),
-  );
+  context.arc(x, y, around, -Math.PI / 2, -Math.PI / 2 + 2 * Math.PI * Math.min(share, 1));
   context.stroke();
 }
 
@@ -302,18 +317,9 @@ export function traceShape(context, kind, x, y, radius) {
     context.arc(x, y, radius, 0, 2 * Math.PI);
     return;
   }
-  const corners = { square: 4, diamond: 4, hexagon: 6, pentagon: 5 }[
-    kind.shape
-  ];
-  const turn =
-    kind.shape === "square"
-      ? Math.PI / 4
-      : kind.shape === "hexagon"
-        ? Math.PI / 6
-        : 0;
-  const reach =
-    radius *
-    (kind.shape === "square" ? 1.2 : kind.shape === "diamond" ? 1.22 : 1.1);
+  const corners = { square: 4, diamond: 4, hexagon: 6, pentagon: 5 }[kind.shape];
+  const turn = kind.shape === "square" ? Math.PI / 4 : kind.shape === "hexagon" ? Math.PI / 6 : 0;
+  const reach = radius * (kind.shape === "square" ? 1.2 : kind.shape === "diamond" ? 1.22 : 1.1);
   for (let k = 0; k < corners; k++) {
     const angle = -Math.PI / 2 + turn + (2 * Math.PI * k) / corners;
     const [px, py] = [x + reach * Math.cos(angle), y + reach * Math.sin(angle)];
@@ -325,42 +331,23 @@ export function traceShape(context, kind, x, y, radius) {
 
 /**
  * @param {CanvasRenderingContext2D} context
- * @param {Scene} scene
- * @param {Camera} camera
+ * @param {Sight} sight
  * @param {Point[]} points
- * @param {Palette} palette
  * @param {number} radius
- * @param {Set<number> | null} clear
- * @param {{width: number, height: number}} size
+ * @param {Set<number> | null} bright
+ * @param {Set<number> | null} [only]
  */
-function drawLabels(
-  context,
-  scene,
-  camera,
-  points,
-  palette,
-  radius,
-  clear,
-  size,
-) {
-  const many = scene.places.length > 80;
-  const font = many ? 11 : 13;
-  context.font = `${font}px system-ui, sans-serif`;
+function drawLabels(context, sight, points, radius, bright, only = null) {
+  const { scene, palette } = sight;
+  context.font = `${scene.places.length > 80 ? 11 : 13}px system-ui, sans-serif`;
   context.textBaseline = "middle";
   context.lineJoin = "round";
   context.lineWidth = 4;
   context.strokeStyle = palette.surface;
   context.fillStyle = palette.ink;
-  for (const label of placeLabels(
-    context,
-    scene,
-    camera,
-    points,
-    radius,
-    clear,
-    size,
-  )) {
-    context.globalAlpha = clear !== null && !clear.has(label.node) ? 0.35 : 1;
+  for (const label of placeLabels(context, sight, points, radius, bright)) {
+    if (only !== null && !only.has(label.node)) continue;
+    context.globalAlpha = bright !== null && !bright.has(label.node) ? 0.35 : 1;
     context.textAlign = label.align;
     context.strokeText(label.text, label.x, label.y);
     context.fillText(label.text, label.x, label.y);
@@ -376,11 +363,8 @@ function drawLabels(
  */
 export function mixed(one, other, share) {
   /** @param {string} colour */
-  const parts = (colour) =>
-    [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+  const parts = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
   const [a, b] = [parts(one), parts(other)];
-  const mean = a.map((value, k) =>
-    Math.round(value * (1 - share) + b[k] * share),
-  );
+  const mean = a.map((value, k) => Math.round(value * (1 - share) + b[k] * share));
   return `rgb(${mean.join(",")})`;
 }

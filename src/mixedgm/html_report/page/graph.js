@@ -2,6 +2,7 @@
 
 import { Camera } from "./camera.js";
 import { draw, linkWidth, nodeRadius } from "./drawing.js";
+import { Layers } from "./layers.js";
 import { countText } from "./numbers.js";
 import { Scene } from "./scene.js";
 import { onTheme, palette } from "./theme.js";
@@ -12,6 +13,8 @@ import { linkHint } from "./words.js";
 /** @typedef {import("./types").Selection} Selection */
 
 const MOVED = 4;
+/** From so many lines on, drawing all of them takes longer than a frame. */
+const MANY = 500;
 
 export class GraphView {
   /**
@@ -30,6 +33,8 @@ export class GraphView {
     this.context = context;
     this.size = { width: 0, height: 0, ratio: 1 };
     this.waiting = false;
+    this.layers = new Layers(() => this.redraw());
+    this.version = 0;
     /** @type {Map<number, Point>} pointers that are down */
     this.down = new Map();
     this.dragged = -1;
@@ -47,8 +52,35 @@ export class GraphView {
     this.waiting = true;
     requestAnimationFrame(() => {
       this.waiting = false;
-      draw(this.context, this.scene, this.camera, palette(), this.size);
+      const sight = {
+        scene: this.scene,
+        camera: this.camera,
+        palette: palette(),
+        size: this.size,
+      };
+      if (this.scene.links.length < MANY) draw(this.context, sight);
+      else this.layers.frame(this.context, sight, this.pictureKey(), this.lifted);
     });
+  }
+
+  /** The column that is being dragged, or -1. */
+  get lifted() {
+    return this.travelled > MOVED && this.down.size === 1 ? this.dragged : -1;
+  }
+
+  /** What a picture of the graph depends on, besides from where one looks. */
+  pictureKey() {
+    const { width, height, ratio } = this.size;
+    const { ink } = palette();
+    return [
+      this.scene.version,
+      this.scene.smallest,
+      this.version,
+      ink,
+      width,
+      height,
+      ratio,
+    ].join();
   }
 
   resize() {
@@ -59,8 +91,7 @@ export class GraphView {
     this.size = { width: box.width, height: box.height, ratio };
     this.parts.canvas.width = Math.round(box.width * ratio);
     this.parts.canvas.height = Math.round(box.height * ratio);
-    if (first)
-      this.scene.stretch((box.width - 140) / Math.max(box.height - 96, 1));
+    if (first) this.scene.stretch((box.width - 140) / Math.max(box.height - 96, 1));
     if (first || !this.touched) this.fit();
     this.redraw();
   }
@@ -99,16 +130,10 @@ export class GraphView {
 
   /** @param {NonNullable<Selection>} selection */
   bring(selection) {
-    const at =
-      "node" in selection ? [selection.node] : [selection.a, selection.b];
+    const at = "node" in selection ? [selection.node] : [selection.a, selection.b];
     const inside = at.every((node) => {
       const { x, y } = this.camera.toScreen(this.scene.places[node]);
-      return (
-        x > 20 &&
-        y > 20 &&
-        x < this.size.width - 20 &&
-        y < this.size.height - 20
-      );
+      return x > 20 && y > 20 && x < this.size.width - 20 && y < this.size.height - 20;
     });
     if (inside) return;
     const places = at.map((node) => this.scene.places[node]);
@@ -125,9 +150,7 @@ export class GraphView {
     stage.addEventListener("pointerdown", (event) => this.pressed(event));
     stage.addEventListener("pointermove", (event) => this.moved(event));
     stage.addEventListener("pointerup", (event) => this.released(event));
-    stage.addEventListener("pointercancel", (event) =>
-      this.down.delete(event.pointerId),
-    );
+    stage.addEventListener("pointercancel", (event) => this.down.delete(event.pointerId));
     stage.addEventListener("pointerleave", () => this.hover(null, null));
     stage.addEventListener("wheel", (event) => this.wheeled(event), {
       passive: false,
@@ -207,10 +230,11 @@ export class GraphView {
   /** @param {PointerEvent} event */
   released(event) {
     const alone = this.down.size === 1;
+    if (this.lifted >= 0) this.version += 1;
     this.down.delete(event.pointerId);
     this.dragged = -1;
-    if (alone && this.travelled <= MOVED)
-      this.select(this.find(this.at(event)));
+    this.redraw();
+    if (alone && this.travelled <= MOVED) this.select(this.find(this.at(event)));
   }
 
   /** @param {WheelEvent} event */
@@ -218,10 +242,7 @@ export class GraphView {
     // A page that is scrolled past the graph goes on scrolling; the graph zooms once it has focus.
     if (!event.ctrlKey && document.activeElement !== this.parts.stage) return;
     event.preventDefault();
-    this.camera.zoomBy(
-      Math.exp(-event.deltaY * (event.ctrlKey ? 0.01 : 0.0015)),
-      this.at(event),
-    );
+    this.camera.zoomBy(Math.exp(-event.deltaY * (event.ctrlKey ? 0.01 : 0.0015)), this.at(event));
     this.touched = true;
     this.redraw();
   }
@@ -233,8 +254,7 @@ export class GraphView {
    */
   hover(found, point) {
     const { hint, stage } = this.parts;
-    const changed =
-      JSON.stringify(found) !== JSON.stringify(this.scene.hovered);
+    const changed = JSON.stringify(found) !== JSON.stringify(this.scene.hovered);
     this.scene.hovered = found;
     stage.classList.toggle("pointing", found !== null);
     if (found === null || point === null) hint.hidden = true;
@@ -256,10 +276,7 @@ export class GraphView {
       return link ? linkHint(this.content, link) : "";
     }
     const node = this.content.graph.nodes[found.node];
-    const edges = countText(
-      this.scene.around?.[found.node].length ?? 0,
-      "edge",
-    );
+    const edges = countText(this.scene.around?.[found.node].length ?? 0, "edge");
     return `${node.name}\n${node.kind}${node.role === "covariate" ? ", covariate" : ""}; ${edges}`;
   }
 
@@ -275,11 +292,8 @@ export class GraphView {
     /** @type {Selection} */
     let found = null;
     for (const link of this.scene.drawn) {
-      const [a, b] = [link.a, link.b].map((at) =>
-        this.camera.toScreen(this.scene.places[at]),
-      );
-      const away =
-        distance(point, a, b) - linkWidth(this.scene, link.weight) / 2;
+      const [a, b] = [link.a, link.b].map((at) => this.camera.toScreen(this.scene.places[at]));
+      const away = distance(point, a, b) - linkWidth(this.scene, link.weight) / 2;
       if (away < nearest) [nearest, found] = [away, { a: link.a, b: link.b }];
     }
     return found;
@@ -315,10 +329,7 @@ export class GraphView {
     else if (event.key === "+" || event.key === "=") this.zoom(1.3);
     else if (event.key === "-") this.zoom(1 / 1.3);
     else if (event.key === "0") this.fit();
-    else if (
-      (event.key === "Enter" || event.key === " ") &&
-      this.scene.cursor >= 0
-    ) {
+    else if ((event.key === "Enter" || event.key === " ") && this.scene.cursor >= 0) {
       this.select({ node: this.scene.cursor });
     } else if (event.key === "Escape") {
       this.scene.cursor = -1;
@@ -374,8 +385,7 @@ export class GraphView {
 function distance(point, a, b) {
   const [dx, dy] = [b.x - a.x, b.y - a.y];
   const length = dx * dx + dy * dy;
-  const along =
-    length > 0 ? ((point.x - a.x) * dx + (point.y - a.y) * dy) / length : 0;
+  const along = length > 0 ? ((point.x - a.x) * dx + (point.y - a.y) * dy) / length : 0;
   const share = Math.min(Math.max(along, 0), 1);
   return Math.hypot(point.x - a.x - share * dx, point.y - a.y - share * dy);
 }

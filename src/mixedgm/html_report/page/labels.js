@@ -31,23 +31,13 @@ const sides = { key: "", chosen: [] };
 /**
  * Labels that do not overlap: first of what stands out, then of columns with many edges.
  * @param {CanvasRenderingContext2D} context
- * @param {Scene} scene
- * @param {Camera} camera
+ * @param {{scene: Scene, camera: Camera, size: {width: number, height: number}}} sight
  * @param {Point[]} points
  * @param {number} radius
- * @param {Set<number> | null} clear
- * @param {{width: number, height: number}} size
+ * @param {Set<number> | null} bright
  * @returns {Label[]}
  */
-export function placeLabels(
-  context,
-  scene,
-  camera,
-  points,
-  radius,
-  clear,
-  size,
-) {
+export function placeLabels(context, { scene, camera, size }, points, radius, bright) {
   const texts = scene.graph.nodes.map((node) => shortName(node.name, LONGEST));
   const wide = texts.map((text) => textWidth(context, text));
   const gap = radius * 1.35 + 7;
@@ -55,7 +45,7 @@ export function placeLabels(
   if (few) chooseSides(scene, camera, points, wide, gap);
   const order = points
     .map((_, at) => at)
-    .sort((a, b) => rank(scene, clear, b) - rank(scene, clear, a));
+    .sort((a, b) => rank(scene, bright, b) - rank(scene, bright, a));
   /** @type {Label[]} */
   const labels = [];
   /** @type {Box[]} */
@@ -88,20 +78,17 @@ export function placeLabels(
 function isNeeded(scene, at) {
   if (scene.cursor === at || scene.found.has(at)) return true;
   const focus = scene.focus;
-  return (
-    focus !== null &&
-    ("node" in focus ? focus.node === at : focus.a === at || focus.b === at)
-  );
+  return focus !== null && ("node" in focus ? focus.node === at : focus.a === at || focus.b === at);
 }
 
 /**
  * @param {Scene} scene
- * @param {Set<number> | null} clear
+ * @param {Set<number> | null} bright
  * @param {number} at
  */
-function rank(scene, clear, at) {
+function rank(scene, bright, at) {
   const edges = scene.around?.[at].length ?? 0;
-  return edges + (clear?.has(at) ? 1e3 : 0) + (isNeeded(scene, at) ? 1e6 : 0);
+  return edges + (bright?.has(at) ? 1e3 : 0) + (isNeeded(scene, at) ? 1e6 : 0);
 }
 
 /**
@@ -131,12 +118,7 @@ function textWidth(context, text) {
 function candidate(side, node, text, point, width, gap) {
   const beside = side >= 2;
   const x = side === 2 ? point.x + gap : side === 3 ? point.x - gap : point.x;
-  const y =
-    side === 0
-      ? point.y + gap + LINE / 2
-      : side === 1
-        ? point.y - gap - LINE / 2
-        : point.y;
+  const y = side === 0 ? point.y + gap + LINE / 2 : side === 1 ? point.y - gap - LINE / 2 : point.y;
   const left = side === 2 ? x : side === 3 ? x - width : x - width / 2;
   /** @type {CanvasTextAlign} */
   const align = beside ? (side === 2 ? "left" : "right") : "center";
@@ -159,9 +141,7 @@ function candidate(side, node, text, point, width, gap) {
  * @param {number} gap
  */
 function chooseSides(scene, camera, points, wide, gap) {
-  const places = scene.places
-    .map((p) => `${p.x.toFixed(2)},${p.y.toFixed(2)}`)
-    .join(";");
+  const places = scene.places.map((p) => `${p.x.toFixed(2)},${p.y.toFixed(2)}`).join(";");
   const key = `${camera.scale.toFixed(1)}|${scene.links.length}|${scene.widest}|${places}`;
   if (sides.key === key) return;
   sides.key = key;
@@ -207,9 +187,7 @@ function overlaps(one, other) {
  * @param {number} radius
  */
 function hitsNode(box, points, own, radius) {
-  return points.some(
-    (point, at) => at !== own && distanceToBox(point, box) < radius,
-  );
+  return points.some((point, at) => at !== own && distanceToBox(point, box) < radius);
 }
 
 /**

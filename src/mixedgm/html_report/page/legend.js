@@ -24,21 +24,16 @@ export function showLegend(place, scene) {
     keys.push([nodeKey(null), "covariate: white, predicts only"]);
   }
   if (nodes.some((node) => node.ring !== null)) {
-    const measures = [...new Set(kinds.map((kind) => kind.measure))].join(
-      " or ",
-    );
+    const measures = [...new Set(kinds.map((kind) => kind.measure))].join(" or ");
     keys.push([ringKey(), `predicted by the others (${measures})`]);
   }
   const weighed = links.filter((link) => link.weight > 0);
-  if (weighed.some((link) => link.sign === "+"))
-    keys.push([lineKey("positive", 3), "positive"]);
-  if (weighed.some((link) => link.sign === "-"))
-    keys.push([lineKey("negative", 3), "negative"]);
+  if (weighed.some((link) => link.sign === "+")) keys.push([lineKey("positive", 3), "positive"]);
+  if (weighed.some((link) => link.sign === "-")) keys.push([lineKey("negative", 3), "negative"]);
   if (weighed.some((link) => link.sign === "")) {
     keys.push([lineKey("unsigned", 3), "no single sign"]);
   }
-  if (links.some((link) => link.directed))
-    keys.push([text("→"), "from a covariate"]);
+  if (links.some((link) => link.directed)) keys.push([text("→"), "from a covariate"]);
   if (links.some((link) => link.varies))
     keys.push([lineKey("varies", 2), "dots: varies with a moderator"]);
   if (weighed.length > 0) {
@@ -51,9 +46,7 @@ export function showLegend(place, scene) {
     keys.push([lineKey("plain", linkWidth(scene, most)), label]);
   }
   place.replaceChildren(
-    ...keys.map(([sample, label]) =>
-      element("li", {}, sample, element("span", {}, label)),
-    ),
+    ...keys.map(([sample, label]) => element("li", {}, sample, element("span", {}, label))),
   );
 }
 
@@ -74,8 +67,7 @@ function lineKey(look, width) {
     y2: 7,
     class: `key-${look}`,
     "stroke-width": Math.max(width, 1.5),
-    "stroke-dasharray":
-      look === "negative" ? "7 4" : look === "varies" ? "2 4" : undefined,
+    "stroke-dasharray": look === "negative" ? "7 4" : look === "varies" ? "2 4" : undefined,
   });
   return svg("svg", { width: 28, height: 14, "aria-hidden": "true" }, line);
 }
@@ -105,12 +97,7 @@ function nodeKey(kind) {
     pentagon: "M8 1 L15 6.2 L12.3 14.5 H3.7 L1 6.2 Z",
   };
   const { dark, surface } = palette();
-  const fill =
-    kind === null
-      ? surface
-      : dark
-        ? mixed(kind.line, kind.fill, 0.18)
-        : kind.fill;
+  const fill = kind === null ? surface : dark ? mixed(kind.line, kind.fill, 0.18) : kind.fill;
   const line = kind === null ? palette().muted : dark ? kind.fill : kind.line;
   const path = {
     d: shapes[kind?.shape ?? "circle"],
@@ -118,9 +105,5 @@ function nodeKey(kind) {
     stroke: line,
     "stroke-width": 1.4,
   };
-  return svg(
-    "svg",
-    { width: 16, height: 16, "aria-hidden": "true" },
-    svg("path", path),
-  );
+  return svg("svg", { width: 16, height: 16, "aria-hidden": "true" }, svg("path", path));
 }

@@ -25,8 +25,7 @@ function start() {
   startThemes(byId("theme"));
   byId("title").textContent = content.title;
   const canvas = byId("graph");
-  if (!(canvas instanceof HTMLCanvasElement))
-    throw new Error("the graph needs a canvas");
+  if (!(canvas instanceof HTMLCanvasElement)) throw new Error("the graph needs a canvas");
   const stage = byId("stage");
   const status = byId("status");
   const view = new GraphView(
@@ -69,8 +68,7 @@ function start() {
     }),
   );
   const search = byId("search");
-  if (search instanceof HTMLInputElement)
-    startSearch(search, byId("names"), view, status);
+  if (search instanceof HTMLInputElement) startSearch(search, byId("names"), view, status);
   startMinimum(view, legend);
   if (!content.whole) {
     document.documentElement.classList.add("frame");
@@ -97,8 +95,7 @@ function spoken(selection) {
   if ("node" in selection) {
     const at = selection.node;
     const degree = edges.filter(
-      (edge) =>
-        edge.moderator === undefined && (edge.a === at || edge.b === at),
+      (edge) => edge.moderator === undefined && (edge.a === at || edge.b === at),
     ).length;
     return `${content.graph.nodes[at].name}: ${columnSentence(content, at, degree)}`;
   }
@@ -150,31 +147,18 @@ function startMinimum(view, legend) {
       ordered.length - 1,
     );
     view.scene.smallest = Number(slider.value) === 0 ? 0 : ordered[at];
-    const kept =
-      Number(slider.value) === 0 ? ordered.length : ordered.length - at;
+    const kept = Number(slider.value) === 0 ? ordered.length : ordered.length - at;
     shown.textContent = `${kept} of ${ordered.length}`;
     legend();
     view.redraw();
   };
   slider.addEventListener("input", tell);
-  part.append(
-    element("label", { for: "minimum" }, "Heaviest edges"),
-    slider,
-    shown,
-  );
+  part.append(element("label", { for: "minimum" }, "Heaviest edges"), slider, shown);
   tell();
 }
 
 function showFacts() {
-  const wanted = [
-    "rows",
-    "columns",
-    "edges",
-    "missing",
-    "covariates",
-    "moderated",
-    "certificate",
-  ];
+  const wanted = ["rows", "columns", "edges", "missing", "covariates", "moderated", "certificate"];
   const facts = (content.facts ?? []).filter(([name]) => wanted.includes(name));
   byId("facts").append(
     ...facts.map(([name, text]) =>

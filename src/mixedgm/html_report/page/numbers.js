@@ -6,13 +6,11 @@
  * @param {number} [digits]
  */
 export function numberText(value, digits = 3) {
-  if (value === null || value === undefined || !Number.isFinite(value))
-    return "";
+  if (value === null || value === undefined || !Number.isFinite(value)) return "";
   const size = Math.abs(value);
   let text;
   if (Number.isInteger(value) && size < 1e6) text = value.toLocaleString("en");
-  else if (size !== 0 && (size < 1e-3 || size >= 1e6))
-    text = value.toExponential(1);
+  else if (size !== 0 && (size < 1e-3 || size >= 1e6)) text = value.toExponential(1);
   else
     text = Number(value.toPrecision(digits)).toLocaleString("en", {
       maximumFractionDigits: 6,
@@ -25,8 +23,7 @@ export function numberText(value, digits = 3) {
  * @param {number} value
  */
 export function axisText(value) {
-  if (Number.isInteger(value) && Math.abs(value) < 1e5)
-    return String(value).replace("-", "−");
+  if (Number.isInteger(value) && Math.abs(value) < 1e5) return String(value).replace("-", "−");
   return numberText(value);
 }
 

@@ -33,9 +33,7 @@ export class PathPanel {
       value: path.chosen ?? last,
       id: "path-slider",
     });
-    this.slider.addEventListener("input", () =>
-      this.show(Number(this.slider.value)),
-    );
+    this.slider.addEventListener("input", () => this.show(Number(this.slider.value)));
     this.text = element("output", { for: "path-slider", class: "path-text" });
     this.back = button("Show the chosen graph", () => this.show(null));
     this.chart = element("div", { class: "path-chart" });
@@ -44,11 +42,7 @@ export class PathPanel {
       element(
         "div",
         { class: "path-row" },
-        element(
-          "label",
-          { for: "path-slider" },
-          "Penalty λ, from strong to weak",
-        ),
+        element("label", { for: "path-slider" }, "Penalty λ, from strong to weak"),
         this.text,
         this.back,
       ),
@@ -82,13 +76,9 @@ export class PathPanel {
     const { scene } = this.view;
     if (step === null) {
       scene.showModel();
-      if (this.path.chosen !== null)
-        this.slider.value = String(this.path.chosen);
+      if (this.path.chosen !== null) this.slider.value = String(this.path.chosen);
     } else {
-      scene.widest = Math.max(
-        ...this.path.lines.map((line) => Math.max(...line[5])),
-        1e-12,
-      );
+      scene.widest = Math.max(...this.path.lines.map((line) => Math.max(...line[5])), 1e-12);
       scene.widest = Math.min(scene.widest, Math.max(scene.graph.widest, 0.1));
       scene.setLinks(linksAt(this.path, step, scene.graph.nodes));
     }
@@ -119,31 +109,17 @@ export class PathPanel {
     const { scores, nEdges, lams, chosen } = this.path;
     const last = lams.length - 1;
     /** @param {number} at */
-    const across = (at) =>
-      LEFT + ((wide - LEFT - RIGHT) * at) / Math.max(last, 1);
+    const across = (at) => LEFT + ((wide - LEFT - RIGHT) * at) / Math.max(last, 1);
     const parts = [];
     let top = 8;
     if (scores?.values) {
-      const known = [...scores.values, ...(scores.limit ?? [])].filter(
-        (value) => value !== null,
-      );
+      const known = [...scores.values, ...(scores.limit ?? [])].filter((value) => value !== null);
       if (known.length > 0) {
-        parts.push(
-          ...scorePanel(scores, known.map(Number), across, top + 16, 92),
-        );
+        parts.push(...scorePanel(scores, known.map(Number), across, top + 16, 92));
         top += 120;
       }
     }
-    parts.push(
-      ...curvePanel(
-        nEdges,
-        across,
-        top + 16,
-        46,
-        "number of edges",
-        "bar-line",
-      ),
-    );
+    parts.push(...curvePanel(nEdges, across, top + 16, 46, "number of edges", "bar-line"));
     const bottom = top + 62;
     for (const [at, look] of /** @type {[number | null, string][]} */ ([
       [chosen, "mark-chosen"],
@@ -163,28 +139,14 @@ export class PathPanel {
     parts.push(label(LEFT, bottom + 16, "start", `λ = ${numberText(lams[0])}`));
     parts.push(label(wide - RIGHT, bottom + 16, "end", numberText(lams[last])));
     if (chosen !== null) {
-      const inside = Math.min(
-        Math.max(across(chosen), LEFT + 110),
-        wide - RIGHT - 90,
-      );
-      parts.push(
-        label(
-          inside,
-          bottom + 16,
-          "middle",
-          this.path.byTests ? "nearest" : "chosen",
-        ),
-      );
+      const inside = Math.min(Math.max(across(chosen), LEFT + 110), wide - RIGHT - 90);
+      parts.push(label(inside, bottom + 16, "middle", this.path.byTests ? "nearest" : "chosen"));
     }
     const text = scores
       ? `${scores.label} and number of edges along the path`
       : "Number of edges along the path";
     this.chart.replaceChildren(
-      svg(
-        "svg",
-        { width: wide, height: bottom + 22, role: "img", "aria-label": text },
-        ...parts,
-      ),
+      svg("svg", { width: wide, height: bottom + 22, role: "img", "aria-label": text }, ...parts),
     );
   }
 }
@@ -217,8 +179,7 @@ export function linksAt(path, step, nodes) {
           edge: -1,
         });
     } else {
-      const directed =
-        nodes[a].role === "covariate" || nodes[b].role === "covariate";
+      const directed = nodes[a].role === "covariate" || nodes[b].role === "covariate";
       links.set(key, {
         a,
         b,
@@ -261,14 +222,7 @@ function scorePanel(scores, known, across, top, tall) {
     );
     const end = scores.limit[scores.limit.length - 1];
     if (end !== null)
-      parts.push(
-        label(
-          across(scores.limit.length - 1),
-          up(end) - 5,
-          "end",
-          scores.limitLabel,
-        ),
-      );
+      parts.push(label(across(scores.limit.length - 1), up(end) - 5, "end", scores.limitLabel));
   }
   scores.errors?.forEach((error, at) => {
     const value = scores.values?.[at];
@@ -299,9 +253,7 @@ function scorePanel(scores, known, across, top, tall) {
  */
 function pointsOf(values, across, up) {
   return values
-    .map((value, at) =>
-      value === null ? "" : `${across(at).toFixed(1)},${up(value).toFixed(1)}`,
-    )
+    .map((value, at) => (value === null ? "" : `${across(at).toFixed(1)},${up(value).toFixed(1)}`))
     .filter((point) => point !== "")
     .join(" ");
 }

@@ -28,6 +28,8 @@ export class Scene {
     /** @type {Set<number>} columns that a search finds */
     this.found = new Set();
     this.smallest = 0;
+    /** Counts changes of the links. */
+    this.version = 0;
     this.showModel();
   }
 
@@ -53,6 +55,7 @@ export class Scene {
 
   /** @param {Link[]} links */
   setLinks(links) {
+    this.version += 1;
     this.links = links.sort((one, other) => one.weight - other.weight);
     /** @type {Link[][]} */
     this.around = this.places.map(() => []);
@@ -76,8 +79,7 @@ export class Scene {
    */
   neighbours(node) {
     const beside = new Set([node]);
-    for (const link of this.around?.[node] ?? [])
-      beside.add(link.a).add(link.b);
+    for (const link of this.around?.[node] ?? []) beside.add(link.a).add(link.b);
     return beside;
   }
 

@@ -24,9 +24,7 @@ export function startSearch(input, options, view, status) {
         length: name.length,
       }))
       .filter((match) => match.place >= 0);
-    found.sort(
-      (one, other) => one.place - other.place || one.length - other.length,
-    );
+    found.sort((one, other) => one.place - other.place || one.length - other.length);
     return found.map((match) => match.at);
   };
   const choose = () => {
@@ -38,8 +36,7 @@ export function startSearch(input, options, view, status) {
   input.addEventListener("input", () => {
     const found = matches();
     view.scene.found = new Set(found);
-    status.textContent =
-      input.value.trim() === "" ? "" : `${found.length} columns match`;
+    status.textContent = input.value.trim() === "" ? "" : `${found.length} columns match`;
     if (names.includes(input.value)) choose();
     view.redraw();
   });

@@ -93,11 +93,7 @@ export class TableView {
         {
           scope: "col",
           class: column.type === "number" ? "number" : undefined,
-          "aria-sort": here
-            ? this.sorted.down
-              ? "descending"
-              : "ascending"
-            : "none",
+          "aria-sort": here ? (this.sorted.down ? "descending" : "ascending") : "none",
         },
         sorter,
       );
@@ -119,15 +115,11 @@ export class TableView {
   update() {
     const every = this.table.columns[0].cells.map((_, at) => at);
     const words = this.query.split(/\s+/).filter((word) => word !== "");
-    this.rows = every.filter((at) =>
-      words.every((word) => this.texts[at].includes(word)),
-    );
+    this.rows = every.filter((at) => words.every((word) => this.texts[at].includes(word)));
     if (this.sorted.column >= 0) {
       const { cells } = this.table.columns[this.sorted.column];
       const way = this.sorted.down ? -1 : 1;
-      this.rows.sort(
-        (one, other) => compared(cells[one], cells[other], way) || one - other,
-      );
+      this.rows.sort((one, other) => compared(cells[one], cells[other], way) || one - other);
     }
     this.showRows();
   }
@@ -156,11 +148,7 @@ export class TableView {
     const cells = this.table.columns.map((column, k) =>
       this.cell(column, at, k === 0 ? selection : null),
     );
-    const made = element(
-      "tr",
-      { class: selection ? "about" : undefined },
-      ...cells,
-    );
+    const made = element("tr", { class: selection ? "about" : undefined }, ...cells);
     if (selection) made.addEventListener("click", () => this.choose(selection));
     return made;
   }
@@ -187,11 +175,7 @@ export class TableView {
     }
     const text = plainCell(cell).replace(/^-$/, "−");
     if (selection && typeof cell === "string") {
-      return element(
-        "td",
-        {},
-        element("button", { type: "button", class: "link" }, named(text)),
-      );
+      return element("td", {}, element("button", { type: "button", class: "link" }, named(text)));
     }
     return element("td", {}, NAMES.includes(column.name) ? named(text) : text);
   }
@@ -203,9 +187,7 @@ export class TableView {
    */
   look(column, at) {
     if (column.name !== "weight") return "bar";
-    const sign = this.table.columns.find((each) => each.name === "sign")?.cells[
-      at
-    ];
+    const sign = this.table.columns.find((each) => each.name === "sign")?.cells[at];
     return sign === "+" ? "positive" : sign === "-" ? "negative" : "unsigned";
   }
 }
@@ -217,12 +199,9 @@ export class TableView {
  * @param {number} way
  */
 function compared(one, other, way) {
-  if (one === null || other === null)
-    return one === other ? 0 : one === null ? 1 : -1;
+  if (one === null || other === null) return one === other ? 0 : one === null ? 1 : -1;
   if (typeof one === "string" || typeof other === "string") {
-    return (
-      way * String(one).localeCompare(String(other), "en", { numeric: true })
-    );
+    return way * String(one).localeCompare(String(other), "en", { numeric: true });
   }
   return way * (Number(one) - Number(other));
 }

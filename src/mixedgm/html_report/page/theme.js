@@ -77,18 +77,10 @@ function changed() {
 export function startThemes(switcher) {
   const say = () => {
     switcher.textContent = isDark() ? "Light" : "Dark";
-    switcher.setAttribute(
-      "aria-label",
-      `Use the ${isDark() ? "light" : "dark"} theme`,
-    );
+    switcher.setAttribute("aria-label", `Use the ${isDark() ? "light" : "dark"} theme`);
   };
-  switcher.addEventListener("click", () =>
-    setTheme(isDark() ? "light" : "dark"),
-  );
-  matchMedia("(prefers-color-scheme: dark)").addEventListener(
-    "change",
-    changed,
-  );
+  switcher.addEventListener("click", () => setTheme(isDark() ? "light" : "dark"));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", changed);
   /** @type {string | undefined} */
   let before;
   addEventListener("beforeprint", () => {

@@ -37,11 +37,7 @@ function card(answer, choose) {
     { class: `state ${answer.status}`, role: "img", "aria-label": word },
     mark,
   );
-  const lines = element(
-    "ul",
-    {},
-    ...answer.lines.map((line) => element("li", {}, line)),
-  );
+  const lines = element("ul", {}, ...answer.lines.map((line) => element("li", {}, line)));
   const long = answer.lines.length > FEW;
   return element(
     "article",
@@ -51,12 +47,7 @@ function card(answer, choose) {
     answer.flags && flagList(answer.flags, choose),
     answer.lines.length > 0 &&
       (long
-        ? element(
-            "details",
-            {},
-            element("summary", {}, `${answer.lines.length} points`),
-            lines,
-          )
+        ? element("details", {}, element("summary", {}, `${answer.lines.length} points`), lines)
         : lines),
   );
 }
@@ -80,9 +71,7 @@ function flagList(flags, choose) {
       },
       { class: "link" },
     );
-    flag.names.forEach((name, at) =>
-      open.append(...(at > 0 ? [" – "] : []), named(name)),
-    );
+    flag.names.forEach((name, at) => open.append(...(at > 0 ? [" – "] : []), named(name)));
     return element(
       "li",
       {},
@@ -93,10 +82,6 @@ function flagList(flags, choose) {
     );
   });
   const list = element("ul", { class: "flags" }, ...items);
-  const summary = element(
-    "summary",
-    {},
-    "What is flagged, what it means, and what to do",
-  );
+  const summary = element("summary", {}, "What is flagged, what it means, and what to do");
   return element("details", { open: flags.length <= FEW }, summary, list);
 }

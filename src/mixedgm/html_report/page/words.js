@@ -26,9 +26,7 @@ export function edgeSentence(content, edge) {
     const by = content.graph.nodes[edge.moderator].name;
     return `How ${a} and ${b} are related varies with ${by} (weight ${weightText(edge.weight)}).`;
   }
-  const related = edge.directed
-    ? `${a} predicts ${b}`
-    : `${a} and ${b} are directly related`;
+  const related = edge.directed ? `${a} predicts ${b}` : `${a} and ${b} are directly related`;
   const sign =
     edge.sign === ""
       ? "; the relation has no single sign"
@@ -44,8 +42,7 @@ export function edgeSentence(content, edge) {
 export function linkHint(content, link) {
   const [a, b] = [link.a, link.b].map((at) => content.graph.nodes[at].name);
   const parts = [`${a} ${link.directed ? "→" : "–"} ${b}`];
-  if (link.weight > 0)
-    parts.push(`${SIGNS[link.sign]}, weight ${weightText(link.weight)}`);
+  if (link.weight > 0) parts.push(`${SIGNS[link.sign]}, weight ${weightText(link.weight)}`);
   if (link.varies) parts.push("varies with a moderator");
   return parts.join("\n");
 }
@@ -62,10 +59,7 @@ export function columnSentence(content, at, degree) {
     column.values > 0 && column.kind !== "count"
       ? ` with ${countText(column.values, "level")}`
       : "";
-  const role =
-    column.role === "covariate"
-      ? ", a covariate: it predicts and is not predicted"
-      : "";
+  const role = column.role === "covariate" ? ", a covariate: it predicts and is not predicted" : "";
   return `${capital(column.kind)} column${levels}${role}; ${countText(degree, "edge")}.`;
 }
 
@@ -103,29 +97,17 @@ export function predictionSentence(column) {
 export function effectSentence(content, effect) {
   const source = content.graph.nodes[effect.from].name;
   const target = content.graph.nodes[effect.to].name;
-  const rows = content.hasTable
-    ? "averaged over rows of the table"
-    : "at the means of the others";
+  const rows = content.hasTable ? "averaged over rows of the table" : "at the means of the others";
   const first = effect.values[0];
   const last = effect.values[effect.values.length - 1];
-  if (
-    effect.levels.length === 0 &&
-    typeof first === "number" &&
-    typeof last === "number"
-  ) {
-    const ends = [
-      effect.predicted[0][0],
-      effect.predicted[effect.predicted.length - 1][0],
-    ];
+  if (effect.levels.length === 0 && typeof first === "number" && typeof last === "number") {
+    const ends = [effect.predicted[0][0], effect.predicted[effect.predicted.length - 1][0]];
     return (
       `Predicted ${target} goes from ${numberText(ends[0])} to ${numberText(ends[1])} as ` +
       `${source} goes from ${numberText(first)} to ${numberText(last)}, ${rows}.`
     );
   }
-  const what =
-    effect.levels.length > 0
-      ? `Predicted shares of ${target}`
-      : `Predicted ${target}`;
+  const what = effect.levels.length > 0 ? `Predicted shares of ${target}` : `Predicted ${target}`;
   return `${what} at values of ${source}, ${rows}.`;
 }
 
