@@ -45,7 +45,5 @@ def test_frames_are_short(page: Page, wide_report: Path, move: str) -> None:
     assert "300 columns, 2,000 edges" in page.text("#details")
     page.driver.set_script_timeout(30)
     # The best of three tries: other programs on the machine can delay any single frame.
-    slowest = min(
-        sorted(page.driver.execute_async_script(FRAMES, move, ""))[-3] for _ in range(3)
-    )
+    slowest = min(sorted(page.driver.execute_async_script(FRAMES, move, ""))[-3] for _ in range(3))
     assert slowest < 50.0
