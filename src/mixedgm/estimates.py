@@ -192,7 +192,10 @@ def certified(design: Design, task: Task, optimum: Optimum) -> FitReport:
     report = optimum.report
     if task.loss not in ("pseudolikelihood", "nodewise"):
         return report
-    problem = task.problem(0.0 if report.refitted else report.lam)
+    problem, beyond = task.problem(0.0 if report.refitted else report.lam), None
+    if task.beyond is not None and optimum.groups is None:
+        assert isinstance(report.lam, float)
+        beyond = task.beyond.bounds(report.lam)
     claim = Claim(
         task.layout,
         optimum.theta,
@@ -201,6 +204,7 @@ def certified(design: Design, task: Task, optimum: Optimum) -> FitReport:
         optimum.groups,
         optimum.ridge,
         optimum.noise,
+        beyond,
     )
     number = kkt(design, _standardised(design, task), claim)
     certificate = replace(report.certificate, kkt=number)

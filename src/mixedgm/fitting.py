@@ -41,6 +41,8 @@ from mixedgm.path.selection import GivenLam, choose
 from mixedgm.path.task import Reference, Task, prepare
 from mixedgm.printable import few, quoted
 from mixedgm.report import Completion
+from mixedgm.rows.arrays import arrays_on
+from mixedgm.rows.contract import Moments
 from mixedgm.table import as_frame, learn
 from mixedgm.table.encode import Design
 from mixedgm.table.gaps import Gaps, learn_gaps
@@ -78,6 +80,7 @@ def fit_path(
     ([0, 1, 1], True)
     """
     chosen = Options(lams=lams, **options)
+    _require_device(chosen)
     design = encode(X, chosen, sample_weight)
     if isinstance(design, Gaps):
         raise NotYetError(
@@ -90,7 +93,7 @@ def fit_path(
     with _naming(design.schema), enough_memory(design):
         task = prepare(design, recipe, n_threads=runtime.n_threads)
         path = solve_path(task, _grid(task, chosen), recipe, runtime=runtime)
-    path = path_with_bounds_checked(task, path, chosen.tol)
+    path = path_with_bounds_checked(path.grown or task, path, chosen.tol)
     warn_unless_converged(path, chosen.tol)
     return path
 
@@ -99,6 +102,7 @@ def fit_table(
     X: Any, library: str, options: Options, sample_weight: ArrayLike | None = None
 ) -> FittedModel:
     """Encode the table, fit it, and warn about what did not converge."""
+    _require_device(options)
     design = encode(X, options, sample_weight)
     announce(design, options)
     _compile_ahead(design, options)
@@ -107,6 +111,12 @@ def fit_table(
         fitted = fit(design, options, library=library, runtime=options.runtime, certify=True)
     warn_of_trouble(fitted, options.tol)
     return fitted
+
+
+def _require_device(options: Options) -> None:
+    """Raise ParameterError where the device is not there, before any work."""
+    if options.device != "cpu":
+        arrays_on(options.device)
 
 
 def _compile_ahead(design: Design | Gaps, options: Options) -> None:
@@ -152,6 +162,7 @@ def fit_design(
                 grows=options.lam is None and options.lams is None,
                 start=start,
             )
+            task = path.grown or task
             shrunken = chosen_estimate(task, path, choice, options)
         optimum = refitted(task, shrunken, options, choice) if options.refits else shrunken
     parts = _Estimated(design, task, shrunken, optimum, path, choice)
@@ -369,7 +380,8 @@ def table_margins(task: Task) -> Margins | None:
     """Of the table; None where the model has no joint distribution of all its columns."""
     if task.moments is None or task.layout.covariates or task.layout.nodewise:
         return None
-    moments = task.moments.mean, task.moments.second, task.moments.shares
+    second = task.moments.second if isinstance(task.moments, Moments) else None
+    moments = task.moments.mean, second, task.moments.shares
     return Margins.of(moments, task.units, task.observed, task.schema.spans)
 
 

@@ -25,6 +25,7 @@ from mixedgm.path.refits import Unshrunken, noise_worth_one_row, unshrunken, wor
 from mixedgm.path.rounds import ROUGH, Unpenalised
 from mixedgm.path.task import Task
 from mixedgm.printable import quoted
+from mixedgm.rows.device import DeviceRows
 from mixedgm.rows.memory import MemoryRows
 from mixedgm.solve.working_set import Start
 
@@ -41,6 +42,8 @@ MOST_PARAMETERS = 200
 """Of one pair: two columns of about fifteen levels."""
 MOST_NUMBERS = 5e7
 """Sums that may stand in memory at once: 400 MB."""
+
+_TOO_WIDE = "the table is so wide that sums for all pairs would not fit in memory"
 
 Mask = NDArray[np.bool_]
 
@@ -95,6 +98,8 @@ Rule = Callable[[PairTests], Mask]
 def untestable(task: Task, graph: Ints) -> str:
     """Why tests of all pairs given this graph cannot be trusted, or take too much; else nothing."""
     layout, freedom = task.layout, task.layout.nodes.freedom
+    if task.beyond is not None:
+        return _TOO_WIDE
     if task.total_weight < FEWEST_ROWS:
         return f"tests need {FEWEST_ROWS} rows, and there are {task.total_weight:,.6g}"
     sizes = freedom[layout.pairs].prod(axis=1) * layout.n_blocks
@@ -108,13 +113,14 @@ def untestable(task: Task, graph: Ints) -> str:
     sums = float(layout.nodes.freedom.sum()) * float(((length + freedom) * freedom).sum())
     held = float(size.sum()) + layout.n_node_terms
     if max(sums, float((freedom**2).sum()) ** 2, held**2) > MOST_NUMBERS:
-        return "the table is so wide that sums for all pairs would not fit in memory"
+        return _TOO_WIDE
     return ""
 
 
 def rows_of(task: Task) -> MemoryRows:
-    """The rows behind a pseudolikelihood."""
+    """The rows behind a pseudolikelihood, in memory: tests are not made on a device."""
     rows = task.smooth.rows  # type: ignore[attr-defined]
+    rows = rows.memory if isinstance(rows, DeviceRows) else rows
     assert isinstance(rows, MemoryRows)
     return rows
 

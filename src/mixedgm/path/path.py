@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +15,7 @@ from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.moderation import Moderators
 from mixedgm.model.params import Coordinates, Params, Units, joined
 from mixedgm.parallel import Runtime
+from mixedgm.path.candidates import solve_among_all
 from mixedgm.path.recipe import Loss, Recipe
 from mixedgm.path.task import Task
 from mixedgm.printable import quoted
@@ -104,6 +105,10 @@ class Path:
     moderators: Moderators | None = None
     end: Start | None = None
     """Where the solver stood at the last lam, with all that it remembers; not kept in files."""
+    grown: Task | None = None
+    """Of a wide table: the task with all candidates of the path; not kept in files."""
+    n_permitted: int | None = None
+    """Number of pairs that may have an edge, where the layout has only some of them."""
 
     @classmethod
     def of(cls, task: Task, points: tuple[PathPoint, ...] = (), end: Start | None = None) -> Path:
@@ -120,10 +125,12 @@ class Path:
             task.loss,
             task.moderators,
             end,
+            None if task.beyond is None else task,
+            None if task.beyond is None else task.beyond.number,
         )
 
     def __getstate__(self) -> dict[str, object]:
-        return {**vars(self), "end": None}
+        return {**vars(self), "end": None, "grown": None}
 
     def __len__(self) -> int:
         return len(self.points)
@@ -145,6 +152,16 @@ class Path:
     seconds = _per_lam("seconds", "Wall time.")
     pass_seconds = _per_lam("pass_seconds", "Wall time in passes over the rows.")
     curvature_seconds = _per_lam("curvature_seconds", "Wall time in curvature from the rows.")
+
+    @cached_property
+    def n_possible(self) -> int:
+        """Number of pairs of columns that may have an edge."""
+        if self.n_permitted is not None:
+            return self.n_permitted
+        pairs, n = self.layout.pairs[self.layout.moderator < 0], self.layout.n_nodes
+        if not self.layout.nodewise:
+            return len(pairs)
+        return len(np.unique(pairs.min(axis=1) * n + pairs.max(axis=1)))
 
     @cached_property
     def n_edges(self) -> NDArray[np.int64]:
@@ -308,7 +325,7 @@ def solve_path(
     recipe: Recipe,
     *,
     start: Params | Path | Start | None = None,
-    enough: Callable[[PathPoint], bool] | None = None,
+    enough: Callable[[Task, PathPoint], bool] | None = None,
     runtime: Runtime | None = None,
 ) -> Path:
     """Solve for every lam, largest first, each from the last solution.
@@ -324,18 +341,23 @@ def solve_path(
     runtime = runtime or Runtime()
     before = start.points if isinstance(start, Path) else ()
     points = list(before)
-    here = _begin(task, start)
+    if isinstance(start, Path):
+        task = start.grown or task
+    task, here = _begin(task, start)
     keep_trace = len(lams) == 1 and not before
     try:
         for lam in track(lams, show=runtime.show and len(lams) > 1, what="lam", total=len(lams)):
-            problem = task.problem(float(lam))
-            with single_threaded_blas():
-                solution = solve(
-                    problem, recipe.solver, here, tol=recipe.tol, max_iter=recipe.max_iter
-                )
-            here = Start(solution.theta, solution.evaluation, float(lam), solution.memory)
+            if task.beyond is not None:
+                task, solution, here = solve_among_all(task, float(lam), recipe, here)
+            else:
+                problem = task.problem(float(lam))
+                with single_threaded_blas():
+                    solution = solve(
+                        problem, recipe.solver, here, tol=recipe.tol, max_iter=recipe.max_iter
+                    )
+                here = Start(solution.theta, solution.evaluation, float(lam), solution.memory)
             points.append(_point(task, float(lam), solution, keep_trace))
-            if enough is not None and enough(points[-1]):
+            if enough is not None and enough(task, points[-1]):
                 break
     except (KeyboardInterrupt, TooLargeError) as stopped:
         if not runtime.keep_interrupted or not points:
@@ -350,20 +372,21 @@ def solve_path(
     return Path.of(task, tuple(points), here)
 
 
-def _begin(task: Task, start: Params | Path | Start | None) -> Start:
+def _begin(task: Task, start: Params | Path | Start | None) -> tuple[Task, Start]:
     if isinstance(start, Start):
-        return start
+        return task, start
     if isinstance(start, Path) and start.end is not None:
-        return start.end
+        return task, start.end
     if isinstance(start, Path) and start.points:
         theta = start.theta(-1)
-        return Start(theta, task.smooth.evaluate(theta), start.points[-1].lam)
+        return task, Start(theta, task.smooth.evaluate(theta), start.points[-1].lam)
     if isinstance(start, Params):
+        task = task.with_edges_of(start)
         theta = task.theta_of(start)
         here = task.smooth.evaluate(theta)
         if here.grad is not None:
-            return Start(theta, here)
-    return Start(task.null.theta, task.null.evaluation, task.lam_max)
+            return task, Start(theta, here)
+    return task, replace(task.null, lam=task.lam_max)
 
 
 def _point(task: Task, lam: float, solution: Solution, keep_trace: bool) -> PathPoint:

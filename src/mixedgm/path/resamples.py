@@ -33,7 +33,8 @@ from mixedgm.table.encode import Design
 T = TypeVar("T")
 Split = tuple[Ints, Ints]
 End = tuple[Ints, Floats]
-"""Active groups at the end of a path, and the terms of nodes and groups there."""
+"""Active groups at the end of a path (of a wide table, their pairs), and the terms of nodes and
+groups there."""
 Location = str | os.PathLike[str] | None
 
 
@@ -74,15 +75,19 @@ class _Work:
         task = prepare(self.design.take(rows), self.recipe, self.reference)
         start = None
         if end is not None:
-            theta = task.layout.expanded(*end)
+            where, terms = end
+            if task.beyond is not None:
+                task, where = task.with_pairs(where)
+            theta = task.layout.expanded(where, terms)
             start = Start(theta, task.smooth.evaluate(theta), self.lam)
         path = solve_path(task, self.lams, self.recipe, start=start)
         names = np.array([node.name for node in task.schema.nodes])
         last = path.points[-1]
+        where = last.groups if path.grown is None else path.layout.pairs[last.groups]
         return path, {
             "degenerate": np.isin(names, task.degenerate),
             "unconverged": np.array([not path.converged.all()]),
-            "end_groups": last.groups,
+            "end_groups": where,
             "end_terms": last.terms,
         }
 

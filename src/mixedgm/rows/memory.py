@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from itertools import pairwise
 from math import prod
 
 import numpy as np
@@ -21,14 +22,19 @@ from mixedgm.model.layout import Floats, Incidence, Ints
 from mixedgm.model.nodes import Nodes
 from mixedgm.rows.contract import (
     Coefficients,
+    ColumnMoments,
+    Conditionals,
     Gradient,
     Moments,
     NodeMatrices,
+    Outside,
+    Question,
     Shape,
     SoftmaxCurvature,
     SoftmaxSums,
 )
 from mixedgm.rows.curvature import BLAS_COST, scored_curvature, summed_curvature
+from mixedgm.rows.outside import SlopesByMoments, nearest
 from mixedgm.rows.products import Products
 from mixedgm.rows.spiked import SpikedRows
 from mixedgm.rows.threads import run_all, single_threaded_blas, threads_for
@@ -186,10 +192,11 @@ class MemoryRows:
                 np.bincount(self.codes[:, j], self.weights, nodes.n_levels[j])
                 for j in range(nodes.n_spiked, nodes.first_indicator)
             ]
-            shares = np.concatenate([*self._spiked_sums(), *counts, shares])
-        return Moments(total, mean / total, second / total, shares / total)
+            shares = np.concatenate([*self.spiked_sums(), *counts, shares])
+        second /= total  # in place: of very many columns it is the largest matrix there is
+        return Moments(total, mean / total, second, shares / total)
 
-    def _spiked_sums(self) -> list[Floats]:
+    def spiked_sums(self) -> list[Floats]:
         """Sums of what multiplies the own terms of nodes with a spike."""
         first, out = self.nodes.n_gaussian, []
         for j in range(self.nodes.n_spiked):
@@ -211,8 +218,11 @@ class MemoryRows:
         level_by_level = np.zeros((levels, levels))
         codes = np.ascontiguousarray(self.codes[:, first:])
         data = (self.numbers, codes, _NO_WEIGHTS if weights is None else weights)
-        column = np.empty(codes.shape[1], dtype=np.int64)
-        level_moments(data, start, column, number_by_level, level_by_level)
+        out = (max(16, 2**16 // max(p, 1)), number_by_level, level_by_level)
+        run_all(
+            [lambda part=part: level_moments(data, start, part, *out) for part in self._triangle],  # type: ignore[misc]
+            threads_for(self.n_rows * codes.shape[1] * (p + codes.shape[1]), self.n_threads),
+        )
         upper = np.triu(level_by_level)
         second = np.empty((p + levels, p + levels))
         second[:p, :p] = weighted.T @ self.numbers
@@ -220,6 +230,24 @@ class MemoryRows:
         second[:p, p:] = number_by_level.T
         second[p:, p:] = upper + np.triu(upper, 1).T
         return np.concatenate([weighted.sum(axis=0), np.diagonal(upper)]), second
+
+    def column_moments(self) -> ColumnMoments:
+        """Weighted means of the columns and of their squares, shares of values."""
+        return self._moments.columns
+
+    def second_moments(self, first: Ints, second: Ints) -> Floats:
+        """Mean of z_a z_b for every pair of columns listed."""
+        return np.asarray(self._moments.second[first, second])
+
+    @property
+    def _triangle(self) -> list[tuple[int, int]]:
+        """Runs of the columns with indicators, so that pairs with them and those after are even."""
+        n = self.codes.shape[1] - self.nodes.first_indicator
+        work = np.cumsum(self.numbers.shape[1] + np.arange(n, 0, -1))
+        n_runs = min(n, 8 * self.n_threads)
+        wanted = np.arange(1, n_runs) * (work[-1] / n_runs) if n_runs else np.zeros(0)
+        ends = np.unique([0, *(np.searchsorted(work, wanted) + 1), n])
+        return list(pairwise(ends.tolist()))
 
     # -- passes ----------------------------------------------------------------------------------
 
@@ -269,6 +297,21 @@ class MemoryRows:
         sums = self._means(out, coef, gradient)
         self._spend(time.perf_counter() - clock, 0.0)
         return sums
+
+    def outside(self, conditionals: Conditionals, question: Question) -> Outside:
+        """Of all pairs that are asked about, those whose gradient is near its bound."""
+        coef, expected = conditionals.softmax, np.zeros((0, self._n_columns))
+        if len(coef.nodes):
+            sums = self.softmax(coef, "all")
+            assert sums.all_pairs is not None
+            expected = np.ascontiguousarray(sums.all_pairs.T)
+        else:
+            self.passes += 1.0
+        clock = time.perf_counter()
+        slopes = SlopesByMoments(self._moments, conditionals, expected)
+        found = nearest(slopes, self.nodes, conditionals, question, self.n_threads)
+        self._spend(time.perf_counter() - clock, 0.0)
+        return found
 
     def _means(
         self, out: tuple[Floats, ...], coef: Coefficients, gradient: Gradient

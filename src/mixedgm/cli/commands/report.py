@@ -37,7 +37,7 @@ _OF_FITS = (
     *("types", "levels", "level_scores", "thresholds", "largest", "zero_term", "transform"),
     *("missing", "lam", "refit", "select", "lams", "n_lams", "lam_min_ratio", "covariates"),
     *("moderators", "require", "forbid", "loss", "rule", "per_node", "penalty_weights", "solver"),
-    *("tol", "max_iter"),
+    *("tol", "max_iter", "device"),
 )
 
 

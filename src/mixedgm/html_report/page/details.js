@@ -79,7 +79,7 @@ export class Details {
           "span",
           { class: "amount" },
           meter(edge.weight / widest, look),
-          element("span", { class: "amount-text" }, weightText(edge.weight)),
+          element("span", { class: "amount-text" }, listed(edge.weight)),
         ),
         element("span", { class: "hidden-text" }, `, ${signWord(edge.sign)}`),
       );
@@ -278,6 +278,14 @@ export class Details {
       close,
     );
   }
+}
+
+/**
+ * A weight in a list, below others.
+ * @param {number} weight
+ */
+function listed(weight) {
+  return weight >= 0.095 && weight < 100 ? weight.toFixed(2) : weightText(weight);
 }
 
 /**

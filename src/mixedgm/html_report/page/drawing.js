@@ -149,7 +149,7 @@ function drawLinks(context, { scene, palette }, links, points, radius, bright) {
     const width = linkWidth(scene, link.weight);
     const share = (width - THINNEST) / (WIDEST - THINNEST);
     const faded = bright !== null && !bright(link);
-    context.globalAlpha = faded ? FAINT : bright === null ? 0.5 + 0.45 * share : 0.95;
+    context.globalAlpha = faded ? FAINT : bright === null ? 0.6 + 0.35 * share : 0.95;
     context.lineWidth = width;
     context.strokeStyle =
       link.sign === "+"

@@ -39,6 +39,20 @@ export function weightText(weight) {
 }
 
 /**
+ * How all numbers of a column are written: with the same decimals where that shows them all.
+ * @param {(number | null)[]} values
+ * @returns {(value: number | null) => string}
+ */
+export function columnFormat(values) {
+  const sizes = values.map((value) => Math.abs(value ?? 0)).filter((size) => size > 0);
+  if (sizes.every((size) => Number.isInteger(size))) return numberText;
+  const [least, most] = [Math.min(...sizes), Math.max(...sizes)];
+  if (least < 5e-4 || most >= 1e4) return (value) => numberText(value);
+  const places = most < 10 ? 3 : most < 100 ? 2 : 1;
+  return (value) => (value === null ? "" : value.toFixed(places).replace("-", "−"));
+}
+
+/**
  * A share in per cent.
  * @param {number} share
  */

@@ -4,7 +4,7 @@ import { meter } from "./charts.js";
 import { copyButton, csvText } from "./copying.js";
 import { plainCell } from "./details.js";
 import { button, element, named } from "./dom.js";
-import { countText, numberText } from "./numbers.js";
+import { columnFormat, countText } from "./numbers.js";
 
 /** @typedef {import("./types").Content} Content */
 /** @typedef {import("./types").Selection} Selection */
@@ -33,6 +33,9 @@ export class TableView {
         .map((column) => plainCell(column.cells[at]))
         .join("\n")
         .toLowerCase(),
+    );
+    this.formats = table.columns.map((column) =>
+      columnFormat(column.type === "number" ? /** @type {(number | null)[]} */ (column.cells) : []),
     );
     this.head = element("thead");
     this.body = element("tbody");
@@ -161,7 +164,8 @@ export class TableView {
   cell(column, at, selection) {
     const cell = column.cells[at];
     if (column.type === "number") {
-      const text = numberText(/** @type {number | null} */ (cell));
+      const write = this.formats[this.table.columns.indexOf(column)];
+      const text = write(/** @type {number | null} */ (cell));
       if (column.name !== "weight" && column.name !== "probability") {
         return element("td", { class: "number" }, text);
       }
