@@ -74,6 +74,16 @@ def _costs(result: Result, context: Context, name: str, shape: Shape | None) -> 
             f"{path.n_edges[-1]} edges at the end)",
         )
     )
+    alone = [run.path.pass_seconds + run.path.curvature_seconds for run in runs]
+    rows_only = (np.min(alone, axis=0) / gradient)[sparse]
+    result.add(
+        shown(
+            f"{name}: passes and curvature alone / full gradient",
+            f"{rows_only.max():.3g} x for the dearest lam, {np.median(rows_only):.3g} x median "
+            f"({np.median(path.passes[sparse]):.3g} passes, "
+            f"{np.median(path.curvature_passes[sparse]):.2g} for curvature)",
+        )
+    )
     result.add(certified(name, worst_kkt(task, path, 5), TOL))
     result.figures[name] = {
         "seconds per lam": per_lam.tolist(),

@@ -7,9 +7,11 @@ model that the user gets is looked at once more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +19,17 @@ from scipy import sparse
 
 from mixedgm.blas import single_threaded_blas
 from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.model.pair_weights import PairWeights
 from mixedgm.table.encode import Design
+from mixedgm.table.parted import PartedDesign
 
 __all__ = ["ROUNDING", "Claim", "Standardised", "kkt"]
 
 ROUNDING = 1e-12
 """What two ways to add up the same gradient may differ by."""
 
+_NARROW = 256
+_ENTRIES = 8192
 _DENSE = 0.1
 """Share of coefficients from which on a whole matrix is quicker than a sparse one."""
 
@@ -47,6 +53,9 @@ class Claim:
         Half of this times the squared norm is added for every group.
     noise : ndarray (n_real,) or None
         Half of this times the precision is added for every number.
+    beyond : tuple of PairWeights or None
+        Of a wide table, whose layout has candidates only: the penalty's derivative at zero and the
+        yardstick of all pairs; inf for pairs that are not permitted.
     """
 
     layout: Layout
@@ -56,6 +65,7 @@ class Claim:
     groups: Ints | None = None
     ridge: Floats | None = None
     noise: Floats | None = None
+    beyond: tuple[PairWeights, PairWeights] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +92,12 @@ class Standardised:
 
 
 def kkt(
-    design: Design, rows: Standardised, claim: Claim, *, columns: int = 2048, cells: int = 2**18
+    design: Design | PartedDesign,
+    rows: Standardised,
+    claim: Claim,
+    *,
+    columns: int = 2048,
+    cells: int = 2**18,
 ) -> float:
     """Return the largest violation of the optimality conditions of a pseudolikelihood.
 
@@ -91,8 +106,8 @@ def kkt(
 
     Parameters
     ----------
-    design : Design
-        The rows.
+    design : Design or PartedDesign
+        The rows; sums over parts are made where these are.
     rows : Standardised
         How they are standardised.
     claim : Claim
@@ -107,18 +122,25 @@ def kkt(
     float
         NaN where anything is.
     """
-    conditionals = _Conditionals(design, rows, claim, cells)
+    conditionals, width = _Conditionals(design, rows, claim, cells), claim.layout.width
+    is_wide = claim.layout.n_columns > columns
+    if claim.beyond is not None:  # of all pairs in a block there are several matrices
+        columns = min(columns, _NARROW)
     with single_threaded_blas(), np.errstate(all="ignore"):
-        worst = [conditionals.worst(nodes) for nodes in _blocks(claim.layout.width, columns)]
+        if claim.groups is not None and is_wide:
+            return conditionals.worst_of_groups(claim.groups)
+        worst = [conditionals.worst(nodes) for nodes in _blocks(width, columns)]
     return float(np.max(worst, initial=0.0))  # NaN stays NaN
 
 
 class _Conditionals:
     """Predictors, residuals and products of both, block by block."""
 
-    def __init__(self, design: Design, rows: Standardised, claim: Claim, cells: int) -> None:
+    def __init__(
+        self, design: Design | PartedDesign, rows: Standardised, claim: Claim, cells: int
+    ) -> None:
         layout = claim.layout
-        self.cells = cells
+        self.cells, self.total = cells, design.total_weight
         self.design, self.rows, self.claim, self.layout = design, rows, claim, layout
         self.p, self.d = layout.n_gaussian, layout.n_columns
         self.start = layout.column_start
@@ -131,8 +153,26 @@ class _Conditionals:
         self.precision = claim.theta[layout.diagonal]
         self.target = np.repeat(layout.is_target, layout.width)
         self.code = _counted(rows.observed, design.schema.n_levels)
-        share = design.weights if design.weights is not None else np.ones(design.n_rows)
-        self.share = share / share.sum()
+
+    @cached_property
+    def share(self) -> Floats:
+        """What every row counts, of one."""
+        weights = self._rows.weights
+        return (np.ones(self._rows.n_rows) if weights is None else weights) / self.total
+
+    @property
+    def _rows(self) -> Design:
+        """The rows, which are all here."""
+        assert isinstance(self.design, Design)
+        return self.design
+
+    def _summed(self, question: str, *given: Any) -> tuple[Any, ...]:
+        """Sums over all rows that a method of that name returns; over parts, where these are."""
+        if isinstance(self.design, PartedDesign):
+            how = (self.rows, self.claim, self.cells, self.total)
+            return self.design.parts.total(_sums_of_part, *how, question, given)
+        sums: tuple[Any, ...] = getattr(self, question)(*given)
+        return sums
 
     def _parts(self) -> Iterator[tuple[Floats, Floats, Floats, Floats]]:
         """Shares of rows, design columns with products, residuals; a row of a matrix per column.
@@ -140,18 +180,18 @@ class _Conditionals:
         And the sums over the rows of the residuals of all values of scored nodes.
         """
         size = max(1, self.cells // max(self.d * self.n_copies, *self.layout.n_levels, 1))
-        for at in range(0, self.design.n_rows, size):
-            part = slice(at, min(at + size, self.design.n_rows))
+        for at in range(0, self._rows.n_rows, size):
+            part = slice(at, min(at + size, self._rows.n_rows))
             columns = self._columns(part)
             yield self.share[part], columns, *self._residuals(part, columns)
 
     def _codes(self, part: slice, discrete: int) -> Ints:
         """Values of a discrete column, counted over those that are observed."""
-        return np.asarray(self.code[discrete][self.design.codes[part, discrete]])
+        return np.asarray(self.code[discrete][self._rows.codes[part, discrete]])
 
     def _columns(self, part: slice) -> Floats:
         nodes, p = self.layout.nodes, self.p
-        real = self.design.numbers[part]
+        real = self._rows.numbers[part]
         out = np.zeros((self.n_copies, self.d, len(real)))
         rows = np.arange(len(real))
         out[0, :p] = real[:, :p].T
@@ -201,7 +241,7 @@ class _Conditionals:
 
     def _spiked(self, part: slice, j: int, predictors: Floats, of_terms: Floats) -> None:
         """Expected design columns of a spiked node in place; what own terms would change."""
-        column, real = int(self.start[self.p + j]), self.design.numbers[part, self.p + j]
+        column, real = int(self.start[self.p + j]), self._rows.numbers[part, self.p + j]
         centre, scale = self.rows.centre[column : column + 2], self.rows.scale[column : column + 2]
         odds, slope, precision = self.logits[self.layout.nodes.slots_of(j)]
         slope = slope + predictors[1]
@@ -222,7 +262,7 @@ class _Conditionals:
         gradient, node_terms = self._gradients(nodes, block)
         worst = float(np.abs(node_terms).max(initial=0.0))
         chosen = self._groups(nodes)
-        if len(chosen) == 0:
+        if len(chosen) == 0 and claim.beyond is None:
             return worst
         self._add_pull(gradient, block)
         sums = np.add.reduceat(np.square(gradient), self.start[nodes] - block.start, axis=1)
@@ -232,9 +272,59 @@ class _Conditionals:
         squares = np.array([sums[a:b].sum(axis=0) for a, b in pairwise(ends)])
         u, v = layout.pairs[chosen].T
         distance = np.sqrt(squares[1 + layout.moderator[chosen], u, v - nodes.start])
-        beyond = np.maximum(distance - claim.pull[chosen], 0.0)
-        edges = np.where(self.norms[chosen] > 0.0, distance, beyond) / claim.yardstick[chosen]
-        return float(np.maximum(worst, edges.max()))
+        if claim.beyond is not None:
+            squares[0, u, v - nodes.start] = 0.0
+            others = self._beyond(claim.beyond, squares[0], nodes)
+            worst = float(np.maximum(worst, others))  # NaN stays NaN
+        return float(np.maximum(worst, self._violations(distance, chosen).max(initial=0.0)))
+
+    def _violations(self, distance: Floats, groups: Ints) -> Floats:
+        """Of groups, from the norms of their gradients (with the pull of those that are there)."""
+        claim = self.claim
+        beyond = np.maximum(distance - claim.pull[groups], 0.0)
+        return np.where(self.norms[groups] > 0.0, distance, beyond) / claim.yardstick[groups]
+
+    def _beyond(
+        self, beyond: tuple[PairWeights, PairWeights], squares: Floats, nodes: slice
+    ) -> float:
+        """The largest violation of pairs that end in these nodes and are zero."""
+        u, v = np.indices(squares.shape)
+        v += nodes.start
+        bound, yardstick = (each.of(u.ravel(), v.ravel()).reshape(u.shape) for each in beyond)
+        asked = (u < v) & np.isfinite(bound)
+        excess = np.maximum(np.sqrt(squares[asked]) - bound[asked], 0.0)
+        return float((excess / yardstick[asked]).max(initial=0.0))
+
+    def worst_of_groups(self, groups: Ints) -> float:
+        """The largest violation of all node terms and of these groups, the only ones there are.
+
+        Only their own gradients are added up: in a wide table that are few of all.
+        """
+        layout, claim = self.layout, self.claim
+        small = layout.restrict(groups)
+        gradient, *sums = self._summed("group_sums", groups)
+        terms = _NodeTerms(self, sums)
+        places = layout.positions(groups)[small.edges]
+        gradient += small.spread(self._factor()[groups]) * claim.theta[places]
+        distance = np.sqrt(small.group_sums(np.square(gradient)))
+        worst = np.abs(terms.slopes(slice(0, layout.n_nodes))).max(initial=0.0)
+        return float(np.maximum(worst, self._violations(distance, groups).max(initial=0.0)))
+
+    def group_sums(self, groups: Ints) -> tuple[Floats, ...]:
+        """Sums over rows of the derivatives in the coefficients of groups, and in node terms."""
+        row, column = self.layout.restrict(groups).edge_position
+        within = row % self.d
+        turned = row - within + column
+        gradient, terms = np.zeros(len(row)), _NodeTerms(self)
+        for share, columns, residual, of_values in self._parts():
+            terms.add(share, columns, residual, of_values)
+            weighted = share * residual
+            for at in range(0, len(row), _ENTRIES):
+                part = slice(at, at + _ENTRIES)
+                gradient[part] += _dots(columns, row[part], weighted, column[part])
+                if not self.layout.nodewise:
+                    gradient[part] += _dots(columns, turned[part], weighted, within[part])
+        return gradient, *terms.sums
 
     def _groups(self, nodes: slice) -> Ints:
         claim, second = self.claim, self.layout.pairs[:, 1]
@@ -246,31 +336,24 @@ class _Conditionals:
 
         Both conditionals of an edge are in them.  And those in the own terms of these nodes.
         """
-        p, width, whole = self.p, block.stop - block.start, block == slice(0, self.d)
-        out = np.zeros((self.n_copies * self.d, width))
-        bias, precision = np.zeros(width), np.zeros(p)
-        varies, by_value = np.zeros(p, dtype=bool), np.zeros(0)
+        width, whole = block.stop - block.start, block == slice(0, self.d)
+        out, *sums = self._summed("block_sums", block)
+        if whole and not self.layout.nodewise:
+            out += out.reshape(self.n_copies, self.d, width).transpose(0, 2, 1).reshape(out.shape)
+        return out, _NodeTerms(self, sums).slopes(nodes)
+
+    def block_sums(self, block: slice) -> tuple[Floats, ...]:
+        """Sums over rows of products with residuals of a block of columns; of node terms."""
+        width, whole = block.stop - block.start, block == slice(0, self.d)
+        out, terms = np.zeros((self.n_copies * self.d, width)), _NodeTerms(self)
         for share, columns, residual, of_values in self._parts():
-            by_value = of_values if len(by_value) == 0 else by_value + of_values
+            terms.add(share, columns, residual, of_values)
             weighted = share * residual
             out += columns @ weighted[block].T
             if not (self.layout.nodewise or whole):
                 both = columns.reshape(self.n_copies, self.d, -1)[:, block]
                 out += (weighted @ both.transpose(0, 2, 1)).reshape(out.shape)
-            bias += weighted[block].sum(axis=1)
-            x = columns[:p]
-            mean = residual[:p] + x  # of a number, given the others
-            precision += 0.5 * ((x**2 - mean**2) @ share - share.sum() / self.precision)
-            varies |= x.any(axis=1)
-        if whole and not self.layout.nodewise:
-            out += out.reshape(self.n_copies, self.d, width).transpose(0, 2, 1).reshape(out.shape)
-        if self.claim.noise is not None:
-            precision += 0.5 * self.claim.noise[:p]
-        precision[~(varies & self.target[:p])] = 0.0  # a constant has a precision by custom
-        others = self.layout.nodes.numeric_nodes & ~self.layout.nodes.gaussian_nodes
-        bias[others[self.layout.column_node[block]]] = 0.0
-        precision = precision[block.start : block.stop]
-        return out, np.concatenate([bias, precision, *self._own_terms(nodes, by_value)])
+        return out, *terms.sums
 
     def _own_terms(self, nodes: slice, by_value: Floats) -> Iterator[Floats]:
         """Derivatives in the own terms of those of these nodes that are scored and predicted."""
@@ -287,18 +370,85 @@ class _Conditionals:
 
     def _add_pull(self, gradient: Floats, block: slice) -> None:
         """Add to the gradient how penalty and ridge pull groups that are not zero."""
-        layout, claim = self.layout, self.claim
-        with np.errstate(divide="ignore"):
-            factor = np.where(self.norms > 0.0, claim.pull / self.norms, 0.0)
-        factor += 0.0 if claim.ridge is None else claim.ridge
+        layout = self.layout
         row, column = layout.edge_position
-        values = layout.spread(factor) * claim.theta[layout.edges]
+        values = layout.spread(self._factor()) * self.claim.theta[layout.edges]
         here = np.flatnonzero((values != 0.0) & (column >= block.start) & (column < block.stop))
         gradient[row[here], column[here] - block.start] += values[here]
+
+    def _factor(self) -> Floats:
+        """(n_groups,) what penalty and ridge multiply every group by to pull it."""
+        claim = self.claim
+        with np.errstate(divide="ignore"):
+            factor = np.where(self.norms > 0.0, claim.pull / self.norms, 0.0)
+        return np.asarray(factor + (0.0 if claim.ridge is None else claim.ridge))
 
     def _node_starts(self) -> Ints:
         copies = np.arange(self.n_copies)[:, None] * self.d
         return np.asarray((copies + self.start[:-1]).ravel())
+
+
+def _sums_of_part(
+    part: Design,
+    rows: Standardised,
+    claim: Claim,
+    cells: int,
+    total: float,
+    question: str,
+    given: tuple[Any, ...],
+) -> tuple[Any, ...]:
+    """What a part adds to the sums over all rows, which weigh `total`."""
+    conditionals = _Conditionals(part, rows, claim, cells)
+    conditionals.total = total
+    with single_threaded_blas(), np.errstate(all="ignore"):
+        sums: tuple[Any, ...] = getattr(conditionals, question)(*given)
+    return sums
+
+
+class _NodeTerms:
+    """Derivatives in node terms, added up over parts of the rows."""
+
+    def __init__(self, conditionals: _Conditionals, sums: Sequence[Any] | None = None) -> None:
+        self.of, p = conditionals, conditionals.p
+        self.bias, self.precision = np.zeros(conditionals.d), np.zeros(p)
+        self.varies, self.by_value = np.zeros(p, dtype=np.int64), np.zeros(0)
+        if sums is not None:
+            self.bias, self.precision, self.varies, self.by_value = sums
+
+    @property
+    def sums(self) -> tuple[Any, ...]:
+        """All of them, to be added to those of other rows."""
+        return self.bias, self.precision, self.varies, self.by_value
+
+    def add(self, share: Floats, columns: Floats, residual: Floats, of_values: Floats) -> None:
+        """A part of the rows, as `_parts` has it."""
+        p = self.of.p
+        self.by_value = of_values if len(self.by_value) == 0 else self.by_value + of_values
+        self.bias += (share * residual).sum(axis=1)
+        x = columns[:p]
+        mean = residual[:p] + x  # of a number, given the others
+        self.precision += 0.5 * ((x**2 - mean**2) @ share - share.sum() / self.of.precision)
+        self.varies += x.any(axis=1)
+
+    def slopes(self, nodes: slice) -> Floats:
+        """Those of the own terms of these nodes."""
+        of, layout, p = self.of, self.of.layout, self.of.p
+        block = slice(int(of.start[nodes.start]), int(of.start[nodes.stop]))
+        precision, bias = self.precision.copy(), self.bias[block]
+        if of.claim.noise is not None:
+            precision += 0.5 * of.claim.noise[:p]
+        precision[~((self.varies > 0) & of.target[:p])] = (
+            0.0  # a constant has a precision by custom
+        )
+        others = layout.nodes.numeric_nodes & ~layout.nodes.gaussian_nodes
+        bias[others[layout.column_node[block]]] = 0.0
+        own = of._own_terms(nodes, self.by_value)
+        return np.concatenate([bias, precision[block.start : block.stop], *own])
+
+
+def _dots(columns: Floats, rows: Ints, others: Floats, at: Ints) -> Floats:
+    """Products of single rows of two matrices, added up."""
+    return np.asarray(np.einsum("ki,ki->k", columns[rows], others[at]))
 
 
 def _coefficients(layout: Layout, theta: Floats) -> sparse.csr_array | Floats:

@@ -17,15 +17,20 @@ from mixedgm.solve.loop import Status
 from mixedgm.table.effort import REMEDY, effort
 from mixedgm.table.encode import Design
 from mixedgm.table.gaps import Gaps
+from mixedgm.table.parted import PartedDesign
 
 # A single lam is approached from far away: the work of about so many lams of a path.
 _LAMS_FOR_ONE = 6.0
 
 
-def announce(design: Design | Gaps, options: Options, n_lams: float | None = None) -> None:
+def announce(
+    design: Design | PartedDesign | Gaps, options: Options, n_lams: float | None = None
+) -> None:
     """Say before a long fit how long it takes, and what makes it long."""
     if options.loss not in ("pseudolikelihood", "nodewise"):
         return  # the number of states is limited there, and the time with it
+    if options.device != "cpu":
+        return  # times are known for processors only
     if options.lams is not None:
         n_lams = len(grid.given(options.lams))
     expected = effort(
@@ -42,10 +47,12 @@ def announce(design: Design | Gaps, options: Options, n_lams: float | None = Non
 
 
 @contextmanager
-def enough_memory(design: Design | Gaps) -> Iterator[None]:
+def enough_memory(design: Design | PartedDesign | Gaps) -> Iterator[None]:
     """Say what needs the memory when there is not enough."""
     try:
         yield
+    except OutOfMemoryError:
+        raise
     except MemoryError as error:
         expected = effort(design.schema.columns, design.n_rows)
         raise OutOfMemoryError(

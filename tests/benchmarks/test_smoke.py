@@ -17,7 +17,7 @@ from benchmarks.matrix_products import MatrixProducts
 from benchmarks.timing import exponent
 from tests.support import dense
 
-CERTIFIED = {"path", "wide", "peers", "growth"}
+CERTIFIED = {"path", "wide", "peers", "growth", "scale"}
 
 
 @pytest.mark.parametrize("part", report.PARTS)

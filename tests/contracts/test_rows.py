@@ -11,8 +11,13 @@ from mixedgm.diagnostics.states import StateRows
 from mixedgm.diagnostics.truth import truth_of
 from mixedgm.model.layout import Layout
 from mixedgm.model.nodes import Nodes
-from mixedgm.rows.contract import Coefficients
+from mixedgm.model.pair_weights import PairWeights
+from mixedgm.parts.local import LocalParts
+from mixedgm.rows.arrays import arrays_on
+from mixedgm.rows.contract import Coefficients, Conditionals, Question
+from mixedgm.rows.device import DeviceRows
 from mixedgm.rows.memory import MemoryRows
+from mixedgm.rows.parts import PartedRows, sliced
 from tests.support import dense
 from tests.support.moderated import moderated_task, written_out
 from tests.support.problems import SCORED, draw, random_theta
@@ -75,9 +80,24 @@ MEMORY = {
     "memory-blas": {"n_threads": 2, "blas_cost": 0.0},
     "memory-levels": {"n_threads": 3, "blas_cost": 1e9},
 }
-STORES = (*MEMORY, "states")
-EVERY = [(s, shape) for s in STORES for shape in (DISTRIBUTIONS if s == "states" else SHAPES)]
-FEW = [(store, shape) for store in MEMORY for shape in ("mixed", "scored", "spiked")]
+# Library; whether columns are gathered or multiplied all together, and rows at a time.
+DEVICE = {
+    "device-gathered": ("numpy", {"gathered_cost": 0.0, "block_rows": 71}),
+    "device-dense": ("numpy", {"gathered_cost": 1e9}),
+    "device-torch": ("torch", {"gathered_cost": 1.0}),
+}
+# Where the rows are cut, and how many bytes stay in memory: all, or nothing.
+PARTS = {"parts": ((0.2, 0.21, 0.9), None), "parts-in-files": ((0.5,), 0)}
+TABLE_STORES = (*MEMORY, *PARTS)
+SHAPES_OF = dict.fromkeys(TABLE_STORES, SHAPES) | dict.fromkeys(DEVICE, (*TABLES, *DISTRIBUTIONS))
+SHAPES_OF |= {
+    "device-torch": ("mixed-weighted", "few-edges", "scored-weighted", "spiked-weighted"),
+    "states": tuple(DISTRIBUTIONS),
+}
+EVERY = [(store, shape) for store, shapes in SHAPES_OF.items() for shape in shapes]
+FEW = [
+    (store, shape) for store in (*TABLE_STORES, *DEVICE) for shape in ("mixed", "scored", "spiked")
+]
 FEW.append(("states", "states"))
 
 
@@ -85,7 +105,7 @@ FEW.append(("states", "states"))
 class Case:
     """Rows, coefficients, and the same thing as dense matrices."""
 
-    rows: MemoryRows | StateRows
+    rows: MemoryRows | PartedRows | DeviceRows | StateRows
     codes: np.ndarray
     weights: np.ndarray | None
     values: list[dense.Values | dense.Spiked]
@@ -177,7 +197,32 @@ class Case:
 
 def make(store, shape, size=0.5):
     case = states_of(shape, store == "states") if shape in DISTRIBUTIONS else table_of(shape, size)
+    if store in DEVICE:
+        library, options = DEVICE[store]
+        if library == "torch":
+            pytest.importorskip("torch", reason="PyTorch is not part of the test environment")
+        return replace(case, rows=DeviceRows(case.rows, arrays_on(library), **options))
+    if store in PARTS:
+        return replace(case, rows=parted(case.rows, *PARTS[store]))
     return replace(case, rows=replace(case.rows, **MEMORY.get(store, {})))
+
+
+def parted(rows, cuts, limit):
+    """The rows cut at these shares of all."""
+    at = [0, *(int(share * rows.n_rows) for share in cuts), rows.n_rows]
+    pieces = [sliced(rows, first=a) for a in at[:-1]]
+    sizes = np.diff(at).tolist()
+    pieces = [sliced_before(piece, n) for piece, n in zip(pieces, sizes, strict=True)]
+    return PartedRows(LocalParts(pieces, limit), sliced, sizes, rows.nodes, n_threads=2)
+
+
+def sliced_before(rows, n):
+    products = rows.products
+    if products is not None:
+        products = replace(products, features=products.features[:n])
+    weights = None if rows.weights is None else rows.weights[:n]
+    numbers, codes = rows.numbers[:n], rows.codes[:n]
+    return replace(rows, numbers=numbers, codes=codes, weights=weights, products=products)
 
 
 @cache
@@ -241,6 +286,12 @@ def case(request):
     return make(*request.param)
 
 
+@pytest.fixture(params=[each for each in EVERY if each[1] not in MODERATED], ids="-on-".join)
+def plain(request):
+    """Without moderated edges."""
+    return make(*request.param)
+
+
 @pytest.fixture(params=FEW, ids="-on-".join)
 def few(request):
     return make(*request.param)
@@ -284,6 +335,124 @@ def test_a_pass_returns_what_is_asked_and_the_dense_sums(case):
     at = incidence.entry_column[discrete], incidence.entry_target[discrete] - p
     expected[discrete] = product[at]
     np.testing.assert_allclose(support.support, expected, atol=case.tol)
+
+
+def test_moments_of_single_columns_are_part_of_the_moments(case):
+    found, moments = case.rows.column_moments(), case.rows.moments()
+    assert found.total_weight == moments.total_weight
+    np.testing.assert_allclose(found.mean, moments.mean, atol=1e-13)
+    np.testing.assert_allclose(found.squares, np.diagonal(moments.second), atol=1e-12)
+    np.testing.assert_allclose(found.shares, moments.shares, atol=1e-13)
+
+
+def test_second_moments_of_listed_columns(case):
+    rng = np.random.default_rng(0)
+    first, second = rng.integers(case.Z.shape[1], size=(2, 50))
+    products = case.Z.T @ (case.share[:, None] * case.Z)
+    found = case.rows.second_moments(first, second)
+    np.testing.assert_allclose(found, products[first, second], atol=1e-12)
+    assert len(case.rows.second_moments(first[:0], second[:0])) == 0
+
+
+def conditionals_of(case, shared=True, unpredicted=()):
+    """The conditionals at theta."""
+    layout = case.layout
+    predicted = np.ones(layout.n_nodes, dtype=bool)
+    predicted[list(unpredicted)] = False
+    coef = replace(case.coef, nodes=np.flatnonzero(predicted[layout.n_gaussian :]))
+    linear, precision = case.theta[layout.linear], case.theta[layout.diagonal]
+    return Conditionals(coef, linear, precision, predicted, shared)
+
+
+def residuals_by_hand(case, given):
+    """What the conditionals leave of every design column of every row."""
+    layout = case.layout
+    matrix = layout.to_matrix(case.theta)[:, : layout.n_gaussian]
+    numbers = (given.linear + case.Z @ matrix) / given.precision
+    expected = [
+        dense.expected(*node.chances(*at))[:, node.n_terms :]
+        for node, at in zip(case.values, case.given, strict=True)
+    ]
+    return (np.hstack([numbers, *expected]) - case.Z) * np.repeat(given.predicted, layout.width)
+
+
+def entries_by_hand(case, given, weights):
+    """Entry of every pair of nodes; -1 where it is not asked for."""
+    gradient = case.Z.T @ (case.share[:, None] * residuals_by_hand(case, given))
+    if given.shared:
+        gradient = gradient + gradient.T
+    starts, n = case.layout.column_start, case.layout.n_nodes
+    norms = np.add.reduceat(np.add.reduceat(gradient**2, starts[:-1], 0), starts[:-1], 1) ** 0.5
+    u, v = np.indices((n, n))
+    weight = weights.of(u.ravel(), v.ravel()).reshape(n, n)
+    asked = np.isfinite(weight) & ((u < v) if given.shared else (u != v))
+    return np.where(asked, norms / np.where(asked, weight, 1.0), -1.0)
+
+
+def outside_by_hand(entries, floor, most):
+    """Pairs with an entry of at least `floor`, by falling entry; how many; the largest of all."""
+    u, v = np.nonzero(entries >= floor)
+    order = np.lexsort((v, u, -entries[u, v]))[:most]
+    return entries.max(initial=0.0), len(u), np.column_stack([u, v])[order]
+
+
+def pair_weights(case, rng):
+    """By a formula over three kinds of nodes, one pair of which is not permitted; exceptions."""
+    n = case.layout.n_nodes
+    by_kind = rng.uniform(0.5, 2.0, size=(3, 3))
+    by_kind = by_kind + by_kind.T
+    by_kind[0, 2] = by_kind[2, 0] = np.inf
+    weights = PairWeights.formula(rng.uniform(0.5, 2.0, n), rng.integers(3, size=n), by_kind)
+    pairs = np.array([(u, v) for u in range(n) for v in range(u + 1, n) if rng.random() < 0.2])
+    pairs = pairs.reshape(-1, 2).astype(np.int64)
+    return weights.excepting(pairs, rng.uniform(0.5, 2.0, len(pairs))).without(pairs[::2])
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["shared", "ordered"])
+def test_pairs_outside_are_those_with_the_largest_gradients(plain, shared):
+    rng, n = np.random.default_rng(2), plain.layout.n_nodes
+    for unpredicted in ((), (0, n - 1)):
+        given, weights = conditionals_of(plain, shared, unpredicted), pair_weights(plain, rng)
+        entries = entries_by_hand(plain, given, weights)
+        values = np.sort(entries[entries >= 0.0])
+        between = (0.5 * (values[1:] + values[:-1]))[np.diff(values) > 1e-9]
+        for floor in (0.0, *between[: 1 + len(between) // 2 : max(1, len(between) // 2)]):
+            for most in (10**6, 3, 0):
+                found = plain.rows.outside(given, Question(weights, float(floor), most))
+                largest, count, pairs = outside_by_hand(entries, floor, most)
+                assert found.largest == pytest.approx(largest, rel=1e-11, abs=10 * plain.tol)
+                assert found.count == count
+                assert found.pairs.dtype == np.int64
+                known = entries[tuple(pairs.T)]
+                np.testing.assert_allclose(found.entries, known, atol=10 * plain.tol)
+                # Equal up to rounding, entries may come in either order.
+                if len(known) < 2 or -np.diff(known).max() > 1e-9:
+                    np.testing.assert_array_equal(found.pairs, pairs)
+
+
+def test_no_pair_is_asked_about(few):
+    given = conditionals_of(few)
+    nothing = PairWeights.formula(np.ones(few.layout.n_nodes), by_kind=np.array([[np.inf]]))
+    found = few.rows.outside(given, Question(nothing, 0.0, 10))
+    assert (found.largest, found.count, found.pairs.shape) == (0.0, 0, (0, 2))
+
+
+def test_what_is_not_a_number_is_not_hidden(few):
+    given = conditionals_of(few)
+    broken = replace(given, linear=np.full_like(given.linear, np.nan))
+    weights = PairWeights.formula(np.ones(few.layout.n_nodes))
+    assert np.isnan(few.rows.outside(broken, Question(weights, 0.1, 10)).largest)
+
+
+def test_pairs_with_equal_gradients_come_in_their_order():
+    x = np.random.default_rng(0).normal(size=(40, 1))
+    rows = MemoryRows(np.repeat(x, 5, axis=1), np.zeros((40, 0), np.uint8), Nodes.mixed(5, ()))
+    layout = Layout.without_edges(rows.nodes)
+    coef = Coefficients(layout.incidence, np.zeros(0), np.zeros(0), layout.softmax_targets)
+    given = Conditionals(coef, np.zeros(5), np.ones(5), np.ones(5, dtype=bool), True)
+    found = rows.outside(given, Question(PairWeights.formula(np.ones(5)), 0.0, 3))
+    assert found.count == 10
+    assert found.pairs.tolist() == [[0, 1], [0, 2], [0, 3]]
 
 
 def dense_curvature(case, j, stride=1):
@@ -353,6 +522,10 @@ def answers(rows, case, stride=2):
     curvature = curvature_of(case, case.nodes, stride, rows)
     arrays = [moments.mean, moments.second, moments.shares, *(sums.loss for sums in every)]
     arrays += [every[1].mean_terms, every[1].support, every[2].mean_terms, every[2].all_pairs]
+    if case.layout.n_features == () and case.layout.n_gaussian + len(case.values) > 1:
+        weights = PairWeights.formula(np.ones(case.layout.n_nodes))
+        found = rows.outside(conditionals_of(case), Question(weights, 0.0, 100))
+        arrays += [found.pairs, found.entries, np.array([found.largest])]
     return [*arrays, *curvature.values()]
 
 
@@ -385,7 +558,7 @@ def test_asking_twice_gives_the_same_bits(few):
     assert_same_bits(few.rows, few.rows, case=few)
 
 
-@pytest.mark.parametrize("store", MEMORY)
+@pytest.mark.parametrize("store", [*MEMORY, *DEVICE])
 @pytest.mark.parametrize(
     "shape",
     [
@@ -395,8 +568,11 @@ def test_asking_twice_gives_the_same_bits(few):
     ],
 )
 def test_weight_two_is_the_row_twice(store, shape):
+    if store in DEVICE and shape in MODERATED:
+        pytest.skip("a device refuses moderated edges")
     case = make(store, shape)
-    rows, products = case.rows, case.rows.products
+    rows = case.rows.memory if store in DEVICE else case.rows
+    products = rows.products
     times = rows.weights.astype(int)
     if products is not None:
         products = replace(products, features=np.repeat(products.features, times, axis=0))
@@ -407,6 +583,8 @@ def test_weight_two_is_the_row_twice(store, shape):
         weights=None,
         products=products,
     )
+    if store in DEVICE:
+        rows, twice = case.rows, replace(case.rows, memory=twice)
     assert rows.moments().total_weight == twice.moments().total_weight
     many, once = (curvature_of(case, case.nodes, 1, each) for each in (rows, twice))
     for j, matrix in many.items():
@@ -415,7 +593,7 @@ def test_weight_two_is_the_row_twice(store, shape):
         np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-12)
 
 
-@pytest.mark.parametrize("store", MEMORY)
+@pytest.mark.parametrize("store", [*MEMORY, *DEVICE])
 @pytest.mark.parametrize(
     "shape", ["mixed", "mixed-weighted", "few-edges", "many-rows", "scored", "spiked"]
 )

@@ -102,6 +102,10 @@ FUNCTIONS = {
     "pseudolikelihood": (Pseudolikelihood, "pseudolikelihood", PLAIN),
     "pseudolikelihood-given": (Pseudolikelihood, "pseudolikelihood", GIVEN),
     "pseudolikelihood-moderated": (Pseudolikelihood, "pseudolikelihood", MODERATED),
+    "wide": (Pseudolikelihood, "pseudolikelihood", PLAIN),
+    "wide-given": (Pseudolikelihood, "pseudolikelihood", GIVEN),
+    "wide-scored": (Pseudolikelihood, "pseudolikelihood", SCORED_PLAIN),
+    "wide-spiked": (Pseudolikelihood, "pseudolikelihood", SPIKED_PLAIN),
     "nodewise": (Pseudolikelihood, "nodewise", some(PLAIN)),
     "nodewise-moderated": (Pseudolikelihood, "nodewise", some(MODERATED)),
     "scored": (Pseudolikelihood, "pseudolikelihood", SCORED_PLAIN),
@@ -207,6 +211,8 @@ def by_value(layout, theta, values):
 def make(name, table_name, which="full", ridged="plain"):
     task, table, loss = task_of(name, table_name)
     smooth, known = task.smooth, reference_of(task, table, loss)
+    if name.startswith("wide"):  # second moments are asked for where they are needed
+        smooth = replace(smooth, moments=smooth.moments.columns)
     assert type(smooth) is FUNCTIONS[name][0]
     if ridged == "ridged":
         smooth = Ridged(smooth, *ridge(smooth.layout))

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mixedgm.model.kinds import CountKind, OrdinalKind, Scored
 from mixedgm.model.layout import Layout
+from mixedgm.model.pair_weights import PairWeights
 from mixedgm.parallel import Runtime
 from mixedgm.path.evidence import Evidence
 from mixedgm.path.path import Path
@@ -97,12 +98,22 @@ class Table:
         codes = np.ascontiguousarray(self.Y, dtype=code_dtype(self.schema))
         return Design(self.schema, np.ascontiguousarray(self.X), codes, self.row_weights)
 
-    def task(self, n_threads=1, **options) -> Task:
+    def task(self, n_threads=1, factors=None, **options) -> Task:
+        """Penalty factors are a matrix over nodes."""
+        if factors is not None:
+            options["factors"] = factors_of(factors)
         return prepare(self.design, Recipe(**options), n_threads=n_threads)
 
     def take(self, rows) -> Table:
         weights = None if self.row_weights is None else self.row_weights[rows]
         return replace(self, X=self.X[rows], Y=self.Y[rows], row_weights=weights)
+
+
+def factors_of(matrix: Floats) -> PairWeights:
+    """Penalty factors of all pairs, by a symmetric matrix over nodes."""
+    u, v = np.triu_indices(len(matrix), 1)
+    pairs = np.column_stack([u, v])
+    return PairWeights.formula(np.ones(len(matrix))).excepting(pairs, matrix[u, v])
 
 
 def draw(

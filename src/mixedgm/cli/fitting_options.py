@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from mixedgm.estimator.model import MixedGraphicalModel
     from mixedgm.table import Frame
+    from mixedgm.table.parted import Reader
 
 __all__ = [
     "add_columns",
@@ -25,6 +26,7 @@ __all__ = [
     "column_options",
     "fit_options",
     "fitted_model",
+    "read_any",
     "read_columns",
     "with_per_node",
     "without_column",
@@ -47,6 +49,7 @@ _PASSED_ON = [
     "solver",
     "tol",
     "max_iter",
+    "device",
 ]
 
 
@@ -168,6 +171,8 @@ def _add_solver(group: Any) -> None:
     group.add_argument("--tol", type=float, default=1e-5, help=text)
     text = "most iterations of the solver at each penalty"
     add_number(group, "--max-iter", default=1000, text=text)
+    text = "where passes over the rows are made: cpu (default), or cuda for a GPU (cuda:1, ...)"
+    group.add_argument("--device", metavar="NAME", default="cpu", help=text)
     add_jobs(group)
 
 
@@ -182,6 +187,29 @@ def read_columns(args: Namespace) -> tuple[Frame, NDArray[Any] | None]:
         return frame, None
     frame, column = without_column(frame, args.weights_column, "--weights-column")
     return frame, column.to_numpy()
+
+
+def read_any(args: Namespace) -> tuple[Frame | Reader, Frame, Any]:
+    """Read a table, or open one in parts: what is fitted, a frame with its columns, the weights.
+
+    Weights of a table in parts are the name of their column.
+    """
+    from mixedgm.table import as_frame
+    from mixedgm.table.parted import read_locally
+    from mixedgm.table.sources import WithoutColumns, source_of
+
+    source = source_of(args.table)
+    if source is None:
+        frame, weights = read_columns(args)
+        return frame, frame, weights
+    drop = tuple(listed(args.drop))
+    every = as_frame(next(source.frames())[1])
+    for name in drop:
+        every, _ = without_column(every, name, "--drop")
+    if args.weights_column is not None:
+        without_column(every, args.weights_column, "--weights-column")
+    reader = read_locally(WithoutColumns(source, drop) if drop else source)
+    return reader, every, args.weights_column
 
 
 def without_column(frame: Frame, name: str, option: str) -> tuple[Frame, Any]:

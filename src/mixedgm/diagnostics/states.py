@@ -32,13 +32,18 @@ from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.nodes import Nodes
 from mixedgm.rows.contract import (
     Coefficients,
+    ColumnMoments,
+    Conditionals,
     Gradient,
     Moments,
     NodeMatrices,
+    Outside,
+    Question,
     SoftmaxCurvature,
     SoftmaxSums,
 )
 from mixedgm.rows.memory import MemoryRows
+from mixedgm.rows.outside import SlopesByMoments, nearest
 
 __all__ = ["DIGITS", "StateRows", "axis_points", "grid_size"]
 
@@ -82,6 +87,22 @@ class StateRows:
     def moments(self) -> Moments:
         """Exact expectations of the design columns."""
         return self.expected
+
+    def column_moments(self) -> ColumnMoments:
+        """Of single design columns."""
+        return self.expected.columns
+
+    def second_moments(self, first: Ints, second: Ints) -> Floats:
+        """Expectations of products of two design columns."""
+        return np.asarray(self.expected.second[first, second])
+
+    def outside(self, conditionals: Conditionals, question: Question) -> Outside:
+        """Of all pairs that are asked about, those whose gradient is near its bound."""
+        sums = self.softmax(conditionals.softmax, "all")
+        assert sums.all_pairs is not None
+        expected = np.ascontiguousarray(sums.all_pairs.T)
+        slopes = SlopesByMoments(self.expected, conditionals, expected)
+        return nearest(slopes, self.nodes, conditionals, question)
 
     def softmax(self, coef: Coefficients, gradient: Gradient) -> SoftmaxSums:
         """Loss per discrete node and the mean of z E' as asked, in the distribution."""

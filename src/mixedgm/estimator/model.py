@@ -21,6 +21,7 @@ from mixedgm.options import RENAMED, Options
 from mixedgm.parameters import with_options
 from mixedgm.settings import from_plain
 from mixedgm.table import as_frame
+from mixedgm.table.any_table import parts_of
 
 
 class MixedGraphicalModel(
@@ -100,6 +101,9 @@ class MixedGraphicalModel(
         Largest KKT number of a converged solution.
     max_iter : int
         Steps per lam.
+    device : str
+        Where passes over the rows are made: ``"cpu"``, or ``"cuda"`` (``"cuda:1"``, ...) for an
+        NVIDIA GPU, which needs PyTorch.  Results are equal up to rounding.
     n_jobs : int, optional
         Threads of the fit, and processes for the folds and subsamples of `select`: all cores by
         default, or as `joblib.parallel_config` says.  It never changes a result.
@@ -166,6 +170,7 @@ class MixedGraphicalModel(
         solver: Any = "auto",
         tol: float = 1e-5,
         max_iter: int = 1000,
+        device: str = "cpu",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -191,6 +196,7 @@ class MixedGraphicalModel(
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
+        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -230,17 +236,19 @@ class MixedGraphicalModel(
 
     # -- fitting -----------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | str | None = None) -> Self:
         """Learn the graph of a table.
 
         Parameters
         ----------
         X : data frame, 2-D array or path of a CSV or Parquet file
-            The table.
+            The table.  A folder of Parquet files, a pattern such as ``"part-*.parquet"``, a list of
+            such files, a lazy frame of polars and a dataset of pyarrow are read part by part, so
+            that the table may be larger than memory; a Dask frame is fitted by its workers.
         y : ignored
             For scikit-learn's pipelines.
-        sample_weight : array (n,), optional
-            Frequencies of the rows.
+        sample_weight : array (n,) or str, optional
+            Frequencies of the rows, or the name of the column that has them.
 
         Returns
         -------
@@ -248,6 +256,9 @@ class MixedGraphicalModel(
             Itself.
         """
         options = Options(**self.get_params(deep=False))
+        reader = parts_of(X)
+        if reader is not None:
+            return self._adopt(fit_table(reader, reader.library, options, sample_weight))
         frame = as_frame(X)
         return self._adopt(fit_table(frame, frame.library, options, sample_weight))
 

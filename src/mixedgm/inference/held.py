@@ -133,6 +133,15 @@ class Held:
         return [v for v in nodes.tolist() if len(self.conditionals[v])]
 
     @cached_property
+    def predictors(self) -> list[Ints]:
+        """Of every node, the design columns of those it has a pair with outside the graph."""
+        layout = self.layout
+        apart = np.zeros((layout.n_nodes, layout.n_nodes), dtype=bool)
+        u, v = layout.pairs[self.others].T
+        apart[u, v] = apart[v, u] = True
+        return [np.flatnonzero(mask[layout.column_node]) for mask in apart]
+
+    @cached_property
     def n_predictors(self) -> int:
         """Columns that can be predictors: design columns, and their products with features."""
         layout = self.layout

@@ -18,6 +18,7 @@ from mixedgm.inference.held import Batch, Held, PairPart
 from mixedgm.inference.row_scores import RowScores, Scorer
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.rows.memory import MemoryRows
+from mixedgm.rows.parts import PartedRows
 from mixedgm.rows.threads import run_all
 
 _PARTS = 4
@@ -126,11 +127,14 @@ def curvature_sums(
     held: Held,
     ends: EndProducts,
     scorer: Scorer,
-    rows: MemoryRows,
+    rows: MemoryRows | PartedRows,
     stride: int,
     dtype: type[np.floating] = np.float64,
 ) -> CurvatureSums:
     """From every stride-th row; products with what is held have precision `dtype`."""
+    if isinstance(rows, PartedRows):
+        sums = rows.means(_curvature_means, held, ends, scorer, dtype, stride=stride)
+        return CurvatureSums(*sums)
     across = np.zeros(int(held.sum_start[-1]))
     by_variances = np.zeros((len(ends.two_columns[0]), len(ends.two_residuals[0])))
     if not held.targets:
@@ -153,7 +157,10 @@ def _add_across(held: Held, scores: RowScores, v: int, weighted: Floats, across:
     of_edges = curvature.predictors.astype(weighted.dtype)[:, :, conditional.target]
     of_edges *= columns[:, None, conditional.predictor]
     joined = np.concatenate([own, of_edges], axis=2).reshape(len(weighted), -1)
-    across[held.sum_start[v] : held.sum_start[v + 1]] += (weighted.T @ joined).ravel()
+    sums = across[held.sum_start[v] : held.sum_start[v + 1]].reshape(weighted.shape[1], -1)
+    for first in range(0, weighted.shape[1], held.layout.n_columns):
+        wanted = first + held.predictors[v]
+        sums[wanted] += weighted[:, wanted].T @ joined
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +179,7 @@ def square_sums(
     held: Held,
     ends: EndProducts,
     scorer: Scorer,
-    rows: MemoryRows,
+    rows: MemoryRows | PartedRows,
     stride: int,
     inverse: Floats,
     dtype: type[np.floating] = np.float64,
@@ -181,6 +188,9 @@ def square_sums(
 
     Products within a block of rows have precision `dtype`.
     """
+    if isinstance(rows, PartedRows):
+        given = (held, ends, scorer, inverse, dtype)
+        return SquareSums(*rows.means(_square_means, *given, stride=stride))
     cross, followed = np.zeros(int(held.sum_start[-1])), np.zeros_like(inverse)
     by_residuals = np.zeros((len(ends.two_columns[0]), len(ends.two_residuals[0])))
     by_mixed = np.zeros((len(ends.mixed[0]),) * 2)
@@ -206,6 +216,27 @@ def square_sums(
 
     own = run_all([partial(blocks, part) for part in held.parts], rows.n_threads)
     return SquareSums(followed, cross, np.concatenate([np.zeros(0), *own]))
+
+
+def _curvature_means(
+    rows: MemoryRows, held: Held, ends: EndProducts, scorer: Scorer, dtype: type[np.floating]
+) -> tuple[Floats, ...]:
+    """`curvature_sums` of some rows, all of which count."""
+    sums = curvature_sums(held, ends, scorer, rows, 1, dtype)
+    return sums.across, sums.by_variances
+
+
+def _square_means(
+    rows: MemoryRows,
+    held: Held,
+    ends: EndProducts,
+    scorer: Scorer,
+    inverse: Floats,
+    dtype: type[np.floating],
+) -> tuple[Floats, ...]:
+    """`square_sums` of some rows, all of which count."""
+    sums = square_sums(held, ends, scorer, rows, 1, inverse, dtype)
+    return sums.followed, sums.cross, sums.own
 
 
 def clustered_square_sums(
@@ -303,13 +334,15 @@ def _add_cross(
     here = slice(int(layout.column_start[v]), int(layout.column_start[v + 1]))
     followed = f[:, np.concatenate([conditional.own, conditional.edges])] * share[:, None]
     moved = (residuals[:, here, None] * followed[:, None, :]).reshape(len(z), -1)
-    sums = z.T @ moved
-    if not layout.nodewise:
-        for first in range(0, z.shape[1], d):
+    others = held.predictors[v]
+    sums = cross[held.sum_start[v] : held.sum_start[v + 1]].reshape(z.shape[1], -1)
+    for first in range(0, z.shape[1], d):
+        both = z[:, first + others].T @ moved
+        if not layout.nodewise:
             column = z[:, first + here.start : first + here.stop]
-            moved = (column[:, :, None] * followed[:, None, :]).reshape(len(z), -1)
-            sums[first : first + d] += residuals.T @ moved
-    cross[held.sum_start[v] : held.sum_start[v + 1]] += sums.ravel()
+            of_column = (column[:, :, None] * followed[:, None, :]).reshape(len(z), -1)
+            both += residuals[:, others].T @ of_column
+        sums[first + others] += both
 
 
 def _rows_at_once(held: Held, ends: EndProducts) -> int:

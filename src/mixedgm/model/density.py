@@ -16,7 +16,7 @@ _FARTHEST = 1e300
 
 
 @dataclass(frozen=True, eq=False)
-class Conditionals:
+class RowConditionals:
     """Conditionals of a block of rows.
 
     `mean` (n, p) and `variance` (p,) of the Gaussian nodes, then of spiked ones where they are not
@@ -30,7 +30,7 @@ class Conditionals:
 
 def conditionals(
     params: Params, numbers: Floats, codes: NDArray[np.integer], n_observed: float = np.inf
-) -> Conditionals:
+) -> RowConditionals:
     """Conditional of every column given all others.
 
     A level without training rows (bias ``-inf``) has no place in the fitted softmax; it gets the
@@ -58,7 +58,7 @@ def conditionals(
         part -= part.max(axis=0)
         part -= np.log(np.exp(part).sum(axis=0))
         share_with_unseen(part, params.bias_of(params.nodes.n_gaussian + j), n_observed)
-    return Conditionals(mean, variance, log_prob.T)
+    return RowConditionals(mean, variance, log_prob.T)
 
 
 def _logits(params: Params, linear: Floats) -> Floats:

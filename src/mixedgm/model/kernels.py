@@ -21,11 +21,12 @@ def group_norms(starts, theta, first, last, out):  # type: ignore[no-untyped-def
 def incidence(groups, nodes, sizes, out, at):  # type: ignore[no-untyped-def]
     """Fill an Incidence: out = (target_ptr, (predictor, group, feature), entry_ptr, entries).
 
-    groups = (pairs, moderator, first feature, number of blocks, start) of each; nodes = (width,
+    groups = (pairs, moderator, first feature, number of blocks, start) of each, and the order in
+    which pairs are sorted; nodes = (width,
     first column, whether it is a target); sizes = (moderators, ends of a pair that it counts for);
     entries = (theta_index, entry_column, entry_target).  `at` is zero, one longer than the nodes.
     """
-    pairs, moderator, first_feature, n_blocks, start = groups
+    pairs, moderator, first_feature, n_blocks, start, order = groups
     width, column, is_target = nodes
     n_moderators, n_ends = sizes
     target_ptr, blocks, entry_ptr, entries = out
@@ -36,11 +37,11 @@ def incidence(groups, nodes, sizes, out, at):  # type: ignore[no-untyped-def]
     for v in range(width.shape[0]):
         target_ptr[v + 1] += target_ptr[v]
         at[v] = target_ptr[v]
-    # Pairs are sorted, so those in which a node is the second come in the order of predictors, and
-    # before those in which it is the first.
+    # In sorted pairs those in which a node is the second come in the order of predictors, before
+    # those in which it is the first.
     for m in range(-1, n_moderators):
         for end in range(n_ends):
-            for g in range(pairs.shape[0]):
+            for g in order:
                 u, v = pairs[g, end], pairs[g, 1 - end]
                 if moderator[g] != m or not is_target[v]:
                     continue

@@ -120,7 +120,8 @@ class Layout:
     nodes : Nodes
         Their kinds and design columns.
     pairs : ndarray (n_groups, 2)
-        Permitted edges, sorted; u < v, or in both directions when nodewise.
+        Permitted edges, or those of a wide table that are candidates; u < v, or in both directions
+        when nodewise.  Sorted, but for pairs that were `appended`.
     covariates : tuple of int
         Nodes that predict but are not predicted: they have no conditional.  Their own terms stand
         in theta like all others, and nothing depends on them.
@@ -168,6 +169,19 @@ class Layout:
         return cls(nodes, pairs, covariates, nodewise)
 
     @classmethod
+    def part_of_complete(cls, nodes: Nodes, numbers: Ints) -> Layout:
+        """``Layout.complete(nodes).restrict(numbers)``, without a list of all pairs.
+
+        Examples
+        --------
+        >>> Layout.part_of_complete(Nodes.mixed(4, ()), np.array([1, 5])).pairs.tolist()
+        [[0, 2], [2, 3]]
+        """
+        first = _first_numbers(len(nodes))
+        u = np.searchsorted(first, numbers, "right") - 1
+        return cls(nodes, np.column_stack([u, numbers - first[u] + u + 1]))
+
+    @classmethod
     def without_edges(cls, nodes: Nodes) -> Layout:
         """Node terms only."""
         return cls(nodes, np.zeros((0, 2), dtype=np.int64))
@@ -187,6 +201,23 @@ class Layout:
             n_features=n_features,
             deviates=np.concatenate([before, *(np.full(len(g), m) for m, g in enumerate(kept))]),
         )
+
+    def appended(self, pairs: Ints) -> Layout:
+        """The layout with more pairs behind those that it has, whose positions stay.
+
+        Examples
+        --------
+        >>> few = Layout(Nodes.mixed(3, ()), np.array([[0, 2]]))
+        >>> few.appended(np.array([[0, 1]])).pairs.tolist()
+        [[0, 2], [0, 1]]
+        """
+        return self._with_pairs(np.concatenate([self.pairs, pairs]), None)
+
+    def _with_pairs(self, pairs: Ints, deviates: Ints | None) -> Layout:
+        """The same nodes with other groups, and what was computed from the nodes alone."""
+        other, mine = replace(self, pairs=pairs, deviates=deviates), vars(self)
+        vars(other).update((name, mine[name]) for name in _SAME_FOR_ALL_GROUPS if name in mine)
+        return other
 
     # -- nodes, as `Nodes` has them ------------------------------------------------------------
 
@@ -493,6 +524,12 @@ class Layout:
             return False
         return not self.n_features or np.array_equal(self.moderator, other.moderator)
 
+    def extends(self, other: Layout) -> bool:
+        """Whether it is another layout, or that with more pairs appended."""
+        if self.n_groups <= other.n_groups:
+            return self.same(other)
+        return self._with_pairs(self.pairs[: other.n_groups], None).same(other)
+
     def with_units(self, nodes: Nodes) -> Layout:
         """The same layout with the scores of these nodes, and with what it has computed."""
         if nodes == self.nodes:
@@ -511,9 +548,7 @@ class Layout:
         small = self._restricted.get(key)
         if small is None:
             deviates = None if self.deviates is None else self.deviates[groups]
-            small = replace(self, pairs=self.pairs[groups], deviates=deviates)
-            mine = vars(self)
-            vars(small).update((name, mine[name]) for name in _SAME_FOR_ALL_GROUPS if name in mine)
+            small = self._with_pairs(self.pairs[groups], deviates)
             # A new dict each time: another thread may be reading the old one.
             last = list(self._restricted.items())[1 - _RESTRICTED_KEPT :]
             vars(self)["_restricted"] = dict([*last, (key, small)])
@@ -615,13 +650,18 @@ class Layout:
         """
         from mixedgm.model.kernels import incidence
 
+        key = ((self.moderator + 1) * self.n_nodes + self.pairs[:, 0]) * self.n_nodes
+        key += self.pairs[:, 1]
+        order = np.arange(self.n_groups)
+        if (key[1:] < key[:-1]).any():  # some were appended
+            order = np.argsort(key)
         times = self.conditionals
         target_ptr = np.zeros(self.n_nodes + 1, dtype=np.int64)
         blocks = np.empty((3, int(times @ self.n_blocks)), dtype=np.int64)
         entry_ptr = np.zeros(blocks.shape[1] + 1, dtype=np.int64)
         entries = np.empty((3, int(times @ self.sizes)), dtype=np.int64)
         incidence(
-            (self.pairs, self.moderator, self.first_feature, self.n_blocks, self.starts),
+            (self.pairs, self.moderator, self.first_feature, self.n_blocks, self.starts, order),
             (self.width, self.column_start, self.is_target),
             (len(self.n_features), self.conditionals_at_most),
             (target_ptr, blocks, entry_ptr, entries),
@@ -648,6 +688,24 @@ class Layout:
         index[start[:-1][nodes.gaussian] + 1] = np.arange(self.n_theta)[self.diagonal]
         index[spans(start[:-1] + n_terms, n_entries)] = incidence.theta_index
         return start, index
+
+
+def pair_numbers(n_nodes: int, pairs: Ints) -> Ints:
+    """Where pairs (u < v) stand among all pairs of so many nodes, in their order.
+
+    Examples
+    --------
+    >>> pair_numbers(4, np.array([[0, 2], [2, 3]])).tolist()
+    [1, 5]
+    """
+    u, v = pairs.T
+    return np.asarray(_first_numbers(n_nodes)[u] + v - u - 1)
+
+
+def _first_numbers(n_nodes: int) -> Ints:
+    """Of every node u, the number of the pair (u, u + 1)."""
+    u = np.arange(max(n_nodes, 1))
+    return np.asarray(u * n_nodes - u * (u + 1) // 2)
 
 
 def spans(start: Ints, length: Ints) -> Ints:

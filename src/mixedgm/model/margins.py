@@ -35,12 +35,14 @@ class Margins:
     @classmethod
     def of(
         cls,
-        moments: tuple[Floats, Floats, Floats],
+        moments: tuple[Floats, Floats | None, Floats],
         units: Units,
         observed: NDArray[np.bool_],
         nodes: Nodes,
     ) -> Margins:
         """From the means of z (c,) and z z' (c, c), and the shares of values, of standardised rows.
+
+        Those of z z' may be left out where d is more than `MOST_COLUMNS`.
 
         These are over the observed values; `observed` says for all those of `nodes` which they are.
         """
@@ -49,7 +51,7 @@ class Margins:
         columns, covariance, shares = np.zeros(d), None, None
         columns[kept] = scale * mean
         columns[nodes.numeric] += units.centre
-        if d <= MOST_COLUMNS:
+        if d <= MOST_COLUMNS and second is not None:
             covariance = np.zeros((d, d))
             spread = (second - np.outer(mean, mean)) * np.outer(scale, scale)
             covariance[np.ix_(kept, kept)] = spread

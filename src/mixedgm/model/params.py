@@ -408,11 +408,14 @@ class Units:
 
     def to_own(self, params: Params) -> Params:
         """Standardised units -> the data's own units."""
-        nodes, p = params.nodes.in_own_units, params.nodes.n_gaussian
-        scale = self.of_columns(nodes)
-        coef = np.zeros_like(params.coef)
+        scale, coef = self.of_columns(params.nodes), np.zeros_like(params.coef)
         row, column = np.divmod(params.places, len(coef))
         coef[row, column] = params.coef[row, column] / (scale[row] * scale[column])
+        return self.with_own_coef(params, coef)
+
+    def with_own_coef(self, params: Params, coef: Floats) -> Params:
+        """The same where the coefficients in the data's own units are known."""
+        nodes, p = params.nodes.in_own_units, params.nodes.n_gaussian
         diagonal = params.diagonal / self.scale[:p] ** 2
         bias = params.bias.copy()
         bias[:p] /= self.scale[:p]
@@ -539,7 +542,16 @@ class Coordinates:
 
     def params(self, theta: Floats) -> Params:
         """Solver coordinates -> the data's own units and all declared levels."""
-        params = self.units.to_own(from_theta(self.layout, theta))
+        if self.layout.n_features:
+            params = self.units.to_own(from_theta(self.layout, theta))
+        else:
+            # Of very many columns most coefficients are zero and take no memory, unless they are
+            # divided, too.
+            scale, own = self.units.of_columns(self.layout.nodes), theta.copy()
+            row, column = self.layout.edge_position
+            own[self.layout.edges] /= scale[row] * scale[column]
+            params = from_theta(self.layout, own)
+            params = self.units.with_own_coef(params, params.coef)
         if self.moderators is not None:
             moderation = self.moderators.to_own(self.layout, theta, self.units)
             params = replace(params, moderation=moderation)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mixedgm.compiled import kernel
+from mixedgm.compiled import inner, kernel
 
 
 @kernel(fastmath={"reassoc", "contract"})
@@ -38,6 +38,31 @@ def gaussian_terms(moments, terms, entries, is_multiplied, part, slopes, out):  
         out[2, s] = -0.5 / b - product[s] - 0.5 * square / b**2
 
 
+@inner
+def _node_curvature(mean, second, columns, bias, b, values, width, out):  # type: ignore[no-untyped-def]
+    """The matrix of one node, which has these columns and coefficients; out is flat."""
+    size = columns.shape[0]
+    mean_eta, square = bias, 0.0
+    for i in range(size):
+        a = columns[i]
+        z_eta = mean[a] * bias
+        for j in range(size):
+            x = second[a, columns[j]]
+            z_eta += x * values[j]
+            out[(i + 2) * width + j + 2] = x / b
+        mean_eta += mean[a] * values[i]
+        square += values[i] * z_eta
+        out[i + 2] = mean[a] / b
+        out[(i + 2) * width] = mean[a] / b
+        out[width + i + 2] = -z_eta / (b * b)
+        out[(i + 2) * width + 1] = -z_eta / (b * b)
+    square += bias * mean_eta
+    out[0] = 1.0 / b
+    out[1] = -mean_eta / (b * b)
+    out[width] = -mean_eta / (b * b)
+    out[width + 1] = 0.5 / (b * b) + square / (b * b * b)
+
+
 @kernel
 def gaussian_curvatures(moments, terms, nodes, column_ptr, columns, values, start, out):  # type: ignore[no-untyped-def]
     """Second derivative of the nodes' Gaussian terms in (bias, diagonal, coefficients).
@@ -49,27 +74,69 @@ def gaussian_curvatures(moments, terms, nodes, column_ptr, columns, values, star
     bias, diagonal = terms
     for k in range(nodes.shape[0]):
         s = nodes[k]
-        first, size = column_ptr[s], column_ptr[s + 1] - column_ptr[s]
-        width, at, b = size + 2, start[k], diagonal[s]
-        mean_eta, square = bias[s], 0.0
-        for i in range(size):
-            a = columns[first + i]
-            z_eta = mean[a] * bias[s]
+        here = slice(column_ptr[s], column_ptr[s + 1])
+        width = here.stop - here.start + 2
+        _node_curvature(
+            mean, second, columns[here], bias[s], diagonal[s], values[here], width, out[start[k] :]
+        )
+
+
+@kernel
+def block_curvatures(blocks, terms, nodes, values, start, out):  # type: ignore[no-untyped-def]
+    """The same where every node has a matrix of second moments of its own.
+
+    blocks = (first column of each node, means, first entry of its matrix, matrices): the columns of
+    a node are its own one, then those of its coefficients.
+    """
+    first, mean, at, second = blocks
+    bias, diagonal = terms
+    for k in range(nodes.shape[0]):
+        s = nodes[k]
+        size = first[s + 1] - first[s]
+        matrix = second[at[s] : at[s] + size * size].reshape(size, size)
+        here = slice(first[s] - s, first[s + 1] - s - 1)
+        columns = np.arange(1, size)
+        of_node, place = mean[first[s] : first[s + 1]], out[start[k] :]
+        _node_curvature(
+            of_node, matrix, columns, bias[s], diagonal[s], values[here], size + 1, place
+        )
+
+
+@kernel(fastmath={"reassoc", "contract"})
+def block_terms(blocks, rows, terms, values, slopes, out):  # type: ignore[no-untyped-def]
+    """`gaussian_terms`, with slopes in the nodes' own coefficients only, in the order of `values`.
+
+    blocks as in `block_curvatures`, but of second moments only some rows are there: those of the
+    node's own column, and of coefficients that are not zero.  rows = (first row of each node, the
+    coefficient of every row).
+    """
+    (first, mean, at, second), (row_ptr, coefficient), (bias, diagonal) = blocks, rows, terms
+    longest = 0
+    for s in range(bias.shape[0]):
+        longest = max(longest, first[s + 1] - first[s])
+    product = np.empty(longest)
+    for s in range(bias.shape[0]):
+        a, b, size, entry = bias[s], diagonal[s], first[s + 1] - first[s], first[s] - s
+        of_node, own = mean[first[s] : first[s + 1]], second[at[s] : at[s] + size]
+        for j in range(size):
+            product[j] = 0.0
+        mean_z, square = 0.0, 0.0
+        for i in range(row_ptr[s] + 1, row_ptr[s + 1]):
+            x = values[coefficient[i]]
+            mean_z += x * of_node[1 + coefficient[i] - entry]
+            begin = at[s] + (i - row_ptr[s]) * size
             for j in range(size):
-                x = second[a, columns[first + j]]
-                z_eta += x * values[first + j]
-                out[at + (i + 2) * width + j + 2] = x / b
-            mean_eta += mean[a] * values[first + i]
-            square += values[first + i] * z_eta
-            out[at + i + 2] = mean[a] / b
-            out[at + (i + 2) * width] = mean[a] / b
-            out[at + width + i + 2] = -z_eta / (b * b)
-            out[at + (i + 2) * width + 1] = -z_eta / (b * b)
-        square += bias[s] * mean_eta
-        out[at] = 1.0 / b
-        out[at + 1] = -mean_eta / (b * b)
-        out[at + width] = -mean_eta / (b * b)
-        out[at + width + 1] = 0.5 / (b * b) + square / (b * b * b)
+                product[j] += x * second[begin + j]
+        for i in range(row_ptr[s] + 1, row_ptr[s + 1]):
+            square += values[coefficient[i]] * product[1 + coefficient[i] - entry]
+        square += a * a + b * b * own[0]
+        square += 2.0 * (a * mean_z - b * product[0] - b * a * of_node[0])
+        for j in range(1, size):
+            slopes[entry + j - 1] = (product[j] + a * of_node[j] - b * own[j]) / b
+        out[0, s] = -0.5 * np.log(b) + square / (2.0 * b)
+        out[1, s] = (a + mean_z - b * of_node[0]) / b
+        of_own = (product[0] + a * of_node[0] - b * own[0]) / b
+        out[2, s] = -0.5 / b - of_own - 0.5 * square / b**2
 
 
 @kernel

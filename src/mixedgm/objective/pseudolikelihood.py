@@ -16,9 +16,18 @@ import numpy as np
 
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.objective.contract import Curvature, Evaluation, RowsCounted
+from mixedgm.objective.gaussian_blocks import GaussianBlocks, SupportSums
 from mixedgm.objective.gaussian_terms import GaussianSums, GaussianTerms
-from mixedgm.objective.softmax_terms import SoftmaxTerms, SoftmaxValues
-from mixedgm.rows.contract import Gradient, Moments, Rows
+from mixedgm.objective.softmax_terms import SoftmaxTerms, SoftmaxValues, softmax_coefficients
+from mixedgm.rows.contract import (
+    ColumnMoments,
+    Conditionals,
+    Gradient,
+    Moments,
+    Outside,
+    Question,
+    Rows,
+)
 from mixedgm.threads import over_range
 
 
@@ -28,7 +37,9 @@ class Pseudolikelihood(RowsCounted):
 
     rows: Rows
     layout: Layout
-    moments: Moments
+    moments: Moments | ColumnMoments
+    """Those of single columns where the table is wide: what else is needed, the rows are asked for.
+    Gradients are then always collected on the layout's own edges."""
     working: bool = False
     """True for a restriction to a working set: gradients are then collected on the layout's own
     edges only, instead of for all pairs at once."""
@@ -56,7 +67,9 @@ class Pseudolikelihood(RowsCounted):
         return self.layout.independent(self.moments.shares)
 
     @cached_property
-    def _gaussian(self) -> GaussianTerms:
+    def _gaussian(self) -> GaussianTerms | GaussianBlocks:
+        if isinstance(self.moments, ColumnMoments):
+            return GaussianBlocks(self.rows, self.moments, self.layout, whole=self.working)
         return GaussianTerms(self.moments)
 
     @cached_property
@@ -69,8 +82,9 @@ class Pseudolikelihood(RowsCounted):
         """Value and, if asked, gradient; +inf where a diagonal precision is not positive."""
         if not (theta[self.layout.positive] > 0.0).all():
             return Evaluation(np.inf)
-        layout, theta = (self.layout, theta) if self.working else self._support(theta, groups)
-        wanted: Gradient = "support" if self.working else "all"
+        on_support = self.working or isinstance(self.moments, ColumnMoments)
+        layout, theta = (self.layout, theta) if on_support else self._support(theta, groups)
+        wanted: Gradient = "support" if on_support else "all"
         values = theta[layout.incidence.theta_index]
         gaussian = self._gaussian.at(layout, theta, values)
         softmax = self._softmax.at(layout, theta, values, wanted if gradient else "none")
@@ -80,9 +94,24 @@ class Pseudolikelihood(RowsCounted):
         grad = np.empty(self.layout.n_theta)
         grad[self.layout.gaussian_terms] = gaussian.node_slopes
         grad[self.layout.biases] = softmax.node_slopes
-        edges = self._on_support if self.working else self._for_all_pairs
-        edges(gaussian, softmax, grad[self.layout.edges])
+        if isinstance(gaussian, GaussianSums) and not on_support:
+            self._for_all_pairs(gaussian, softmax, grad[self.layout.edges])
+        else:
+            self._on_support(gaussian, softmax, grad[self.layout.edges])
         return Evaluation(value, grad)
+
+    def outside(self, theta: Floats, question: Question) -> Outside:
+        """Of all pairs that are asked about, those whose gradient at theta is near its bound."""
+        layout, theta = self._support(theta, None)
+        values = theta[layout.incidence.theta_index]
+        conditionals = Conditionals(
+            softmax_coefficients(layout, theta, values),
+            theta[layout.linear],
+            theta[layout.diagonal],
+            layout.is_target,
+            not layout.nodewise,
+        )
+        return self.rows.outside(conditionals, question)
 
     def _support(self, theta: Floats, groups: Ints | None) -> tuple[Layout, Floats]:
         """The layout of these groups (None: the active ones), and theta on it."""
@@ -93,7 +122,9 @@ class Pseudolikelihood(RowsCounted):
             return layout, theta
         return layout.restrict(groups), theta[layout.positions(groups)]
 
-    def _on_support(self, gaussian: GaussianSums, softmax: SoftmaxValues, out: Floats) -> None:
+    def _on_support(
+        self, gaussian: GaussianSums | SupportSums, softmax: SoftmaxValues, out: Floats
+    ) -> None:
         """The gradient of the layout's own edges, added up over their conditionals."""
         layout = self.layout
         slopes = np.concatenate([gaussian.slopes(layout), softmax.slopes])
@@ -102,8 +133,9 @@ class Pseudolikelihood(RowsCounted):
     def _for_all_pairs(self, gaussian: GaussianSums, softmax: SoftmaxValues, out: Floats) -> None:
         from mixedgm.objective.kernels import edge_gradient
 
-        layout = self.layout
+        assert isinstance(self.moments, Moments)
         assert softmax.all_pairs is not None
+        layout, second = self.layout, self.moments.second
         by_node = (gaussian.by_column.T, np.ascontiguousarray(softmax.all_pairs.T))
 
         def some(*part: int) -> None:
@@ -114,7 +146,7 @@ class Pseudolikelihood(RowsCounted):
                 not layout.nodewise,
                 layout.is_target,
                 layout.column_start,
-                (*by_node, self.moments.second),
+                (*by_node, second),
                 part,
                 out,
             )

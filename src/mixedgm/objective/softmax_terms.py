@@ -10,9 +10,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.model.layout import Floats, Incidence, Ints, Layout
 from mixedgm.rows.contract import (
     Coefficients,
+    ColumnMoments,
     Gradient,
     Moments,
     NodeMatrices,
@@ -39,7 +40,7 @@ class SoftmaxTerms:
     """Sum over nodes of finitely many values of -log p(node | all others), averaged over rows."""
 
     rows: Rows
-    moments: Moments
+    moments: Moments | ColumnMoments
 
     def at(
         self, layout: Layout, theta: Floats, values: Floats, gradient: Gradient
@@ -48,7 +49,7 @@ class SoftmaxTerms:
         if not len(layout.softmax_nodes):
             none = np.zeros((layout.n_products, 0))
             return SoftmaxValues(0.0, np.zeros(layout.n_level_terms), all_pairs=none)
-        sums = self.rows.softmax(_coefficients(layout, theta, values), gradient)
+        sums = self.rows.softmax(softmax_coefficients(layout, theta, values), gradient)
         value = float(sums.loss.sum())
         if sums.mean_terms is None:
             return SoftmaxValues(value)
@@ -58,10 +59,16 @@ class SoftmaxTerms:
             biases[np.repeat(unpredicted, layout.nodes.n_biases[layout.nodes.discrete])] = 0.0
         if sums.support is None:
             return SoftmaxValues(value, biases, all_pairs=sums.all_pairs)
-        incidence, entries = layout.incidence, layout.incidence.softmax_entries
+        entries = layout.incidence.softmax_entries
+        return SoftmaxValues(value, biases, sums.support[entries] - self._seen(layout.incidence))
+
+    def _seen(self, incidence: Incidence) -> Floats:
+        """Mean of z_a z_t for every coefficient of softmax conditionals."""
+        entries = incidence.softmax_entries
         column, target = incidence.entry_column[entries], incidence.entry_target[entries]
-        slopes = sums.support[entries] - self.moments.second[column, target]
-        return SoftmaxValues(value, biases, slopes)
+        if isinstance(self.moments, ColumnMoments):
+            return self.rows.second_moments(column, target)
+        return np.asarray(self.moments.second[column, target])
 
     def curvature(
         self, layout: Layout, theta: Floats, values: Floats, nodes: Ints, stride: int
@@ -70,7 +77,9 @@ class SoftmaxTerms:
         if not len(nodes):
             return None
         places = layout.nodes.node_place[nodes]
-        return self.rows.softmax_curvature(_coefficients(layout, theta, values), places, stride)
+        return self.rows.softmax_curvature(
+            softmax_coefficients(layout, theta, values), places, stride
+        )
 
     def scored_curvature(
         self, layout: Layout, theta: Floats, values: Floats, nodes: Ints, stride: int
@@ -79,10 +88,11 @@ class SoftmaxTerms:
         if not len(nodes):
             return None
         places = layout.nodes.node_place[nodes]
-        coef = _coefficients(layout, theta, values)
+        coef = softmax_coefficients(layout, theta, values)
         return replace(self.rows.scored_curvature(coef, places, stride), nodes=nodes)
 
 
-def _coefficients(layout: Layout, theta: Floats, values: Floats) -> Coefficients:
+def softmax_coefficients(layout: Layout, theta: Floats, values: Floats) -> Coefficients:
+    """What rows are told; `values` are theta's in the order of the layout's incidence."""
     logits = layout.nodes.own_logits(theta[layout.biases])
     return Coefficients(layout.incidence, values, logits, layout.softmax_targets)

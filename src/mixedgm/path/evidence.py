@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,6 +15,7 @@ from mixedgm.path.path import Path
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.task import Reference, Task
 from mixedgm.table.encode import Design
+from mixedgm.table.parted import PartedDesign
 
 if TYPE_CHECKING:
     from mixedgm.path.rounds import Incomplete
@@ -65,7 +66,7 @@ class Choice:
 class Evidence:
     """Everything from which lam is chosen."""
 
-    design: Design
+    design: Design | PartedDesign
     """The rows."""
     recipe: Recipe
     """How to fit some of them."""
@@ -86,14 +87,16 @@ class Evidence:
     """Whether smaller values of lam can be asked for."""
 
     @property
-    def rows(self) -> Design | Incomplete:
+    def rows(self) -> Design | PartedDesign | Incomplete:
         """What resamples take rows of: those of the table, with their gaps where it has some."""
         return self.design if self.task.incomplete is None else self.task.incomplete
 
     @cached_property
     def reference(self) -> Reference:
         """What folds and subsamples keep of the whole table."""
-        return Reference.of(self.design) if self.table is None else self.table
+        known = Reference.of(self.design) if self.table is None else self.table
+        # Their own candidates are mostly those of all rows.
+        return known if self.task.beyond is None else replace(known, layout=self.task.layout)
 
     @property
     def fresh(self) -> Floats:
@@ -119,7 +122,8 @@ class Evidence:
     @property
     def saturated(self) -> bool:
         """Whether the last graph has every permitted edge."""
-        return len(self.path.points[-1].groups) == self.task.layout.n_groups
+        n_active = len(self.path.points[-1].groups)
+        return self.task.beyond is None and n_active == self.task.layout.n_groups
 
 
 class Criterion(Protocol):
@@ -130,7 +134,8 @@ class Criterion(Protocol):
     bool`` tells whether no smaller lam can be chosen, so that a default path may end at this point.
     ``by_parts = True`` asks for the default path in parts, each only as far as the choice from
     those before it wants, and of at most ``part`` values (10 by default).  ``effort`` says about
-    how often the work of EBIC's path is done (once by default).
+    how often the work of EBIC's path is done (once by default).  ``all_pairs = True`` asks for a
+    layout of all permitted pairs, however wide the table is.
     """
 
     def choose(self, evidence: Evidence) -> Choice:

@@ -25,7 +25,9 @@ from mixedgm.path.refits import Unshrunken, noise_worth_one_row, unshrunken, wor
 from mixedgm.path.rounds import ROUGH, Unpenalised
 from mixedgm.path.task import Task
 from mixedgm.printable import quoted
+from mixedgm.rows.device import DeviceRows
 from mixedgm.rows.memory import MemoryRows
+from mixedgm.rows.parts import PartedRows
 from mixedgm.solve.working_set import Start
 
 ROUNDS = 20
@@ -41,6 +43,8 @@ MOST_PARAMETERS = 200
 """Of one pair: two columns of about fifteen levels."""
 MOST_NUMBERS = 5e7
 """Sums that may stand in memory at once: 400 MB."""
+
+_TOO_WIDE = "the table is so wide that sums for all pairs would not fit in memory"
 
 Mask = NDArray[np.bool_]
 
@@ -95,6 +99,8 @@ Rule = Callable[[PairTests], Mask]
 def untestable(task: Task, graph: Ints) -> str:
     """Why tests of all pairs given this graph cannot be trusted, or take too much; else nothing."""
     layout, freedom = task.layout, task.layout.nodes.freedom
+    if task.beyond is not None:
+        return _TOO_WIDE
     if task.total_weight < FEWEST_ROWS:
         return f"tests need {FEWEST_ROWS} rows, and there are {task.total_weight:,.6g}"
     sizes = freedom[layout.pairs].prod(axis=1) * layout.n_blocks
@@ -108,14 +114,15 @@ def untestable(task: Task, graph: Ints) -> str:
     sums = float(layout.nodes.freedom.sum()) * float(((length + freedom) * freedom).sum())
     held = float(size.sum()) + layout.n_node_terms
     if max(sums, float((freedom**2).sum()) ** 2, held**2) > MOST_NUMBERS:
-        return "the table is so wide that sums for all pairs would not fit in memory"
+        return _TOO_WIDE
     return ""
 
 
-def rows_of(task: Task) -> MemoryRows:
-    """The rows behind a pseudolikelihood."""
+def rows_of(task: Task) -> MemoryRows | PartedRows:
+    """The rows behind a pseudolikelihood; on a device those in memory, where tests are made."""
     rows = task.smooth.rows  # type: ignore[attr-defined]
-    assert isinstance(rows, MemoryRows)
+    rows = rows.memory if isinstance(rows, DeviceRows) else rows
+    assert isinstance(rows, MemoryRows | PartedRows)
     return rows
 
 
@@ -164,6 +171,7 @@ def pairs_given(
     statistics = pair_statistics(estimates, layout.nodes)
     errors = None
     if draws is not None:
+        assert isinstance(rows, MemoryRows)
         n_draws, source = draws
         errors = drawn_errors(smooth, rows, theta, graph, n_draws=n_draws, rng=source, row=task.row)
     tested = task.penalty.penalised

@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.errors import DistributionError, TooLargeError, level_of_caller
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.moderation import Moderators
 from mixedgm.model.params import Coordinates, Params, Units, joined
 from mixedgm.parallel import Runtime
+from mixedgm.path.candidates import solve_among_all
+from mixedgm.path.parted_rows import losses_of
 from mixedgm.path.recipe import Loss, Recipe
 from mixedgm.path.task import Task
 from mixedgm.printable import quoted
 from mixedgm.progress import track
-from mixedgm.rows.predict import mean_losses
 from mixedgm.rows.threads import single_threaded_blas
 from mixedgm.solve.account import Account
 from mixedgm.solve.loop import TraceRow
 from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.table.encode import Design, apply
+from mixedgm.table.parted import PartedDesign
 from mixedgm.table.schema import Schema
 from mixedgm.threads import using_threads
 
@@ -105,6 +108,8 @@ class Path:
     moderators: Moderators | None = None
     end: Start | None = None
     """Where the solver stood at the last lam, with all that it remembers; not kept in files."""
+    grown: Task | None = None
+    """Of a wide table: the task with all candidates of the path; not kept in files."""
     n_permitted: int | None = None
     """Number of pairs that may have an edge, where the layout has only some of them."""
 
@@ -123,10 +128,12 @@ class Path:
             task.loss,
             task.moderators,
             end,
+            None if task.beyond is None else task,
+            None if task.beyond is None else task.beyond.number,
         )
 
     def __getstate__(self) -> dict[str, object]:
-        return {**vars(self), "end": None}
+        return {**vars(self), "end": None, "grown": None}
 
     def __len__(self) -> int:
         return len(self.points)
@@ -277,14 +284,16 @@ class Path:
         scores = np.full(len(self), np.nan)
         for k in range(len(self)):
             try:
-                scores[k] = -self._negative_log_likelihood(k, design)
+                joint = self.params(k).joint
+                given = (joint, self.total_weight, self.schema.covariates)
+                scores[k] = -_negative_log_likelihood(design, *given)
             except TooLargeError as error:
                 raise error.named([node.name for node in self.schema.nodes]) from None
             except DistributionError:
                 continue
         return scores
 
-    def held_out_loss(self, k: int, design: Design) -> float:
+    def held_out_loss(self, k: int, design: Design | PartedDesign) -> float:
         """Mean loss of other rows at the k-th lam, constant included.
 
         After ``loss="likelihood"`` the negative log likelihood, else the negative log
@@ -292,27 +301,33 @@ class Path:
         """
         if self.loss != "likelihood":
             return float(self.losses(k, design).sum())
-        return self._negative_log_likelihood(k, design)
+        given = (self.params(k).joint, self.total_weight, self.schema.covariates)
+        if not isinstance(design, PartedDesign):
+            return _negative_log_likelihood(design, *given)
+        (total,) = design.parts.total(_likelihood_sums, *given)
+        return float(total / design.total_weight)
 
-    def _negative_log_likelihood(self, k: int, design: Design) -> float:
-        from mixedgm.joint.scoring import mean_loss
-
-        return mean_loss(
-            self.params(k).joint,
-            design.numbers,
-            design.codes,
-            design.weights,
-            self.total_weight,
-            self.schema.covariates,
-        )
-
-    def losses(self, k: int, design: Design) -> Floats:
+    def losses(self, k: int, design: Design | PartedDesign) -> Floats:
         """Mean negative log conditional of every node at the k-th lam; 0 for covariates."""
-        losses = mean_losses(
-            self.params(k), design.numbers, design.codes, design.weights, self.total_weight
-        )
+        losses = losses_of(self.params(k), design, self.total_weight)
         losses[list(self.schema.covariates)] = 0.0
         return losses
+
+
+def _negative_log_likelihood(
+    design: Design, joint: ConditionalGaussian, n_observed: float, covariates: tuple[int, ...]
+) -> float:
+    from mixedgm.joint.scoring import mean_loss
+
+    rows = (design.numbers, design.codes, design.weights)
+    return mean_loss(joint, *rows, n_observed, covariates)
+
+
+def _likelihood_sums(
+    part: Design, joint: ConditionalGaussian, n_observed: float, covariates: tuple[int, ...]
+) -> tuple[float]:
+    mean = _negative_log_likelihood(part, joint, n_observed, covariates)
+    return (part.total_weight * mean,)
 
 
 def solve_path(
@@ -321,7 +336,7 @@ def solve_path(
     recipe: Recipe,
     *,
     start: Params | Path | Start | None = None,
-    enough: Callable[[PathPoint], bool] | None = None,
+    enough: Callable[[Task, PathPoint], bool] | None = None,
     runtime: Runtime | None = None,
 ) -> Path:
     """Solve for every lam, largest first, each from the last solution.
@@ -337,18 +352,23 @@ def solve_path(
     runtime = runtime or Runtime()
     before = start.points if isinstance(start, Path) else ()
     points = list(before)
-    here = _begin(task, start)
+    if isinstance(start, Path):
+        task = start.grown or task
+    task, here = _begin(task, start)
     keep_trace = len(lams) == 1 and not before
     try:
         for lam in track(lams, show=runtime.show and len(lams) > 1, what="lam", total=len(lams)):
-            problem = task.problem(float(lam))
-            with single_threaded_blas(), using_threads(task.n_threads):
-                solution = solve(
-                    problem, recipe.solver, here, tol=recipe.tol, max_iter=recipe.max_iter
-                )
-            here = Start(solution.theta, solution.evaluation, float(lam), solution.memory)
+            if task.beyond is not None:
+                task, solution, here = solve_among_all(task, float(lam), recipe, here)
+            else:
+                problem = task.problem(float(lam))
+                with single_threaded_blas(), using_threads(task.n_threads):
+                    solution = solve(
+                        problem, recipe.solver, here, tol=recipe.tol, max_iter=recipe.max_iter
+                    )
+                here = Start(solution.theta, solution.evaluation, float(lam), solution.memory)
             points.append(_point(task, float(lam), solution, keep_trace))
-            if enough is not None and enough(points[-1]):
+            if enough is not None and enough(task, points[-1]):
                 break
     except (KeyboardInterrupt, TooLargeError) as stopped:
         if not runtime.keep_interrupted or not points:
@@ -363,20 +383,21 @@ def solve_path(
     return Path.of(task, tuple(points), here)
 
 
-def _begin(task: Task, start: Params | Path | Start | None) -> Start:
+def _begin(task: Task, start: Params | Path | Start | None) -> tuple[Task, Start]:
     if isinstance(start, Start):
-        return start
+        return task, start
     if isinstance(start, Path) and start.end is not None:
-        return start.end
+        return task, start.end
     if isinstance(start, Path) and start.points:
         theta = start.theta(-1)
-        return Start(theta, task.smooth.evaluate(theta), start.points[-1].lam)
+        return task, Start(theta, task.smooth.evaluate(theta), start.points[-1].lam)
     if isinstance(start, Params):
+        task = task.with_edges_of(start)
         theta = task.theta_of(start)
         here = task.smooth.evaluate(theta)
         if here.grad is not None:
-            return Start(theta, here)
-    return Start(task.null.theta, task.null.evaluation, task.lam_max)
+            return task, Start(theta, here)
+    return task, replace(task.null, lam=task.lam_max)
 
 
 def _point(task: Task, lam: float, solution: Solution, keep_trace: bool) -> PathPoint:

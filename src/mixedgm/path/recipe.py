@@ -9,6 +9,7 @@ import numpy as np
 
 from mixedgm.model.layout import Floats, Layout
 from mixedgm.model.moderation import Moderators
+from mixedgm.model.pair_weights import PairWeights
 from mixedgm.rows.memory import MemoryRows
 from mixedgm.rows.products import Products
 from mixedgm.solve.choose import Auto
@@ -16,6 +17,8 @@ from mixedgm.solve.loop import Solver
 
 Weights = Literal["calibrated", "uniform", "adaptive"]
 Loss = Literal["pseudolikelihood", "likelihood", "likelihood-mc", "nodewise"]
+ALL_PAIRS_UP_TO = 4_000_000
+"""Edge parameters from which on a table is wide: about 2,800 continuous columns."""
 Lam = float | tuple[float, ...]
 """One penalty, or one per column of the table (NaN for covariates): of separate regressions."""
 
@@ -65,8 +68,8 @@ class Recipe:
     tol: float = 1e-5
     max_iter: int = 1000
     weights: Weights = "calibrated"
-    factors: Floats | None = None
-    """(p + q, p + q) penalty factors by pair of nodes; inf leaves an edge out."""
+    factors: PairWeights | None = None
+    """Penalty factors of pairs of nodes; inf leaves an edge out."""
     loss: Loss = "pseudolikelihood"
     seed: np.random.SeedSequence | None = None
     """For losses that are sampled."""
@@ -76,6 +79,10 @@ class Recipe:
     """Which columns moderate edges."""
     refits: bool = False
     """Whether graphs are refitted: edges that no refit could have are then left out."""
+    most_parameters: float = ALL_PAIRS_UP_TO
+    """Edge parameters up to which the layout has all permitted pairs; beyond that, candidates."""
+    device: str = "cpu"
+    """Where passes over the rows are made: see `rows.device.rows_on`."""
 
 
 def by_conditionals(recipe: Recipe) -> Recipe:

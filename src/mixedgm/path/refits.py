@@ -385,7 +385,7 @@ def refit_of_resample(
 
     What the whole table settles is settled here, unless a cell has lost its rows.
     """
-    if task.layout.same(whole.layout):
+    if task.layout.extends(whole.layout):
         loose = np.isin(groups, ridge) | emptied(task, whole, groups)
         known = stabilised(task, groups, start, groups[loose], tol=tol, max_iter=max_iter)
         if known.solution.converged:
@@ -395,11 +395,11 @@ def refit_of_resample(
 
 def emptied(task: Task, whole: Task, groups: Ints) -> NDArray[np.bool_]:
     """Edges with a cell that has rows in the whole table, and none in this resample of it."""
-    assert task.moments is not None
-    assert whole.moments is not None
-    lost = (task.moments.second == 0.0) & (whole.moments.second != 0.0)
-    columns, pairs = task.layout.nodes.columns_of, task.layout.pairs[groups].tolist()
-    return np.array([lost[columns(u), columns(v)].any() for u, v in pairs], dtype=bool)
+    small = task.layout.restrict(groups)
+    row, column = (part % small.n_columns for part in small.edge_position)
+    lost = task.second_moments(row, column) == 0.0
+    lost[lost] = whole.second_moments(row[lost], column[lost]) != 0.0
+    return small.group_sums(lost.astype(np.float64)) > 0.0
 
 
 # -- the graphs of a path --------------------------------------------------------------------------

@@ -29,11 +29,13 @@ from mixedgm.path.task import Reference, Task, prepare
 from mixedgm.printable import quoted
 from mixedgm.solve.working_set import Start
 from mixedgm.table.encode import Design
+from mixedgm.table.parted import PartedDesign
 
 T = TypeVar("T")
 Split = tuple[Ints, Ints]
 End = tuple[Ints, Floats]
-"""Active groups at the end of a path, and the terms of nodes and groups there."""
+"""Active groups at the end of a path (of a wide table, their pairs), and the terms of nodes and
+groups there."""
 Location = str | os.PathLike[str] | None
 
 
@@ -61,28 +63,33 @@ class ByResamples(HasParams):
 class _Work:
     """What every subset needs; it travels to other processes."""
 
-    design: Design | Incomplete
+    design: Design | PartedDesign | Incomplete
     """The rows; with their gaps, where there are some."""
     recipe: Recipe
     reference: Reference
     lams: Floats
     lam: float | None
     """Where the part of the path before this one ended; None for the first."""
+    n_threads: int = 1
 
     def path(self, rows: Ints, end: End | None) -> tuple[Path, Record]:
         """The path of these rows from where its part before ended, and what was odd about them."""
-        task = prepare(self.design.take(rows), self.recipe, self.reference)
+        task = prepare(self.design.take(rows), self.recipe, self.reference, self.n_threads)
         start = None
         if end is not None:
-            theta = task.layout.expanded(*end)
+            where, terms = end
+            if task.beyond is not None:
+                task, where = task.with_pairs(where)
+            theta = task.layout.expanded(where, terms)
             start = Start(theta, task.smooth.evaluate(theta), self.lam)
         path = solve_path(task, self.lams, self.recipe, start=start)
         names = np.array([node.name for node in task.schema.nodes])
         last = path.points[-1]
+        where = last.groups if path.grown is None else path.layout.pairs[last.groups]
         return path, {
             "degenerate": np.isin(names, task.degenerate),
             "unconverged": np.array([not path.converged.all()]),
-            "end_groups": last.groups,
+            "end_groups": where,
             "end_terms": last.terms,
         }
 
@@ -123,7 +130,7 @@ def _score_split(work: _Work, task: tuple[Split, End | None]) -> Record:
     (train, test), end = task
     path, record = work.path(train, end)
     design = work.design
-    if isinstance(design, Design):
+    if isinstance(design, Design | PartedDesign):
         rows = design.take(test)
         loss = np.array([path.held_out_loss(k, rows) for k in range(len(path))])
     else:
@@ -192,6 +199,8 @@ def _records(
         evidence.reference,
         evidence.fresh,
         float(evidence.path.lams[evidence.n_before - 1]) if evidence.n_before else None,
+        # Parts stay where they are: this process asks them, and its threads do the work.
+        runtime.n_threads if isinstance(evidence.design, PartedDesign) else 1,
     )
     identity = ""
     if checkpoint is not None:
@@ -200,7 +209,7 @@ def _records(
     outcomes = run(
         partial(function, work),
         tasks,
-        n_jobs=runtime.n_jobs,
+        n_jobs=1 if isinstance(evidence.design, PartedDesign) else runtime.n_jobs,
         what=what,
         show=runtime.show,
         checkpoint=checkpoint,

@@ -212,7 +212,8 @@ class Incomplete:
             design = self.completer.hot_deck()
         else:
             design = self.completer.completed(params, redraw=redraw)
-        task = prepare(design, self.recipe, self.reference, self.n_threads)
+        recipe = replace(self.recipe, most_parameters=np.inf)  # all rounds have the same layout
+        task = prepare(design, recipe, self.reference, self.n_threads)
         return design, replace(task, incomplete=self, row=design.row)
 
     def weak(self, start: Params | None = None, *, tol: float = 1e-2, most: int = 12) -> Settled:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -83,7 +82,6 @@ def choose(
             n_wanted = min(_FIRST, len(lams))
         lams = grid.continued(lams, FLOOR * task.lam_max)
         enough = getattr(criterion, "enough", None)
-        enough = None if enough is None else partial(enough, task)
     while True:
         n_before = len(path)
         path = solve_path(
@@ -96,7 +94,10 @@ def choose(
         )
         goes_on = grows and len(path) == n_wanted < len(lams)
         if len(path) > n_before:
-            evidence = replace(evidence, path=path, before=choice, n_before=n_before, grows=goes_on)
+            task = path.grown or task
+            evidence = replace(
+                evidence, task=task, path=path, before=choice, n_before=n_before, grows=goes_on
+            )
             choice = criterion.choose(evidence)
         assert choice is not None  # a path without points is an error
         if not goes_on or choice.down_to is None:

@@ -51,6 +51,7 @@ class StARS(ByResamples):
     """
 
     refit = True
+    all_pairs = True  # of which shares and means are taken
 
     beta: float = 0.05
     n_subsamples: int = 20
@@ -174,6 +175,7 @@ class StabilitySelection(ByResamples):
     """
 
     refit = True
+    all_pairs = True  # of which shares and means are taken
 
     threshold: float = 0.75
     max_false: float = 1.0

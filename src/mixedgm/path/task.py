@@ -6,9 +6,10 @@ columns standardised, levels without rows left out.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,18 +18,23 @@ from mixedgm.errors import DistributionError
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.moderation import Moderators
 from mixedgm.model.nodes import Nodes
+from mixedgm.model.pair_weights import PairWeights
 from mixedgm.model.params import Coordinates, Params, Units
 from mixedgm.objective.conditional import ConditionalLikelihood
 from mixedgm.objective.contract import Smooth
 from mixedgm.objective.likelihood import Likelihood
 from mixedgm.objective.pseudolikelihood import Pseudolikelihood
+from mixedgm.path.all_pairs import AllPairs, Permitted
+from mixedgm.path.parted_rows import parted_levels, parted_rows, parted_spikes
 from mixedgm.path.recipe import Lam, Loss, Recipe
 from mixedgm.penalty import weights as edge_weights
 from mixedgm.penalty.contract import Penalty
 from mixedgm.penalty.group_lasso import GroupLasso
-from mixedgm.rows.contract import Moments
+from mixedgm.rows.contract import ColumnMoments, Moments, Outside, Question
+from mixedgm.rows.device import DeviceRows, rows_on
 from mixedgm.rows.memory import MemoryRows
-from mixedgm.rows.threads import single_threaded_blas
+from mixedgm.rows.parts import PartedRows
+from mixedgm.rows.threads import run_all, single_threaded_blas, threads_for
 from mixedgm.solve.account import Certificate
 from mixedgm.solve.choose import Auto
 from mixedgm.solve.loop import Solver
@@ -36,12 +42,18 @@ from mixedgm.solve.monte_carlo import MonteCarlo
 from mixedgm.solve.problem import Problem
 from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.table.encode import Design
+from mixedgm.table.parted import PartedDesign
 from mixedgm.table.schema import Schema
 
 if TYPE_CHECKING:
     from mixedgm.path.rounds import Incomplete
 
 PILOT_TOL = 1e-8
+# Most columns vary, and have all levels, in so many rows.
+_FIRST_ROWS = 1000
+_NUMBERS_OF_A_BLOCK = 2**18
+# Of a wide table so many pairs near their bound are asked for, and so many more per column.
+_NEAR_AT_LEAST, _NEAR_PER_NODE = 1000, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +72,11 @@ class Reference:
     """Of the whole table.  Resamples with the same edges share it, and what it has computed."""
 
     @classmethod
-    def of(cls, design: Design) -> Reference:
+    def of(cls, design: Design | PartedDesign) -> Reference:
         """Read it from the whole table."""
+        if isinstance(design, PartedDesign):
+            units, observed, _, _ = parted_rows(design, None, 1)
+            return cls(units.centre, units.scale**2, observed, parted_spikes(design))
         units, _ = _standardised(design)
         share = _shares(design)
         parts = [share @ part for part in design.schema.spans.spiked_statistics(design.numbers)]
@@ -98,8 +113,8 @@ class Task:
     """For optima without penalty."""
     scoring_smooth: Smooth | None = None
     moderators: Moderators | None = None
-    moments: Moments | None = None
-    """Of the standardised rows."""
+    moments: Moments | ColumnMoments | None = None
+    """Of the standardised rows; of a wide table, those of single columns."""
     too_large: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
     """Pairs of nodes that were left out: they alone have too many parameters for the rows."""
     incomplete: Incomplete | None = None
@@ -108,6 +123,8 @@ class Task:
     """Which of those each of these completes."""
     missing_information: Floats | None = None
     """(n_groups,) the share of every edge's information that gaps have taken, where it is known."""
+    beyond: AllPairs | None = None
+    """All permitted pairs, where the table is wide and the layout has candidates only."""
 
     @property
     def coordinates(self) -> Coordinates:
@@ -180,6 +197,64 @@ class Task:
         active = np.flatnonzero(self.layout.group_norms(theta))
         return self.layout.centred(theta, active)
 
+    def with_candidates(self, pairs: Ints) -> Task:
+        """The task of a wide table with more pairs in its layout, behind those that it has."""
+        assert self.beyond is not None
+        assert isinstance(self.smooth, Pseudolikelihood)
+        layout = self.layout.appended(pairs)
+        u, v = layout.pairs.T
+        task = replace(
+            self,
+            smooth=replace(self.smooth, layout=layout),
+            penalty=GroupLasso(layout, self.beyond.weights.of(u, v)),
+            yardstick=self.beyond.yardstick.of(u, v),
+        )
+        # Neither depends on the candidates.
+        vars(task).update(null=task.extended(self.null), lam_max=self.lam_max)
+        return task
+
+    def with_pairs(self, pairs: Ints) -> tuple[Task, Ints]:
+        """The task of a wide table with these pairs among its candidates, and their groups."""
+        task = self.with_candidates(pairs[np.isfinite(self._weights_outside.of(*pairs.T))])
+        key = task.layout.pairs @ np.array([self.layout.n_nodes, 1])
+        order = np.argsort(key)
+        at = np.searchsorted(key[order], pairs @ np.array([self.layout.n_nodes, 1]))
+        return task, np.asarray(order[at])
+
+    def with_edges_of(self, params: Params) -> Task:
+        """The task of a wide table with the edges of these parameters as candidates."""
+        if self.beyond is None:
+            return self
+        node = params.nodes.column_node
+        row, column = (node[part] for part in np.nonzero(params.coef))
+        pairs = np.unique(np.column_stack([row, column])[row < column], axis=0)
+        return self.with_candidates(pairs[np.isfinite(self._weights_outside.of(*pairs.T))])
+
+    @cached_property
+    def _weights_outside(self) -> PairWeights:
+        """Weights of permitted pairs that are no candidates."""
+        assert self.beyond is not None
+        return self.beyond.outside(self.layout.pairs)
+
+    def extended(self, start: Start) -> Start:
+        """A point of this task with fewer candidates as one of this; new groups are zero."""
+        more = self.layout.n_theta - len(start.theta)
+        theta = np.concatenate([start.theta, np.zeros(more)])
+        return replace(start, theta=theta, evaluation=self.smooth.evaluate(theta))
+
+    def second_moments(self, first: Ints, second: Ints) -> Floats:
+        """Mean of the product of two standardised columns, for every pair of columns listed."""
+        if isinstance(self.moments, Moments):
+            return np.asarray(self.moments.second[first, second])
+        assert isinstance(self.smooth, Pseudolikelihood)
+        return self.smooth.rows.second_moments(first, second)
+
+    def outside(self, theta: Floats, floor: float, most: int | None = None) -> Outside:
+        """Of pairs that are permitted and no candidates, those with an entry of `floor` or more."""
+        assert isinstance(self.smooth, Pseudolikelihood)
+        most = max(_NEAR_AT_LEAST, _NEAR_PER_NODE * self.layout.n_nodes) if most is None else most
+        return self.smooth.outside(theta, Question(self._weights_outside, floor, most))
+
     @cached_property
     def null(self) -> Start:
         """The optimum without penalised edges, from which lam_max is read."""
@@ -187,11 +262,18 @@ class Task:
         start = Start(theta, self.smooth.evaluate(theta))
         free = self.penalty.free
         if len(free) == 0:
-            return start
+            return self._looked_outside(start)
         small = self.smooth.restrict(free)
         problem = Problem(small, GroupLasso.none(small.layout), 0.0, self.yardstick[free])
         theta = self.confined(problem, free, start, self.solver, tol=1e-9, max_iter=200).theta
-        return Start(theta, self.smooth.evaluate(theta))
+        return self._looked_outside(Start(theta, self.smooth.evaluate(theta)))
+
+    def _looked_outside(self, start: Start) -> Start:
+        """The start with the pairs that enter first, on a wide table."""
+        if self.beyond is None:
+            return start
+        near = self.outside(start.theta, 0.0)
+        return replace(start, outside=near, reach=float(near.entries.min(initial=np.inf)))
 
     def confined(
         self,
@@ -218,11 +300,13 @@ class Task:
     @cached_property
     def lam_max(self) -> float:
         """Smallest lam without penalised edges."""
-        return self.penalty.lam_max(self.null.evaluation.gradient)
+        start = self.null
+        found = self.penalty.lam_max(start.evaluation.gradient)
+        return found if start.outside is None else max(found, start.outside.largest)
 
 
 def prepare(
-    design: Design,
+    design: Design | PartedDesign,
     recipe: Recipe | None = None,
     reference: Reference | None = None,
     n_threads: int = 1,
@@ -235,27 +319,44 @@ def prepare(
     or with fewer than two different values beside them: its node terms are the reference's.
     """
     recipe = recipe or Recipe()
-    factors, left_out = _factors(design, recipe, reference)
-    observed, codes = observed_levels(design)
-    units, numbers = _standardised(design, reference)
-    nodes = design.schema.spans.kept(observed).standardised(units.centre, units.scale)
-    rows = MemoryRows(numbers, codes, nodes, design.weights, n_threads)
-    varies = _varying(numbers, codes, nodes, units.scale)
+    rows: MemoryRows | PartedRows | DeviceRows
+    if isinstance(design, PartedDesign):
+        units, observed, rows, varies = parted_rows(design, reference, n_threads)
+    else:
+        units, observed, rows, varies = _rows(design, reference, n_threads)
+    nodes, plain = rows.nodes, rows
+    if recipe.device != "cpu":
+        assert isinstance(rows, MemoryRows)  # tables in parts are refused before
+        rows = rows_on(recipe.device, rows)
     spiked = _known_terms(nodes, varies, units, reference)
-    moments = _moments(rows, spiked)
-    scales = edge_weights.node_scales(nodes, moments.mean, varies)
-    # A weight of zero would make the edges of a constant column free instead of absent.
-    absent = np.logical_or.outer(scales == 0.0, scales == 0.0) | np.isinf(factors)
     # A hurdle column without edges, and with node terms that are given, need not be predicted.
     fixed = tuple(sorted({*design.schema.covariates, *(nodes.n_gaussian + j for j in spiked)}))
-    nodewise = recipe.loss == "nodewise"
-    layout = Layout.complete(nodes, absent, fixed, nodewise=nodewise)
-    moderators, moderated = None, recipe.moderated
+    moments = _moments(rows, spiked, wide=_is_wide(nodes, recipe))
+    scales = edge_weights.node_scales(nodes, moments.mean, varies)
+    # A weight of zero would make the edges of a constant column free instead of absent.
+    constant = scales == 0.0
+    moderators, moderated, beyond = None, recipe.moderated, None
+    if isinstance(moments, ColumnMoments):
+        permitted = _permitted(design, recipe, reference, fixed, constant)
+        if permitted.n_parameters(nodes.width) <= recipe.most_parameters:
+            pairs = permitted.listed()
+        else:
+            uniform = recipe.weights == "uniform"
+            other = edge_weights.uniform_scales(nodes, units.scale) if uniform else None
+            beyond = permitted.weighed(scales, other)
+            pairs = beyond.first(None if reference is None else reference.layout)
+        layout, left_out = Layout(nodes, pairs, fixed), permitted.left_out
+    else:
+        factors, too_many = _factors(design, recipe, reference)
+        left_out = np.argwhere(np.triu(too_many))
+        absent = np.logical_or.outer(constant, constant) | np.isinf(factors)
+        layout = Layout.complete(nodes, absent, fixed, nodewise=recipe.loss == "nodewise")
     if moderated is not None:
         share = moments.mean[nodes.indicators]
-        moderators = Moderators.of(nodes, moderated.nodes, share, numbers)
+        assert isinstance(plain, MemoryRows)  # tables in parts are refused before
+        moderators = Moderators.of(nodes, moderated.nodes, share, plain.numbers)
         layout = moderated.layout(layout, moderators, scales)
-        rows = moderated.rows(rows, layout, moderators)
+        rows = moderated.rows(plain, layout, moderators)
         moments = _moments(rows, spiked)
     if reference is not None and reference.layout is not None and layout.same(reference.layout):
         layout = reference.layout.with_units(nodes)
@@ -279,11 +380,14 @@ def prepare(
         scoring_smooth=Pseudolikelihood(rows, layout, moments) if sampled else None,
         moderators=moderators,
         moments=moments,
-        too_large=np.argwhere(np.triu(left_out)),
+        too_large=left_out,
+        beyond=beyond,
     )
     if recipe.weights != "adaptive":
         return task
     pilot = replace(task, smooth=Pseudolikelihood(rows, layout, moments), solver=Auto())
+    if beyond is not None:
+        return replace(task, **_adapted_beyond(pilot, beyond))
     return replace(task, penalty=_adapted(pilot))
 
 
@@ -307,12 +411,59 @@ def _adapted(task: Task) -> Penalty:
     return penalty.with_factors(edge_weights.adaptive(sizes, n))
 
 
+def _adapted_beyond(task: Task, beyond: AllPairs) -> dict[str, Any]:
+    """The same for a wide table: what its task has instead."""
+    from mixedgm.path.candidates import solve_among_all
+
+    layout, n = task.layout, task.total_weight
+    pilot = beyond.calibrated()
+    plain = replace(
+        task, penalty=GroupLasso(layout, pilot.weights.of(*layout.pairs.T)), beyond=pilot
+    )
+    recipe = Recipe(tol=PILOT_TOL)
+    start = replace(plain.null, lam=plain.lam_max)
+    lam = layout.conditionals_at_most / np.sqrt(n)
+    dense, solution, _ = solve_among_all(plain, float(lam), recipe, start)
+    pairs, share = dense.layout.pairs, dense.layout.conditionals / layout.conditionals_at_most
+    sizes = dense.yardstick / share * dense.layout.group_norms(solution.theta)
+    active = sizes > 0.0
+    sizes = edge_weights.adaptive(sizes[active], n)
+    adapted = beyond.times(float(edge_weights.adaptive(np.zeros(1), n)[0]), pairs[active], sizes)
+    weights = adapted.weights.of(*layout.pairs.T)
+    return {"beyond": adapted, "penalty": GroupLasso(layout, weights)}
+
+
+def _is_wide(nodes: Nodes, recipe: Recipe) -> bool:
+    """Whether all pairs would be too many, so that nothing over all of them is made."""
+    if recipe.loss != "pseudolikelihood" or recipe.moderated is not None:
+        return False
+    width = nodes.width.astype(float)
+    return 0.5 * float(width.sum() ** 2 - (width**2).sum()) > recipe.most_parameters
+
+
+def _permitted(
+    design: Design | PartedDesign,
+    recipe: Recipe,
+    reference: Reference | None,
+    fixed: tuple[int, ...],
+    constant: NDArray[np.bool_],
+) -> Permitted:
+    """Pairs that may have an edge, of a wide table."""
+    target = np.ones(len(constant), dtype=bool)
+    target[list(fixed)] = False
+    factors = recipe.factors or PairWeights.formula(np.ones(len(constant)))
+    observed = _with_rows(design) if reference is None else reference.observed
+    most = design.total_weight if recipe.refits else np.inf
+    freedom = design.schema.spans.kept(observed).freedom
+    return Permitted.of(freedom, factors, target, ~constant, most)
+
+
 def _factors(
-    design: Design, recipe: Recipe, reference: Reference | None
+    design: Design | PartedDesign, recipe: Recipe, reference: Reference | None
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """Penalty factors by pair of nodes, and the pairs that are left out because of refits."""
     n_nodes = len(design.schema.nodes)
-    factors = np.ones((n_nodes, n_nodes)) if recipe.factors is None else recipe.factors
+    factors = np.ones((n_nodes, n_nodes)) if recipe.factors is None else recipe.factors.matrix()
     if not recipe.refits:
         return factors, np.zeros_like(factors, dtype=bool)
     left_out = too_large(design, factors, reference)
@@ -320,7 +471,7 @@ def _factors(
 
 
 def too_large(
-    design: Design, factors: Floats, reference: Reference | None = None
+    design: Design | PartedDesign, factors: Floats, reference: Reference | None = None
 ) -> NDArray[np.bool_]:
     """Pairs of nodes whose edge, with no other, has too many parameters for the rows.
 
@@ -328,7 +479,7 @@ def too_large(
     the way of others.  Edges that are required stay.
     """
     schema, n = design.schema, design.total_weight
-    observed = observed_levels(design)[0] if reference is None else reference.observed
+    observed = _with_rows(design) if reference is None else reference.observed
     free = schema.spans.kept(observed).freedom
     target = np.ones(len(free), dtype=bool)
     target[list(schema.covariates)] = False
@@ -345,16 +496,24 @@ def _weights(layout: Layout, scales: Floats, units: Units, recipe: Recipe) -> tu
     uniform = recipe.weights == "uniform"
     weights = edge_weights.uniform(layout, units.scale) if uniform else yardstick
     if recipe.factors is not None:
-        factors = recipe.factors[layout.pairs[:, 0], layout.pairs[:, 1]]
+        factors = recipe.factors.of(*np.sort(layout.pairs, axis=1).T)
         weights = weights * np.where(layout.moderator < 0, factors, 1.0)
     if recipe.moderated is None:
         return yardstick, weights
     return recipe.moderated.weights(layout, scales, (yardstick, weights))
 
 
-def _smooth(recipe: Recipe, layout: Layout, rows: MemoryRows, moments: Moments) -> Smooth:
+def _smooth(
+    recipe: Recipe,
+    layout: Layout,
+    rows: MemoryRows | PartedRows | DeviceRows,
+    moments: Moments | ColumnMoments,
+) -> Smooth:
     """The loss that the recipe asks for."""
+    if isinstance(moments, ColumnMoments):
+        return Pseudolikelihood(rows, layout, moments)
     if recipe.loss == "likelihood" and layout.covariates:
+        assert isinstance(rows, MemoryRows)  # parts and devices are refused before
         return ConditionalLikelihood.of(layout, moments, rows)
     if recipe.loss == "likelihood":
         return Likelihood(layout, moments, rows.n_rows)
@@ -371,21 +530,60 @@ def _sampler(recipe: Recipe) -> MonteCarlo:
     return recipe.solver if isinstance(recipe.solver, MonteCarlo) else MonteCarlo()
 
 
-def _standardised(design: Design, reference: Reference | None = None) -> tuple[Units, Floats]:
+def _with_rows(design: Design | PartedDesign) -> NDArray[np.bool_]:
+    """Levels with rows."""
+    if isinstance(design, PartedDesign):
+        return parted_levels(design)
+    return observed_levels(design)[0]
+
+
+def _rows(
+    design: Design, reference: Reference | None, n_threads: int
+) -> tuple[Units, NDArray[np.bool_], MemoryRows, Floats]:
+    """Units, levels with rows, standardised rows, and which design columns of numbers vary."""
+    observed, codes = observed_levels(design)
+    units, numbers = _standardised(design, reference, n_threads)
+    nodes = design.schema.spans.kept(observed).standardised(units.centre, units.scale)
+    rows = MemoryRows(numbers, codes, nodes, design.weights, n_threads)
+    return units, observed, rows, _varying(numbers, codes, nodes, units.scale)
+
+
+def _standardised(
+    design: Design, reference: Reference | None = None, n_threads: int = 1
+) -> tuple[Units, Floats]:
     """Population moments (ddof = 0, weighted) and a standardised copy of all numbers and scores."""
     share = _shares(design)
     columns = design.schema.spans.numbers(design.numbers, design.codes)
     centre = share @ columns
-    numbers = columns - centre
-    scale = np.sqrt(share @ numbers**2)
+    numbers, squares = np.empty_like(columns), np.empty_like(columns)
+
+    def centred(rows: slice) -> None:
+        np.subtract(columns[rows], centre, out=numbers[rows])
+        np.square(numbers[rows], out=squares[rows])
+
+    _by_rows(centred, columns.shape, n_threads)
+    scale = np.sqrt(share @ squares)
     constant = scale <= 1e-13 * np.abs(centre)
     scale[constant] = 1.0
     if reference is not None:
         centre = np.where(constant, reference.mean, centre)
         scale = np.where(constant, np.sqrt(reference.variance), scale)
-    numbers[:, constant] = 0.0
-    numbers /= scale
+    if constant.any():
+        numbers[:, constant] = 0.0
+
+    def scaled(rows: slice) -> None:
+        numbers[rows] /= scale
+
+    _by_rows(scaled, numbers.shape, n_threads)
     return Units(centre, scale), numbers
+
+
+def _by_rows(change: Callable[[slice], None], shape: tuple[int, ...], n_threads: int) -> None:
+    """Change every number of a table by itself, blocks of rows on threads."""
+    n_rows, n_columns = shape
+    n_threads = threads_for(n_rows * n_columns, n_threads)
+    some = max(1, -(-n_rows // max(n_threads, n_rows * n_columns // _NUMBERS_OF_A_BLOCK)))
+    run_all([partial(change, slice(a, a + some)) for a in range(0, n_rows, some)], n_threads)
 
 
 def _shares(design: Design) -> Floats:
@@ -400,7 +598,10 @@ def _varying(numbers: Floats, codes: NDArray[np.integer], nodes: Nodes, unit: Fl
 
     A hurdle column varies if it has zeros and two other values.
     """
-    varies = (numbers != 0.0).any(axis=0).astype(np.float64)
+    varies = (numbers[:_FIRST_ROWS] != 0.0).any(axis=0)
+    same = np.flatnonzero(~varies)  # as far as one sees in the first rows
+    varies[same] = (numbers[:, same] != 0.0).any(axis=0)
+    varies = varies.astype(np.float64)
     for j, column in enumerate(nodes.spiked_terms[1].tolist()):
         there = numbers[codes[:, j] > 0, column + 1]
         rounding = 1e-13 * abs(nodes.locations[nodes.n_gaussian + j]) / unit[column + 1]
@@ -423,14 +624,24 @@ def _known_terms(
     return known
 
 
-def _moments(rows: MemoryRows, spiked: dict[int, Floats | None]) -> Moments:
+def _moments(
+    rows: MemoryRows | PartedRows | DeviceRows,
+    spiked: dict[int, Floats | None],
+    *,
+    wide: bool = False,
+) -> Moments | ColumnMoments:
     """Of the rows; a constant number gets variance 1, so that its own term has an optimum.
 
-    Hurdle columns that do not vary get the means of their statistics that are known.
+    Hurdle columns that do not vary get the means of their statistics that are known.  Those of a
+    wide table are of single columns.
     """
-    moments, nodes = rows.moments(), rows.nodes
-    second, at = moments.second, np.arange(nodes.n_gaussian)
-    second[at, at] = np.where(second[at, at] > 0.0, second[at, at], 1.0)
+    moments, nodes = rows.column_moments() if wide else rows.moments(), rows.nodes
+    if isinstance(moments, ColumnMoments):
+        squares = np.where(moments.squares > 0.0, moments.squares, 1.0)
+        moments = replace(moments, squares=squares, shares=moments.shares.copy())
+    else:
+        second, at = moments.second, np.arange(nodes.n_gaussian)
+        second[at, at] = np.where(second[at, at] > 0.0, second[at, at], 1.0)
     for j, means in spiked.items():
         if means is not None:
             moments.shares[nodes.slots_of(j)] = means
@@ -443,10 +654,13 @@ def observed_levels(design: Design) -> tuple[NDArray[np.bool_], NDArray[np.integ
     Values that have no term of their own are possible without rows, and count as observed.
     """
     masks, columns, free = [], [], design.schema.spans.free
+    first = design.codes[:_FIRST_ROWS]
     for at, count in enumerate(design.schema.n_levels):
         column = design.codes[:, at]
-        seen = np.bincount(column, minlength=count) > 0
+        seen = np.bincount(first[:, at], minlength=count) > 0
         seen |= not free[at]
+        if not seen.all():  # in the first rows
+            seen |= np.bincount(column, minlength=count) > 0
         masks.append(seen)
         if not seen.all():
             column = (np.cumsum(seen) - 1).astype(design.codes.dtype)[column]

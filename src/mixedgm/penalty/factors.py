@@ -10,6 +10,7 @@ import numpy as np
 from mixedgm.errors import ParameterError
 from mixedgm.model.kinds import KINDS, edge_kinds, ends_of, pair_name
 from mixedgm.model.layout import Floats
+from mixedgm.model.pair_weights import PairWeights
 from mixedgm.printable import quoted
 from mixedgm.table.schema import Schema
 
@@ -26,7 +27,7 @@ def edge_kind(schema: Schema, u: int, v: int) -> str:
     return _EDGE_KIND[schema.nodes[u].kind, schema.nodes[v].kind]
 
 
-def factor_matrix(
+def pair_factors(
     schema: Schema,
     factors: FactorsArg = None,
     require: PairsArg = None,
@@ -34,8 +35,8 @@ def factor_matrix(
     *,
     penalize_covariates: bool = True,
     moderated: bool = False,
-) -> Floats:
-    """Symmetric node-by-node matrix of factors: 1 by default, 0 = free, inf = absent.
+) -> PairWeights:
+    """Factors of pairs of nodes, by kinds of columns and by name: 1 by default, 0 free, inf absent.
 
     A pair of names overrides an edge kind, and both override `penalize_covariates`; `require` and
     `forbid` override all.  Where edges are `moderated`, names of deviations are left to
@@ -45,28 +46,19 @@ def factor_matrix(
     --------
     >>> from mixedgm.table.schema import Column, Schema
     >>> schema = Schema((Column("age", "continuous"), Column("wage", "continuous")))
-    >>> float(factor_matrix(schema, forbid=[("age", "wage")])[0, 1])
+    >>> float(pair_factors(schema, forbid=[("age", "wage")]).matrix()[0, 1])
     inf
     """
-    matrix = np.ones((len(schema.nodes), len(schema.nodes)))
     kinds, keys = _split(factors)
     pairs = [(key, factor) for key, factor in keys if not (moderated and _is_triple(key))]
-    if not penalize_covariates:
-        matrix[list(schema.covariates), :] = matrix[:, list(schema.covariates)] = 0.0
-    kind_of = np.array([column.kind for column in schema.nodes])
-    for kind, factor in kinds.items():
-        first, second = (np.flatnonzero(kind_of == end.name) for end in ends_of(kind))
-        matrix[np.ix_(first, second)] = matrix[np.ix_(second, first)] = factor
-    np.fill_diagonal(matrix, 1.0)
-    seen: dict[tuple[int, int], float] = {}
+    named: dict[tuple[int, int], float] = {}
     for pair, factor in pairs:
         u, v = _nodes(schema, pair, "penalty_factors")
-        if seen.setdefault((u, v), factor) != factor:
+        if named.setdefault((u, v), factor) != factor:
             raise ParameterError(
-                f"penalty_factors names the pair {quoted(pair)} twice: {seen[u, v]:g} "
+                f"penalty_factors names the pair {quoted(pair)} twice: {named[u, v]:g} "
                 f"and {factor:g}."
             )
-        matrix[u, v] = matrix[v, u] = factor
     wanted, unwanted = (
         {
             _nodes(schema, pair, name)
@@ -79,10 +71,26 @@ def factor_matrix(
         u, v = min(wanted & unwanted)
         names = schema.nodes[u].name, schema.nodes[v].name
         raise ParameterError(f"the pair {names} is in both require and forbid; keep one of them.")
-    for chosen, factor in ((wanted, 0.0), (unwanted, np.inf)):
-        for u, v in chosen:
-            matrix[u, v] = matrix[v, u] = factor
-    return matrix
+    named |= dict.fromkeys(wanted, 0.0) | dict.fromkeys(unwanted, np.inf)
+    by_kind = _by_kind(schema, kinds, penalize_covariates=penalize_covariates)
+    listed = np.array(list(named), dtype=np.int64).reshape(-1, 2)
+    return by_kind.excepting(listed, np.array(list(named.values()), dtype=np.float64))
+
+
+def _by_kind(schema: Schema, kinds: dict[str, float], *, penalize_covariates: bool) -> PairWeights:
+    """Factors that do not depend on names; every kind of column is one for covariates, too."""
+    number = {name: at for at, name in enumerate(KINDS)}
+    kind = np.array([number[column.kind] for column in schema.nodes], dtype=np.int64)
+    kind[list(schema.covariates)] += len(number)
+    by_kind = np.ones((2 * len(number), 2 * len(number)))
+    if not penalize_covariates:
+        by_kind[len(number) :, :] = by_kind[:, len(number) :] = 0.0
+    for name, factor in kinds.items():
+        first, second = (
+            [number[end.name], len(number) + number[end.name]] for end in ends_of(name)
+        )
+        by_kind[np.ix_(first, second)] = by_kind[np.ix_(second, first)] = factor
+    return PairWeights.formula(np.ones(len(kind)), kind, by_kind)
 
 
 def deviation_factors(
@@ -104,7 +112,7 @@ def deviation_factors(
     >>> float(deviation_factors(schema, (0,), {("wage", "hours", "age"): 0.5})[0, 1, 2])
     0.5
     """
-    pair = factor_matrix(schema, factors, forbid=forbid, moderated=True)
+    pair = pair_factors(schema, factors, forbid=forbid, moderated=True).matrix()
     matrices = np.array([pair] * len(moderators))
     named = [(key, factor, "penalty_factors") for key, factor in _split(factors)[1]]
     named += [(key, 0.0, "require") for key in _listed(require, "require")]

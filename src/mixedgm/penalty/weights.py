@@ -37,10 +37,18 @@ def uniform(layout: Layout, unit: Floats) -> Floats:
     `unit` holds the standard deviation of every design column that is a number.  A hurdle column
     has the unit of how much it is.
     """
-    by_column = np.ones(layout.n_columns)
-    by_column[layout.nodes.numeric] = unit
-    by_node = by_column[layout.nodes.last_column]
-    return np.asarray(1.0 / by_node[layout.pairs].prod(axis=1))
+    return np.asarray(1.0 / _units(layout.nodes, unit)[layout.pairs].prod(axis=1))
+
+
+def uniform_scales(nodes: Nodes, unit: Floats) -> Floats:
+    """What a node adds to these weights, which are products over both ends: 1 / unit."""
+    return 1.0 / _units(nodes, unit)
+
+
+def _units(nodes: Nodes, unit: Floats) -> Floats:
+    by_column = np.ones(nodes.n_columns)
+    by_column[nodes.numeric] = unit
+    return np.asarray(by_column[nodes.last_column])
 
 
 def adaptive(sizes: Floats, total_weight: float) -> Floats:

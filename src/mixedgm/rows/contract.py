@@ -1,4 +1,4 @@
-"""What a store of rows offers: moments, softmax passes, softmax curvature.
+"""What a store of rows offers: moments, softmax passes, softmax curvature, pairs near their bound.
 
 A store knows nothing of theta, symmetry, roles or penalties: it is given coefficients of linear
 predictors and returns sums over its rows.  Everything is a weighted mean over rows.
@@ -17,10 +17,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Incidence, Ints
+from mixedgm.model.pair_weights import PairWeights
 
 Gradient = Literal["none", "support", "all"]
 Shape = tuple[Ints, Ints, Floats, int, int, Ints, NDArray[np.bool_], NDArray[np.bool_]]
 """What kernels know of discrete columns: see `kernels`."""
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnMoments:
+    """What moments say of single columns: nothing of size d x d."""
+
+    total_weight: float
+    mean: Floats
+    """(c,) weighted column means."""
+    squares: Floats
+    """(c,) weighted means of squares: the diagonal of `Moments.second`."""
+    shares: Floats
+    """(sum of values,) weighted shares of the values of discrete nodes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +52,12 @@ class Moments:
     shares: Floats
     """(sum of values,) weighted shares of the values of discrete nodes."""
 
+    @property
+    def columns(self) -> ColumnMoments:
+        """Those of single columns."""
+        squares = np.diagonal(self.second).copy()
+        return ColumnMoments(self.total_weight, self.mean, squares, self.shares)
+
 
 @dataclass(frozen=True, eq=False)
 class Coefficients:
@@ -52,6 +72,63 @@ class Coefficients:
     """(sum of values,) logits without any neighbour."""
     nodes: Ints
     """Discrete nodes that are predicted; what is returned for the others means nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Conditionals:
+    """Linear predictors of all nodes, Gaussian ones included, by blocks.
+
+    With z the design columns of a row and c_s the coefficients of `softmax.incidence` that have the
+    target s, the residual r of a row has one entry per design column:
+
+        Gaussian node s      (linear[s] + z'c_s) / precision[s] - z_s
+        discrete node        its expected design columns E (as in `SoftmaxSums`) less its own z
+        not predicted        0
+    """
+
+    softmax: Coefficients
+    """Of discrete nodes; its incidence and values have the coefficients of Gaussian nodes, too."""
+    linear: Floats
+    """(n_gaussian,) linear terms."""
+    precision: Floats
+    """(n_gaussian,) precisions given the other columns."""
+    predicted: NDArray[np.bool_]
+    """(n_nodes,) whether a node has a conditional."""
+    shared: bool
+    """Whether both conditionals of a pair share its coefficients; else pairs are ordered, and
+    (u, v) is what u says in the conditional of v."""
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Which pairs of nodes are asked about, and how many are wanted."""
+
+    weights: PairWeights
+    """Weights of all pairs, positive.  Those that are infinite are not asked about."""
+    floor: float
+    """Pairs are wanted whose entry is at least this."""
+    most: int
+    """How many at most: those with the largest entries."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outside:
+    """Of all pairs asked about, those with a large gradient.
+
+    The gradient of a pair is the (width_u, width_v) matrix mean(z_u r_v') + mean(r_u z_v'), with z
+    and r as in `Conditionals`; of ordered pairs mean(z_u r_v').  The entry of a pair is the
+    Euclidean norm of its gradient divided by its weight: the penalty below which it has an edge.
+    """
+
+    largest: float
+    """Largest entry of all pairs asked about; 0 if there are none, NaN if any gradient is NaN."""
+    count: int
+    """How many have an entry of at least `floor`."""
+    pairs: Ints
+    """(k, 2) those, or `most` of them: by falling entry, equal ones in the order of the pairs.
+    u < v, unless pairs are ordered."""
+    entries: Floats
+    """(k,) their entries."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,3 +251,25 @@ class Rows(Counted, Protocol):
 
     def scored_curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> NodeMatrices:
         """The same for discrete nodes that are scored: their own terms, then their entries."""
+
+    def column_moments(self) -> ColumnMoments:
+        """Weighted means of the design columns and of their squares, shares of values.
+
+        The same numbers as in `moments`, without anything of size d x d.
+        """
+
+    def second_moments(self, first: Ints, second: Ints) -> Floats:
+        """Entries of `Moments.second`: the mean of z_a z_b for every pair of columns listed.
+
+        `first` and `second` are of equal length and hold columns a and b.  A store that keeps the
+        whole matrix, wherever that is, picks from it; others compute what is asked for.
+        """
+
+    def outside(self, conditionals: Conditionals, question: Question) -> Outside:
+        """Of all pairs of nodes that are asked about, those whose gradient is near its bound.
+
+        It counts as one pass.  No array over all pairs of nodes or of columns is made for it where
+        the caller is (the matrix of second moments may exist): pairs are taken in blocks, and of
+        a block what is wanted is kept.  The answer has the same bits for every number of threads.
+        Stores with features are not asked.
+        """

@@ -23,14 +23,19 @@ from mixedgm.model.nodes import Nodes
 from mixedgm.rows.by_column import RowsByColumn
 from mixedgm.rows.contract import (
     Coefficients,
+    ColumnMoments,
+    Conditionals,
     Gradient,
     Moments,
     NodeMatrices,
+    Outside,
+    Question,
     Shape,
     SoftmaxCurvature,
     SoftmaxSums,
 )
 from mixedgm.rows.curvature import BLAS_COST, scored_curvature, summed_curvature
+from mixedgm.rows.outside import SlopesByMoments, nearest
 from mixedgm.rows.products import Products
 from mixedgm.rows.spiked import SpikedRows
 from mixedgm.rows.threads import run_all, single_threaded_blas, threads_for
@@ -73,6 +78,8 @@ class MemoryRows:
     blas_cost: float = BLAS_COST
     """Nanoseconds per row that BLAS takes for a pair of columns; by it curvature is summed one way
     or the other."""
+    known_moments: Moments | None = None
+    """Of the table that these rows are a part of, where they take the place of their own."""
     passes: float = field(default=0.0, init=False)
     curvature_passes: float = field(default=0.0, init=False)
     part_seconds: tuple[float, float] = field(default=(0.0, 0.0), init=False)
@@ -200,6 +207,8 @@ class MemoryRows:
 
     @cached_property
     def _moments(self) -> Moments:
+        if self.known_moments is not None:
+            return self.known_moments
         if self.products is None:
             mean, second = self._sums(self.weights)
         else:
@@ -211,10 +220,11 @@ class MemoryRows:
                 np.bincount(self.codes[:, j], self.weights, nodes.n_levels[j])
                 for j in range(nodes.n_spiked, nodes.first_indicator)
             ]
-            shares = np.concatenate([*self._spiked_sums(), *counts, shares])
-        return Moments(total, mean / total, second / total, shares / total)
+            shares = np.concatenate([*self.spiked_sums(), *counts, shares])
+        second /= total  # in place: of very many columns it is the largest matrix there is
+        return Moments(total, mean / total, second, shares / total)
 
-    def _spiked_sums(self) -> list[Floats]:
+    def spiked_sums(self) -> list[Floats]:
         """Sums of what multiplies the own terms of nodes with a spike."""
         first, out = self.nodes.n_gaussian, []
         for j in range(self.nodes.n_spiked):
@@ -248,6 +258,14 @@ class MemoryRows:
         second[:p, p:] = number_by_level.T
         second[p:, p:] = upper + np.triu(upper, 1).T
         return np.concatenate([weighted.sum(axis=0), np.diagonal(upper)]), second
+
+    def column_moments(self) -> ColumnMoments:
+        """Weighted means of the columns and of their squares, shares of values."""
+        return self._moments.columns
+
+    def second_moments(self, first: Ints, second: Ints) -> Floats:
+        """Mean of z_a z_b for every pair of columns listed."""
+        return np.asarray(self._moments.second[first, second])
 
     @property
     def _triangle(self) -> list[tuple[int, int]]:
@@ -329,6 +347,21 @@ class MemoryRows:
         sums = self._means(out, coef, gradient, all_pairs)
         self._spend(time.perf_counter() - clock, 0.0)
         return sums
+
+    def outside(self, conditionals: Conditionals, question: Question) -> Outside:
+        """Of all pairs that are asked about, those whose gradient is near its bound."""
+        coef, expected = conditionals.softmax, np.zeros((0, self._n_columns))
+        if len(coef.nodes):
+            sums = self.softmax(coef, "all")
+            assert sums.all_pairs is not None
+            expected = np.ascontiguousarray(sums.all_pairs.T)
+        else:
+            self.passes += 1.0
+        clock = time.perf_counter()
+        slopes = SlopesByMoments(self._moments, conditionals, expected)
+        found = nearest(slopes, self.nodes, conditionals, question, self.n_threads)
+        self._spend(time.perf_counter() - clock, 0.0)
+        return found
 
     def _pieces(
         self, coef: Coefficients, n_chunks: int, n_threads: int, *, by_nodes: bool

@@ -15,6 +15,7 @@ import numpy as np
 
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.objective.contract import Evaluation
+from mixedgm.rows.contract import Outside
 from mixedgm.solve.account import Account, Certificate, Cost
 from mixedgm.solve.loop import Run, Solver, Status, TraceRow, run
 from mixedgm.solve.problem import Optimality, Problem
@@ -61,6 +62,10 @@ class Start:
     """Groups to work on from the start, besides those that screening finds."""
     rough: bool = False
     """Whether it solves for its lam only roughly."""
+    outside: Outside | None = None
+    """Of a wide table: pairs that are not in the layout and are near their bound at theta."""
+    reach: float = np.inf
+    """Entry down to which `outside` has all of them."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,7 +37,8 @@ def path_to_parts(path: Path | None) -> tuple[dict[str, Any] | None, Arrays]:
     """
     if path is None:
         return None, {}
-    is_wide = path.layout.n_nodes >= WIDE and path.moderators is None
+    has_some = path.layout.n_nodes >= WIDE or path.n_permitted is not None
+    is_wide = has_some and path.moderators is None
     path = _on_active_pairs(path) if is_wide else path
     points = path.points
     node_terms = np.array([point.node_terms for point in points], dtype=np.float64)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mixedgm.fitted import FittedModel
-from mixedgm.model.density import Conditionals, conditionals
+from mixedgm.model.density import RowConditionals, conditionals
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.nodes import Nodes
 from mixedgm.table.encode import Design
@@ -209,7 +209,7 @@ def _judged(fitted: FittedModel, design: Design) -> Floats:
     return there
 
 
-def _expected(fitted: FittedModel, given: Conditionals, chance: Floats) -> tuple[Floats, Floats]:
+def _expected(fitted: FittedModel, given: RowConditionals, chance: Floats) -> tuple[Floats, Floats]:
     """(n, m) means and variances of the same given the other columns."""
     nodes = fitted.params.nodes
     means, variances = [given.mean], [np.broadcast_to(given.variance, given.mean.shape)]
@@ -222,7 +222,7 @@ def _expected(fitted: FittedModel, given: Conditionals, chance: Floats) -> tuple
     return np.hstack(means), np.hstack(variances)
 
 
-def _expected_columns(nodes: Nodes, given: Conditionals, chance: Floats) -> Floats:
+def _expected_columns(nodes: Nodes, given: RowConditionals, chance: Floats) -> Floats:
     """(n, n_numeric) means of the design columns that are numbers, given the other columns."""
     p = nodes.n_gaussian
     columns = [given.mean[:, :p]]

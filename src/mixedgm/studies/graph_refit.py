@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mixedgm.errors import ParameterError, level_of_caller
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Ints
+from mixedgm.model.pair_weights import PairWeights
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.refits import emptied, stabilised, too_dense, unshrunken
 from mixedgm.path.rounds import FEWEST, Incomplete, Unpenalised
@@ -158,7 +159,8 @@ def refit_graph(fitted: FittedModel, design: Design | Gaps) -> GraphRefit:
 
 def _recipe(fitted: FittedModel) -> Recipe:
     """The pseudolikelihood of the edges that the model has."""
-    return Recipe(factors=np.where(fitted.edge_weights > 0.0, 1.0, np.inf))
+    edges = np.argwhere(np.triu(fitted.edge_weights > 0.0))
+    return Recipe(factors=PairWeights.only(len(fitted.schema.nodes), edges))
 
 
 def _completed(fitted: FittedModel, gaps: Gaps) -> Design:

@@ -94,9 +94,8 @@ def has_empty_cells(task: Task) -> NDArray[np.bool_]:
     Its coefficient has no finite estimate, and what a ridge makes of it is not uncertain.
     """
     layout, first = task.layout, task.layout.nodes.n_numeric
-    assert task.moments is not None
     row, column = layout.edge_position
-    empty = (np.minimum(row, column) >= first) & (task.moments.second[row, column] == 0.0)
+    empty = (np.minimum(row, column) >= first) & (task.second_moments(row, column) == 0.0)
     return layout.group_sums(empty.astype(np.float64)) > 0.0
 
 

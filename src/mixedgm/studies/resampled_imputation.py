@@ -17,6 +17,7 @@ from mixedgm.checkpoint import Record
 from mixedgm.errors import MixedGMError, ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.fitting import table_margins
+from mixedgm.model.pair_weights import PairWeights
 from mixedgm.options import Options
 from mixedgm.parallel import run, seeds
 from mixedgm.path.rounds import ROUGH, AtLam, Incomplete, Unpenalised
@@ -115,7 +116,9 @@ def _estimated(plan: _Plan, rng: np.random.Generator) -> FittedModel:
     recipe, lam = plan.options.recipe(gaps.schema), fitted.report.lam
     shrunken = fitted.report.was_fitted and not fitted.report.refitted
     if not shrunken:
-        recipe = replace(recipe, factors=np.where(fitted.edge_weights > 0.0, 1.0, np.inf))
+        edges = np.argwhere(np.triu(fitted.edge_weights > 0.0))
+        only = PairWeights.only(len(gaps.schema.nodes), edges)
+        recipe = replace(recipe, factors=only)
     incomplete = Incomplete.of(gaps, recipe)
     if shrunken:
         goal: AtLam | Unpenalised = AtLam(lam, recipe)

@@ -25,13 +25,14 @@ REMEDY = "leave columns out, merge rare levels, or begin with some of the rows"
 # Measured, see `effort`, on a machine of _PROBE operations per second and thread in plain matrix
 # products: operations per second of a pass, what a level costs beside its products, lams per unit
 # of log(rows / parameters of an edge), passes over all pairs that a lam is worth, and seconds that
-# a pair of columns takes per lam.
+# a pair of columns takes per lam: less of a wide table, most of whose pairs are only looked at.
 _PROBE = 46e9
 _NOMINAL = 25e9
 _PER_LEVEL = 60.0
 _LAMS_PER_LOG = 5.0
 _PASSES_PER_LAM = 1.5
 _PER_PAIR = 2e-7
+_MANY_PAIRS, _PER_ONE_OF_MANY = 2e6, 4e-8
 _FEWEST_LAMS, _MOST_LAMS = 3.0, 60.0
 _MATRICES = 10.0
 _MOST_NAMED, _MANY_LEVELS = 3, 10
@@ -117,7 +118,12 @@ def _seconds_per_lam(sizes: Floats, n_rows: int) -> float:
     predictors, levels = float(width[values > 0].sum()), float(values.sum())
     per_row = predictors * d + levels * _PER_LEVEL
     passes = _PASSES_PER_LAM * 4.0 * n_rows * per_row / _NOMINAL
-    return passes + _PER_PAIR * k * (k - 1) / 2
+    pairs = k * (k - 1) / 2
+    return (
+        passes
+        + _PER_PAIR * min(pairs, _MANY_PAIRS)
+        + _PER_ONE_OF_MANY * max(0.0, pairs - _MANY_PAIRS)
+    )
 
 
 def _reason(columns: Sequence[Column], sizes: Floats, n_rows: int) -> str:

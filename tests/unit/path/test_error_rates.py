@@ -12,7 +12,7 @@ from mixedgm.path.pair_tests import MOST_PARAMETERS, affordable, pairs_given, se
 from mixedgm.path.path import Path
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.selection import NAMED, choose
-from tests.support.problems import Table, draw, evidence_of
+from tests.support.problems import Table, draw, evidence_of, factors_of
 
 
 def chain(n_rows: int, seed: int = 0) -> Table:
@@ -34,6 +34,8 @@ def pairs_of(task, groups):
 
 def chosen(table, criterion, **recipe):
     task = table.task(**recipe)
+    if "factors" in recipe:
+        recipe["factors"] = factors_of(recipe["factors"])
     evidence = replace(evidence_of(table, Path.of(task), task), recipe=Recipe(**recipe))
     lams = np.geomspace(task.lam_max, 0.01 * task.lam_max, 50)
     return choose(evidence, criterion, lams, grows=True)

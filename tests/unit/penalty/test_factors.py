@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mixedgm.errors import ParameterError
-from mixedgm.penalty.factors import EDGE_KINDS, edge_kind, factor_matrix
+from mixedgm.penalty.factors import EDGE_KINDS, edge_kind, pair_factors
 from mixedgm.table.schema import Column, Schema
 
 SCHEMA = Schema(
@@ -16,6 +16,10 @@ SCHEMA = Schema(
     )
 )
 AGE, WAGE, SEX, RACE = range(4)
+
+
+def factor_matrix(*args, **options):
+    return pair_factors(*args, **options).matrix()
 
 
 def test_factors_are_one_by_default():
