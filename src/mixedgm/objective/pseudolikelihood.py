@@ -134,8 +134,8 @@ class Pseudolikelihood(RowsCounted):
         from mixedgm.objective.kernels import edge_gradient
 
         assert isinstance(self.moments, Moments)
-        layout, second = self.layout, self.moments.second
         assert softmax.all_pairs is not None
+        layout, second = self.layout, self.moments.second
         by_node = (gaussian.by_column.T, np.ascontiguousarray(softmax.all_pairs.T))
 
         def some(*part: int) -> None:

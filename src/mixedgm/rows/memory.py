@@ -51,9 +51,10 @@ _SMALL_PRODUCT = 900_000
 _WANT = {"none": 0, "support": 1, "all": 2}
 _EXPECTED = 3
 _NOT_TURNED = (np.zeros((0, 0)), np.zeros((0, 0), dtype=np.int64), np.zeros(0, dtype=np.int64))
-# Up to so many rows there are fewer chunks than a large machine has use for; passes with so much
-# work are then cut by columns, too, as long as the rows turned take no more bytes than these.
-_MANY_ROWS, _MUCH_WORK, _MOST_BYTES = 64 * 400, 200_000_000, 2**30
+# Up to so many rows there are fewer chunks than a large machine has use for; passes with much work
+# are then cut by columns, too, as long as the rows turned take no more bytes than these.
+_MANY_ROWS, _MOST_BYTES = 64 * 400, 2**30
+MUCH_WORK = 200_000_000
 _PIECES = 4
 # What a softmax takes per level, in coefficients.
 _SOFTMAX_WORK = 20
@@ -83,6 +84,8 @@ class MemoryRows:
     most_moments: int = 2**30
     """Bytes that second moments of all columns may take.  Where they would take more, those that
     are asked for are computed from the rows."""
+    cut_from: int = MUCH_WORK
+    """Rows times pairs of columns from which on a pass over few rows is cut by columns, too."""
     passes: float = field(default=0.0, init=False)
     curvature_passes: float = field(default=0.0, init=False)
     part_seconds: tuple[float, float] = field(default=(0.0, 0.0), init=False)
@@ -165,7 +168,7 @@ class MemoryRows:
     def _by_column(self) -> RowsByColumn | None:
         """The rows columns by rows, where there are few rows and very many pairs of columns."""
         n, d, width = self.n_rows, self._n_columns, self._width
-        if n >= _MANY_ROWS or n * d * width < _MUCH_WORK or self.products is not None:
+        if n >= _MANY_ROWS or n * d * width < self.cut_from or self.products is not None:
             return None
         if 8 * n * (d + width + self.codes.shape[1]) > _MOST_BYTES:
             return None
