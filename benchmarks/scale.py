@@ -174,8 +174,9 @@ def default_fit(shape: Shape) -> Fit:
     """Simulate and fit; for a process of its own."""
     product.warm_up()
     design = data.simulated(shape, degree=2.0)
-    clock = time.perf_counter()
+    _solved(data.simulated(Shape(30, shape.n_levels, 60)), 3)  # compiles
     runtime = Runtime(THREADS, THREADS)
+    clock = time.perf_counter()
     model = fit_design(design, Options(), runtime=runtime, certify=True)
     seconds = time.perf_counter() - clock
     assert model.path is not None

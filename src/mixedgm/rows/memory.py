@@ -263,7 +263,7 @@ class MemoryRows:
         )
         upper = np.triu(level_by_level)
         second = np.empty((p + levels, p + levels))
-        second[:p, :p] = weighted.T @ self.numbers
+        np.matmul(weighted.T, self.numbers, out=second[:p, :p])  # without a second one of its size
         second[p:, :p] = number_by_level
         second[:p, p:] = number_by_level.T
         second[p:, p:] = upper + np.triu(upper, 1).T
@@ -291,7 +291,8 @@ class MemoryRows:
     @cached_property
     def _written_out(self) -> DesignColumns | None:
         """All design columns, where second moments of all of them would take too much memory."""
-        if self.products is not None or 8 * self._n_columns**2 <= self.most_moments:
+        has_moments = self.known_moments is not None or self.products is not None
+        if has_moments or 8 * self._n_columns**2 <= self.most_moments:
             return None
         return DesignColumns.of(self.numbers, self.codes, self.nodes, self.weights)
 
