@@ -8,7 +8,8 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 EXTRAS = ("frames", "plot", "cluster")
-"""What users may install with the package; the other extras are for development."""
+"""What users may install with the package.  The extra for GPUs is left out, because it is huge and
+needs one to be tried; the others are for development."""
 
 
 def lowest(pyproject: Path) -> list[str]:
