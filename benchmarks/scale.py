@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from benchmarks import data, product
+from benchmarks import cores, data, product, wide_models
 from benchmarks.certificate import worst_kkt
 from benchmarks.context import THREADS, TOL, Context
 from benchmarks.memory import MB, in_fresh_process, peak_resident, traced
@@ -39,6 +39,8 @@ def run(context: Context) -> Result:
     result = Result("scale")
     _sparse(result, context)
     _omics(result, context)
+    wide_models.rows(result, context)
+    cores.rows(result, context)
     return result
 
 

@@ -140,6 +140,11 @@ class Task:
         return replace(self, smooth=self.scoring_smooth, solver=Auto(), scoring_smooth=None)
 
     @property
+    def n_threads(self) -> int:
+        """Threads of its rows, which may work on long vectors, too."""
+        return int(getattr(getattr(self.smooth, "rows", None), "n_threads", 1))
+
+    @property
     def layout(self) -> Layout:
         """Which parameters exist."""
         return self.smooth.layout
