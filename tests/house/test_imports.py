@@ -49,6 +49,7 @@ ROOMS = (
     "views",
     "studies",
     "diagnostics",
+    "html_report",
     "estimator",
     "datasets",
     "cli",

@@ -8,14 +8,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mixedgm.errors import Finding, TableError
+from mixedgm.errors import Finding, ParameterError, TableError
 from mixedgm.fitted import FittedModel
 from mixedgm.printable import number_of, rows
+from mixedgm.table.encode import UnseenArg
 from mixedgm.table.gaps import Gaps
 from mixedgm.table.read import Frame, as_frame, with_weights
+from mixedgm.table.schema import Schema
 from mixedgm.table.sources import Source
 
-__all__ = ["concatenated", "mean_scores", "score_sums", "weighted_frames"]
+__all__ = [
+    "concatenated",
+    "dask_answers",
+    "dask_scores",
+    "mean_scores",
+    "score_sums",
+    "weighted_frames",
+]
 
 Floats = NDArray[np.float64]
 
@@ -45,6 +54,66 @@ def mean_scores(every: Iterable[Mapping[str, tuple[float, float]]]) -> dict[str,
             total[0] += value
             total[1] += weight
     return {name: value / weight if weight else np.nan for name, (value, weight) in sums.items()}
+
+
+def dask_scores(
+    model: Any, X: Any, sample_weight: ArrayLike | str | None, unseen: UnseenArg
+) -> dict[str, float]:
+    """Return means over a Dask frame by column, and of the score under an empty name.
+
+    The partitions are scored where they are; sums come back.
+    """
+    import dask
+    from dask.delayed import delayed
+
+    if sample_weight is not None and not isinstance(sample_weight, str):
+        raise ParameterError(
+            "rows of a Dask frame have weights by a column: give sample_weight its name."
+        )
+    score = delayed(_scored_partition, pure=False)
+    tasks = [score(part, model, sample_weight, unseen) for part in X.to_delayed()]
+    compute: Any = dask.base.compute
+    every = [sums for sums in compute(*tasks) if sums is not None]
+    if not every:
+        raise TableError([Finding(None, "the table cannot be scored: no row counts", "")])
+    return mean_scores(every)
+
+
+def _scored_partition(
+    part: Any, model: Any, sample_weight: str | None, unseen: UnseenArg
+) -> Mapping[str, tuple[float, float]] | None:
+    frame, weights = as_frame(part), None
+    if sample_weight is not None:
+        frame, weights = with_weights(frame, sample_weight)
+    if not frame.n_rows or (weights is not None and not weights.any()):
+        return None
+    fitted: FittedModel = model.fitted_
+    return score_sums(fitted, model._rows(frame, sample_weight=weights, unseen=unseen))
+
+
+def dask_answers(model: Any, X: Any, method: str, *given: Any, **options: Any) -> Any:
+    """Return a Dask frame with what a method of the model answers for every partition.
+
+    Its columns and types are those of the answer for one row.
+    """
+    row = pd_row(model.schema_)
+    meta = getattr(model, method)(row, *given, **options).iloc[:0]
+    return X.map_partitions(_answered, model, method, given, options, meta, meta=meta)
+
+
+def _answered(
+    part: Any, model: Any, method: str, given: tuple[Any, ...], options: dict[str, Any], meta: Any
+) -> Any:
+    if not len(part):
+        return meta
+    return getattr(model, method)(part, *given, **options)
+
+
+def pd_row(schema: Schema) -> Any:
+    """Return a pandas frame with one row that fits a schema."""
+    import pandas as pd
+
+    return pd.DataFrame({c.name: [c.levels[0] if c.has_levels else 0.0] for c in schema.columns})
 
 
 def weighted_frames(

@@ -16,6 +16,7 @@ from mixedgm.estimator.joint import JointMethods
 from mixedgm.estimator.missing import MissingMethods
 from mixedgm.estimator.moderated import ModerationMethods
 from mixedgm.estimator.new_data import NewDataMethods
+from mixedgm.estimator.report import ReportMethods
 from mixedgm.fitting import fit_table
 from mixedgm.options import RENAMED, Options
 from mixedgm.parameters import with_options
@@ -25,7 +26,13 @@ from mixedgm.table.any_table import parts_of
 
 
 class MixedGraphicalModel(
-    GraphMethods, ModerationMethods, NewDataMethods, MissingMethods, AdequacyMethods, JointMethods
+    GraphMethods,
+    ModerationMethods,
+    NewDataMethods,
+    MissingMethods,
+    AdequacyMethods,
+    JointMethods,
+    ReportMethods,
 ):
     """Sparse graphical model over continuous and categorical columns.
 
@@ -115,7 +122,7 @@ class MixedGraphicalModel(
 
     Attributes
     ----------
-    lam_ : float, or ndarray (n_features_in_,)
+    lam_ : float, or ndarray of shape (`n_features_in_`,)
         One value per column, in the order of the table and NaN for covariates, where `select`
         chooses or `lam` gives one per column.
     params_ : Params

@@ -12,7 +12,14 @@ from sklearn.utils.metaestimators import available_if
 from mixedgm.deprecation import renamed_arguments
 from mixedgm.errors import ParameterError
 from mixedgm.estimator.base import HasModel
-from mixedgm.estimator.in_parts import concatenated, mean_scores, score_sums, weighted_frames
+from mixedgm.estimator.in_parts import (
+    concatenated,
+    dask_answers,
+    dask_scores,
+    mean_scores,
+    score_sums,
+    weighted_frames,
+)
 from mixedgm.model.kinds import Point
 from mixedgm.options import Options
 from mixedgm.parallel import RandomState
@@ -23,7 +30,7 @@ from mixedgm.table.encode import UnseenArg
 from mixedgm.table.fill import filled
 from mixedgm.table.gaps import Gaps, read_gaps
 from mixedgm.table.read import with_weights
-from mixedgm.table.sources import Source, source_of
+from mixedgm.table.sources import is_dask, source_of
 from mixedgm.views.tables import probability_frame
 
 if TYPE_CHECKING:
@@ -84,9 +91,9 @@ class NewDataMethods(HasModel):
         """
         from mixedgm.studies.incomplete import row_score
 
-        source = source_of(X)
-        if source is not None:
-            return self._mean_scores(source, sample_weight, unseen)[""]
+        in_parts = self._mean_scores(X, sample_weight, unseen)
+        if in_parts is not None:
+            return in_parts[""]
         X, sample_weight = _with_named_weights(X, sample_weight)
         return row_score(self._model, self._rows(X, sample_weight=sample_weight, unseen=unseen))
 
@@ -108,10 +115,9 @@ class NewDataMethods(HasModel):
         """
         from mixedgm.studies.incomplete import node_losses
 
-        source = source_of(X)
-        if source is not None:
-            means = self._mean_scores(source, sample_weight, unseen)
-            return {name: mean for name, mean in means.items() if name}
+        in_parts = self._mean_scores(X, sample_weight, unseen)
+        if in_parts is not None:
+            return {name: mean for name, mean in in_parts.items() if name}
         X, sample_weight = _with_named_weights(X, sample_weight)
         return node_losses(self._model, self._rows(X, sample_weight=sample_weight, unseen=unseen))
 
@@ -147,7 +153,7 @@ class NewDataMethods(HasModel):
 
         Returns
         -------
-        frame or column of the library of `X`
+        frame or column of the library of `X`; a Dask frame for a Dask frame
             Conditional means of continuous columns (medians where one has a transform) and of
             hurdle columns (zeros included), most probable levels of categorical ones, and what
             `value` says of ordinal ones and counts.  Where cells are missing, a column with a
@@ -190,6 +196,8 @@ class NewDataMethods(HasModel):
         from mixedgm.studies.incomplete import predicted
 
         model = self._model
+        if is_dask(X):
+            return dask_answers(self, X, "predict", columns, value=value, unseen=unseen)
         source = source_of(X)
         if source is not None:
             return concatenated(
@@ -248,6 +256,8 @@ class NewDataMethods(HasModel):
         names = _wanted(model.schema, columns)
         if isinstance(columns, (list, tuple, np.ndarray)):
             return {name: self.predict_proba(X, name, unseen=unseen) for name in names}
+        if is_dask(X):
+            return dask_answers(self, X, "predict_proba", columns, unseen=unseen)
         source = source_of(X)
         if source is not None:
             return concatenated(
@@ -368,9 +378,17 @@ class NewDataMethods(HasModel):
         return [filled(X, frame, gaps, each.numbers, each.codes, rounded=True) for each in drawn]
 
     def _mean_scores(
-        self, source: Source, sample_weight: ArrayLike | str | None, unseen: UnseenArg
-    ) -> dict[str, float]:
-        """Means of a table in parts by column, and of the score under an empty name."""
+        self, X: Any, sample_weight: ArrayLike | str | None, unseen: UnseenArg
+    ) -> dict[str, float] | None:
+        """Means of a table in parts by column, and of the score under an empty name.
+
+        None where the table is not in parts.
+        """
+        if is_dask(X):
+            return dask_scores(self, X, sample_weight, unseen)
+        source = source_of(X)
+        if source is None:
+            return None
         every = weighted_frames(source, sample_weight)
         return mean_scores(
             score_sums(self._model, self._rows(frame, sample_weight=weights, unseen=unseen))

@@ -358,15 +358,15 @@ def solve_path(
     keep_trace = len(lams) == 1 and not before
     try:
         for lam in track(lams, show=runtime.show and len(lams) > 1, what="lam", total=len(lams)):
-            if task.beyond is not None:
-                task, solution, here = solve_among_all(task, float(lam), recipe, here)
-            else:
-                problem = task.problem(float(lam))
-                with single_threaded_blas(), using_threads(task.n_threads):
+            with single_threaded_blas(), using_threads(task.n_threads):
+                if task.beyond is not None:
+                    task, solution, here = solve_among_all(task, float(lam), recipe, here)
+                else:
+                    problem = task.problem(float(lam))
                     solution = solve(
                         problem, recipe.solver, here, tol=recipe.tol, max_iter=recipe.max_iter
                     )
-                here = Start(solution.theta, solution.evaluation, float(lam), solution.memory)
+                    here = Start(solution.theta, solution.evaluation, float(lam), solution.memory)
             points.append(_point(task, float(lam), solution, keep_trace))
             if enough is not None and enough(task, points[-1]):
                 break

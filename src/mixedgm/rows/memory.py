@@ -35,7 +35,7 @@ from mixedgm.rows.contract import (
     SoftmaxSums,
 )
 from mixedgm.rows.curvature import BLAS_COST, scored_curvature, summed_curvature
-from mixedgm.rows.outside import SlopesByMoments, nearest
+from mixedgm.rows.outside import DesignColumns, Slopes, SlopesByMoments, nearest
 from mixedgm.rows.products import Products
 from mixedgm.rows.spiked import SpikedRows
 from mixedgm.rows.threads import run_all, single_threaded_blas, threads_for
@@ -81,6 +81,9 @@ class MemoryRows:
     or the other."""
     known_moments: Moments | None = None
     """Of the table that these rows are a part of, where they take the place of their own."""
+    most_moments: int = 2**30
+    """Bytes that second moments of all columns may take.  Where they would take more, those that
+    are asked for are computed from the rows."""
     cut_from: int = MUCH_WORK
     """Rows times pairs of columns from which on a pass over few rows is cut by columns, too."""
     passes: float = field(default=0.0, init=False)
@@ -216,16 +219,20 @@ class MemoryRows:
             mean, second = self._sums(self.weights)
         else:
             mean, second = self.products.moments(self._sums, self.weights)
-        total, d, nodes = self.total_weight, self._n_columns, self.nodes
-        shares = mean[nodes.n_numeric : d]
-        if nodes.first_indicator:
-            counts = [
-                np.bincount(self.codes[:, j], self.weights, nodes.n_levels[j])
-                for j in range(nodes.n_spiked, nodes.first_indicator)
-            ]
-            shares = np.concatenate([*self.spiked_sums(), *counts, shares])
+        total, shares = self.total_weight, self._shares(mean)
         second /= total  # in place: of very many columns it is the largest matrix there is
         return Moments(total, mean / total, second, shares / total)
+
+    def _shares(self, sums: Floats) -> Floats:
+        """Sums of weights by value, from the sums of all columns."""
+        nodes, shares = self.nodes, sums[self.nodes.n_numeric : self._n_columns]
+        if not nodes.first_indicator:
+            return shares
+        counts = [
+            np.bincount(self.codes[:, j], self.weights, nodes.n_levels[j])
+            for j in range(nodes.n_spiked, nodes.first_indicator)
+        ]
+        return np.concatenate([*self.spiked_sums(), *counts, shares])
 
     def spiked_sums(self) -> list[Floats]:
         """Sums of what multiplies the own terms of nodes with a spike."""
@@ -256,7 +263,7 @@ class MemoryRows:
         )
         upper = np.triu(level_by_level)
         second = np.empty((p + levels, p + levels))
-        second[:p, :p] = weighted.T @ self.numbers
+        np.matmul(weighted.T, self.numbers, out=second[:p, :p])  # without a second one of its size
         second[p:, :p] = number_by_level
         second[:p, p:] = number_by_level.T
         second[p:, p:] = upper + np.triu(upper, 1).T
@@ -264,11 +271,30 @@ class MemoryRows:
 
     def column_moments(self) -> ColumnMoments:
         """Weighted means of the columns and of their squares, shares of values."""
-        return self._moments.columns
+        return self._column_moments
+
+    @cached_property
+    def _column_moments(self) -> ColumnMoments:
+        if self._written_out is None:
+            return self._moments.columns
+        share, columns = self._written_out.share, self._written_out.columns
+        mean = columns @ share
+        shares = self._shares(mean * self.total_weight) / self.total_weight
+        return ColumnMoments(self.total_weight, mean, columns**2 @ share, shares)
 
     def second_moments(self, first: Ints, second: Ints) -> Floats:
         """Mean of z_a z_b for every pair of columns listed."""
-        return np.asarray(self._moments.second[first, second])
+        if self._written_out is None:
+            return np.asarray(self._moments.second[first, second])
+        return self._written_out.second_moments(first, second)
+
+    @cached_property
+    def _written_out(self) -> DesignColumns | None:
+        """All design columns, where second moments of all of them would take too much memory."""
+        has_moments = self.known_moments is not None or self.products is not None
+        if has_moments or 8 * self._n_columns**2 <= self.most_moments:
+            return None
+        return DesignColumns.of(self.numbers, self.codes, self.nodes, self.weights)
 
     @property
     def _triangle(self) -> list[tuple[int, int]]:
@@ -361,8 +387,13 @@ class MemoryRows:
         else:
             self.passes += 1.0
         clock = time.perf_counter()
-        slopes = SlopesByMoments(self._moments, conditionals, expected)
-        found = nearest(slopes, self.nodes, conditionals, question, self.n_threads)
+        slopes: Slopes
+        if self._written_out is None:
+            slopes = SlopesByMoments(self._moments, conditionals, expected)
+        else:
+            slopes = self._written_out.slopes(conditionals, expected, self.n_threads)
+        with single_threaded_blas():
+            found = nearest(slopes, self.nodes, conditionals, question, self.n_threads)
         self._spend(time.perf_counter() - clock, 0.0)
         return found
 
@@ -425,13 +456,13 @@ class MemoryRows:
         nodes, incidence = self.nodes, coef.incidence
         first, last = nodes.n_spiked, nodes.first_indicator
         values = slice(int(nodes.slot_start[first]), int(nodes.slot_start[last]))
-        shares = self._moments.shares[values]
+        shares = self.column_moments().shares[values]
         logits = np.where(shares > 0.0, coef.bias[values], 0.0) * shares
         out = np.add.reduceat(logits, nodes.slot_start[first:last] - nodes.slot_start[first])
         p = incidence.nodes.n_gaussian
         entries = slice(*incidence.node_entries[[p + first, p + last]].tolist())
         column, target = incidence.entry_column[entries], incidence.entry_target[entries]
-        linear = coef.values[entries] * self._moments.second[column, target]
+        linear = coef.values[entries] * self.second_moments(column, target)
         at = target - nodes.column_start[p + first]
         return np.asarray(out + np.bincount(at, linear, last - first))
 

@@ -163,7 +163,9 @@ class PartedRows:
         """Sums over parts of ``function(rows, *given)``, with every stride-th row of the table."""
         before = np.cumsum([0, *self.sizes[:-1]])
         first = (-before % stride).tolist()
-        common = (self.opener, self.n_threads, function, given, stride)
+        # On a cluster every worker has tasks for all of its threads.
+        n_threads = self.n_threads if self.parts.nearby else 1
+        common = (self.opener, n_threads, function, given, stride)
         return self.parts.total(_asked, *common, each=first)
 
     def means(self, function: Callable[..., Sums], *given: Any, stride: int = 1) -> Sums:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mixedgm.table.parted import Reader, read_locally
-from mixedgm.table.sources import source_of
+from mixedgm.table.sources import is_dask, source_of
 
 __all__ = ["parts_of"]
 
@@ -20,5 +20,9 @@ def parts_of(X: Any) -> Reader | None:
     """
     if isinstance(X, Reader):
         return X
+    if is_dask(X):
+        from mixedgm.table.dask_tables import dask_reader
+
+        return dask_reader(X)
     source = source_of(X)
     return None if source is None else read_locally(source)

@@ -22,6 +22,7 @@ __all__ = [
     "ParquetFiles",
     "Source",
     "WithoutColumns",
+    "file_part",
     "is_dask",
     "part_names",
     "rows_at_once",
@@ -162,14 +163,30 @@ class ParquetFiles:
         """As for a single file: pandas where it is installed."""
         return _arrow_library()
 
-    def units(self) -> list[tuple[Path, int]]:
-        """Return where parts begin: the file, and which of its parts."""
-        return [(file, k) for file in self.files for k in range(self._n_parts(file))]
+    def units(self) -> list[tuple[Path, int, int]]:
+        """Return parts that can be read one by one: the file, its first row group, and the end.
 
-    def _n_parts(self, file: Path) -> int:
-        with _opened(file) as opened:
-            rows = rows_at_once(len(opened.schema_arrow.names), self.most_rows)
-            return max(1, -(-int(opened.metadata.num_rows) // rows))
+        Row groups are put together as long as they are small.
+        """
+        units = []
+        for file in self.files:
+            with _opened(file) as opened:
+                most = rows_at_once(len(opened.schema_arrow.names), self.most_rows)
+                metadata = opened.metadata
+                sizes = [metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)]
+            first, n_rows = 0, 0
+            for k, size in enumerate(sizes):
+                if n_rows and n_rows + size > most:
+                    units.append((file.absolute(), first, k))
+                    first, n_rows = k, 0
+                n_rows += size
+            units.append((file.absolute(), first, len(sizes)))
+        return units
+
+    def empty(self) -> Any:
+        """Return a frame without rows that has the columns of the first file."""
+        with _opened(self.files[0]) as opened:
+            return _as_frame(opened.schema_arrow.empty_table(), self.library)
 
     def frames(self) -> Iterator[tuple[str, Any]]:
         """Yield the parts of all files."""
@@ -184,6 +201,20 @@ class ParquetFiles:
                     yield label, _as_frame(Table.from_batches([batch]), self.library)
                 if not n:
                     yield label, _as_frame(opened.schema_arrow.empty_table(), self.library)
+
+
+def file_part(unit: tuple[Path, int, int], library: str, without: Sequence[str]) -> Any:
+    """Return the rows of some row groups of a file, less some columns."""
+    file, first, last = unit
+    with _opened(file) as opened:
+        if first == last:
+            table = opened.schema_arrow.empty_table()
+        else:
+            table = opened.read_row_groups(list(range(first, last)))
+    frame = as_frame(_as_frame(table, library))
+    for name in without:
+        frame = without_column(frame, name) if name in frame.positions else frame
+    return frame
 
 
 def _opened(file: Path) -> Any:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from mixedgm.cli.console import Console
-from mixedgm.cli.fitting_options import add_fitting, fit_options, fitted_model, read_any
+from mixedgm.cli.fitting_options import (
+    add_fitting,
+    add_scheduler,
+    fit_options,
+    fitted_model,
+    read_any,
+)
 from mixedgm.cli.options import add_output, add_table
 from mixedgm.cli.output import check_model_output
 
@@ -17,7 +23,8 @@ the best one is chosen, unless --lam gives it: the larger the penalty, the fewer
 model goes to a file that the other commands read, a summary to the terminal.
 
 TABLE may be a folder of Parquet files, or a pattern such as "part-*.parquet" (in quotes): it is
-then read part by part, and may be larger than memory.
+then read part by part, and may be larger than memory; --scheduler leaves its parts to the workers
+of a Dask cluster.
 """
 EXAMPLES = """
 mixedgm fit survey.csv -o survey.mgm
@@ -38,6 +45,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="one penalty, instead of choosing among many (larger: fewer edges)",
     )
     add_fitting(parser, refit=True)
+    add_scheduler(parser)
 
 
 def run(args: Namespace, console: Console) -> None:

@@ -6,7 +6,13 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from mixedgm.cli.console import Console
-from mixedgm.cli.fitting_options import add_fitting, fit_options, fitted_model, read_any
+from mixedgm.cli.fitting_options import (
+    add_fitting,
+    add_scheduler,
+    fit_options,
+    fitted_model,
+    read_any,
+)
 from mixedgm.cli.options import add_result, add_table
 from mixedgm.cli.output import check_output, deliver
 
@@ -31,6 +37,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_table(parser)
     add_result(parser)
     add_fitting(parser)
+    add_scheduler(parser)
 
 
 def run(args: Namespace, console: Console) -> None:
