@@ -12,6 +12,7 @@ from mixedgm.diagnostics.truth import truth_of
 from mixedgm.model.layout import Layout
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.pair_weights import PairWeights
+from mixedgm.parts.cluster import ClusterParts
 from mixedgm.parts.local import LocalParts
 from mixedgm.rows.contract import Coefficients, Conditionals, Question
 from mixedgm.rows.memory import MemoryRows
@@ -81,8 +82,11 @@ MEMORY = {
 # Where the rows are cut, and how many bytes stay in memory: all, or nothing.
 PARTS = {"parts": ((0.2, 0.21, 0.9), None), "parts-in-files": ((0.5,), 0)}
 TABLE_STORES = (*MEMORY, *PARTS)
-STORES = (*TABLE_STORES, "states")
-EVERY = [(s, shape) for s in STORES for shape in (DISTRIBUTIONS if s == "states" else SHAPES)]
+# A few tables of every sort: every question to a cluster takes some milliseconds.
+ON_CLUSTER = ("mixed-weighted", "few-edges", "scored-weighted", "spiked-few-edges", "both-kinds")
+STORES = dict.fromkeys(TABLE_STORES, SHAPES)
+STORES |= {"parts-in-files": SHAPES[::4], "cluster": ON_CLUSTER, "states": tuple(DISTRIBUTIONS)}
+EVERY = [(store, shape) for store, shapes in STORES.items() for shape in shapes]
 FEW = [(store, shape) for store in TABLE_STORES for shape in ("mixed", "scored", "spiked")]
 FEW.append(("states", "states"))
 
@@ -185,7 +189,27 @@ def make(store, shape, size=0.5):
     case = states_of(shape, store == "states") if shape in DISTRIBUTIONS else table_of(shape, size)
     if store in PARTS:
         return replace(case, rows=parted(case.rows, *PARTS[store]))
+    if store == "cluster":
+        rows = parted(case.rows, (0.3, 0.8), None)
+        futures = cluster().scatter(list(rows.parts.map(replace)), hash=False)
+        return replace(case, rows=replace(rows, parts=ClusterParts(cluster(), futures)))
     return replace(case, rows=replace(case.rows, **MEMORY.get(store, {})))
+
+
+@cache
+def cluster():
+    """Two workers in this process."""
+    from distributed import Client
+
+    options = {"processes": False, "threads_per_worker": 1, "dashboard_address": ":0"}
+    return Client(n_workers=2, **options)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _closed():
+    yield
+    if cluster.cache_info().currsize:
+        cluster().close()
 
 
 def parted(rows, cuts, limit):
