@@ -73,13 +73,10 @@ def _sparse(result: Result, context: Context) -> None:
     result.add(certified("wide and sparse paths", max(one.kkt for one in found), TOL))
     d = np.array([one.d for one in found], dtype=float)
     seconds, memory = (
-        np.array([getattr(one, of) for one in found], dtype=float) for of in _GROWING
+        np.array([getattr(one, of) for one in found], dtype=float) for of in ("seconds", "memory")
     )
     result.add(grows("wide and sparse: seconds of a lam ~ d", exponent(d, seconds), 2, 0.1))
     result.add(grows("wide and sparse: memory beyond moments ~ d", exponent(d, memory), 1, 0.3))
-
-
-_GROWING = ("seconds", "memory")
 
 
 def sparse_path(shape: Shape, n_lams: int) -> Found:
@@ -126,8 +123,7 @@ def _omics(result: Result, context: Context) -> None:
     found = in_fresh_process(default_fit, shape)
     result.figures["omics"] = asdict(found)
     name = f"{shape}, default fit on two cores"
-    text = f"{found.seconds:.3g} s, {found.peak / 1e9:.2f} GB, {found.n_lams} lams, {found.edges:,} edges"
-    result.add(shown(name, text))
+    result.add(shown(name, f"{found.n_lams} lams, {found.edges:,} edges"))
     result.add(at_most(f"{name}: time", found.seconds, SECONDS, "s"))
     result.add(at_most(f"{name}: peak memory", found.peak / 1e9, GIGABYTES, "GB"))
     result.add(holds(f"{name}: certified", f"<= {TOL:g}", found.kkt <= TOL, f"{found.kkt:.1e}"))

@@ -52,6 +52,16 @@ def _table(n: int = 90) -> dict[str, Any]:
     }
 
 
+def _many_columns(n: int = 60, columns: int = 400) -> Any:
+    """So many that a file holds only what is not zero."""
+    import pandas as pd
+
+    values = np.random.default_rng(2).normal(size=(n, columns))
+    values[:, 1:9] += 3.0 * values[:, :8]
+    table = pd.DataFrame(values, columns=[f"g{k}" for k in range(columns)])
+    return table.assign(site=["ab"[k % 2] for k in range(n)])
+
+
 def _models() -> dict[str, tuple[Any, Any]]:
     """Models of every kind, with the table each can predict."""
     import pandas as pd
@@ -91,6 +101,7 @@ def _models() -> dict[str, tuple[Any, Any]]:
         ),
         "numbers for names": ({"lams": [0.3, 0.1], "solver": mg.ProximalNewton("exact")}, numbers),
         "array": ({"lam": 0.1, "types": ["continuous", None, "categorical"]}, numbers.to_numpy()),
+        "wide": ({"lams": [0.8, 0.5], "select": "ebic", "n_jobs": 1}, _many_columns()),
         "subsamples": ({"select": mg.StARS(n_subsamples=3), **few}, plain[["a", "skewed", "flag"]]),
     }
     found: dict[str, tuple[Any, Any]] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,8 +27,6 @@ from mixedgm.table.schema import Schema
 
 if TYPE_CHECKING:
     from mixedgm.joint.sampling import Draw, Method
-
-_NODES_AT_ONCE = 256
 
 Points = Mapping[int, Callable[[Floats], NDArray[Any]]]
 """Of some nodes: conditionals (means, or log probabilities of values) -> predictions."""
@@ -171,31 +169,55 @@ class FittedModel:
 
     @cached_property
     def _weighted_pairs(self) -> tuple[Ints, Ints, Floats]:
-        """Nodes u < v of every edge, and its weight.
-
-        Found some nodes at a time: of very many columns, edges take far less memory than pairs.
-        """
-        start = self.params.nodes.column_start
-        scale = self.column_scales
-        parts = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
-        for first in range(0, len(start) - 1, _NODES_AT_ONCE):
-            last = min(first + _NODES_AT_ONCE, len(start) - 1)
+        """Nodes u < v of every edge, sorted, and its weight."""
+        (u, v), scale = self._pairs, self.column_scales
+        weight = np.zeros(len(u))
+        for at, (rows, columns) in self._blocks_of(u, v):
             # Scaled first: in units that are very large or small the square of a coefficient has
             # no place in double precision.
-            columns = slice(start[first], start[last])
-            scaled = scale[columns, None] * self.edge_coef[columns] * scale
-            by_row = np.add.reduceat(scaled**2, start[first:last] - start[first], axis=0)
-            norms = np.sqrt(np.add.reduceat(by_row, start[:-1], axis=1))
-            u, v = np.nonzero(np.triu(norms, first + 1))
-            parts.append((u + first, v, norms[u, v]))
-        u, v, weight = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return u, v, weight
+            scaled = scale[rows] * self.edge_coef[rows, columns] * scale[columns]
+            weight[at] = np.sqrt((scaled**2).sum(axis=1).sum(axis=1))
+        there = weight != 0.0
+        return u[there], v[there], weight[there]
+
+    @property
+    def pair_weights(self) -> Floats:
+        """Weights of the edges, in the order of their nodes."""
+        return self._weighted_pairs[2]
+
+    @cached_property
+    def _pairs(self) -> tuple[Ints, Ints]:
+        """Nodes u < v of every block of `edge_coef` that is not zero, sorted."""
+        node, n = self.params.nodes.column_node, len(self.params.nodes)
+        places = np.flatnonzero(self.edge_coef) if self.params.nodewise else self.params.places
+        row, column = np.divmod(places, len(node))
+        u, v = node[row], node[column]
+        u, v = np.divmod(np.unique((u * n + v)[u < v]), max(n, 1))
+        return u, v
+
+    def _blocks_of(self, u: Ints, v: Ints) -> Iterator[tuple[Ints, tuple[Ints, Ints]]]:
+        """Pairs of nodes, those whose blocks have one shape together.
+
+        Positions among the pairs, and (pairs, width_u, 1) rows and (pairs, 1, width_v) columns of
+        their blocks.
+        """
+        nodes = self.params.nodes
+        shapes, which = np.unique(
+            np.column_stack([nodes.width[u], nodes.width[v]]), axis=0, return_inverse=True
+        )
+        start = nodes.column_start
+        for shape, (height, width) in enumerate(shapes.tolist()):
+            at = np.flatnonzero(which.ravel() == shape)
+            rows = start[u[at], None, None] + np.arange(height)[:, None]
+            yield at, (rows, start[v[at], None, None] + np.arange(width))
 
     @property
     def n_predictors(self) -> dict[str, int]:
         """Number of predictors in the conditional of every target column, in the table's order."""
-        there = (self.params.coef != 0.0).astype(np.float64)
-        count = np.count_nonzero(self.params.block_norms(there), axis=0)
+        node, n = self.params.nodes.column_node, len(self.params.nodes)
+        row, column = np.divmod(self.params.places, len(node))
+        blocks = np.unique(node[row] * n + node[column])
+        count = np.bincount(blocks % max(n, 1), minlength=n)
         return {name: int(count[self.schema.node_index(name)]) for name in self.schema.targets}
 
     @property
@@ -227,14 +249,12 @@ class FittedModel:
     @cached_property
     def edges(self) -> tuple[Edge, ...]:
         """Edges and their deviations, heaviest first."""
-        u, v, weight = self._weighted_pairs
         varying = np.triu(self.deviation_weights, 1)
         m, a, b = np.nonzero(varying)
-        weights = np.concatenate([weight, varying[m, a, b]])
-        where = [np.append(np.zeros_like(u), m + 1), np.append(u, a), np.append(v, b)]
-        order = np.argsort(-weights, kind="stable")
-        columns = [part[order].tolist() for part in (*where, weights)]
-        return tuple(map(self._edge_or_deviation, *columns))
+        weights = np.concatenate([self._weighted_pairs[2], varying[m, a, b]])
+        deviations = zip(*(part.tolist() for part in (m, a, b, varying[m, a, b])), strict=True)
+        both = [*self._plain_edges(), *(self._deviation_edge(*each) for each in deviations)]
+        return tuple(both[at] for at in np.argsort(-weights, kind="stable").tolist())
 
     def frequency_of(self, edge: Edge) -> float:
         """Share of the subsamples that have this edge or deviation."""
@@ -270,16 +290,14 @@ class FittedModel:
         ends = self.schema.node_index(edge.source), self.schema.node_index(edge.target)
         return names.index(edge.moderator), *ends
 
-    def _edge_or_deviation(self, m: int, u: int, v: int, weight: float) -> Edge:
-        if m == 0:
-            return self._edge(u, v, weight)
-        nodes, node = self.schema.nodes, self.moderators[m - 1]
+    def _deviation_edge(self, m: int, u: int, v: int, weight: float) -> Edge:
+        nodes, node = self.schema.nodes, self.moderators[m]
         return Edge(
             nodes[u].name,
             nodes[v].name,
             edge_kind(self.schema, u, v),
             weight,
-            self._sign_of(self._deviation(m - 1, u, v), node, u, v),
+            self._sign_of(self._deviation(m, u, v), node, u, v),
             None,
             moderator=nodes[node].name,
             ridge=self._has_ridge(u, v),
@@ -302,27 +320,50 @@ class FittedModel:
             deviation = 0.5 * (deviation + whole[:, columns, rows].swapaxes(1, 2))
         return np.asarray(deviation)
 
-    def _edge(self, u: int, v: int, weight: float) -> Edge:
-        nodes, kind = self.schema.nodes, edge_kind(self.schema, u, v)
-        precision, partial = self.params.precision, None
-        directed = "covariate" in (nodes[u].role, nodes[v].role)
-        u, v = self.schema.directed(u, v)
-        if all(map(self.schema.spans.is_gaussian, (u, v))) and not directed:
-            unit = np.sqrt(precision[u, u]) * np.sqrt(precision[v, v])
-            partial = float(self.params.block(u, v)[0, 0] / unit)
-        return Edge(
-            nodes[u].name,
-            nodes[v].name,
-            kind,
-            weight,
-            self._sign(u, v),
-            partial,
-            directed,
-            ridge=self._has_ridge(u, v),
-        )
+    def _plain_edges(self) -> Iterator[Edge]:
+        """The edges themselves, without deviations, in the order of their nodes."""
+        nodes, (u, v, weight) = self.schema.nodes, self._weighted_pairs
+        is_fixed = np.isin(np.arange(len(nodes)), self.schema.covariates)
+        pairs = zip(u.tolist(), v.tolist(), strict=True)
+        values = (weight.tolist(), self._signs, self._partial_correlations)
+        directed = (is_fixed[u] | is_fixed[v]).tolist()
+        for (a, b), size, sign, relation, fixed in zip(pairs, *values, directed, strict=True):
+            source, target = self.schema.directed(a, b) if fixed else (a, b)
+            kind, ridge = edge_kind(self.schema, a, b), self._has_ridge(a, b)
+            names = nodes[source].name, nodes[target].name
+            yield Edge(*names, kind, size, sign, relation, fixed, ridge=ridge)
 
-    def _sign(self, u: int, v: int) -> str | None:
-        return self._sign_of(self.params.block(u, v), u, v)
+    @property
+    def _partial_correlations(self) -> list[float | None]:
+        """Of every edge between two Gaussian columns that are both predicted."""
+        params, (u, v, _) = self.params, self._weighted_pairs
+        inner = params.nodes.gaussian_nodes.copy()
+        inner[list(self.schema.covariates)] = False
+        both = np.flatnonzero(inner[u] & inner[v])
+        u, v, out = u[both], v[both], np.full(len(u), None, dtype=object)
+        start, root = params.nodes.column_start, np.sqrt(params.diagonal)
+        out[both] = (self.edge_coef[start[u], start[v]] / (root[u] * root[v])).tolist()
+        return list(out)
+
+    @property
+    def _signs(self) -> list[str | None]:
+        """Of every edge, where it has one: see `_sign_of`."""
+        spans, (u, v, _) = self.schema.spans, self._weighted_pairs
+        has_sign = spans.signed | spans.spiked_nodes
+        out = np.full(len(u), None, dtype=object)
+        signed = np.flatnonzero(has_sign[u] & has_sign[v])
+        u, v = u[signed], v[signed]
+        for at, (rows, columns) in self._blocks_of(u, v):
+            # Of two levels the second one counts; one shape may be that of several kinds.
+            first = np.where(spans.numeric_nodes, 0, spans.width - 1)
+            counts = (rows >= (spans.column_start[u[at]] + first[u[at]])[:, None, None]) & (
+                columns >= (spans.column_start[v[at]] + first[v[at]])[:, None, None]
+            )
+            sign = np.sign(self.edge_coef[rows, columns])
+            for mark, value in (("+", 1.0), ("-", -1.0)):
+                same = ((sign == value) | ~counts).all(axis=(1, 2))
+                out[signed[at[same]]] = mark
+        return list(out)
 
     def _sign_of(self, block: Floats, *nodes: int) -> str | None:
         """Sign of a block with an axis for each of these nodes, where it has one.

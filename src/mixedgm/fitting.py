@@ -43,6 +43,7 @@ from mixedgm.path.stability import StabilitySelection, StARS
 from mixedgm.path.task import Reference, Task, prepare
 from mixedgm.printable import few, quoted
 from mixedgm.report import Completion
+from mixedgm.rows.arrays import arrays_on
 from mixedgm.rows.contract import Moments
 from mixedgm.table import as_frame, learn
 from mixedgm.table.any_table import parts_of
@@ -89,6 +90,7 @@ def fit_path(
     ([0, 1, 1], True)
     """
     chosen = Options(lams=lams, **options)
+    _require_device(chosen)
     reader = parts_of(X)
     design = (
         encode(X, chosen, sample_weight)
@@ -115,6 +117,7 @@ def fit_table(
     X: Any, library: str, options: Options, sample_weight: ArrayLike | str | None = None
 ) -> FittedModel:
     """Encode the table, fit it, and warn about what did not converge."""
+    _require_device(options)
     design = (
         encode_parts(X, options, sample_weight)
         if isinstance(X, Reader)
@@ -127,6 +130,12 @@ def fit_table(
         fitted = fit(design, options, library=library, runtime=options.runtime, certify=True)
     warn_of_trouble(fitted, options.tol)
     return fitted
+
+
+def _require_device(options: Options) -> None:
+    """Raise ParameterError where the device is not there, before any work."""
+    if options.device != "cpu":
+        arrays_on(options.device)
 
 
 def _compile_ahead(design: Design | PartedDesign | Gaps, options: Options) -> None:
@@ -458,6 +467,8 @@ def _refuse_parts(options: Options) -> None:
     elif isinstance(options.criterion, CV | StARS | StabilitySelection):
         what = f"{type(options.criterion).__name__}, which fits many subsets of the rows, is"
         instead = "use select='local-fdr', 'ebic' or 'holdout', or "
+    elif options.device != "cpu":
+        what, instead = f"device={options.device!r} is", "use device='cpu', or "
     if what:
         raise NotYetError(f"{what} not available for a table in parts; {instead}{_LOAD}.")
 

@@ -29,6 +29,8 @@ def announce(
     """Say before a long fit how long it takes, and what makes it long."""
     if options.loss not in ("pseudolikelihood", "nodewise"):
         return  # the number of states is limited there, and the time with it
+    if options.device != "cpu":
+        return  # times are known for processors only
     if options.lams is not None:
         n_lams = len(grid.given(options.lams))
     expected = effort(
@@ -49,6 +51,8 @@ def enough_memory(design: Design | PartedDesign | Gaps) -> Iterator[None]:
     """Say what needs the memory when there is not enough."""
     try:
         yield
+    except OutOfMemoryError:
+        raise
     except MemoryError as error:
         expected = effort(design.schema.columns, design.n_rows)
         raise OutOfMemoryError(

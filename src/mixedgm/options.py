@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import re
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast, get_args
@@ -64,6 +65,7 @@ class Options:
     solver: Any = "auto"
     tol: float = 1e-5
     max_iter: int = 1000
+    device: str = "cpu"
     n_jobs: int | None = None
     random_state: Any = None
     verbose: int = 0
@@ -86,6 +88,8 @@ class Options:
                 if len(allowed) < 4:
                     wanted = f"{', '.join(first)} or {last}"
                 raise ParameterError.must_be(name, wanted, getattr(self, name))
+        wanted = "'cpu', 'cuda', or 'cuda:1' and so on"
+        ensure(is_device(self.device), "device", wanted, self.device)
         ensure(_names(self.covariates), "covariates", "a list of column names", self.covariates)
         if self.lams is not None:
             grid.given(self.lams)
@@ -166,6 +170,21 @@ class Options:
                 "joint distribution of its own; drop the rows with gaps (missing='drop')."
             )
         self._check_moderators()
+        self._check_device()
+
+    def _check_device(self) -> None:
+        """A GPU makes passes over rows."""
+        if self.device == "cpu":
+            return
+        if self.loss.startswith("likelihood"):
+            raise ParameterError(
+                f"device={self.device!r} is for loss='pseudolikelihood' or 'nodewise', which pass "
+                f"over the rows again and again; with loss={self.loss!r} use device='cpu'."
+            )
+        if self.moderator_names:
+            raise NotYetError(
+                f"moderators are not available yet with device={self.device!r}; use device='cpu'."
+            )
 
     def _check_moderators(self) -> None:
         """Moderators are named; their deviations need the conditionals."""
@@ -217,6 +236,7 @@ class Options:
             self.rule,
             Moderated(nodes, deviation_factors(schema, nodes, *wishes)) if nodes else None,
             self.refits,
+            device=self.device,
             **({"most_parameters": np.inf} if getattr(self.criterion, "all_pairs", False) else {}),
         )
 
@@ -279,6 +299,12 @@ class Options:
     def n_threads(self) -> int:
         """Threads for passes over the rows."""
         return n_workers(self.n_jobs)
+
+
+def is_device(value: object) -> bool:
+    """Whether it names the processor or a GPU; or a library, by which tests stand in for one."""
+    names = r"cpu|cuda(:\d{1,3})?|numpy|torch"
+    return isinstance(value, str) and re.fullmatch(names, value) is not None
 
 
 def _moderator(schema: Schema, name: Any) -> int:

@@ -14,7 +14,9 @@ from mixedgm.model.nodes import Nodes
 from mixedgm.model.pair_weights import PairWeights
 from mixedgm.parts.cluster import ClusterParts
 from mixedgm.parts.local import LocalParts
+from mixedgm.rows.arrays import arrays_on
 from mixedgm.rows.contract import Coefficients, Conditionals, Question
+from mixedgm.rows.device import DeviceRows
 from mixedgm.rows.memory import MemoryRows
 from mixedgm.rows.parts import PartedRows, sliced
 from tests.support import dense
@@ -79,15 +81,28 @@ MEMORY = {
     "memory-blas": {"n_threads": 2, "blas_cost": 0.0},
     "memory-levels": {"n_threads": 3, "blas_cost": 1e9},
 }
+# Library; whether columns are gathered or multiplied all together, and rows at a time.
+DEVICE = {
+    "device-gathered": ("numpy", {"gathered_cost": 0.0, "block_rows": 71}),
+    "device-dense": ("numpy", {"gathered_cost": 1e9}),
+    "device-torch": ("torch", {"gathered_cost": 1.0}),
+}
 # Where the rows are cut, and how many bytes stay in memory: all, or nothing.
 PARTS = {"parts": ((0.2, 0.21, 0.9), None), "parts-in-files": ((0.5,), 0)}
 TABLE_STORES = (*MEMORY, *PARTS)
 # A few tables of every sort: every question to a cluster takes some milliseconds.
 ON_CLUSTER = ("mixed-weighted", "few-edges", "scored-weighted", "spiked-few-edges", "both-kinds")
-STORES = dict.fromkeys(TABLE_STORES, SHAPES)
-STORES |= {"parts-in-files": SHAPES[::4], "cluster": ON_CLUSTER, "states": tuple(DISTRIBUTIONS)}
-EVERY = [(store, shape) for store, shapes in STORES.items() for shape in shapes]
-FEW = [(store, shape) for store in TABLE_STORES for shape in ("mixed", "scored", "spiked")]
+SHAPES_OF = dict.fromkeys(TABLE_STORES, SHAPES) | dict.fromkeys(DEVICE, (*TABLES, *DISTRIBUTIONS))
+SHAPES_OF |= {
+    "device-torch": ("mixed-weighted", "few-edges", "scored-weighted", "spiked-weighted"),
+    "parts-in-files": SHAPES[::4],
+    "cluster": ON_CLUSTER,
+    "states": tuple(DISTRIBUTIONS),
+}
+EVERY = [(store, shape) for store, shapes in SHAPES_OF.items() for shape in shapes]
+FEW = [
+    (store, shape) for store in (*TABLE_STORES, *DEVICE) for shape in ("mixed", "scored", "spiked")
+]
 FEW.append(("states", "states"))
 
 
@@ -95,7 +110,7 @@ FEW.append(("states", "states"))
 class Case:
     """Rows, coefficients, and the same thing as dense matrices."""
 
-    rows: MemoryRows | PartedRows | StateRows
+    rows: MemoryRows | PartedRows | DeviceRows | StateRows
     codes: np.ndarray
     weights: np.ndarray | None
     values: list[dense.Values | dense.Spiked]
@@ -187,6 +202,11 @@ class Case:
 
 def make(store, shape, size=0.5):
     case = states_of(shape, store == "states") if shape in DISTRIBUTIONS else table_of(shape, size)
+    if store in DEVICE:
+        library, options = DEVICE[store]
+        if library == "torch":
+            pytest.importorskip("torch", reason="PyTorch is not part of the test environment")
+        return replace(case, rows=DeviceRows(case.rows, arrays_on(library), **options))
     if store in PARTS:
         return replace(case, rows=parted(case.rows, *PARTS[store]))
     if store == "cluster":
@@ -563,7 +583,7 @@ def test_asking_twice_gives_the_same_bits(few):
     assert_same_bits(few.rows, few.rows, case=few)
 
 
-@pytest.mark.parametrize("store", MEMORY)
+@pytest.mark.parametrize("store", [*MEMORY, *DEVICE])
 @pytest.mark.parametrize(
     "shape",
     [
@@ -573,8 +593,11 @@ def test_asking_twice_gives_the_same_bits(few):
     ],
 )
 def test_weight_two_is_the_row_twice(store, shape):
+    if store in DEVICE and shape in MODERATED:
+        pytest.skip("a device refuses moderated edges")
     case = make(store, shape)
-    rows, products = case.rows, case.rows.products
+    rows = case.rows.memory if store in DEVICE else case.rows
+    products = rows.products
     times = rows.weights.astype(int)
     if products is not None:
         products = replace(products, features=np.repeat(products.features, times, axis=0))
@@ -585,6 +608,8 @@ def test_weight_two_is_the_row_twice(store, shape):
         weights=None,
         products=products,
     )
+    if store in DEVICE:
+        rows, twice = case.rows, replace(case.rows, memory=twice)
     assert rows.moments().total_weight == twice.moments().total_weight
     many, once = (curvature_of(case, case.nodes, 1, each) for each in (rows, twice))
     for j, matrix in many.items():
@@ -593,7 +618,7 @@ def test_weight_two_is_the_row_twice(store, shape):
         np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-12)
 
 
-@pytest.mark.parametrize("store", MEMORY)
+@pytest.mark.parametrize("store", [*MEMORY, *DEVICE])
 @pytest.mark.parametrize(
     "shape", ["mixed", "mixed-weighted", "few-edges", "many-rows", "scored", "spiked"]
 )

@@ -13,7 +13,7 @@ EXCEPTIONS = {
     "mixedgm.path.evidence.Choice": "what a criterion of one's own returns",
     "test_docs.py": "compares the documented contracts with those in the code",
 }
-OUTSIDE = {"os", "sys", "subprocess", "plt", "config", "modules", "command_lines", "tqdm"}
+OUTSIDE = {"os", "sys", "subprocess", "plt", "config", "modules", "command_lines", "torch", "tqdm"}
 """What the package stands on: the system, other libraries, and the tests' own modules."""
 
 

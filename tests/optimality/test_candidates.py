@@ -8,11 +8,15 @@ import pytest
 import mixedgm as mg
 from mixedgm import estimates
 from mixedgm.certificate import Claim, kkt
+from mixedgm.fitting import encode, fit_design
 from mixedgm.model.pair_weights import PairWeights
-from mixedgm.path import recipe as recipes
+from mixedgm.options import Options
 from mixedgm.path.path import solve_path
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.task import prepare
+from mixedgm.store import model_file
+from mixedgm.studies.bootstrap import plan_of
+from mixedgm.studies.resampling import resample
 from tests.support.people import people
 from tests.support.problems import SCORED, draw, factors_of
 
@@ -141,12 +145,19 @@ def test_the_certificate_looks_at_all_pairs(table, options):
     assert min(numbers) > 0.0
 
 
-@pytest.fixture
-def always_wide(monkeypatch):
-    def switch(on):
-        monkeypatch.setattr(recipes, "ALL_PAIRS_UP_TO", 0 if on else 4_000_000)
+class Wide(Options):
+    """Options with which every table counts as wide."""
 
-    return switch
+    def recipe(self, schema):
+        recipe = super().recipe(schema)
+        wants_all = np.isinf(recipe.most_parameters)
+        return recipe if wants_all else replace(recipe, most_parameters=0)
+
+
+def fitted(kind, **options):
+    chosen = kind(**options)
+    design = encode(people(250, seed=3), chosen)
+    return fit_design(design, chosen, certify=True)
 
 
 FITS = {
@@ -168,28 +179,45 @@ FITS = {
 
 
 @pytest.mark.parametrize("fit", FITS)
-def test_fitted_models_are_those_of_all_pairs(fit, always_wide):
-    table, models = people(250, seed=3), []
-    for on in (False, True):
-        always_wide(on)
-        models.append(mg.MixedGraphicalModel(tol=1e-9, random_state=0, **FITS[fit]).fit(table))
-    whole, wide = models
-    assert whole.path_.grown is None
-    assert (wide.path_.grown is None) == (fit == "stars")  # which needs all pairs
-    assert wide.kkt_ <= 1e-9 + 1e-12
-    assert wide.converged_
-    assert wide.lam_ == pytest.approx(whole.lam_, rel=1e-9)
-    one, other = ({(e.source, e.target) for e in m.fitted_.edges} for m in models)
-    assert one == other
-    np.testing.assert_allclose(wide.params_.coef, whole.params_.coef, atol=1e-5)
-
-
-def test_tests_of_all_pairs_give_way_to_ebic(always_wide):
-    always_wide(True)
-    model = mg.MixedGraphicalModel().fit(people(250, seed=3))
-    assert any(
-        "chosen by EBIC: the table is so wide" in note for note in model.fitted_.report.notes
+def test_fitted_models_are_those_of_all_pairs(fit, tmp_path):
+    whole, wide = (
+        fitted(kind, tol=1e-9, random_state=0, n_jobs=1, **FITS[fit]) for kind in (Options, Wide)
     )
+    assert whole.path.grown is None
+    assert (wide.path.grown is None) == (fit == "stars")  # which needs all pairs
+    assert wide.report.kkt <= 1e-9 + 1e-12
+    assert wide.report.converged
+    assert wide.report.lam == pytest.approx(whole.report.lam, rel=1e-9)
+    one, other = ({(e.source, e.target) for e in model.edges} for model in (whole, wide))
+    assert one == other
+    np.testing.assert_allclose(wide.params.coef, whole.params.coef, atol=1e-5)
+    model_file.save(wide, tmp_path / "wide.mgm")
+    loaded = model_file.load(tmp_path / "wide.mgm")[0].path
+    assert loaded.n_possible == wide.path.n_possible == whole.path.n_possible
+    for k in range(len(wide.path)):
+        assert set(loaded.edges(k)) == set(wide.path.edges(k))
+        np.testing.assert_allclose(loaded.params(k).coef, wide.path.params(k).coef)
+
+
+def test_tests_of_all_pairs_give_way_to_ebic():
+    notes = fitted(Wide).report.notes
+    assert any("chosen by EBIC: the table is so wide" in note for note in notes)
+
+
+@pytest.mark.parametrize("options", [{"lam": 0.2}, {"select": "ebic"}, {"lam": 0.2, "refit": True}])
+@pytest.mark.parametrize("select", ["fixed", "again"])
+def test_resamples_are_those_of_all_pairs(options, select):
+    options = {"tol": 1e-9, "n_jobs": 1, **options}
+    model, design = fitted(Options, **options), encode(people(250, seed=3), Options())
+    plan = plan_of(model, Options(**options), design, select)
+    given = {name: getattr(plan.options, name) for name in Options.__dataclass_fields__}
+    wide = replace(plan, key="wide", options=Wide(**given))
+    assert wide.whole.beyond is not None
+    for seed in (1, 2):
+        one, other = (resample(each, (np.random.SeedSequence(seed), 0.0)) for each in (plan, wide))
+        np.testing.assert_array_equal(one["pairs"], other["pairs"])
+        np.testing.assert_allclose(one["values"], other["values"], atol=1e-5)
+        assert other["account"][2] == 1.0
 
 
 def test_pair_weights_of_exceptions():

@@ -347,7 +347,7 @@ def test_the_document_says_what_the_file_is(saved: FilePath) -> None:
     document = document_of(saved)
     assert document["format"] == "mixedgm-model"
     assert document["format_version"] == 1  # all kinds are of the first format
-    assert FORMAT_VERSION == 2
+    assert FORMAT_VERSION == 3
     with zipfile.ZipFile(saved) as archive:
         members = {name.removesuffix(".npy") for name in archive.namelist()}
     assert members == {"model.json", "checksums.json", *document["arrays"]}
@@ -435,10 +435,10 @@ def test_a_foreign_document(saved: FilePath, tmp_path: FilePath) -> None:
 
 
 def test_a_newer_format_says_to_upgrade(saved: FilePath, tmp_path: FilePath) -> None:
-    document = document_of(saved) | {"format_version": 3, "library_version": "9.1"}
+    document = document_of(saved) | {"format_version": 4, "library_version": "9.1"}
     text = json.dumps(document).encode()
     message = refusal(rewritten(saved, tmp_path / "new.mgm", {"model.json": text}))
-    assert "written by mixedgm 9.1 in format 3" in message
+    assert "written by mixedgm 9.1 in format 4" in message
     assert message.endswith("To fix: open it with a newer version of mixedgm")
 
 

@@ -51,6 +51,7 @@ _PASSED_ON = [
     "solver",
     "tol",
     "max_iter",
+    "device",
 ]
 
 
@@ -172,6 +173,8 @@ def _add_solver(group: Any) -> None:
     group.add_argument("--tol", type=float, default=1e-5, help=text)
     text = "most iterations of the solver at each penalty"
     add_number(group, "--max-iter", default=1000, text=text)
+    text = "where passes over the rows are made: cpu (default), or cuda for a GPU (cuda:1, ...)"
+    group.add_argument("--device", metavar="NAME", default="cpu", help=text)
     add_jobs(group)
 
 

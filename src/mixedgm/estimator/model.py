@@ -101,6 +101,9 @@ class MixedGraphicalModel(
         Largest KKT number of a converged solution.
     max_iter : int
         Steps per lam.
+    device : str
+        Where passes over the rows are made: ``"cpu"``, or ``"cuda"`` (``"cuda:1"``, ...) for an
+        NVIDIA GPU, which needs PyTorch.  Results are equal up to rounding.
     n_jobs : int, optional
         Threads of the fit, and processes for the folds and subsamples of `select`: all cores by
         default, or as `joblib.parallel_config` says.  It never changes a result.
@@ -167,6 +170,7 @@ class MixedGraphicalModel(
         solver: Any = "auto",
         tol: float = 1e-5,
         max_iter: int = 1000,
+        device: str = "cpu",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -192,6 +196,7 @@ class MixedGraphicalModel(
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
+        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

@@ -168,6 +168,19 @@ class Layout:
         return cls(nodes, pairs, covariates, nodewise)
 
     @classmethod
+    def part_of_complete(cls, nodes: Nodes, numbers: Ints) -> Layout:
+        """``Layout.complete(nodes).restrict(numbers)``, without a list of all pairs.
+
+        Examples
+        --------
+        >>> Layout.part_of_complete(Nodes.mixed(4, ()), np.array([1, 5])).pairs.tolist()
+        [[0, 2], [2, 3]]
+        """
+        first = _first_numbers(len(nodes))
+        u = np.searchsorted(first, numbers, "right") - 1
+        return cls(nodes, np.column_stack([u, numbers - first[u] + u + 1]))
+
+    @classmethod
     def without_edges(cls, nodes: Nodes) -> Layout:
         """Node terms only."""
         return cls(nodes, np.zeros((0, 2), dtype=np.int64))
@@ -506,6 +519,12 @@ class Layout:
             return False
         return not self.n_features or np.array_equal(self.moderator, other.moderator)
 
+    def extends(self, other: Layout) -> bool:
+        """Whether it is another layout, or that with more pairs appended."""
+        if self.n_groups <= other.n_groups:
+            return self.same(other)
+        return self._with_pairs(self.pairs[: other.n_groups], None).same(other)
+
     def with_units(self, nodes: Nodes) -> Layout:
         """The same layout with the scores of these nodes, and with what it has computed."""
         if nodes == self.nodes:
@@ -558,6 +577,12 @@ class Layout:
         covariate is in one conditional, and always stands on both sides.  The matrices of
         deviations follow below, one for each feature.
         """
+        there = np.flatnonzero(theta[self.edges])
+        if len(there) < 0.1 * (self.n_theta - self.n_node_terms):
+            # Positions of the groups that are not zero are enough, and far fewer.
+            groups = np.unique(np.searchsorted(self.starts, there + self.n_node_terms, "right") - 1)
+            if len(groups) < self.n_groups:
+                return self.restrict(groups).to_matrix(theta[self.positions(groups)])
         matrix = np.zeros((self.n_products, self.n_columns))
         row, column = self.edge_position
         matrix[row, column] = theta[self.edges]
@@ -658,6 +683,24 @@ class Layout:
         index[start[:-1][nodes.gaussian] + 1] = np.arange(self.n_theta)[self.diagonal]
         index[spans(start[:-1] + n_terms, n_entries)] = incidence.theta_index
         return start, index
+
+
+def pair_numbers(n_nodes: int, pairs: Ints) -> Ints:
+    """Where pairs (u < v) stand among all pairs of so many nodes, in their order.
+
+    Examples
+    --------
+    >>> pair_numbers(4, np.array([[0, 2], [2, 3]])).tolist()
+    [1, 5]
+    """
+    u, v = pairs.T
+    return np.asarray(_first_numbers(n_nodes)[u] + v - u - 1)
+
+
+def _first_numbers(n_nodes: int) -> Ints:
+    """Of every node u, the number of the pair (u, u + 1)."""
+    u = np.arange(max(n_nodes, 1))
+    return np.asarray(u * n_nodes - u * (u + 1) // 2)
 
 
 def spans(start: Ints, length: Ints) -> Ints:

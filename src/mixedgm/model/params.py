@@ -114,6 +114,43 @@ class Params(metaclass=_OldForm):
             level_effect is not None,
         )
 
+    @classmethod
+    def of_entries(
+        cls,
+        nodes: Nodes,
+        bias: Floats,
+        diagonal: Floats,
+        entries: tuple[Ints, Floats],
+        nodewise: bool = False,
+    ) -> Params:
+        """Parameters of which few coefficients are not zero: where these stand, and their values.
+
+        Places count row by row through ``coef``, in rising order.
+
+        Examples
+        --------
+        >>> nodes = Nodes.mixed(2, ())
+        >>> entries = np.array([1, 2]), np.array([-0.5, -0.5])
+        >>> Params.of_entries(nodes, np.zeros(2), np.ones(2), entries).precision.tolist()
+        [[1.0, 0.5], [0.5, 1.0]]
+        """
+        places, values = entries
+        coef = np.zeros((nodes.n_columns, nodes.n_columns))
+        coef.ravel()[places] = values
+        params = cls(nodes, bias, diagonal, coef, nodewise)
+        if len(places) == np.count_nonzero(values):
+            vars(params)["places"] = places
+        return params
+
+    @cached_property
+    def places(self) -> Ints:
+        """Where ``coef`` is not zero, counted row by row.
+
+        Models of many columns have far fewer edges than pairs: what goes through the edges goes
+        through these.
+        """
+        return np.flatnonzero(self.coef)
+
     # -- blocks by name ----------------------------------------------------------------------------
 
     @property
@@ -371,8 +408,10 @@ class Units:
 
     def to_own(self, params: Params) -> Params:
         """Standardised units -> the data's own units."""
-        scale = self.of_columns(params.nodes)
-        return self.with_own_coef(params, params.coef / np.outer(scale, scale))
+        scale, coef = self.of_columns(params.nodes), np.zeros_like(params.coef)
+        row, column = np.divmod(params.places, len(coef))
+        coef[row, column] = params.coef[row, column] / (scale[row] * scale[column])
+        return self.with_own_coef(params, coef)
 
     def with_own_coef(self, params: Params, coef: Floats) -> Params:
         """The same where the coefficients in the data's own units are known."""

@@ -33,7 +33,9 @@ def solve_among_all(
     task: Task, lam: float, recipe: Recipe, start: Start
 ) -> tuple[Task, Solution, Start]:
     """Solve for a lam from a start; also the task with new candidates, and the next start."""
-    task, here = _with_near(task, start, _threshold(lam, start.lam))
+    here = start
+    if start.outside is not None or start.lam is not None:  # else it is asked at the solution
+        task, here = _with_near(task, start, _threshold(lam, start.lam))
     solutions: list[Solution] = []
     while True:
         left = recipe.max_iter - sum(each.n_iter for each in solutions)

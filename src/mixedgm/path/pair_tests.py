@@ -25,6 +25,7 @@ from mixedgm.path.refits import Unshrunken, noise_worth_one_row, unshrunken, wor
 from mixedgm.path.rounds import ROUGH, Unpenalised
 from mixedgm.path.task import Task
 from mixedgm.printable import quoted
+from mixedgm.rows.device import DeviceRows
 from mixedgm.rows.memory import MemoryRows
 from mixedgm.rows.parts import PartedRows
 from mixedgm.solve.working_set import Start
@@ -118,8 +119,9 @@ def untestable(task: Task, graph: Ints) -> str:
 
 
 def rows_of(task: Task) -> MemoryRows | PartedRows:
-    """The rows behind a pseudolikelihood."""
+    """The rows behind a pseudolikelihood; on a device those in memory, where tests are made."""
     rows = task.smooth.rows  # type: ignore[attr-defined]
+    rows = rows.memory if isinstance(rows, DeviceRows) else rows
     assert isinstance(rows, MemoryRows | PartedRows)
     return rows
 

@@ -109,6 +109,8 @@ class Path:
     """Where the solver stood at the last lam, with all that it remembers; not kept in files."""
     grown: Task | None = None
     """Of a wide table: the task with all candidates of the path; not kept in files."""
+    n_permitted: int | None = None
+    """Number of pairs that may have an edge, where the layout has only some of them."""
 
     @classmethod
     def of(cls, task: Task, points: tuple[PathPoint, ...] = (), end: Start | None = None) -> Path:
@@ -126,6 +128,7 @@ class Path:
             task.moderators,
             end,
             None if task.beyond is None else task,
+            None if task.beyond is None else task.beyond.number,
         )
 
     def __getstate__(self) -> dict[str, object]:
@@ -151,6 +154,16 @@ class Path:
     seconds = _per_lam("seconds", "Wall time.")
     pass_seconds = _per_lam("pass_seconds", "Wall time in passes over the rows.")
     curvature_seconds = _per_lam("curvature_seconds", "Wall time in curvature from the rows.")
+
+    @cached_property
+    def n_possible(self) -> int:
+        """Number of pairs of columns that may have an edge."""
+        if self.n_permitted is not None:
+            return self.n_permitted
+        pairs, n = self.layout.pairs[self.layout.moderator < 0], self.layout.n_nodes
+        if not self.layout.nodewise:
+            return len(pairs)
+        return len(np.unique(pairs.min(axis=1) * n + pairs.max(axis=1)))
 
     @cached_property
     def n_edges(self) -> NDArray[np.int64]:

@@ -79,8 +79,10 @@ class Recipe:
     """Which columns moderate edges."""
     refits: bool = False
     """Whether graphs are refitted: edges that no refit could have are then left out."""
-    most_parameters: float = field(default_factory=lambda: ALL_PAIRS_UP_TO)
+    most_parameters: float = ALL_PAIRS_UP_TO
     """Edge parameters up to which the layout has all permitted pairs; beyond that, candidates."""
+    device: str = "cpu"
+    """Where passes over the rows are made: see `rows.device.rows_on`."""
 
 
 def by_conditionals(recipe: Recipe) -> Recipe:

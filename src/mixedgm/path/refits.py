@@ -385,7 +385,7 @@ def refit_of_resample(
 
     What the whole table settles is settled here, unless a cell has lost its rows.
     """
-    if task.layout.same(whole.layout):
+    if task.layout.extends(whole.layout):
         loose = np.isin(groups, ridge) | emptied(task, whole, groups)
         known = stabilised(task, groups, start, groups[loose], tol=tol, max_iter=max_iter)
         if known.solution.converged:

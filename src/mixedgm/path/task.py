@@ -6,8 +6,9 @@ columns standardised, levels without rows left out.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,9 +31,10 @@ from mixedgm.penalty import weights as edge_weights
 from mixedgm.penalty.contract import Penalty
 from mixedgm.penalty.group_lasso import GroupLasso
 from mixedgm.rows.contract import ColumnMoments, Moments, Outside, Question
+from mixedgm.rows.device import DeviceRows, rows_on
 from mixedgm.rows.memory import MemoryRows
 from mixedgm.rows.parts import PartedRows
-from mixedgm.rows.threads import single_threaded_blas
+from mixedgm.rows.threads import run_all, single_threaded_blas, threads_for
 from mixedgm.solve.account import Certificate
 from mixedgm.solve.choose import Auto
 from mixedgm.solve.loop import Solver
@@ -47,6 +49,9 @@ if TYPE_CHECKING:
     from mixedgm.path.rounds import Incomplete
 
 PILOT_TOL = 1e-8
+# Most columns vary, and have all levels, in so many rows.
+_FIRST_ROWS = 1000
+_NUMBERS_OF_A_BLOCK = 2**18
 # Of a wide table so many pairs near their bound are asked for, and so many more per column.
 _NEAR_AT_LEAST, _NEAR_PER_NODE = 1000, 4
 
@@ -216,8 +221,8 @@ class Task:
         if self.beyond is None:
             return self
         node = params.nodes.column_node
-        row, column = np.nonzero(np.triu(params.coef))
-        pairs = np.unique(np.column_stack([node[row], node[column]]), axis=0)
+        row, column = (node[part] for part in np.nonzero(params.coef))
+        pairs = np.unique(np.column_stack([row, column])[row < column], axis=0)
         return self.with_candidates(pairs[np.isfinite(self._weights_outside.of(*pairs.T))])
 
     @cached_property
@@ -309,12 +314,15 @@ def prepare(
     or with fewer than two different values beside them: its node terms are the reference's.
     """
     recipe = recipe or Recipe()
-    rows: MemoryRows | PartedRows
+    rows: MemoryRows | PartedRows | DeviceRows
     if isinstance(design, PartedDesign):
         units, observed, rows, varies = parted_rows(design, reference, n_threads)
     else:
         units, observed, rows, varies = _rows(design, reference, n_threads)
-    nodes = rows.nodes
+    nodes, plain = rows.nodes, rows
+    if recipe.device != "cpu":
+        assert isinstance(rows, MemoryRows)  # tables in parts are refused before
+        rows = rows_on(recipe.device, rows)
     spiked = _known_terms(nodes, varies, units, reference)
     # A hurdle column without edges, and with node terms that are given, need not be predicted.
     fixed = tuple(sorted({*design.schema.covariates, *(nodes.n_gaussian + j for j in spiked)}))
@@ -340,10 +348,10 @@ def prepare(
         layout = Layout.complete(nodes, absent, fixed, nodewise=recipe.loss == "nodewise")
     if moderated is not None:
         share = moments.mean[nodes.indicators]
-        assert isinstance(rows, MemoryRows)  # tables in parts are refused before
-        moderators = Moderators.of(nodes, moderated.nodes, share, rows.numbers)
+        assert isinstance(plain, MemoryRows)  # tables in parts are refused before
+        moderators = Moderators.of(nodes, moderated.nodes, share, plain.numbers)
         layout = moderated.layout(layout, moderators, scales)
-        rows = moderated.rows(rows, layout, moderators)
+        rows = moderated.rows(plain, layout, moderators)
         moments = _moments(rows, spiked)
     if reference is not None and reference.layout is not None and layout.same(reference.layout):
         layout = reference.layout.with_units(nodes)
@@ -493,14 +501,14 @@ def _weights(layout: Layout, scales: Floats, units: Units, recipe: Recipe) -> tu
 def _smooth(
     recipe: Recipe,
     layout: Layout,
-    rows: MemoryRows | PartedRows,
+    rows: MemoryRows | PartedRows | DeviceRows,
     moments: Moments | ColumnMoments,
 ) -> Smooth:
     """The loss that the recipe asks for."""
     if isinstance(moments, ColumnMoments):
         return Pseudolikelihood(rows, layout, moments)
     if recipe.loss == "likelihood" and layout.covariates:
-        assert isinstance(rows, MemoryRows)  # tables in parts are refused before
+        assert isinstance(rows, MemoryRows)  # parts and devices are refused before
         return ConditionalLikelihood.of(layout, moments, rows)
     if recipe.loss == "likelihood":
         return Likelihood(layout, moments, rows.n_rows)
@@ -529,27 +537,48 @@ def _rows(
 ) -> tuple[Units, NDArray[np.bool_], MemoryRows, Floats]:
     """Units, levels with rows, standardised rows, and which design columns of numbers vary."""
     observed, codes = observed_levels(design)
-    units, numbers = _standardised(design, reference)
+    units, numbers = _standardised(design, reference, n_threads)
     nodes = design.schema.spans.kept(observed).standardised(units.centre, units.scale)
     rows = MemoryRows(numbers, codes, nodes, design.weights, n_threads)
     return units, observed, rows, _varying(numbers, codes, nodes, units.scale)
 
 
-def _standardised(design: Design, reference: Reference | None = None) -> tuple[Units, Floats]:
+def _standardised(
+    design: Design, reference: Reference | None = None, n_threads: int = 1
+) -> tuple[Units, Floats]:
     """Population moments (ddof = 0, weighted) and a standardised copy of all numbers and scores."""
     share = _shares(design)
     columns = design.schema.spans.numbers(design.numbers, design.codes)
     centre = share @ columns
-    numbers = columns - centre
-    scale = np.sqrt(share @ numbers**2)
+    numbers, squares = np.empty_like(columns), np.empty_like(columns)
+
+    def centred(rows: slice) -> None:
+        np.subtract(columns[rows], centre, out=numbers[rows])
+        np.square(numbers[rows], out=squares[rows])
+
+    _by_rows(centred, columns.shape, n_threads)
+    scale = np.sqrt(share @ squares)
     constant = scale <= 1e-13 * np.abs(centre)
     scale[constant] = 1.0
     if reference is not None:
         centre = np.where(constant, reference.mean, centre)
         scale = np.where(constant, np.sqrt(reference.variance), scale)
-    numbers[:, constant] = 0.0
-    numbers /= scale
+    if constant.any():
+        numbers[:, constant] = 0.0
+
+    def scaled(rows: slice) -> None:
+        numbers[rows] /= scale
+
+    _by_rows(scaled, numbers.shape, n_threads)
     return Units(centre, scale), numbers
+
+
+def _by_rows(change: Callable[[slice], None], shape: tuple[int, ...], n_threads: int) -> None:
+    """Change every number of a table by itself, blocks of rows on threads."""
+    n_rows, n_columns = shape
+    n_threads = threads_for(n_rows * n_columns, n_threads)
+    some = max(1, -(-n_rows // max(n_threads, n_rows * n_columns // _NUMBERS_OF_A_BLOCK)))
+    run_all([partial(change, slice(a, a + some)) for a in range(0, n_rows, some)], n_threads)
 
 
 def _shares(design: Design) -> Floats:
@@ -564,7 +593,10 @@ def _varying(numbers: Floats, codes: NDArray[np.integer], nodes: Nodes, unit: Fl
 
     A hurdle column varies if it has zeros and two other values.
     """
-    varies = (numbers != 0.0).any(axis=0).astype(np.float64)
+    varies = (numbers[:_FIRST_ROWS] != 0.0).any(axis=0)
+    same = np.flatnonzero(~varies)  # as far as one sees in the first rows
+    varies[same] = (numbers[:, same] != 0.0).any(axis=0)
+    varies = varies.astype(np.float64)
     for j, column in enumerate(nodes.spiked_terms[1].tolist()):
         there = numbers[codes[:, j] > 0, column + 1]
         rounding = 1e-13 * abs(nodes.locations[nodes.n_gaussian + j]) / unit[column + 1]
@@ -588,7 +620,10 @@ def _known_terms(
 
 
 def _moments(
-    rows: MemoryRows | PartedRows, spiked: dict[int, Floats | None], *, wide: bool = False
+    rows: MemoryRows | PartedRows | DeviceRows,
+    spiked: dict[int, Floats | None],
+    *,
+    wide: bool = False,
 ) -> Moments | ColumnMoments:
     """Of the rows; a constant number gets variance 1, so that its own term has an optimum.
 
@@ -614,10 +649,13 @@ def observed_levels(design: Design) -> tuple[NDArray[np.bool_], NDArray[np.integ
     Values that have no term of their own are possible without rows, and count as observed.
     """
     masks, columns, free = [], [], design.schema.spans.free
+    first = design.codes[:_FIRST_ROWS]
     for at, count in enumerate(design.schema.n_levels):
         column = design.codes[:, at]
-        seen = np.bincount(column, minlength=count) > 0
+        seen = np.bincount(first[:, at], minlength=count) > 0
         seen |= not free[at]
+        if not seen.all():  # in the first rows
+            seen |= np.bincount(column, minlength=count) > 0
         masks.append(seen)
         if not seen.all():
             column = (np.cumsum(seen) - 1).astype(design.codes.dtype)[column]

@@ -406,21 +406,23 @@ def fill_dense(incidence, column_start, values, dense):  # type: ignore[no-untyp
 
 
 @kernel
-def level_moments(data, level_start, column, number_by_level, level_by_level):  # type: ignore[no-untyped-def]
+def level_moments(data, level_start, columns, n_rows, number_by_level, level_by_level):  # type: ignore[no-untyped-def]
     """Sums of w x_s over the rows of each level, and of w over pairs of levels (upper triangle).
 
-    data = (numbers, codes of columns with indicators, weights); column has room for a row's levels.
+    data = (numbers, codes of columns with indicators, weights); the levels of the columns
+    ``columns[0]:columns[1]`` are those whose sums are made.  Every sum runs over the rows in their
+    order, whatever the columns: n_rows of them at a time, so that they stay in the cache.
     """
     numbers, codes, weights = data
     weighted = weights.shape[0] > 0
     n_numbers, n_columns = numbers.shape[1], codes.shape[1]
-    for i in range(codes.shape[0]):
-        weight = weights[i] if weighted else 1.0
-        for j in range(n_columns):
-            column[j] = level_start[j] + codes[i, j]
-        for j in range(n_columns):
-            a = column[j]
-            for s in range(n_numbers):
-                number_by_level[a, s] += weight * numbers[i, s]
-            for k in range(j, n_columns):
-                level_by_level[a, column[k]] += weight
+    for first in range(0, codes.shape[0], n_rows):
+        last = min(first + n_rows, codes.shape[0])
+        for j in range(columns[0], columns[1]):
+            for i in range(first, last):
+                weight = weights[i] if weighted else 1.0
+                a = level_start[j] + codes[i, j]
+                for s in range(n_numbers):
+                    number_by_level[a, s] += weight * numbers[i, s]
+                for k in range(j, n_columns):
+                    level_by_level[a, level_start[k] + codes[i, k]] += weight

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from itertools import pairwise
 from math import prod
 
 import numpy as np
@@ -195,11 +196,11 @@ class MemoryRows:
                 np.bincount(self.codes[:, j], self.weights, nodes.n_levels[j])
                 for j in range(nodes.n_spiked, nodes.first_indicator)
             ]
-            shares = np.concatenate([*self._spiked_sums(), *counts, shares])
+            shares = np.concatenate([*self.spiked_sums(), *counts, shares])
         second /= total  # in place: of very many columns it is the largest matrix there is
         return Moments(total, mean / total, second, shares / total)
 
-    def _spiked_sums(self) -> list[Floats]:
+    def spiked_sums(self) -> list[Floats]:
         """Sums of what multiplies the own terms of nodes with a spike."""
         first, out = self.nodes.n_gaussian, []
         for j in range(self.nodes.n_spiked):
@@ -221,8 +222,11 @@ class MemoryRows:
         level_by_level = np.zeros((levels, levels))
         codes = np.ascontiguousarray(self.codes[:, first:])
         data = (self.numbers, codes, _NO_WEIGHTS if weights is None else weights)
-        column = np.empty(codes.shape[1], dtype=np.int64)
-        level_moments(data, start, column, number_by_level, level_by_level)
+        out = (max(16, 2**16 // max(p, 1)), number_by_level, level_by_level)
+        run_all(
+            [lambda part=part: level_moments(data, start, part, *out) for part in self._triangle],  # type: ignore[misc]
+            threads_for(self.n_rows * codes.shape[1] * (p + codes.shape[1]), self.n_threads),
+        )
         upper = np.triu(level_by_level)
         second = np.empty((p + levels, p + levels))
         second[:p, :p] = weighted.T @ self.numbers
@@ -238,6 +242,16 @@ class MemoryRows:
     def second_moments(self, first: Ints, second: Ints) -> Floats:
         """Mean of z_a z_b for every pair of columns listed."""
         return np.asarray(self._moments.second[first, second])
+
+    @property
+    def _triangle(self) -> list[tuple[int, int]]:
+        """Runs of the columns with indicators, so that pairs with them and those after are even."""
+        n = self.codes.shape[1] - self.nodes.first_indicator
+        work = np.cumsum(self.numbers.shape[1] + np.arange(n, 0, -1))
+        n_runs = min(n, 8 * self.n_threads)
+        wanted = np.arange(1, n_runs) * (work[-1] / n_runs) if n_runs else np.zeros(0)
+        ends = np.unique([0, *(np.searchsorted(work, wanted) + 1), n])
+        return list(pairwise(ends.tolist()))
 
     # -- passes ----------------------------------------------------------------------------------
 

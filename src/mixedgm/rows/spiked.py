@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,11 +57,11 @@ class SpikedRows:
             weight = np.ones(len(z)) if self.weights is None else self.weights[part]
             total += float(weight.sum())
             linear = z[:, 1:] @ slopes
-            covariance = _covariance(terms, per_b * linear[:, 0], linear[:, 1])
+            covariance = covariance_of_statistics(terms, per_b * linear[:, 0], linear[:, 1])
             for k in range(3):
                 sums[k] += (z * (covariance[k] * weight)[:, None]).T @ z
                 of_terms[k] += (covariance[3 + k] * weight) @ z
-        return _assembled(sums / total, of_terms / total, per_b)
+        return assembled(sums / total, of_terms / total, per_b)
 
     def _columns(self, columns: Ints, part: slice) -> Floats:
         """1, and these design columns (or products of them with features, less their centre)."""
@@ -79,13 +80,16 @@ class SpikedRows:
         return out
 
 
-def _covariance(terms: Floats, of_b: Floats, of_x: Floats) -> tuple[Floats, ...]:
-    """Of (b, x, -x^2 / 2) in every row: the lower triangle, row by row."""
+def covariance_of_statistics(terms: Any, of_b: Any, of_x: Any, xp: Any = np) -> tuple[Any, ...]:
+    """Of (b, x, -x^2 / 2) in every row: the lower triangle, row by row.
+
+    Arrays are those of the library `xp`.
+    """
     variance = 1.0 / terms[2]
     slope = terms[1] + of_x
     mean = slope * variance
-    odds = terms[0] + of_b + 0.5 * (slope * mean + np.log(2.0 * np.pi * variance))
-    share = 0.5 * (1.0 + np.tanh(0.5 * odds))
+    odds = terms[0] + of_b + 0.5 * (slope * mean + xp.log(2.0 * np.pi * variance))
+    share = 0.5 * (1.0 + xp.tanh(0.5 * odds))
     zero, half = share * (1.0 - share), 0.5 * variance
     middle = mean * zero
     square = half + 0.5 * mean * mean
@@ -101,11 +105,13 @@ def _covariance(terms: Floats, of_b: Floats, of_x: Floats) -> tuple[Floats, ...]
 
 def own_covariance(terms: Floats) -> Floats:
     """(3, 3) of (b, x, -x^2 / 2) for a node with these own terms and no neighbours."""
-    bb, xb, xx, qb, qx, qq = (part[0] for part in _covariance(terms, np.zeros(1), np.zeros(1)))
+    bb, xb, xx, qb, qx, qq = (
+        part[0] for part in covariance_of_statistics(terms, np.zeros(1), np.zeros(1))
+    )
     return np.array([[bb, xb, qb], [xb, xx, qx], [qb, qx, qq]])
 
 
-def _assembled(sums: Floats, of_terms: Floats, per_b: float) -> Floats:
+def assembled(sums: Floats, of_terms: Floats, per_b: float) -> Floats:
     """Sums over (1, columns) for pairs of statistics -> the matrix over own terms and entries.
 
     -x^2 / 2 multiplies an own term only, so `of_terms` has its sums times 1 and columns.

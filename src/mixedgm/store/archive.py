@@ -15,6 +15,7 @@ import os
 import struct
 import zipfile
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from io import BytesIO
 from typing import Any, BinaryIO
@@ -26,7 +27,7 @@ from numpy.typing import NDArray
 from mixedgm.atomic import replacing
 from mixedgm.errors import ModelFileError
 from mixedgm.printable import quoted
-from mixedgm.store.validation import Sizes, array_spec
+from mixedgm.store.validation import SPARSE, WIDE, Sizes, array_spec
 
 __all__ = [
     "FORMAT",
@@ -34,13 +35,16 @@ __all__ = [
     "Archive",
     "Arrays",
     "ForeignFileError",
+    "is_sparse",
     "library_version",
+    "to_sparse",
     "write_archive",
 ]
 
 FORMAT = "mixedgm-model"
-FORMAT_VERSION = 2
-"""The newest that is read.  Files of models without ordinal and count columns are of version 1."""
+FORMAT_VERSION = 3
+"""The newest that is read.  Files of wide models are of version 3, others of version 2, or 1 where
+all columns are continuous or categorical."""
 
 Arrays = dict[str, NDArray[Any]]
 Header = tuple[tuple[tuple[int, ...], bool, np.dtype[Any]], int]
@@ -53,6 +57,8 @@ _LARGEST_DIRECTORY = 2**20
 _END = struct.Struct("<4s4H2LH")
 _ZIP64, _ZIP64_FROM = b"PK\x06\x07", 2**31
 _NPY_HEADER = 128
+_WITHOUT_LINES = 3
+_SPARSE_SHARE = 0.25
 
 # A document has few values beside those of its columns: the knots of a transform are the most that
 # one of them has.  Settings may be long, too.
@@ -85,7 +91,9 @@ def write_archive(
         "format_version": format_version,
         "library_version": library_version(),
     }
-    text = json.dumps({**head, **document, "arrays": names}, indent=1, default=_plain)
+    # Lines for readers; with very many columns, nobody reads them and they take their time.
+    indent = None if format_version >= _WITHOUT_LINES else 1
+    text = json.dumps({**head, **document, "arrays": names}, indent=indent, default=_plain)
     with replacing(path) as file, zipfile.ZipFile(file, "w") as archive:
         sums = {_DOCUMENT: _add(archive, _DOCUMENT, text.encode("ascii"))}
         for name in names:
@@ -117,6 +125,17 @@ def _plain(value: object) -> object:
     raise ModelFileError(f"a setting of type {type(value).__name__} cannot be stored in a file.")
 
 
+def is_sparse(n_columns: int, array: NDArray[Any]) -> bool:
+    """Return whether an array of a model with so many columns is stored by what is not zero."""
+    return n_columns >= WIDE and bool(np.count_nonzero(array) <= _SPARSE_SHARE * array.size)
+
+
+def to_sparse(name: str, array: NDArray[Any]) -> Arrays:
+    """Return where an array is not zero, and its values there."""
+    places = np.flatnonzero(array)
+    return {f"{name}_places": places, f"{name}_entries": array.ravel()[places]}
+
+
 class Archive:
     """A model file that is open for reading.
 
@@ -144,10 +163,11 @@ class Archive:
         self._sums = self._checksums()
         self.document = self._read_document()
 
-    @property
-    def arrays(self) -> list[str]:
+    @cached_property
+    def arrays(self) -> frozenset[str]:
         """The names of the arrays."""
-        return [name.removesuffix(".npy") for name in self._members if name.endswith(".npy")]
+        names = (name for name in self._members if name.endswith(".npy"))
+        return frozenset(name.removesuffix(".npy") for name in names)
 
     def check(self, names: Iterable[str], sizes: Sizes) -> None:
         """Compare the headers of all arrays with what is known of their shapes.
@@ -168,6 +188,11 @@ class Archive:
 
         `sizes` are the lengths that the letters of shapes stand for; any length if not given.
         """
+        if name in SPARSE and f"{name}_places" in self.arrays:
+            places, values = self.entries(name, sizes)
+            dense = np.zeros(self._shape(name, sizes))
+            dense.ravel()[places] = values
+            return dense
         shape, start = self._header(name, sizes)
         spec, content = array_spec(name), self._content(f"{name}.npy")
         assert spec is not None
@@ -180,7 +205,32 @@ class Archive:
 
     def get(self, name: str, sizes: Sizes) -> NDArray[Any] | None:
         """Read an array as `array` does; None where there is no such array."""
-        return self.array(name, sizes) if name in self.arrays else None
+        return self.array(name, sizes) if self.has(name) else None
+
+    def has(self, name: str) -> bool:
+        """Whether there is such an array, whole or by what is not zero in it."""
+        return name in self.arrays or (name in SPARSE and f"{name}_places" in self.arrays)
+
+    def entries(self, name: str, sizes: Sizes) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Read where a sparse array is not zero, counted row by row, and its values there."""
+        places = self.array(f"{name}_places", sizes)
+        values = self.array(f"{name}_entries", {**sizes, "i": len(places)})
+        last = math.prod(self._shape(name, sizes)) - 1
+        if (np.diff(places) <= 0).any() or places.max(initial=0) > max(last, 0):
+            raise ModelFileError(
+                f"the places of {name!r} are in the wrong order, or beyond its end"
+            )
+        if np.count_nonzero(values) < len(values):
+            raise ModelFileError(f"the entries of {name!r} hold zeros")
+        return places, values
+
+    def _shape(self, name: str, sizes: Sizes) -> tuple[int, ...]:
+        """The shape that the model's columns give a sparse array."""
+        spec = array_spec(name)
+        assert spec is not None
+        if name in self.arrays:
+            raise ModelFileError(f"the array {name!r} is there twice")
+        return tuple(length or 0 for length in spec.lengths(sizes))
 
     def _header(self, name: str, sizes: Sizes) -> tuple[tuple[int, ...], int]:
         """The shape that the header of an array claims, and where its values start."""
@@ -233,10 +283,13 @@ class Archive:
     def _read_document(self) -> dict[str, Any]:
         """Parse the document, if it has no more values than its square arrays justify.
 
-        Parsed, many tiny values take thirty times the size of their text.
+        Parsed, many tiny values take thirty times the size of their text.  A wide model has no
+        square arrays; its columns have at least one bias each.
         """
         square = ("precision", "cat_interaction", "coef", "nodewise_coef")
         columns = sum(self._length(name) for name in square)
+        if columns == 0:
+            columns = self._size("bias")
         most = _MOST_VALUES + _MOST_PER_COLUMN * columns
         n_bytes = self._members[_DOCUMENT].file_size
         if n_bytes > most * _BYTES_PER_VALUE:
@@ -261,8 +314,12 @@ class Archive:
 
     def _length(self, name: str) -> int:
         """How long the sides of a square array can be."""
+        return math.isqrt(self._size(name))
+
+    def _size(self, name: str) -> int:
+        """How many numbers an array can hold."""
         info = self._members.get(f"{name}.npy")
-        return 0 if info is None else math.isqrt(max(0, info.file_size - _NPY_HEADER) // 8)
+        return 0 if info is None else max(0, info.file_size - _NPY_HEADER) // 8
 
 
 def count_values(text: bytes) -> int:

@@ -24,10 +24,25 @@ from mixedgm.printable import quoted
 from mixedgm.report import Completion, FitReport
 from mixedgm.settings import from_plain
 from mixedgm.solve.account import Certificate, Cost
-from mixedgm.store.archive import Archive, ForeignFileError, count_values, write_archive
+from mixedgm.store.archive import (
+    Archive,
+    Arrays,
+    ForeignFileError,
+    count_values,
+    is_sparse,
+    to_sparse,
+    write_archive,
+)
 from mixedgm.store.moderation_parts import moderation_to_arrays, with_moderation
 from mixedgm.store.path_parts import path_from_archive, path_to_parts
-from mixedgm.store.validation import DOCUMENT, SHARES, Sizes, check_array, check_certificate
+from mixedgm.store.validation import (
+    DOCUMENT,
+    SHARES,
+    WIDE,
+    Sizes,
+    check_array,
+    check_certificate,
+)
 from mixedgm.table.schema import Schema
 
 __all__ = ["load", "save"]
@@ -40,6 +55,7 @@ _BLOCKS = (
     "cat_bias",
 )
 _COEF = {False: "coef", True: "nodewise_coef"}
+_ALL_PAIRS = ("selection_frequency", "edge_probability", "shrunken_weights")
 _MOST_COUNTS = 10_000_000
 _OPTIONS = frozenset(field.name for field in fields(Options))
 _LONGEST_SETTING = 100_000  # values
@@ -77,11 +93,12 @@ def save(
     impossible numbers. Tuples in settings come back as lists.
     """
     params, given = fitted.params, _shortened(settings or {})
+    n_columns, params_arrays = len(params.nodes), _params_to_arrays(params)
     joint_document, joint_arrays = _margins_to_parts(fitted)
     path_document, path_arrays = path_to_parts(fitted.path)
     scores = {f"scores_{at}": np.asarray(s, float) for at, s in enumerate(fitted.scores.values())}
     parts = {
-        **_params_to_arrays(params),
+        **params_arrays,
         **moderation_to_arrays(params),
         "node_scales": fitted.node_scales,
         "selection_frequency": fitted.selection_frequency,
@@ -91,7 +108,12 @@ def save(
         **joint_arrays,
         **path_arrays,
     }
-    arrays = {name: array for name, array in parts.items() if array is not None}
+    arrays: Arrays = {}
+    for name, array in parts.items():
+        if array is not None and name in _ALL_PAIRS and is_sparse(n_columns, array):
+            arrays |= to_sparse(name, array)
+        elif array is not None:
+            arrays[name] = array
     document = {
         "schema": fitted.schema.to_dict(),
         "library": fitted.library,
@@ -110,7 +132,8 @@ def save(
     _check_weights(fitted)
     _check_settings(given, fitted)
     is_new = fitted.schema.spans.first_indicator or fitted.edge_probability is not None
-    format_version = 2 if is_new else 1
+    is_wide = "path_pairs" in arrays or any(name.endswith("_places") for name in arrays)
+    format_version = 3 if is_wide else 2 if is_new else 1
     write_archive(path, document, arrays, format_version=format_version)
 
 
@@ -211,16 +234,30 @@ def _sizes(schema: Schema, document: Mapping[str, Any], n_moderators: int) -> di
     return sizes
 
 
-def _params_to_arrays(params: Params) -> dict[str, Floats]:
-    """Named blocks of continuous and categorical columns; with others, one matrix of all edges."""
+def _params_to_arrays(params: Params) -> Arrays:
+    """Named blocks of continuous and categorical columns; with others, one matrix of all edges.
+
+    So it is with very many columns, of which only coefficients that are not zero are stored.
+    """
+    terms, coef = {"bias": params.bias, "diagonal": params.diagonal}, _COEF[params.nodewise]
+    if is_sparse(len(params.nodes), params.coef):
+        entries = params.coef.ravel()[params.places]
+        return {**terms, f"{coef}_places": params.places, f"{coef}_entries": entries}
     if params.nodes.first_indicator:
-        coef = _COEF[params.nodewise]
-        return {"bias": params.bias, "diagonal": params.diagonal, coef: params.coef}
+        return {**terms, coef: params.coef}
     names = (*_BLOCKS, "level_effect") if params.nodewise else _BLOCKS
     return {name: getattr(params, name) for name in names}
 
 
 def _params(archive: Archive, schema: Schema, sizes: Sizes) -> Params:
+    forms = [name for name in _COEF.values() if archive.has(name)]
+    if len(forms) > 1:
+        raise ModelFileError("its coefficients are there twice")
+    for nodewise, name in _COEF.items():
+        if f"{name}_places" in archive.arrays:
+            bias, diagonal = (archive.array(each, sizes) for each in ("bias", "diagonal"))
+            entries = archive.entries(name, sizes)
+            return Params.of_entries(schema.spans, bias, diagonal, entries, nodewise)
     if schema.spans.first_indicator:
         nodewise = _COEF[True] in archive.arrays
         bias, diagonal = (archive.array(name, sizes) for name in ("bias", "diagonal"))
@@ -251,31 +288,41 @@ def _report(stored: Mapping[str, Any]) -> FitReport:
 
 
 def _check_params(params: Params) -> None:
-    if not (np.diagonal(params.precision) > 0.0).all():
+    is_wide = len(params.nodes) >= WIDE
+    if not ((params.diagonal if is_wide else np.diagonal(params.precision)) > 0.0).all():
         raise ModelFileError("the diagonal of precision is not positive")
     if not (params.precisions > 0.0).all():
         raise ModelFileError("the precision of a hurdle column is not positive")
-    blocks = {"precision": params.precision, "cat_interaction": params.cat_interaction}
-    if params.nodes.first_indicator:
-        blocks = {"coef": params.coef}
+    # By what is not zero: of very many columns the rest is neither in the file nor in memory.
+    nodes, (row, column) = params.nodes, np.divmod(params.places, max(len(params.coef), 1))
+    blocks: dict[str, Floats] = {}
+    if not (is_wide or nodes.first_indicator):
+        blocks = {"precision": params.precision, "cat_interaction": params.cat_interaction}
     deviations = () if params.moderation is None else params.moderation.deviations
     blocks |= {f"deviation_{at}": part for at, part in enumerate(deviations)}
     for name, block in blocks.items() if not params.nodewise else ():
         if not np.array_equal(block, block.swapaxes(-1, -2)):
             raise ModelFileError(f"{name} is not symmetric")
-    if not (np.isfinite(params.bias) | params.nodes.free_terms).all():
+    same = np.array_equal(params.coef[row, column], params.coef[column, row])
+    if not (same or params.nodewise):
+        raise ModelFileError("coef is not symmetric")
+    if not (np.isfinite(params.bias) | nodes.free_terms).all():
         raise ModelFileError("bias holds impossible numbers")
-    node = params.nodes.column_node
-    same = node[:, None] == node
-    if params.coef[same].any() or any(part[:, same].any() for part in deviations):
+    if (nodes.column_node[row] == nodes.column_node[column]).any() or any(
+        part[:, nodes.column_node[:, None] == nodes.column_node].any() for part in deviations
+    ):
         raise ModelFileError("a column has an edge to itself")
-    if any(np.isneginf(params.bias_of(node)).all() for node in range(len(params.nodes))):
+    impossible = np.isneginf(params.logits)
+    if np.isneginf(params.cont_bias).any() or (
+        len(impossible) and np.logical_and.reduceat(impossible, nodes.level_start[:-1]).any()
+    ):
         raise ModelFileError("a column has no possible level")
 
 
 def _check_weights(fitted: FittedModel) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
-        if not np.isfinite(fitted.all_weights).all():
+        weights = fitted.pair_weights, fitted.deviation_weights
+        if not all(np.isfinite(each).all() for each in weights):
             raise ModelFileError("the weights of its edges are not finite")
 
 

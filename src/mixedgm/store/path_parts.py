@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from itertools import pairwise
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.errors import ModelFileError
-from mixedgm.model.layout import Ints, Layout
+from mixedgm.model.layout import Ints, Layout, spans
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Units
 from mixedgm.path.path import Path, PathPoint
@@ -19,7 +19,7 @@ from mixedgm.solve.account import Certificate, Cost
 from mixedgm.solve.loop import Status, TraceRow
 from mixedgm.store.archive import Archive, Arrays
 from mixedgm.store.moderation_parts import moderators_to_arrays, with_moderators
-from mixedgm.store.validation import COST, Sizes, check_certificate
+from mixedgm.store.validation import COST, WIDE, Sizes, check_certificate
 from mixedgm.table.schema import Schema
 
 __all__ = ["path_from_archive", "path_to_parts"]
@@ -32,20 +32,21 @@ def path_to_parts(path: Path | None) -> tuple[dict[str, Any] | None, Arrays]:
     """Return what JSON holds of a path, and its arrays.
 
     Groups and values of all points follow one another; ``path_group_ends`` says where each ends.
-    The permitted edges are one bit per pair of nodes.
+    The permitted edges are one bit per pair of nodes; of very many columns only the pairs that are
+    active somewhere are stored, and how many may be.
     """
     if path is None:
         return None, {}
-    points, n_nodes = path.points, path.layout.n_nodes
-    permitted = np.zeros((n_nodes, n_nodes), dtype=bool)
-    u, v = path.layout.pairs.T
-    permitted[u, v] = permitted[v, u] = True
+    has_some = path.layout.n_nodes >= WIDE or path.n_permitted is not None
+    is_wide = has_some and path.moderators is None
+    path = _on_active_pairs(path) if is_wide else path
+    points = path.points
     node_terms = np.array([point.node_terms for point in points], dtype=np.float64)
     arrays: Arrays = {
         "path_centre": path.units.centre,
         "path_scale": path.units.scale,
         "path_observed": path.observed,
-        "path_permitted": np.packbits(permitted[np.triu_indices(n_nodes, 1)]),
+        **({"path_pairs": path.layout.pairs} if is_wide else _permitted(path.layout)),
         "path_n_iter": np.array([point.n_iter for point in points], dtype=np.int64),
         "path_node_terms": node_terms.reshape(len(points), path.layout.n_node_terms),
         "path_groups": _joined([point.groups for point in points], np.int64),
@@ -69,7 +70,36 @@ def path_to_parts(path: Path | None) -> tuple[dict[str, Any] | None, Arrays]:
         "notes": [list(point.notes) for point in points],
         "traced": traced,
     }
+    if is_wide:
+        document["n_possible"] = path.n_possible
     return document, arrays
+
+
+def _permitted(layout: Layout) -> Arrays:
+    """Return one bit per pair of nodes: whether it may have an edge."""
+    n_nodes = layout.n_nodes
+    permitted = np.zeros((n_nodes, n_nodes), dtype=bool)
+    u, v = layout.pairs.T
+    permitted[u, v] = permitted[v, u] = True
+    return {"path_permitted": np.packbits(permitted[np.triu_indices(n_nodes, 1)])}
+
+
+def _on_active_pairs(path: Path) -> Path:
+    """Return the path with a layout of the pairs that are active at some lam, sorted."""
+    layout, n_possible = path.layout, path.n_possible
+    active = np.unique(_joined([point.groups for point in path.points], np.int64))
+    order = np.lexsort(layout.pairs[active].T[::-1])
+    number = np.empty(len(active), dtype=np.int64)
+    number[order] = np.arange(len(active))
+    points = []
+    for point in path.points:
+        groups = number[np.searchsorted(active, point.groups)]
+        by_pair = np.argsort(groups)
+        sizes = layout.sizes[point.groups]
+        at = spans((np.cumsum(sizes) - sizes)[by_pair], sizes[by_pair])
+        points.append(replace(point, groups=groups[by_pair], values=point.values[at]))
+    small = Layout(layout.nodes, layout.pairs[active[order]], layout.covariates, layout.nodewise)
+    return replace(path, points=tuple(points), layout=small, n_permitted=n_possible)
 
 
 def _joined(parts: Sequence[NDArray[Any]], dtype: type[np.generic]) -> NDArray[Any]:
@@ -89,7 +119,12 @@ def path_from_archive(
     observed = archive.array("path_observed", sizes)
     units = Units(archive.array("path_centre", sizes), archive.array("path_scale", sizes))
     nodes = schema.spans.kept(observed).standardised(units.centre, units.scale)
-    plain = _layout(archive, schema, nodes, stored["loss"] == "nodewise")
+    nodewise = stored["loss"] == "nodewise"
+    is_wide = "path_pairs" in archive.arrays
+    read = _active_layout if is_wide else _layout
+    plain = read(archive, schema, nodes, nodewise)
+    if is_wide:
+        _check_possible(stored["n_possible"], plain)
     layout, moderators = with_moderators(archive, schema, plain, sizes)
     sizes = {**sizes, "w": layout.n_node_terms}
     return Path(
@@ -103,6 +138,7 @@ def path_from_archive(
         loss=stored["loss"],
         rule=stored["rule"],
         moderators=moderators,
+        n_permitted=stored["n_possible"] if is_wide else None,
     )
 
 
@@ -146,6 +182,30 @@ def _layout(archive: Archive, schema: Schema, nodes: Nodes, nodewise: bool) -> L
     absent = np.zeros((n_nodes, n_nodes), dtype=bool)
     absent[np.triu_indices(n_nodes, 1)] = np.unpackbits(bits, count=n_pairs) == 0
     return Layout.complete(nodes, absent | absent.T, schema.covariates, nodewise=nodewise)
+
+
+def _active_layout(archive: Archive, schema: Schema, nodes: Nodes, nodewise: bool) -> Layout:
+    """Return the layout of the pairs that are active at some lam."""
+    if {"path_permitted", "path_moderators"} & archive.arrays:
+        raise ModelFileError("the pairs of its path are there twice")
+    pairs, n = archive.array("path_pairs", {}), len(schema.nodes)
+    layout = Layout(nodes, pairs, schema.covariates, nodewise)
+    u, v = pairs.T
+    there = (u < n) & (v < n) & ((u != v) if nodewise else (u < v))
+    if not there.all() or (np.diff(u * n + v) <= 0).any():
+        raise ModelFileError("its path has pairs that are impossible or in the wrong order")
+    used = np.unique(archive.array("path_groups", {}))
+    if (layout.conditionals == 0).any() or not np.array_equal(used, np.arange(len(pairs))):
+        raise ModelFileError("its path has pairs that no solution has, or that cannot have an edge")
+    return layout
+
+
+def _check_possible(n_possible: int | None, layout: Layout) -> None:
+    """Refuse a number of pairs that cannot be that of the pairs that may have an edge."""
+    n = layout.n_nodes
+    keys = np.unique(layout.pairs.min(axis=1) * n + layout.pairs.max(axis=1))
+    if n_possible is None or not len(keys) <= n_possible <= n * (n - 1) // 2:
+        raise ModelFileError("the number of its possible edges does not match its columns")
 
 
 def _groups(

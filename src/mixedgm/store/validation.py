@@ -32,6 +32,8 @@ __all__ = [
     "COST",
     "DOCUMENT",
     "SHARES",
+    "SPARSE",
+    "WIDE",
     "Array",
     "Sizes",
     "array_spec",
@@ -44,6 +46,9 @@ Sizes = Mapping[str, int]
 
 COST = ("passes", "curvature_passes", "seconds", "pass_seconds", "curvature_seconds")
 """What a solve took, besides its steps."""
+
+WIDE = 400
+"""With so many columns or more, what is zero for most pairs of them is left out of a file."""
 
 _MOST = sys.float_info.max
 
@@ -253,6 +258,7 @@ PATH = record(
         "status": list_of(text(*(status.name for status in Status))),
         "notes": list_of(list_of(text())),
         "traced": truth,
+        "n_possible": (maybe(whole(0)), None),
     }
 )
 
@@ -377,6 +383,7 @@ ARRAYS = {
     "path_scale": Array("q", _positive),
     "path_observed": Array("t", _anything, "bool"),
     "path_permitted": Array("e", _anything, "uint8"),
+    "path_pairs": Array("j 2", _size, "int64"),
     "path_n_iter": Array("k", _size, "int64"),
     "path_node_terms": Array("k w"),
     "path_groups": Array("a", _size, "int64"),
@@ -394,6 +401,12 @@ ARRAYS = {
     "path_moderator_span": Array("m 2", _anything),
     "path_deviations": Array("b", _anything, "uint8"),
 }
+
+SPARSE = ("coef", "nodewise_coef", "selection_frequency", "edge_probability", "shrunken_weights")
+"""Arrays that may be two instead: NAME_places, where it is not zero, and NAME_entries."""
+for _name in SPARSE:
+    ARRAYS[f"{_name}_places"] = Array("i", _size, "int64")
+    ARRAYS[f"{_name}_entries"] = Array("i", ARRAYS[_name].allowed)
 
 
 def check_array(name: str, values: NDArray[Any], sizes: Sizes) -> None:

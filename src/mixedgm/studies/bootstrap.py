@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from mixedgm.checkpoint import Outcome, Record, fingerprint
 from mixedgm.errors import MixedGMError, NotYetError, ParameterError
 from mixedgm.fitted import FittedModel
-from mixedgm.model.layout import Ints
+from mixedgm.model.layout import Ints, Layout, pair_numbers
 from mixedgm.options import Options
 from mixedgm.parallel import RandomState, check_checkpoint, check_n_jobs, check_n_tasks, run, seeds
 from mixedgm.parameters import ensure
@@ -307,6 +307,8 @@ def _no_intervals(plan: ResamplingPlan, n_boot: int) -> str:
     """Why pairs are not estimated without shrinkage; empty if they are."""
     if plan.kind != "nonparametric":
         return "case-dropping"
+    if plan.whole_by_pairs.beyond is not None:
+        return "the table is so wide that estimates of all pairs would not fit in memory"
     layout, n = plan.whole_by_pairs.layout, plan.rows.total_weight
     if n < FEWEST_ROWS:
         return f"{n:,.6g} rows are too few for estimates without shrinkage"
@@ -343,9 +345,11 @@ def _check_same_table(plan: ResamplingPlan, fitted: FittedModel) -> None:
     if plan.options.lam is None or not fitted.report.converged or drawn:
         return
     record = fitted_record(plan, plan.design)
-    pairs = np.arange(plan.declared.n_groups)
-    weights = Replicates.gather(plan.declared, [record], pairs).weights[0]
-    u, v = plan.declared.pairs.T
+    columns = Layout.without_edges(fitted.schema.spans)
+    known = pair_numbers(columns.n_nodes, np.argwhere(np.triu(fitted.edge_weights)))
+    pairs = np.union1d(known, record["pairs"])
+    found = Replicates.gather(columns, [record], pairs)
+    weights, (u, v) = found.weights[0], found.ends.T
     expected = fitted.edge_weights[u, v]
     off = np.abs(weights - expected)
     if fitted.edge_probability is not None:
@@ -353,7 +357,7 @@ def _check_same_table(plan: ResamplingPlan, fitted: FittedModel) -> None:
         off *= np.count_nonzero((weights > 0.0) & (expected > 0.0)) < 0.5 * (expected > 0.0).sum()
     if off.max(initial=0.0) > _CLOSE:
         worst = int(off.argmax())
-        names = [fitted.schema.nodes[end].name for end in plan.declared.pairs[worst]]
+        names = [fitted.schema.nodes[end].name for end in found.ends[worst]]
         raise ParameterError(
             f"fitting this table at the model's lam = {lam_text(fitted.report.lam)} does not give "
             f"the model: the edge of {quoted(names[0])} and {quoted(names[1])} has weight "
@@ -379,15 +383,15 @@ def _result(
         )
     records: list[Record] = [record for _, record in done]
     whole = estimate_record(plan, fitted)
-    pairs = all_pairs([*records, whole])
+    pairs, columns = all_pairs([*records, whole]), Layout.without_edges(fitted.schema.spans)
     dropped = np.array([shares[index] for index, _ in done])
     return Bootstrap(
         fitted=fitted,
         kind=plan.kind,
         select=select,
         n_boot=len(shares),
-        estimate=Replicates.gather(plan.declared, [whole], pairs),
-        replicates=Replicates.gather(plan.declared, records, pairs),
+        estimate=Replicates.gather(columns, [whole], pairs),
+        replicates=Replicates.gather(columns, records, pairs),
         failures=tuple(failures),
         dropped=dropped if plan.kind == "case-dropping" else None,
         refit=plan.options.refits,

@@ -73,9 +73,9 @@ class Replicates:
     Parameters
     ----------
     layout : Layout
-        All pairs of columns over all declared levels.
+        Of the columns with all declared levels; which pairs it has does not matter.
     pairs : ndarray (U,)
-        Numbers of the pairs that have an edge in the estimate or in any resample.
+        Numbers of the pairs, among all, that have an edge in the estimate or in any resample.
     values : ndarray (B, K)
         Parameters of these pairs, one after the other, in the data's own units; zero where there
         is no edge.
@@ -102,7 +102,7 @@ class Replicates:
     ) -> Replicates:
         """Lay the records out over these pairs, which must cover theirs; by default just theirs."""
         pairs = all_pairs(records) if pairs is None else pairs
-        small = layout.restrict(pairs)
+        small = Layout.part_of_complete(layout.nodes, pairs)
         first = layout.n_node_terms
         values = np.zeros((len(records), small.n_theta - first))
         for row, record in zip(values, records, strict=True):
@@ -134,7 +134,7 @@ class Replicates:
     @cached_property
     def small(self) -> Layout:
         """The layout of `values`."""
-        return self.layout.restrict(self.pairs)
+        return Layout.part_of_complete(self.layout.nodes, self.pairs)
 
     @property
     def ends(self) -> Ints:

@@ -480,7 +480,8 @@ class Bootstrap:
         """
         assert self.dropped is not None
         estimate, samples = self.estimate, self.replicates
-        absent = estimate.layout.n_groups - samples.signed.shape[1]
+        n_nodes = estimate.layout.n_nodes
+        absent = n_nodes * (n_nodes - 1) // 2 - samples.signed.shape[1]
         whole, signed = (np.pad(part.signed, ((0, 0), (0, absent))) for part in (estimate, samples))
         by_statistic = {"edge_weights": _correlation(whole[0], signed)}
         for measure in MEASURES:

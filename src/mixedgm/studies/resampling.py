@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from mixedgm.checkpoint import Record
 from mixedgm.fitted import FittedModel
 from mixedgm.fitting import fit_design, fit_gaps
-from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.model.layout import Floats, Ints, Layout, pair_numbers
 from mixedgm.model.params import Params, to_theta
 from mixedgm.options import Options
+from mixedgm.path.candidates import solve_among_all
 from mixedgm.path.recipe import Lam, Recipe, by_conditionals
 from mixedgm.path.refits import refit_of_resample, too_dense
 from mixedgm.path.rounds import FEWEST, ROUGH, Incomplete, Unpenalised
@@ -65,7 +66,19 @@ class ResamplingPlan:
     @cached_property
     def whole(self) -> Task:
         """The problem of the whole table."""
-        return prepare(self.design, self.recipe)
+        return self._whole[0]
+
+    @cached_property
+    def _whole(self) -> tuple[Task, Params | None]:
+        """The same with the optimum at the model's lam, whose candidates a wide table has."""
+        task = prepare(self.design, self.recipe)
+        if task.beyond is None:
+            return task, None
+        task = task.with_edges_of(self.params)
+        if self.options.lam is None:
+            return task, None
+        task, solution = _solved(task, self.options, task.theta_of(self.params))
+        return task, task.params(solution.theta)
 
     @cached_property
     def whole_by_pairs(self) -> Task:
@@ -95,8 +108,11 @@ class ResamplingPlan:
         """The whole table's optimum at the model's lam; the model itself unless refitted."""
         if not self.options.refits:
             return self.params
+        if self._whole[1] is not None:
+            return self._whole[1]
         theta = self.whole.theta_of(self.params)
-        return self.whole.params(_solved(self.whole, self.options, theta).theta)
+        task, solution = _solved(self.whole, self.options, theta)
+        return task.params(solution.theta)
 
     @cached_property
     def neighbour(self) -> Neighbour:
@@ -128,7 +144,7 @@ class ResamplingPlan:
         the whole change at once, where Newton steps would need several.
         """
         theta = task.theta_of(params)
-        if task.layout.same((whole or self.whole).layout):
+        if task.layout.extends((whole or self.whole).layout):
             bias, precisions = task.layout.biases, task.layout.positive[task.layout.n_gaussian :]
             null, alone, before = task.smooth.null(), task.theta_of(self.alone), theta[precisions]
             theta[bias] += null[bias] - alone[bias]
@@ -276,7 +292,8 @@ def estimate_record(plan: ResamplingPlan, fitted: FittedModel) -> Record:
 def fitted_record(plan: ResamplingPlan, design: Design) -> Record:
     """Fit these rows at the plan's lam."""
     task = prepare(design, plan.recipe, plan.reference)
-    solution = _solved(task, plan.options, plan.start(task, plan.penalised), plan.neighbour)
+    theta = plan.start(task, plan.penalised)
+    task, solution = _solved(task, plan.options, theta, plan.neighbour)
     if plan.options.refits:
         solution = _refitted(plan, task, solution)
     lam, params = _lam(plan.options, task), task.params(solution.theta)
@@ -291,15 +308,22 @@ def _lam(options: Options, task: Task) -> Lam:
 
 def _solved(
     task: Task, options: Options, theta: Floats, neighbour: Neighbour | None = None
-) -> Solution:
+) -> tuple[Task, Solution]:
+    """The optimum at the model's lam; a wide task may get new candidates."""
     here = task.smooth.evaluate(theta)
     start, solver = Start(theta, here), options.solver_object
     if neighbour is not None:
         start = neighbour.start(theta, here, task.layout)
     if start.memory is not None:
         solver = Chord(solver)
-    problem = task.problem(_lam(options, task))
-    return solve(problem, solver, start, tol=options.tol, max_iter=options.max_iter)
+    lam = _lam(options, task)
+    if task.beyond is not None:
+        assert isinstance(lam, float)
+        recipe = Recipe(solver, options.tol, options.max_iter)
+        task, solution, _ = solve_among_all(task, lam, recipe, start)
+        return task, solution
+    problem = task.problem(lam)
+    return task, solve(problem, solver, start, tol=options.tol, max_iter=options.max_iter)
 
 
 def _refitted(plan: ResamplingPlan, task: Task, solution: Solution) -> Solution:
@@ -313,22 +337,24 @@ def _refitted(plan: ResamplingPlan, task: Task, solution: Solution) -> Solution:
     start, tol, max_iter = Start(theta, solution.evaluation), options.tol, options.max_iter
     if too_dense(task, groups):
         return solution
-    loose = np.flatnonzero(~plan.free)
+    loose = np.flatnonzero(~plan.free)  # and groups that only the resample has
+    loose = np.concatenate([loose, np.arange(len(plan.free), layout.n_groups)])
     refit = refit_of_resample(task, plan.whole, groups, loose, start, tol=tol, max_iter=max_iter)
     return refit.solution
 
 
 def _record(plan: ResamplingPlan, params: Params, scales: Floats, lam: Lam, end: Account) -> Record:
-    declared = plan.declared
-    theta = to_theta(declared, replace(params, coef=params.edge_coef(plan.options.rule)))
-    values = theta[declared.edges]
-    pairs = np.flatnonzero(declared.group_sums(values**2))
-    kept = declared.positions(pairs)[declared.n_node_terms :] - declared.n_node_terms
+    own = replace(params, coef=params.edge_coef(plan.options.rule))
+    node = own.nodes.column_node
+    row, column = (node[part] for part in np.nonzero(own.coef))
+    ends = np.unique(np.column_stack([row, column])[row < column], axis=0)
+    layout = Layout(plan.design.schema.spans, ends)
+    theta = to_theta(layout, own)
     single = np.nan if isinstance(lam, tuple) else lam  # where every column has its own
     return {
-        "pairs": pairs.astype(np.int32),
-        "values": values[kept],
-        "node_terms": theta[: declared.n_node_terms].copy(),  # a view would keep theta alive
+        "pairs": pair_numbers(layout.n_nodes, ends).astype(np.int32),
+        "values": theta[layout.edges].copy(),  # a view would keep theta alive
+        "node_terms": theta[: layout.n_node_terms].copy(),
         "scales": scales,
         "account": np.array([single, end.kkt, float(end.converged)]),
     }

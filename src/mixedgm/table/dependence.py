@@ -262,10 +262,11 @@ def _multiples(
 def _correlated_pairs(z: Floats, table: Floats) -> list[tuple[int, int]]:
     """Return pairs of columns with a correlation of about 1 or -1 over the rows that have both."""
     here = (~np.isnan(table)).astype(np.float64)
-    count = here.T @ here
-    if count.min() == len(z):
-        correlation = z.T @ z / len(z)
+    count: Floats | int
+    if here.all():
+        correlation, count = z.T @ z / len(z), len(z)
     else:
+        count = here.T @ here
         squares = (z * z).T @ here
         sums = z.T @ here
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -414,8 +415,9 @@ def _nested_pairs(sample: Sample, total: int) -> list[tuple[int, int]]:
     counts = table.T @ table
     in_common = np.maximum.reduceat(counts, starts, axis=1)  # rows of a level with b's commonest
     correct = np.add.reduceat(in_common, starts, axis=0)
-    both = np.add.reduceat(np.add.reduceat(counts, starts, axis=0), starts, axis=1)
-    commonest = np.maximum.reduceat(np.add.reduceat(counts, starts, axis=0), starts, axis=1)
+    of_level = np.add.reduceat(counts, starts, axis=0)  # rows of b's levels that have a value of a
+    both = np.add.reduceat(of_level, starts, axis=1)
+    commonest = np.maximum.reduceat(of_level, starts, axis=1)
     nested = (both - correct <= 2 * _WRONG * (both - commonest)) & (both > commonest)
     np.fill_diagonal(nested, False)
     return [(int(a), int(b)) for a, b in np.argwhere(nested)[:_MOST_CANDIDATES]]
@@ -475,9 +477,11 @@ def _determined_pairs(sample: Sample, tied: Collection[str]) -> Pairs:
         return []
     table, starts, stride = _indicators(sample, float(total) * len(numbers))
     columns = [sample.numbers[name][::stride] for name in numbers]
-    z = _standardised(columns)
-    here = (~np.isnan(np.column_stack(columns))).astype(np.float64)
-    count, sums, squares = table.T @ here, table.T @ z, table.T @ (z * z)
+    # Single precision is enough for candidates: their bound is ten times that of the findings.
+    z = _standardised(columns).astype(np.float32)
+    here = (~np.isnan(np.column_stack(columns))).astype(np.float32)
+    count = table.sum(axis=0)[:, None] if here.all() else table.T @ here
+    sums, squares = table.T @ z, table.T @ (z * z)
     between = np.add.reduceat(sums**2 / np.maximum(count, 1), starts, axis=0)
     squares, sums, count = (
         np.add.reduceat(each, starts, axis=0) for each in (squares, sums, count)

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
-import numpy as np
-
 from mixedgm.fitted import Edge, FittedModel
 from mixedgm.model.kinds import edge_kinds, ends_of
 from mixedgm.path.recipe import Lam
@@ -192,9 +190,6 @@ def _possible(fitted: FittedModel) -> int:
     """Return the pairs that may have an edge; the layout of a path leaves forbidden ones out."""
     n = len(fitted.schema.columns)
     if fitted.path is not None:
-        pairs = fitted.path.layout.pairs
-        there = np.zeros((n, n), dtype=np.bool_)
-        there[pairs[:, 0], pairs[:, 1]] = True
-        return int(np.count_nonzero(there | there.T)) // 2
+        return fitted.path.n_possible
     fixed = sum(column.role == "covariate" for column in fitted.schema.columns)
     return n * (n - 1) // 2 - fixed * (fixed - 1) // 2

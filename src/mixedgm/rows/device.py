@@ -1,0 +1,630 @@
+"""Rows in memory -> Rows on a GPU: whole matrices there, and only sums come back.
+
+Everything is written with the functions of the Python array API (`arrays`), in double precision.
+Design columns Z stand on the device columns by rows, where they fit as one matrix, else block of
+rows by block.  Where few coefficients are in use, the columns that predict a node are gathered, and
+nodes of like size are multiplied together (`batches`); where many are, one product does it all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedgm.errors import NotYetError, OutOfMemoryError
+from mixedgm.model.layout import Floats, Incidence, Ints
+from mixedgm.model.nodes import Nodes
+from mixedgm.rows.arrays import Array, Arrays, arrays_on
+from mixedgm.rows.batches import NodeBatch, batches_of, weighed, with_intercept
+from mixedgm.rows.contract import (
+    Coefficients,
+    ColumnMoments,
+    Conditionals,
+    Gradient,
+    Moments,
+    NodeMatrices,
+    Outside,
+    Question,
+    SoftmaxCurvature,
+    SoftmaxSums,
+)
+from mixedgm.rows.memory import MemoryRows
+from mixedgm.rows.tiles import Tile, Wanted, tiles_of
+
+T = TypeVar("T")
+
+# A column that is gathered costs about as much as so many that are multiplied in one product.
+GATHERED_COST = 256.0
+# Of the memory that is free at first: the share of Z and its like, and of batches.
+_FOR_ROWS, _FOR_WORK, _FOR_MOMENTS = 0.6, 0.1, 0.2
+_FEWEST_ROWS = 256
+# Columns of a tile of the matrix of all pairs.
+_TILE = 4096
+_PLANS = 4
+_GB = 1e9
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceBlock:
+    """Some rows on the device."""
+
+    z: Array
+    """(d + 2, rows) design columns; then zeros, and ones."""
+    weight: Array | None
+    """(rows,)"""
+
+    def every(self, first: int, stride: int) -> DeviceBlock:
+        """The rows first, first + stride, ..."""
+        weight = None if self.weight is None else self.weight[first::stride]
+        return DeviceBlock(self.z[:, first::stride], weight)
+
+
+@dataclass(frozen=True, eq=False)
+class PassPlan:
+    """How the linear predictors of some nodes are computed."""
+
+    incidence: Incidence
+    targets: Ints
+    batches: list[NodeBatch]
+    is_dense: bool
+    """Whether by one product with a matrix of all coefficients."""
+
+
+@dataclass(eq=False)
+class DeviceRows:
+    """Rows on a device, and in memory for what is not asked of a device."""
+
+    memory: MemoryRows
+    arrays: Arrays
+    block_rows: int | None = None
+    """Rows on the device at a time; by default as many as fit."""
+    gathered_cost: float = GATHERED_COST
+    """By it, the columns that predict a node are gathered, or one product is made for all nodes."""
+    passes: float = field(default=0.0, init=False)
+    curvature_passes: float = field(default=0.0, init=False)
+    part_seconds: tuple[float, float] = field(default=(0.0, 0.0), init=False)
+    _plans: list[PassPlan] = field(default_factory=list, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.memory.products is not None:
+            raise NotYetError(
+                f"moderated edges are not available yet with device={self.arrays.name!r}; "
+                "use device='cpu'."
+            )
+        self._budget = self.arrays.free_bytes()
+        self._kept: dict[tuple[int, int], DeviceBlock] = {}
+        self._block_rows = self._rows_that_fit()
+
+    @property
+    def nodes(self) -> Nodes:
+        """Kinds of the columns."""
+        return self.memory.nodes
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.memory.n_rows
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the weights."""
+        return self.memory.total_weight
+
+    @property
+    def _d(self) -> int:
+        return self.nodes.n_columns
+
+    @property
+    def _width(self) -> int:
+        """Design columns of discrete nodes."""
+        return int(self.nodes.width[self.nodes.discrete].sum())
+
+    # -- rows on the device ------------------------------------------------------------------------
+
+    def _rows_that_fit(self) -> int:
+        """Rows of a block: Z, residuals, expected columns and one more of their size must fit."""
+        if self.block_rows is not None:
+            return min(self.block_rows, self.n_rows)
+        each = 8 * (2 * self._d + 2 * self._width + 4)
+        return int(min(self.n_rows, max(_FEWEST_ROWS, _FOR_ROWS * self._budget // each)))
+
+    def _blocks(self) -> Iterator[DeviceBlock]:
+        for first in range(0, self.n_rows, self._block_rows):
+            yield self._block(first, min(first + self._block_rows, self.n_rows))
+
+    def _block(self, first: int, last: int) -> DeviceBlock:
+        """Rows first:last; kept if they are all, else copied from memory again and again."""
+        if (first, last) in self._kept:
+            return self._kept[first, last]
+        arrays, xp, rows = self.arrays, self.arrays.xp, self.memory
+        z = arrays.zeros((self._d + 2, last - first))
+        z[self._d + 1, :] = 1.0
+        p = self.nodes.n_numeric
+        z[:p, :] = xp.permute_dims(arrays.put(rows.numbers[first:last]), (1, 0))
+        node, level = self._indicators
+        if len(node):
+            own = _plain(rows.codes[first:last, self.nodes.first_indicator :])
+            codes = xp.permute_dims(arrays.put(own), (1, 0))
+            for a in range(0, len(node), _TILE):
+                part = slice(a, min(a + _TILE, len(node)))
+                of_columns = xp.take(codes, arrays.put(node[part]), axis=0)
+                seen = of_columns == arrays.put(level[part].astype(own.dtype))[:, None]
+                z[p + part.start : p + part.stop, :] = xp.astype(seen, xp.float64)
+        weight = None if rows.weights is None else arrays.put(rows.weights[first:last])
+        block = DeviceBlock(z, weight)
+        if last - first == self.n_rows:
+            self._kept[first, last] = block
+        return block
+
+    @cached_property
+    def _indicators(self) -> tuple[Ints, Ints]:
+        """Of every indicator: which of the nodes that have some is its own, and the level."""
+        nodes = self.nodes
+        column = np.arange(nodes.n_numeric, nodes.n_columns)
+        node = nodes.column_node[column]
+        return nodes.node_place[node] - nodes.first_indicator, column - nodes.column_start[node]
+
+    def _with_memory(self, compute: Callable[[], T]) -> T:
+        """Compute; where the device is full, with fewer rows at a time."""
+        while True:
+            try:
+                return compute()
+            except Exception as error:
+                if not self.arrays.is_full(error) or isinstance(error, OutOfMemoryError):
+                    raise
+                rows = self._block_rows
+                message = self._what_would_fit()
+            # Outside of the handler, which keeps the arrays of what has failed.
+            if rows <= _FEWEST_ROWS:
+                raise OutOfMemoryError(message)
+            self._kept.clear()
+            self._plans.clear()
+            self._block_rows = max(_FEWEST_ROWS, rows // 2)
+            self.arrays.release()
+
+    def _what_would_fit(self) -> str:
+        """Why no number of rows is small enough, and what would be."""
+        d, free = self._d, self._budget / _GB
+        needed = 8 * d * d / _GB
+        columns = int((0.5 * self._budget / 8) ** 0.5)
+        return (
+            f"there is not enough memory on {self.arrays.name!r}: {d:,} design columns (one per "
+            f"number, one per level) have a matrix of {needed:,.1f} GB, and {free:,.1f} GB were "
+            f"free. About {columns:,} design columns would fit. To fix: fewer columns or levels, a "
+            "GPU with more memory or without other programs on it, or device='cpu'."
+        )
+
+    # -- moments -----------------------------------------------------------------------------------
+
+    def moments(self) -> Moments:
+        """Weighted means and second moments of the design columns, copied from the device."""
+        return self._moments
+
+    @cached_property
+    def _moments(self) -> Moments:
+        columns = self._column_moments
+        second = self.arrays.get(self._gram).reshape(self._d, self._d)
+        return Moments(columns.total_weight, columns.mean, second, columns.shares)
+
+    @cached_property
+    def _gram(self) -> Array:
+        """(d * d,) second moments, on the device."""
+        return self._with_memory(self._products)
+
+    def _products(self) -> Array:
+        xp, d, total = self.arrays.xp, self._d, self.arrays.zeros((self._d, self._d))
+        for block in self._blocks():
+            z = block.z[:d, :]
+            total += xp.matmul(weighed(z, block.weight), xp.permute_dims(z, (1, 0)))
+        total /= self.total_weight
+        return xp.reshape(total, (d * d,))
+
+    def column_moments(self) -> ColumnMoments:
+        """Weighted means of the columns and of their squares, shares of values."""
+        return self._column_moments
+
+    @cached_property
+    def _column_moments(self) -> ColumnMoments:
+        mean, squares = self._with_memory(self._column_sums) / self.total_weight
+        nodes, rows = self.nodes, self.memory
+        counts = [
+            np.bincount(rows.codes[:, j], rows.weights, nodes.n_levels[j]) / self.total_weight
+            for j in range(nodes.n_spiked, nodes.first_indicator)
+        ]
+        spiked = [sums / self.total_weight for sums in rows.spiked_sums()]
+        shares = np.concatenate([*spiked, *counts, mean[nodes.indicators]])
+        return ColumnMoments(self.total_weight, mean, squares, shares)
+
+    def _column_sums(self) -> Floats:
+        """(2, d) of the columns and of their squares."""
+        xp, total = self.arrays.xp, np.zeros((2, self._d))
+        for block in self._blocks():
+            z = block.z[: self._d, :]
+            once = weighed(z, block.weight)
+            total += self.arrays.get(xp.stack([xp.sum(once, axis=1), xp.sum(once * z, axis=1)]))
+        return total
+
+    def second_moments(self, first: Ints, second: Ints) -> Floats:
+        """The mean of z_a z_b for every pair of columns listed.
+
+        Picked from the matrix of all of them, unless it is too large for the device.
+        """
+        if not len(first):
+            return np.zeros(0)
+        xp, arrays, d = self.arrays.xp, self.arrays, self._d
+        if 8 * d * d <= _FOR_MOMENTS * self._budget:
+            return arrays.get(xp.take(self._gram, arrays.put(first * d + second), axis=0))
+        return self._with_memory(lambda: self._listed_products(first, second))
+
+    def _listed_products(self, first: Ints, second: Ints) -> Floats:
+        xp, arrays, out = self.arrays.xp, self.arrays, np.zeros(len(first))
+        for block in self._blocks():
+            some = max(1, int(_FOR_WORK * self._budget // (24 * block.z.shape[1])))
+            for a in range(0, len(first), some):
+                part = slice(a, a + some)
+                one, two = (
+                    xp.take(block.z, arrays.put(each[part]), axis=0) for each in (first, second)
+                )
+                out[part] += arrays.get(xp.sum(weighed(one * two, block.weight), axis=1))
+        return out / self.total_weight
+
+    # -- conditionals ------------------------------------------------------------------------------
+
+    def _plan(self, incidence: Incidence, targets: Ints) -> PassPlan:
+        """How to predict these nodes; the last few plans are kept."""
+        for plan in self._plans:
+            if plan.incidence is incidence and np.array_equal(plan.targets, targets):
+                return plan
+        nodes = self.nodes
+        n_columns = np.diff(incidence.node_entries)[targets] // nodes.width[targets]
+        covered = int(nodes.width[targets].sum())
+        is_dense = self.gathered_cost * int(n_columns.sum()) > self._d * covered
+        plan = PassPlan(incidence, targets, self._batches(incidence, targets), is_dense)
+        self._plans[:] = [plan, *self._plans[: _PLANS - 1]]
+        return plan
+
+    def _batches(self, incidence: Incidence, targets: Ints, stride: int = 1) -> list[NodeBatch]:
+        most, rows = int(_FOR_WORK * self._budget // 8), -(-self._block_rows // stride)
+        return batches_of(self.nodes, incidence, targets, self.arrays, most, rows)
+
+    def _coefficient_matrix(self, plan: PassPlan, values: Floats) -> Array:
+        """(d, d) of the coefficients of all targets, transposed: a row for every target column."""
+        incidence, d = plan.incidence, self._d
+        first, last = incidence.node_entries[plan.targets], incidence.node_entries[plan.targets + 1]
+        entries = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)])
+        out = self.arrays.zeros((d * d,))
+        if len(entries):
+            at = incidence.entry_target[entries] * d + incidence.entry_column[entries]
+            out[self.arrays.put(at)] = self.arrays.put(values[entries])
+        return self.arrays.xp.reshape(out, (d, d))
+
+    def _predicted(
+        self, plan: PassPlan, block: DeviceBlock, values: Array, matrix: Array | None
+    ) -> Iterator[tuple[NodeBatch, Array | None, Array]]:
+        """Every batch with its gathered columns (None where one product does it) and predictors."""
+        xp, arrays = self.arrays.xp, self.arrays
+        if matrix is not None:
+            every = xp.matmul(matrix, block.z[: self._d, :])
+        for batch in plan.batches:
+            if matrix is None:
+                columns = batch.gathered(xp, block.z)
+                yield batch, columns, batch.predictors(xp, columns, values)
+                continue
+            at = batch.columns_covered(self.nodes)
+            m = _rows_at(xp, arrays, every, at)
+            yield batch, None, xp.reshape(m, (batch.n_nodes, batch.width, -1))
+
+    # -- passes ------------------------------------------------------------------------------------
+
+    def softmax(self, coef: Coefficients, gradient: Gradient) -> SoftmaxSums:
+        """Loss per discrete node and the mean of z E' as asked."""
+        clock = time.perf_counter()
+        self.passes += 0.5 if gradient == "none" else 1.0
+        sums = self._with_memory(lambda: self._softmax(coef, gradient))
+        self._spend(time.perf_counter() - clock, 0.0)
+        return sums
+
+    def _softmax(self, coef: Coefficients, gradient: Gradient) -> SoftmaxSums:
+        plan = self._plan(coef.incidence, self.nodes.n_gaussian + coef.nodes)
+        values, slots = self._on_device(coef)
+        matrix = self._coefficient_matrix(plan, coef.values) if plan.is_dense else None
+        total: list[Array] = []
+        for block in self._blocks():
+            parts = self._softmax_block(plan, block, (values, slots, matrix), gradient)
+            total = parts if not total else [a + b for a, b in zip(total, parts, strict=True)]
+        return self._collected(plan, coef, total, gradient)
+
+    def _on_device(self, coef: Coefficients) -> tuple[Array, Array]:
+        """Coefficients and own logits, with what padded positions point at behind them."""
+        values = self.arrays.put(np.append(coef.values, 0.0))
+        return values, self.arrays.put(np.append(coef.bias, -np.inf))
+
+    def _softmax_block(
+        self,
+        plan: PassPlan,
+        block: DeviceBlock,
+        given: tuple[Array, Array, Array | None],
+        gradient: Gradient,
+    ) -> list[Array]:
+        """Sums over a block: per batch normalisers, terms, gradient; then those of all pairs."""
+        xp, (values, slots, matrix) = self.arrays.xp, given
+        out: list[Array] = []
+        every = gradient == "all" or (gradient == "support" and plan.is_dense)
+        expected = self.arrays.zeros((self._width, block.z.shape[1])) if every else None
+        for batch, columns, m in self._predicted(plan, block, values, matrix):
+            sums = batch.kind.sums(xp, m, batch.own(xp, slots), block.weight)
+            out.append(sums.normaliser)
+            if gradient == "none":
+                continue
+            out.append(sums.terms)
+            if expected is not None:
+                at = self.nodes.softmax_column[batch.columns_covered(self.nodes)]
+                _set_rows(self.arrays, expected, at, sums.expected)
+            else:
+                out.append(xp.matmul(columns, xp.permute_dims(sums.expected, (0, 2, 1))))
+        if expected is not None:
+            product = xp.matmul(block.z[: self._d, :], xp.permute_dims(expected, (1, 0)))
+            out.append(product)
+        return out
+
+    def _collected(
+        self, plan: PassPlan, coef: Coefficients, total: list[Array], gradient: Gradient
+    ) -> SoftmaxSums:
+        """What a pass has added up, as means on the host."""
+        nodes, incidence, xp = self.nodes, coef.incidence, self.arrays.xp
+        loss = np.zeros(len(nodes.n_levels))
+        mean_terms, support = np.zeros(int(nodes.term_start[-1])), np.zeros(len(coef.values))
+        all_pairs = None
+        if gradient != "none" and (gradient == "all" or plan.is_dense):
+            product = total.pop()
+            if gradient == "all":
+                all_pairs = self.arrays.get(product) / self.total_weight
+            else:
+                entries = incidence.softmax_entries
+                target = nodes.softmax_column[incidence.entry_target[entries]]
+                at = incidence.entry_column[entries] * self._width + target
+                total.append(xp.take(xp.reshape(product, (-1,)), self.arrays.put(at), axis=0))
+        found = iter(self._fetched(total))
+        for batch in plan.batches:
+            loss[nodes.node_place[batch.nodes]] = next(found)
+            if gradient == "none":
+                continue
+            there = batch.terms >= 0
+            mean_terms[batch.terms[there]] = next(found)[there]
+            if gradient == "support" and not plan.is_dense:
+                there = batch.entries >= 0
+                support[batch.entries[there]] = next(found)[there]
+        if gradient == "support" and plan.is_dense:
+            support[incidence.softmax_entries] = next(found)
+        loss[coef.nodes] -= self._seen(coef)[coef.nodes]
+        loss[np.array(nodes.n_levels) == 1] = 0.0  # and not what rounding leaves of it
+        return SoftmaxSums(
+            loss / self.total_weight,
+            mean_terms / self.total_weight if gradient != "none" else None,
+            support / self.total_weight if gradient == "support" else None,
+            all_pairs,
+        )
+
+    def _fetched(self, arrays: list[Array]) -> list[NDArray[Any]]:
+        """Copy several arrays from the device at once."""
+        if not arrays:
+            return []
+        xp = self.arrays.xp
+        flat = self.arrays.get(xp.concat([xp.reshape(each, (-1,)) for each in arrays]))
+        ends = np.cumsum([int(np.prod(each.shape)) for each in arrays])
+        parts = np.split(flat, ends[:-1])
+        return [part.reshape(tuple(each.shape)) for part, each in zip(parts, arrays, strict=True)]
+
+    def _seen(self, coef: Coefficients) -> Floats:
+        """(q,) sums of the logits of what was observed, which are linear in the coefficients.
+
+        Of a value that no row has, the logit may be -inf.
+        """
+        nodes, incidence = self.nodes, coef.incidence
+        shares = self._observed_shares
+        logits = np.where(shares != 0.0, coef.bias, 0.0) * shares
+        of_slot = np.repeat(np.arange(len(nodes.n_levels)), np.diff(nodes.slot_start))
+        out = np.bincount(of_slot, logits, len(nodes.n_levels))
+        entries = incidence.softmax_entries
+        node = nodes.node_place[nodes.column_node[incidence.entry_target[entries]]]
+        linear = coef.values[entries] * self._observed(incidence)
+        return np.asarray(out + np.bincount(node, linear, len(out))) * self.total_weight
+
+    @cached_property
+    def _observed_shares(self) -> Floats:
+        """Of the rows; what a fit knows besides of hurdle columns has no say here."""
+        return self._column_moments.shares.copy()
+
+    def _observed(self, incidence: Incidence) -> Floats:
+        """Mean of z_a and what the target of an entry has in a row, of every softmax entry.
+
+        That is the target's own column, but for hurdle columns: these with their centres.
+        """
+        if self._last_observed is None or self._last_observed[0] is not incidence:
+            nodes, entries = self.nodes, incidence.softmax_entries
+            column, target = incidence.entry_column[entries], incidence.entry_target[entries]
+            out = self.second_moments(column, target)
+            if nodes.n_spiked:
+                shift = np.zeros(self._d)
+                for j, kind in nodes.spiked:
+                    _, middle, low = kind.constants
+                    shift[nodes.columns_of(nodes.n_gaussian + j)] = low, middle
+                out = out + shift[target] * self._column_moments.mean[column]
+            self._last_observed = incidence, out
+        return self._last_observed[1]
+
+    _last_observed: tuple[Incidence, Floats] | None = field(default=None, init=False, repr=False)
+
+    # -- curvature ---------------------------------------------------------------------------------
+
+    def softmax_curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> SoftmaxCurvature:
+        """Second derivatives of the mean loss of nodes with indicators, every stride-th row."""
+        clock = time.perf_counter()
+        self.curvature_passes += len(nodes) / self.memory.codes.shape[1] / stride
+        targets = self.nodes.n_gaussian + nodes
+        width = self.nodes.width[targets]
+        n_columns = 1 + np.diff(coef.incidence.node_entries)[targets] // width
+        start = np.zeros(len(nodes) + 1, dtype=np.int64)
+        np.cumsum(n_columns**2 * (width * (width - 1) // 2), out=start[1:])
+        sums = np.zeros(int(start[-1]))
+        varies = np.flatnonzero(width > 1)
+        where = {int(targets[k]): k for k in varies.tolist()}
+        for batch, (found,) in self._curvature(coef, targets[varies], stride):
+            for g, (node, k) in enumerate(zip(batch.nodes.tolist(), batch.n_columns, strict=True)):
+                at = where[node]
+                sums[start[at] : start[at + 1]] = found[g, : 1 + k, : 1 + k].ravel()
+        self._spend(0.0, time.perf_counter() - clock)
+        return SoftmaxCurvature(sums, start, width, n_columns, 1.0 / self._strided_weight(stride))
+
+    def scored_curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> NodeMatrices:
+        """The same of scored nodes and of those with a spike."""
+        clock = time.perf_counter()
+        self.curvature_passes += len(nodes) / self.memory.codes.shape[1] / stride
+        matrices: dict[int, Floats] = {}
+        total = self._strided_weight(stride)
+        for batch, found in self._curvature(coef, self.nodes.n_gaussian + nodes, stride):
+            whole = batch.whole_matrices([part / total for part in found], self.nodes)
+            matrices |= zip(self.nodes.node_place[batch.nodes].tolist(), whole, strict=True)
+        flat = [matrices[j].ravel() for j in nodes.tolist()]
+        start = np.cumsum([0, *map(len, flat)]).astype(np.int64)
+        self._spend(0.0, time.perf_counter() - clock)
+        return NodeMatrices(nodes, start, np.concatenate(flat))
+
+    def _strided_weight(self, stride: int) -> float:
+        weights = self.memory.weights
+        return float(-(-self.n_rows // stride) if weights is None else weights[::stride].sum())
+
+    def _curvature(
+        self, coef: Coefficients, targets: Ints, stride: int
+    ) -> list[tuple[NodeBatch, list[NDArray[Any]]]]:
+        """Sums of second derivatives, batch by batch, on the host."""
+        return self._with_memory(lambda: list(self._curvature_batches(coef, targets, stride)))
+
+    def _curvature_batches(
+        self, coef: Coefficients, targets: Ints, stride: int
+    ) -> Iterator[tuple[NodeBatch, list[NDArray[Any]]]]:
+        if not len(targets):
+            return
+        xp, (values, slots) = self.arrays.xp, self._on_device(coef)
+        # Sums over pairs of columns take more room than the columns themselves.
+        for batch in self._batches(coef.incidence, targets, stride):
+            wide = with_intercept(batch, self.arrays, self._d)
+            total: list[Array] = []
+            for at, block in enumerate(self._blocks()):
+                first = -at * self._block_rows % stride
+                if first >= block.z.shape[1]:
+                    continue
+                some = block.every(first, stride)
+                z = xp.reshape(
+                    xp.take(some.z, wide.columns, axis=0), (batch.n_nodes, -1, some.z.shape[1])
+                )
+                m = batch.predictors(xp, z[:, 1:, :], values)
+                own = batch.own(xp, slots)
+                parts = batch.kind.curvature(xp, m, own, some.weight, z)
+                total = (
+                    list(parts) if not total else [a + b for a, b in zip(total, parts, strict=True)]
+                )
+            yield batch, self._fetched(total)
+
+    # -- all pairs ---------------------------------------------------------------------------------
+
+    def outside(self, conditionals: Conditionals, question: Question) -> Outside:
+        """Of all pairs asked about, those whose gradient is near its bound.
+
+        The matrix of all pairs is made tile by tile, and never leaves the device.
+        """
+        clock = time.perf_counter()
+        self.passes += 1.0
+        found = self._with_memory(lambda: self._outside(conditionals, question))
+        self._spend(time.perf_counter() - clock, 0.0)
+        return found
+
+    def _outside(self, conditionals: Conditionals, question: Question) -> Outside:
+        tiles = tiles_of(self.nodes, self.arrays, _TILE)
+        wanted = Wanted(tiles, question, self.arrays, shared=conditionals.shared)
+        blocks = -(-self.n_rows // self._block_rows)
+        total: dict[tuple[int, int], Array] = {}
+        for block in self._blocks():
+            residuals = self._residuals(conditionals, block)
+            for pair in wanted.pairs:
+                product = self._tile(block.z, residuals, tiles, pair, conditionals.shared)
+                if blocks == 1:
+                    wanted.add(pair, product / self.total_weight)
+                else:
+                    total[pair] = total[pair] + product if pair in total else product
+        for pair, product in total.items():
+            wanted.add(pair, product / self.total_weight)
+        return wanted.answer()
+
+    def _tile(
+        self, z: Array, r: Array, tiles: list[Tile], pair: tuple[int, int], shared: bool
+    ) -> Array:
+        """Sums of z_u r_v' (and of r_u z_v') for the columns of two tiles."""
+        xp, (one, two) = self.arrays.xp, (tiles[pair[0]], tiles[pair[1]])
+        product = xp.matmul(one.of(xp, z), xp.permute_dims(two.of(xp, r), (1, 0)))
+        if shared and pair[0] == pair[1]:
+            return product + xp.permute_dims(product, (1, 0))
+        if shared:
+            product += xp.matmul(one.of(xp, r), xp.permute_dims(two.of(xp, z), (1, 0)))
+        return product
+
+    def _residuals(self, conditionals: Conditionals, block: DeviceBlock) -> Array:
+        """(d, rows) expected less observed design columns, times weights; 0 if not predicted."""
+        xp, arrays, nodes = self.arrays.xp, self.arrays, self.nodes
+        predicted = np.flatnonzero(conditionals.predicted)
+        gaussian = predicted[nodes.gaussian_nodes[predicted]]
+        discrete = predicted[~nodes.gaussian_nodes[predicted]]
+        coef, out = conditionals.softmax, arrays.zeros((self._d, block.z.shape[1]))
+        values, of_values = self._on_device(coef)
+        of_numbers = arrays.put(np.concatenate([conditionals.linear, conditionals.precision]))
+        for targets, slots in ((gaussian, of_numbers), (discrete, of_values)):
+            if not len(targets):
+                continue
+            plan = self._plan(coef.incidence, targets)
+            matrix = self._coefficient_matrix(plan, coef.values) if plan.is_dense else None
+            for batch, _, m in self._predicted(plan, block, values, matrix):
+                sums = batch.kind.sums(xp, m, batch.own(xp, slots), block.weight)
+                _set_rows(arrays, out, batch.columns_covered(nodes), sums.expected)
+        seen = weighed(block.z[: self._d, :], block.weight)
+        is_predicted = arrays.put(conditionals.predicted[nodes.column_node].astype(np.float64))
+        out -= seen if conditionals.predicted.all() else seen * is_predicted[:, None]
+        return out
+
+    def _spend(self, passes: float, curvature: float) -> None:
+        self.part_seconds = (self.part_seconds[0] + passes, self.part_seconds[1] + curvature)
+
+
+def rows_on(device: str, rows: MemoryRows) -> DeviceRows:
+    """The rows on a device, which is named as for `arrays_on`."""
+    return DeviceRows(rows, arrays_on(device))
+
+
+def _plain(codes: NDArray[np.integer]) -> NDArray[np.integer]:
+    """Codes of a type that all libraries have."""
+    return codes if codes.dtype == np.uint8 else codes.astype(np.int32)
+
+
+def _is_range(at: Ints) -> bool:
+    return bool(at[-1] - at[0] == len(at) - 1 and (np.diff(at) == 1).all())
+
+
+def _rows_at(xp: Array, arrays: Arrays, matrix: Array, at: Ints) -> Array:
+    """Some rows of a matrix; no copy where they follow each other."""
+    if _is_range(at):
+        return matrix[int(at[0]) : int(at[-1]) + 1, :]
+    return xp.take(matrix, arrays.put(at), axis=0)
+
+
+def _set_rows(arrays: Arrays, matrix: Array, at: Ints, values: Array) -> None:
+    """matrix[at] = values, whose last axis is that of the rows of the table."""
+    flat = arrays.xp.reshape(values, (len(at), -1))
+    if _is_range(at):
+        matrix[int(at[0]) : int(at[-1]) + 1, :] = flat
+    else:
+        matrix[arrays.put(at), :] = flat
