@@ -14,7 +14,6 @@ from distributed import Client, LocalCluster
 import mixedgm as mg
 from mixedgm.cli import main
 from mixedgm.errors import NotYetError, ParameterError, TableError
-from mixedgm.parts.cluster import ClusterParts
 from tests.surface.test_parts import assert_same_model, fitted, plain
 from tests.unit.table.test_parted import as_parts, table, with_gaps
 
@@ -181,26 +180,3 @@ def test_a_fit_survives_the_loss_of_a_worker(tmp_path):
     assert_same_model(whole, found)
     # The parts of the worker that was lost were read again.
     assert len(list(tmp_path.iterdir())) > 4
-
-
-def test_errors_of_parts_are_those_of_the_caller(client):
-    parts = ClusterParts(client, client.map(float, [1.0, 0.0]))
-    with pytest.raises(ZeroDivisionError):
-        list(parts.map(reciprocal))
-    assert parts.total(as_sums, 10.0) == (1.0, 20.0)
-    large = np.zeros(10**5)
-    assert parts.total(with_size, large) == (2 * 10**5,)
-    assert len(parts.only([1])) == 1
-    assert ClusterParts(client, []).total(as_sums, 1.0) == ()
-
-
-def reciprocal(value):
-    return 1.0 / value
-
-
-def as_sums(value, more):
-    return value, more
-
-
-def with_size(value, array):
-    return (len(array),)
