@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,6 +86,8 @@ class DeviceRows:
     """Rows on the device at a time; by default as many as fit."""
     gathered_cost: float = GATHERED_COST
     """By it, the columns that predict a node are gathered, or one product is made for all nodes."""
+    curvature_at_once: ClassVar[int] = 2**23
+    """Numbers of curvature to be asked for in one call: every call takes some milliseconds."""
     passes: float = field(default=0.0, init=False)
     curvature_passes: float = field(default=0.0, init=False)
     part_seconds: tuple[float, float] = field(default=(0.0, 0.0), init=False)
