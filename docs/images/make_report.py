@@ -26,7 +26,7 @@ def write_report(file: Path) -> None:
     model.report(
         file,
         wage,
-        mg.bootstrap(model, wage, n_boot=200, random_state=0),
+        mg.bootstrap(model, wage, n_boot=100, random_state=0),
         mg.edge_tests(model, wage, random_state=0),
         mg.compare(wage, "jobclass", random_state=0),
         title="Wage survey of 3,000 men",
@@ -34,9 +34,9 @@ def write_report(file: Path) -> None:
 
 
 def take(page: Page, name: str) -> None:
-    """Write what the page shows, in 128 colours: the pictures are flat."""
+    """Write what the page shows, in the 256 colours that lose least."""
     picture = Image.open(io.BytesIO(page.picture())).convert("RGB")
-    reduced = picture.quantize(128, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    reduced = picture.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     reduced.save(HERE / f"{name}.png", optimize=True)
 
 
