@@ -9,7 +9,7 @@ JOBS ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-fast test-statistical bench bench-peers experiments \
-    experiments-quick stress lint lint-js format clean
+    experiments-quick stress docs dist lint lint-js format clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /:/' | \
@@ -52,6 +52,17 @@ experiments-quick: $(STAMP)  ## the same with fewer trials (minutes), into docs/
 
 stress: $(STAMP)  ## hostile input by the thousand (hours; goes on where it was left); ARGS=model-files
 	$(BIN)/python -m stress --jobs $(JOBS) $(ARGS)
+
+docs: $(VENV)/.docs  ## build the site into build/site, from nothing, warnings as errors
+	$(BIN)/python docs/build.py $(ARGS)
+
+dist: $(VENV)/.dist  ## build wheel and sdist, try them at the lowest and newest dependencies (minutes)
+	$(BIN)/python -m release $(ARGS)
+
+# What only the site, or only a release, needs.
+$(VENV)/.docs $(VENV)/.dist: $(VENV)/.%: $(STAMP)
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[$*]'
+	@touch $@
 
 lint: $(STAMP)  ## check style, formatting and types
 	$(BIN)/ruff check .

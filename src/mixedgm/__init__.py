@@ -67,6 +67,8 @@ if TYPE_CHECKING:
     from mixedgm.table import check_table as check_table
     from mixedgm.table.check import check as check
 
+    __version__: str
+
 # Public name -> the module it lives in.  Loaded on first use, so that `mixedgm --help` and small
 # scripts do not wait for scikit-learn.
 _HOME = {
@@ -128,19 +130,21 @@ _PACKAGES = ("datasets", "diagnostics")
 
 __all__ = [*_HOME, "__version__", "datasets", "diagnostics"]
 
+# A type checker knows the names from above, and should complain about all others.
+if not TYPE_CHECKING:
 
-def __getattr__(name: str) -> Any:
-    if name in _PACKAGES:
-        return import_module(f"mixedgm.{name}")
-    if name == "__version__":
-        from mixedgm.store import library_version
+    def __getattr__(name: str) -> Any:
+        if name in _PACKAGES:
+            return import_module(f"mixedgm.{name}")
+        if name == "__version__":
+            from mixedgm.store import library_version
 
-        return library_version()
-    if name in _HOME:
-        value = getattr(import_module(_HOME[name]), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'mixedgm' has no attribute {name!r}")
+            return library_version()
+        if name in _HOME:
+            value = getattr(import_module(_HOME[name]), name)
+            globals()[name] = value
+            return value
+        raise AttributeError(f"module 'mixedgm' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

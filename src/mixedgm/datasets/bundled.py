@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from importlib.util import find_spec
 from io import BytesIO
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args, overload
 
 from mixedgm.errors import MixedGMError, ParameterError
 
@@ -100,6 +100,16 @@ PENGUINS = BundledTable(
 )
 
 
+@overload
+def load_wage(frame: Literal["pandas"]) -> pd.DataFrame: ...
+@overload
+def load_wage(frame: Literal["polars"]) -> pl.DataFrame: ...
+@overload
+def load_wage(frame: Literal["pyarrow"]) -> pa.Table: ...
+@overload
+def load_wage(frame: FrameName = ...) -> IntoDataFrame: ...
+
+
 def load_wage(frame: FrameName = "auto") -> IntoDataFrame:
     """Load 3,000 workers of a wage survey: two continuous and seven categorical columns.
 
@@ -143,6 +153,16 @@ def load_wage(frame: FrameName = "auto") -> IntoDataFrame:
     ['1. Industrial', '2. Information']
     """
     return _read(WAGE, frame)
+
+
+@overload
+def load_taxunits(frame: Literal["pandas"]) -> pd.DataFrame: ...
+@overload
+def load_taxunits(frame: Literal["polars"]) -> pl.DataFrame: ...
+@overload
+def load_taxunits(frame: Literal["pyarrow"]) -> pa.Table: ...
+@overload
+def load_taxunits(frame: FrameName = ...) -> IntoDataFrame: ...
 
 
 def load_taxunits(frame: FrameName = "auto") -> IntoDataFrame:
@@ -191,6 +211,16 @@ def load_taxunits(frame: FrameName = "auto") -> IntoDataFrame:
     [115757, 27154, 22797, 11274]
     """
     return _read(TAXUNITS, frame)
+
+
+@overload
+def load_penguins(frame: Literal["pandas"]) -> pd.DataFrame: ...
+@overload
+def load_penguins(frame: Literal["polars"]) -> pl.DataFrame: ...
+@overload
+def load_penguins(frame: Literal["pyarrow"]) -> pa.Table: ...
+@overload
+def load_penguins(frame: FrameName = ...) -> IntoDataFrame: ...
 
 
 def load_penguins(frame: FrameName = "auto") -> IntoDataFrame:

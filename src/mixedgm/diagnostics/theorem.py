@@ -65,7 +65,7 @@ class Constants:
     largest_group : int
         k, free parameters of the largest pair.
     n_pairs, n_edges : int
-        |G| and |A|.
+        ``|G|`` and ``|A|``.
     loss : str
         "pseudolikelihood" or "likelihood".
     """

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 import io
+import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from numpy.typing import NDArray
 
+from mixedgm.atomic import write_bytes
 from mixedgm.errors import MixedGMError, ParameterError, near_matches
 from mixedgm.parameters import is_integer
 from mixedgm.printable import cut, one_line, quoted
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "INK",
+    "PICTURES",
     "axes",
     "check_options",
     "draw_without_window",
@@ -32,6 +35,7 @@ __all__ = [
     "picture_of",
     "pixel_in_points",
     "require_matplotlib",
+    "save_figure",
 ]
 
 INK = "#333333"
@@ -111,15 +115,37 @@ def draw_without_window() -> None:
     mpl.use("Agg")
 
 
+PICTURES = (".png", ".svg", ".pdf")
+_LASTING: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "mixedgm", "pdf.fonttype": 42}
+"""Names stay text that can be searched and edited, and a drawing always gives the same bytes."""
+_UNDATED = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+
+
 def picture_of(ax: Axes, kind: str, dpi: int) -> bytes:
     """Return the figure of these axes as a file of this kind ("png"), and close it."""
     import matplotlib.pyplot as plt
 
+    content = _content(ax, kind, dpi)
+    plt.close(ax.get_figure(root=True))
+    return content
+
+
+def save_figure(ax: Axes, path: str | os.PathLike[str], dpi: int) -> None:
+    """Write the figure of these axes into a file whose ending says of which kind it is."""
+    ending = os.path.splitext(path)[1].lower()
+    if ending not in PICTURES:
+        raise ParameterError.must_be("path", f"a name that ends in {', '.join(PICTURES)}", path)
+    write_bytes(path, _content(ax, ending[1:], dpi))
+
+
+def _content(ax: Axes, kind: str, dpi: int) -> bytes:
+    import matplotlib as mpl
+
     buffer = io.BytesIO()
     figure = ax.get_figure(root=True)
     assert figure is not None
-    figure.savefig(buffer, format=kind, dpi=dpi)
-    plt.close(figure)
+    with mpl.rc_context(_LASTING):
+        figure.savefig(buffer, format=kind, dpi=dpi, metadata=_UNDATED.get(kind))
     return buffer.getvalue()
 
 

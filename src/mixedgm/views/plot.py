@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,9 +12,9 @@ from mixedgm.fitted import Edge, FittedModel
 from mixedgm.model.kinds import KINDS, Kind
 from mixedgm.model.layout import Floats
 from mixedgm.views.appearance import Appearance
-from mixedgm.views.canvas import INK, axes, label, pixel_in_points, require_matplotlib
+from mixedgm.views.canvas import INK, axes, label, pixel_in_points, require_matplotlib, save_figure
 from mixedgm.views.colours import SIGN_COLOURS, SIGN_NAMES
-from mixedgm.views.labels import label_edges, label_nodes
+from mixedgm.views.labels import Lines, NodeLabels, label_edges
 from mixedgm.views.positions import LayoutArg, Positions, height_to_width, positions
 from mixedgm.views.scale import Scale
 
@@ -29,6 +30,14 @@ _NO_GROUP = "#EEEEEE"
 _KEYS_IN_A_ROW = 6
 _RING_COLOUR = "#4A4A4A"
 _EMPTY = "#DEDEDE"
+_HEAD_LENGTH, _HEAD_WIDTH = 0.6, 0.32
+_ATTEMPTS = [
+    *((growth, False) for growth in (1.0, 1.15, 1.3)),
+    *((growth, True) for growth in (1.0, 1.2, 1.4, 1.6)),
+]
+"""How much larger a picture may become, and whether labels may stand away from their nodes, until
+no label meets a line."""
+_ATTEMPTS_IN_GIVEN_AXES = [(1.0, False), (1.0, True)]
 _INNER, _RING_WIDTH = 1.33, 1.7
 """Diameters of the ring in widths of the node; corners of nodes stay inside."""
 
@@ -44,6 +53,13 @@ class NetworkDrawing(NamedTuple):
 
     def __repr__(self) -> str:
         return f"NetworkDrawing({len(self.positions)} nodes)"
+
+    def save(self, path: str | os.PathLike[str], *, dpi: int = 160) -> None:
+        """Write the figure as .png, .svg or .pdf; names in the last two stay text.
+
+        The file is complete or not written, and the same drawing gives the same bytes.
+        """
+        save_figure(self.ax, path, dpi)
 
 
 def plot_network(
@@ -85,39 +101,74 @@ def plot_network(
     classes = _node_classes(fitted, places, style)
     keys = legend_keys([fitted], style, rings=bool(rings)) if legend and places else []
     longest = max(map(len, texts), default=0)
-    size = float(np.clip(32.0 / max(len(places), 1) ** 0.37, 6.0, 11.0))
-    size = max(6.0, size * float(np.clip(16.0 / max(longest, 1), 0.75, 1.0)))
+    size = float(np.clip(32.0 / max(len(places), 1) ** 0.37, 7.0, 11.0))
+    size = max(7.0, size * float(np.clip(16.0 / max(longest, 1), 0.75, 1.0)))
     widest = longest * 0.5 * size
     margin = np.array([widest + reach, 2.0 * size + reach])
     below = 0.1 + (0.2 * max(legend_rows(keys), 2) + 0.1 * bool(rings)) * bool(legend)
-    ax = _network_axes(ax, places, margin, below)
+    sheet = _Sheet(ax, places, margin, below)
+    ax = sheet.ax
     ax.set_axis_off()
     ax.set_aspect("equal")
-    _set_limits(ax, places, margin)
+    points = np.array(list(places.values())).reshape(-1, 2)
+    names = NodeLabels(ax, points, texts, reach / 2.0, size)
+    _make_room(sheet, names, lambda: _obstacles(places, edges, scale, ax, reach / 2.0))
     _draw_edges(ax, places, edges, scale)
     _draw_heads(ax, places, edges, scale, reach / 2.0)
     _draw_rings(ax, places, rings, node_size)
     _draw_nodes(ax, classes, places, node_size)
-    points = np.array(list(places.values())).reshape(-1, 2)
-    names = label_nodes(ax, points, texts, reach / 2.0, _segments(places, edges), size)
-    label_edges(ax, places, edge_texts, names=names, radius=reach / 2.0, size=0.85 * size)
+    notes = names.finish()
+    label_edges(ax, places, edge_texts, names=notes, radius=reach / 2.0, size=0.85 * size)
     if keys:
         _draw_legend(ax, keys)
     return NetworkDrawing(ax, places)
 
 
-def _network_axes(ax: Axes | None, places: Positions, margin: Floats, below: float) -> Axes:
-    """Return axes shaped like the layout with its margins, with inches for the legend below."""
-    if ax is not None:
-        return axes(ax, (1.0, 1.0))
-    across, above = 2.0 * margin / 72.0
-    width = float(np.clip(5.0 + 0.55 * np.sqrt(len(places)), 6.0, 12.0))
-    width = max(width, 0.65 * width + across)  # long names leave room for the nodes
-    height = max(width - across, 1.0) * height_to_width(places) + above
-    height = float(np.clip(height, 1.5, 0.95 * width))
-    ax = axes(None, (width, height + below))
-    ax.set_position((0.02, below / (height + below), 0.96, (height - 0.1) / (height + below)))
-    return ax
+def _make_room(sheet: _Sheet, names: NodeLabels, lines: Callable[[], Lines]) -> None:
+    """Let the picture grow, and labels stand away from their nodes, until no label is in the way.
+
+    Where that is not enough, the best attempt counts.
+    """
+
+    def attempt(growth: float, far: bool) -> float:
+        sheet.grow(growth)
+        return names.place(lines(), far=far)
+
+    attempts = _ATTEMPTS if sheet.can_grow else _ATTEMPTS_IN_GIVEN_AXES
+    left = []
+    for growth, far in attempts:
+        left.append(attempt(growth, far))
+        if not left[-1]:
+            return
+    attempt(*attempts[left.index(min(left))])
+
+
+class _Sheet:
+    """Axes shaped like the layout with its margins, with inches for the legend below.
+
+    Where the figure is our own it can grow: type and nodes keep their size, so that there is more
+    room between lines.
+    """
+
+    def __init__(self, ax: Axes | None, places: Positions, margin: Floats, below: float) -> None:
+        self.places, self.margin, self.below = places, margin, below
+        self.can_grow = ax is None
+        self.ax = axes(ax, (6.0, 4.0))
+        self.grow(1.0)
+
+    def grow(self, times: float) -> None:
+        """Make the picture larger than it is at first, and set the limits of its axes."""
+        if self.can_grow:
+            across, above = 2.0 * self.margin / 72.0
+            width = times * float(np.clip(5.0 + 0.55 * np.sqrt(len(self.places)), 6.0, 12.0))
+            width = max(width, 0.65 * width + across)  # long names leave room for the nodes
+            height = max(width - across, 1.0) * height_to_width(self.places) + above
+            height = float(np.clip(height, 1.5, 0.95 * width))
+            whole = height + self.below
+            figure: Any = self.ax.get_figure(root=True)
+            figure.set_size_inches(width, whole)
+            self.ax.set_position((0.02, self.below / whole, 0.96, (height - 0.1) / whole))
+        _set_limits(self.ax, self.places, self.margin)
 
 
 def _texts(
@@ -145,6 +196,25 @@ def _set_limits(ax: Axes, places: Positions, margin: Floats) -> None:
     reach = unit * points_wide
     ax.set_xlim(middle[0] - reach[0], middle[0] + reach[0])
     ax.set_ylim(middle[1] - reach[1], middle[1] + reach[1])
+
+
+def _obstacles(
+    places: Positions, edges: Sequence[Edge], scale: Scale, ax: Axes, radius: float
+) -> Lines:
+    """Return what labels keep clear of: lines of edges, and heads of arrows as short wide lines."""
+    ends = _segments(places, edges)
+    widths = [scale.width(edge.weight) / 2.0 for edge in edges]
+    heads = [at for at, edge in enumerate(edges) if edge.directed]
+    if heads:
+        ax.apply_aspect()
+        pixels = ax.transData.transform(ends[heads].reshape(-1, 2)).reshape(-1, 2, 2)
+        length = np.linalg.norm(pixels[:, 1] - pixels[:, 0], axis=1) * pixel_in_points(ax)
+        scales = np.array([_head_scale(edges[at], scale) for at in heads])
+        share = (radius + _HEAD_LENGTH * scales) / np.maximum(length, 1e-9)
+        start = ends[heads, 1] + np.minimum(share, 1.0)[:, None] * (ends[heads, 0] - ends[heads, 1])
+        ends = np.concatenate([ends, np.stack([start, ends[heads, 1]], axis=1)])
+        widths += list(_HEAD_WIDTH * scales)
+    return Lines(ends, np.array(widths))
 
 
 def _segments(places: Positions, edges: Sequence[Edge]) -> Floats:
@@ -195,8 +265,8 @@ def _draw_heads(
             head = FancyArrowPatch(
                 places[edge.source],
                 places[edge.target],
-                arrowstyle="-|>,head_length=0.6,head_width=0.32",
-                mutation_scale=9.0 + 2.6 * scale.width(edge.weight),
+                arrowstyle=f"-|>,head_length={_HEAD_LENGTH},head_width={_HEAD_WIDTH}",
+                mutation_scale=_head_scale(edge, scale),
                 shrinkA=0.0,
                 shrinkB=radius,
                 linewidth=0.0,
@@ -205,6 +275,10 @@ def _draw_heads(
                 zorder=1.5,
             )
             ax.add_patch(head)
+
+
+def _head_scale(edge: Edge, scale: Scale) -> float:
+    return 9.0 + 2.6 * scale.width(edge.weight)
 
 
 class _NodeClass(NamedTuple):

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mixedgm.errors import ParameterError
 from mixedgm.fitted import FittedModel
@@ -25,6 +26,9 @@ Positions = dict[str, tuple[float, float]]
 LayoutArg = str | Mapping[str, Any]
 
 _SEED = 0
+_CLEARANCE = 0.35  # between a node and a line, where neighbouring nodes are about 1 apart
+_SPACING = 0.8  # between two nodes
+_MOVES = 60
 _STRESS_LIMIT = 150  # nodes; beyond that the stress layout takes seconds
 
 
@@ -123,7 +127,10 @@ def _packed(graph: nx.Graph[str], place: Callable[[nx.Graph[int]], Floats]) -> F
     shapes = []
     for part in parts:
         local = _numbered(graph, [names[at] for at in part])
-        shapes.append(_upright(place(local)) if len(part) > 2 else _row(len(part)))
+        if len(part) > 2:
+            shapes.append(_off_lines(_upright(place(local)), np.array(local.edges)))
+        else:
+            shapes.append(_row(len(part)))
     places = np.zeros((len(graph), 2))
     for part, shape in zip(parts, _shelved(shapes), strict=True):
         places[part] = shape
@@ -163,6 +170,42 @@ def _upright(places: Floats) -> Floats:
     np.fill_diagonal(gaps, np.inf)
     near = float(np.quantile(gaps.min(axis=1), 0.3))
     return np.asarray(turned / (near if near > 0.0 else 1.0))
+
+
+def _off_lines(places: Floats, edges: NDArray[np.intp]) -> Floats:
+    """Move nodes off the lines of edges that are not theirs, which would seem to end there.
+
+    The node moves away from the line, and the ends of the line a little from the node; nodes keep
+    their distance from each other.
+    """
+    if len(places) > _STRESS_LIMIT:
+        return places
+    places, start, end = places.copy(), edges[:, 0], edges[:, 1]
+    every = np.arange(len(edges))
+    foreign = np.ones((len(places), len(edges)), dtype=bool)
+    foreign[start, every] = foreign[end, every] = False
+    for _ in range(_MOVES):
+        step = places[end] - places[start]
+        length = np.maximum((step**2).sum(axis=1), 1e-12)
+        along = ((places[:, None] - places[start][None]) * step[None]).sum(axis=2) / length
+        normal = np.stack([-step[:, 1], step[:, 0]], axis=1) / np.sqrt(length)[:, None]
+        aside = ((places[:, None] - places[start][None]) * normal[None]).sum(axis=2)
+        lacking = _CLEARANCE - np.abs(aside)
+        close = foreign & (along > 0.0) & (along < 1.0) & (lacking > 0.0)
+        apart = places[:, None] - places[None]
+        distance = np.linalg.norm(apart, axis=2) + np.eye(len(places)) * _SPACING
+        crowded = np.maximum(_SPACING - distance, 0.0) / np.maximum(distance, 1e-9)
+        if not close.any() and crowded.max() < 0.05:
+            break
+        # On the line itself there is no direction away from it: take the left side.
+        side = np.where(aside < 0.0, -1.0, 1.0)[..., None] * normal[None]
+        push = np.where(close, lacking, 0.0)[..., None] * side / 2.0
+        moved = push.sum(axis=1) + (crowded[..., None] * apart).sum(axis=1) / 2.0
+        for at in (start, end):
+            np.add.at(moved, at, -push.sum(axis=0) / 4.0)
+        reach = np.linalg.norm(moved, axis=1, keepdims=True)
+        places += moved * np.minimum(1.0, _CLEARANCE / np.maximum(reach, 1e-12))
+    return places
 
 
 def _shelved(shapes: list[Floats]) -> list[Floats]:

@@ -1,0 +1,1 @@
+"""The package as others receive it: built, checked and tried out from a wheel."""
