@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,39 +13,16 @@ import pytest
 
 import mixedgm as mg
 from tests.support.patients import TYPES, patients
-from tests.support.report_browser import Page
-
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
-FLAGS = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--hide-scrollbars",
-)
+from tests.support.report_browser import Page, browser_programs, started_browser
 
 
 @pytest.fixture(scope="session")
 def driver() -> Iterator[Any]:
-    program = next(filter(None, map(shutil.which, CHROMIUM)), None)
-    service = shutil.which("chromedriver")
-    if program is None or service is None:
+    if browser_programs() is None:
         pytest.skip("no browser: needs Chromium and its driver (Debian: chromium chromium-driver)")
-    webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium")
-    options = webdriver.ChromeOptions()
-    options.binary_location = program
-    folder = tempfile.mkdtemp(prefix="mixedgm-browser-")
-    for flag in (*FLAGS, f"--user-data-dir={folder}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    made = webdriver.Chrome(options=options, service=webdriver.ChromeService(service))
-    yield made
-    made.quit()
-    shutil.rmtree(folder, ignore_errors=True)
+    pytest.importorskip("selenium.webdriver", reason="needs selenium")
+    with started_browser() as made:
+        yield made
 
 
 @pytest.fixture

@@ -4,8 +4,55 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars",
+)
+
+
+def browser_programs() -> tuple[str, str] | None:
+    """Where Chromium and its driver are; None where one of them is not installed."""
+    program = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    service = shutil.which("chromedriver")
+    return None if program is None or service is None else (program, service)
+
+
+@contextmanager
+def started_browser() -> Iterator[Any]:
+    """A Chromium without a window, with a profile of its own."""
+    from selenium import webdriver
+
+    programs = browser_programs()
+    assert programs is not None
+    with tempfile.TemporaryDirectory(
+        prefix="mixedgm-browser-", ignore_cleanup_errors=True
+    ) as folder:
+        options = webdriver.ChromeOptions()
+        options.binary_location = programs[0]
+        for flag in (*FLAGS, f"--user-data-dir={folder}"):
+            options.add_argument(flag)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        service = webdriver.ChromeService(programs[1])
+        driver = webdriver.Chrome(options=options, service=service)
+        try:
+            yield driver
+        finally:
+            driver.quit()
 
 
 class Page:

@@ -132,7 +132,7 @@ function lineChart(effect, source, target) {
     ? [0, Math.max(...every) * 1.05]
     : [Math.min(...every), Math.max(...every)];
   if (high - low < 1e-12) [low, high] = [low - 1, high + 1];
-  const right = shares ? WIDE - 96 : WIDE - 12;
+  const right = shares ? WIDE - 104 : WIDE - 12;
   const [left, top, bottom] = [46, 10, 120];
   /** @param {number} x */
   const across = (x) =>
@@ -246,7 +246,7 @@ function shareTable(effect, source, target) {
   return gridTable(rows, effect.levels, effect.predicted, {
     row: source,
     column: target,
-    text: (share) => percentText(share).replace(" %", ""),
+    text: (share) => percentText(share).replace("\u00a0%", ""),
     caption: "per cent",
   });
 }

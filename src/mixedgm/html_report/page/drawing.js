@@ -30,7 +30,8 @@ export function nodeRadius(scene, camera) {
  * @param {number} weight
  */
 export function linkWidth(scene, weight) {
-  const most = scene.places.length > 80 ? 5 : WIDEST;
+  const many = scene.links.length;
+  const most = many > 600 ? 3.5 : many > 150 ? 6 : WIDEST;
   return THINNEST + (most - THINNEST) * Math.min(weight / scene.widest, 1);
 }
 
@@ -145,11 +146,13 @@ function standsOut(scene) {
  */
 function drawLinks(context, { scene, palette }, links, points, radius, bright) {
   context.lineCap = "butt";
+  // Of very many lines the light ones are faint, so that the heavy ones can be seen.
+  const least = scene.links.length > 600 ? 0.25 : 0.6;
   for (const link of links) {
     const width = linkWidth(scene, link.weight);
-    const share = (width - THINNEST) / (WIDEST - THINNEST);
+    const share = Math.min(link.weight / scene.widest, 1);
     const faded = bright !== null && !bright(link);
-    context.globalAlpha = faded ? FAINT : bright === null ? 0.6 + 0.35 * share : 0.95;
+    context.globalAlpha = faded ? FAINT : bright === null ? least + (0.95 - least) * share : 0.95;
     context.lineWidth = width;
     context.strokeStyle =
       link.sign === "+"

@@ -162,7 +162,13 @@ function showFacts() {
   const facts = (content.facts ?? []).filter(([name]) => wanted.includes(name));
   byId("facts").append(
     ...facts.map(([name, text]) =>
-      element("div", {}, element("dt", {}, name), element("dd", {}, text)),
+      // How many edges of each kind there are is in the table.
+      element(
+        "div",
+        {},
+        element("dt", {}, name),
+        element("dd", {}, name === "edges" ? text.split(":")[0] : text),
+      ),
     ),
   );
   byId("source").textContent = content.source;

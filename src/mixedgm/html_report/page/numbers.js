@@ -60,7 +60,7 @@ export function percentText(share) {
   const percent = 100 * share;
   const size = Math.abs(percent);
   const places = (size > 0 && size < 1) || (size > 99 && size < 100) ? 1 : 0;
-  return `${percent.toFixed(places).replace("-", "−")} %`;
+  return `${percent.toFixed(places).replace("-", "−")}\u00a0%`;
 }
 
 /**

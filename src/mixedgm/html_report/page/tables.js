@@ -131,10 +131,12 @@ export class TableView {
     const shown = this.rows.slice(0, this.limit);
     this.body.replaceChildren(...shown.map((at) => this.row(at)));
     const total = this.table.columns[0].cells.length;
-    this.count.textContent =
+    const kept =
       this.rows.length === total
         ? countText(total, "row")
         : `${this.rows.length.toLocaleString("en")} of ${countText(total, "row")}`;
+    const part = shown.length < this.rows.length ? `, the first ${shown.length} shown` : "";
+    this.count.textContent = kept + part;
     this.more.hidden = this.rows.length <= this.limit;
   }
 
