@@ -9,7 +9,7 @@ JOBS ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-fast test-statistical bench bench-peers experiments \
-    experiments-quick stress docs dist lint format clean
+    experiments-quick stress docs dist lint lint-js format clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /:/' | \
@@ -69,10 +69,17 @@ lint: $(STAMP)  ## check style, formatting and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+lint-js:  ## check formatting and types of the report's JavaScript (needs npm)
+	@if command -v npm >/dev/null; then \
+	    npm ci --prefix tools/js --silent --no-fund --no-audit && npm run --prefix tools/js --silent check; \
+	else \
+	    echo "skipped: the checks of the report's JavaScript need npm"; \
+	fi
+
 format: $(STAMP)  ## rewrite the code in the project's format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:  ## remove the environment, caches and what the demo wrote
-	rm -rf $(VENV) build dist mixedgm-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist mixedgm-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis tools/js/node_modules
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -7,10 +7,11 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from benchmarks import data, product
+from benchmarks import cores, data, product, wide_models
 from benchmarks.certificate import worst_kkt
 from benchmarks.context import THREADS, TOL, Context
 from benchmarks.memory import MB, in_fresh_process, peak_resident, traced
+from benchmarks.peers import external
 from benchmarks.report import Result, at_most, certified, grows, holds, shown
 from benchmarks.simulate import Shape
 from benchmarks.timing import exponent
@@ -30,12 +31,16 @@ N_LAMS = {"full": 10, "quick": 10, "smoke": 3}
 SMALLEST = 0.35
 """Share of lam_max down to which paths go."""
 SECONDS, GIGABYTES = 60.0, 2.0
+SOME = 30
+"""Columns that another package regresses, for the time of all."""
 
 
 def run(context: Context) -> Result:
     result = Result("scale")
     _sparse(result, context)
     _omics(result, context)
+    wide_models.rows(result, context)
+    cores.rows(result, context)
     return result
 
 
@@ -127,14 +132,51 @@ def _omics(result: Result, context: Context) -> None:
     result.add(at_most(f"{name}: time", found.seconds, SECONDS, "s"))
     result.add(at_most(f"{name}: peak memory", found.peak / 1e9, GIGABYTES, "GB"))
     result.add(holds(f"{name}: certified", f"<= {TOL:g}", found.kkt <= TOL, f"{found.kkt:.1e}"))
+    try:
+        other = in_fresh_process(against_glmnet, shape, context.pick(N_LAMS))
+    except external.UnavailableError as error:
+        result.add(shown(f"{shape}: glmnet, one regression per column", f"skipped: {error}"))
+        return
+    result.figures["glmnet"] = asdict(other)
+    text = (
+        f"{other.ours:.3g} s against {other.columns} x {other.per_column:.3g} s on {THREADS} cores"
+    )
+    result.add(shown(f"{shape}: path of all pairs, against glmnet {other.version}", text))
+    ratio = other.ours / (other.columns * other.per_column / THREADS)
+    result.add(at_most(f"{shape}: path / regressions by glmnet, same grid", ratio, 1.0))
+
+
+@dataclass(frozen=True)
+class Against:
+    """Our path, and the regressions of some columns."""
+
+    ours: float
+    per_column: float
+    """Mean seconds of a column's regression over the same grid, on one core."""
+    columns: int
+    version: str
+
+
+def against_glmnet(shape: Shape, n_lams: int) -> Against:
+    """Simulate, solve, and regress some of the continuous columns; for a process of its own."""
+    product.warm_up()
+    design = data.simulated(shape, degree=2.0)
+    _solved(data.simulated(Shape(30, shape.n_levels, 60)), n_lams)  # compiles
+    clock = time.perf_counter()
+    task, path = _solved(design, n_lams)
+    ours = time.perf_counter() - clock
+    some = np.linspace(0, shape.n_gaussian - 1, min(SOME, shape.n_gaussian)).astype(np.int64)
+    found = external.glmnet_columns(external.Table.of(task, path.lams), some)
+    return Against(ours, found["seconds"], shape.n_nodes, found["version"])
 
 
 def default_fit(shape: Shape) -> Fit:
     """Simulate and fit; for a process of its own."""
     product.warm_up()
     design = data.simulated(shape, degree=2.0)
-    clock = time.perf_counter()
+    _solved(data.simulated(Shape(30, shape.n_levels, 60)), 3)  # compiles
     runtime = Runtime(THREADS, THREADS)
+    clock = time.perf_counter()
     model = fit_design(design, Options(), runtime=runtime, certify=True)
     seconds = time.perf_counter() - clock
     assert model.path is not None

@@ -76,6 +76,29 @@ def adelie(table: Table) -> dict[str, Any]:
 
 def glmnet(table: Table) -> dict[str, Any]:
     """Nodewise regressions by R's glmnet."""
+    rscript = _with_glmnet()
+
+    def command(folder: Path) -> list[str]:
+        _write_for_r(table, folder)
+        return [rscript, str(HERE / "glmnet_nodewise.R"), str(folder)]
+
+    return _run(command)
+
+
+def glmnet_columns(table: Table, columns: NDArray[np.int64]) -> dict[str, Any]:
+    """Mean seconds of R's glmnet for the regression of one of these continuous columns."""
+    rscript = _with_glmnet()
+
+    def command(folder: Path) -> list[str]:
+        _write_for_r(table, folder)
+        columns.astype(np.float64).tofile(folder / "columns.bin")
+        return [rscript, str(HERE / "glmnet_columns.R"), str(folder)]
+
+    return _run(command)
+
+
+def _with_glmnet() -> str:
+    """R's interpreter, if it has glmnet."""
     rscript = shutil.which("Rscript")
     if rscript is None:
         raise UnavailableError(
@@ -84,19 +107,18 @@ def glmnet(table: Table) -> dict[str, Any]:
     asked = [rscript, "-e", "quit(status = !requireNamespace('glmnet', quietly = TRUE))"]
     if subprocess.run(asked, capture_output=True).returncode != 0:
         raise UnavailableError("R has no glmnet; Debian: apt-get install r-cran-glmnet")
+    return rscript
 
-    def command(folder: Path) -> list[str]:
-        p = table.cont.shape[1]
-        starts = p + np.concatenate([[0], np.cumsum(table.n_levels)]).astype(np.int64)
-        # R counts columns first.
-        indicators(table.cont, table.codes, starts).T.tofile(folder / "design.bin")
-        table.lams.tofile(folder / "lams.bin")
-        table.scale.tofile(folder / "scale.bin")
-        shape = [*table.cont.shape, *table.n_levels]
-        (folder / "shape.txt").write_text(" ".join(map(str, shape)))
-        return [rscript, str(HERE / "glmnet_nodewise.R"), str(folder)]
 
-    return _run(command)
+def _write_for_r(table: Table, folder: Path) -> None:
+    p = table.cont.shape[1]
+    starts = p + np.concatenate([[0], np.cumsum(table.n_levels)]).astype(np.int64)
+    # R counts columns first.
+    indicators(table.cont, table.codes, starts).T.tofile(folder / "design.bin")
+    table.lams.tofile(folder / "lams.bin")
+    table.scale.tofile(folder / "scale.bin")
+    shape = [*table.cont.shape, *table.n_levels]
+    (folder / "shape.txt").write_text(" ".join(map(str, shape)))
 
 
 def _run(command: Callable[[Path], list[str]]) -> dict[str, Any]:

@@ -7,9 +7,11 @@ model that the user gets is looked at once more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +21,7 @@ from mixedgm.blas import single_threaded_blas
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.pair_weights import PairWeights
 from mixedgm.table.encode import Design
+from mixedgm.table.parted import PartedDesign
 
 __all__ = ["ROUNDING", "Claim", "Standardised", "kkt"]
 
@@ -89,7 +92,12 @@ class Standardised:
 
 
 def kkt(
-    design: Design, rows: Standardised, claim: Claim, *, columns: int = 2048, cells: int = 2**18
+    design: Design | PartedDesign,
+    rows: Standardised,
+    claim: Claim,
+    *,
+    columns: int = 2048,
+    cells: int = 2**18,
 ) -> float:
     """Return the largest violation of the optimality conditions of a pseudolikelihood.
 
@@ -98,8 +106,8 @@ def kkt(
 
     Parameters
     ----------
-    design : Design
-        The rows.
+    design : Design or PartedDesign
+        The rows; sums over parts are made where these are.
     rows : Standardised
         How they are standardised.
     claim : Claim
@@ -128,9 +136,11 @@ def kkt(
 class _Conditionals:
     """Predictors, residuals and products of both, block by block."""
 
-    def __init__(self, design: Design, rows: Standardised, claim: Claim, cells: int) -> None:
+    def __init__(
+        self, design: Design | PartedDesign, rows: Standardised, claim: Claim, cells: int
+    ) -> None:
         layout = claim.layout
-        self.cells = cells
+        self.cells, self.total = cells, design.total_weight
         self.design, self.rows, self.claim, self.layout = design, rows, claim, layout
         self.p, self.d = layout.n_gaussian, layout.n_columns
         self.start = layout.column_start
@@ -143,8 +153,26 @@ class _Conditionals:
         self.precision = claim.theta[layout.diagonal]
         self.target = np.repeat(layout.is_target, layout.width)
         self.code = _counted(rows.observed, design.schema.n_levels)
-        share = design.weights if design.weights is not None else np.ones(design.n_rows)
-        self.share = share / share.sum()
+
+    @cached_property
+    def share(self) -> Floats:
+        """What every row counts, of one."""
+        weights = self._rows.weights
+        return (np.ones(self._rows.n_rows) if weights is None else weights) / self.total
+
+    @property
+    def _rows(self) -> Design:
+        """The rows, which are all here."""
+        assert isinstance(self.design, Design)
+        return self.design
+
+    def _summed(self, question: str, *given: Any) -> tuple[Any, ...]:
+        """Sums over all rows that a method of that name returns; over parts, where these are."""
+        if isinstance(self.design, PartedDesign):
+            how = (self.rows, self.claim, self.cells, self.total)
+            return self.design.parts.total(_sums_of_part, *how, question, given)
+        sums: tuple[Any, ...] = getattr(self, question)(*given)
+        return sums
 
     def _parts(self) -> Iterator[tuple[Floats, Floats, Floats, Floats]]:
         """Shares of rows, design columns with products, residuals; a row of a matrix per column.
@@ -152,18 +180,18 @@ class _Conditionals:
         And the sums over the rows of the residuals of all values of scored nodes.
         """
         size = max(1, self.cells // max(self.d * self.n_copies, *self.layout.n_levels, 1))
-        for at in range(0, self.design.n_rows, size):
-            part = slice(at, min(at + size, self.design.n_rows))
+        for at in range(0, self._rows.n_rows, size):
+            part = slice(at, min(at + size, self._rows.n_rows))
             columns = self._columns(part)
             yield self.share[part], columns, *self._residuals(part, columns)
 
     def _codes(self, part: slice, discrete: int) -> Ints:
         """Values of a discrete column, counted over those that are observed."""
-        return np.asarray(self.code[discrete][self.design.codes[part, discrete]])
+        return np.asarray(self.code[discrete][self._rows.codes[part, discrete]])
 
     def _columns(self, part: slice) -> Floats:
         nodes, p = self.layout.nodes, self.p
-        real = self.design.numbers[part]
+        real = self._rows.numbers[part]
         out = np.zeros((self.n_copies, self.d, len(real)))
         rows = np.arange(len(real))
         out[0, :p] = real[:, :p].T
@@ -213,7 +241,7 @@ class _Conditionals:
 
     def _spiked(self, part: slice, j: int, predictors: Floats, of_terms: Floats) -> None:
         """Expected design columns of a spiked node in place; what own terms would change."""
-        column, real = int(self.start[self.p + j]), self.design.numbers[part, self.p + j]
+        column, real = int(self.start[self.p + j]), self._rows.numbers[part, self.p + j]
         centre, scale = self.rows.centre[column : column + 2], self.rows.scale[column : column + 2]
         odds, slope, precision = self.logits[self.layout.nodes.slots_of(j)]
         slope = slope + predictors[1]
@@ -274,7 +302,17 @@ class _Conditionals:
         """
         layout, claim = self.layout, self.claim
         small = layout.restrict(groups)
-        row, column = small.edge_position
+        gradient, *sums = self._summed("group_sums", groups)
+        terms = _NodeTerms(self, sums)
+        places = layout.positions(groups)[small.edges]
+        gradient += small.spread(self._factor()[groups]) * claim.theta[places]
+        distance = np.sqrt(small.group_sums(np.square(gradient)))
+        worst = np.abs(terms.slopes(slice(0, layout.n_nodes))).max(initial=0.0)
+        return float(np.maximum(worst, self._violations(distance, groups).max(initial=0.0)))
+
+    def group_sums(self, groups: Ints) -> tuple[Floats, ...]:
+        """Sums over rows of the derivatives in the coefficients of groups, and in node terms."""
+        row, column = self.layout.restrict(groups).edge_position
         within = row % self.d
         turned = row - within + column
         gradient, terms = np.zeros(len(row)), _NodeTerms(self)
@@ -284,13 +322,9 @@ class _Conditionals:
             for at in range(0, len(row), _ENTRIES):
                 part = slice(at, at + _ENTRIES)
                 gradient[part] += _dots(columns, row[part], weighted, column[part])
-                if not layout.nodewise:
+                if not self.layout.nodewise:
                     gradient[part] += _dots(columns, turned[part], weighted, within[part])
-        places = layout.positions(groups)[small.edges]
-        gradient += small.spread(self._factor()[groups]) * claim.theta[places]
-        distance = np.sqrt(small.group_sums(np.square(gradient)))
-        worst = np.abs(terms.slopes(slice(0, layout.n_nodes))).max(initial=0.0)
-        return float(np.maximum(worst, self._violations(distance, groups).max(initial=0.0)))
+        return gradient, *terms.sums
 
     def _groups(self, nodes: slice) -> Ints:
         claim, second = self.claim, self.layout.pairs[:, 1]
@@ -303,6 +337,14 @@ class _Conditionals:
         Both conditionals of an edge are in them.  And those in the own terms of these nodes.
         """
         width, whole = block.stop - block.start, block == slice(0, self.d)
+        out, *sums = self._summed("block_sums", block)
+        if whole and not self.layout.nodewise:
+            out += out.reshape(self.n_copies, self.d, width).transpose(0, 2, 1).reshape(out.shape)
+        return out, _NodeTerms(self, sums).slopes(nodes)
+
+    def block_sums(self, block: slice) -> tuple[Floats, ...]:
+        """Sums over rows of products with residuals of a block of columns; of node terms."""
+        width, whole = block.stop - block.start, block == slice(0, self.d)
         out, terms = np.zeros((self.n_copies * self.d, width)), _NodeTerms(self)
         for share, columns, residual, of_values in self._parts():
             terms.add(share, columns, residual, of_values)
@@ -311,9 +353,7 @@ class _Conditionals:
             if not (self.layout.nodewise or whole):
                 both = columns.reshape(self.n_copies, self.d, -1)[:, block]
                 out += (weighted @ both.transpose(0, 2, 1)).reshape(out.shape)
-        if whole and not self.layout.nodewise:
-            out += out.reshape(self.n_copies, self.d, width).transpose(0, 2, 1).reshape(out.shape)
-        return out, terms.slopes(nodes)
+        return out, *terms.sums
 
     def _own_terms(self, nodes: slice, by_value: Floats) -> Iterator[Floats]:
         """Derivatives in the own terms of those of these nodes that are scored and predicted."""
@@ -348,13 +388,37 @@ class _Conditionals:
         return np.asarray((copies + self.start[:-1]).ravel())
 
 
+def _sums_of_part(
+    part: Design,
+    rows: Standardised,
+    claim: Claim,
+    cells: int,
+    total: float,
+    question: str,
+    given: tuple[Any, ...],
+) -> tuple[Any, ...]:
+    """What a part adds to the sums over all rows, which weigh `total`."""
+    conditionals = _Conditionals(part, rows, claim, cells)
+    conditionals.total = total
+    with single_threaded_blas(), np.errstate(all="ignore"):
+        sums: tuple[Any, ...] = getattr(conditionals, question)(*given)
+    return sums
+
+
 class _NodeTerms:
     """Derivatives in node terms, added up over parts of the rows."""
 
-    def __init__(self, conditionals: _Conditionals) -> None:
+    def __init__(self, conditionals: _Conditionals, sums: Sequence[Any] | None = None) -> None:
         self.of, p = conditionals, conditionals.p
         self.bias, self.precision = np.zeros(conditionals.d), np.zeros(p)
-        self.varies, self.by_value = np.zeros(p, dtype=bool), np.zeros(0)
+        self.varies, self.by_value = np.zeros(p, dtype=np.int64), np.zeros(0)
+        if sums is not None:
+            self.bias, self.precision, self.varies, self.by_value = sums
+
+    @property
+    def sums(self) -> tuple[Any, ...]:
+        """All of them, to be added to those of other rows."""
+        return self.bias, self.precision, self.varies, self.by_value
 
     def add(self, share: Floats, columns: Floats, residual: Floats, of_values: Floats) -> None:
         """A part of the rows, as `_parts` has it."""
@@ -364,7 +428,7 @@ class _NodeTerms:
         x = columns[:p]
         mean = residual[:p] + x  # of a number, given the others
         self.precision += 0.5 * ((x**2 - mean**2) @ share - share.sum() / self.of.precision)
-        self.varies |= x.any(axis=1)
+        self.varies += x.any(axis=1)
 
     def slopes(self, nodes: slice) -> Floats:
         """Those of the own terms of these nodes."""
@@ -373,7 +437,9 @@ class _NodeTerms:
         precision, bias = self.precision.copy(), self.bias[block]
         if of.claim.noise is not None:
             precision += 0.5 * of.claim.noise[:p]
-        precision[~(self.varies & of.target[:p])] = 0.0  # a constant has a precision by custom
+        precision[~((self.varies > 0) & of.target[:p])] = (
+            0.0  # a constant has a precision by custom
+        )
         others = layout.nodes.numeric_nodes & ~layout.nodes.gaussian_nodes
         bias[others[layout.column_node[block]]] = 0.0
         own = of._own_terms(nodes, self.by_value)

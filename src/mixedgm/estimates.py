@@ -33,6 +33,7 @@ from mixedgm.solve.account import Account, Certificate, Cost
 from mixedgm.solve.loop import Status
 from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.table.encode import Design
+from mixedgm.table.parted import PartedDesign
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +184,7 @@ def of_rounds(
     return Optimum(theta, report, goal.groups, ridge, noise)
 
 
-def certified(design: Design, task: Task, optimum: Optimum) -> FitReport:
+def certified(design: Design | PartedDesign, task: Task, optimum: Optimum) -> FitReport:
     """The report with a KKT number that was computed apart from the solvers.
 
     Likelihoods keep that of the solvers: their gradients are expectations of the joint
@@ -213,9 +214,9 @@ def certified(design: Design, task: Task, optimum: Optimum) -> FitReport:
     return replace(report, certificate=certificate)
 
 
-def _standardised(design: Design, task: Task) -> Standardised:
+def _standardised(design: Design | PartedDesign, task: Task) -> Standardised:
     units, moderators = task.units, task.moderators
-    if moderators is None:
+    if moderators is None or isinstance(design, PartedDesign):
         return Standardised(units.centre, units.scale, task.observed)
     columns = design.schema.spans.numbers(design.numbers, design.codes)
     numbers, codes = (columns - units.centre) / units.scale, observed_levels(design)[1]

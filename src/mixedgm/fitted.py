@@ -256,6 +256,12 @@ class FittedModel:
         both = [*self._plain_edges(), *(self._deviation_edge(*each) for each in deviations)]
         return tuple(both[at] for at in np.argsort(-weights, kind="stable").tolist())
 
+    def edges_at(self, k: int) -> tuple[Edge, ...]:
+        """Edges and deviations of the k-th lam of the path, as penalised there, heaviest first."""
+        assert self.path is not None
+        there = replace(self.report, ridge=())
+        return replace(self, params=self.path.params(k), report=there).edges
+
     def frequency_of(self, edge: Edge) -> float:
         """Share of the subsamples that have this edge or deviation."""
         assert self.selection_frequency is not None

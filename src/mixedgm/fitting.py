@@ -32,36 +32,46 @@ from mixedgm.notices import announce, enough_memory, warn_of_trouble, warn_unles
 from mixedgm.options import RENAMED, Options
 from mixedgm.parallel import Runtime, seeds
 from mixedgm.path import grid
+from mixedgm.path.crossval import CV
 from mixedgm.path.evidence import Choice, Evidence
 from mixedgm.path.path import Path, solve_path
 from mixedgm.path.recipe import Lam, Recipe
 from mixedgm.path.refits import too_dense
 from mixedgm.path.rounds import FEWEST, AtLam, Incomplete, Settled, Unpenalised
 from mixedgm.path.selection import GivenLam, choose
+from mixedgm.path.stability import StabilitySelection, StARS
 from mixedgm.path.task import Reference, Task, prepare
 from mixedgm.printable import few, quoted
 from mixedgm.report import Completion
 from mixedgm.rows.arrays import arrays_on
 from mixedgm.rows.contract import Moments
 from mixedgm.table import as_frame, learn
+from mixedgm.table.any_table import parts_of
 from mixedgm.table.encode import Design
 from mixedgm.table.gaps import Gaps, learn_gaps
+from mixedgm.table.parted import PartedDesign, Reader, learn_parts
+from mixedgm.table.read import with_weights
 from mixedgm.table.schema import Schema
 
 
 @renamed_arguments(RENAMED)
 def fit_path(
-    X: Any, lams: ArrayLike | None = None, *, sample_weight: ArrayLike | None = None, **options: Any
+    X: Any,
+    lams: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | str | None = None,
+    **options: Any,
 ) -> Path:
     """Solve a whole path of penalties.
 
     Parameters
     ----------
     X : data frame, 2-D array or path of a CSV or Parquet file
+        Or a table in parts, as for `MixedGraphicalModel.fit`.
     lams : sequence of float, optional
         By default `n_lams` values from lam_max down to ``lam_min_ratio * lam_max``.
-    sample_weight : array (n,), optional
-        Frequencies of the rows.
+    sample_weight : array (n,) or str, optional
+        Frequencies of the rows, or the name of the column that has them.
     **options
         As for `MixedGraphicalModel`.
 
@@ -81,7 +91,12 @@ def fit_path(
     """
     chosen = Options(lams=lams, **options)
     _require_device(chosen)
-    design = encode(X, chosen, sample_weight)
+    reader = parts_of(X)
+    design = (
+        encode(X, chosen, sample_weight)
+        if reader is None
+        else encode_parts(reader, replace(chosen, select="ebic"), sample_weight)
+    )
     if isinstance(design, Gaps):
         raise NotYetError(
             "a path alone is not available with missing='model', because every lam has completions "
@@ -99,11 +114,15 @@ def fit_path(
 
 
 def fit_table(
-    X: Any, library: str, options: Options, sample_weight: ArrayLike | None = None
+    X: Any, library: str, options: Options, sample_weight: ArrayLike | str | None = None
 ) -> FittedModel:
     """Encode the table, fit it, and warn about what did not converge."""
     _require_device(options)
-    design = encode(X, options, sample_weight)
+    design = (
+        encode_parts(X, options, sample_weight)
+        if isinstance(X, Reader)
+        else encode(X, options, sample_weight)
+    )
     announce(design, options)
     _compile_ahead(design, options)
     fit: Callable[..., FittedModel] = fit_gaps if isinstance(design, Gaps) else fit_design
@@ -119,16 +138,16 @@ def _require_device(options: Options) -> None:
         arrays_on(options.device)
 
 
-def _compile_ahead(design: Design | Gaps, options: Options) -> None:
+def _compile_ahead(design: Design | PartedDesign | Gaps, options: Options) -> None:
     """Half of what the first fit ever compiles is worth a second process."""
-    if design.codes.shape[1] and options.loss in ("pseudolikelihood", "nodewise"):
+    if design.schema.n_discrete and options.loss in ("pseudolikelihood", "nodewise"):
         from mixedgm.precompile import compile_ahead
 
         compile_ahead()
 
 
 def fit_design(
-    design: Design,
+    design: Design | PartedDesign,
     options: Options,
     *,
     library: str = "numpy",
@@ -173,7 +192,7 @@ def fit_design(
 class _Estimated:
     """What a fit has found."""
 
-    design: Design
+    design: Design | PartedDesign
     task: Task
     shrunken: Optimum
     optimum: Optimum
@@ -385,32 +404,73 @@ def table_margins(task: Task) -> Margins | None:
     return Margins.of(moments, task.units, task.observed, task.schema.spans)
 
 
-def encode(X: Any, options: Options, sample_weight: ArrayLike | None = None) -> Design | Gaps:
+def encode(X: Any, options: Options, sample_weight: ArrayLike | str | None = None) -> Design | Gaps:
     """Check the table and turn it into numbers; a table with gaps that are modelled keeps them."""
+    if isinstance(sample_weight, str):
+        X, sample_weight = with_weights(as_frame(X), sample_weight)
     if options.moderator_names:
         X = as_frame(X)
         options.check_moderators(X)
-    how: dict[str, Any] = {
-        "types": options.types,
-        "transforms": options.transforms,
-        "covariates": options.all_covariates,
-        "sample_weight": sample_weight,
-    }
+    how = _how(options, sample_weight)
     design: Design | Gaps
     if options.missing == "model":
         gaps, _ = learn_gaps(X, **how)
         design = gaps if gaps.missing.any() else gaps.complete
     else:
         design, _ = learn(X, missing=options.missing, **how)
-    _refuse_spiked(design.schema, options.loss)
-    if not design.schema.targets:
+    _check_roles(design.schema, options)
+    return design
+
+
+def encode_parts(
+    reader: Reader, options: Options, sample_weight: ArrayLike | str | None = None
+) -> PartedDesign:
+    """Check a table in parts and turn every part into numbers."""
+    _refuse_parts(options)
+    design, _ = learn_parts(reader, missing=options.missing, **_how(options, sample_weight))
+    _check_roles(design.schema, options)
+    return design
+
+
+def _how(options: Options, sample_weight: ArrayLike | str | None) -> dict[str, Any]:
+    """How a table is read."""
+    return {
+        "types": options.types,
+        "transforms": options.transforms,
+        "covariates": options.all_covariates,
+        "sample_weight": sample_weight,
+    }
+
+
+def _check_roles(schema: Schema, options: Options) -> None:
+    """Raise ParameterError where the columns that are left do not make the model asked for."""
+    _refuse_spiked(schema, options.loss)
+    if not schema.targets:
         raise ParameterError("all columns are covariates; leave at least one to be modelled.")
-    if options.moderator_names and len(design.schema.targets) < 2:
+    if options.moderator_names and len(schema.targets) < 2:
         raise ParameterError(
-            f"{quoted(design.schema.targets[0])} is the only column that is modelled, so no edge "
+            f"{quoted(schema.targets[0])} is the only column that is modelled, so no edge "
             "can be moderated; name the others under covariates instead."
         )
-    return design
+
+
+_LOAD = "load the table first, if it fits in memory"
+
+
+def _refuse_parts(options: Options) -> None:
+    """Raise NotYetError for what needs all rows of a table at once."""
+    what, instead = "", ""
+    if options.moderator_names:
+        what = "moderators are"
+    elif options.loss == "likelihood" and options.all_covariates:
+        what, instead = "loss='likelihood' with covariates is", "use loss='pseudolikelihood', or "
+    elif isinstance(options.criterion, CV | StARS | StabilitySelection):
+        what = f"{type(options.criterion).__name__}, which fits many subsets of the rows, is"
+        instead = "use select='local-fdr', 'ebic' or 'holdout', or "
+    elif options.device != "cpu":
+        what, instead = f"device={options.device!r} is", "use device='cpu', or "
+    if what:
+        raise NotYetError(f"{what} not available for a table in parts; {instead}{_LOAD}.")
 
 
 def _refuse_spiked(schema: Schema, loss: str) -> None:

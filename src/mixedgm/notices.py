@@ -17,12 +17,15 @@ from mixedgm.solve.loop import Status
 from mixedgm.table.effort import REMEDY, effort
 from mixedgm.table.encode import Design
 from mixedgm.table.gaps import Gaps
+from mixedgm.table.parted import PartedDesign
 
 # A single lam is approached from far away: the work of about so many lams of a path.
 _LAMS_FOR_ONE = 6.0
 
 
-def announce(design: Design | Gaps, options: Options, n_lams: float | None = None) -> None:
+def announce(
+    design: Design | PartedDesign | Gaps, options: Options, n_lams: float | None = None
+) -> None:
     """Say before a long fit how long it takes, and what makes it long."""
     if options.loss not in ("pseudolikelihood", "nodewise"):
         return  # the number of states is limited there, and the time with it
@@ -44,7 +47,7 @@ def announce(design: Design | Gaps, options: Options, n_lams: float | None = Non
 
 
 @contextmanager
-def enough_memory(design: Design | Gaps) -> Iterator[None]:
+def enough_memory(design: Design | PartedDesign | Gaps) -> Iterator[None]:
     """Say what needs the memory when there is not enough."""
     try:
         yield

@@ -12,10 +12,12 @@ from mixedgm.diagnostics.truth import truth_of
 from mixedgm.model.layout import Layout
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.pair_weights import PairWeights
+from mixedgm.parts.local import LocalParts
 from mixedgm.rows.arrays import arrays_on
 from mixedgm.rows.contract import Coefficients, Conditionals, Question
 from mixedgm.rows.device import DeviceRows
 from mixedgm.rows.memory import MemoryRows
+from mixedgm.rows.parts import PartedRows, sliced
 from tests.support import dense
 from tests.support.moderated import moderated_task, written_out
 from tests.support.problems import SCORED, draw, random_theta
@@ -77,6 +79,8 @@ MEMORY = {
     "memory": {},
     "memory-blas": {"n_threads": 2, "blas_cost": 0.0},
     "memory-levels": {"n_threads": 3, "blas_cost": 1e9},
+    "memory-without-moments": {"n_threads": 2, "most_moments": 0},
+    "memory-by-column": {"n_threads": 2, "cut_from": 0},
 }
 # Library; whether columns are gathered or multiplied all together, and rows at a time.
 DEVICE = {
@@ -84,13 +88,18 @@ DEVICE = {
     "device-dense": ("numpy", {"gathered_cost": 1e9}),
     "device-torch": ("torch", {"gathered_cost": 1.0}),
 }
-SHAPES_OF = dict.fromkeys(MEMORY, SHAPES) | dict.fromkeys(DEVICE, (*TABLES, *DISTRIBUTIONS))
+# Where the rows are cut, and how many bytes stay in memory: all, or nothing.
+PARTS = {"parts": ((0.2, 0.21, 0.9), None), "parts-in-files": ((0.5,), 0)}
+TABLE_STORES = (*MEMORY, *PARTS)
+SHAPES_OF = dict.fromkeys(TABLE_STORES, SHAPES) | dict.fromkeys(DEVICE, (*TABLES, *DISTRIBUTIONS))
 SHAPES_OF |= {
     "device-torch": ("mixed-weighted", "few-edges", "scored-weighted", "spiked-weighted"),
     "states": tuple(DISTRIBUTIONS),
 }
 EVERY = [(store, shape) for store, shapes in SHAPES_OF.items() for shape in shapes]
-FEW = [(store, shape) for store in (*MEMORY, *DEVICE) for shape in ("mixed", "scored", "spiked")]
+FEW = [
+    (store, shape) for store in (*TABLE_STORES, *DEVICE) for shape in ("mixed", "scored", "spiked")
+]
 FEW.append(("states", "states"))
 
 
@@ -98,7 +107,7 @@ FEW.append(("states", "states"))
 class Case:
     """Rows, coefficients, and the same thing as dense matrices."""
 
-    rows: MemoryRows | DeviceRows | StateRows
+    rows: MemoryRows | PartedRows | DeviceRows | StateRows
     codes: np.ndarray
     weights: np.ndarray | None
     values: list[dense.Values | dense.Spiked]
@@ -195,7 +204,27 @@ def make(store, shape, size=0.5):
         if library == "torch":
             pytest.importorskip("torch", reason="PyTorch is not part of the test environment")
         return replace(case, rows=DeviceRows(case.rows, arrays_on(library), **options))
+    if store in PARTS:
+        return replace(case, rows=parted(case.rows, *PARTS[store]))
     return replace(case, rows=replace(case.rows, **MEMORY.get(store, {})))
+
+
+def parted(rows, cuts, limit):
+    """The rows cut at these shares of all."""
+    at = [0, *(int(share * rows.n_rows) for share in cuts), rows.n_rows]
+    pieces = [sliced(rows, first=a) for a in at[:-1]]
+    sizes = np.diff(at).tolist()
+    pieces = [sliced_before(piece, n) for piece, n in zip(pieces, sizes, strict=True)]
+    return PartedRows(LocalParts(pieces, limit), sliced, sizes, rows.nodes, n_threads=2)
+
+
+def sliced_before(rows, n):
+    products = rows.products
+    if products is not None:
+        products = replace(products, features=products.features[:n])
+    weights = None if rows.weights is None else rows.weights[:n]
+    numbers, codes = rows.numbers[:n], rows.codes[:n]
+    return replace(rows, numbers=numbers, codes=codes, weights=weights, products=products)
 
 
 @cache

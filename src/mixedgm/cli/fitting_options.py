@@ -18,13 +18,17 @@ if TYPE_CHECKING:
 
     from mixedgm.estimator.model import MixedGraphicalModel
     from mixedgm.table import Frame
+    from mixedgm.table.parted import Reader
+    from mixedgm.table.sources import Source
 
 __all__ = [
     "add_columns",
     "add_fitting",
+    "add_scheduler",
     "column_options",
     "fit_options",
     "fitted_model",
+    "read_any",
     "read_columns",
     "with_per_node",
     "without_column",
@@ -185,6 +189,55 @@ def read_columns(args: Namespace) -> tuple[Frame, NDArray[Any] | None]:
         return frame, None
     frame, column = without_column(frame, args.weights_column, "--weights-column")
     return frame, column.to_numpy()
+
+
+def read_any(args: Namespace) -> tuple[Frame | Reader, Frame, Any]:
+    """Read a table, or open one in parts: what is fitted, a frame with its columns, the weights.
+
+    Weights of a table in parts are the name of their column.
+    """
+    from mixedgm.table import as_frame
+    from mixedgm.table.parted import read_locally
+    from mixedgm.table.sources import WithoutColumns, source_of
+
+    source, scheduler = source_of(args.table), getattr(args, "scheduler", None)
+    if source is None:
+        if scheduler is not None:
+            raise ParameterError(
+                '--scheduler is for a table in parts, such as a folder or "part-*.parquet".'
+            )
+        frame, weights = read_columns(args)
+        return frame, frame, weights
+    drop = tuple(listed(args.drop))
+    every = as_frame(next(source.frames())[1])
+    for name in drop:
+        every, _ = without_column(every, name, "--drop")
+    if args.weights_column is not None:
+        without_column(every, args.weights_column, "--weights-column")
+    if scheduler is not None:
+        return _on_workers(source, drop, scheduler), every, args.weights_column
+    reader = read_locally(WithoutColumns(source, drop) if drop else source)
+    return reader, every, args.weights_column
+
+
+def _on_workers(source: Source, drop: tuple[str, ...], scheduler: str) -> Reader:
+    """Return a reader whose parts are read by the workers of a Dask cluster."""
+    from mixedgm.table.dask_tables import FilesOnWorkers, connected
+    from mixedgm.table.sources import ParquetFiles
+
+    if not isinstance(source, ParquetFiles):
+        raise ParameterError("--scheduler reads Parquet files without values in folder names.")
+    return FilesOnWorkers(source, connected(scheduler), drop)
+
+
+def add_scheduler(parser: ArgumentParser) -> None:
+    """Which cluster reads and fits a table in parts."""
+    parser.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="address of a Dask cluster, such as tcp://host:8786, whose workers read and fit the "
+        "parts of the table; they see its files under the same names",
+    )
 
 
 def without_column(frame: Frame, name: str, option: str) -> tuple[Frame, Any]:

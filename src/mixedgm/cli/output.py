@@ -91,13 +91,9 @@ def deliver(
 
 def columns_of(frame: Any) -> dict[str, list[Any]]:
     """Return a frame of any library as lists of plain values, None where there is none."""
-    import narwhals as nw
-    import numpy as np
+    from mixedgm.table.assemble import plain_columns
 
-    if isinstance(frame, np.ndarray):
-        return {f"x{at}": column.tolist() for at, column in enumerate(frame.T)}
-    columns: dict[str, list[Any]] = nw.from_native(frame, eager_only=True).to_dict(as_series=False)
-    return columns
+    return plain_columns(frame)
 
 
 def _csv(columns: Columns, formulas: Formulas) -> str:

@@ -22,6 +22,7 @@ typical use:
   mixedgm fit survey.csv -o survey.mgm      learn the network, keep it in a file
   mixedgm edges survey.mgm                  which columns are related
   mixedgm plot survey.mgm -o network.png    the picture
+  mixedgm report survey.csv -o report.html  all of it in one file
 
 A table is a CSV, TSV (also .gz) or Parquet file with a line of column names."""
 

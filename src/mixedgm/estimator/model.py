@@ -16,15 +16,23 @@ from mixedgm.estimator.joint import JointMethods
 from mixedgm.estimator.missing import MissingMethods
 from mixedgm.estimator.moderated import ModerationMethods
 from mixedgm.estimator.new_data import NewDataMethods
+from mixedgm.estimator.report import ReportMethods
 from mixedgm.fitting import fit_table
 from mixedgm.options import RENAMED, Options
 from mixedgm.parameters import with_options
 from mixedgm.settings import from_plain
 from mixedgm.table import as_frame
+from mixedgm.table.any_table import parts_of
 
 
 class MixedGraphicalModel(
-    GraphMethods, ModerationMethods, NewDataMethods, MissingMethods, AdequacyMethods, JointMethods
+    GraphMethods,
+    ModerationMethods,
+    NewDataMethods,
+    MissingMethods,
+    AdequacyMethods,
+    JointMethods,
+    ReportMethods,
 ):
     """Sparse graphical model over continuous and categorical columns.
 
@@ -235,17 +243,19 @@ class MixedGraphicalModel(
 
     # -- fitting -----------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | str | None = None) -> Self:
         """Learn the graph of a table.
 
         Parameters
         ----------
         X : data frame, 2-D array or path of a CSV or Parquet file
-            The table.
+            The table.  A folder of Parquet files, a pattern such as ``"part-*.parquet"``, a list of
+            such files, a lazy frame of polars and a dataset of pyarrow are read part by part, so
+            that the table may be larger than memory; a Dask frame is fitted by its workers.
         y : ignored
             For scikit-learn's pipelines.
-        sample_weight : array (n,), optional
-            Frequencies of the rows.
+        sample_weight : array (n,) or str, optional
+            Frequencies of the rows, or the name of the column that has them.
 
         Returns
         -------
@@ -253,6 +263,9 @@ class MixedGraphicalModel(
             Itself.
         """
         options = Options(**self.get_params(deep=False))
+        reader = parts_of(X)
+        if reader is not None:
+            return self._adopt(fit_table(reader, reader.library, options, sample_weight))
         frame = as_frame(X)
         return self._adopt(fit_table(frame, frame.library, options, sample_weight))
 

@@ -12,6 +12,14 @@ from sklearn.utils.metaestimators import available_if
 from mixedgm.deprecation import renamed_arguments
 from mixedgm.errors import ParameterError
 from mixedgm.estimator.base import HasModel
+from mixedgm.estimator.in_parts import (
+    concatenated,
+    dask_answers,
+    dask_scores,
+    mean_scores,
+    score_sums,
+    weighted_frames,
+)
 from mixedgm.model.kinds import Point
 from mixedgm.options import Options
 from mixedgm.parallel import RandomState
@@ -21,6 +29,8 @@ from mixedgm.table import Column, Schema, as_frame, decode
 from mixedgm.table.encode import UnseenArg
 from mixedgm.table.fill import filled
 from mixedgm.table.gaps import Gaps, read_gaps
+from mixedgm.table.read import with_weights
+from mixedgm.table.sources import is_dask, source_of
 from mixedgm.views.tables import probability_frame
 
 if TYPE_CHECKING:
@@ -39,7 +49,7 @@ class NewDataMethods(HasModel):
         self,
         X: Any,
         y: Any = None,
-        sample_weight: ArrayLike | None = None,
+        sample_weight: ArrayLike | str | None = None,
         *,
         unseen: UnseenArg = "ignore",
     ) -> float:
@@ -49,10 +59,11 @@ class NewDataMethods(HasModel):
         ----------
         X : data frame or 2-D array
             The rows.  Cells may be missing, whatever `missing` was in the fit; covariates may not.
+            A table in parts, as for `fit`, is scored part by part.
         y : ignored
             For scikit-learn's pipelines.
-        sample_weight : array (n,), optional
-            Frequencies of the rows.
+        sample_weight : array (n,) or str, optional
+            Frequencies of the rows, or the name of the column that has them.
         unseen : {"ignore", "error"}
             What to do about levels that the model does not have.  By default such a cell has the
             probability of half a row among the rows of the fit, and is ignored when the other cells
@@ -80,10 +91,14 @@ class NewDataMethods(HasModel):
         """
         from mixedgm.studies.incomplete import row_score
 
+        in_parts = self._mean_scores(X, sample_weight, unseen)
+        if in_parts is not None:
+            return in_parts[""]
+        X, sample_weight = _with_named_weights(X, sample_weight)
         return row_score(self._model, self._rows(X, sample_weight=sample_weight, unseen=unseen))
 
     def node_scores(
-        self, X: Any, sample_weight: ArrayLike | None = None, *, unseen: UnseenArg = "ignore"
+        self, X: Any, sample_weight: ArrayLike | str | None = None, *, unseen: UnseenArg = "ignore"
     ) -> dict[str, float]:
         """Mean negative log conditional likelihood of every column given all others.
 
@@ -100,6 +115,10 @@ class NewDataMethods(HasModel):
         """
         from mixedgm.studies.incomplete import node_losses
 
+        in_parts = self._mean_scores(X, sample_weight, unseen)
+        if in_parts is not None:
+            return {name: mean for name, mean in in_parts.items() if name}
+        X, sample_weight = _with_named_weights(X, sample_weight)
         return node_losses(self._model, self._rows(X, sample_weight=sample_weight, unseen=unseen))
 
     def predict(
@@ -116,7 +135,8 @@ class NewDataMethods(HasModel):
         ----------
         X : data frame or 2-D array
             The rows.  When one column is asked for, that column may be absent.  Other cells may be
-            missing, too (covariates may not): a column is then predicted from what its row has.
+            missing, too (covariates may not): a column is then predicted from what its row has.  A
+            table in parts, as for `fit`, is predicted part by part.
         columns : str or sequence of str, optional
             One name gives one column; several, or None for all, give a frame.
         value : {"mode", "median", "mean"}, optional
@@ -133,7 +153,7 @@ class NewDataMethods(HasModel):
 
         Returns
         -------
-        frame or column of the library of `X`
+        frame or column of the library of `X`; a Dask frame for a Dask frame
             Conditional means of continuous columns (medians where one has a transform) and of
             hurdle columns (zeros included), most probable levels of categorical ones, and what
             `value` says of ordinal ones and counts.  Where cells are missing, a column with a
@@ -176,6 +196,17 @@ class NewDataMethods(HasModel):
         from mixedgm.studies.incomplete import predicted
 
         model = self._model
+        if is_dask(X):
+            return dask_answers(self, X, "predict", columns, value=value, unseen=unseen)
+        source = source_of(X)
+        if source is not None:
+            return concatenated(
+                [
+                    self.predict(native, columns, value=value, unseen=unseen)
+                    for native, _, _ in weighted_frames(source, None)
+                ],
+                source.library,
+            )
         wanted = _wanted(model.schema, columns)
         if value not in (None, *get_args(Point)):
             raise ParameterError.must_be("value", "'mode', 'median', 'mean' or None", value)
@@ -225,6 +256,17 @@ class NewDataMethods(HasModel):
         names = _wanted(model.schema, columns)
         if isinstance(columns, (list, tuple, np.ndarray)):
             return {name: self.predict_proba(X, name, unseen=unseen) for name in names}
+        if is_dask(X):
+            return dask_answers(self, X, "predict_proba", columns, unseen=unseen)
+        source = source_of(X)
+        if source is not None:
+            return concatenated(
+                [
+                    self.predict_proba(native, columns, unseen=unseen)
+                    for native, _, _ in weighted_frames(source, None)
+                ],
+                source.library,
+            )
         frame = as_frame(X)
         gaps = self._rows(frame, unseen=unseen, absent=names)
         node = model.schema.nodes[model.schema.node_index(names[0])]
@@ -335,6 +377,24 @@ class NewDataMethods(HasModel):
             drawn = resampled_draws(model, options, (rows, gaps), int(n_draws), how)
         return [filled(X, frame, gaps, each.numbers, each.codes, rounded=True) for each in drawn]
 
+    def _mean_scores(
+        self, X: Any, sample_weight: ArrayLike | str | None, unseen: UnseenArg
+    ) -> dict[str, float] | None:
+        """Means of a table in parts by column, and of the score under an empty name.
+
+        None where the table is not in parts.
+        """
+        if is_dask(X):
+            return dask_scores(self, X, sample_weight, unseen)
+        source = source_of(X)
+        if source is None:
+            return None
+        every = weighted_frames(source, sample_weight)
+        return mean_scores(
+            score_sums(self._model, self._rows(frame, sample_weight=weights, unseen=unseen))
+            for _, frame, weights in every
+        )
+
     def _rows(
         self,
         X: Any,
@@ -348,6 +408,15 @@ class NewDataMethods(HasModel):
         return read_gaps(
             as_frame(X), schema, sample_weight=sample_weight, unseen=unseen, require=others
         )
+
+
+def _with_named_weights(
+    X: Any, sample_weight: ArrayLike | str | None
+) -> tuple[Any, ArrayLike | None]:
+    """The table without the column that `sample_weight` names, and its values."""
+    if isinstance(sample_weight, str):
+        return with_weights(as_frame(X), sample_weight)
+    return X, sample_weight
 
 
 def _decoded(columns: Sequence[Column], values: Mapping[str, NDArray[Any]], library: str) -> Any:

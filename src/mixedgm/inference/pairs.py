@@ -42,6 +42,7 @@ from mixedgm.model.layout import Floats, Ints, Layout, spans
 from mixedgm.objective.contract import Smooth
 from mixedgm.objective.ridge import Ridged
 from mixedgm.rows.memory import MemoryRows
+from mixedgm.rows.parts import PartedRows
 from mixedgm.rows.threads import run_all
 from mixedgm.solve.contrasts import Contrasts
 
@@ -105,7 +106,7 @@ class PairEstimates:
 
 def estimated_pairs(
     smooth: Smooth,
-    rows: MemoryRows,
+    rows: MemoryRows | PartedRows,
     theta: Floats,
     graph: Ints,
     *,
@@ -121,8 +122,8 @@ def estimated_pairs(
     ----------
     smooth : Smooth
         The pseudolikelihood of all permitted pairs, with a ridge where the graph needs one.
-    rows : MemoryRows
-        Its rows.
+    rows : MemoryRows or PartedRows
+        Its rows.  Those in parts have no clusters or gaps, and are not redrawn.
     theta : ndarray
         Its optimum on the graph; zero elsewhere, and contrasts only.
     graph : ndarray of int
@@ -156,6 +157,7 @@ def estimated_pairs(
         curvature = curvature_sums(held, ends, scorer, rows, stride, dtype)
         values = eta[reduced.edges].copy()
         if row is not None:
+            assert isinstance(rows, MemoryRows)
             sums = missing_sums(held, scorer, Completions(rows, row))
             hessian = _hessian(smooth, theta, graph, stride)
             steps = _Steps(held, ends, inverse, gradient, curvature)
@@ -166,8 +168,10 @@ def estimated_pairs(
                 values[batch.params] = steps.of(batch).estimates
             return PairEstimates(reduced, values, np.zeros(0), n).less_biased(left)
         if clusters is not None:
+            assert isinstance(rows, MemoryRows)
             squares = clustered_square_sums(held, ends, scorer, rows, clusters, inverse)
         elif rng is not None:
+            assert isinstance(rows, MemoryRows)
             drawn = redrawn(scorer, rows, rng)
             squares = square_sums(held, ends, scorer, drawn, 1, inverse, dtype)
         else:
@@ -244,9 +248,9 @@ def drawn_errors(
         return np.asarray(errors * scale)
 
 
-def _independent(rows: MemoryRows, clusters: Ints | None) -> float:
+def _independent(rows: MemoryRows | PartedRows, clusters: Ints | None) -> float:
     """Number of observations: with clusters weights are those of a design, as Kish counts them."""
-    if clusters is None or rows.weights is None:
+    if clusters is None or isinstance(rows, PartedRows) or rows.weights is None:
         return rows.total_weight
     return float(rows.total_weight**2 / (rows.weights**2).sum())
 

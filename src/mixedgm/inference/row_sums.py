@@ -18,6 +18,7 @@ from mixedgm.inference.held import Batch, Held, PairPart
 from mixedgm.inference.row_scores import RowScores, Scorer
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.rows.memory import MemoryRows
+from mixedgm.rows.parts import PartedRows
 from mixedgm.rows.threads import run_all
 
 _PARTS = 4
@@ -126,11 +127,14 @@ def curvature_sums(
     held: Held,
     ends: EndProducts,
     scorer: Scorer,
-    rows: MemoryRows,
+    rows: MemoryRows | PartedRows,
     stride: int,
     dtype: type[np.floating] = np.float64,
 ) -> CurvatureSums:
     """From every stride-th row; products with what is held have precision `dtype`."""
+    if isinstance(rows, PartedRows):
+        sums = rows.means(_curvature_means, held, ends, scorer, dtype, stride=stride)
+        return CurvatureSums(*sums)
     across = np.zeros(int(held.sum_start[-1]))
     by_variances = np.zeros((len(ends.two_columns[0]), len(ends.two_residuals[0])))
     if not held.targets:
@@ -175,7 +179,7 @@ def square_sums(
     held: Held,
     ends: EndProducts,
     scorer: Scorer,
-    rows: MemoryRows,
+    rows: MemoryRows | PartedRows,
     stride: int,
     inverse: Floats,
     dtype: type[np.floating] = np.float64,
@@ -184,6 +188,9 @@ def square_sums(
 
     Products within a block of rows have precision `dtype`.
     """
+    if isinstance(rows, PartedRows):
+        given = (held, ends, scorer, inverse, dtype)
+        return SquareSums(*rows.means(_square_means, *given, stride=stride))
     cross, followed = np.zeros(int(held.sum_start[-1])), np.zeros_like(inverse)
     by_residuals = np.zeros((len(ends.two_columns[0]), len(ends.two_residuals[0])))
     by_mixed = np.zeros((len(ends.mixed[0]),) * 2)
@@ -209,6 +216,27 @@ def square_sums(
 
     own = run_all([partial(blocks, part) for part in held.parts], rows.n_threads)
     return SquareSums(followed, cross, np.concatenate([np.zeros(0), *own]))
+
+
+def _curvature_means(
+    rows: MemoryRows, held: Held, ends: EndProducts, scorer: Scorer, dtype: type[np.floating]
+) -> tuple[Floats, ...]:
+    """`curvature_sums` of some rows, all of which count."""
+    sums = curvature_sums(held, ends, scorer, rows, 1, dtype)
+    return sums.across, sums.by_variances
+
+
+def _square_means(
+    rows: MemoryRows,
+    held: Held,
+    ends: EndProducts,
+    scorer: Scorer,
+    inverse: Floats,
+    dtype: type[np.floating],
+) -> tuple[Floats, ...]:
+    """`square_sums` of some rows, all of which count."""
+    sums = square_sums(held, ends, scorer, rows, 1, inverse, dtype)
+    return sums.followed, sums.cross, sums.own
 
 
 def clustered_square_sums(

@@ -8,9 +8,9 @@ from mixedgm.compiled import kernel
 
 
 @kernel(fastmath={"reassoc", "contract"})
-def group_norms(starts, theta, out):  # type: ignore[no-untyped-def]
-    """out[g] = norm of theta[starts[g]:starts[g + 1]]."""
-    for g in range(out.shape[0]):
+def group_norms(starts, theta, first, last, out):  # type: ignore[no-untyped-def]
+    """out[g] = norm of theta[starts[g]:starts[g + 1]], for the groups first:last."""
+    for g in range(first, last):
         total = 0.0
         for k in range(starts[g], starts[g + 1]):
             total += theta[k] * theta[k]

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.model.nodes import Nodes
+from mixedgm.threads import over_range
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -483,7 +484,11 @@ class Layout:
         from mixedgm.model.kernels import group_norms
 
         out = np.empty(self.n_groups)
-        group_norms(self.starts, theta, out)
+
+        def norms(first: int, last: int) -> None:
+            group_norms(self.starts, theta, first, last, out)
+
+        over_range(norms, self.n_groups, self.n_theta)
         return out
 
     def group_sums(self, edge_values: Floats) -> Floats:

@@ -11,6 +11,7 @@ import numpy as np
 
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.rows.contract import Moments, NodeMatrices
+from mixedgm.threads import over_range
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,14 +50,15 @@ class GaussianTerms:
             target, column = incidence.entry_target[:last], incidence.entry_column[:last]
             slopes[target, column] = values[:last]
             slopes = slopes @ moments.second
-        gaussian_terms(
-            (moments.mean, moments.second),
-            (theta[layout.linear], theta[layout.diagonal]),
-            (incidence.node_entries[: p + 1], incidence.entry_column, values),
-            is_dense,
-            slopes,
-            out,
-        )
+        terms = theta[layout.linear], theta[layout.diagonal]
+        entries = (incidence.node_entries[: p + 1], incidence.entry_column, values)
+
+        def some(*part: int) -> None:
+            gaussian_terms(
+                (moments.mean, moments.second), terms, entries, is_dense, part, slopes, out
+            )
+
+        over_range(some, p, slopes.size + (0 if is_dense else last * layout.n_products))
         if layout.covariates:
             unpredicted = ~layout.is_target[layout.nodes.gaussian]
             out[:, unpredicted] = 0.0

@@ -8,8 +8,8 @@ from mixedgm.compiled import inner, kernel
 
 
 @kernel(fastmath={"reassoc", "contract"})
-def gaussian_terms(moments, terms, entries, is_multiplied, slopes, out):  # type: ignore[no-untyped-def]
-    """Value and slopes of -log p(x_s | rest) for every continuous s.
+def gaussian_terms(moments, terms, entries, is_multiplied, part, slopes, out):  # type: ignore[no-untyped-def]
+    """Value and slopes of -log p(x_s | rest) for continuous s, from part[0] to part[1].
 
     moments = (mean, second); terms = (bias, diagonal); entries = (first of each node, columns,
     coefficients c_s).  With `is_multiplied`, slopes[s] is second @ c_s before, else zero.  After,
@@ -17,7 +17,7 @@ def gaussian_terms(moments, terms, entries, is_multiplied, slopes, out):  # type
     the bias, slope in the diagonal), each by node.
     """
     (mean, second), (bias, diagonal), (entry_ptr, columns, values) = moments, terms, entries
-    for s in range(bias.shape[0]):
+    for s in range(part[0], part[1]):
         a, b, product = bias[s], diagonal[s], slopes[s]
         mean_z, square = 0.0, 0.0
         for e in range(entry_ptr[s], entry_ptr[s + 1]):
@@ -140,34 +140,36 @@ def block_terms(blocks, rows, terms, values, slopes, out):  # type: ignore[no-un
 
 
 @kernel
-def edge_gradient(  # type: ignore[no-untyped-def]
-    pairs, features, shared, is_target, column_start, by_cont, by_level, second, out
-):
+def edge_gradient(pairs, features, starts, shared, is_target, column_start, sums, part, out):  # type: ignore[no-untyped-def]
     """Sum over the conditionals that every edge is in; `out` is the edge part of theta's gradient.
 
-    by_cont[a, s] is the mean of z_a E_s, by_level[a, l] that of z_a P_l.  An edge that is not
-    shared is in the conditional of its second node only.  features = (first of every group or -1,
-    how many); products with feature k stand (1 + k) times d columns further on.
+    sums = (by_cont, by_level, second): by_cont[s, a] is the mean of z_a E_s, by_level[l, a] that of
+    z_a P_l.  An edge that is not shared is in the conditional of its second node only.  features =
+    (first of every group or -1, how many); products with feature k stand (1 + k) times d columns
+    further on.  starts = where every group begins in theta; the groups from part[0] to part[1] are
+    taken.  Indices are unsigned, as in `rows/kernels.py`.
     """
-    n_cont, n_columns, at = by_cont.shape[1], column_start[-1], 0
-    for g in range(pairs.shape[0]):
-        u, v = pairs[g, 0], pairs[g, 1]
+    by_cont, by_level, second = sums
+    n_cont, n_columns = np.uint64(by_cont.shape[0]), np.uint64(column_start[-1])
+    for g in range(part[0], part[1]):
+        u, v, at = pairs[g, 0], pairs[g, 1], np.uint64(starts[g] - starts[0])
+        heard, said = is_target[v], shared and is_target[u]
+        first, last = np.uint64(column_start[v]), np.uint64(column_start[v + 1])
         for k in range(features[1][g]):
-            on = (1 + features[0][g] + k) * n_columns
-            for a in range(column_start[u], column_start[u + 1]):
-                for b in range(column_start[v], column_start[v + 1]):
+            on = np.uint64(1 + features[0][g] + k) * n_columns
+            for column in range(column_start[u], column_start[u + 1]):
+                a = np.uint64(column)
+                for b in range(first, last):
                     x = 0.0
-                    if is_target[v]:
-                        x += (
-                            by_cont[on + a, b]
-                            if v < n_cont
-                            else by_level[on + a, b - n_cont] - second[on + a, b]
-                        )
-                    if shared and is_target[u]:
-                        x += (
-                            by_cont[on + b, a]
-                            if u < n_cont
-                            else by_level[on + b, a - n_cont] - second[on + b, a]
-                        )
+                    if heard:
+                        if b < n_cont:
+                            x += by_cont[b, on + a]
+                        else:
+                            x += by_level[b - n_cont, on + a] - second[on + a, b]
+                    if said:
+                        if a < n_cont:
+                            x += by_cont[a, on + b]
+                        else:
+                            x += by_level[a - n_cont, on + b] - second[on + b, a]
                     out[at] = x
-                    at += 1
+                    at += np.uint64(1)

@@ -28,6 +28,7 @@ from mixedgm.rows.contract import (
     Question,
     Rows,
 )
+from mixedgm.threads import over_range
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,18 +134,24 @@ class Pseudolikelihood(RowsCounted):
         from mixedgm.objective.kernels import edge_gradient
 
         assert isinstance(self.moments, Moments)
+        assert softmax.all_pairs is not None
         layout, second = self.layout, self.moments.second
-        edge_gradient(
-            layout.pairs,
-            (layout.first_feature, layout.n_blocks),
-            not layout.nodewise,
-            layout.is_target,
-            layout.column_start,
-            gaussian.by_column,
-            softmax.all_pairs,
-            second,
-            out,
-        )
+        by_node = (gaussian.by_column.T, np.ascontiguousarray(softmax.all_pairs.T))
+
+        def some(*part: int) -> None:
+            edge_gradient(
+                layout.pairs,
+                (layout.first_feature, layout.n_blocks),
+                layout.starts,
+                not layout.nodewise,
+                layout.is_target,
+                layout.column_start,
+                (*by_node, second),
+                part,
+                out,
+            )
+
+        over_range(some, layout.n_groups, 4 * len(out))
 
     def curvature(self, theta: Floats, stride: int = 1, nodes: Ints | None = None) -> Curvature:
         """Exact second derivative; the softmax terms from every `stride`-th row."""

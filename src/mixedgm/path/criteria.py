@@ -19,6 +19,7 @@ from mixedgm.model.density import LOG_TWO_PI
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.parameters import HasParams, ensure, is_flag
 from mixedgm.path.evidence import Choice, Evidence
+from mixedgm.path.parted_rows import AnyDesign, losses_of
 from mixedgm.path.path import Path, PathPoint
 from mixedgm.path.refits import (
     REFIT_STEPS,
@@ -34,9 +35,7 @@ from mixedgm.path.refits import (
 from mixedgm.path.task import Task
 from mixedgm.printable import few
 from mixedgm.progress import track
-from mixedgm.rows.predict import mean_losses
 from mixedgm.solve.working_set import Start
-from mixedgm.table.encode import Design
 
 RISE, RISE_IN_EDGES = 0.05, 10.0
 """A path ends where the score is above the best by this share of what the best graph gained over
@@ -368,7 +367,7 @@ class _Refits:
         layout = task.layout
         return cls(task.null.theta.copy(), layout.is_target.copy(), np.zeros((0, layout.n_nodes)))
 
-    def continued(self, task: Task, path: Path, design: Design, show: bool) -> _Refits:
+    def continued(self, task: Task, path: Path, design: AnyDesign, show: bool) -> _Refits:
         """Score the points of the path that are not scored yet."""
         first, layout = len(self.losses), task.layout
         losses = np.full((len(path), layout.n_nodes), np.inf)
@@ -391,7 +390,7 @@ class _Refits:
         self.losses = losses
         return self
 
-    def _refit(self, task: Task, path: Path, k: int, design: Design, nodes: Ints) -> Floats:
+    def _refit(self, task: Task, path: Path, k: int, design: AnyDesign, nodes: Ints) -> Floats:
         """Refit these nodes at the k-th support; close those without an optimum.
 
         All at once; then, alone, those that were not done when the steps were used up, because one
@@ -429,8 +428,8 @@ class _Refits:
         ]
 
 
-def _losses(task: Task, theta: Floats, design: Design) -> Floats:
+def _losses(task: Task, theta: Floats, design: AnyDesign) -> Floats:
     """Loss of every node in the data's own units, as the objective counts it."""
-    losses = mean_losses(task.params(theta), design.numbers, design.codes, design.weights)
+    losses = losses_of(task.params(theta), design)
     losses[task.layout.nodes.gaussian] -= 0.5 * LOG_TWO_PI
     return losses

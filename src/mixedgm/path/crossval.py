@@ -17,6 +17,7 @@ from mixedgm.path.resamples import ByResamples, Location, Split, checkpoint_fiel
 from mixedgm.path.rounds import Incomplete
 from mixedgm.printable import quoted
 from mixedgm.table.encode import Design
+from mixedgm.table.parted import PartedDesign
 
 # Held-out losses are smooth in lam: a path down to this share of the best lam has the minimum.
 _LOOK_BELOW = 0.5
@@ -185,6 +186,7 @@ class CV(_ByPrediction):
 
     def _splits(self, evidence: Evidence) -> list[Split]:
         design = evidence.rows
+        assert not isinstance(design, PartedDesign)  # folds of tables in parts are refused before
         groups = None if self.groups is None else _group_labels(design, self.groups)
         if isinstance(self.cv, Integral):
             return _drawn_folds(int(self.cv), design.n_rows, groups, evidence.seed)
@@ -210,7 +212,7 @@ def _mean_and_error(folds: Floats, weights: Floats) -> tuple[Floats, Floats]:
     return mean, np.sqrt(spread / max(len(losses) - 1, 1))
 
 
-def _positions(design: Design | Incomplete) -> Ints:
+def _positions(design: Design | PartedDesign | Incomplete) -> Ints:
     """Position of every row in the table it came from."""
     return np.arange(design.n_rows) if design.kept is None else np.asarray(design.kept)
 

@@ -15,6 +15,7 @@ from mixedgm.path.path import Path
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.task import Reference, Task
 from mixedgm.table.encode import Design
+from mixedgm.table.parted import PartedDesign
 
 if TYPE_CHECKING:
     from mixedgm.path.rounds import Incomplete
@@ -65,7 +66,7 @@ class Choice:
 class Evidence:
     """Everything from which lam is chosen."""
 
-    design: Design
+    design: Design | PartedDesign
     """The rows."""
     recipe: Recipe
     """How to fit some of them."""
@@ -86,7 +87,7 @@ class Evidence:
     """Whether smaller values of lam can be asked for."""
 
     @property
-    def rows(self) -> Design | Incomplete:
+    def rows(self) -> Design | PartedDesign | Incomplete:
         """What resamples take rows of: those of the table, with their gaps where it has some."""
         return self.design if self.task.incomplete is None else self.task.incomplete
 

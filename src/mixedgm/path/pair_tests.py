@@ -27,6 +27,7 @@ from mixedgm.path.task import Task
 from mixedgm.printable import quoted
 from mixedgm.rows.device import DeviceRows
 from mixedgm.rows.memory import MemoryRows
+from mixedgm.rows.parts import PartedRows
 from mixedgm.solve.working_set import Start
 
 ROUNDS = 20
@@ -117,11 +118,11 @@ def untestable(task: Task, graph: Ints) -> str:
     return ""
 
 
-def rows_of(task: Task) -> MemoryRows:
-    """The rows behind a pseudolikelihood, in memory: tests are not made on a device."""
+def rows_of(task: Task) -> MemoryRows | PartedRows:
+    """The rows behind a pseudolikelihood; on a device those in memory, where tests are made."""
     rows = task.smooth.rows  # type: ignore[attr-defined]
     rows = rows.memory if isinstance(rows, DeviceRows) else rows
-    assert isinstance(rows, MemoryRows)
+    assert isinstance(rows, MemoryRows | PartedRows)
     return rows
 
 
@@ -170,6 +171,7 @@ def pairs_given(
     statistics = pair_statistics(estimates, layout.nodes)
     errors = None
     if draws is not None:
+        assert isinstance(rows, MemoryRows)
         n_draws, source = draws
         errors = drawn_errors(smooth, rows, theta, graph, n_draws=n_draws, rng=source, row=task.row)
     tested = task.penalty.penalised

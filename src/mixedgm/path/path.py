@@ -11,22 +11,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.errors import DistributionError, TooLargeError, level_of_caller
+from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.moderation import Moderators
 from mixedgm.model.params import Coordinates, Params, Units, joined
 from mixedgm.parallel import Runtime
 from mixedgm.path.candidates import solve_among_all
+from mixedgm.path.parted_rows import losses_of
 from mixedgm.path.recipe import Loss, Recipe
 from mixedgm.path.task import Task
 from mixedgm.printable import quoted
 from mixedgm.progress import track
-from mixedgm.rows.predict import mean_losses
 from mixedgm.rows.threads import single_threaded_blas
 from mixedgm.solve.account import Account
 from mixedgm.solve.loop import TraceRow
 from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.table.encode import Design, apply
+from mixedgm.table.parted import PartedDesign
 from mixedgm.table.schema import Schema
+from mixedgm.threads import using_threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,14 +284,16 @@ class Path:
         scores = np.full(len(self), np.nan)
         for k in range(len(self)):
             try:
-                scores[k] = -self._negative_log_likelihood(k, design)
+                joint = self.params(k).joint
+                given = (joint, self.total_weight, self.schema.covariates)
+                scores[k] = -_negative_log_likelihood(design, *given)
             except TooLargeError as error:
                 raise error.named([node.name for node in self.schema.nodes]) from None
             except DistributionError:
                 continue
         return scores
 
-    def held_out_loss(self, k: int, design: Design) -> float:
+    def held_out_loss(self, k: int, design: Design | PartedDesign) -> float:
         """Mean loss of other rows at the k-th lam, constant included.
 
         After ``loss="likelihood"`` the negative log likelihood, else the negative log
@@ -296,27 +301,33 @@ class Path:
         """
         if self.loss != "likelihood":
             return float(self.losses(k, design).sum())
-        return self._negative_log_likelihood(k, design)
+        given = (self.params(k).joint, self.total_weight, self.schema.covariates)
+        if not isinstance(design, PartedDesign):
+            return _negative_log_likelihood(design, *given)
+        (total,) = design.parts.total(_likelihood_sums, *given)
+        return float(total / design.total_weight)
 
-    def _negative_log_likelihood(self, k: int, design: Design) -> float:
-        from mixedgm.joint.scoring import mean_loss
-
-        return mean_loss(
-            self.params(k).joint,
-            design.numbers,
-            design.codes,
-            design.weights,
-            self.total_weight,
-            self.schema.covariates,
-        )
-
-    def losses(self, k: int, design: Design) -> Floats:
+    def losses(self, k: int, design: Design | PartedDesign) -> Floats:
         """Mean negative log conditional of every node at the k-th lam; 0 for covariates."""
-        losses = mean_losses(
-            self.params(k), design.numbers, design.codes, design.weights, self.total_weight
-        )
+        losses = losses_of(self.params(k), design, self.total_weight)
         losses[list(self.schema.covariates)] = 0.0
         return losses
+
+
+def _negative_log_likelihood(
+    design: Design, joint: ConditionalGaussian, n_observed: float, covariates: tuple[int, ...]
+) -> float:
+    from mixedgm.joint.scoring import mean_loss
+
+    rows = (design.numbers, design.codes, design.weights)
+    return mean_loss(joint, *rows, n_observed, covariates)
+
+
+def _likelihood_sums(
+    part: Design, joint: ConditionalGaussian, n_observed: float, covariates: tuple[int, ...]
+) -> tuple[float]:
+    mean = _negative_log_likelihood(part, joint, n_observed, covariates)
+    return (part.total_weight * mean,)
 
 
 def solve_path(
@@ -347,15 +358,15 @@ def solve_path(
     keep_trace = len(lams) == 1 and not before
     try:
         for lam in track(lams, show=runtime.show and len(lams) > 1, what="lam", total=len(lams)):
-            if task.beyond is not None:
-                task, solution, here = solve_among_all(task, float(lam), recipe, here)
-            else:
-                problem = task.problem(float(lam))
-                with single_threaded_blas():
+            with single_threaded_blas(), using_threads(task.n_threads):
+                if task.beyond is not None:
+                    task, solution, here = solve_among_all(task, float(lam), recipe, here)
+                else:
+                    problem = task.problem(float(lam))
                     solution = solve(
                         problem, recipe.solver, here, tol=recipe.tol, max_iter=recipe.max_iter
                     )
-                here = Start(solution.theta, solution.evaluation, float(lam), solution.memory)
+                    here = Start(solution.theta, solution.evaluation, float(lam), solution.memory)
             points.append(_point(task, float(lam), solution, keep_trace))
             if enough is not None and enough(task, points[-1]):
                 break

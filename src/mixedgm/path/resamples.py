@@ -29,6 +29,7 @@ from mixedgm.path.task import Reference, Task, prepare
 from mixedgm.printable import quoted
 from mixedgm.solve.working_set import Start
 from mixedgm.table.encode import Design
+from mixedgm.table.parted import PartedDesign
 
 T = TypeVar("T")
 Split = tuple[Ints, Ints]
@@ -62,17 +63,18 @@ class ByResamples(HasParams):
 class _Work:
     """What every subset needs; it travels to other processes."""
 
-    design: Design | Incomplete
+    design: Design | PartedDesign | Incomplete
     """The rows; with their gaps, where there are some."""
     recipe: Recipe
     reference: Reference
     lams: Floats
     lam: float | None
     """Where the part of the path before this one ended; None for the first."""
+    n_threads: int = 1
 
     def path(self, rows: Ints, end: End | None) -> tuple[Path, Record]:
         """The path of these rows from where its part before ended, and what was odd about them."""
-        task = prepare(self.design.take(rows), self.recipe, self.reference)
+        task = prepare(self.design.take(rows), self.recipe, self.reference, self.n_threads)
         start = None
         if end is not None:
             where, terms = end
@@ -128,7 +130,7 @@ def _score_split(work: _Work, task: tuple[Split, End | None]) -> Record:
     (train, test), end = task
     path, record = work.path(train, end)
     design = work.design
-    if isinstance(design, Design):
+    if isinstance(design, Design | PartedDesign):
         rows = design.take(test)
         loss = np.array([path.held_out_loss(k, rows) for k in range(len(path))])
     else:
@@ -197,6 +199,8 @@ def _records(
         evidence.reference,
         evidence.fresh,
         float(evidence.path.lams[evidence.n_before - 1]) if evidence.n_before else None,
+        # Parts stay where they are: this process asks them, and its threads do the work.
+        runtime.n_threads if isinstance(evidence.design, PartedDesign) else 1,
     )
     identity = ""
     if checkpoint is not None:
@@ -205,7 +209,7 @@ def _records(
     outcomes = run(
         partial(function, work),
         tasks,
-        n_jobs=runtime.n_jobs,
+        n_jobs=1 if isinstance(evidence.design, PartedDesign) else runtime.n_jobs,
         what=what,
         show=runtime.show,
         checkpoint=checkpoint,

@@ -25,6 +25,7 @@ from mixedgm.objective.contract import Smooth
 from mixedgm.objective.likelihood import Likelihood
 from mixedgm.objective.pseudolikelihood import Pseudolikelihood
 from mixedgm.path.all_pairs import AllPairs, Permitted
+from mixedgm.path.parted_rows import parted_levels, parted_rows, parted_spikes
 from mixedgm.path.recipe import Lam, Loss, Recipe
 from mixedgm.penalty import weights as edge_weights
 from mixedgm.penalty.contract import Penalty
@@ -32,6 +33,7 @@ from mixedgm.penalty.group_lasso import GroupLasso
 from mixedgm.rows.contract import ColumnMoments, Moments, Outside, Question
 from mixedgm.rows.device import DeviceRows, rows_on
 from mixedgm.rows.memory import MemoryRows
+from mixedgm.rows.parts import PartedRows
 from mixedgm.rows.threads import run_all, single_threaded_blas, threads_for
 from mixedgm.solve.account import Certificate
 from mixedgm.solve.choose import Auto
@@ -40,6 +42,7 @@ from mixedgm.solve.monte_carlo import MonteCarlo
 from mixedgm.solve.problem import Problem
 from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.table.encode import Design
+from mixedgm.table.parted import PartedDesign
 from mixedgm.table.schema import Schema
 
 if TYPE_CHECKING:
@@ -69,8 +72,11 @@ class Reference:
     """Of the whole table.  Resamples with the same edges share it, and what it has computed."""
 
     @classmethod
-    def of(cls, design: Design) -> Reference:
+    def of(cls, design: Design | PartedDesign) -> Reference:
         """Read it from the whole table."""
+        if isinstance(design, PartedDesign):
+            units, observed, _, _ = parted_rows(design, None, 1)
+            return cls(units.centre, units.scale**2, observed, parted_spikes(design))
         units, _ = _standardised(design)
         share = _shares(design)
         parts = [share @ part for part in design.schema.spans.spiked_statistics(design.numbers)]
@@ -132,6 +138,11 @@ class Task:
         if self.scoring_smooth is None:
             return self
         return replace(self, smooth=self.scoring_smooth, solver=Auto(), scoring_smooth=None)
+
+    @property
+    def n_threads(self) -> int:
+        """Threads of its rows, which may work on long vectors, too."""
+        return int(getattr(getattr(self.smooth, "rows", None), "n_threads", 1))
 
     @property
     def layout(self) -> Layout:
@@ -295,7 +306,7 @@ class Task:
 
 
 def prepare(
-    design: Design,
+    design: Design | PartedDesign,
     recipe: Recipe | None = None,
     reference: Reference | None = None,
     n_threads: int = 1,
@@ -308,12 +319,15 @@ def prepare(
     or with fewer than two different values beside them: its node terms are the reference's.
     """
     recipe = recipe or Recipe()
-    observed, codes = observed_levels(design)
-    units, numbers = _standardised(design, reference, n_threads)
-    nodes = design.schema.spans.kept(observed).standardised(units.centre, units.scale)
-    memory = MemoryRows(numbers, codes, nodes, design.weights, n_threads)
-    rows = memory if recipe.device == "cpu" else rows_on(recipe.device, memory)
-    varies = _varying(numbers, codes, nodes, units.scale)
+    rows: MemoryRows | PartedRows | DeviceRows
+    if isinstance(design, PartedDesign):
+        units, observed, rows, varies = parted_rows(design, reference, n_threads)
+    else:
+        units, observed, rows, varies = _rows(design, reference, n_threads)
+    nodes, plain = rows.nodes, rows
+    if recipe.device != "cpu":
+        assert isinstance(rows, MemoryRows)  # tables in parts are refused before
+        rows = rows_on(recipe.device, rows)
     spiked = _known_terms(nodes, varies, units, reference)
     # A hurdle column without edges, and with node terms that are given, need not be predicted.
     fixed = tuple(sorted({*design.schema.covariates, *(nodes.n_gaussian + j for j in spiked)}))
@@ -339,9 +353,10 @@ def prepare(
         layout = Layout.complete(nodes, absent, fixed, nodewise=recipe.loss == "nodewise")
     if moderated is not None:
         share = moments.mean[nodes.indicators]
-        moderators = Moderators.of(nodes, moderated.nodes, share, numbers)
+        assert isinstance(plain, MemoryRows)  # tables in parts are refused before
+        moderators = Moderators.of(nodes, moderated.nodes, share, plain.numbers)
         layout = moderated.layout(layout, moderators, scales)
-        rows = moderated.rows(memory, layout, moderators)
+        rows = moderated.rows(plain, layout, moderators)
         moments = _moments(rows, spiked)
     if reference is not None and reference.layout is not None and layout.same(reference.layout):
         layout = reference.layout.with_units(nodes)
@@ -427,7 +442,7 @@ def _is_wide(nodes: Nodes, recipe: Recipe) -> bool:
 
 
 def _permitted(
-    design: Design,
+    design: Design | PartedDesign,
     recipe: Recipe,
     reference: Reference | None,
     fixed: tuple[int, ...],
@@ -437,14 +452,14 @@ def _permitted(
     target = np.ones(len(constant), dtype=bool)
     target[list(fixed)] = False
     factors = recipe.factors or PairWeights.formula(np.ones(len(constant)))
-    observed = observed_levels(design)[0] if reference is None else reference.observed
+    observed = _with_rows(design) if reference is None else reference.observed
     most = design.total_weight if recipe.refits else np.inf
     freedom = design.schema.spans.kept(observed).freedom
     return Permitted.of(freedom, factors, target, ~constant, most)
 
 
 def _factors(
-    design: Design, recipe: Recipe, reference: Reference | None
+    design: Design | PartedDesign, recipe: Recipe, reference: Reference | None
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """Penalty factors by pair of nodes, and the pairs that are left out because of refits."""
     n_nodes = len(design.schema.nodes)
@@ -456,7 +471,7 @@ def _factors(
 
 
 def too_large(
-    design: Design, factors: Floats, reference: Reference | None = None
+    design: Design | PartedDesign, factors: Floats, reference: Reference | None = None
 ) -> NDArray[np.bool_]:
     """Pairs of nodes whose edge, with no other, has too many parameters for the rows.
 
@@ -464,7 +479,7 @@ def too_large(
     the way of others.  Edges that are required stay.
     """
     schema, n = design.schema, design.total_weight
-    observed = observed_levels(design)[0] if reference is None else reference.observed
+    observed = _with_rows(design) if reference is None else reference.observed
     free = schema.spans.kept(observed).freedom
     target = np.ones(len(free), dtype=bool)
     target[list(schema.covariates)] = False
@@ -491,13 +506,14 @@ def _weights(layout: Layout, scales: Floats, units: Units, recipe: Recipe) -> tu
 def _smooth(
     recipe: Recipe,
     layout: Layout,
-    rows: MemoryRows | DeviceRows,
+    rows: MemoryRows | PartedRows | DeviceRows,
     moments: Moments | ColumnMoments,
 ) -> Smooth:
     """The loss that the recipe asks for."""
     if isinstance(moments, ColumnMoments):
         return Pseudolikelihood(rows, layout, moments)
-    if recipe.loss == "likelihood" and layout.covariates and isinstance(rows, MemoryRows):
+    if recipe.loss == "likelihood" and layout.covariates:
+        assert isinstance(rows, MemoryRows)  # parts and devices are refused before
         return ConditionalLikelihood.of(layout, moments, rows)
     if recipe.loss == "likelihood":
         return Likelihood(layout, moments, rows.n_rows)
@@ -512,6 +528,24 @@ def _smooth(
 
 def _sampler(recipe: Recipe) -> MonteCarlo:
     return recipe.solver if isinstance(recipe.solver, MonteCarlo) else MonteCarlo()
+
+
+def _with_rows(design: Design | PartedDesign) -> NDArray[np.bool_]:
+    """Levels with rows."""
+    if isinstance(design, PartedDesign):
+        return parted_levels(design)
+    return observed_levels(design)[0]
+
+
+def _rows(
+    design: Design, reference: Reference | None, n_threads: int
+) -> tuple[Units, NDArray[np.bool_], MemoryRows, Floats]:
+    """Units, levels with rows, standardised rows, and which design columns of numbers vary."""
+    observed, codes = observed_levels(design)
+    units, numbers = _standardised(design, reference, n_threads)
+    nodes = design.schema.spans.kept(observed).standardised(units.centre, units.scale)
+    rows = MemoryRows(numbers, codes, nodes, design.weights, n_threads)
+    return units, observed, rows, _varying(numbers, codes, nodes, units.scale)
 
 
 def _standardised(
@@ -591,7 +625,7 @@ def _known_terms(
 
 
 def _moments(
-    rows: MemoryRows | DeviceRows,
+    rows: MemoryRows | PartedRows | DeviceRows,
     spiked: dict[int, Floats | None],
     *,
     wide: bool = False,

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.errors import NotYetError, OutOfMemoryError
-from mixedgm.model.layout import Floats, Incidence, Ints
+from mixedgm.model.layout import Floats, Incidence, Ints, spans
 from mixedgm.model.nodes import Nodes
 from mixedgm.rows.arrays import Array, Arrays, arrays_on
 from mixedgm.rows.batches import NodeBatch, batches_of, weighed, with_intercept
@@ -135,8 +135,9 @@ class DeviceRows:
         return int(min(self.n_rows, max(_FEWEST_ROWS, _FOR_ROWS * self._budget // each)))
 
     def _blocks(self) -> Iterator[DeviceBlock]:
-        for first in range(0, self.n_rows, self._block_rows):
-            yield self._block(first, min(first + self._block_rows, self.n_rows))
+        size = self._block_rows
+        for first in range(0, self.n_rows, size):
+            yield self._block(first, min(first + size, self.n_rows))
 
     def _block(self, first: int, last: int) -> DeviceBlock:
         """Rows first:last; kept if they are all, else copied from memory again and again."""
@@ -294,15 +295,21 @@ class DeviceRows:
         return batches_of(self.nodes, incidence, targets, self.arrays, most, rows)
 
     def _coefficient_matrix(self, plan: PassPlan, values: Floats) -> Array:
-        """(d, d) of the coefficients of all targets, transposed: a row for every target column."""
-        incidence, d = plan.incidence, self._d
+        """(columns, d) coefficients: a row for every column from the first target to the last."""
+        incidence, d, columns = plan.incidence, self._d, self._columns_between(plan.targets)
         first, last = incidence.node_entries[plan.targets], incidence.node_entries[plan.targets + 1]
-        entries = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)])
-        out = self.arrays.zeros((d * d,))
+        entries = spans(first, last - first)
+        out = self.arrays.zeros((len(columns) * d,))
         if len(entries):
-            at = incidence.entry_target[entries] * d + incidence.entry_column[entries]
+            row = incidence.entry_target[entries] - columns.start
+            at = row * d + incidence.entry_column[entries]
             out[self.arrays.put(at)] = self.arrays.put(values[entries])
-        return self.arrays.xp.reshape(out, (d, d))
+        return self.arrays.xp.reshape(out, (len(columns), d))
+
+    def _columns_between(self, targets: Ints) -> range:
+        """The design columns from the first of these nodes to the last."""
+        start = self.nodes.column_start
+        return range(int(start[targets.min()]), int(start[targets.max() + 1]))
 
     def _predicted(
         self, plan: PassPlan, block: DeviceBlock, values: Array, matrix: Array | None
@@ -316,7 +323,7 @@ class DeviceRows:
                 columns = batch.gathered(xp, block.z)
                 yield batch, columns, batch.predictors(xp, columns, values)
                 continue
-            at = batch.columns_covered(self.nodes)
+            at = batch.columns_covered(self.nodes) - self._columns_between(plan.targets).start
             m = _rows_at(xp, arrays, every, at)
             yield batch, None, xp.reshape(m, (batch.n_nodes, batch.width, -1))
 

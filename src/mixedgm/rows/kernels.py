@@ -56,11 +56,12 @@ def _fill_block(numbers, codes, first, n_rows, shape, block):  # type: ignore[no
 
 
 @inner(fastmath=_LOOSE)
-def predict_node(turned, n_rows, cat, wanted, incidence, values, logits):  # type: ignore[no-untyped-def]
+def predict_node(turned, begin, n_rows, cat, wanted, incidence, values, logits):  # type: ignore[no-untyped-def]
     """Predictors of one node less their bias, columns by rows, from its listed blocks only.
 
-    turned = (numbers, level codes), columns by rows.  Blocks of the feature `wanted` are taken
-    (-1: of none), before the feature itself; returns their number.
+    turned = (numbers, level codes), columns by rows, of which n_rows from `begin` are taken.
+    Blocks of the feature `wanted` are taken (-1: of none), before the feature itself; returns
+    their number.
     """
     numbers, codes = turned
     target_ptr, predictor, entry_ptr, feature = incidence
@@ -75,12 +76,14 @@ def predict_node(turned, n_rows, cat, wanted, incidence, values, logits):  # typ
         u, entry = predictor[m], entry_ptr[m]
         n_blocks += 1
         if u < numbers.shape[0]:
+            number = numbers[u, begin : begin + n_rows]
             for k in range(width):
                 x = values[entry + k]
                 for i in range(n_rows):
-                    logits[k, i] += x * numbers[u, i]
+                    logits[k, i] += x * number[i]
             continue
-        level, n_levels = codes[u - numbers.shape[0]], (entry_ptr[m + 1] - entry) // width
+        level = codes[u - numbers.shape[0], begin : begin + n_rows]
+        n_levels = (entry_ptr[m + 1] - entry) // width
         if n_levels <= FEW_LEVELS:
             for k in range(width):
                 for a in range(n_levels):
@@ -96,7 +99,7 @@ def predict_node(turned, n_rows, cat, wanted, incidence, values, logits):  # typ
 
 
 @inner(fastmath=_LOOSE)
-def _collect_node(turned, n_rows, cat, wanted, incidence, probs, grad):  # type: ignore[no-untyped-def]
+def _collect_node(turned, begin, n_rows, cat, wanted, incidence, probs, grad):  # type: ignore[no-untyped-def]
     """Add z E' of one node for its listed blocks; probs holds E, columns by rows.
 
     Blocks of the feature `wanted` are taken (-1: of none); E has been multiplied by it.
@@ -109,13 +112,15 @@ def _collect_node(turned, n_rows, cat, wanted, incidence, probs, grad):  # type:
             continue
         u, entry = predictor[m], entry_ptr[m]
         if u < numbers.shape[0]:
+            number = numbers[u, begin : begin + n_rows]
             for k in range(width):
                 total = 0.0
                 for i in range(n_rows):
-                    total += numbers[u, i] * probs[k, i]
+                    total += number[i] * probs[k, i]
                 grad[entry + k] += total
             continue
-        level, n_levels = codes[u - numbers.shape[0]], (entry_ptr[m + 1] - entry) // width
+        level = codes[u - numbers.shape[0], begin : begin + n_rows]
+        n_levels = (entry_ptr[m + 1] - entry) // width
         if n_levels <= FEW_LEVELS:
             for k in range(width):
                 for a in range(n_levels):
@@ -257,6 +262,16 @@ def _times(probs, feature, n_rows, out):  # type: ignore[no-untyped-def]
 
 
 @inner
+def _keep(rows, places, first, n_rows, kept):  # type: ignore[no-untyped-def]
+    """kept[place of k, first + i] = rows[k, i], for those that have a place."""
+    for k in range(rows.shape[0]):
+        if places[k] >= 0:
+            to = kept[places[k], first : first + n_rows]
+            for i in range(n_rows):
+                to[i] = rows[k, i]
+
+
+@inner
 def _add(term, total):  # type: ignore[no-untyped-def]
     for a in range(total.shape[0]):
         for k in range(total.shape[1]):
@@ -275,20 +290,24 @@ def _dot(z, probs, is_first, product, total):  # type: ignore[no-untyped-def]
 
 @kernel
 def softmax_chunks(  # type: ignore[no-untyped-def]
-    data, bounds, chunks, shape, odd, nodes, bias, dense, incidence, values, want, sizes, out
-):
+    data, by_column, bounds, chunks, shape, odd, nodes, bias, dense, incidence, values, want, sizes,
+    out,
+):  # fmt: skip
     """Run the chunks of rows ``chunks[0]:chunks[1]``, each into its own slot of `out`.
 
     data = (numbers, codes, weights, features); chunk c holds the rows bounds[c]:bounds[c + 1].
+    by_column = (numbers, codes, design column -> its row in `expected`): the rows columns by rows,
+    where the store keeps them so; else empty.
     odd = True, or None where all discrete nodes have indicators: then nothing else is compiled.
     nodes = the discrete columns to predict; bias[0] is that of every value, bias[1 + k] that of the
     feature k for every design column.
     dense = (1 + features, d, columns) coefficients, or empty when `incidence` and `values` do.
-    want = 0 value, 1 gradient on the support, 2 gradient for all pairs.
-    sizes = (rows per block, d, design columns of discrete nodes and padding); out = (loss,
-    means, support, all_pairs); means has sums of what multiplies own terms first, then those of the
-    features with expected design columns.  The loss of a scored node is the sum of its log
-    normalisers: what is seen of it is linear in the coefficients.
+    want = 0 value, 1 gradient on the support, 2 gradient for all pairs, 3 what is expected.
+    sizes = (rows per block, d, design columns of discrete nodes and padding; where BLAS multiplies
+    nothing, those of the largest node); out = (loss, means, support, all_pairs, expected); means
+    has sums of what multiplies own terms first, then those of the features with expected design
+    columns; expected has columns by rows, without those of first levels.  The loss of a scored node
+    is the sum of its log normalisers: what is seen of it is linear in the coefficients.
 
     BLAS writes predictors columns by rows.  Its matrices are whole blocks: rows of Z after the last
     one are zero, and what stands beside them counts for nothing.
@@ -296,8 +315,8 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
     numbers, codes, weights, features = data
     slot_start, column_start, scores, first_indicator, n_spiked, term_start = shape[:6]
     is_free, is_even = shape[6:]
-    loss, means, support, all_pairs = out
-    is_dense, width = dense.shape[0] > 0, sizes[2]
+    loss, means, support, all_pairs, kept = out
+    is_dense, width, is_turned = dense.shape[0] > 0, sizes[2], by_column[1].shape[0] > 0
     # A block of Z is only made for the products with it.
     z = np.zeros((sizes[0] if is_dense or want == 2 else 0, sizes[1]))
     logits, part = np.zeros((width, sizes[0])), np.zeros((width * (len(bias) > 1), sizes[0]))
@@ -307,11 +326,13 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
             most = max(most, slot_start[j + 1] - slot_start[j])
         by_value, cells = np.empty((most, sizes[0])), np.empty(sizes[0], np.int64)
         grids = new_grids(shape)
-    columns = 0 if is_dense else sizes[0]
+    columns = 0 if is_dense or is_turned else sizes[0]
     turned = (np.empty((numbers.shape[1], columns)), np.empty((codes.shape[1], columns), np.int64))
     moderating = np.empty((len(bias) - 1, sizes[0]))
     work = (np.empty(sizes[0]), np.empty(sizes[0]), np.empty(sizes[0]))
     product = np.empty((width if want == 2 else 0, sizes[1]))
+    if is_turned:
+        turned = (by_column[0], by_column[1])
     for c in range(chunks[0], chunks[1]):
         for first in range(bounds[c], bounds[c + 1], sizes[0]):
             n_rows = min(sizes[0], bounds[c + 1] - first)
@@ -324,17 +345,21 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
                     if k > 0:
                         shift = bias[k][: column_start[-1]]
                         add_moderated(part, shift, moderating[k - 1], n_rows, logits)
-            else:
+            elif not is_turned:
                 _turn(numbers, first, n_rows, turned[0])
                 _turn(codes, first, n_rows, turned[1])
+            begin = first if is_turned else 0
             # Every kernel is called in one place only: each further one is compiled again.
             for j in nodes:
                 columns_of = slice(column_start[j], column_start[j + 1])
                 slots_of = slice(slot_start[j], slot_start[j + 1])
-                here, other = logits[columns_of], part[columns_of]
+                place = columns_of
+                if not is_dense and want != 2:
+                    place = slice(0, column_start[j + 1] - column_start[j])
+                here, other = logits[place], part[place]
                 for k in range(0 if is_dense else len(bias)):
                     to = other if k > 0 else here
-                    n_blocks = predict_node(turned, n_rows, j, k - 1, incidence, values, to)
+                    n_blocks = predict_node(turned, begin, n_rows, j, k - 1, incidence, values, to)
                     if k > 0 and n_blocks > 0:
                         add_moderated(other, bias[k][columns_of], moderating[k - 1], n_rows, here)
                 probs, lowest, is_done = here, np.int64(0), False
@@ -380,9 +405,13 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
                     if k > 0:
                         _times(here, moderating[k - 1], n_rows, other)
                     if want == 1:
-                        _collect_node(turned, n_rows, j, k - 1, incidence, expected, support[c])
+                        _collect_node(
+                            turned, begin, n_rows, j, k - 1, incidence, expected, support[c]
+                        )
                     if k > 0:
                         _add_row_sums(other, n_rows, means[c, k][columns_of])
+                if want == 3:
+                    _keep(here, by_column[2][columns_of], first, n_rows, kept)
             for k in range(len(bias) if want == 2 else 0):
                 if k > 0:
                     _times(logits, moderating[k - 1], n_rows, part)
@@ -403,6 +432,45 @@ def fill_dense(incidence, column_start, values, dense):  # type: ignore[no-untyp
                     dense[column, k] = values[at]
                     at += 1
                 column += 1
+
+
+@kernel
+def fill_products(product, targets, units, sums, total, out):  # type: ignore[no-untyped-def]
+    """Products of E with kept columns -> those with all columns of some nodes, divided by total.
+
+    targets = (first column of every node, first kept one, (first node, end)); units = the same of
+    what z is made of: numbers, and columns of indicators.  A node or unit with one kept column less
+    than columns has levels, of which the first follows from the sums of E over all rows or, for the
+    first level of a target, from those of z.  sums = (of kept columns of E, of z).
+    """
+    (start, kept, nodes), (unit_start, unit_kept, run) = targets, units
+    of_e, of_z = sums
+    first, last = unit_start[run[0]], unit_start[run[1]]
+    for j in range(nodes[0], nodes[1]):
+        n_kept, n_columns = kept[j + 1] - kept[j], start[j + 1] - start[j]
+        for k in range(n_kept):
+            source = product[kept[j] - kept[nodes[0]] + k]
+            row = out[start[j] + n_columns - n_kept + k]
+            for u in range(run[0], run[1]):
+                at, to, width = unit_kept[u] - unit_kept[run[0]], unit_start[u], unit_start[u + 1]
+                width -= to
+                if width == unit_kept[u + 1] - unit_kept[u]:
+                    for a in range(width):
+                        row[to + a] = source[at + a] / total
+                else:
+                    rest = of_e[kept[j] + k]
+                    for a in range(1, width):
+                        rest -= source[at + a - 1]
+                        row[to + a] = source[at + a - 1] / total
+                    row[to] = rest / total
+        if n_kept < n_columns:
+            row = out[start[j]]
+            for a in range(first, last):
+                row[a] = of_z[a] / total
+            for k in range(1, n_columns):
+                other = out[start[j] + k]
+                for a in range(first, last):
+                    row[a] -= other[a]
 
 
 @kernel

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Incidence, Ints
 from mixedgm.model.nodes import Nodes
+from mixedgm.rows.by_column import RowsByColumn
 from mixedgm.rows.contract import (
     Coefficients,
     ColumnMoments,
@@ -34,7 +35,7 @@ from mixedgm.rows.contract import (
     SoftmaxSums,
 )
 from mixedgm.rows.curvature import BLAS_COST, scored_curvature, summed_curvature
-from mixedgm.rows.outside import SlopesByMoments, nearest
+from mixedgm.rows.outside import DesignColumns, Slopes, SlopesByMoments, nearest
 from mixedgm.rows.products import Products
 from mixedgm.rows.spiked import SpikedRows
 from mixedgm.rows.threads import run_all, single_threaded_blas, threads_for
@@ -48,6 +49,15 @@ _DENSE = 0.16
 # Up to so many multiplications BLAS does not rearrange its matrices.
 _SMALL_PRODUCT = 900_000
 _WANT = {"none": 0, "support": 1, "all": 2}
+_EXPECTED = 3
+_NOT_TURNED = (np.zeros((0, 0)), np.zeros((0, 0), dtype=np.int64), np.zeros(0, dtype=np.int64))
+# Up to so many rows there are fewer chunks than a large machine has use for; passes with much work
+# are then cut by columns, too, as long as the rows turned take no more bytes than these.
+_MANY_ROWS, _MOST_BYTES = 64 * 400, 2**30
+MUCH_WORK = 200_000_000
+_PIECES = 4
+# What a softmax takes per level, in coefficients.
+_SOFTMAX_WORK = 20
 
 
 @dataclass(eq=False)
@@ -69,6 +79,13 @@ class MemoryRows:
     blas_cost: float = BLAS_COST
     """Nanoseconds per row that BLAS takes for a pair of columns; by it curvature is summed one way
     or the other."""
+    known_moments: Moments | None = None
+    """Of the table that these rows are a part of, where they take the place of their own."""
+    most_moments: int = 2**30
+    """Bytes that second moments of all columns may take.  Where they would take more, those that
+    are asked for are computed from the rows."""
+    cut_from: int = MUCH_WORK
+    """Rows times pairs of columns from which on a pass over few rows is cut by columns, too."""
     passes: float = field(default=0.0, init=False)
     curvature_passes: float = field(default=0.0, init=False)
     part_seconds: tuple[float, float] = field(default=(0.0, 0.0), init=False)
@@ -147,6 +164,21 @@ class MemoryRows:
         n_chunks = 2 ** int(np.log2(max(1, most)))
         return np.linspace(0, self.n_rows, n_chunks + 1).astype(np.int64)
 
+    @cached_property
+    def _by_column(self) -> RowsByColumn | None:
+        """The rows columns by rows, where there are few rows and very many pairs of columns."""
+        n, d, width = self.n_rows, self._n_columns, self._width
+        if n >= _MANY_ROWS or n * d * width < self.cut_from or self.products is not None:
+            return None
+        if 8 * n * (d + width + self.codes.shape[1]) > _MOST_BYTES:
+            return None
+        return RowsByColumn.of(self.numbers, self.codes, self.nodes, self.weights)
+
+    @cached_property
+    def _widest(self) -> int:
+        """Design columns of the discrete column that has most."""
+        return int(np.diff(self._shape[1]).max(initial=1))
+
     def with_joint_state(self, numbers: Ints, discrete: Ints, together: Ints) -> MemoryRows:
         """Keep the columns `numbers` and `discrete`, and put the joint state of others behind them.
 
@@ -181,20 +213,26 @@ class MemoryRows:
 
     @cached_property
     def _moments(self) -> Moments:
+        if self.known_moments is not None:
+            return self.known_moments
         if self.products is None:
             mean, second = self._sums(self.weights)
         else:
             mean, second = self.products.moments(self._sums, self.weights)
-        total, d, nodes = self.total_weight, self._n_columns, self.nodes
-        shares = mean[nodes.n_numeric : d]
-        if nodes.first_indicator:
-            counts = [
-                np.bincount(self.codes[:, j], self.weights, nodes.n_levels[j])
-                for j in range(nodes.n_spiked, nodes.first_indicator)
-            ]
-            shares = np.concatenate([*self.spiked_sums(), *counts, shares])
+        total, shares = self.total_weight, self._shares(mean)
         second /= total  # in place: of very many columns it is the largest matrix there is
         return Moments(total, mean / total, second, shares / total)
+
+    def _shares(self, sums: Floats) -> Floats:
+        """Sums of weights by value, from the sums of all columns."""
+        nodes, shares = self.nodes, sums[self.nodes.n_numeric : self._n_columns]
+        if not nodes.first_indicator:
+            return shares
+        counts = [
+            np.bincount(self.codes[:, j], self.weights, nodes.n_levels[j])
+            for j in range(nodes.n_spiked, nodes.first_indicator)
+        ]
+        return np.concatenate([*self.spiked_sums(), *counts, shares])
 
     def spiked_sums(self) -> list[Floats]:
         """Sums of what multiplies the own terms of nodes with a spike."""
@@ -225,7 +263,7 @@ class MemoryRows:
         )
         upper = np.triu(level_by_level)
         second = np.empty((p + levels, p + levels))
-        second[:p, :p] = weighted.T @ self.numbers
+        np.matmul(weighted.T, self.numbers, out=second[:p, :p])  # without a second one of its size
         second[p:, :p] = number_by_level
         second[:p, p:] = number_by_level.T
         second[p:, p:] = upper + np.triu(upper, 1).T
@@ -233,11 +271,30 @@ class MemoryRows:
 
     def column_moments(self) -> ColumnMoments:
         """Weighted means of the columns and of their squares, shares of values."""
-        return self._moments.columns
+        return self._column_moments
+
+    @cached_property
+    def _column_moments(self) -> ColumnMoments:
+        if self._written_out is None:
+            return self._moments.columns
+        share, columns = self._written_out.share, self._written_out.columns
+        mean = columns @ share
+        shares = self._shares(mean * self.total_weight) / self.total_weight
+        return ColumnMoments(self.total_weight, mean, columns**2 @ share, shares)
 
     def second_moments(self, first: Ints, second: Ints) -> Floats:
         """Mean of z_a z_b for every pair of columns listed."""
-        return np.asarray(self._moments.second[first, second])
+        if self._written_out is None:
+            return np.asarray(self._moments.second[first, second])
+        return self._written_out.second_moments(first, second)
+
+    @cached_property
+    def _written_out(self) -> DesignColumns | None:
+        """All design columns, where second moments of all of them would take too much memory."""
+        has_moments = self.known_moments is not None or self.products is not None
+        if has_moments or 8 * self._n_columns**2 <= self.most_moments:
+            return None
+        return DesignColumns.of(self.numbers, self.codes, self.nodes, self.weights)
 
     @property
     def _triangle(self) -> list[tuple[int, int]]:
@@ -262,39 +319,61 @@ class MemoryRows:
         self.passes += 0.5 if gradient == "none" else 1.0
         bounds, columns, d = self._bounds, self._width, self._n_columns
         n_chunks = len(bounds) - 1
+        turned = None if whole_rows else self._by_column
         # Whole vector registers: the columns added here belong to no node and are cut off again.
         width = -(-columns // _LANES) * _LANES
         bias = self._biases(coef)
+        products = gradient == "all" and turned is None
         sizes = (self.codes.shape[1], len(coef.values), len(bias), d, width)
-        out = _accumulators(n_chunks, sizes, max(width, self._n_terms), gradient)
-        block = self._block(d, width, products=whole_rows or gradient == "all")
+        out = _accumulators(
+            n_chunks,
+            sizes,
+            max(width, self._n_terms),
+            gradient if turned is None or gradient != "all" else "none",
+        )
+        block = self._block(d, width, products=whole_rows or products)
         work = self.n_rows * (len(coef.values) + (d * columns if gradient == "all" else 0))
         if self.nodes.first_indicator:
             work += self.n_rows * self._n_values
-        n_shares = min(threads_for(work, self.n_threads), n_chunks)
-        shares = [k * n_chunks // n_shares for k in range(n_shares + 1)]
+        n_threads = threads_for(work, self.n_threads)
         dense = self._dense(coef, (len(bias), d, width)) if whole_rows else _NO_MATRICES
+        kept, by_column, want = _NO_MATRIX, _NOT_TURNED, _WANT[gradient]
+        if not (whole_rows or products):
+            width = self._widest
+        if turned is not None:
+            by_column = (turned.numbers, turned.codes, turned.place)
+        if turned is not None and gradient == "all":
+            kept, want = np.empty((turned.n_kept, self.n_rows)), _EXPECTED
+            if len(coef.nodes) < self.codes.shape[1]:
+                kept[:] = 0.0  # what belongs to nodes that are not predicted
 
-        def share(k: int) -> Callable[[], object]:
+        def piece(chunks: tuple[int, int], nodes: Ints) -> Callable[[], object]:
             return lambda: softmax_chunks(
                 self._data,
+                by_column,
                 bounds,
-                (shares[k], shares[k + 1]),
+                chunks,
                 self._shape,
                 True if self.nodes.first_indicator else None,
-                coef.nodes,
+                nodes,
                 bias,
                 dense,
                 coef.incidence.blocks,
                 coef.values,
-                _WANT[gradient],
+                want,
                 (block, d, width),
-                out,
+                (*out, kept),
             )
 
+        pieces = self._pieces(coef, n_chunks, n_threads, by_nodes=turned is not None)
         with single_threaded_blas() if whole_rows or gradient == "all" else nullcontext():
-            run_all([share(k) for k in range(n_shares)], n_shares)
-        sums = self._means(out, coef, gradient)
+            run_all([piece(*one) for one in pieces], n_threads)
+            all_pairs = (
+                turned.products(kept, self.total_weight, n_threads).T
+                if turned is not None and gradient == "all"
+                else None
+            )
+        sums = self._means(out, coef, gradient, all_pairs)
         self._spend(time.perf_counter() - clock, 0.0)
         return sums
 
@@ -308,21 +387,48 @@ class MemoryRows:
         else:
             self.passes += 1.0
         clock = time.perf_counter()
-        slopes = SlopesByMoments(self._moments, conditionals, expected)
-        found = nearest(slopes, self.nodes, conditionals, question, self.n_threads)
+        slopes: Slopes
+        if self._written_out is None:
+            slopes = SlopesByMoments(self._moments, conditionals, expected)
+        else:
+            slopes = self._written_out.slopes(conditionals, expected, self.n_threads)
+        with single_threaded_blas():
+            found = nearest(slopes, self.nodes, conditionals, question, self.n_threads)
         self._spend(time.perf_counter() - clock, 0.0)
         return found
 
+    def _pieces(
+        self, coef: Coefficients, n_chunks: int, n_threads: int, *, by_nodes: bool
+    ) -> list[tuple[tuple[int, int], Ints]]:
+        """Chunks of rows and nodes for the threads to take; nothing is added up across pieces.
+
+        So they may depend on the number of threads, and one that has all nodes is cheapest.
+        """
+        if n_threads == 1 or not by_nodes:
+            n_shares = min(n_threads, n_chunks)
+            shares = [k * n_chunks // n_shares for k in range(n_shares + 1)]
+            return [(chunks, coef.nodes) for chunks in pairwise(shares)]
+        n_runs = min(-(-_PIECES * n_threads // n_chunks), len(coef.nodes))
+        first = coef.incidence.node_entries[coef.incidence.nodes.n_gaussian + coef.nodes]
+        work = np.cumsum(_SOFTMAX_WORK * self.nodes.width[self.nodes.discrete][coef.nodes])
+        work += first - first[0]
+        cuts = np.searchsorted(work, np.arange(1, n_runs) * (work[-1] / n_runs))
+        runs = np.split(coef.nodes, np.unique(cuts))
+        return [((c, c + 1), run) for c in range(n_chunks) for run in runs if len(run)]
+
     def _means(
-        self, out: tuple[Floats, ...], coef: Coefficients, gradient: Gradient
+        self,
+        out: tuple[Floats, ...],
+        coef: Coefficients,
+        gradient: Gradient,
+        all_pairs: Floats | None = None,
     ) -> SoftmaxSums:
         """Sums of all chunks -> means over rows, of what was asked for."""
-        loss, means, support, all_pairs = (self._mean(part) for part in out)
-        all_pairs = all_pairs[:, : self._width]
+        loss, means, support, products = (self._mean(part) for part in out)
+        if all_pairs is None and gradient == "all":
+            all_pairs = self._all_pairs(products[:, : self._width], means)
         if self.products is not None and gradient == "support":
             self.products.centre_support(support, means[1:], coef)
-        elif self.products is not None and gradient == "all":
-            self.products.centre_all(all_pairs, means[1:, : self._width])
         if self.nodes.n_scored:
             first, last = np.searchsorted(
                 coef.nodes, [self.nodes.n_spiked, self.nodes.first_indicator]
@@ -333,8 +439,14 @@ class MemoryRows:
             loss,
             means[0, : self._n_terms] if gradient != "none" else None,
             support if gradient == "support" else None,
-            _by_column(all_pairs) if gradient == "all" else None,
+            all_pairs,
         )
+
+    def _all_pairs(self, products: Floats, means: Floats) -> Floats:
+        """(1 + F, target columns, d) sums -> (columns, target columns)."""
+        if self.products is not None:
+            self.products.centre_all(products, means[1:, : self._width])
+        return np.concatenate(list(products), axis=1).T if len(products) > 1 else products[0].T
 
     def _seen(self, coef: Coefficients) -> Floats:
         """Mean logits of the values that scored nodes have, which are linear in what was observed.
@@ -344,13 +456,13 @@ class MemoryRows:
         nodes, incidence = self.nodes, coef.incidence
         first, last = nodes.n_spiked, nodes.first_indicator
         values = slice(int(nodes.slot_start[first]), int(nodes.slot_start[last]))
-        shares = self._moments.shares[values]
+        shares = self.column_moments().shares[values]
         logits = np.where(shares > 0.0, coef.bias[values], 0.0) * shares
         out = np.add.reduceat(logits, nodes.slot_start[first:last] - nodes.slot_start[first])
         p = incidence.nodes.n_gaussian
         entries = slice(*incidence.node_entries[[p + first, p + last]].tolist())
         column, target = incidence.entry_column[entries], incidence.entry_target[entries]
-        linear = coef.values[entries] * self._moments.second[column, target]
+        linear = coef.values[entries] * self.second_moments(column, target)
         at = target - nodes.column_start[p + first]
         return np.asarray(out + np.bincount(at, linear, last - first))
 
@@ -486,10 +598,3 @@ def _accumulators(
         # Written whole by the first block of a chunk, so it need not be zero before.
         np.empty((n_chunks, n_biases, width, d) if gradient == "all" else (n_chunks, 0, 0, 0)),
     )
-
-
-def _by_column(all_pairs: Floats) -> Floats:
-    """(1 + F, target columns, d) sums -> (columns, target columns)."""
-    if len(all_pairs) == 1:
-        return np.asarray(all_pairs[0].T)
-    return np.concatenate([part.T for part in all_pairs])

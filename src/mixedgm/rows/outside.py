@@ -113,7 +113,7 @@ def nearest(
     runs = list(node_runs(nodes.width, block))
     # Pairs of Gaussian nodes have a way of their own.
     whole = isinstance(slopes, SlopesByMoments) and shared
-    n_done = nodes.n_gaussian if whole else 0
+    n_done = nodes.gaussian.stop if whole else 0
 
     def columns(run: slice) -> slice:
         return slice(int(starts[run.start]), int(starts[run.stop]))
@@ -196,6 +196,71 @@ class SlopesByMoments:
         """Of every design column, whether its node is."""
         width = self.conditionals.softmax.incidence.nodes.width
         return np.repeat(self.conditionals.predicted, width)
+
+
+@dataclass(frozen=True, eq=False)
+class DesignColumns:
+    """Design columns of all rows, written out: for tables with fewer rows than columns."""
+
+    nodes: Nodes
+    columns: Floats
+    """(d, n)."""
+    share: Floats
+    """(n,) what every row counts, of one."""
+
+    @classmethod
+    def of(
+        cls, numbers: Floats, codes: NDArray[np.integer], nodes: Nodes, weights: Floats | None
+    ) -> DesignColumns:
+        """From rows as a store has them."""
+        n = len(codes)
+        columns = np.zeros((nodes.n_columns, n))
+        columns[: nodes.n_numeric] = numbers.T
+        for j in range(nodes.first_indicator, codes.shape[1]):
+            first = int(nodes.column_start[nodes.n_gaussian + j])
+            columns[first + codes[:, j].astype(np.int64), np.arange(n)] = 1.0
+        share = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
+        return cls(nodes, columns, share)
+
+    def second_moments(self, first: Ints, second: Ints) -> Floats:
+        """Mean of z_a z_b for every pair of columns listed."""
+        from mixedgm.rows.outside_kernels import row_products
+
+        out = np.empty(len(first))
+        row_products(self.columns, self.share, first, second, out)
+        return out
+
+    def slopes(self, conditionals: Conditionals, expected: Floats, n_threads: int) -> Slopes:
+        """Means of z_k r_t, by products over the rows; `expected` as in `SlopesByMoments`."""
+        from mixedgm.rows.outside_kernels import gaussian_residuals
+
+        gaussian, incidence = self.nodes.gaussian, conditionals.softmax.incidence
+        residuals = np.empty_like(self.columns)
+        predicted = np.repeat(conditionals.predicted, self.nodes.width)
+        has_expectation = predicted.copy()
+        has_expectation[gaussian] = False
+        given = (conditionals.linear, conditionals.precision)
+        entries = (incidence.node_entries, incidence.entry_column, conditionals.softmax.values)
+
+        def some(nodes: slice) -> None:
+            ends = (nodes.start, nodes.stop)
+            gaussian_residuals(self.columns, self.share, given, entries, predicted, ends, residuals)
+
+        parts = _cut(gaussian, gaussian.stop, max(1, -(-gaussian.stop // (4 * n_threads))))
+        run_all([partial(some, part) for part in parts], n_threads)
+        # What is expected of a discrete node is added to the products.
+        others = slice(gaussian.stop, None)
+        np.multiply(self.columns[others], -self.share, out=residuals[others])
+        residuals[others] *= predicted[others, None]
+
+        def means(targets: slice, columns: slice) -> Floats:
+            out: Floats = residuals[targets] @ self.columns[columns].T
+            some = np.flatnonzero(has_expectation[targets])
+            if len(some):
+                out[some] += expected[self.nodes.softmax_column[targets][some], columns]
+            return out
+
+        return means
 
 
 def node_runs(width: Ints, most: int) -> Iterator[slice]:

@@ -40,6 +40,38 @@ def slopes_by_moments(moments, terms, entries, expected, is_predicted, targets, 
                 row[k] = scale * row[k] - second[t, first + k]
 
 
+@kernel(fastmath={"reassoc", "contract"})
+def row_products(columns, share, first, second, out):  # type: ignore[no-untyped-def]
+    """out[k] = sum over rows i of share[i] columns[first[k], i] columns[second[k], i]."""
+    for k in range(first.shape[0]):
+        x, y, total = columns[first[k]], columns[second[k]], 0.0
+        for i in range(share.shape[0]):
+            total += share[i] * x[i] * y[i]
+        out[k] = total
+
+
+@kernel(fastmath={"reassoc", "contract"})
+def gaussian_residuals(columns, share, terms, entries, is_predicted, nodes, out):  # type: ignore[no-untyped-def]
+    """out[s] = share times the residuals of the Gaussian nodes[0]:nodes[1]; rest as above."""
+    (linear, precision), (entry_ptr, column, values) = terms, entries
+    for s in range(nodes[0], nodes[1]):
+        row = out[s]
+        if not is_predicted[s]:
+            for i in range(share.shape[0]):
+                row[i] = 0.0
+            continue
+        for i in range(share.shape[0]):
+            row[i] = linear[s]
+        for e in range(entry_ptr[s], entry_ptr[s + 1]):
+            x, other = values[e], columns[column[e]]
+            if x != 0.0:
+                for i in range(share.shape[0]):
+                    row[i] += x * other[i]
+        scale, own = 1.0 / precision[s], columns[s]
+        for i in range(share.shape[0]):
+            row[i] = share[i] * (scale * row[i] - own[i])
+
+
 @inner
 def _pair_weights(weights, u, second, end, out):  # type: ignore[no-untyped-def]
     """out[v - second] = weight of the pair (u, v); weights as in `entries_of_block`."""

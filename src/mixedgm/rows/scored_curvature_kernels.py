@@ -253,7 +253,9 @@ def scored_sums(data, rows, nodes, shape, bias, incidence, values, start, sizes,
             place = slice(column_start[node], column_start[node] + 1)
             for k in range(n_intercepts):
                 to = part if k > 0 else predictors
-                n_blocks = predict_node(turned, n_rows, node, k - 1, incidence, values, to)
+                n_blocks = predict_node(
+                    turned, np.int64(0), n_rows, node, k - 1, incidence, values, to
+                )
                 if k > 0 and n_blocks > 0:
                     add_moderated(part, bias[k][place], moderating[k - 1], n_rows, predictors)
             first, last = target_ptr[n_gaussian + node], target_ptr[n_gaussian + node + 1]

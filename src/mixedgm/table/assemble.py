@@ -64,6 +64,22 @@ def frame(columns: Columns, library: str) -> Any:
     return assembled(series, library)
 
 
+def plain_columns(frame: Any) -> dict[str, list[Any]]:
+    """Return a frame of any library, or a matrix, as lists of plain values.
+
+    Examples
+    --------
+    >>> plain_columns(frame({"edge": ["a-b"], "weight": [0.5]}, "pandas"))
+    {'edge': ['a-b'], 'weight': [0.5]}
+    """
+    import narwhals as nw
+
+    if isinstance(frame, np.ndarray):
+        return {f"x{at}": column.tolist() for at, column in enumerate(frame.T)}
+    columns: dict[str, list[Any]] = nw.from_native(frame, eager_only=True).to_dict(as_series=False)
+    return columns
+
+
 def named_rows_frame(
     names: Sequence[str], columns: Columns, library: str, heading: str = "column"
 ) -> Any:

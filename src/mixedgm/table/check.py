@@ -52,11 +52,14 @@ from mixedgm.table.dependence import (
     FEWEST_ROWS,
     MOST_VALUES,
     Sample,
+    SampledNames,
+    WholeColumns,
     dependence_findings,
     sample_rows,
 )
 from mixedgm.table.effort import effort
 from mixedgm.table.missing import Missing, check_missing, present_rows, read_weights
+from mixedgm.table.numbers import ArrayNumbers, Numbers
 from mixedgm.table.read import Frame, as_frame
 from mixedgm.table.schema import Column, Kind, LeftOut, Level, Role, Schema, described, types_line
 from mixedgm.table.values import Factor, Values, read_values
@@ -68,6 +71,7 @@ __all__ = [
     "TypesArg",
     "check",
     "check_table",
+    "check_whole",
     "raise_or_warn",
     "resolve_options",
     "size_findings",
@@ -151,7 +155,7 @@ def check_table(
     Parameters
     ----------
     X : data frame, 2-D array or path
-        The table.
+        The table; or one in parts, as for `MixedGraphicalModel.fit`.
     types : mapping, sequence or Schema, optional
         Kinds that override inference: "continuous", "hurdle" (a number with a spike at zero),
         "ordinal", "count" or "categorical" by column, or `Ordinal` and `Count` with options; a
@@ -179,6 +183,30 @@ def check_table(
     column 'x0': 1 missing value (NaN or null). To fix: missing="model" uses all 3 rows,
     missing="drop" the 2 complete ones; or fill it in
     """
+    from mixedgm.table.any_table import parts_of
+    from mixedgm.table.parted import check_parts
+
+    how: dict[str, Any] = {
+        "types": types,
+        "transforms": transforms,
+        "covariates": covariates,
+        "missing": missing,
+        "sample_weight": sample_weight,
+    }
+    reader = parts_of(X)
+    return check_whole(X, **how) if reader is None else check_parts(reader, **how)
+
+
+def check_whole(
+    X: object,
+    *,
+    types: TypesArg = None,
+    transforms: TransformArg = None,
+    covariates: Sequence[Any] | str | None = None,
+    missing: MissingArg = "error",
+    sample_weight: ArrayLike | None = None,
+) -> Checked:
+    """Check a table whose rows are all in memory; see `check_table`."""
     if missing not in get_args(MissingArg):
         raise ParameterError.must_be("missing", "'error', 'drop' or 'model'", missing)
     frame = as_frame(X)
@@ -405,15 +433,15 @@ class Inspection:
             if name in self.options.left_out:
                 self.left_out.append(LeftOut(name, self.options.left_out[name], at))
                 continue
-            values = read_values(name, self.frame.columns[at], self.frame.library)
+            values = self._values(name, at)
             declared = self.options.kinds.get(name)
-            finding = family_finding(values, declared) if self.frame.n_rows else None
+            finding = self._family_finding(values, declared) if self.frame.n_rows else None
             if finding is not None:
                 self.findings.append(finding)
                 continue
             if declared is None and values.family != "number":
                 factor = values.factor()
-                finding, reason = text_finding(values, factor, factor.counts(self.present))
+                finding, reason = self._text_finding(values, factor)
                 self.findings += [] if finding is None else [finding]
                 if reason is not None:
                     self.left_out.append(LeftOut(name, reason, at))
@@ -422,6 +450,20 @@ class Inspection:
             elif declared is not None and KINDS[declared].has_levels:
                 self._set_factor(values)
             self.values[name] = values
+
+    def _values(self, name: str, at: int) -> Values:
+        return read_values(name, self.frame.columns[at], self.frame.library)
+
+    def _family_finding(self, values: Values, declared: Kind | None) -> Finding | None:
+        return family_finding(values, declared)
+
+    def _text_finding(self, values: Values, factor: Factor) -> tuple[Finding | None, str | None]:
+        return text_finding(values, factor, factor.counts(self.present))
+
+    def _numbers(self, values: Values) -> Numbers:
+        """Return those that are not missing, in rows that count."""
+        numbers = values.numbers() if self.present is None else values.numbers()[self.present]
+        return ArrayNumbers(numbers[~np.isnan(numbers)])
 
     def _set_factor(self, values: Values) -> None:
         """Set level codes: of a column whose levels `types` declares, positions in these."""
@@ -442,12 +484,12 @@ class Inspection:
                     self.findings.append(order_finding(values.name, factor))
                 self.factors[values.name] = in_order or factor
             return
-        codes = factor.recoded(levels, unknown=-2)
-        if (codes == -2).any():
-            what = f"levels that {whose} does not have: {factor.listed(codes == -2)}"
+        unknown = factor.listed_outside(levels)
+        if unknown:
+            what = f"levels that {whose} does not have: {unknown}"
             self.findings.append(Finding(values.name, what, remedy))
         else:
-            self.factors[values.name] = Factor(codes, levels, ordered)
+            self.factors[values.name] = factor.matched(levels, ordered=ordered)
 
     def gaps(self) -> Iterable[tuple[str, Mask]]:
         """Yield where each column has missing values."""
@@ -494,8 +536,7 @@ class Inspection:
         name, declared = values.name, self.options.kinds.get(values.name)
         if name in self.factors and values.family != "number":
             return declared or ("ordinal" if self.factors[name].ordered else "categorical")
-        numbers = values.numbers() if self.present is None else values.numbers()[self.present]
-        numbers = numbers[~np.isnan(numbers)]
+        numbers = self._numbers(values)
         finding = infinite_finding(name, numbers)
         if finding is None and declared in (None, "continuous"):
             finding = spread_finding(name, numbers)
@@ -521,7 +562,7 @@ class Inspection:
         findings += [] if finding is None else [finding]
         return kind
 
-    def _set_counts(self, values: Values, numbers: Floats) -> list[Finding]:
+    def _set_counts(self, values: Values, numbers: Numbers) -> list[Finding]:
         """Set the codes of a count column, which are the counts, unless something is wrong."""
         wish = self.options.wishes[values.name]
         assert isinstance(wish, Count)
@@ -529,13 +570,17 @@ class Inspection:
         findings = count_findings(values.name, numbers, largest)
         if findings:
             return findings
+        self.factors[values.name] = self._count_factor(values, numbers, largest)
+        findings = distribution_findings(values.name, numbers, largest, zero_term=wish.zero_term)
+        return self._of_larger_table(values.name, findings)
+
+    def _count_factor(self, values: Values, numbers: Numbers, largest: int) -> Factor:
+        """Return counts as codes; those of rows that do not count are left out."""
         every = values.numbers()
         there = ~np.isnan(every) if self.present is None else ~np.isnan(every) & self.present
         codes = np.full(len(every), -1, dtype=np.int32)
         codes[there] = every[there].astype(np.int32)
-        self.factors[values.name] = Factor(codes, tuple(range(largest + 1)))
-        findings = distribution_findings(values.name, numbers, largest, zero_term=wish.zero_term)
-        return self._of_larger_table(values.name, findings)
+        return Factor(codes, tuple(range(largest + 1)))
 
     def compare_complete(self, gap: Missing) -> None:
         """Find columns and levels that vary in the table, but not in its complete rows."""
@@ -563,17 +608,17 @@ class Inspection:
                 lost[name] = [factor.levels[int(at)] for at in np.flatnonzero(gone)]
                 elsewhere |= rows_gone
         if lost:
-            self.findings.append(gap.levels_finding(lost, elsewhere))
+            self.findings.append(gap.levels_finding(lost, gap.counts_among(elsewhere)))
         if flat:
             vary = np.logical_or.reduce(list(flat.values()))
-            self.findings.append(gap.constant_finding(list(flat), vary))
+            self.findings.append(gap.constant_finding(list(flat), gap.counts_among(vary)))
 
     def look_for_dependence(self, leave_out: tuple[str, ...]) -> None:
         """Find columns that follow from others."""
         n_rows = self.frame.n_rows
-        if n_rows < FEWEST_ROWS:
-            return
         rows = np.arange(n_rows) if self.present is None else np.flatnonzero(self.present)
+        if n_rows < FEWEST_ROWS or len(rows) < FEWEST_ROWS:
+            return
         some = sample_rows(rows, len(self.schema))
         whole = slice(None) if self.present is None else self.present
 
@@ -592,15 +637,18 @@ class Inspection:
             for each in self.schema
             if each.is_discrete and (each.name not in numeric or each.n_values <= MOST_VALUES)
         ]
+        n_levels = {name: len(self.factors[name].levels) for name in discrete}
         sample = Sample(
             {name: numbers(name)[some] for name in numeric},
             {name: self.factors[name].codes[some] for name in discrete},
-            {name: len(self.factors[name].levels) for name in discrete},
-            lambda name: numbers(name)[whole],
-            lambda name: self.factors[name].codes[whole],
+            n_levels,
             leave_out,
         )
-        self.findings += dependence_findings(sample)
+        every = WholeColumns(
+            lambda name: numbers(name)[whole], lambda name: self.factors[name].codes[whole]
+        )
+        names = SampledNames(list(numeric), list(discrete))
+        self.findings += dependence_findings(names, sample, every, n_levels)
 
     def _column(self, values: Values, kind: Kind) -> Column:
         name = values.name

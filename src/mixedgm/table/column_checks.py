@@ -13,6 +13,8 @@ from mixedgm.errors import Finding
 from mixedgm.model.kinds import KINDS, CountKind
 from mixedgm.printable import counted, few, literal, number_of, quoted, rows
 from mixedgm.table.declarations import Ordinal
+from mixedgm.table.numbers import FEW as _FEW
+from mixedgm.table.numbers import Numbers, as_numbers
 from mixedgm.table.schema import MOST_COUNT, Kind, Level, drop_line, types_line
 from mixedgm.table.values import Factor, Values
 
@@ -60,12 +62,10 @@ _MOVED = 1e-6  # standard deviations that the largest count may move estimates b
 
 # Limits of what is not normal about a distribution.
 _FEWEST_ROWS = 20
-_SAMPLE = 10_000  # rows that are sorted to find a common value
 _SKEWED, _VERY_SKEWED = 1.0, 3.0
 _HEAVY = 4.0  # excess kurtosis; that of Laplace's distribution is 3
 _SPIKE, _BOUND = 0.10, 0.05
 _MOSTLY = 0.50
-_FEW = 20  # distinct values
 _COUNT_SKEW = 0.3  # of counts with a mean of 11
 _MOST = 5  # columns named in one note
 
@@ -132,14 +132,14 @@ _REMEDIES = {
 }
 
 
-def kind_of_numbers(values: Values, numbers: NDArray[np.float64]) -> tuple[Kind, Finding | None]:
+def kind_of_numbers(values: Values, numbers: Numbers | Floats) -> tuple[Kind, Finding | None]:
     """Return the inferred kind of a numeric column, with a warning where it could be either.
 
     Two distinct whole numbers are categorical. Everything else is continuous; three to ten distinct
     whole numbers, or two numbers that are not whole, get a warning with the lines that change it.
     `numbers` are the column's values without missing ones.
     """
-    distinct = few_distinct(numbers)
+    distinct = as_numbers(numbers).distinct(_FEW_DISTINCT)
     if distinct is None or len(distinct) < 2:
         return "continuous", None
     whole = bool((distinct == np.floor(distinct)).all())
@@ -155,14 +155,6 @@ def kind_of_numbers(values: Values, numbers: NDArray[np.float64]) -> tuple[Kind,
         ordinal = types_line(values.name, "ordinal")
         line = f"{ordinal} if their order has a meaning, {line} if they are codes"
     return "continuous", Finding(values.name, what, f"{line} {keep}", "warning")
-
-
-def few_distinct(numbers: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """Return the distinct values in order, or None when there are more than ten."""
-    if len(np.unique(numbers[:4096])) > _FEW_DISTINCT:  # settles nearly every continuous column
-        return None
-    distinct = np.unique(numbers)
-    return distinct if len(distinct) <= _FEW_DISTINCT else None
 
 
 # -- ordinal levels and counts ---------------------------------------------------------------------
@@ -209,23 +201,20 @@ def undetermined(seen: NDArray[np.intp], n_values: int) -> bool:
     return len(seen) < 3 and (seen[-1] - seen[0]) in (0, 1, n_values - 1)
 
 
-def default_largest(numbers: Floats) -> int:
+def default_largest(numbers: Numbers | Floats) -> int:
     """Return the largest count that is possible where none is given."""
-    top = min(float(numbers.max()), 2.0**62)
+    top = min(as_numbers(numbers).high, 2.0**62)
     return int(min(2.0 * top + 10.0, max(top, MOST_COUNT)))
 
 
-def count_findings(name: str, numbers: Floats, largest: int) -> list[Finding]:
+def count_findings(name: str, numbers: Numbers | Floats, largest: int) -> list[Finding]:
     """Return errors about finite numbers that cannot be counts up to the largest."""
-    findings = []
-    for bad, what in (
-        (numbers < 0.0, "negative"),
-        (numbers != np.floor(numbers), "not whole"),
-        (numbers > largest, f"above the largest, {largest:,}, that types gives"),
-    ):
-        n_bad = int(np.count_nonzero(bad))
+    findings, numbers = [], as_numbers(numbers)
+    above = f"above the largest, {largest:,}, that types gives"
+    whats = ("negative", "not whole", above)
+    for (n_bad, bad), what in zip(numbers.unfit(largest), whats, strict=True):
         if n_bad:
-            some = few(np.unique(numbers[bad]).tolist(), 3, lambda value: f"{value:.15g}")
+            some = few(bad.tolist(), 3, lambda value: f"{value:.15g}")
             line = types_line(name, "continuous")
             remedy = f"{line}, or replace such values by missing ones"
             if what.startswith("above"):
@@ -236,20 +225,21 @@ def count_findings(name: str, numbers: Floats, largest: int) -> list[Finding]:
                 Finding(name, f"types says count, but {n_values} {what}: {some}", remedy)
             )
     if not findings and largest > MOST_COUNT:
-        what = f"its counts, up to {numbers.max():,.0f}, are too large: at most {MOST_COUNT:,}"
+        what = f"its counts, up to {numbers.high:,.0f}, are too large: at most {MOST_COUNT:,}"
         remedy = f"{types_line(name, 'continuous')}, or count in larger units"
         findings.append(Finding(name, what, remedy))
     return findings
 
 
 def distribution_findings(
-    name: str, numbers: Floats, largest: int, *, zero_term: bool
+    name: str, numbers: Numbers | Floats, largest: int, *, zero_term: bool
 ) -> list[Finding]:
     """Return the error that counts leave their distribution open; a warning of a near largest."""
+    numbers = as_numbers(numbers)
     constant = spread_finding(name, numbers)
     if constant is not None:
         return [constant]
-    shares = np.bincount(numbers.astype(np.int64), minlength=largest + 1) / len(numbers)
+    shares = numbers.tally(largest) / numbers.count
     seen = np.flatnonzero(shares)
     if undetermined(seen, largest + 1):
         what = f"the distribution of a count cannot be estimated from {few(seen.tolist())} alone"
@@ -292,7 +282,7 @@ def movement_when_doubled(kind: CountKind, shares: Floats) -> float:
     return float(np.abs(step * np.sqrt(np.diag(covariance))).max())
 
 
-def hurdle_finding(name: str, numbers: Floats) -> Finding | None:
+def hurdle_finding(name: str, numbers: Numbers | Floats) -> Finding | None:
     """Return an error when finite numbers are not zeros and other numbers that vary, or None.
 
     Examples
@@ -300,21 +290,22 @@ def hurdle_finding(name: str, numbers: Floats) -> Finding | None:
     >>> print(hurdle_finding("debt", np.array([0.0, 0.0, 250.0, 400.0])).what)
     types says hurdle, but its values besides zero are too few to vary: 250, 400
     """
-    other = numbers[numbers != 0.0]
-    if len(other) == len(numbers):
-        what = f"types says hurdle, but none of its {len(numbers):,} values is zero"
+    numbers = as_numbers(numbers)
+    other = numbers.without_zeros
+    if other.count == numbers.count:
+        what = f"types says hurdle, but none of its {numbers.count:,} values is zero"
         return Finding(name, what, types_line(name, "continuous"))
-    if not len(other):
+    if not other.count:
         return spread_finding(name, numbers)
-    distinct = np.unique(other)
-    if len(distinct) < _FEWEST_AMOUNTS:
+    distinct = other.distinct(_FEWEST_AMOUNTS - 1)
+    if distinct is not None:
         listed = few(distinct.tolist(), _FEWEST_AMOUNTS, lambda value: f"{value:.15g}")
         what = f"types says hurdle, but its values besides zero are too few to vary: {listed}"
         return Finding(name, what, types_line(name, "categorical"))
     return spread_finding(name, other) or closeness_finding(name, other)
 
 
-def amounts_finding(name: str, numbers: Floats) -> Finding | None:
+def amounts_finding(name: str, numbers: Numbers | Floats) -> Finding | None:
     """Return a note when a hurdle column is skewed where it is not zero.
 
     Examples
@@ -323,12 +314,12 @@ def amounts_finding(name: str, numbers: Floats) -> Finding | None:
     >>> print(amounts_finding("debt", amounts).what)
     skewed where it is not zero (skewness 1.3)
     """
-    other = numbers[numbers != 0.0]
+    other = as_numbers(numbers).without_zeros
     shape = shape_of(name, other, settled=True)
     if shape is None or abs(shape.skewness) <= _SKEWED:
         return None
     what = f"skewed where it is not zero (skewness {shape.skewness:.1f})"
-    positive = shape.skewness > 0.0 and bool((other > 0.0).all())
+    positive = shape.skewness > 0.0 and other.low > 0.0
     function = "np.log1p" if positive else "a function"
     remedy = f"use {function} of it, which keeps zeros and is closer to normal elsewhere"
     strong = abs(shape.skewness) > _VERY_SKEWED
@@ -432,7 +423,7 @@ def _reads_as_number(level: object) -> bool:
     return True
 
 
-def numbering_finding(name: str, numbers: NDArray[np.float64]) -> Finding | None:
+def numbering_finding(name: str, numbers: Numbers | Floats) -> Finding | None:
     """Return a warning when whole numbers, none of them missing, count the rows.
 
     They do when they are 0 to n - 1 or 1 to n in any order, or consecutive from any number on in
@@ -443,15 +434,12 @@ def numbering_finding(name: str, numbers: NDArray[np.float64]) -> Finding | None
     >>> print(numbering_finding("id", np.arange(1.0, 401.0)).what)
     looks like row numbers: the whole numbers 1 to 400, each once
     """
-    n_rows, low = len(numbers), float(numbers.min())
-    if n_rows <= _FEW_NUMBERS or float(numbers.max()) - low != n_rows - 1 or low != np.floor(low):
+    numbers = as_numbers(numbers)
+    n_rows, low = numbers.count, numbers.low
+    if n_rows <= _FEW_NUMBERS or numbers.high - low != n_rows - 1 or low != np.floor(low):
         return None
-    steps = numbers - low
-    in_order = bool((steps == np.arange(n_rows)).all())
-    if not in_order:
-        whole = low in (0.0, 1.0) and bool((steps == np.floor(steps)).all())
-        if not whole or np.bincount(steps.astype(np.intp)).max() > 1:
-            return None
+    if not numbers.count_rows():
+        return None
     high = low + n_rows - 1
     what = f"looks like row numbers: the whole numbers {low:.15g} to {high:.15g}, each once"
     keep = f"{types_line(name, 'continuous')} keeps it and silences this warning"
@@ -461,9 +449,9 @@ def numbering_finding(name: str, numbers: NDArray[np.float64]) -> Finding | None
 # -- values ----------------------------------------------------------------------------------------
 
 
-def infinite_finding(name: str, numbers: Floats) -> Finding | None:
+def infinite_finding(name: str, numbers: Numbers | Floats) -> Finding | None:
     """Return an error that counts infinite values, or None."""
-    count = int(np.count_nonzero(np.isinf(numbers)))
+    count = as_numbers(numbers).n_infinite
     if not count:
         return None
     what = f"{number_of(count, 'infinite value')} (inf or -inf)"
@@ -479,11 +467,12 @@ def size_finding(name: str, numbers: Floats) -> Finding | None:
     return Finding(name, what, "look for wrong units, or replace such values by missing ones")
 
 
-def spread_finding(name: str, numbers: Floats) -> Finding | None:
+def spread_finding(name: str, numbers: Numbers | Floats) -> Finding | None:
     """Return an error when finite numbers do not vary, or vary beyond floating point."""
-    low, high = float(numbers.min()), float(numbers.max())
+    numbers = as_numbers(numbers)
+    low, high = numbers.low, numbers.high
     if low == high:
-        what = f"it is constant: {low:.15g} in {_all_rows(len(numbers))}"
+        what = f"it is constant: {low:.15g} in {_all_rows(numbers.count)}"
         return Finding(name, what, drop_line(name))
     largest = max(abs(low), abs(high))
     if largest > _HUGE or high - low < _TINY:
@@ -493,9 +482,10 @@ def spread_finding(name: str, numbers: Floats) -> Finding | None:
     return None
 
 
-def closeness_finding(name: str, numbers: Floats) -> Finding | None:
+def closeness_finding(name: str, numbers: Numbers | Floats) -> Finding | None:
     """Return an error when the numbers of a continuous column hardly differ for their size."""
-    mean, deviation = float(numbers.mean()), float(numbers.std())
+    numbers = as_numbers(numbers)
+    mean, deviation = numbers.mean, numbers.deviation
     if deviation > _CLOSE * abs(mean):
         return None
     what = (
@@ -561,7 +551,7 @@ class Shape:
     largest_count: int | None = None  # where they look like counts
 
 
-def shape_of(name: str, numbers: Floats, *, settled: bool = False) -> Shape | None:
+def shape_of(name: str, numbers: Numbers | Floats, *, settled: bool = False) -> Shape | None:
     """Describe the distribution of one column; None with fewer than 20 values.
 
     The numbers are finite, none of them is missing, and they are not all equal.
@@ -572,20 +562,14 @@ def shape_of(name: str, numbers: Floats, *, settled: bool = False) -> Shape | No
     >>> shape.common, shape.share, shape.at_bound
     (0.0, 0.7, 'smallest')
     """
-    if len(numbers) < _FEWEST_ROWS:
+    numbers = as_numbers(numbers)
+    n_rows = numbers.count
+    if n_rows < _FEWEST_ROWS:
         return None
-    n_rows = len(numbers)
-    low, high = float(numbers.min()), float(numbers.max())
-    centred = (numbers - numbers.mean()) / (high - low)
-    squares = centred * centred
-    variance = float(squares.mean())
-    skewness = float((squares * centred).mean()) / variance**1.5
-    kurtosis = float((squares * squares).mean()) / variance**2
-    some = numbers[:: max(1, n_rows // _SAMPLE)]
-    distinct, counts = np.unique(some, return_counts=True)
-    n_distinct = len(np.unique(numbers)) if len(distinct) <= _FEW else len(distinct)
-    candidates = {float(distinct[int(np.argmax(counts))]), low, high}
-    shares = {value: float(np.count_nonzero(numbers == value)) / n_rows for value in candidates}
+    low, high = numbers.low, numbers.high
+    skewness, kurtosis = numbers.shape
+    commonest, n_distinct = numbers.commonest()
+    shares = {value: numbers.share(value) for value in {commonest, low, high}}
     # A pile at a bound comes first: it matters more than a larger one inside the range.
     common = max(shares, key=shares.__getitem__)
     if shares[common] <= _SPIKE:
@@ -593,17 +577,9 @@ def shape_of(name: str, numbers: Floats, *, settled: bool = False) -> Shape | No
     bound = {low: "smallest", high: "largest"}.get(common, "")
     largest = None
     if not settled and n_distinct > _FEW_DISTINCT and skewness > _COUNT_SKEW and low in (0.0, 1.0):
-        largest = int(high) if _dense_whole(numbers) else None
+        largest = int(high) if numbers.dense_whole() else None
     spike = common, shares[common], bound
     return Shape(name, skewness, kurtosis - 3, *spike, n_distinct, n_rows, settled, largest)
-
-
-def _dense_whole(numbers: Floats) -> bool:
-    """Return whether numbers are whole, and all from the smallest to the third quartile occur."""
-    low, high = float(numbers.min()), float(np.quantile(numbers, 0.75))
-    if high - low > len(numbers) or not bool((numbers == np.floor(numbers)).all()):
-        return False
-    return bool(np.isin(np.arange(low, high), numbers).all())
 
 
 def shape_findings(shapes: Sequence[Shape]) -> list[Finding]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,17 @@ from mixedgm.errors import Finding
 from mixedgm.printable import few, quoted, rows
 from mixedgm.table.schema import drop_line
 
-__all__ = ["FEWEST_ROWS", "MOST_VALUES", "Sample", "dependence_findings", "sample_rows"]
+__all__ = [
+    "FEWEST_ROWS",
+    "MOST_VALUES",
+    "AllRows",
+    "Candidates",
+    "Sample",
+    "SampledNames",
+    "WholeColumns",
+    "dependence_findings",
+    "sample_rows",
+]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -37,39 +47,168 @@ _MOST_CANDIDATES = 1_000
 _MOST_FINDINGS = 10
 
 
+Pairs = list[tuple[str, str]]
+
+
+class SampledNames(NamedTuple):
+    """The columns that are compared."""
+
+    numbers: Sequence[str]  # continuous columns and scores
+    codes: Sequence[str]  # columns with few values
+
+
+class Candidates(Protocol):
+    """What a sample of the rows suggests, by names of columns."""
+
+    def multiples(self) -> Pairs:
+        """Pairs of numbers with a correlation of about 1 or -1."""
+
+    def sums(self, repeated: Collection[str]) -> list[list[str]]:
+        """Numbers that follow from others, the last of each list; `repeated` are left out."""
+
+    def nested(self) -> Pairs:
+        """Categories of which the first seems to determine the second."""
+
+    def determined(self, tied: Collection[str]) -> Pairs:
+        """Categories, and numbers that they seem to determine; `tied` numbers are left out."""
+
+
+class AllRows(Protocol):
+    """What is confirmed on all rows, by names of columns."""
+
+    def unexplained(self, first: str, second: str) -> float:
+        """1 - r^2 of two numbers, over the rows that have both; 1 where these are few."""
+
+    def smallest_share(self, members: Sequence[str]) -> float:
+        """The smallest eigenvalue of the correlations of numbers, over rows that have all.
+
+        1 where these are few.
+        """
+
+    def table(self, first: str, second: str, sizes: tuple[int, int]) -> Floats:
+        """(levels, levels) how often two levels go together."""
+
+    def within(self, category: str, number: str) -> tuple[int, Floats]:
+        """How many rows have both; and by level its rows, its sum and sum of squares.
+
+        Of a number with mean 0 and variance 1.
+        """
+
+
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Some rows of a table, and the way to all of them."""
+    """Some rows of a table."""
 
     numbers: Mapping[str, Floats]  # continuous columns and scores; NaN where a value is missing
     codes: Mapping[str, Codes]  # columns with few values; -1 where a value is missing
     n_levels: Mapping[str, int]  # of these columns
-    all_numbers: Callable[[str], Floats]  # a column, by name, in all rows
-    all_codes: Callable[[str], Codes]
     sparse: Collection[str] = ()  # so many gaps that they are not looked at together with others
+
+    def multiples(self) -> Pairs:
+        """Pairs of numbers with a correlation of about 1 or -1."""
+        names, columns = list(self.numbers), list(self.numbers.values())
+        z = _standardised(columns)
+        if len(names) <= _MOST_NUMBERS:
+            pairs = _correlated_pairs(z, np.column_stack(columns))
+        else:
+            pairs = _equal_projections(z)
+        return [(names[i], names[j]) for i, j in pairs[:_MOST_CANDIDATES]]
+
+    def sums(self, repeated: Collection[str]) -> list[list[str]]:
+        """Numbers that follow from others, the last of each list."""
+        return _dependent_members(self, repeated)
+
+    def nested(self) -> Pairs:
+        """Categories of which the first seems to determine the second."""
+        names = list(self.codes)
+        total = sum(self.n_levels[name] for name in names)
+        pairs = _nested_pairs(self, total) if total <= _MOST_LEVELS else _copied_pairs(self)
+        return [(names[a], names[b]) for a, b in pairs[:_MOST_CANDIDATES]]
+
+    def determined(self, tied: Collection[str]) -> Pairs:
+        """Categories, and numbers that they seem to determine."""
+        return _determined_pairs(self, tied)
+
+
+@dataclass(frozen=True, eq=False)
+class WholeColumns:
+    """All rows of a table in memory, a column at a time."""
+
+    numbers: Callable[[str], Floats]
+    codes: Callable[[str], Codes]
+
+    def unexplained(self, first: str, second: str) -> float:
+        """1 - r^2 of two numbers over the rows that have both."""
+        x, y = self.numbers(first), self.numbers(second)
+        both = ~(np.isnan(x) | np.isnan(y))
+        if np.count_nonzero(both) < FEWEST_ROWS:
+            return 1.0
+        table = _standardised([x[both], y[both]])
+        if not table.any(axis=0).all():
+            return 1.0
+        correlation = float((table[:, 0] * table[:, 1]).mean())
+        return 1.0 - correlation**2
+
+    def smallest_share(self, members: Sequence[str]) -> float:
+        """The smallest eigenvalue of correlations over the rows that have all members."""
+        table = np.column_stack([self.numbers(name) for name in members])
+        table = table[~np.isnan(table).any(axis=1)]
+        if len(table) < len(members) + FEWEST_ROWS:
+            return 1.0
+        z = _standardised(list(table.T))
+        return float(np.linalg.eigvalsh(z.T @ z / len(z))[0])
+
+    def table(self, first: str, second: str, sizes: tuple[int, int]) -> Floats:
+        """How often two levels go together."""
+        return joint_counts(self.codes(first), self.codes(second), sizes)
+
+    def within(self, category: str, number: str) -> tuple[int, Floats]:
+        """Rows, sums and sums of squares of a standardised number, by level."""
+        codes, numbers = self.codes(category), self.numbers(number)
+        both = (codes >= 0) & ~np.isnan(numbers)
+        return int(np.count_nonzero(both)), sums_by_level(
+            codes[both], _standardised([numbers[both]])[:, 0], int(codes.max(initial=0)) + 1
+        )
+
+
+def joint_counts(a: Codes, b: Codes, sizes: tuple[int, int]) -> Floats:
+    """Return (levels, levels) how often two levels go together."""
+    both = (a >= 0) & (b >= 0)
+    pairs = a[both].astype(np.int64) * sizes[1] + b[both]
+    return np.bincount(pairs, minlength=sizes[0] * sizes[1]).reshape(sizes).astype(np.float64)
+
+
+def sums_by_level(codes: Codes, x: Floats, n_levels: int) -> Floats:
+    """Return (3, levels) rows, sums and sums of squares by level."""
+    weights = (None, x, x * x)
+    return np.array([np.bincount(codes, each, n_levels) for each in weights], dtype=np.float64)
 
 
 def sample_rows(rows: NDArray[np.intp], n_columns: int) -> NDArray[np.intp]:
     """Return evenly spaced rows, as many as are enough to find candidates."""
+    return rows[sample_positions(len(rows), n_columns)]
+
+
+def sample_positions(n_rows: int, n_columns: int) -> NDArray[np.intp]:
+    """Return evenly spaced positions, as many as are enough to find candidates."""
     most = min(_SAMPLE_ROWS, max(200, _SAMPLE_CELLS // max(1, n_columns)))
-    if len(rows) <= most:
-        return rows
-    return rows[np.linspace(0, len(rows) - 1, most).astype(np.intp)]
+    if n_rows <= most:
+        return np.arange(n_rows)
+    return np.linspace(0, n_rows - 1, most).astype(np.intp)
 
 
-def dependence_findings(sample: Sample) -> list[Finding]:
+def dependence_findings(
+    names: SampledNames, sample: Candidates, every: AllRows, n_levels: Mapping[str, int]
+) -> list[Finding]:
     """Return warnings about columns that are determined by others, or nearly so.
 
     Numbers that are linear functions of one or of several others, categories that are nested in
-    others, and numbers that a category determines. At most ten findings of each kind, and none for
-    fewer than 20 rows.
+    others, and numbers that a category determines. At most ten findings of each kind.
     """
-    columns: list[NDArray[Any]] = [*sample.numbers.values(), *sample.codes.values()]
-    if not columns or len(columns[0]) < FEWEST_ROWS:
-        return []
-    findings, repeated, tied = _multiples(sample)
-    findings += _sums(sample, repeated)
-    return findings + _nested(sample) + _determined_numbers(sample, tied)
+    findings, repeated, tied = _multiples(names, sample, every)
+    findings += _sums(names, sample, every, repeated)
+    findings += _nested(names, sample, every, n_levels)
+    return findings + _determined_numbers(names, sample, every, tied)
 
 
 # -- numbers ---------------------------------------------------------------------------------------
@@ -93,49 +232,30 @@ def _standardised(columns: Sequence[Floats]) -> Floats:
     return table
 
 
-def _unexplained(x: Floats, y: Floats) -> float:
-    """Return 1 - r^2 of two columns over the rows that have both."""
-    both = ~(np.isnan(x) | np.isnan(y))
-    if np.count_nonzero(both) < FEWEST_ROWS:
-        return 1.0
-    table = _standardised([x[both], y[both]])
-    if not table.any(axis=0).all():
-        return 1.0
-    correlation = float((table[:, 0] * table[:, 1]).mean())
-    return 1.0 - correlation**2
-
-
-def _multiples(sample: Sample) -> tuple[list[Finding], set[str], set[str]]:
+def _multiples(
+    names: SampledNames, sample: Candidates, every: AllRows
+) -> tuple[list[Finding], set[str], set[str]]:
     """Return findings about columns that are linear functions of one other, and all but one.
 
     Scores of columns with few values are left to the comparison of values; the numbers that are
     linear functions of such scores come last.
     """
-    names = list(sample.numbers)
-    if len(names) < 2:
+    if len(names.numbers) < 2:
         return [], set(), set()
-    z = _standardised(list(sample.numbers.values()))
-    if len(names) <= _MOST_NUMBERS:
-        pairs = _correlated_pairs(z, np.column_stack(list(sample.numbers.values())))
-    else:
-        pairs = _equal_projections(z)
-    linked = [
-        (names[i], names[j])
-        for i, j in pairs[:_MOST_CANDIDATES]
-        if _unexplained(sample.all_numbers(names[i]), sample.all_numbers(names[j])) < _UNEXPLAINED
-    ]
+    linked = [pair for pair in sample.multiples() if every.unexplained(*pair) < _UNEXPLAINED]
     findings: list[Finding] = []
     repeated: set[str] = set()
-    for members in _clusters(linked, names):
+    coded = set(names.codes)
+    for members in _clusters(linked, names.numbers):
         first, *rest = members
         repeated |= set(rest)
-        if sample.codes.keys() >= set(members):
+        if coded >= set(members):
             continue
         which = f"{few(rest)} {'is a' if len(rest) == 1 else 'are'} linear "
         which += f"{'function' if len(rest) == 1 else 'functions'} of {quoted(first)}"
         what = f"{which} (1 - r^2 below {_UNEXPLAINED:g}): such an edge outweighs all others"
         findings.append(Finding(None, what, drop_line(*rest), "warning"))
-    tied = {name for pair in linked if sample.codes.keys() & set(pair) for name in pair}
+    tied = {name for pair in linked if coded & set(pair) for name in pair}
     return findings[:_MOST_FINDINGS], repeated, tied
 
 
@@ -188,8 +308,29 @@ def _clusters(pairs: Sequence[tuple[str, str]], names: Sequence[str]) -> list[li
     return list(groups.values())
 
 
-def _sums(sample: Sample, repeated: set[str]) -> list[Finding]:
+def _sums(
+    names: SampledNames, sample: Candidates, every: AllRows, repeated: set[str]
+) -> list[Finding]:
     """Return findings about columns that are linear functions of several others."""
+    if len(names.numbers) < 3:
+        return []
+    findings = []
+    for members in sample.sums(repeated):
+        dependent = members[-1]
+        members = [name for name in names.numbers if name in set(members)]
+        if not every.smallest_share(members) < _UNEXPLAINED:
+            continue
+        what = (
+            f"{few(members, 10)} are linearly dependent: each follows from the others "
+            f"(1 - R^2 below {_UNEXPLAINED:g}), as a total does from its parts"
+        )
+        remedy = f"{drop_line(dependent)}, or another one of them"
+        findings.append(Finding(None, what, remedy, "warning"))
+    return findings
+
+
+def _dependent_members(sample: Sample, repeated: Collection[str]) -> list[list[str]]:
+    """Return columns that are linear functions of others, each behind those."""
     from scipy.linalg import cho_solve, lapack
 
     names = [n for n in sample.numbers if n not in repeated and n not in sample.sparse]
@@ -206,29 +347,11 @@ def _sums(sample: Sample, repeated: set[str]) -> list[Finding]:
     factor, pivots, rank, _ = lapack.dpstrf(correlation, tol=_UNEXPLAINED, lower=1)
     basis, others = pivots[:rank] - 1, pivots[rank:] - 1
     weights = cho_solve((factor[:rank, :rank], True), correlation[np.ix_(basis, others)])
-    findings = []
+    found = []
     for k, other in enumerate(others[:_MOST_FINDINGS]):
         part = np.flatnonzero(np.abs(weights[:, k]) > 1e-3 * np.abs(weights[:, k]).max())
-        members = [names[at] for at in sorted([*basis[part], other])]
-        if not _is_dependent(members, sample):
-            continue
-        what = (
-            f"{few(members, 10)} are linearly dependent: each follows from the others "
-            f"(1 - R^2 below {_UNEXPLAINED:g}), as a total does from its parts"
-        )
-        remedy = f"{drop_line(names[other])}, or another one of them"
-        findings.append(Finding(None, what, remedy, "warning"))
-    return findings
-
-
-def _is_dependent(members: Sequence[str], sample: Sample) -> bool:
-    """Return whether the last of some columns is a linear function of the others in all rows."""
-    table = np.column_stack([sample.all_numbers(name) for name in members])
-    table = table[~np.isnan(table).any(axis=1)]
-    if len(table) < len(members) + FEWEST_ROWS:
-        return False
-    z = _standardised(list(table.T))
-    return bool(np.linalg.eigvalsh(z.T @ z / len(z))[0] < _UNEXPLAINED)
+        found.append([names[at] for at in (*basis[part].tolist(), int(other))])
+    return found
 
 
 # -- categories ------------------------------------------------------------------------------------
@@ -250,18 +373,18 @@ def _indicators(sample: Sample, work_per_row: float) -> tuple[NDArray[np.float32
     return table, starts, stride
 
 
-def _nested(sample: Sample) -> list[Finding]:
+def _nested(
+    sampled: SampledNames, sample: Candidates, every: AllRows, n_levels: Mapping[str, int]
+) -> list[Finding]:
     """Return findings about categories whose levels each go with one level of another."""
-    names = list(sample.codes)
-    total = sum(sample.n_levels[name] for name in names)
+    names = list(sampled.codes)
     if len(names) < 2:
         return []
-    candidates = _nested_pairs(sample, total) if total <= _MOST_LEVELS else _copied_pairs(sample)
     exceptions: dict[str, dict[str, int]] = {}
-    for a, b in candidates[:_MOST_CANDIDATES]:
-        n_wrong = _exceptions(names[a], names[b], sample)
+    for a, b in sample.nested():
+        n_wrong = _exceptions(every.table(a, b, (n_levels[a], n_levels[b])))
         if n_wrong is not None:
-            exceptions.setdefault(names[a], {})[names[b]] = n_wrong
+            exceptions.setdefault(a, {})[b] = n_wrong
     same = [
         (a, b) for a, others in exceptions.items() for b in others if a in exceptions.get(b, ())
     ]
@@ -313,16 +436,12 @@ def _copied_pairs(sample: Sample) -> list[tuple[int, int]]:
     return pairs
 
 
-def _exceptions(name: str, other: str, sample: Sample) -> int | None:
+def _exceptions(counts: Floats) -> int | None:
     """Return for how many rows the level of a column does not determine that of another.
 
-    None when they are too many. Levels with fewer than five rows are not looked at.
+    `counts` says how often levels go together. None when exceptions are too many; levels with fewer
+    than five rows are not looked at.
     """
-    sizes = sample.n_levels[name], sample.n_levels[other]
-    a, b = sample.all_codes(name), sample.all_codes(other)
-    both = (a >= 0) & (b >= 0)
-    pairs = a[both].astype(np.int64) * sizes[1] + b[both]
-    counts = np.bincount(pairs, minlength=sizes[0] * sizes[1]).reshape(sizes).astype(np.float64)
     total = counts.sum()
     counts = counts[counts.sum(axis=1) >= _ROWS_PER_LEVEL]
     off = counts.sum() - counts.sum(axis=0).max(initial=0.0)
@@ -331,8 +450,26 @@ def _exceptions(name: str, other: str, sample: Sample) -> int | None:
     return int(wrong) if enough and wrong <= _WRONG * off else None
 
 
-def _determined_numbers(sample: Sample, tied: set[str]) -> list[Finding]:
+def _determined_numbers(
+    names: SampledNames, sample: Candidates, every: AllRows, tied: set[str]
+) -> list[Finding]:
     """Return findings about categories that determine the value of a number."""
+    if not names.codes or not names.numbers:
+        return []
+    determined: dict[str, list[str]] = {}
+    for category, number in sample.determined(tied):
+        if _determines(*every.within(category, number)):
+            determined.setdefault(category, []).append(number)
+    findings = []
+    for name, values in list(determined.items())[:_MOST_FINDINGS]:
+        what = f"its levels determine the value of {few(values)}, which hardly varies within one"
+        remedy = f"{drop_line(*values)}, or {drop_line(name)}"
+        findings.append(Finding(name, what, remedy, "warning"))
+    return findings
+
+
+def _determined_pairs(sample: Sample, tied: Collection[str]) -> Pairs:
+    """Return categories, and numbers that hardly vary within their levels."""
     names = list(sample.codes)
     numbers = [name for name in sample.numbers if name not in sample.codes and name not in tied]
     total = sum(sample.n_levels[name] for name in names)
@@ -351,27 +488,17 @@ def _determined_numbers(sample: Sample, tied: set[str]) -> list[Finding]:
     )
     spread = squares - sums**2 / np.maximum(count, 1)
     candidates = np.argwhere((squares - between <= 1e-4 * spread) & (spread > 0))
-    determined: dict[str, list[str]] = {}
-    for a, x in candidates[:_MOST_CANDIDATES]:
-        if _determines(sample.all_codes(names[a]), sample.all_numbers(numbers[x])):
-            determined.setdefault(names[a], []).append(numbers[x])
-    findings = []
-    for name, values in list(determined.items())[:_MOST_FINDINGS]:
-        what = f"its levels determine the value of {few(values)}, which hardly varies within one"
-        remedy = f"{drop_line(*values)}, or {drop_line(name)}"
-        findings.append(Finding(name, what, remedy, "warning"))
-    return findings
+    return [(names[a], numbers[x]) for a, x in candidates[:_MOST_CANDIDATES].tolist()]
 
 
-def _determines(codes: Codes, numbers: Floats) -> bool:
-    """Return whether numbers hardly vary within levels that have five rows or more."""
-    both = (codes >= 0) & ~np.isnan(numbers)
-    codes, x = codes[both], _standardised([numbers[both]])[:, 0]
-    enough = np.bincount(codes)[codes] >= _ROWS_PER_LEVEL
-    if np.count_nonzero(enough) < max(FEWEST_ROWS, 0.9 * len(codes)):
+def _determines(n_rows: int, by_level: Floats) -> bool:
+    """Return whether a number hardly varies within levels that have five rows or more.
+
+    by_level = (rows, sums, sums of squares), of a number with mean 0 and variance 1.
+    """
+    count, sums, squares = by_level[:, by_level[0] >= _ROWS_PER_LEVEL]
+    if count.sum() < max(FEWEST_ROWS, 0.9 * n_rows):
         return False
-    codes, x = codes[enough], x[enough]
-    count = np.maximum(np.bincount(codes), 1)
-    within = x - (np.bincount(codes, weights=x) / count)[codes]
-    spread = float(((x - x.mean()) ** 2).sum())
-    return spread > 0 and float((within**2).sum()) <= _UNEXPLAINED * spread
+    within = float((squares - sums**2 / count).sum())
+    spread = float(squares.sum() - sums.sum() ** 2 / count.sum())
+    return spread > 0 and within <= _UNEXPLAINED * spread

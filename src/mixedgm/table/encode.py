@@ -16,7 +16,7 @@ from mixedgm.table.check import (
     MissingArg,
     TransformArg,
     TypesArg,
-    check_table,
+    check_whole,
     raise_or_warn,
     size_findings,
 )
@@ -38,6 +38,7 @@ __all__ = [
     "UnseenArg",
     "apply",
     "code_dtype",
+    "design_of",
     "encoded",
     "find_columns",
     "learn",
@@ -81,6 +82,12 @@ class Design:
         """Sum of the weights: the number of observations, as criteria count them."""
         return float(self.n_rows) if self.weights is None else float(self.weights.sum())
 
+    @property
+    def nbytes(self) -> int:
+        """Size in memory."""
+        weights = 0 if self.weights is None else self.weights.nbytes
+        return self.numbers.nbytes + self.codes.nbytes + weights
+
     def weight_of(self, rows: NDArray[Any]) -> float:
         """Return the sum of the weights of some rows, by position."""
         return float(len(rows)) if self.weights is None else float(self.weights[rows].sum())
@@ -122,7 +129,7 @@ def learn(
     TableError
         With everything that is wrong with the table.
     """
-    checked = check_table(
+    checked = check_whole(
         X,
         types=types,
         transforms=transforms,
@@ -131,7 +138,7 @@ def learn(
         sample_weight=sample_weight,
     )
     schema, matched = learnt(checked)
-    return _design(schema, matched), checked.findings
+    return design_of(schema, matched), checked.findings
 
 
 def learnt(checked: Checked) -> tuple[Schema, Matched]:
@@ -194,7 +201,7 @@ def apply(
         raise ParameterError.must_be("missing", "'error' or 'drop'", missing)
     matched = match(X, schema, missing, sample_weight, require)
     raise_or_warn(matched.findings)
-    return _design(schema, matched)
+    return design_of(schema, matched)
 
 
 def _location(values: Floats, weights: Floats | None) -> float:
@@ -204,7 +211,8 @@ def _location(values: Floats, weights: Floats | None) -> float:
     return float(counts @ values / counts.sum()) if there.any() else 0.0
 
 
-def _design(schema: Schema, matched: Matched) -> Design:
+def design_of(schema: Schema, matched: Matched) -> Design:
+    """Return the rows of a matched table that are kept, by the schema."""
     kept = None if matched.keep is None or matched.keep.all() else np.flatnonzero(matched.keep)
     numbers, codes = encoded(schema, matched, 0.0, 0, code_dtype(schema))
     return Design(schema, numbers, codes, matched.weights, kept)

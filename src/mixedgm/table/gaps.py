@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.errors import Finding
 from mixedgm.printable import number_of, rows
-from mixedgm.table.check import MissingArg, TransformArg, TypesArg, check_table, raise_or_warn
+from mixedgm.table.check import MissingArg, TransformArg, TypesArg, check_whole, raise_or_warn
 from mixedgm.table.encode import Codes, Design, UnseenArg, apply, code_dtype, encoded, learnt, match
 from mixedgm.table.read import Frame, as_frame
 from mixedgm.table.schema import Schema
@@ -116,7 +116,7 @@ def learn_gaps(
     >>> gaps.missing.sum(axis=0).tolist()
     [1, 1]
     """
-    checked = check_table(
+    checked = check_whole(
         X,
         types=types,
         transforms=transforms,

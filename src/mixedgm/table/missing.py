@@ -40,15 +40,8 @@ def read_weights(
     bad = _weight_error(weights, n_rows)
     if bad is not None:
         return None, [bad]
-    total, n_used = float(weights.sum()), int(np.count_nonzero(weights))
-    if 0.5 * n_used <= total <= 2 * n_used:
-        return weights, []
-    what = (
-        f"sample_weight sums to {total:g} over {rows(n_used)} with positive weight; the sum is the "
-        "number of observations that every criterion counts"
-    )
-    remedy = "sample_weight * (n / sample_weight.sum()), unless the weights are frequencies"
-    return weights, [Finding(None, what, remedy, "warning")]
+    odd = _sum_finding(float(weights.sum()), int(np.count_nonzero(weights)))
+    return weights, [] if odd is None else [odd]
 
 
 def present_rows(weights: Floats | None) -> Mask | None:
@@ -63,15 +56,11 @@ def _weight_error(weights: Floats, n_rows: int) -> Finding | None:
     if len(weights) != n_rows:
         what = f"sample_weight has {_entries(len(weights))}, but the table has {rows(n_rows)}"
         return Finding(None, what, "")
-    infinite = int(np.count_nonzero(~np.isfinite(weights)))
-    if infinite:
-        entries = f"{_entries(infinite)} that {'is' if infinite == 1 else 'are'}"
-        what = f"sample_weight has {entries} missing or infinite (NaN or inf)"
-        return Finding(None, what, "weight 0 leaves a row out")
-    negative = int(np.count_nonzero(weights < 0))
-    if negative:
-        what = f"sample_weight has {_entries(negative, 'negative ')}"
-        return Finding(None, what, "use weights >= 0")
+    bad = _entry_error(
+        int(np.count_nonzero(~np.isfinite(weights))), int(np.count_nonzero(weights < 0))
+    )
+    if bad is not None:
+        return bad
     if n_rows and not weights.any():
         return Finding(None, "every sample_weight is zero, so no row counts", "")
     with np.errstate(over="ignore"):
@@ -86,6 +75,47 @@ def _weight_error(weights: Floats, n_rows: int) -> Finding | None:
         remedy = f"set those below {_LIGHT * total:.2g} to 0, which leaves their rows out"
         return Finding(None, f"{what}, in a sum of {total:g}", remedy)
     return None
+
+
+def _entry_error(infinite: int, negative: int) -> Finding | None:
+    if infinite:
+        entries = f"{_entries(infinite)} that {'is' if infinite == 1 else 'are'}"
+        what = f"sample_weight has {entries} missing or infinite (NaN or inf)"
+        return Finding(None, what, "weight 0 leaves a row out")
+    if negative:
+        what = f"sample_weight has {_entries(negative, 'negative ')}"
+        return Finding(None, what, "use weights >= 0")
+    return None
+
+
+def weight_finding(
+    total: float, n_used: int, infinite: int, negative: int, smallest: float
+) -> Finding | None:
+    """Return what is wrong with weights of which sums and counts are known, or odd about them."""
+    bad = _entry_error(infinite, negative)
+    if bad is not None:
+        return bad
+    if not n_used:
+        return Finding(None, "every sample_weight is zero, so no row counts", "")
+    if total > _MOST_WEIGHT:
+        what = f"sample_weight sums to {total:g}; the sum is a number of observations"
+        return Finding(None, f"{what}, at most {_MOST_WEIGHT:g}", "divide it by its largest value")
+    if smallest < _LIGHT * total:
+        what = f"sample_weight has entries too small to count, down to {smallest:g}"
+        remedy = f"set those below {_LIGHT * total:.2g} to 0, which leaves their rows out"
+        return Finding(None, f"{what}, in a sum of {total:g}", remedy)
+    return _sum_finding(total, n_used)
+
+
+def _sum_finding(total: float, n_used: int) -> Finding | None:
+    if 0.5 * n_used <= total <= 2 * n_used:
+        return None
+    what = (
+        f"sample_weight sums to {total:g} over {rows(n_used)} with positive weight; the sum is the "
+        "number of observations that every criterion counts"
+    )
+    remedy = "sample_weight * (n / sample_weight.sum()), unless the weights are frequencies"
+    return Finding(None, what, remedy, "warning")
 
 
 def _entries(count: int, sort: str = "") -> str:
@@ -107,38 +137,48 @@ class Missing:
         """Return the weights of the rows that are kept."""
         return weights if weights is None or self.keep is None else weights[self.keep]
 
-    def constant_finding(self, names: Sequence[str], vary: Mask) -> Finding:
+    @property
+    def n_kept(self) -> int:
+        """How many rows are kept, where some are not."""
+        return 0 if self.keep is None else int(np.count_nonzero(self.keep))
+
+    def constant_finding(self, names: Sequence[str], counts: Mapping[str, int]) -> Finding:
         """Return the error about columns that vary in the table, but not in its complete rows.
 
-        `vary` marks the rows with another value than the complete rows have, in any of the columns.
-        The error names the columns whose gaps are the cause.
+        `counts` are gaps by column in the rows with another value than the complete rows have, in
+        any of the columns.  The error names the columns whose gaps are the cause.
         """
-        one, n_kept = len(names) == 1, 0 if self.keep is None else np.count_nonzero(self.keep)
+        one, n_kept = len(names) == 1, self.n_kept
         what = (
             f"{'it is' if one else f'{len(names)} columns are'} constant in the {n_kept:,} "
             "complete rows, though not in the table"
         )
         what += "" if one else f": {few(names)}"
-        cause = f"the other values are in rows with gaps in {counted(self._counts(vary).items())}"
-        remedy = f"{drop_line(*self._blamed(vary))}, or fill in the gaps"
+        cause = f"the other values are in rows with gaps in {counted(counts.items())}"
+        remedy = f"{drop_line(*self._blamed(counts))}, or fill in the gaps"
         return Finding(names[0] if one else None, f"{what}; {cause}", remedy)
 
-    def levels_finding(self, lost: Mapping[str, Sequence[object]], vary: Mask) -> Finding:
-        """Return the warning about levels that occur in dropped rows only."""
+    def levels_finding(
+        self, lost: Mapping[str, Sequence[object]], counts: Mapping[str, int]
+    ) -> Finding:
+        """Return the warning about levels that occur in dropped rows only.
+
+        `counts` are gaps by column in those rows.
+        """
         listed = few(list(lost.items()), 5, lambda pair: f"{quoted(pair[0])} ({few(pair[1], 3)})")
         what = f"levels without complete rows: {listed}{' columns' if len(lost) > 5 else ''}"
-        gaps = counted(self._counts(vary).items())
-        remedy = f"fill in the gaps of {gaps}, or {drop_line(*self._blamed(vary))}"
+        gaps = counted(counts.items())
+        remedy = f"fill in the gaps of {gaps}, or {drop_line(*self._blamed(counts))}"
         return Finding(None, what, remedy, "warning")
 
-    def _counts(self, among: Mask) -> dict[str, int]:
+    def counts_among(self, among: Mask) -> dict[str, int]:
+        """Return how many of some rows have a gap, by column."""
         packed = np.packbits(among)
         counts = {n: int(np.bitwise_count(gap & packed).sum()) for n, gap in self.gaps.items()}
         return {name: count for name, count in counts.items() if count}
 
-    def _blamed(self, vary: Mask) -> list[str]:
+    def _blamed(self, counts: Mapping[str, int]) -> list[str]:
         """Return the proposed columns that have gaps there, or else the column with most gaps."""
-        counts = self._counts(vary)
         proposed = [name for name in self.leave_out if name in counts]
         return proposed or [max(counts, key=counts.__getitem__)]
 
@@ -183,13 +223,37 @@ def check_missing(
         return _modelled(packed, present, len(incomplete), n_columns, empty, covariates)
     keep = ~incomplete if present is None else present & ~incomplete
     n_kept = int(np.count_nonzero(keep))
-    ranked = dict(sorted(counts.items(), key=lambda pair: -pair[1]))
+    ranked = ranked_gaps(counts)
     packed = {name: packed[name] for name in ranked if learning}
     leave_out, n_then = _proposal(packed, keep, present, n_columns - len(empty))
     n_incomplete = int(np.count_nonzero(incomplete))
     n_usable = n_kept + n_incomplete
     if learning:
         n_usable -= int(np.count_nonzero(_nothing_known(packed, n_columns, len(keep)) & ~keep))
+    of_rows = (n_incomplete, n_kept, n_usable)
+    findings.append(gap_finding(ranked, of_rows, missing, learning, (leave_out, n_then)))
+    dropped = missing == "drop"
+    return Missing(keep, tuple(findings), tuple(empty), leave_out, dropped, packed)
+
+
+def ranked_gaps(counts: Mapping[str, int]) -> dict[str, int]:
+    """Return gaps by column, the most first."""
+    return dict(sorted(counts.items(), key=lambda pair: -pair[1]))
+
+
+def gap_finding(
+    ranked: Mapping[str, int],
+    of_rows: tuple[int, int, int],
+    missing: str,
+    learning: bool,
+    proposal: tuple[tuple[str, ...], int],
+) -> Finding:
+    """Return the finding about gaps, ranked by column, where they are refused or dropped.
+
+    of_rows = (rows with gaps, complete ones, all that have any value); proposal = (columns to leave
+    out, how many rows are then complete).
+    """
+    (n_incomplete, n_kept, _), (leave_out, n_then) = of_rows, proposal
     advice = ""
     if leave_out:
         those = f"{n_then:,} of {n_kept + n_incomplete:,} rows are then complete"
@@ -198,12 +262,8 @@ def check_missing(
         left = "no row is" if n_kept == 0 else "only 1 row (1 sample) is"
         what = f'{left} left after missing="drop": gaps in {counted(ranked.items())}'
         remedy = advice or "leave out the columns with most missing values, or fill them in"
-        findings.append(Finding(None, what, remedy))
-    else:
-        counts_of_rows = n_incomplete, n_kept, n_usable
-        findings.append(_missing_finding(ranked, counts_of_rows, missing, learning, advice))
-    dropped = missing == "drop"
-    return Missing(keep, tuple(findings), tuple(empty), leave_out, dropped, packed)
+        return Finding(None, what, remedy)
+    return _missing_finding(ranked, of_rows, missing, learning, advice)
 
 
 def _proposal(
@@ -220,11 +280,21 @@ def _proposal(
         last[np.unpackbits(gap, count=n_rows).view(np.bool_)] = at
     if present is not None:
         last[~present] = len(packed) + 1
-    complete = np.cumsum(np.bincount(last, minlength=len(packed) + 1))[: len(packed) + 1]
-    n_gone = int(np.argmax(complete * (n_columns - np.arange(len(complete)))))
+    n_gone, n_then = columns_gone(np.bincount(last, minlength=len(packed) + 2), n_columns)
     then = np.packbits(last <= n_gone)
     gone = list(packed)[:n_gone]
-    return tuple(name for name in gone if (packed[name] & then).any()), int(complete[n_gone])
+    return tuple(name for name in gone if (packed[name] & then).any()), n_then
+
+
+def columns_gone(by_last: NDArray[np.intp], n_columns: int) -> tuple[int, int]:
+    """Return how many of the columns with gaps, the most first, are best left out.
+
+    `by_last` counts the rows by how many of these columns have to go before a row is complete; the
+    last entry is that of rows which do not count.  And how many rows are then complete.
+    """
+    complete = np.cumsum(by_last[:-1])
+    n_gone = int(np.argmax(complete * (n_columns - np.arange(len(complete)))))
+    return n_gone, int(complete[n_gone])
 
 
 def _missing_finding(

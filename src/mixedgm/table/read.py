@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
 from numbers import Integral
 from os import PathLike, fspath
+from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.errors import TableError
+from mixedgm.errors import Finding, ParameterError, TableError, near_matches
+from mixedgm.printable import quoted
 from mixedgm.table.files import read_table
 
 __all__ = ["Frame", "as_frame", "read_table"]
@@ -58,6 +61,30 @@ class Frame:
         return positions
 
 
+def without_column(frame: Frame, name: str) -> Frame:
+    """Return the frame without a column that it has."""
+    kept = [at for at in range(len(frame.names)) if at != frame.positions[name]]
+    return replace(
+        frame,
+        names=tuple(frame.names[at] for at in kept),
+        columns=tuple(frame.columns[at] for at in kept),
+        labels=tuple(frame.labels[at] for at in kept) if frame.labels else (),
+    )
+
+
+def with_weights(frame: Frame, name: str) -> tuple[Frame, NDArray[Any]]:
+    """Return the frame without the column of weights that `sample_weight` names, and that column.
+
+    Raises ParameterError where there is none.
+    """
+    if name not in frame.positions:
+        hint = near_matches(name, frame.names)
+        raise ParameterError(f"sample_weight names {quoted(name)}, which is not a column; {hint}")
+    column = frame.columns[frame.positions[name]]
+    values = column.to_numpy() if isinstance(column, nw.Series) else column
+    return without_column(frame, name), np.asarray(values)
+
+
 def as_frame(X: object) -> Frame:
     """Return a table of any supported sort as a Frame; nothing is copied, or checked but the shape.
 
@@ -68,6 +95,7 @@ def as_frame(X: object) -> Frame:
     if isinstance(X, Frame):
         return X
     if isinstance(X, str | PathLike):
+        _refuse_parts(fspath(X))
         return as_frame(read_table(fspath(X)))
     if type(X).__module__.partition(".")[0] == "scipy" and hasattr(X, "toarray"):
         raise TableError(
@@ -80,6 +108,13 @@ def as_frame(X: object) -> Frame:
     array = _as_array(X)
     columns = tuple(array[:, at] for at in range(array.shape[1]))
     return Frame(tuple(f"x{at}" for at in range(len(columns))), columns, len(array), "numpy")
+
+
+def _refuse_parts(path: str) -> None:
+    """Raise TableError for a pattern of file names: only some functions take a table in parts."""
+    if glob.has_magic(path) and not Path(path).exists():
+        what = f"{quoted(path, 300)} is a table in parts, and this needs all of its rows at once"
+        raise TableError([Finding(None, what, "read the files, and pass the table that they make")])
 
 
 def _eager_native(X: object) -> Any | None:

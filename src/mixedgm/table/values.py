@@ -56,8 +56,7 @@ class Factor:
         if None in rank or len(set(rank)) < len(rank):
             return None
         order = sorted(range(len(rank)), key=rank.__getitem__)  # type: ignore[arg-type]
-        levels = tuple(self.levels[at] for at in order)
-        return Factor(self.recoded(levels, -1), levels)
+        return self.matched([self.levels[at] for at in order], ordered=False)
 
     def recoded(self, levels: Sequence[Level], unknown: int) -> Codes:
         """Return the codes as positions in other levels, `unknown` for those not among them."""
@@ -73,6 +72,16 @@ class Factor:
     def listed(self, rows: NDArray[np.bool_] | None = None) -> str:
         """Return the commonest levels with their counts."""
         return counted(zip(self.levels, self.counts(rows).tolist(), strict=True))
+
+    def listed_outside(self, levels: Sequence[Level]) -> str:
+        """Return the commonest of those levels that others lack, with their counts."""
+        known = set(levels)
+        counts = zip(self.levels, self.counts().tolist(), strict=True)
+        return counted([(level, n) for level, n in counts if level not in known and n])
+
+    def matched(self, levels: Sequence[Level], *, ordered: bool) -> Factor:
+        """Return the same column as positions in other levels, which has all that occur."""
+        return Factor(self.recoded(levels, -1), tuple(levels), ordered)
 
 
 @dataclass(frozen=True, eq=False)

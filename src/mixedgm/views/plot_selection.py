@@ -17,13 +17,13 @@ from mixedgm.views.tables import path_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_selection"]
+__all__ = ["SCORE_LABELS", "SCORE_LIMITS", "plot_selection"]
 
 _CURVE = "#2f6db2"
 _LIMIT = "#b5482f"
 _FAINT = "#8a8f98"
 _ROW = 0.8
-_LABELS = {
+SCORE_LABELS = {
     "errors": "pairs expected to be wrong",
     "ebic": "EBIC",
     "bic": "BIC",
@@ -34,7 +34,7 @@ _LABELS = {
     "stability": "false edges expected at most",
 }
 
-_LIMITS = {"errors": "the graph of the tests"}
+SCORE_LIMITS = {"errors": "the graph of the tests"}
 
 
 @known_options
@@ -61,7 +61,7 @@ def plot_selection(fitted: FittedModel, *, ax: Axes | None = None, legend: bool 
     _draw_reference(ax, lams, scores, name)
     _draw_choice(ax, fitted, lams, scores[name])
     set_lam_axis(ax, lams)
-    ax.set_ylabel(_LABELS.get(name, name))
+    ax.set_ylabel(SCORE_LABELS.get(name, name))
     ax.set_title(fitted.report.criterion or "", loc="left", fontsize=10, color=INK)
     ax.spines[["right"]].set_visible(False)
     draw_counts(ax, lams, path.n_edges[keep])
@@ -89,7 +89,7 @@ def _draw_score(ax: Axes, lams: Floats, scores: dict[str, Floats], name: str) ->
             **style,  # type: ignore[arg-type]
         )
         return
-    ax.plot(lams, values, linewidth=1.6, label=_LABELS.get(name, name), **style)  # type: ignore[arg-type]
+    ax.plot(lams, values, linewidth=1.6, label=SCORE_LABELS.get(name, name), **style)  # type: ignore[arg-type]
     if f"{name}_raw" in scores:
         raw = _finite(scores[f"{name}_raw"])
         ax.plot(lams, raw, color=_FAINT, linewidth=1.0, label="before it is made monotone")
@@ -98,7 +98,7 @@ def _draw_score(ax: Axes, lams: Floats, scores: dict[str, Floats], name: str) ->
 def _draw_reference(ax: Axes, lams: Floats, scores: dict[str, Floats], name: str) -> None:
     """The line that the choice was compared with: a limit, or the lowest mean + one error."""
     if f"{name}_limit" in scores:
-        limit, label = scores[f"{name}_limit"], _LIMITS.get(name, "limit")
+        limit, label = scores[f"{name}_limit"], SCORE_LIMITS.get(name, "limit")
         ax.plot(lams, limit, color=_LIMIT, linewidth=1.2, linestyle="--", label=label)
     if f"{name}_se" in scores:
         lowest = int(np.nanargmin(_finite(scores[name])))

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-N_ROWS, N_DISCRETE, N_LEVELS, N_THREADS = 300, 10, 3, 2
-SIZES = (300, 600, 1200)
+# So few rows that a second matrix of all columns by all columns would not be overlooked.
+N_ROWS, N_DISCRETE, N_LEVELS, N_THREADS = 120, 10, 3, 2
+SIZES = (400, 800, 1600)
 SCRIPT = """
 import json, sys, tracemalloc
 import numpy as np
@@ -24,7 +25,7 @@ def work(n_columns):
     recipe, design = Recipe(most_parameters=0), table(n_columns)
     tracemalloc.start()
     task = prepare(design, recipe, n_threads=N_THREADS)
-    path = solve_path(task, task.lam_max * np.geomspace(1.0, 0.4, 6), recipe)
+    path = solve_path(task, task.lam_max * np.geomspace(1.0, 0.55, 6), recipe)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     layout = path.layout
@@ -80,8 +81,10 @@ def formula(one):
 
 def test_memory_is_within_the_formula(found):
     for one in found:
-        assert one["n_edges"] >= 0.5 * one["d"]
+        assert one["n_edges"] >= 0.3 * one["d"]
         assert one["peak"] <= formula(one)
+    largest = found[-1]
+    assert formula(largest) < 2 * 8.0 * largest["d"] ** 2
 
 
 def test_memory_beyond_the_moments_grows_about_as_the_columns(found):

@@ -23,6 +23,7 @@ NAMES = (
     "edges",
     "test",
     "plot",
+    "report",
     "predict",
     "query",
     "sample",

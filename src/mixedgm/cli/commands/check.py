@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from mixedgm.cli.console import Console, in_options
-from mixedgm.cli.fitting_options import add_columns, column_options, read_columns
+from mixedgm.cli.fitting_options import add_columns, column_options, read_any, read_columns
 from mixedgm.cli.model_options import add_model
 from mixedgm.cli.options import add_jobs, add_number, add_result, add_seed, add_table
 from mixedgm.cli.output import check_output, columns_of, deliver
@@ -105,9 +105,9 @@ def _check_table(args: Namespace, console: Console) -> int:
     """Print the schema and the findings of a table; 2 when it cannot be fitted."""
     from mixedgm.table import check_table
 
-    frame, weights = read_columns(args)
-    checked = check_table(frame, sample_weight=weights, **column_options(args))
-    n_rows, n_columns = frame.shape
+    table, frame, weights = read_any(args)
+    checked = check_table(table, sample_weight=weights, **column_options(args))
+    n_rows, n_columns = checked.frame.n_rows, len(frame.names)
     console.out(f"{rows(n_rows)}, {number_of(n_columns, 'column')}\n")
     if checked.schema.columns:
         console.out(f"{checked.schema}\n")

@@ -6,7 +6,13 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from mixedgm.cli.console import Console
-from mixedgm.cli.fitting_options import add_fitting, fit_options, fitted_model, read_columns
+from mixedgm.cli.fitting_options import (
+    add_fitting,
+    add_scheduler,
+    fit_options,
+    fitted_model,
+    read_any,
+)
 from mixedgm.cli.options import add_result, add_table
 from mixedgm.cli.output import check_output, deliver
 
@@ -31,6 +37,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_table(parser)
     add_result(parser)
     add_fitting(parser)
+    add_scheduler(parser)
 
 
 def run(args: Namespace, console: Console) -> None:
@@ -41,12 +48,12 @@ def run(args: Namespace, console: Console) -> None:
 
     check_output(args.output, args.table)
     console.keeps_partial = True
-    frame, weights = read_columns(args)
+    table, frame, weights = read_any(args)
     options = fit_options(args, frame)
     criterion = NAMED.get(options["select"], options["select"])
     if not isinstance(criterion, str):
         options["select"] = WholeGrid(criterion)
-    fitted = fitted_model(frame, weights, options, console).fitted_
+    fitted = fitted_model(table, weights, options, console).fitted_
     deliver(path_columns(fitted), args, console, lambda width: _text(fitted, width))
     console.note(f"{fitted.report.criterion} chooses lam = {lam_text(fitted.report.lam)}")
 

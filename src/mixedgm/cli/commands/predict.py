@@ -49,10 +49,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace, console: Console) -> None:
     """Predict columns of a table."""
     from mixedgm.table import read_table
+    from mixedgm.table.sources import source_of
 
     check_output(args.output, args.model, args.table)
     model = usable_model(args, console)
-    frame: Any = read_table(args.table)
+    frame: Any = args.table if source_of(args.table) is not None else read_table(args.table)
     if args.proba:
         if args.column is None:
             raise ParameterError("--proba needs a column: add --column NAME.")

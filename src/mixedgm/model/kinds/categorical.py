@@ -26,6 +26,9 @@ class Categorical(Kind):
     has_levels = True
     predicted_by = "mode"
     measure = "normalised_accuracy"
+    assumption = (
+        "Categorical columns have no order: every pair of levels has a parameter of its own."
+    )
 
     def width(self, n_values: int) -> int:
         """One indicator per level."""

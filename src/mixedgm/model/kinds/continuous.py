@@ -26,6 +26,10 @@ class Continuous(Kind):
     has_levels = False
     predicted_by = "mean"
     measure = "r2"
+    assumption = (
+        "Continuous columns are normal given all others, with the same spread everywhere and "
+        "effects in straight lines."
+    )
 
     def width(self, n_values: int) -> int:
         """One: the number."""

@@ -54,6 +54,8 @@ class Kind(ABC):
     """The value that predicts it, where no other is asked for."""
     measure: ClassVar[str]
     """How well it is predicted: the number of `NodePredictability` that tells."""
+    assumption: ClassVar[str]
+    """What a model assumes about such columns, as a sentence for the reader of a report."""
 
     has_spike: ClassVar[bool] = False
     """Whether its values are zero or any real number: neither Gaussian nor finitely many."""

@@ -29,6 +29,9 @@ class CountKind(Scored):
     line = "#1F6FB4"
     marker = "h"
     marker_size = 1.05
+    assumption = (
+        "Counts act by their square roots, and have a distribution of their own on 0, 1, 2, ..."
+    )
     has_levels = False
     predicted_by = "mean"
     filled_by = "median"

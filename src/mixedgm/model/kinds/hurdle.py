@@ -39,6 +39,10 @@ class HurdleKind(Kind):
     has_levels = False
     predicted_by = "mean"
     measure = "r2"
+    assumption = (
+        "Hurdle columns have two parts: whether they are zero, and how much they are if not, which "
+        "is normal given all others."
+    )
 
     @property
     def is_free(self) -> bool:

@@ -31,6 +31,9 @@ class OrdinalKind(Scored):
     line = "#8C510A"
     marker = "D"
     marker_size = 0.78
+    assumption = (
+        "Ordinal columns act by the scores of their levels: steps are as large as the scores say."
+    )
     has_levels = True
     predicted_by = "mode"
 

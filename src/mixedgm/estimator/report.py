@@ -1,0 +1,140 @@
+"""A fitted estimator -> a report in one HTML file, and the live graph for notebooks."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import ArrayLike
+
+from mixedgm.estimator.base import HasModel
+from mixedgm.parallel import RandomState
+
+if TYPE_CHECKING:
+    from mixedgm.html_report.live_graph import LiveGraph
+    from mixedgm.studies.bootstrap_result import Bootstrap
+    from mixedgm.studies.compare_result import GroupComparison
+    from mixedgm.studies.edge_tests_result import EdgeTests
+    from mixedgm.studies.model_check import ModelCheck
+
+
+class ReportMethods(HasModel):
+    """What is looked at, shown to a colleague, and put into a paper."""
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        data: Any = None,
+        bootstrap: Bootstrap | None = None,
+        tests: EdgeTests | None = None,
+        comparison: GroupComparison | None = None,
+        *,
+        check: ModelCheck | bool | None = None,
+        sample_weight: ArrayLike | None = None,
+        title: str | None = None,
+        random_state: RandomState = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        """Write a report: one HTML file that needs nothing else, and no network.
+
+        It has the graph (to pan, zoom, drag and search; a click on an edge or a column opens what
+        it consists of), the path under a slider, tables, what speaks for the model and against it,
+        and a paragraph about methods with what to cite.
+
+        Parameters
+        ----------
+        path : str or path
+            The file to write, usually ending in .html; it is complete or not written.
+        data : data frame, 2-D array or file name, optional
+            The training table, or another one with the same columns.  It adds how well columns are
+            predicted, their distributions, findings about the table, missing cells, and whether
+            the model fits.
+        bootstrap : Bootstrap, optional
+            Of `mixedgm.bootstrap`: intervals of edges, and how often they are found again.
+        tests : EdgeTests, optional
+            Of `mixedgm.edge_tests`.
+        comparison : GroupComparison, optional
+            Of `mixedgm.compare`.
+        check : ModelCheck or bool, optional
+            The result of `check_fit`.  True makes the check from `data`, False leaves it out; by
+            default it is made for up to 100 columns.
+        sample_weight : array (n,), optional
+            Frequencies of the rows of `data`.
+        title : str, optional
+            The heading.
+        random_state : int, Generator, RandomState or None
+            Of the tables that the check simulates.
+        n_jobs : int, optional
+            Processes of the check.
+
+        Notes
+        -----
+        Names and levels are shown as text, with what cannot be printed as escapes; names of more
+        than 120 characters lose their middle.  The file contains the graph, parameters and
+        distributions of columns, but no rows of `data`.
+
+        Examples
+        --------
+        >>> import mixedgm as mg, numpy as np, pandas as pd, pathlib, tempfile
+        >>> rng = np.random.default_rng(0)
+        >>> x = rng.normal(size=200)
+        >>> table = pd.DataFrame({"x": x, "y": x + rng.normal(size=200)})
+        >>> model = mg.MixedGraphicalModel(lam=0.1).fit(table)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = pathlib.Path(folder, "report.html")
+        ...     model.report(file, data=table, check=False)
+        ...     file.read_text(encoding="utf-8").count("<script")
+        2
+        """
+        from dataclasses import replace
+
+        from mixedgm.atomic import check_writable, write_text
+        from mixedgm.html_report.document import document
+        from mixedgm.html_report.material import Studies, gather
+
+        check_writable(path)
+        material = gather(
+            self._model,
+            self.get_params(deep=False),
+            data,
+            sample_weight=sample_weight,
+            studies=Studies(bootstrap, tests, comparison, check),
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+        write_text(path, document(replace(material, title=title or "", source=_name_of(data))))
+
+    def view(self, data: Any = None, *, height: int = 560) -> LiveGraph:
+        """Show the live graph in a notebook.
+
+        It is a page of its own in a sandboxed frame: it runs its own script only, and can reach
+        neither the notebook nor the network.
+
+        Parameters
+        ----------
+        data : data frame, 2-D array or file name, optional
+            Adds how well columns are predicted, as rings, and their distributions.
+        height : int
+            Height of the frame in pixels.
+
+        Examples
+        --------
+        >>> import mixedgm as mg
+        >>> columns = {"x": "continuous", "y": "continuous"}
+        >>> mg.from_params(columns, {"precision": [[2, 1], [1, 2]]}).view()
+        LiveGraph(2 columns, 1 edge)
+        """
+        from mixedgm.html_report.live_graph import LiveGraph
+        from mixedgm.html_report.material import Studies, gather
+        from mixedgm.parameters import ensure, is_integer
+
+        ensure(is_integer(height, 100), "height", "an integer of at least 100", height)
+        settings = self.get_params(deep=False)
+        return LiveGraph(
+            gather(self._model, settings, data, studies=Studies(check=False)), int(height)
+        )
+
+
+def _name_of(data: Any) -> str:
+    """Return the name of the file that the rows come from, where that is known."""
+    return os.path.basename(os.fspath(data)) if isinstance(data, str | os.PathLike) else ""

@@ -1,0 +1,1 @@
+"""A fitted model and what is known about it -> one HTML file that needs nothing else."""

@@ -1,0 +1,98 @@
+"""Material in -> what a click opens: parameters and effects of an edge, values of a column."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mixedgm.fitted import Edge, Interaction
+from mixedgm.html_report.material import Material
+from mixedgm.html_report.plain import Json, embedded, number, numbers, shown
+from mixedgm.model.layout import Floats, Ints
+from mixedgm.studies.effects import EdgeEffect
+from mixedgm.studies.histograms import Histogram, histogram, known_shares
+
+__all__ = ["column_details", "edge_details"]
+
+_MOST_LEVELS = 20
+_MOST_CHARACTERS = 450_000
+_DIGITS = 3
+
+
+def edge_details(material: Material) -> list[Json]:
+    """Return parameters and effects of every edge, in the order of the edges, heaviest first.
+
+    From some size on, the lightest edges have None, so that the file stays small.
+    """
+    found: list[Json] = []
+    size = 0
+    for edge in material.fitted.edges:
+        details = None if size > _MOST_CHARACTERS else _edge(material, edge)
+        size += len(embedded(details))
+        found.append(details)
+    return found
+
+
+def _edge(material: Material, edge: Edge) -> Json:
+    block = material.fitted.interaction(edge.source, edge.target, edge.moderator)
+    content: dict[str, Json] = {"parameters": _parameters(block)}
+    if edge.moderator is None:
+        ends = (edge.source, edge.target)
+        both = [material.effects.get(pair) for pair in (ends, ends[::-1])]
+        content["effects"] = [_effect(material, each) for each in both if each is not None]
+    return content
+
+
+def _parameters(block: Interaction) -> Json:
+    """Return the table of parameters; of very many levels, those that deviate most."""
+    rows, columns = (_pronounced(block.values, axis) for axis in (1, 0))
+    values = block.values[np.ix_(rows, columns)]
+    return {
+        "rowTitle": shown(block.row),
+        "columnTitle": shown(block.column),
+        "rows": [shown(block.row_names[k], 60) for k in rows.tolist()],
+        "columns": [shown(block.column_names[k], 60) for k in columns.tolist()],
+        "values": [numbers(row, _DIGITS) for row in values],
+        "hidden": block.values.size - values.size,
+    }
+
+
+def _pronounced(values: Floats, axis: int) -> Ints:
+    """Return the positions of the rows or columns with the largest entries, in their order."""
+    size = np.abs(values).max(axis=axis)
+    return np.sort(np.argsort(-size, kind="stable")[:_MOST_LEVELS])
+
+
+def _effect(material: Material, effect: EdgeEffect) -> Json:
+    place = material.place
+    kept = _pronounced(effect.predicted - effect.predicted.mean(axis=0), 0)
+    names = [shown(effect.levels[k], 60) for k in kept.tolist()] if effect.levels else []
+    given = [number(v) if isinstance(v, float) else shown(v, 60) for v in effect.values]
+    return {
+        "from": place[effect.source],
+        "to": place[effect.target],
+        "values": given,
+        "levels": names,
+        "predicted": [numbers(row, _DIGITS) for row in effect.predicted[:, kept]],
+    }
+
+
+def column_details(material: Material) -> list[Json]:
+    """Return how the values of every column are distributed, in the table's order."""
+    schema, gaps = material.fitted.schema, material.gaps
+    found: list[Json] = []
+    for column in schema.columns:
+        node = schema.node_index(column.name)
+        chart = known_shares(material.fitted, node) if gaps is None else histogram(gaps, node)
+        found.append({"histogram": None if chart is None else _histogram(chart)})
+    return found
+
+
+def _histogram(chart: Histogram) -> Json:
+    return {
+        "counts": numbers(chart.counts),
+        "edges": numbers(chart.edges),
+        "names": [shown(name, 60) for name in chart.names],
+        "missing": number(chart.missing),
+        "zeros": number(chart.zeros),
+        "hidden": chart.n_hidden,
+    }

@@ -1,0 +1,100 @@
+"""Material in -> nodes and edges of the live graph as plain values."""
+
+from __future__ import annotations
+
+from mixedgm.fitted import Edge
+from mixedgm.html_report.material import Material
+from mixedgm.html_report.plain import Json, number, shown
+from mixedgm.model.kinds import KINDS
+from mixedgm.views.positions import positions
+from mixedgm.views.scale import widest_weight
+
+__all__ = ["edge_content", "graph_content"]
+
+_SHAPES = {"o": "circle", "s": "square", "D": "diamond", "h": "hexagon", "p": "pentagon"}
+_MEASURES = {"r2": "R²", "normalised_accuracy": "normalised accuracy"}
+
+
+def graph_content(material: Material) -> Json:
+    """Return the columns with their places, the edges, and what widths mean."""
+    fitted = material.fitted
+    weights = [edge.weight for edge in fitted.edges]
+    return {
+        "nodes": _nodes(material),
+        "kinds": _kinds(material),
+        "edges": [edge_content(material, edge) for edge in fitted.edges],
+        "widest": number(widest_weight(weights)),
+        "heaviest": number(max(weights, default=0.0)),
+        "refitted": fitted.report.refitted,
+    }
+
+
+def _nodes(material: Material) -> list[Json]:
+    fitted = material.fitted
+    places = positions(fitted, "spring")
+    predicted = {node.column: node for node in material.predictability}
+    found: list[Json] = []
+    for column in fitted.schema.columns:
+        x, y = places[column.name]
+        measures = predicted.get(column.name)
+        found.append(
+            {
+                "name": shown(column.name),
+                "kind": column.kind,
+                "role": column.role,
+                "x": number(x),
+                "y": number(-y),
+                "values": column.n_values if column.is_discrete else 0,
+                "transformed": column.transform is not None,
+                "ring": number(material.shares.get(column.name)),
+                "measures": {}
+                if measures is None
+                else {
+                    name: number(getattr(measures, name))
+                    for name in measures._fields[2:]
+                    if number(getattr(measures, name)) is not None
+                },
+            }
+        )
+    return found
+
+
+def _kinds(material: Material) -> list[Json]:
+    """Return the kinds that occur, with what tells them apart."""
+    present = {column.kind for column in material.fitted.schema.columns}
+    return [
+        {
+            "name": name,
+            "shape": _SHAPES[kind.marker],
+            "size": kind.marker_size,
+            "fill": kind.fill,
+            "line": kind.line,
+            "measure": _MEASURES[kind.measure],
+        }
+        for name, kind in KINDS.items()
+        if name in present
+    ]
+
+
+def edge_content(material: Material, edge: Edge) -> dict[str, Json]:
+    """Return an edge, or how one varies with a moderator; what it does not have is left out."""
+    fitted, place = material.fitted, material.place
+    content: dict[str, Json] = {
+        "a": place[edge.source],
+        "b": place[edge.target],
+        "weight": number(edge.weight),
+        "sign": edge.sign or "",
+    }
+    if edge.partial_correlation is not None:
+        content["partial"] = number(edge.partial_correlation)
+    if edge.directed:
+        content["directed"] = True
+    if edge.moderator is not None:
+        content["moderator"] = place[edge.moderator]
+    if edge.ridge:
+        content["ridge"] = True
+    if fitted.edge_probability is not None:
+        content["probability"] = number(fitted.probability_of(edge))
+    if fitted.selection_frequency is not None:
+        content["frequency"] = number(fitted.frequency_of(edge))
+    return content

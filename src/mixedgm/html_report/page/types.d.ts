@@ -1,0 +1,174 @@
+/** What the Python side writes into the page: `mixedgm.html_report.document.content`. */
+
+export type Sign = "+" | "-" | "";
+export type Cell = string | number | boolean | null;
+
+export interface Column {
+  name: string;
+  kind: string;
+  role: "target" | "covariate";
+  x: number;
+  y: number;
+  values: number;
+  transformed: boolean;
+  ring: number | null;
+  measures: Record<string, number>;
+}
+
+export interface Kind {
+  name: string;
+  shape: "circle" | "square" | "diamond" | "hexagon" | "pentagon";
+  size: number;
+  fill: string;
+  line: string;
+  measure: string;
+}
+
+/** An edge, or (with a moderator) how one varies. */
+export interface Edge {
+  a: number;
+  b: number;
+  weight: number;
+  sign: Sign;
+  partial?: number;
+  directed?: boolean;
+  moderator?: number;
+  ridge?: boolean;
+  probability?: number;
+  frequency?: number;
+}
+
+export interface Graph {
+  nodes: Column[];
+  kinds: Kind[];
+  edges: Edge[];
+  widest: number;
+  heaviest: number;
+  refitted: boolean;
+}
+
+export interface Effect {
+  from: number;
+  to: number;
+  values: (number | string)[];
+  levels: string[];
+  predicted: number[][];
+}
+
+export interface Parameters {
+  rowTitle: string;
+  columnTitle: string;
+  rows: string[];
+  columns: string[];
+  values: (number | null)[][];
+  hidden: number;
+}
+
+export interface EdgeDetails {
+  parameters: Parameters;
+  effects?: Effect[];
+}
+
+export interface Histogram {
+  counts: number[];
+  edges: number[];
+  names: string[];
+  missing: number;
+  zeros: number;
+  hidden: number;
+}
+
+/** Source, target, moderator or -1, sign, first step, weights from there on. */
+export type PathLine = [number, number, number, Sign, number, number[]];
+
+export interface Scores {
+  label: string;
+  limitLabel: string;
+  values?: (number | null)[];
+  errors?: (number | null)[];
+  limit?: (number | null)[];
+}
+
+export interface Path {
+  lams: number[];
+  nEdges: number[];
+  converged: boolean[];
+  lines: PathLine[];
+  nLines: number;
+  chosen: number | null;
+  lam: string;
+  criterion: string | null;
+  byTests: boolean;
+  scores: Scores | null;
+  lamMax: number;
+}
+
+export interface TableColumn {
+  name: string;
+  label: string;
+  meaning: string;
+  type: "text" | "number" | "truth";
+  cells: Cell[];
+}
+
+export interface Table {
+  key: string;
+  title: string;
+  note: string;
+  columns: TableColumn[];
+  about: number[][];
+}
+
+export interface Flag {
+  about: number[];
+  names: string[];
+  where: string;
+  meaning: string;
+  advice: string;
+  size: string;
+}
+
+export interface Answer {
+  key: string;
+  title: string;
+  status: "good" | "look" | "bad" | "unknown";
+  summary: string;
+  lines: string[];
+  flags?: Flag[];
+}
+
+export interface Methods {
+  text: string;
+  bibtex: string;
+  facts: [string, string][];
+}
+
+export interface Content {
+  title: string;
+  source: string;
+  version: string;
+  whole: boolean;
+  graph: Graph;
+  edgeDetails: (EdgeDetails | null)[];
+  columnDetails: { histogram: Histogram | null }[];
+  hasTable: boolean;
+  facts?: [string, string][];
+  path?: Path | null;
+  tables?: Table[];
+  trust?: Answer[];
+  methods?: Methods;
+}
+
+/** Two columns with a line between them: the edge, and how it varies. */
+export interface Link {
+  a: number;
+  b: number;
+  weight: number;
+  sign: Sign;
+  directed: boolean;
+  varies: boolean;
+  /** Place in `graph.edges`; -1 along the path, and for a pair that only varies. */
+  edge: number;
+}
+
+export type Selection = { node: number } | { a: number; b: number } | null;

@@ -1,0 +1,174 @@
+"""Few rows of many columns -> the same columns by rows, and products with all of them in tiles.
+
+Where a table has far more pairs of columns than rows, chunks of rows are too few for many cores.
+Passes over it are cut by columns, too: predictors node by node, products tile by tile.  What a
+piece adds up depends on the shape of the table only, so that results are the same for any number
+of threads.
+
+The levels of a column sum to one: products with its first level follow from the others, and so do
+those of its first probability.  With three levels that leaves less than half of all products.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedgm.model.layout import Floats, Ints
+from mixedgm.model.nodes import Nodes
+from mixedgm.rows.threads import run_all
+
+_LARGEST_TILE = 512
+_SMALLEST_TILE = 64
+_TILES = 48
+"""So many that sixteen cores have about the same number each."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowsByColumn:
+    """The rows of a table, columns by rows."""
+
+    design: Floats
+    """(kept design columns, n): numbers, then indicators of all levels but the first."""
+    codes: Ints
+    """(q, n) values of the discrete nodes."""
+    nodes: Nodes
+    sums: Floats
+    """(d,) weighted sums of all design columns."""
+
+    @classmethod
+    def of(
+        cls,
+        numbers: Floats,
+        codes: NDArray[np.integer],
+        nodes: Nodes,
+        weights: Floats | None = None,
+    ) -> RowsByColumn:
+        """Turn the rows.
+
+        Examples
+        --------
+        >>> codes = np.array([[0], [2], [1]], dtype=np.uint8)
+        >>> RowsByColumn.of(np.zeros((3, 0)), codes, Nodes.mixed(0, (3,))).design.tolist()
+        [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
+        """
+        turned = np.ascontiguousarray(codes.T, dtype=np.int64)
+        p, first, widths = nodes.n_numeric, nodes.first_indicator, nodes.width[nodes.discrete]
+        kept = widths[first:] - 1
+        design = np.empty((p + int(kept.sum()), len(codes)))
+        design[:p] = numbers.T
+        level = np.arange(1, 1 + kept.max(initial=0))[:, None]
+        at = p
+        for code, count in zip(turned[first:], kept.tolist(), strict=True):
+            np.equal(code, level[:count], out=design[at : at + count], casting="unsafe")
+            at += count
+        sums = design.sum(axis=1) if weights is None else design @ weights
+        total = float(len(codes)) if weights is None else float(weights.sum())
+        ends = p + np.cumsum(kept)
+        whole = np.empty(nodes.n_columns)
+        whole[:p] = sums[:p]
+        spans = zip(nodes.column_start[nodes.discrete][first:], ends - kept, ends, strict=True)
+        for start, a, b in spans:
+            whole[start] = total - sums[a:b].sum()
+            whole[start + 1 : start + 1 + b - a] = sums[a:b]
+        return cls(design, turned, nodes, whole)
+
+    @property
+    def numbers(self) -> Floats:
+        """(numbers, n) design columns that are numbers."""
+        return self.design[: self.nodes.n_numeric]
+
+    @cached_property
+    def place(self) -> Ints:
+        """(discrete design columns,) where each is among those that are kept; -1: it follows."""
+        nodes = self.nodes
+        start = nodes.column_start[nodes.n_gaussian :] - nodes.column_start[nodes.n_gaussian]
+        keeps = np.ones(int(start[-1]), dtype=bool)
+        keeps[start[nodes.first_indicator : -1]] = False
+        return np.where(keeps, np.cumsum(keeps) - 1, -1)
+
+    @cached_property
+    def n_kept(self) -> int:
+        """Number of expected columns that are kept."""
+        return int(self.place.max(initial=-1)) + 1
+
+    @cached_property
+    def _targets(self) -> tuple[Ints, Ints]:
+        """First design column of every discrete node, counted from the first; first kept one."""
+        nodes = self.nodes
+        start = nodes.column_start[nodes.n_gaussian :] - nodes.column_start[nodes.n_gaussian]
+        kept = np.diff(start) - (np.arange(len(start) - 1) >= nodes.first_indicator)
+        return start, np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
+
+    @cached_property
+    def _units(self) -> tuple[Ints, Ints]:
+        """First design column of every number and of every node with indicators; first kept one."""
+        nodes = self.nodes
+        widths = nodes.width[nodes.discrete][nodes.first_indicator :]
+        ones = np.ones(nodes.n_numeric, dtype=np.int64)
+        start = np.concatenate([[0], np.cumsum(np.concatenate([ones, widths]))])
+        kept = np.concatenate([[0], np.cumsum(np.concatenate([ones, widths - 1]))])
+        return start.astype(np.int64), kept.astype(np.int64)
+
+    @cached_property
+    def _tiles(self) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+        """Runs of targets by runs of columns: as large as leaves enough of them."""
+        targets, units = self._targets[1], self._units[1]
+        size = _LARGEST_TILE
+        while True:
+            tiles = [
+                (rows, columns)
+                for rows in _runs(targets, size)
+                for columns in _runs(units, 2 * size)
+            ]
+            if len(tiles) >= _TILES or size <= _SMALLEST_TILE:
+                return tiles
+            size //= 2
+
+    def products(self, expected: Floats, total: float, n_threads: int) -> Floats:
+        """(discrete design columns, d) sums of E z' over the rows, divided by `total`.
+
+        `expected` holds those columns of E that have a place, columns by rows.
+        """
+        from mixedgm.rows.kernels import fill_products
+
+        (start, kept), (unit_start, unit_kept) = self._targets, self._units
+        out = np.empty((int(start[-1]), self.nodes.n_columns))
+        sums = np.empty(len(expected))
+
+        def add_up(first: int, last: int) -> None:
+            rows = slice(int(kept[first]), int(kept[last]))
+            expected[rows].sum(axis=1, out=sums[rows])
+
+        def tile(targets: tuple[int, int], units: tuple[int, int]) -> None:
+            rows, columns = (
+                slice(int(ends[run[0]]), int(ends[run[1]]))
+                for ends, run in ((kept, targets), (unit_kept, units))
+            )
+            product = np.empty((rows.stop - rows.start, columns.stop - columns.start))
+            np.dot(expected[rows], self.design[columns].T, out=product)
+            fill_products(
+                product,
+                (start, kept, targets),
+                (unit_start, unit_kept, units),
+                (sums, self.sums),
+                total,
+                out,
+            )
+
+        run_all([partial(add_up, *run) for run in _runs(kept, _SMALLEST_TILE)], n_threads)
+        run_all([partial(tile, *one) for one in self._tiles], n_threads)
+        return out
+
+
+def _runs(start: Ints, size: int) -> Iterator[tuple[int, int]]:
+    """Runs of nodes that have at most so many columns together, if one node has not more."""
+    first, last = 0, len(start) - 1
+    while first < last:
+        end = max(first + 1, int(np.searchsorted(start, start[first] + size, "right")) - 1)
+        yield first, min(end, last)
+        first = min(end, last)

@@ -1,0 +1,94 @@
+"""Tasks -> their results, from one pool of threads.
+
+Nothing is added up across tasks, so that results do not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
+from itertools import pairwise
+from typing import TypeVar
+
+__all__ = ["over_range", "run_all", "threads_for", "using_threads"]
+
+T = TypeVar("T")
+
+_pools: dict[int, ThreadPoolExecutor] = {}
+if hasattr(os, "register_at_fork"):
+    # Threads do not survive a fork; a child process starts its own.
+    os.register_at_fork(after_in_child=_pools.clear)
+
+
+_in_use: ContextVar[int] = ContextVar("threads in use", default=1)
+_RUNS = 4
+"""Per thread: the quick ones take more."""
+
+
+@contextmanager
+def using_threads(n_threads: int) -> Iterator[None]:
+    """Let long vectors be worked on by so many threads, until the end of the block.
+
+    Examples
+    --------
+    >>> with using_threads(2):
+    ...     over_range(lambda first, last: print(first, last), 3, work=1)
+    0 3
+    """
+    token = _in_use.set(n_threads)
+    try:
+        yield
+    finally:
+        _in_use.reset(token)
+
+
+def over_range(function: Callable[[int, int], object], n_items: int, work: int) -> None:
+    """Call the function for runs (first, last) that cover all items, on the threads in use.
+
+    What it does with an item must not depend on the run that the item is in.
+    """
+    n_threads = threads_for(work, _in_use.get())
+    if n_threads == 1:
+        function(0, n_items)
+        return
+    n_runs = _RUNS * n_threads
+    cuts = [k * n_items // n_runs for k in range(n_runs + 1)]
+    run_all([partial(function, *run) for run in pairwise(cuts)], n_threads)
+
+
+def threads_for(work: int, n_threads: int) -> int:
+    """One thread for what takes less time than handing it over; work is in operations, roughly."""
+    return n_threads if work > 2_000_000 else 1
+
+
+def run_all(tasks: Sequence[Callable[[], T]], n_threads: int) -> list[T]:
+    """Results of the tasks in their order; the caller's own thread works, too.
+
+    Every thread takes the next task when it is free, so handing over is paid once per thread.
+    """
+    if n_threads == 1 or len(tasks) <= 1:
+        return [task() for task in tasks]
+    if n_threads not in _pools:
+        _pools[n_threads] = ThreadPoolExecutor(n_threads - 1, thread_name_prefix="mixedgm")
+    waiting, results = deque(range(len(tasks))), dict[int, T]()
+
+    def work() -> None:
+        while waiting:
+            try:
+                k = waiting.popleft()
+            except IndexError:  # another thread was quicker
+                return
+            results[k] = tasks[k]()
+
+    helpers = [_pools[n_threads].submit(work) for _ in range(min(n_threads, len(tasks)) - 1)]
+    work()
+    for helper in helpers:
+        # One that has not begun finds nothing left to do.
+        if not helper.cancel():
+            helper.result()
+    return [results[k] for k in range(len(tasks))]
