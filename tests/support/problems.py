@@ -178,8 +178,7 @@ def solved(task: Task, lam: float, solver="newton-exact", tol=1e-8, max_iter=30_
 
 def evidence_of(table: Table, path: Path, task: Task | None = None, seed=0, **runtime) -> Evidence:
     """What a criterion sees of a table and its path."""
-    n_nodes = table.n_gaussian + len(table.n_levels)
-    recipe = Recipe(ProximalNewton(), 1e-8, 500, "calibrated", np.ones((n_nodes, n_nodes)))
+    recipe = Recipe(ProximalNewton(), 1e-8, 500)
     task = table.task() if task is None else task
     seed = np.random.SeedSequence(seed)
     return Evidence(table.design, recipe, task, path, seed, runtime=Runtime(**runtime))
