@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
 import mixedgm as mg
 from tests.support.patients import TYPES, patients
 from tests.support.report_browser import Page, browser_programs, started_browser
+from tests.support.wide_report import write_wide_report
 
 
 @pytest.fixture(scope="session")
@@ -65,15 +65,6 @@ def patients_report(model: mg.MixedGraphicalModel, rows: pd.DataFrame, folder: P
 @pytest.fixture(scope="session")
 def wide_report(folder: Path) -> Path:
     """300 columns and 2,000 edges."""
-    rng = np.random.default_rng(0)
-    n, precision = 300, np.zeros((300, 300))
-    pairs = rng.permutation(np.array(np.triu_indices(n, 1)).T)[:2000]
-    precision[pairs[:, 0], pairs[:, 1]] = rng.choice([-1.0, 1.0], 2000) * rng.uniform(0.1, 1, 2000)
-    precision += precision.T
-    precision += np.diag(1.0 + np.abs(precision).sum(axis=1))
-    columns = {f"column {k}": "continuous" for k in range(n)}
-    model = mg.from_params(columns, {"precision": precision})
-    assert len(model.edges_) == 2000
     file = folder / "wide.html"
-    model.report(file)
+    write_wide_report(file)
     return file
