@@ -14,7 +14,7 @@ from typing import Any
 RESULTS = Path(__file__).parent / "results"
 PARTS = (
     *("pass", "path", "wide", "levels", "tests", "missing", "peers"),
-    *("growth", "scale", "startup", "bootstrap", "joint"),
+    *("growth", "scale", "parts", "startup", "bootstrap", "joint"),
 )
 
 

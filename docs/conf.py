@@ -129,17 +129,8 @@ def short_warning(message: Any, category: type[Warning], *_: Any, **__: Any) -> 
     return f"{category.__name__}: {message}\n"
 
 
-def live_graph_or_summary() -> None:
-    """Let examples that end with ``model.view()`` show the summary where there is no live graph."""
-    from mixedgm import MixedGraphicalModel
-
-    if not hasattr(MixedGraphicalModel, "view"):
-        MixedGraphicalModel.view = lambda model, *_, **__: model
-
-
 def setup(app: Any) -> None:
     """Register what is not an extension of its own."""
     warnings.formatwarning = short_warning
-    live_graph_or_summary()
     app.connect("source-read", read_page)
     app.connect("autodoc-skip-member", only_ours)

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.gpu.profile import Stopwatch, pass_times
+from benchmarks.gpu.profile import Stopwatch, kernel_times, pass_times
 from benchmarks.gpu.tables import Size, sparse_design
 
 TOL = 1e-5
@@ -72,15 +72,17 @@ def machine(device: str) -> dict[str, Any]:
 def warm(device: str, wide: bool) -> float:
     """A small path of the same kind: compiles what is compiled, and wakes the device."""
     began = time.perf_counter()
-    for size in (Size(8, 8, 300), Size(60, 60, 600)):
+    # The last is large enough for the kernels that large matrices take, which load at first use.
+    sizes = [Size(8, 8, 300), Size(60, 60, 600), Size(400, 400, 4_000)]
+    for size in sizes if device.startswith("cuda") else sizes[:2]:
         solved(sparse_design(size), device, 4, 0.3, TOL, wide=wide)
     return time.perf_counter() - began
 
 
 def solved(
     design: Any, device: str, n_lams: int, ratio: float, tol: float, *, wide: bool
-) -> tuple[Any, Any]:
-    """Task and path of an encoded table; `wide` as if it had very many columns."""
+) -> tuple[Any, Any, dict[str, float]]:
+    """Task, path and times of an encoded table; `wide` as if it had very many columns."""
     from mixedgm.parallel import Runtime
     from mixedgm.path import grid
     from mixedgm.path.path import solve_path
@@ -88,9 +90,15 @@ def solved(
     from mixedgm.path.task import prepare
 
     recipe = Recipe(device=device, tol=tol, **({"most_parameters": 0.0} if wide else {}))
+    times = [time.perf_counter()]
     task = prepare(design, recipe, n_threads=THREADS)
+    times.append(time.perf_counter())
     lams = grid.geometric(task.lam_max, n_lams, ratio)
-    return task, solve_path(task, lams, recipe, runtime=Runtime(n_threads=THREADS))
+    times.append(time.perf_counter())
+    path = solve_path(task, lams, recipe, runtime=Runtime(n_threads=THREADS))
+    times.append(time.perf_counter())
+    parts = dict(zip(("preparing", "lam_max", "path"), np.diff(times).tolist(), strict=True))
+    return task, path, parts
 
 
 def run_path(name: str, part: Part, device: str, *, tune: bool) -> dict[str, Any]:
@@ -100,17 +108,21 @@ def run_path(name: str, part: Part, device: str, *, tune: bool) -> dict[str, Any
     design = sparse_design(part.size)
     drawing = time.perf_counter() - began
     before = peak_gigabytes()
-    with Stopwatch() as watch:
-        began = time.perf_counter()
-        task, path = solved(design, device, part.n_lams, part.ratio, TOL, wide=True)
-        seconds = time.perf_counter() - began
+    asked = (design, device, part.n_lams, part.ratio, TOL)
+    task, path, parts = solved(*asked, wide=True)
+    seconds, peak = sum(parts.values()), peak_gigabytes()
+    del task
+    with Stopwatch() as watch:  # once more: a profile takes time itself
+        task, path, _ = solved(*asked, wide=True)
     found: dict[str, Any] = {
         "table": str(part.size),
         "seconds": seconds,
+        "seconds of parts": parts,
+        "seconds with a profile": watch.total,
         "goal": part.seconds,
         "warm-up": warming,
         "drawing the table": drawing,
-        "host GB": peak_gigabytes(),
+        "host GB": peak,
         "host GB before": before,
         "goal of host GB": part.gigabytes,
         "kkt": float(path.kkt.max()),
@@ -127,14 +139,22 @@ def run_path(name: str, part: Part, device: str, *, tune: bool) -> dict[str, Any
         found["device GB"] = torch.cuda.max_memory_allocated() / 1e9
     if tune:
         found["a pass"] = pass_times(task, path)
+        if device.startswith("cuda"):
+            try:
+                found["kernels"] = kernel_times(task, path)
+            except (AttributeError, RuntimeError) as error:  # profilers change with versions
+                found["kernels"] = [repr(error)]
     print(f"({name}) {part.size}: {seconds:.2f} s (goal {part.seconds:g}), KKT {found['kkt']:.1e}")
     print(f"    {path}")
+    print("    ", {name: round(each, 3) for name, each in parts.items()})
     print(f"    host {found['host GB']:.2f} GB (goal {part.gigabytes:g}); seconds per lam", end=" ")
     print(np.round(path.seconds, 2).tolist())
     for line in watch.lines():
         print(f"    {line}")
     for key, value in found.get("a pass", {}).items():
         print(f"    {key}: {value}")
+    for line in found.get("kernels", []):
+        print(f"    {line}")
     return found
 
 
@@ -143,8 +163,8 @@ def run_equal(device: str, small: bool) -> dict[str, Any]:
     size = Size(20, 20, 500) if small else Size(120, 120, 3_000)
     design, out = sparse_design(size), {}
     for form, wide in (("all pairs", False), ("candidates", True)):
-        _, here = solved(design, "cpu", 10, 0.05, 1e-9, wide=wide)
-        _, there = solved(design, device, 10, 0.05, 1e-9, wide=wide)
+        _, here, _ = solved(design, "cpu", 10, 0.05, 1e-9, wide=wide)
+        _, there, _ = solved(design, device, 10, 0.05, 1e-9, wide=wide)
         out[form] = {
             "table": str(size),
             "largest difference of objectives": float(abs(here.objective - there.objective).max()),

@@ -83,15 +83,47 @@ class Stopwatch:
         return [line for line in text.getvalue().splitlines() if line.strip()]
 
 
-def pass_times(task: Task, path: Path, repeats: int = 5) -> dict[str, Any]:
-    """Seconds of a pass on the edges of the last lam: columns gathered, and one product for all."""
+def _last_coefficients(path: Path) -> Any:
+    """What rows are told at the last lam, of its edges only."""
     from mixedgm.objective.softmax_terms import softmax_coefficients
 
     groups, own = path.points[-1].groups, path.points[-1].terms
     small = path.layout.restrict(groups)
-    coef = softmax_coefficients(small, own, own[small.incidence.theta_index])
-    rows = task.smooth.rows  # type: ignore[attr-defined]
-    out: dict[str, Any] = {"groups": len(groups), "coefficients": len(coef.values)}
+    return softmax_coefficients(small, own, own[small.incidence.theta_index])
+
+
+def kernel_times(task: Task, path: Path, repeats: int = 5) -> list[str]:
+    """What the GPU does in passes and curvature of the last lam: its own profile."""
+    from torch.profiler import ProfilerActivity, profile
+
+    coef, rows = _last_coefficients(path), task.smooth.rows  # type: ignore[attr-defined]
+    out = []
+    for what, ask in (
+        ("pass", lambda: rows.softmax(coef, "support")),
+        ("curvature", lambda: rows.softmax_curvature(coef, coef.nodes, 8)),
+    ):
+        ask()
+        with profile(activities=[ProfilerActivity.CUDA]) as profiled:
+            began = time.perf_counter()
+            for _ in range(repeats):
+                ask()
+            seconds = (time.perf_counter() - began) / repeats
+        events = sorted(profiled.key_averages(), key=lambda e: -e.self_device_time_total)
+        busy = sum(event.self_device_time_total for event in events) / repeats / 1e3
+        out.append(f"{what}: {1e3 * seconds:.2f} ms, GPU busy {busy:.2f} ms")
+        for event in events[:9]:
+            each = event.self_device_time_total / repeats / 1e3
+            out.append(f"  {each:7.3f} ms {event.count // repeats:4d} x {event.key[:90]}")
+    return out
+
+
+def pass_times(task: Task, path: Path, repeats: int = 5) -> dict[str, Any]:
+    """Seconds of a pass on the edges of the last lam: columns gathered, and one product for all."""
+    coef, rows = _last_coefficients(path), task.smooth.rows  # type: ignore[attr-defined]
+    out: dict[str, Any] = {
+        "groups": len(path.points[-1].groups),
+        "coefficients": len(coef.values),
+    }
     for name, cost in (("gathered", 0.0), ("one product", 1e9)):
         other = replace(rows, gathered_cost=cost)
         other._kept = rows._kept  # the same matrix on the device

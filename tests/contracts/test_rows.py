@@ -12,6 +12,7 @@ from mixedgm.diagnostics.truth import truth_of
 from mixedgm.model.layout import Layout
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.pair_weights import PairWeights
+from mixedgm.parts.cluster import ClusterParts
 from mixedgm.parts.local import LocalParts
 from mixedgm.rows.arrays import arrays_on
 from mixedgm.rows.contract import Coefficients, Conditionals, Question
@@ -91,9 +92,13 @@ DEVICE = {
 # Where the rows are cut, and how many bytes stay in memory: all, or nothing.
 PARTS = {"parts": ((0.2, 0.21, 0.9), None), "parts-in-files": ((0.5,), 0)}
 TABLE_STORES = (*MEMORY, *PARTS)
+# A few tables of every sort: every question to a cluster takes some milliseconds.
+ON_CLUSTER = ("mixed-weighted", "few-edges", "scored-weighted", "spiked-few-edges", "both-kinds")
 SHAPES_OF = dict.fromkeys(TABLE_STORES, SHAPES) | dict.fromkeys(DEVICE, (*TABLES, *DISTRIBUTIONS))
 SHAPES_OF |= {
     "device-torch": ("mixed-weighted", "few-edges", "scored-weighted", "spiked-weighted"),
+    "parts-in-files": SHAPES[::4],
+    "cluster": ON_CLUSTER,
     "states": tuple(DISTRIBUTIONS),
 }
 EVERY = [(store, shape) for store, shapes in SHAPES_OF.items() for shape in shapes]
@@ -206,7 +211,27 @@ def make(store, shape, size=0.5):
         return replace(case, rows=DeviceRows(case.rows, arrays_on(library), **options))
     if store in PARTS:
         return replace(case, rows=parted(case.rows, *PARTS[store]))
+    if store == "cluster":
+        rows = parted(case.rows, (0.3, 0.8), None)
+        futures = cluster().scatter(list(rows.parts.map(replace)), hash=False)
+        return replace(case, rows=replace(rows, parts=ClusterParts(cluster(), futures)))
     return replace(case, rows=replace(case.rows, **MEMORY.get(store, {})))
+
+
+@cache
+def cluster():
+    """Two workers in this process."""
+    from distributed import Client
+
+    options = {"processes": False, "threads_per_worker": 1, "dashboard_address": ":0"}
+    return Client(n_workers=2, **options)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _closed():
+    yield
+    if cluster.cache_info().currsize:
+        cluster().close()
 
 
 def parted(rows, cuts, limit):

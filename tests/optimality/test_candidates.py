@@ -94,6 +94,33 @@ def test_free_pairs_are_candidates_from_the_start():
     assert wide.penalty.free.tolist() == [0]
 
 
+def test_constant_columns_have_no_edges():
+    table = draw(7, 100, 5, (2, 3, 3))
+    table.X[:, 1] = 4.0
+    table.Y[:, 1] = 2
+    path = assert_same_paths(*tasks_of(table))
+    assert not np.isin(path.layout.pairs, [1, 6]).any()
+
+
+def test_pairs_with_too_many_parameters_are_left_out():
+    table = draw(8, 60, 3, (9, 12, 2, 40))
+    whole, wide = tasks_of(table, refits=True)
+    assert len(whole.too_large)
+    np.testing.assert_array_equal(whole.too_large, wide.too_large)
+    assert_same_paths(whole, wide)
+
+
+def test_a_table_of_few_permitted_pairs_has_all_of_them():
+    table = TABLES["mixed"]
+    pairs = np.array([[0, 1], [0, 10], [3, 4], [9, 12]])
+    only = PairWeights.only(13, pairs)
+    whole = prepare(table.design, Recipe(tol=1e-9, factors=only))
+    some = prepare(table.design, Recipe(tol=1e-9, factors=only, most_parameters=30))
+    assert some.beyond is None
+    np.testing.assert_array_equal(some.layout.pairs, pairs)
+    assert_same_paths(whole, some)
+
+
 def test_one_small_lam_at_once():
     whole, wide = tasks_of(TABLES["mixed"])
     lams = np.array([0.02 * whole.lam_max])

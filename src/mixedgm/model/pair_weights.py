@@ -89,6 +89,25 @@ class PairWeights:
         np.fill_diagonal(out, 1.0)
         return np.asarray(out)
 
+    def total(self, sizes: Ints) -> int:
+        """Sum of sizes[u] * sizes[v] over all pairs u < v whose weight is finite.
+
+        Examples
+        --------
+        >>> weights = PairWeights.formula(np.ones(4)).without(np.array([[0, 1]]))
+        >>> weights.total(np.ones(4, dtype=np.int64))
+        5
+        """
+        n_kinds, own = len(self.by_kind), sizes.astype(np.float64)
+        by_kind = np.bincount(self.kind, own, n_kinds)
+        both = np.outer(by_kind, by_kind)
+        both[np.diag_indices(n_kinds)] -= np.bincount(self.kind, own**2, n_kinds)
+        by_formula = 0.5 * float(both[np.isfinite(self.by_kind)].sum())
+        u, v = self.pairs.T
+        before = np.isfinite(self.by_kind[self.kind[u], self.kind[v]])
+        change = np.isfinite(self.weights).astype(np.float64) - before
+        return round(by_formula + float(change @ (own[u] * own[v])))
+
     def excepting(self, pairs: Ints, weights: Floats) -> PairWeights:
         """The same, but for these pairs; one that is an exception already gets the new weight."""
         keys = np.concatenate([pairs[:, 0] * self.n_nodes + pairs[:, 1], self._keys])

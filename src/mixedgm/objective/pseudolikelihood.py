@@ -58,6 +58,11 @@ class Pseudolikelihood(RowsCounted):
         """All rows."""
         return self.rows.n_rows
 
+    @property
+    def curvature_at_once(self) -> int:
+        """Numbers of curvature to ask for in one call: what fits a cache, or what rows prefer."""
+        return int(getattr(self.rows, "curvature_at_once", 2**18))
+
     def restrict(self, groups: Ints) -> Pseudolikelihood:
         """The same function with all other groups zero."""
         return Pseudolikelihood(self.rows, self.layout.restrict(groups), self.moments, True)

@@ -121,7 +121,7 @@ class Permitted:
 
     def n_parameters(self, width: Ints) -> int:
         """Number of parameters of all permitted pairs."""
-        return _total(self.factors, width)
+        return self.factors.total(width)
 
     def listed(self) -> Ints:
         """(k, 2) all permitted pairs, sorted: for tables that have not too many."""
@@ -132,6 +132,8 @@ class Permitted:
 
     def weighed(self, scales: Floats, weight_scales: Floats | None) -> AllPairs:
         """Calibrated yardsticks, and weights that are these or products of other scales."""
+        # A constant column has no pairs; 0 times inf is not a number.
+        scales = np.where(scales > 0.0, scales, 1.0)
         yardstick = _product(self.factors, scales, self.share)
         if weight_scales is None:
             base = yardstick

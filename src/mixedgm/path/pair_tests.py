@@ -44,7 +44,7 @@ MOST_PARAMETERS = 200
 MOST_NUMBERS = 5e7
 """Sums that may stand in memory at once: 400 MB."""
 
-_TOO_WIDE = "the table is so wide that sums for all pairs would not fit in memory"
+TOO_WIDE = "the table is so wide that sums for all pairs would not fit in memory"
 
 Mask = NDArray[np.bool_]
 
@@ -100,7 +100,7 @@ def untestable(task: Task, graph: Ints) -> str:
     """Why tests of all pairs given this graph cannot be trusted, or take too much; else nothing."""
     layout, freedom = task.layout, task.layout.nodes.freedom
     if task.beyond is not None:
-        return _TOO_WIDE
+        return TOO_WIDE
     if task.total_weight < FEWEST_ROWS:
         return f"tests need {FEWEST_ROWS} rows, and there are {task.total_weight:,.6g}"
     sizes = freedom[layout.pairs].prod(axis=1) * layout.n_blocks
@@ -114,7 +114,7 @@ def untestable(task: Task, graph: Ints) -> str:
     sums = float(layout.nodes.freedom.sum()) * float(((length + freedom) * freedom).sum())
     held = float(size.sum()) + layout.n_node_terms
     if max(sums, float((freedom**2).sum()) ** 2, held**2) > MOST_NUMBERS:
-        return _TOO_WIDE
+        return TOO_WIDE
     return ""
 
 

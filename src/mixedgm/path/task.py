@@ -213,6 +213,13 @@ class Task:
         vars(task).update(null=task.extended(self.null), lam_max=self.lam_max)
         return task
 
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs of columns that may have an edge."""
+        if self.beyond is not None:
+            return self.beyond.weights.total(np.ones(self.layout.n_nodes, dtype=np.int64))
+        return len(np.unique(np.sort(self.layout.pairs, axis=1), axis=0))
+
     def with_pairs(self, pairs: Ints) -> tuple[Task, Ints]:
         """The task of a wide table with these pairs among its candidates, and their groups."""
         task = self.with_candidates(pairs[np.isfinite(self._weights_outside.of(*pairs.T))])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -42,18 +42,17 @@ def _turned(xp: Array, array: Array) -> Array:
 
 
 def _softmax(xp: Array, logits: Array) -> tuple[Array, Array]:
-    """Probabilities over the middle axis, and the log normaliser (G, rows)."""
+    """Probabilities over the middle axis, and the log normaliser (G, rows); changes the logits."""
     top = xp.max(logits, axis=1, keepdims=True)
-    weights = xp.exp(logits - top)
+    logits -= top
+    weights = xp.exp(logits)
     norm = xp.sum(weights, axis=1, keepdims=True)
-    return weights / norm, (top + xp.log(norm))[:, 0, :]
+    weights /= norm
+    return weights, (top + xp.log(norm))[:, 0, :]
 
 
 class BatchKind(ABC):
     """The conditionals of a batch, given their linear predictors and own terms."""
-
-    rows_of_work: int
-    """Numbers that a pass holds for every row of a node, besides its predictors."""
 
     @abstractmethod
     def sums(self, xp: Array, m: Array, own: Array, weight: Array | None) -> BatchSums:
@@ -69,8 +68,6 @@ class BatchKind(ABC):
 @dataclass(frozen=True, eq=False)
 class GaussianBatch(BatchKind):
     """Continuous nodes: (linear term, precision) -> expected value."""
-
-    rows_of_work = 4
 
     def sums(self, xp: Array, m: Array, own: Array, weight: Array | None) -> BatchSums:
         """The expected value; moments have the rest."""
@@ -89,11 +86,6 @@ class IndicatorBatch(BatchKind):
     """Categorical nodes of L levels: (biases) -> probabilities."""
 
     n_levels: int
-
-    @property
-    def rows_of_work(self) -> int:  # type: ignore[override]
-        """Numbers per row: logits, probabilities, and their parts."""
-        return 4 * self.n_levels + 4
 
     def sums(self, xp: Array, m: Array, own: Array, weight: Array | None) -> BatchSums:
         """Softmax."""
@@ -127,11 +119,6 @@ class ScoredBatch(BatchKind):
     """(G, V) of every value."""
     features: Array | None
     """(G, V, terms) what multiplies own terms; None where every value has its own."""
-
-    @property
-    def rows_of_work(self) -> int:  # type: ignore[override]
-        """Numbers per row: logits, probabilities, and their parts."""
-        return 5 * int(self.scores.shape[1]) + 8
 
     def _given(self, xp: Array, m: Array, own: Array) -> tuple[Array, Array, Array]:
         """Probabilities of values, log normalisers, expected scores (G, 1, rows)."""
@@ -196,8 +183,6 @@ class SpikedBatch(BatchKind):
     constants: Array
     """(3, G, 1) what `HurdleKind.constants` says: 1 / scale of b, centres of x and of b."""
 
-    rows_of_work = 24
-
     def sums(self, xp: Array, m: Array, own: Array, weight: Array | None) -> BatchSums:
         """By c = own term + predictor of x: x given b = 1 has mean c / precision.
 
@@ -252,10 +237,16 @@ class NodeBatch:
     """(G,) columns that predict every node."""
     columns: Array
     """(G * K,) on the device: these, and d where padded, which stands for zeros."""
+    with_intercept: Array
+    """(G * (1 + K),) the same with d + 1, which stands for ones, before those of every node."""
     coefficients: Array
     """(G * K * w,) on the device: positions among all coefficients, and the last where padded."""
     slots: Array
     """(G * slots,) on the device: positions among the slots of all nodes, or the last if padded."""
+    covered: Array
+    """(G * w,) on the device: the nodes' own design columns."""
+    first_covered: int
+    """The first of these, where they follow each other; else -1."""
     entries: Ints
     """(G, K, w) the positions of the coefficients on the host."""
     terms: Ints
@@ -284,10 +275,23 @@ class NodeBatch:
         slopes = xp.reshape(xp.take(values, self.coefficients, axis=0), self.entries.shape)
         return xp.matmul(_turned(xp, slopes), columns)
 
-    def columns_covered(self, nodes: Nodes) -> Ints:
-        """(G * w,) design columns of the nodes."""
-        first = nodes.column_start[self.nodes]
-        return np.asarray((first[:, None] + np.arange(self.width)).ravel())
+    def own_rows(self, xp: Array, matrix: Array, before: int) -> Array:
+        """(G, w, rows) what a matrix has for the nodes' own columns; its first is `before`."""
+        if self.first_covered >= 0:
+            first = self.first_covered - before
+            part = matrix[first : first + self.n_nodes * self.width, :]
+        else:
+            part = xp.take(matrix, self.covered - before, axis=0)
+        return xp.reshape(part, (self.n_nodes, self.width, -1))
+
+    def set_own_rows(self, xp: Array, matrix: Array, before: int, values: Array) -> None:
+        """Write (G, w, rows) to these places."""
+        flat = xp.reshape(values, (self.n_nodes * self.width, -1))
+        if self.first_covered >= 0:
+            first = self.first_covered - before
+            matrix[first : first + self.n_nodes * self.width, :] = flat
+        else:
+            matrix[self.covered - before, :] = flat
 
     def whole_matrices(self, parts: list[Floats], nodes: Nodes) -> Iterator[Floats]:
         """Sums of curvature of scored or spiked nodes -> a matrix over own terms and entries."""
@@ -303,45 +307,27 @@ class NodeBatch:
 
 
 def padded(count: Ints) -> Ints:
-    """Numbers of columns rounded up, so that few different ones are left.
+    """Numbers of columns or values rounded up, so that few different ones are left.
+
+    A few batches of some zeros are faster than many without: each takes a dozen calls.
 
     Examples
     --------
-    >>> padded(np.array([0, 1, 3, 5, 9, 13, 17, 33])).tolist()
-    [1, 1, 4, 6, 12, 16, 24, 48]
+    >>> padded(np.array([0, 1, 5, 9, 17, 33, 49])).tolist()
+    [4, 4, 8, 16, 32, 48, 64]
     """
-    power = 2 ** np.ceil(np.log2(np.maximum(count, 1))).astype(np.int64)
-    return np.where((count > 2) & (count <= 3 * power // 4), 3 * power // 4, power)
+    power = 2 ** np.ceil(np.log2(np.maximum(count, 4))).astype(np.int64)
+    return np.where((count > 32) & (count <= 3 * power // 4), 3 * power // 4, power)
 
 
-def batches_of(
-    nodes: Nodes, incidence: Incidence, targets: Ints, arrays: Arrays, most_numbers: int, n: int
-) -> list[NodeBatch]:
-    """Batches of these nodes, each for at most about `most_numbers` numbers at n rows."""
-    width = nodes.width[targets]
-    n_columns = np.diff(incidence.node_entries)[targets] // width
-    sizes = padded(n_columns)
-    groups: dict[tuple[object, ...], list[int]] = {}
-    for at in np.argsort(n_columns, kind="stable").tolist():
-        key = _alike(nodes, int(targets[at]))
-        groups.setdefault((*key, int(sizes[at])), []).append(at)
-    out = []
-    for members in groups.values():
-        at = np.array(members)
-        one = _batch(nodes, incidence, targets[at], n_columns[at], arrays)
-        numbers = n * (one.shape[1] + one.kind.rows_of_work)
-        some = max(1, most_numbers // numbers)
-        if some >= len(at):
-            out.append(one)
-            continue
-        for first in range(0, len(at), some):
-            part = at[first : first + some]
-            out.append(_batch(nodes, incidence, targets[part], n_columns[part], arrays))
-    return out
+def alike(nodes: Nodes) -> Ints:
+    """(n_nodes,) equal numbers for nodes that may share a batch: a kind, about as many values."""
+    known: dict[tuple[object, ...], int] = {}
+    keys = (_key(nodes, node) for node in range(len(nodes)))
+    return np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.int64)
 
 
-def _alike(nodes: Nodes, node: int) -> tuple[object, ...]:
-    """What nodes of a batch have in common: a kind, and about as many values."""
+def _key(nodes: Nodes, node: int) -> tuple[object, ...]:
     if nodes.is_gaussian(node):
         return ("gaussian",)
     kind, count = nodes.kinds[node], nodes.n_values[node]
@@ -353,30 +339,91 @@ def _alike(nodes: Nodes, node: int) -> tuple[object, ...]:
     return ("scored", free, 0 if free else int(nodes.n_biases[node]), int(padded(np.array(count))))
 
 
-def _batch(
-    nodes: Nodes, incidence: Incidence, targets: Ints, n_columns: Ints, arrays: Arrays
-) -> NodeBatch:
-    width, d = int(nodes.width[targets[0]]), nodes.n_columns
-    size = int(padded(n_columns).max())
-    first, k = incidence.node_entries[targets], np.arange(size)
-    there = k < n_columns[:, None]
-    entry = np.where(there, first[:, None] + k * width, 0)
-    column = incidence.entry_column if len(incidence.entry_column) else np.zeros(1, np.int64)
-    columns = np.where(there, column[entry], d)
-    entries = np.where(there[:, :, None], entry[:, :, None] + np.arange(width), -1)
-    last = len(incidence.theta_index)
-    conditional, slots, terms = _conditional(nodes, targets, arrays)
-    return NodeBatch(
-        conditional,
-        targets,
-        width,
-        n_columns,
-        arrays.put(columns.ravel()),
-        arrays.put(np.where(entries < 0, last, entries).ravel()),
-        arrays.put(slots.ravel()),
-        entries,
-        terms,
-    )
+def batches_of(
+    nodes: Nodes, incidence: Incidence, targets: Ints, kinds: Ints, arrays: Arrays, most: float
+) -> list[NodeBatch]:
+    """Batches of these nodes; kinds as `alike` has them, at most `most` numbers per row."""
+    n_columns = np.diff(incidence.node_entries)[targets] // nodes.width[targets]
+    sizes = padded(n_columns)
+    key = kinds[targets] * (1 + int(sizes.max())) + sizes
+    order = np.argsort(key, kind="stable")
+    members: list[Ints] = []
+    for group in np.split(order, np.flatnonzero(np.diff(key[order])) + 1):
+        each = int(sizes[group[0]]) + _work(nodes, int(targets[group[0]]))
+        some = max(1, int(most // each))
+        members += [group[a : a + some] for a in range(0, len(group), some)]
+    drafts = [_Draft.of(nodes, incidence, targets[at], n_columns[at], arrays) for at in members]
+    # One copy to the device for all positions.
+    flat = arrays.put(np.concatenate([part for draft in drafts for part in draft.positions]))
+    out, at = [], 0
+    for draft in drafts:
+        parts = []
+        for part in draft.positions:
+            parts.append(flat[at : at + len(part)])
+            at += len(part)
+        out.append(draft.batch(parts))
+    return out
+
+
+def _work(nodes: Nodes, node: int) -> int:
+    """Numbers that a pass holds for every row of a node, besides its predictors."""
+    if nodes.is_gaussian(node):
+        return 4
+    return 24 if nodes.kinds[node].has_spike else 5 * nodes.n_values[node] + 8
+
+
+@dataclass(frozen=True, eq=False)
+class _Draft:
+    """A batch whose positions are still on the host."""
+
+    kind: BatchKind
+    nodes: Ints
+    width: int
+    n_columns: Ints
+    entries: Ints
+    terms: Ints
+    positions: tuple[Ints, ...]
+    """Columns, the same with the intercept, coefficients, slots, own columns."""
+
+    @classmethod
+    def of(
+        cls, nodes: Nodes, incidence: Incidence, targets: Ints, n_columns: Ints, arrays: Arrays
+    ) -> _Draft:
+        """Of nodes that are alike, with these numbers of columns."""
+        width, d, k = int(nodes.width[targets[0]]), nodes.n_columns, int(padded(n_columns).max())
+        first, place = incidence.node_entries[targets], np.arange(k)
+        there = place < n_columns[:, None]
+        entry = np.where(there, first[:, None] + place * width, 0)
+        column = incidence.entry_column if len(incidence.entry_column) else np.zeros(1, np.int64)
+        columns = np.full((len(targets), 1 + k), d + 1)
+        columns[:, 1:] = np.where(there, column[entry], d)
+        entries = np.where(there[:, :, None], entry[:, :, None] + np.arange(width), -1)
+        kind, slots, terms = _conditional(nodes, targets, arrays)
+        covered = nodes.column_start[targets][:, None] + np.arange(width)
+        coefficients = np.where(entries < 0, len(incidence.theta_index), entries)
+        parts = (columns[:, 1:], columns, coefficients, slots, covered)
+        positions = tuple(part.ravel() for part in parts)
+        return cls(kind, targets, width, n_columns, entries, terms, positions)
+
+    def batch(self, parts: list[Array]) -> NodeBatch:
+        """The batch with its positions on the device."""
+        covered = self.positions[-1]
+        follow = bool((np.diff(covered) == 1).all())
+        columns, with_intercept, coefficients, slots, own = parts
+        return NodeBatch(
+            self.kind,
+            self.nodes,
+            self.width,
+            self.n_columns,
+            columns,
+            with_intercept,
+            coefficients,
+            slots,
+            own,
+            int(covered[0]) if follow else -1,
+            self.entries,
+            self.terms,
+        )
 
 
 def _conditional(nodes: Nodes, targets: Ints, arrays: Arrays) -> tuple[BatchKind, Ints, Ints]:
@@ -413,10 +460,3 @@ def _ranges(start: Ints, places: Ints, padding: int) -> Ints:
     count = start[places + 1] - start[places]
     k = np.arange(int(count.max()))
     return np.where(k < count[:, None], start[places][:, None] + k, padding)
-
-
-def with_intercept(batch: NodeBatch, arrays: Arrays, d: int) -> NodeBatch:
-    """The batch with a column of ones before all others; its coefficients stay as they are."""
-    columns = arrays.get(batch.columns).reshape(batch.shape)
-    ones = np.full((batch.n_nodes, 1), d + 1)
-    return replace(batch, columns=arrays.put(np.hstack([ones, columns]).ravel()))

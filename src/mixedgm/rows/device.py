@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from mixedgm.errors import NotYetError, OutOfMemoryError
 from mixedgm.model.layout import Floats, Incidence, Ints, spans
 from mixedgm.model.nodes import Nodes
 from mixedgm.rows.arrays import Array, Arrays, arrays_on
-from mixedgm.rows.batches import NodeBatch, batches_of, weighed, with_intercept
+from mixedgm.rows.batches import NodeBatch, alike, batches_of, weighed
 from mixedgm.rows.contract import (
     Coefficients,
     ColumnMoments,
@@ -46,7 +46,7 @@ _FOR_ROWS, _FOR_WORK, _FOR_MOMENTS = 0.6, 0.1, 0.2
 _FEWEST_ROWS = 256
 # Columns of a tile of the matrix of all pairs.
 _TILE = 4096
-_PLANS = 4
+_PLANS = 6
 _GB = 1e9
 
 
@@ -86,6 +86,8 @@ class DeviceRows:
     """Rows on the device at a time; by default as many as fit."""
     gathered_cost: float = GATHERED_COST
     """By it, the columns that predict a node are gathered, or one product is made for all nodes."""
+    curvature_at_once: ClassVar[int] = 2**23
+    """Numbers of curvature to be asked for in one call: every call takes some milliseconds."""
     passes: float = field(default=0.0, init=False)
     curvature_passes: float = field(default=0.0, init=False)
     part_seconds: tuple[float, float] = field(default=(0.0, 0.0), init=False)
@@ -124,6 +126,11 @@ class DeviceRows:
     def _width(self) -> int:
         """Design columns of discrete nodes."""
         return int(self.nodes.width[self.nodes.discrete].sum())
+
+    @cached_property
+    def _first_softmax(self) -> int:
+        """The first design column of discrete nodes."""
+        return -int(self.nodes.softmax_column[0]) if self._d else 0
 
     # -- rows on the device ------------------------------------------------------------------------
 
@@ -286,13 +293,15 @@ class DeviceRows:
         n_columns = np.diff(incidence.node_entries)[targets] // nodes.width[targets]
         covered = int(nodes.width[targets].sum())
         is_dense = self.gathered_cost * int(n_columns.sum()) > self._d * covered
-        plan = PassPlan(incidence, targets, self._batches(incidence, targets), is_dense)
+        most = _FOR_WORK * self._budget / (8 * self._block_rows)
+        batches = batches_of(nodes, incidence, targets, self._alike, self.arrays, most)
+        plan = PassPlan(incidence, targets, batches, is_dense)
         self._plans[:] = [plan, *self._plans[: _PLANS - 1]]
         return plan
 
-    def _batches(self, incidence: Incidence, targets: Ints, stride: int = 1) -> list[NodeBatch]:
-        most, rows = int(_FOR_WORK * self._budget // 8), -(-self._block_rows // stride)
-        return batches_of(self.nodes, incidence, targets, self.arrays, most, rows)
+    @cached_property
+    def _alike(self) -> Ints:
+        return alike(self.nodes)
 
     def _coefficient_matrix(self, plan: PassPlan, values: Floats) -> Array:
         """(columns, d) coefficients: a row for every column from the first target to the last."""
@@ -315,7 +324,7 @@ class DeviceRows:
         self, plan: PassPlan, block: DeviceBlock, values: Array, matrix: Array | None
     ) -> Iterator[tuple[NodeBatch, Array | None, Array]]:
         """Every batch with its gathered columns (None where one product does it) and predictors."""
-        xp, arrays = self.arrays.xp, self.arrays
+        xp, before = self.arrays.xp, self._columns_between(plan.targets).start
         if matrix is not None:
             every = xp.matmul(matrix, block.z[: self._d, :])
         for batch in plan.batches:
@@ -323,9 +332,7 @@ class DeviceRows:
                 columns = batch.gathered(xp, block.z)
                 yield batch, columns, batch.predictors(xp, columns, values)
                 continue
-            at = batch.columns_covered(self.nodes) - self._columns_between(plan.targets).start
-            m = _rows_at(xp, arrays, every, at)
-            yield batch, None, xp.reshape(m, (batch.n_nodes, batch.width, -1))
+            yield batch, None, batch.own_rows(xp, every, before)
 
     # -- passes ------------------------------------------------------------------------------------
 
@@ -349,8 +356,9 @@ class DeviceRows:
 
     def _on_device(self, coef: Coefficients) -> tuple[Array, Array]:
         """Coefficients and own logits, with what padded positions point at behind them."""
-        values = self.arrays.put(np.append(coef.values, 0.0))
-        return values, self.arrays.put(np.append(coef.bias, -np.inf))
+        n = len(coef.values) + 1
+        both = self.arrays.put(np.concatenate([coef.values, [0.0], coef.bias, [-np.inf]]))
+        return both[:n], both[n:]
 
     def _softmax_block(
         self,
@@ -371,8 +379,7 @@ class DeviceRows:
                 continue
             out.append(sums.terms)
             if expected is not None:
-                at = self.nodes.softmax_column[batch.columns_covered(self.nodes)]
-                _set_rows(self.arrays, expected, at, sums.expected)
+                batch.set_own_rows(xp, expected, self._first_softmax, sums.expected)
             else:
                 out.append(xp.matmul(columns, xp.permute_dims(sums.expected, (0, 2, 1))))
         if expected is not None:
@@ -519,24 +526,19 @@ class DeviceRows:
         if not len(targets):
             return
         xp, (values, slots) = self.arrays.xp, self._on_device(coef)
-        # Sums over pairs of columns take more room than the columns themselves.
-        for batch in self._batches(coef.incidence, targets, stride):
-            wide = with_intercept(batch, self.arrays, self._d)
+        for batch in self._plan(coef.incidence, targets).batches:
             total: list[Array] = []
             for at, block in enumerate(self._blocks()):
                 first = -at * self._block_rows % stride
                 if first >= block.z.shape[1]:
                     continue
                 some = block.every(first, stride)
-                z = xp.reshape(
-                    xp.take(some.z, wide.columns, axis=0), (batch.n_nodes, -1, some.z.shape[1])
-                )
+                z = xp.take(some.z, batch.with_intercept, axis=0)
+                z = xp.reshape(z, (batch.n_nodes, 1 + batch.shape[1], -1))
                 m = batch.predictors(xp, z[:, 1:, :], values)
                 own = batch.own(xp, slots)
-                parts = batch.kind.curvature(xp, m, own, some.weight, z)
-                total = (
-                    list(parts) if not total else [a + b for a, b in zip(total, parts, strict=True)]
-                )
+                parts = list(batch.kind.curvature(xp, m, own, some.weight, z))
+                total = [a + b for a, b in zip(total, parts, strict=True)] if total else parts
             yield batch, self._fetched(total)
 
     # -- all pairs ---------------------------------------------------------------------------------
@@ -553,7 +555,7 @@ class DeviceRows:
         return found
 
     def _outside(self, conditionals: Conditionals, question: Question) -> Outside:
-        tiles = tiles_of(self.nodes, self.arrays, _TILE)
+        tiles = self._tiles
         wanted = Wanted(tiles, question, self.arrays, shared=conditionals.shared)
         blocks = -(-self.n_rows // self._block_rows)
         total: dict[tuple[int, int], Array] = {}
@@ -568,6 +570,10 @@ class DeviceRows:
         for pair, product in total.items():
             wanted.add(pair, product / self.total_weight)
         return wanted.answer()
+
+    @cached_property
+    def _tiles(self) -> list[Tile]:
+        return tiles_of(self.nodes, self.arrays, _TILE)
 
     def _tile(
         self, z: Array, r: Array, tiles: list[Tile], pair: tuple[int, int], shared: bool
@@ -597,7 +603,7 @@ class DeviceRows:
             matrix = self._coefficient_matrix(plan, coef.values) if plan.is_dense else None
             for batch, _, m in self._predicted(plan, block, values, matrix):
                 sums = batch.kind.sums(xp, m, batch.own(xp, slots), block.weight)
-                _set_rows(arrays, out, batch.columns_covered(nodes), sums.expected)
+                batch.set_own_rows(xp, out, 0, sums.expected)
         seen = weighed(block.z[: self._d, :], block.weight)
         is_predicted = arrays.put(conditionals.predicted[nodes.column_node].astype(np.float64))
         out -= seen if conditionals.predicted.all() else seen * is_predicted[:, None]
@@ -615,23 +621,3 @@ def rows_on(device: str, rows: MemoryRows) -> DeviceRows:
 def _plain(codes: NDArray[np.integer]) -> NDArray[np.integer]:
     """Codes of a type that all libraries have."""
     return codes if codes.dtype == np.uint8 else codes.astype(np.int32)
-
-
-def _is_range(at: Ints) -> bool:
-    return bool(at[-1] - at[0] == len(at) - 1 and (np.diff(at) == 1).all())
-
-
-def _rows_at(xp: Array, arrays: Arrays, matrix: Array, at: Ints) -> Array:
-    """Some rows of a matrix; no copy where they follow each other."""
-    if _is_range(at):
-        return matrix[int(at[0]) : int(at[-1]) + 1, :]
-    return xp.take(matrix, arrays.put(at), axis=0)
-
-
-def _set_rows(arrays: Arrays, matrix: Array, at: Ints, values: Array) -> None:
-    """matrix[at] = values, whose last axis is that of the rows of the table."""
-    flat = arrays.xp.reshape(values, (len(at), -1))
-    if _is_range(at):
-        matrix[int(at[0]) : int(at[-1]) + 1, :] = flat
-    else:
-        matrix[arrays.put(at), :] = flat

@@ -27,6 +27,8 @@ class Tile:
     """Their first design column, where their columns follow each other; else -1."""
     columns: Array
     """(nodes * width,) their design columns, on the device."""
+    numbers: Array
+    """The numbers of the nodes, on the device."""
 
     @property
     def n_columns(self) -> int:
@@ -51,7 +53,7 @@ def tiles_of(nodes: Nodes, arrays: Arrays, most_columns: int) -> list[Tile]:
             columns = (nodes.column_start[part][:, None] + np.arange(width)).ravel()
             follow = columns[-1] - columns[0] == len(columns) - 1
             first = int(columns[0]) if follow else -1
-            out.append(Tile(part, width, first, arrays.put(columns)))
+            out.append(Tile(part, width, first, arrays.put(columns), arrays.put(part)))
     return out
 
 
@@ -68,10 +70,12 @@ class Wanted:
         self._largest, self._count = 0.0, 0
         self._found: list[tuple[Ints, Ints, Floats]] = []
         weights = question.weights
-        self._by_kind, self._scale = arrays.put(weights.by_kind), arrays.put(weights.scale)
+        self._by_kind, self._kind = arrays.put(weights.by_kind), arrays.put(weights.kind)
+        self._scale = arrays.put(weights.scale)
+        self._is_symmetric = np.array_equal(weights.by_kind, weights.by_kind.T)
         self._exceptions = self._located()
 
-    def _located(self) -> dict[tuple[int, int], tuple[Ints, Floats]]:
+    def _located(self) -> dict[tuple[int, int], tuple[Array, Array]]:
         """Exceptions by pair of tiles: places in the matrix of their nodes, and weights."""
         weights, tiles = self._question.weights, self._tiles
         if not len(weights.pairs):
@@ -86,25 +90,23 @@ class Wanted:
         size = np.array([len(each.nodes) for each in tiles])
         key, at = tile[u] * len(tiles) + tile[v], place[u] * size[tile[v]] + place[v]
         order = np.argsort(key, kind="stable")
-        cuts = np.flatnonzero(np.diff(key[order])) + 1
+        key, places = key[order], self._arrays.put(at[order])
+        given = self._arrays.put(weights.weights[order])
+        cuts = [0, *(np.flatnonzero(np.diff(key)) + 1).tolist(), len(key)]
         return {
-            (int(key[part[0]]) // len(tiles), int(key[part[0]]) % len(tiles)): (
-                at[part],
-                weights.weights[part],
-            )
-            for part in np.split(order, cuts)
+            (int(key[a]) // len(tiles), int(key[a]) % len(tiles)): (places[a:b], given[a:b])
+            for a, b in zip(cuts[:-1], cuts[1:], strict=True)
         }
 
     def add(self, pair: tuple[int, int], gradient: Array) -> None:
         """Take a tile of the gradient of all pairs: (columns, columns)."""
-        xp, arrays = self._arrays.xp, self._arrays
-        one, two = self._tiles[pair[0]], self._tiles[pair[1]]
+        xp, one, two = self._arrays.xp, self._tiles[pair[0]], self._tiles[pair[1]]
         shape = (len(one.nodes), one.width, len(two.nodes), two.width)
         square = xp.sum(xp.reshape(gradient * gradient, shape), axis=(1, 3))
         weight = self._weights(pair)
         is_asked = xp.isfinite(weight)
-        u, v = arrays.put(one.nodes)[:, None], arrays.put(two.nodes)[None, :]
         if pair[0] == pair[1]:
+            u, v = one.numbers[:, None], two.numbers[None, :]
             is_asked = is_asked & (u < v if self._shared else u != v)
         # What is not asked about has no entry: minus one.
         entry = xp.where(is_asked, xp.sqrt(square) / weight, -1.0)
@@ -112,21 +114,19 @@ class Wanted:
 
     def _weights(self, pair: tuple[int, int]) -> Array:
         """(nodes, nodes) weights of all pairs of two tiles."""
-        xp, arrays, weights = self._arrays.xp, self._arrays, self._question.weights
-        one, two = self._tiles[pair[0]].nodes, self._tiles[pair[1]].nodes
-        i, j = arrays.put(one), arrays.put(two)
-        a, b = arrays.put(weights.kind[one]), arrays.put(weights.kind[two])
-        by_kind = xp.take(xp.take(self._by_kind, a, axis=0), b, axis=1)
-        if self._shared and not np.array_equal(weights.by_kind, weights.by_kind.T):
+        xp, i, j = self._arrays.xp, self._tiles[pair[0]].numbers, self._tiles[pair[1]].numbers
+        a, b = xp.take(self._kind, i, axis=0), xp.take(self._kind, j, axis=0)
+        out = xp.take(xp.take(self._by_kind, a, axis=0), b, axis=1)
+        if self._shared and not self._is_symmetric:
             # The first kind is that of the node with the smaller number.
             turned = xp.permute_dims(xp.take(xp.take(self._by_kind, b, axis=0), a, axis=1), (1, 0))
-            by_kind = xp.where(i[:, None] < j[None, :], by_kind, turned)
-        out = xp.take(self._scale, i, axis=0)[:, None] * xp.take(self._scale, j, axis=0) * by_kind
+            out = xp.where(i[:, None] < j[None, :], out, turned)
+        out = xp.take(self._scale, i, axis=0)[:, None] * xp.take(self._scale, j, axis=0) * out
         if pair in self._exceptions:
-            at, given = self._exceptions[pair]
+            places, given = self._exceptions[pair]
             flat = xp.reshape(out, (-1,))
-            flat[arrays.put(at)] = arrays.put(given)
-            out = xp.reshape(flat, (len(one), len(two)))
+            flat[places] = given
+            out = xp.reshape(flat, out.shape)
         return out
 
     def _keep(self, entry: Array, one: Tile, two: Tile) -> None:

@@ -162,7 +162,8 @@ class Contrasts:
         start = offsets(size**2)
         out = np.zeros(int(start[-1]))
         entries = incidence.entry_ptr[incidence.target_ptr]
-        for a, b in _batches((entries[1:] - entries[:-1] + self.layout.nodes.n_biases + 1) ** 2):
+        sizes = (entries[1:] - entries[:-1] + self.layout.nodes.n_biases + 1) ** 2
+        for a, b in _batches(sizes, getattr(smooth, "curvature_at_once", _BATCH)):
             curvature = smooth.curvature(theta, stride, np.arange(a, b))
             assert isinstance(curvature, Curvature)
             self._project(curvature, start, out)
@@ -283,12 +284,12 @@ def _triangle(n_levels: int) -> Floats:
     return np.ascontiguousarray(out)
 
 
-def _batches(sizes: Ints) -> list[tuple[int, int]]:
-    """Consecutive nodes whose sizes add up to about `_BATCH` at most, or to four times the largest.
+def _batches(sizes: Ints, most: int = _BATCH) -> list[tuple[int, int]]:
+    """Consecutive nodes whose sizes add up to about `most`, or to four times the largest.
 
     What fits into a cache is quickly read again; several nodes are several threads' work.
     """
-    total, limit = sizes.cumsum(), max(_BATCH, 4 * int(sizes.max()))
+    total, limit = sizes.cumsum(), max(most, 4 * int(sizes.max()))
     if total[-1] <= limit:
         return [(0, len(sizes))]
     cuts = np.flatnonzero(np.diff(total // limit)) + 1

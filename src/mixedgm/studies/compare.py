@@ -20,7 +20,7 @@ from mixedgm.checkpoint import Outcome, Record, fingerprint
 from mixedgm.errors import NotYetError, ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.fitting import encode, fit_design, fit_gaps
-from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.model.layout import Floats, Ints, Layout, pair_numbers
 from mixedgm.model.params import Params
 from mixedgm.notices import warn_about, warn_unless_converged
 from mixedgm.options import Options
@@ -122,13 +122,14 @@ def compare_groups(
     records = [estimate_record(plan, fitted) for fitted in fits]
     compared, outcomes = records, []
     if tested is not None:
-        pairs = _numbers(plan.declared, tested.ends)
+        pairs = pair_numbers(len(plan.design.schema.nodes), tested.ends)
     else:
         assert equal is not None
         compared = [drawn_record(plan, part, first) for part in equal.parts()]
         pairs = all_pairs([*records, *compared])
         outcomes = _shuffles(Shuffle(plan, equal, pairs), drawn, request)
-    every, other = (Replicates.gather(plan.declared, r, pairs) for r in (records, compared))
+    columns = Layout.without_edges(plan.design.schema.spans)
+    every, other = (Replicates.gather(columns, r, pairs) for r in (records, compared))
     observed = _statistics(plan, other, pairs)
     done = [outcome.record for outcome in outcomes if outcome.record is not None]
     return GroupComparison(
@@ -140,7 +141,7 @@ def compare_groups(
         penalty=request.penalty,
         n_perm=0 if tested is not None else count,
         alpha=float(request.alpha),
-        n_pairs=len(np.unique(np.sort(plan.whole.layout.pairs, axis=1), axis=0)),
+        n_pairs=plan.whole.n_pairs,
         estimates=every,
         compared=other,
         effective_rows=np.array(
@@ -164,12 +165,6 @@ def _chosen(request: Request, tasks: GroupTasks) -> tuple[str, str]:
     if against:
         return "permutation", against
     return "differences", tasks.enough
-
-
-def _numbers(declared: Layout, ends: Ints) -> Ints:
-    """Which of all pairs these are."""
-    number, wanted = (pairs @ np.array([declared.n_nodes, 1]) for pairs in (declared.pairs, ends))
-    return np.asarray(np.searchsorted(number, wanted))
 
 
 def _pooled(
@@ -300,7 +295,8 @@ def shuffled(shuffle: Shuffle, seed: Seed) -> Record:
     """Shuffle the labels, fit every group, and keep the statistics."""
     plan = shuffle.plan
     records = [drawn_record(plan, design, seed) for design in shuffle.draw(seed)]
-    return _statistics(plan, Replicates.gather(plan.declared, records), shuffle.pairs)
+    columns = Layout.without_edges(plan.design.schema.spans)
+    return _statistics(plan, Replicates.gather(columns, records), shuffle.pairs)
 
 
 def _statistics(plan: ResamplingPlan, every: Replicates, pairs: Ints) -> Record:
@@ -311,7 +307,8 @@ def _statistics(plan: ResamplingPlan, every: Replicates, pairs: Ints) -> Record:
     lack a level of the whole table, in how many groups; `converged` whether all groups are.
     """
     apart = differences(every).max(axis=0, initial=0.0)
-    of_pair = np.zeros(plan.declared.n_groups)
+    n_nodes = every.layout.n_nodes
+    of_pair = np.zeros(n_nodes * (n_nodes - 1) // 2)
     of_pair[every.pairs] = apart
     spread = every.standardised.var(axis=0).sum()
     strength = every.weights.sum(axis=1)

@@ -14,7 +14,7 @@ from mixedgm.options import Options
 from mixedgm.parallel import RandomState, seeds
 from mixedgm.parameters import ensure, is_real
 from mixedgm.path.error_rates import LocalFDR
-from mixedgm.path.pair_tests import affordable, pairs_given, settled
+from mixedgm.path.pair_tests import TOO_WIDE, affordable, pairs_given, settled
 from mixedgm.path.recipe import by_conditionals
 from mixedgm.path.rounds import Incomplete
 from mixedgm.path.task import Task, prepare
@@ -199,6 +199,11 @@ def _refuse(task: Task, design: Design | Gaps, clusters: Ints | None) -> None:
             f"cluster has {int(clusters.max()) + 1} different labels, and variances between fewer "
             f"than {FEWEST_ROWS} clusters cannot be trusted. To fix: test without clusters, or "
             "make the cluster a column of the model."
+        )
+    if task.beyond is not None:
+        raise ParameterError(
+            f"edges cannot be tested: {TOO_WIDE}. To fix: fit and test some of the columns, such "
+            "as those that have an edge; or ask by a bootstrap how often edges are found again."
         )
     if task.layout.n_groups == 0:
         raise ParameterError("no pair of columns may have an edge, so there is nothing to test.")

@@ -22,7 +22,7 @@ from mixedgm.inference.statistics import equivalent_z, pair_statistics
 from mixedgm.inference.two_groups import TwoGroups
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.path.error_rates import LocalFDR
-from mixedgm.path.pair_tests import affordable, pairs_given, settled
+from mixedgm.path.pair_tests import TOO_WIDE, affordable, pairs_given, settled
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.rounds import Incomplete
 from mixedgm.path.task import Task, prepare
@@ -74,6 +74,8 @@ class GroupTasks:
         """Why the same pairs cannot be estimated in all groups; empty where they can."""
         if self.groups.blocks is not None:
             return "rows of a block belong together, and estimates of groups must be independent"
+        if self.whole.beyond is not None:
+            return TOO_WIDE
         if self.whole.layout.n_groups == 0:
             return "no pair of columns may have an edge"
         nodes = self.whole.schema.spans

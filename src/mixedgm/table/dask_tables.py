@@ -43,7 +43,7 @@ def connected(address: str) -> Any:
         ) from None
     client: Any = distributed.Client
     try:
-        return client(address, timeout="10s")
+        return client(address, timeout="5s")
     except (OSError, TimeoutError, ValueError) as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise ParameterError(

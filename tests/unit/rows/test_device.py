@@ -244,8 +244,8 @@ def test_padding_wastes_little():
     count = np.arange(1, 3000)
     size = padded(count)
     assert (size >= count).all()
-    assert (size <= np.maximum(1.5 * count, count + 1)).all()
-    assert len(np.unique(size)) < 30
+    assert (size <= np.maximum(4, np.where(count > 32, 1.5, 2.0) * count)).all()
+    assert len(np.unique(size)) < 20
 
 
 def test_rows_stay_in_memory_for_tests_of_pairs():
