@@ -100,10 +100,14 @@ class AtLam:
 class Unpenalised:
     """A graph without shrinkage; edges that need a ridge have it in all rounds."""
 
-    groups: Ints
+    groups: Ints | None
+    """None: all that there are.  Completed rows of a resample need not have every level in every
+    round, and so not every edge."""
     max_iter: int = 200
     held: tuple[Ints, Ints] | None = field(default=None, init=False)
     """Groups that need a ridge, and numbers that need noise, once these are known."""
+    _pairs: Ints | None = field(default=None, init=False)
+    """The edges when they became known."""
 
     def optimality(self, task: Task, theta: Floats) -> Optimality:
         """Of the graph's own parameters."""
@@ -117,19 +121,28 @@ class Unpenalised:
 
     def solved(self, task: Task, theta: Floats, tol: float) -> Floats:
         """As `unshrunken`, the first time; then with the same ridge."""
-        start = Start(theta, task.null.evaluation)
+        start, groups = Start(theta, task.null.evaluation), self._groups(task)
         if self.held is None:
-            fit = unshrunken(task, self.groups, start, tol=tol, max_iter=self.max_iter)
-            self.held = fit.ridge, fit.noisy
+            fit = unshrunken(task, groups, start, tol=tol, max_iter=self.max_iter)
+            self.held, self._pairs = (fit.ridge, fit.noisy), task.layout.pairs
             return fit.solution.theta
         problem, _ = self._problem(task)
         how = task.solver, tol, self.max_iter
         with single_threaded_blas():
-            return task.confined(problem, self.groups, start, *how).theta
+            return task.confined(problem, groups, start, *how).theta
+
+    def _groups(self, task: Task) -> Ints:
+        """The groups of the graph; what is known of others is forgotten."""
+        if self.groups is not None:
+            return self.groups
+        if self._pairs is not None and not np.array_equal(self._pairs, task.layout.pairs):
+            self.held = self._pairs = None
+        return np.arange(task.layout.n_groups)
 
     def _problem(self, task: Task) -> tuple[Problem, Ints]:
+        groups = self._groups(task)
         held = self.held or (np.zeros(0, dtype=np.int64),) * 2
-        return refit_problem(task, self.groups, *held), task.layout.positions(self.groups)
+        return refit_problem(task, groups, *held), task.layout.positions(groups)
 
 
 def _kkt(problem: Problem, theta: Floats) -> float:
@@ -355,7 +368,8 @@ class _Mixing:
 
     def next(self, task: Task, params: Params, solved: Floats) -> Params:
         """The parameters to go on from, by those that were completed by and those estimated."""
-        self.coordinates = self.coordinates or task.coordinates
+        if self.coordinates is None or not task.layout.same(self.coordinates.layout):
+            self.coordinates, self.steps, self.ends = task.coordinates, [], []
         end = self._theta(task.params(solved))
         self.steps.append(end - self._theta(params))
         self.ends.append(end)

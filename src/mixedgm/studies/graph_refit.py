@@ -81,7 +81,7 @@ class GraphRefit:
             missing = missing[np.arange(design.n_rows) % len(missing)]
         gaps = punched(design, missing)
         incomplete = Incomplete.of(gaps, self.recipe, self._reference, n_draws=FEWEST)
-        goal, tol = Unpenalised(np.arange(self.whole.layout.n_groups)), 20.0 * _tol(design)
+        goal, tol = Unpenalised(None), 20.0 * _tol(design)
         ends = incomplete.settle(goal, self.fitted.params, tol=tol, most=_ROUNDS)
         model = replace(self.fitted, params=ends.params, node_scales=ends.task.node_scales)
         return model, ends.design
@@ -166,9 +166,8 @@ def _recipe(fitted: FittedModel) -> Recipe:
 def _completed(fitted: FittedModel, gaps: Gaps) -> Design:
     """The rows, completed by the graph's own refit."""
     incomplete = Incomplete.of(gaps, _recipe(fitted), n_draws=FEWEST)
-    _, task = incomplete.at(fitted.pairwise_params)
-    goal, tol = Unpenalised(np.arange(task.layout.n_groups)), _TOL / np.sqrt(task.total_weight)
-    return incomplete.settle(goal, fitted.pairwise_params, tol=float(tol)).design
+    tol = _TOL / np.sqrt(max(gaps.total_weight, 1.0))
+    return incomplete.settle(Unpenalised(None), fitted.pairwise_params, tol=float(tol)).design
 
 
 def _tol(design: Design) -> float:
