@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mixedgm.errors import ParameterError, level_of_caller
 from mixedgm.fitted import FittedModel
+from mixedgm.fitting import table_margins
 from mixedgm.model.layout import Ints
 from mixedgm.model.pair_weights import PairWeights
 from mixedgm.path.recipe import Recipe
@@ -72,7 +73,8 @@ class GraphRefit:
         if refit is None or not refit.solution.converged:
             refit = unshrunken(task, groups, start, tol=tol)
         params = task.params(refit.solution.theta)
-        return replace(self.fitted, params=params, node_scales=task.node_scales), rows
+        scales = task.node_scales
+        return replace(self.fitted, params=params, node_scales=scales, margins=None), rows
 
     def _again_with_gaps(self, design: Design) -> tuple[FittedModel, Design]:
         assert self.missing is not None
@@ -83,7 +85,8 @@ class GraphRefit:
         incomplete = Incomplete.of(gaps, self.recipe, self._reference, n_draws=FEWEST)
         goal, tol = Unpenalised(None), 20.0 * _tol(design)
         ends = incomplete.settle(goal, self.fitted.params, tol=tol, most=_ROUNDS)
-        model = replace(self.fitted, params=ends.params, node_scales=ends.task.node_scales)
+        scales = ends.task.node_scales
+        model = replace(self.fitted, params=ends.params, node_scales=scales, margins=None)
         return model, ends.design
 
 
@@ -153,6 +156,9 @@ def refit_graph(fitted: FittedModel, design: Design | Gaps) -> GraphRefit:
         node_scales=task.node_scales,
         report=report,
         library=fitted.library,
+        # Tables that are drawn have the margins of this one.  With hurdle columns matching them
+        # takes chains, and those of the fit have to do.
+        margins=None if task.layout.nodes.n_spiked else table_margins(task),
     )
     return GraphRefit(model, rows, recipe, task, refit.ridge, missing)
 
