@@ -69,7 +69,7 @@ BAD: list[tuple[list[str], str]] = [
         " Got 'x.foo' instead.",
     ),
     (["edges", "survey.csv", "-o", "x"], "the output must be a file name that ends in"),
-    (["check", "."], "'.' is a folder. To fix: give the path of a file"),
+    (["check", "."], "the folder '.' has no Parquet files. To fix: give the path of a file"),
     (["plot", "survey.csv", "-o", "x.doc"], "the picture must be a file name that ends in .png"),
     (["plot", "none.mgm", "-o", "x.png"], "there is no file 'none.mgm'"),
     (["predict", "survey.csv", "survey.csv"], "is not a model file"),

@@ -6,6 +6,7 @@ A method that is new has no entry here, and the first test fails: add one, or sa
 import inspect
 import json
 import math
+import re
 from itertools import product
 
 import numpy as np
@@ -296,6 +297,17 @@ def test_files_keep_every_kind(model, rows, tmp_path):
     assert again.schema_ == model.schema_
     assert again.edges_ == model.edges_
     assert again.node_scores(rows) == model.node_scores(rows)
+
+
+@asks("model.report", "model.view")
+def test_reports_show_kinds(model, rows, tmp_path):
+    model.report(tmp_path / "report.html", rows, check=False)
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    content = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', text, re.DOTALL)
+    shown = json.loads(content[1])
+    kinds = {node["name"]: node["kind"] for node in shown["graph"]["nodes"]}
+    assert kinds == {node.name: node.kind for node in model.schema_.nodes}
+    assert "sandbox" in model.view()._repr_html_()
 
 
 @asks("model.plot", "model.plot_path", "model.plot_selection", "model.plot_parameters")
@@ -1098,6 +1110,7 @@ COMMANDS = {
     "path": (["table.csv", "--lams", "0.3,0.1", *DECLARED], "n_edges"),
     "edges": (["model.mgm"], "ordinal-count"),
     "plot": (["model.mgm", "-o", "picture.png"], "wrote picture.png"),
+    "report": (["model.mgm", "table.csv", "--no-check", "-o", "r.html"], "wrote r.html"),
     "query": (["model.mgm", "--mean", "--given", "pain=mild,visits=3"], "grade"),
     "sample": (["model.mgm", "-n", "5", "--seed", "1"], "visits,ward,age,pain"),
     "impute": (["model.mgm", "gaps.csv"], "visits,ward,age,pain"),

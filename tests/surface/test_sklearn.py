@@ -56,7 +56,7 @@ def test_parameters_are_those_of_the_constructor_in_keyword_only_form():
     model = mg.MixedGraphicalModel(0.3, n_lams=7, transforms="nonparanormal")
     params = model.get_params()
     assert (params["lam"], params["n_lams"], params["transforms"]) == (0.3, 7, "nonparanormal")
-    assert len(params) == 24
+    assert len(params) == 25
     with pytest.raises(TypeError, match="positional"):
         mg.MixedGraphicalModel(0.3, "bic")
 

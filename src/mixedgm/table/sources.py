@@ -102,7 +102,13 @@ def _of_folder(folder: Path, most_rows: int | None) -> Source:
     files = sorted(folder.rglob("*.parquet"))
     if not files:
         what = f"the folder {quoted(str(folder), _LONGEST_PATH)} has no Parquet files"
-        raise TableError([Finding(None, what, "give a folder of files ending in .parquet")])
+        raise TableError(
+            [
+                Finding(
+                    None, what, "give the path of a file, or a folder of files ending in .parquet"
+                )
+            ]
+        )
     if any("=" in part for part in files[0].relative_to(folder).parts[:-1]):
         _need_pyarrow()
         from pyarrow import dataset

@@ -29,7 +29,7 @@ EXAMPLES = """
 mixedgm report survey.csv -o survey.html
 mixedgm report survey.mgm survey.csv -o survey.html
 mixedgm report survey.mgm survey.csv -o survey.html --tests --bootstrap 500
-mixedgm report survey.csv -o survey.html --groups site --title "Survey of 2024"
+mixedgm report survey.csv -o survey.html --groups site --title "Survey"
 """
 
 _TABLES = (".csv", ".tsv", ".parquet", ".gz")
