@@ -59,6 +59,8 @@ def solved() -> FittedModel:
 
 @pytest.fixture(autouse=True)
 def _close_figures() -> Iterator[None]:
-    yield
+    """No figure of another test is open before, and none of this one after."""
     plt = pytest.importorskip("matplotlib.pyplot")
+    plt.close("all")
+    yield
     plt.close("all")
