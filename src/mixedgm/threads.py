@@ -15,7 +15,7 @@ from functools import partial
 from itertools import pairwise
 from typing import TypeVar
 
-__all__ = ["over_range", "run_all", "threads_for", "using_threads"]
+__all__ = ["over_range", "run_all", "run_some", "threads_for", "using_threads"]
 
 T = TypeVar("T")
 
@@ -59,6 +59,11 @@ def over_range(function: Callable[[int, int], object], n_items: int, work: int) 
     n_runs = _RUNS * n_threads
     cuts = [k * n_items // n_runs for k in range(n_runs + 1)]
     run_all([partial(function, *run) for run in pairwise(cuts)], n_threads)
+
+
+def run_some(tasks: Sequence[Callable[[], T]], work: int) -> list[T]:
+    """Results of the tasks in their order, from the threads in use if the work is worth it."""
+    return run_all(tasks, threads_for(work, _in_use.get()))
 
 
 def threads_for(work: int, n_threads: int) -> int:

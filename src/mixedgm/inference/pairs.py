@@ -137,8 +137,8 @@ def estimated_pairs(
         Whether covariances are wanted.  Estimates alone take no squares, and no curvature if the
         graph has all groups.
     dtype : numpy.float64 or numpy.float32
-        Precision of sums over rows that are products of gradients, or curvature that pairs share
-        with what is held: they take most of the time.  Everything else is double.
+        Precision of sums of products over rows, which take most of the time.  Everything else is
+        double.
     row : ndarray of int, optional
         Where the rows complete others that have gaps: which of these each belongs to.
     """

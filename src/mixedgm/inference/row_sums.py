@@ -131,7 +131,7 @@ def curvature_sums(
     stride: int,
     dtype: type[np.floating] = np.float64,
 ) -> CurvatureSums:
-    """From every stride-th row; products with what is held have precision `dtype`."""
+    """From every stride-th row.  Products within a block of rows have precision `dtype`."""
     if isinstance(rows, PartedRows):
         sums = rows.means(_curvature_means, held, ends, scorer, dtype, stride=stride)
         return CurvatureSums(*sums)
@@ -141,9 +141,10 @@ def curvature_sums(
         return CurvatureSums(across, by_variances)
     for share, index in row_blocks(rows, np.arange(0, rows.n_rows, stride), held, ends):
         scores = scorer.score(rows, index, curved=True)
-        weighted = (scores.columns * share[:, None]).astype(dtype)
-        products = _multiplied(scores.columns, scores.columns, ends.two_columns)
-        variances = np.hstack([v.predictors.reshape(len(index), -1) for v in scores.curvatures])
+        columns, share = scores.columns.astype(dtype), share.astype(dtype)
+        products = _multiplied(columns, columns, ends.two_columns)
+        slopes = [each.predictors.reshape(len(index), -1) for each in scores.curvatures]
+        variances, weighted = np.hstack(slopes).astype(dtype), columns * share[:, None]
         tasks = [partial(_add_product, products, variances, share, by_variances)]
         tasks += [partial(_add_across, held, scores, v, weighted, across) for v in held.targets]
         run_all(tasks, rows.n_threads)
@@ -151,16 +152,35 @@ def curvature_sums(
 
 
 def _add_across(held: Held, scores: RowScores, v: int, weighted: Floats, across: Floats) -> None:
-    """Add curvature in all predictors of a node and what is held of its conditional."""
+    """Add curvature in all predictors of a node and what is held of its conditional.
+
+    It is a sum over rows of products of three: a predictor, a held predictor, and the covariance of
+    two columns of the node.  The two that have fewer products are multiplied first.
+    """
     conditional, curvature = held.conditionals[v], scores.curvatures[v]
-    columns, own = (part.astype(weighted.dtype) for part in (scores.columns, curvature.own))
-    of_edges = curvature.predictors.astype(weighted.dtype)[:, :, conditional.target]
-    of_edges *= columns[:, None, conditional.predictor]
-    joined = np.concatenate([own, of_edges], axis=2).reshape(len(weighted), -1)
+    columns, own, slopes = (
+        part.astype(weighted.dtype)
+        for part in (scores.columns, curvature.own, curvature.predictors)
+    )
+    n, width = slopes.shape[:2]
+    others = held.predictors[v]
+    predictors, number = np.unique(conditional.predictor, return_inverse=True)
+    by_pairs = len(others) < width**2
+    if not by_pairs:
+        of_edges = slopes[:, :, conditional.target]
+        of_edges *= columns[:, None, conditional.predictor]
+        joined = np.concatenate([own, of_edges], axis=2).reshape(n, -1)
     sums = across[held.sum_start[v] : held.sum_start[v + 1]].reshape(weighted.shape[1], -1)
     for first in range(0, weighted.shape[1], held.layout.n_columns):
-        wanted = first + held.predictors[v]
-        sums[wanted] += weighted[:, wanted].T @ joined
+        wanted = weighted[:, first + others]
+        if not by_pairs:
+            sums[first + others] += wanted.T @ joined
+            continue
+        pairs = (wanted[:, :, None] * columns[:, None, predictors]).reshape(n, -1)
+        by_slopes = (pairs.T @ slopes.reshape(n, -1)).reshape(len(others), -1, width, width)
+        edges = by_slopes[:, number, :, conditional.target].transpose(1, 2, 0)
+        of_own = (wanted.T @ own.reshape(n, -1)).reshape(len(others), width, -1)
+        sums[first + others] += np.concatenate([of_own, edges], axis=2).reshape(len(others), -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +218,7 @@ def square_sums(
         scores, share = scorer.score(rows, index).as_type(dtype), share.astype(dtype)
         f = _followed(scores.all(held.inside), inverse.astype(dtype), rows.n_threads)
         tasks = [
-            partial(_add_product, f[:, part], f, share, followed[part])
+            partial(_add_product, f[:, part], f[:, : part.stop], share, followed[part, : part.stop])
             for part in _parts(held.size)
         ]
         if held.targets:
@@ -215,6 +235,7 @@ def square_sums(
         return ends.blocks(held.batch(part), by_residuals, by_mixed).ravel()
 
     own = run_all([partial(blocks, part) for part in held.parts], rows.n_threads)
+    followed = np.tril(followed) + np.tril(followed, -1).T  # parts reach to their last column
     return SquareSums(followed, cross, np.concatenate([np.zeros(0), *own]))
 
 
@@ -328,21 +349,32 @@ def _add_product(left: Floats, right: Floats, share: Floats, out: Floats) -> Non
 def _add_cross(
     held: Held, scores: RowScores, v: int, f: Floats, share: Floats, cross: Floats
 ) -> None:
-    """Add derivatives in the pairs of a node times how what is held of its conditional follows."""
+    """Add derivatives in the pairs of a node times how what is held of its conditional follows.
+
+    Either a pair's own products are made first, or those with what is held: whichever are fewer.
+    """
     layout, z, residuals = held.layout, scores.columns, scores.residuals
     conditional, d = held.conditionals[v], layout.n_columns
     here = slice(int(layout.column_start[v]), int(layout.column_start[v + 1]))
     followed = f[:, np.concatenate([conditional.own, conditional.edges])] * share[:, None]
-    moved = (residuals[:, here, None] * followed[:, None, :]).reshape(len(z), -1)
     others = held.predictors[v]
+    by_pairs = len(others) < followed.shape[1]
+    if not by_pairs:
+        moved = (residuals[:, here, None] * followed[:, None, :]).reshape(len(z), -1)
     sums = cross[held.sum_start[v] : held.sum_start[v + 1]].reshape(z.shape[1], -1)
     for first in range(0, z.shape[1], d):
-        both = z[:, first + others].T @ moved
-        if not layout.nodewise:
-            column = z[:, first + here.start : first + here.stop]
-            of_column = (column[:, :, None] * followed[:, None, :]).reshape(len(z), -1)
-            both += residuals[:, others].T @ of_column
-        sums[first + others] += both
+        other, column = z[:, first + others], z[:, first + here.start : first + here.stop]
+        if by_pairs:
+            pairs = other[:, :, None] * residuals[:, None, here]
+            if not layout.nodewise:
+                pairs += residuals[:, others, None] * column[:, None, :]
+            both = pairs.reshape(len(z), -1).T @ followed
+        else:
+            both = other.T @ moved
+            if not layout.nodewise:
+                of_column = (column[:, :, None] * followed[:, None, :]).reshape(len(z), -1)
+                both += residuals[:, others].T @ of_column
+        sums[first + others] += both.reshape(len(others), -1)
 
 
 def _rows_at_once(held: Held, ends: EndProducts) -> int:

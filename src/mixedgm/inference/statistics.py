@@ -11,7 +11,7 @@ not.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 from scipy.special import chdtrc, chdtri, gammaln, ndtri_exp
@@ -20,6 +20,7 @@ from mixedgm.inference.pairs import PairEstimates
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.moderation import level_basis
 from mixedgm.model.nodes import Nodes
+from mixedgm.threads import run_some
 
 _TINY = 1e-300
 _NODES = 250
@@ -59,7 +60,8 @@ def pair_statistics(estimates: PairEstimates, full: Nodes) -> PairStatistics:
     layout = estimates.layout
     statistic, direction, log_p = np.zeros((3, layout.n_groups))
     directions, starts = ordered_directions(layout, full), layout.starts - layout.n_node_terms
-    for groups, values, covariance in estimates.by_size():
+
+    def test(groups: Ints, values: Floats, covariance: Floats) -> None:
         k = values.shape[1]
         along = directions[starts[groups][:, None] + np.arange(k)]
         both = np.stack([values, along], axis=2)
@@ -70,6 +72,9 @@ def pair_statistics(estimates: PairEstimates, full: Nodes) -> PairStatistics:
         log_p[groups] = log_tail(statistic[groups], k)
         if k > 1:
             log_p[groups] = combined(log_p[groups], log_tail(direction[groups] ** 2, 1))
+
+    parts = [partial(test, *part) for part in estimates.by_size()]
+    run_some(parts, int((layout.sizes**3).sum()))
     return PairStatistics(statistic, layout.sizes, direction, log_p)
 
 

@@ -53,7 +53,8 @@ class _ErrorRate(HasParams, ABC):
         reason = reason or untestable(task, start)
         if reason:
             return _by_information(evidence, reason)
-        tests, graph = settled(task, start, self.kept)
+        theta = path.theta(first) if task is evidence.task else None
+        tests, graph = settled(task, start, self.kept, theta)
         probability = 1.0 - tests.no_edge
         probability[task.penalty.free] = 1.0
         chosen = np.flatnonzero(np.isin(names, graph))

@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from mixedgm.blas import single_threaded_blas
 from mixedgm.inference.pairs import PairEstimates, drawn_errors, estimated_pairs
 from mixedgm.inference.statistics import PairStatistics, pair_statistics
 from mixedgm.inference.two_groups import TwoGroups
@@ -29,6 +30,7 @@ from mixedgm.rows.device import DeviceRows
 from mixedgm.rows.memory import MemoryRows
 from mixedgm.rows.parts import PartedRows
 from mixedgm.solve.working_set import Start
+from mixedgm.threads import using_threads
 
 ROUNDS = 20
 _REFIT_TOL = 1e-6
@@ -162,13 +164,15 @@ def pairs_given(
         task, start = _settled_rows(task, graph, start, share)
     layout, rough = task.layout, dtype is np.float32
     tol = _ROUGH / np.sqrt(task.total_weight) if rough else _REFIT_TOL
-    fit = refit(task, graph, start, tol)
-    theta = layout.centred(fit.solution.theta, graph)
-    smooth, rows = ridged(task, fit), rows_of(task)
-    estimates = estimated_pairs(
-        smooth, rows, theta, graph, clusters=clusters, rng=rng, dtype=dtype, row=task.row
-    )
-    statistics = pair_statistics(estimates, layout.nodes)
+    rows = rows_of(task)
+    with single_threaded_blas(), using_threads(task.n_threads):
+        fit = refit(task, graph, start, tol)
+        theta = layout.centred(fit.solution.theta, graph)
+        smooth = ridged(task, fit)
+        estimates = estimated_pairs(
+            smooth, rows, theta, graph, clusters=clusters, rng=rng, dtype=dtype, row=task.row
+        )
+        statistics = pair_statistics(estimates, layout.nodes)
     errors = None
     if draws is not None:
         assert isinstance(rows, MemoryRows)
@@ -189,8 +193,12 @@ def _settled_rows(task: Task, graph: Ints, start: Floats, share: float) -> tuple
     return ends.task, ends.theta
 
 
-def settled(task: Task, graph: Ints, rule: Rule) -> tuple[PairTests, Ints]:
+def settled(
+    task: Task, graph: Ints, rule: Rule, theta: Floats | None = None
+) -> tuple[PairTests, Ints]:
     """Test and choose by turns, until the graph stays; the tests, and the graph.
+
+    `theta` is where refits begin.
 
     An edge whose estimate has run far out has so large an error that its test given itself may fail
     (Hauck and Donner 1977), though without it nothing is more certain.  So an edge that comes back
@@ -198,7 +206,7 @@ def settled(task: Task, graph: Ints, rule: Rule) -> tuple[PairTests, Ints]:
     """
     free = task.penalty.free
     graph = np.union1d(affordable(task, graph, np.ones(task.layout.n_groups)), free)
-    theta, outside = task.null.theta, np.zeros(task.layout.n_groups)
+    theta, outside = task.null.theta if theta is None else theta, np.zeros(task.layout.n_groups)
     dropped, came_back = (np.zeros(task.layout.n_groups, dtype=bool) for _ in range(2))
     for _ in range(ROUNDS):
         tests = pairs_given(task, graph, theta, dtype=np.float32)

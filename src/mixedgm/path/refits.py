@@ -302,6 +302,8 @@ def unshrunken(
         if len(held) == len(first.ridge):
             return first
         latest = _solved(task, groups, again, held, tol=tol, max_iter=max_iter)
+        if latest.solution.cost.n_iter == 0:  # nothing has moved, so nothing else is weak
+            return latest
     return first
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -11,9 +11,12 @@ from mixedgm.model.layout import Floats, Ints, spans
 from mixedgm.objective.contract import Smooth
 from mixedgm.solve.contrasts import Contrasts, offsets
 from mixedgm.solve.problem import Problem
+from mixedgm.threads import run_some
 
 _MOST_NEW = 0.35
 _OF_NODE_TERMS = 0.25
+# Operations of an eigendecomposition, over the cube of its size; and those that make a task.
+_STEPS, _PART = 10, 20_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,9 +30,9 @@ class Blocks:
     runs: tuple[Ints, Ints, Ints, Ints]
     node_size: Ints
     matrices: Floats
-    vectors: Floats
-    values: Floats
     n_node_blocks: int
+    known: tuple[Floats, Floats] | None = None
+    """Eigenvectors and eigenvalues of the diagonal blocks, where they need not be computed."""
 
     @cached_property
     def matrix_start(self) -> Ints:
@@ -56,10 +59,33 @@ class Blocks:
         """The matrices."""
         return self.matrix_start, self.node_size, self.matrices
 
-    @property
+    @cached_property
     def eigen(self) -> tuple[Ints, Floats, Floats]:
-        """Eigendecompositions of the diagonal blocks."""
-        return self.eigen_start, self.vectors, self.values
+        """Eigendecompositions of the diagonal blocks, made when somebody asks for them."""
+        return self.eigen_start, *(self.known or self._decomposed())
+
+    def _decomposed(self) -> tuple[Floats, Floats]:
+        """Eigenvectors, and eigenvalues above zero, of the diagonal block of H for every block."""
+        from mixedgm.solve.kernels import diagonal_blocks
+
+        start, size, eigen_start = self.start, self.size, self.eigen_start
+        vectors, values = np.ones(eigen_start[-1]), np.empty(int(size.sum()))
+
+        def decompose(which: Ints) -> None:
+            m = int(size[which[0]])
+            squares = np.zeros((len(which), m, m))
+            diagonal_blocks(which, self.blocks, self.nodes, squares)
+            if m > 1:
+                lam, basis = np.linalg.eigh(squares)
+                vectors[eigen_start[which][:, None] + np.arange(m * m)] = basis.reshape(-1, m * m)
+            else:
+                lam = squares[:, :, 0]
+            floor = np.maximum(1e-12, 1e-10 * lam[:, -1:])
+            values[start[which][:, None] + np.arange(m)] = np.maximum(lam, floor)
+
+        tasks = [partial(decompose, which) for which in _of_one_size(size)]
+        run_some(tasks, _STEPS * int((size**3).sum()))
+        return vectors, values
 
 
 def flatten(contrasts: Contrasts, smooth: Smooth, theta: Floats, stride: int) -> Blocks:
@@ -68,7 +94,7 @@ def flatten(contrasts: Contrasts, smooth: Smooth, theta: Floats, stride: int) ->
         return one_matrix(contrasts, contrasts.whole_curvature(smooth, theta, stride))
     node_size, _, matrices = contrasts.curvature(smooth, theta, stride)
     ends = contrasts.reduced.n_node_blocks
-    return _decomposed(contrasts.blocks, contrasts.runs.places, node_size, matrices, ends)
+    return Blocks(*contrasts.blocks, contrasts.runs.places, node_size, matrices, ends)
 
 
 def one_matrix(contrasts: Contrasts, matrix: Floats) -> Blocks:
@@ -78,34 +104,16 @@ def one_matrix(contrasts: Contrasts, matrix: Floats) -> Blocks:
     blocks = (start, size, np.column_stack([zero, zero - 1]), np.column_stack([start, zero]))
     runs = (np.array([0, len(start)]), start, start, size)
     ends = contrasts.reduced.n_node_blocks
-    return _decomposed(blocks, runs, np.array([len(matrix)]), matrix.ravel(), ends)
+    return Blocks(*blocks, runs, np.array([len(matrix)]), matrix.ravel(), ends)
 
 
-def _decomposed(
-    blocks: tuple[Ints, Ints, Ints, Ints],
-    runs: tuple[Ints, Ints, Ints, Ints],
-    node_size: Ints,
-    matrices: Floats,
-    n_node_blocks: int,
-) -> Blocks:
-    """These with the eigendecomposition of the diagonal block of H for every block."""
-    from mixedgm.solve.kernels import diagonal_blocks
-
-    start, size, _, _ = blocks
-    nodes, eigen_start = (offsets(node_size**2), node_size, matrices), offsets(size**2)
-    vectors, values = np.ones(eigen_start[-1]), np.empty(int(size.sum()))
-    for m in (1 + np.bincount(size)[1:].nonzero()[0]).tolist():
+def _of_one_size(size: Ints) -> list[Ints]:
+    """Blocks of one size together, the largest first and none with too much to do for one part."""
+    parts = []
+    for m in (1 + np.bincount(size)[1:].nonzero()[0])[::-1].tolist():
         which = np.flatnonzero(size == m)
-        squares = np.zeros((len(which), m, m))
-        diagonal_blocks(which, blocks, nodes, squares)
-        if m > 1:
-            lam, basis = np.linalg.eigh(squares)
-            vectors[eigen_start[which][:, None] + np.arange(m * m)] = basis.reshape(-1, m * m)
-        else:
-            lam = squares[:, :, 0]
-        floor = np.maximum(1e-12, 1e-10 * lam[:, -1:])
-        values[start[which][:, None] + np.arange(m)] = np.maximum(lam, floor)
-    return Blocks(*blocks, runs, node_size, matrices, vectors, values, n_node_blocks)
+        parts += np.array_split(which, 1 + len(which) * _STEPS * m**3 // _PART)
+    return [which for which in parts if len(which)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,12 +158,13 @@ class KnownCurvature:
         ptr, local, position, length = old.runs
         node = np.repeat(np.arange(len(old.node_size)), np.diff(ptr))
         row, size = spans(local, length), np.repeat(old.node_size[node], length)
-        matrices, values = old.matrices.copy(), old.values.copy()
+        matrices = old.matrices.copy()
         of_run = np.repeat(old.matrix_start[node], length)
         matrices[of_run + row * (size + 1)] += at[spans(position, length)]
-        touches = np.count_nonzero(old.touch_node >= 0, axis=1)
+        _, vectors, values = old.eigen
+        values, touches = values.copy(), np.count_nonzero(old.touch_node >= 0, axis=1)
         values[spans(old.start, old.size)] += np.repeat(touches * level, old.size)
-        return replace(old, matrices=matrices, values=values)
+        return replace(old, matrices=matrices, known=(vectors, values))
 
 
 def _independent(yardstick: Floats, size: Ints) -> Floats:
@@ -175,7 +184,7 @@ def _carried(old: Blocks, contrasts: Contrasts, known: Ints, yardstick: Floats) 
     matrix_start, eigen_start = offsets(runs.node_size**2), offsets(size**2)
     matrices, vectors = np.zeros(int(matrix_start[-1])), np.zeros(int(eigen_start[-1]))
     values = np.empty(int(size.sum()))
-    was = (old.matrices, old.vectors, old.values)
+    was = (old.matrices, *old.eigen[1:])
     carry(
         (old.blocks, (old.matrix_start, old.node_size), old.eigen_start, was),
         (blocks, (matrix_start, runs.node_size), eigen_start),
@@ -184,4 +193,4 @@ def _carried(old: Blocks, contrasts: Contrasts, known: Ints, yardstick: Floats) 
         level,
         (matrices, vectors, values),
     )
-    return Blocks(*blocks, runs.places, runs.node_size, matrices, vectors, values, ends)
+    return Blocks(*blocks, runs.places, runs.node_size, matrices, ends, (vectors, values))

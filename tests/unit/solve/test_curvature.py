@@ -69,8 +69,8 @@ def check_eigen(blocks, matrix):
     """Every block's eigendecomposition is that of its square on the diagonal."""
     for b, (start, size) in enumerate(zip(blocks.start, blocks.size, strict=True)):
         at = blocks.eigen_start[b]
-        vectors = blocks.vectors[at : at + size**2].reshape(size, size)
-        values = blocks.values[start : start + size]
+        vectors = blocks.eigen[1][at : at + size**2].reshape(size, size)
+        values = blocks.eigen[2][start : start + size]
         square = matrix[start : start + size, start : start + size]
         # Directions without curvature get a little, so that steps along them stay finite.
         np.testing.assert_allclose(vectors * values @ vectors.T, square, atol=1e-9)
