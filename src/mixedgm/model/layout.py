@@ -488,7 +488,7 @@ class Layout:
         def norms(first: int, last: int) -> None:
             group_norms(self.starts, theta, first, last, out)
 
-        over_range(norms, self.n_groups, self.n_theta)
+        over_range(norms, self.n_groups, 4 * self.n_theta)
         return out
 
     def group_sums(self, edge_values: Floats) -> Floats:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.threads import over_range
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +81,12 @@ class GroupLasso:
         """The same where the penalty's derivatives in the norms are known."""
         from mixedgm.penalty.kernels import subgradient_distances
 
-        out = np.empty(self.layout.n_groups)
-        subgradient_distances(self.layout.starts, theta, grad, pull, out)
+        out, starts = np.empty(self.layout.n_groups), self.layout.starts
+
+        def distances(first: int, last: int) -> None:
+            subgradient_distances(starts, theta, grad, pull, first, last, out)
+
+        over_range(distances, len(out), 8 * len(theta))
         return out
 
     def restrict(self, groups: Ints, layout: Layout | None = None) -> GroupLasso:

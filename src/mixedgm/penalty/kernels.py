@@ -13,9 +13,12 @@ _LOOSE = {"reassoc", "contract"}
 
 
 @kernel(fastmath=_LOOSE)
-def subgradient_distances(starts, theta, grad, pull, out):  # type: ignore[no-untyped-def]
-    """out[g] = distance from -grad_g to pull[g] times the subdifferential of the norm."""
-    for g in range(out.shape[0]):
+def subgradient_distances(starts, theta, grad, pull, first, last, out):  # type: ignore[no-untyped-def]
+    """out[g] = distance from -grad_g to pull[g] times the subdifferential of the norm.
+
+    For the groups first:last.
+    """
+    for g in range(first, last):
         square, slope = 0.0, 0.0
         for k in range(starts[g], starts[g + 1]):
             square += theta[k] * theta[k]
