@@ -9,6 +9,8 @@ export class Camera {
     this.y = 0;
     /** The scale at which everything is seen. */
     this.whole = 1;
+    /** The shorter side of the screen. */
+    this.side = 1000;
   }
 
   /**
@@ -75,6 +77,7 @@ export class Camera {
     );
     this.scale = Number.isFinite(scale) ? Math.min(scale, 400) : 1;
     this.whole = this.scale;
+    this.side = Math.min(size.width, size.height);
     this.x = size.width / 2 - ((left + right) / 2) * this.scale;
     this.y = size.height / 2 - ((top + bottom) / 2) * this.scale;
   }

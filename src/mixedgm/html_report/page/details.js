@@ -51,7 +51,12 @@ export class Details {
         "p",
         {},
         `${countText(nodes.length, "column")}, ${countText(edges.filter((e) => e.moderator === undefined).length, "edge")}. `,
-        "Two columns without a line between them are independent given all others. Choose a line or a column to see what it consists of.",
+        "Two columns without a line between them are independent given all others. ",
+        element(
+          "span",
+          { class: "screen-only" },
+          "Choose a line or a column to see what it consists of.",
+        ),
       ),
       heavy.length > 0 ? element("h4", {}, "Heaviest edges") : null,
       heavy.length > 0 ? this.edgeList(heavy, -1) : null,

@@ -12,16 +12,19 @@ import { placeLabels } from "./labels.js";
 const THINNEST = 1;
 const WIDEST = 8;
 const FAINT = 0.1;
+const SIDE = 440; // pixels of height or width from which nodes have their full size
 
 /**
- * The radius of a node in pixels: smaller with many columns, and growing a little as one zooms in.
+ * The radius of a node in pixels: smaller with many columns or on a small screen, and growing a
+ * little as one zooms in.
  * @param {Scene} scene
  * @param {Camera} camera
  */
 export function nodeRadius(scene, camera) {
   const count = scene.places.length;
   const base = Math.min(Math.max(64 / Math.sqrt(count + 8), 4.5), 17);
-  return Math.min(base * Math.sqrt(Math.max(camera.zoom, 0.5)), 26);
+  const small = Math.min(Math.max(camera.side / SIDE, 0.65), 1);
+  return Math.min(base * small * Math.sqrt(Math.max(camera.zoom, 0.5)), 26);
 }
 
 /**

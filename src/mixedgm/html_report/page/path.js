@@ -42,7 +42,11 @@ export class PathPanel {
       element(
         "div",
         { class: "path-row" },
-        element("label", { for: "path-slider" }, "Penalty λ, from strong to weak"),
+        element(
+          "label",
+          { for: "path-slider", class: "screen-only" },
+          "Penalty λ, from strong to weak",
+        ),
         this.text,
         this.back,
       ),
@@ -146,7 +150,17 @@ export class PathPanel {
       ? `${scores.label} and number of edges along the path`
       : "Number of edges along the path";
     this.chart.replaceChildren(
-      svg("svg", { width: wide, height: bottom + 22, role: "img", "aria-label": text }, ...parts),
+      svg(
+        "svg",
+        {
+          width: wide,
+          height: bottom + 22,
+          viewBox: `0 0 ${wide} ${bottom + 22}`,
+          role: "img",
+          "aria-label": text,
+        },
+        ...parts,
+      ),
     );
   }
 }
