@@ -5,10 +5,10 @@ package, or are normal numbers that are cut into levels.  A method is one functi
 `METHODS`; a new one is counted without counting the others again.
 
 Run it when a criterion changes: ``python docs/studies/default.py``.  It writes
-docs/studies/default.csv row by row, goes on where that ends, prints the tables and draws the picture of
-docs/selection.md.  Counts of the rule of R mgm come from `mgm_rule.R` and are in default_mgm.csv,
-so that R is needed for new tables only.  Names of methods or settings as arguments restrict what
-is counted; ``--report`` counts nothing.
+docs/studies/default.csv row by row, goes on where that ends, prints the tables and draws the
+picture of docs/selection.md.  Counts of the rule of R mgm come from `mgm_rule.R` and are in
+default_mgm.csv, so that R is needed for new tables only.  Names of methods or settings as arguments
+restrict what is counted; ``--report`` counts nothing.
 """
 
 import csv
