@@ -67,8 +67,20 @@ def run_some(tasks: Sequence[Callable[[], T]], work: int) -> list[T]:
 
 
 def threads_for(work: int, n_threads: int) -> int:
-    """One thread for what takes less time than handing it over; work is in operations, roughly."""
-    return n_threads if work > 2_000_000 else 1
+    """As many threads as have something to do while others are woken, `n_threads` at most.
+
+    Work is in operations, roughly; a million of them take longer than waking a thread.
+    """
+    return min(n_threads, max(1, work // 1_000_000))
+
+
+def _pool(n_helpers: int) -> ThreadPoolExecutor:
+    """The largest pool, if it has so many threads; else a new one."""
+    size = max(_pools, default=0)
+    if size < n_helpers:
+        size = n_helpers
+        _pools[size] = ThreadPoolExecutor(size, thread_name_prefix="mixedgm")
+    return _pools[size]
 
 
 def run_all(tasks: Sequence[Callable[[], T]], n_threads: int) -> list[T]:
@@ -78,8 +90,7 @@ def run_all(tasks: Sequence[Callable[[], T]], n_threads: int) -> list[T]:
     """
     if n_threads == 1 or len(tasks) <= 1:
         return [task() for task in tasks]
-    if n_threads not in _pools:
-        _pools[n_threads] = ThreadPoolExecutor(n_threads - 1, thread_name_prefix="mixedgm")
+    pool = _pool(n_threads - 1)
     waiting, results = deque(range(len(tasks))), dict[int, T]()
 
     def work() -> None:
@@ -90,7 +101,7 @@ def run_all(tasks: Sequence[Callable[[], T]], n_threads: int) -> list[T]:
                 return
             results[k] = tasks[k]()
 
-    helpers = [_pools[n_threads].submit(work) for _ in range(min(n_threads, len(tasks)) - 1)]
+    helpers = [pool.submit(work) for _ in range(min(n_threads, len(tasks)) - 1)]
     work()
     for helper in helpers:
         # One that has not begun finds nothing left to do.
