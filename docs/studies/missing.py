@@ -344,23 +344,30 @@ def report() -> None:
     """Print the tables of the page."""
     counts = pd.read_csv(FILE)
     fits = counts[counts["method"] != "intervals"]
-    lines = [
-        "| tables | missing | share | method | tables counted | error | true of edges | false |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    methods = [name for name in METHODS if name != "intervals"]
+    heading = f"| tables | missing | share | {' | '.join(methods)} | number |"
+    ruler = "| --- " * (len(methods) + 4) + "|"
+    errors, edges = [heading, ruler], [heading, ruler]
+    settings = [
+        (name, reason, share)
+        for name, setting in SETTINGS.items()
+        for reason, share in product(setting.reasons, sorted(setting.shares))
     ]
-    order = [name for name in METHODS if name != "intervals"]
-    for (name, reason, share), part in fits.groupby(["tables", "reason", "share"], sort=False):
-        for method in order:
-            here = part[part["method"] == method]
-            if len(here) < FEWEST:
-                continue
-            error, se = here["error"].mean(), here["error"].sem()
-            recall = 100 * here["true"].sum() / max(here["edges"].sum(), 1)
-            shown = "" if name == "noise" else f"{error:.4f} ({se:.4f})"
-            lines.append(
-                f"| {name} | {reason} | {share:.0%} | {method} | {len(here)} | {shown} | "
-                f"{'' if name == 'noise' else f'{recall:.0f} %'} | {here['false'].mean():.2f} |"
-            )
+    for name, reason, share in settings:
+        part = fits[
+            (fits["tables"] == name) & (fits["reason"] == reason) & (fits["share"] == share)
+        ]
+        by_method = [part[part["method"] == method] for method in methods]
+        number = min(len(here) for here in by_method)
+        if number < FEWEST:
+            continue
+        begin = f"| {name} | {reason} | {share:.0%} | "
+        if name != "noise":
+            cells = [_error(here) for here in by_method]
+            errors.append(f"{begin}{' | '.join(cells)} | {number} |")
+        cells = [_edges(here) for here in by_method]
+        edges.append(f"{begin}{' | '.join(cells)} | {number} |")
+    lines = [*errors, "", *edges]
     lines += [
         "",
         "| tables | missing | share | tests cover | bootstrap covers |",
@@ -376,6 +383,25 @@ def report() -> None:
             f"| {100 * total['boot_covered'] / total['boot_intervals']:.1f} % |"
         )
     sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _error(counts: pd.DataFrame) -> str:
+    """Mean error and its standard error; how many fits were refused, if some were."""
+    found = counts["error"].dropna()
+    if len(found) < FEWEST:
+        return "refused"
+    text = f"{found.mean():.4f} ({found.sem():.4f})"
+    refused = len(counts) - len(found)
+    return f"{text}, {refused} refused" if refused else text
+
+
+def _edges(counts: pd.DataFrame) -> str:
+    """Share of the true edges that are found, and false ones in a table."""
+    found = counts.dropna(subset=["true"])
+    if len(found) < FEWEST:
+        return "refused"
+    n_edges, true, false = found["edges"].sum(), found["true"].sum(), found["false"].mean()
+    return f"{100 * true / n_edges:.0f} %, {false:.2f}" if n_edges else f"{false:.2f}"
 
 
 if __name__ == "__main__":
