@@ -183,7 +183,7 @@ def test_demo_does_the_whole_job(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     written = {each.name for each in (tmp_path / "mixedgm-demo").iterdir()}
     pictures = {"network.png", "path.png", "parameters.png"}
-    assert written == pictures | {"edges.csv", "wage.mgm", "wage.parquet"}
+    assert written == pictures | {"wage.html", "edges.csv", "wage.mgm", "wage.parquet"}
     assert all(name in done.stdout for name in written)
     for text in ("3,000", "education   categorical", "logwage    education", "Try next:"):
         assert text in done.stdout

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from mixedgm.estimator.model import MixedGraphicalModel
 
 USAGE = "[-o FOLDER] [--quiet]"
-SUMMARY = "fit a bundled survey, print the edges and draw pictures"
+SUMMARY = "fit a bundled survey, print the edges, write a report and pictures"
 EXPLANATION = """
 Do the whole job on 3,000 rows of a wage survey that comes with the package: show its columns, learn
-the network, list the edges, and write the model, the edges and three pictures into a folder. It
-takes a few seconds.
+the network, list the edges, and write a report to open in a browser, the model, the edges and three
+pictures into a folder. It takes some seconds.
 """
 EXAMPLES = """
 mixedgm demo
@@ -48,8 +48,9 @@ def run(args: Namespace, console: Console) -> None:
     folder = make_folder(Path(args.output))
     console.out("A wage survey: 3,000 men in the Middle Atlantic region, 2003 to 2009.")
     console.out("Which of its columns are directly related, given all the others?\n")
-    model = _fit_and_print(load_wage(), console)
-    console.out(_closing(folder, _write_all(model, folder, console)))
+    table = load_wage()
+    model = _fit_and_print(table, console)
+    console.out(_closing(folder, _write_all(model, table, folder, console)))
 
 
 def _fit_and_print(table: object, console: Console) -> MixedGraphicalModel:
@@ -68,11 +69,15 @@ def _fit_and_print(table: object, console: Console) -> MixedGraphicalModel:
     return model
 
 
-def _write_all(model: MixedGraphicalModel, folder: Path, console: Console) -> dict[str, str]:
+def _write_all(
+    model: MixedGraphicalModel, table: object, folder: Path, console: Console
+) -> dict[str, str]:
     """Write the files; return their names and what they are."""
     from mixedgm.datasets.bundled import WAGE
 
-    written = {}
+    console.say("Writing the report, for which tables are drawn from the model ...")
+    model.report(folder / "wage.html", table, title="Wage survey of 3,000 men")
+    written = {"wage.html": "the report, with the graph alive: open it in a browser"}
     if can_draw(console):
         for kind, text in _PICTURES.items():
             draw(model.fitted_, kind, folder / f"{kind}.png")
